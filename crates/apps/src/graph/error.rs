@@ -1,0 +1,144 @@
+//! What can be wrong with the description of a graph.
+//!
+//! One enum for all readers and generators, because their callers do the same with each: print one line, stop.
+//! It does not name the file; [`super::OpenError`] adds that. Invariant: each message says what was found, where,
+//! and what is allowed.
+
+use std::fmt;
+
+/// Where in its source something was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Line of a text file, from 1.
+    Line(u64),
+    /// Offset in a binary file, from 0 (after decompression).
+    Byte(u64),
+    /// Number of an edge in a list of edges, from 0.
+    Edge(u64),
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Position::Line(line) => write!(f, "line {line}"),
+            Position::Byte(offset) => write!(f, "byte {offset}"),
+            Position::Edge(edge) => write!(f, "edge {edge}"),
+        }
+    }
+}
+
+/// Why there is no graph.
+#[derive(Debug)]
+pub enum GraphError {
+    /// The file could not be read.
+    Unreadable(std::io::Error),
+    /// The bytes are none of the known formats.
+    UnknownFormat,
+    /// The compressed file ends early or fails its check sum.
+    BadCompression(std::io::Error),
+    /// Something else stands where one of the allowed forms must stand.
+    Malformed {
+        /// Where it stands.
+        position: Position,
+        /// What stands there, shortened.
+        found: String,
+        /// What may stand there.
+        allowed: &'static str,
+    },
+    /// A vertex that the graph does not have.
+    VertexOutOfRange {
+        /// Where it is named.
+        position: Position,
+        /// The vertex as written.
+        vertex: u64,
+        /// The first vertex that exists, as the format counts.
+        first: u64,
+        /// The last vertex that exists, as the format counts.
+        last: u64,
+    },
+    /// A length that no shortest path can use.
+    BadWeight {
+        /// Where it stands.
+        position: Position,
+        /// The length as read.
+        weight: f64,
+    },
+    /// The graph has no vertices.
+    NoVertices,
+    /// The file ends before its contents do.
+    Truncated {
+        /// Where the missing part begins.
+        position: Position,
+        /// What is missing.
+        missing: &'static str,
+    },
+    /// More than is supported, or more than the size of the input can justify.
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there is, or is said to be.
+        found: u64,
+        /// How much is accepted.
+        limit: u64,
+    },
+    /// A generator's parameter outside its range.
+    BadParameter {
+        /// The parameter with its value, as given.
+        found: String,
+        /// What is accepted.
+        allowed: &'static str,
+    },
+}
+
+impl fmt::Display for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GraphError::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            GraphError::UnknownFormat => {
+                write!(f, "unknown format; known are edge list, Matrix Market and graph-tool .gt, each also gzipped")
+            }
+            GraphError::BadCompression(error) => write!(f, "damaged gzip stream: {error}"),
+            GraphError::Malformed { position, found, allowed } => {
+                write!(f, "{position}: found `{found}`, expected {allowed}")
+            }
+            GraphError::VertexOutOfRange { position, vertex, first, last } => {
+                write!(f, "{position}: vertex {vertex} is out of range, the vertices here are {first} to {last}")
+            }
+            GraphError::BadWeight { position, weight } => {
+                write!(f, "{position}: weight {weight} is not a length, weights must be above zero and not NaN")
+            }
+            GraphError::NoVertices => write!(f, "the graph has no vertices, at least one is needed"),
+            GraphError::Truncated { position, missing } => {
+                write!(f, "the file ends early, at {position} {missing} is missing")
+            }
+            GraphError::TooLarge { what, found, limit } => write!(f, "{found} {what}, at most {limit} are accepted"),
+            GraphError::BadParameter { found, allowed } => write!(f, "`{found}` is not accepted, expected {allowed}"),
+        }
+    }
+}
+
+impl std::error::Error for GraphError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            GraphError::Unreadable(error) | GraphError::BadCompression(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Returns `weight` when it is a usable length: above zero, not NaN. Infinity is a closed edge and allowed.
+pub(super) fn check_weight(weight: f64, position: Position) -> Result<f64, GraphError> {
+    if weight > 0.0 { Ok(weight) } else { Err(GraphError::BadWeight { position, weight }) }
+}
+
+/// The first characters of `bytes`, printable, for a message of one line.
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    const CHARACTERS_MAX: usize = 40;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * CHARACTERS_MAX)]);
+    let mut printable = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut short: String = printable.by_ref().take(CHARACTERS_MAX).collect();
+    if printable.next().is_some() {
+        short.push('…');
+    }
+    short
+}

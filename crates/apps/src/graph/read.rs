@@ -1,0 +1,159 @@
+//! From a file, or a name that a user typed, to a graph.
+//!
+//! Recognises the format by its first bytes, not by the file's name, and decompresses. Knows where graphs come from;
+//! what a format means is the decoders' business. Invariant: nothing here panics, whatever the bytes.
+
+use super::dataset::{self, DatasetError};
+use super::rmat::Rmat;
+use super::{Graph, GraphError, edge_list, gt, matrix_market};
+use flate2::read::MultiGzDecoder;
+use std::borrow::Cow;
+use std::io::Read;
+use std::path::Path;
+
+/// Most bytes of a file after decompression: 4 GiB, far above any graph that [`super::ARCS_MAX`] admits as binary.
+const INFLATED_BYTES_MAX: u64 = 1 << 32;
+
+/// How two readers of the same file may differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// What to do with the weights of a file.
+    pub weights: Weights,
+    /// Whether the edges of an edge list lead one way only; the other formats say so themselves.
+    pub directed: bool,
+}
+
+/// What to do with the weights of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weights {
+    /// Every edge has length one. The default: published weights are more often strengths than lengths.
+    #[default]
+    Ignored,
+    /// Weights are lengths. A file without weights gives an unweighted graph.
+    Read,
+}
+
+impl Graph {
+    /// Reads a graph file with the default options: unweighted, and undirected unless the format says otherwise.
+    ///
+    /// # Errors
+    /// [`OpenError::Graph`] with the file's name.
+    pub fn read(path: impl AsRef<Path>) -> Result<Graph, OpenError> {
+        Graph::read_with(path, &ReadOptions::default())
+    }
+
+    /// Reads a graph file.
+    ///
+    /// # Errors
+    /// [`OpenError::Graph`] with the file's name.
+    pub fn read_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Graph, OpenError> {
+        let path = path.as_ref();
+        let decode = |bytes: Vec<u8>| Graph::decode(&bytes, options);
+        let graph = std::fs::read(path).map_err(GraphError::Unreadable).and_then(decode);
+        graph.map_err(|error| OpenError::Graph { origin: path.display().to_string(), error })
+    }
+
+    /// Decodes the contents of a graph file of any known format, compressed or not.
+    ///
+    /// # Errors
+    /// Any of [`GraphError`].
+    pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
+        let bytes = inflated(bytes)?;
+        if bytes.starts_with(gt::MAGIC) {
+            gt::decode(&bytes, options)
+        } else if has_prefix_ignoring_case(&bytes, matrix_market::MAGIC) {
+            matrix_market::decode(&bytes, options)
+        } else if looks_like_text(&bytes) {
+            edge_list::decode(&bytes, options)
+        } else {
+            Err(GraphError::UnknownFormat)
+        }
+    }
+}
+
+fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, GraphError> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut plain = Vec::new();
+    let mut stream = MultiGzDecoder::new(bytes).take(INFLATED_BYTES_MAX + 1);
+    stream.read_to_end(&mut plain).map_err(GraphError::BadCompression)?;
+    let found = plain.len() as u64;
+    if found > INFLATED_BYTES_MAX {
+        return Err(GraphError::TooLarge { what: "decompressed bytes", found, limit: INFLATED_BYTES_MAX });
+    }
+    Ok(Cow::Owned(plain))
+}
+
+fn has_prefix_ignoring_case(bytes: &[u8], prefix: &[u8]) -> bool {
+    bytes.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
+/// Whether the first kilobyte holds no control characters but white space.
+fn looks_like_text(bytes: &[u8]) -> bool {
+    bytes.iter().take(1024).all(|&byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
+}
+
+/// Opens what a user names: a generated graph (`rmat-11`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`, fetched
+/// when it is not in the cache), or a file. A file that is called like a data set is reached as `./power`.
+///
+/// # Errors
+/// Any of [`OpenError`].
+pub fn open(name: &str, options: &ReadOptions) -> Result<Graph, OpenError> {
+    let located = |error| OpenError::Graph { origin: name.to_string(), error };
+    if let Some(parameters) = Rmat::parse(name) {
+        return parameters.and_then(|rmat| rmat.generate()).map_err(located);
+    }
+    if dataset::find(name).is_some() {
+        let bytes = dataset::fetch(name).map_err(OpenError::Dataset)?;
+        return Graph::decode(&bytes, options).map_err(located);
+    }
+    if !Path::new(name).exists() {
+        return Err(OpenError::NoSuchGraph { name: name.to_string() });
+    }
+    Graph::read_with(name, options)
+}
+
+/// Why a graph could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// There is no such file and no graph of that name.
+    NoSuchGraph {
+        /// What was asked for.
+        name: String,
+    },
+    /// The file or generator exists but gives no graph.
+    Graph {
+        /// The file, or the name of the graph.
+        origin: String,
+        /// What is wrong.
+        error: GraphError,
+    },
+    /// The data set could not be fetched.
+    Dataset(DatasetError),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OpenError::NoSuchGraph { name } => {
+                let known: Vec<_> = dataset::list().iter().map(|known| known.name.as_str()).collect();
+                let generated: Vec<_> = super::rmat::WORKLOADS.iter().map(|(known, _)| *known).collect();
+                let (known, generated) = (known.join(", "), generated.join(", "));
+                write!(f, "`{name}`: no such file, and no graph of that name; names are {known}, {generated}")
+            }
+            OpenError::Graph { origin, error } => write!(f, "{origin}: {error}"),
+            OpenError::Dataset(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::NoSuchGraph { .. } => None,
+            OpenError::Graph { error, .. } => Some(error),
+            OpenError::Dataset(error) => Some(error),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What runs in the processes that are timed: one child for each contender that is part of this binary.
+//!
+//! A process each, so that no peer warms, fragments or pins anything for the next. They print the lines of
+//! [`crate::output`] and know no target. The invariant: a child that returns has printed all of its figures.
+
+pub mod batch;
+mod betweenness;
+mod channels;
+mod cold;
+mod copy;
+mod exchange;
+mod pin;
+mod raw;
+mod ring;
+mod tasks;
+mod wake;
+
+use crate::options::Effort;
+
+/// Measures and prints.
+type Body = fn(Effort);
+
+const CHILDREN: &[(&str, Body)] = &[
+    ("isles-raw", raw::run),
+    ("cache-line", exchange::run),
+    ("plain-ring", ring::index),
+    ("marked-ring", ring::marked),
+    ("futex", wake::run),
+    ("memcpy", copy::run),
+    ("crossbeam", channels::run),
+    ("rayon", tasks::rayon),
+    ("tokio-one", tasks::tokio_one),
+    ("tokio-many", tasks::tokio_many),
+    ("smol", tasks::smol),
+    ("sequential-power", betweenness::sequential_power),
+    ("sequential-hep-th", betweenness::sequential_hep_th),
+    ("cold-run", cold::run),
+];
+
+/// Whether there is a child of this name.
+pub fn exists(name: &str) -> bool {
+    CHILDREN.iter().any(|(known, _)| *known == name)
+}
+
+/// Runs the child that `words` name: `NAME BATCH_MILLISECONDS REPETITIONS`.
+///
+/// # Errors
+/// One line that names the word.
+pub fn run(words: &[String]) -> Result<(), String> {
+    let [name, batch, repetitions] = words else {
+        return Err("child wants NAME BATCH_MILLISECONDS REPETITIONS".to_owned());
+    };
+    let effort = Effort::read(batch, repetitions)?;
+    let (_, body) = CHILDREN.iter().find(|(known, _)| known == name).ok_or(format!("no child {name:?}"))?;
+    pin::prepare();
+    body(effort);
+    Ok(())
+}
+
+/// Prints one figure.
+fn say(name: &str, value: f64) {
+    println!("measured {name} {value}");
+}
+
+/// Prints the version of a library from the lock file that this binary was built with.
+fn say_version(library: &str) {
+    let lock = include_str!("../../../../Cargo.lock");
+    let entry = format!("name = \"{library}\"\nversion = \"");
+    let version = lock.split_once(&entry).and_then(|(_, rest)| rest.split('"').next());
+    println!("version {library} {}", version.unwrap_or("of unknown version"));
+}

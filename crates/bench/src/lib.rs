@@ -1,0 +1,26 @@
+//! Measurements of Isles, with its peers in the same run.
+//!
+//! A crate of its own because the peers (rayon, tokio and so on) are heavy and nothing else in the project
+//! should pay for building them. The binary `isles-bench` is what `isles bench` starts.
+//! It tests nothing: a figure that misses its target is printed as missed and is no failure.
+//!
+//! The invariant: a figure is printed only if it was measured in this run. A peer that is not
+//! installed is named as absent, with the way to install it.
+//!
+//! Read on: [`suite`] is the list of what is measured and what it must reach; [`session`] runs it;
+//! [`child`] is what runs in the processes that are timed.
+
+#![forbid(unsafe_code)]
+
+pub mod child;
+pub mod machine;
+pub mod measure;
+pub mod options;
+pub mod output;
+pub mod program;
+pub mod report;
+pub mod samples;
+pub mod session;
+pub mod suite;
+pub mod table;
+pub mod workshop;

@@ -1,0 +1,75 @@
+//! Where and when the figures were taken.
+//!
+//! Its own file because a figure without its machine says nothing. It measures nothing.
+//! The invariant: what cannot be found out is `None` or "unknown", never guessed.
+
+use serde::Serialize;
+use std::process::Command;
+
+/// The machine, the moment and the version of the source.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    /// The processor as the kernel names it.
+    pub cpu: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Runnable tasks over the last minute, before the first measurement; more than a little makes the figures doubtful.
+    pub load_average: Option<f64>,
+    /// Moment of the first measurement, ISO 8601, UTC.
+    pub date: String,
+    /// Commit of the checkout that this binary was built in, with `-dirty` if changed since.
+    pub commit: Option<String>,
+}
+
+/// Above this the other programs on the machine are likely to show in the figures.
+pub const LOAD_DOUBTFUL: f64 = 0.3;
+
+impl Machine {
+    /// Looks around.
+    pub fn here() -> Machine {
+        Machine {
+            cpu: cpu().unwrap_or_else(|| "unknown".to_owned()),
+            cores: cores(),
+            kernel: file("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
+            load_average: file("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
+            date: said(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
+                .unwrap_or_else(|| "unknown".to_owned()),
+            commit: commit(),
+        }
+    }
+}
+
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn cpu() -> Option<String> {
+    let text = file("/proc/cpuinfo")?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn commit() -> Option<String> {
+    said(Command::new("git").args([
+        "-C",
+        env!("CARGO_MANIFEST_DIR"),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+    ]))
+}
+
+fn file(path: &str) -> Option<String> {
+    Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+/// What a command prints, if it succeeds and prints something.
+fn said(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,48 @@
+//! The program `isles-bench`: reads its words, runs the chosen measurements, prints and writes the outcome.
+//!
+//! `isles-bench child NAME ...` is how it starts itself for one timed contender; see `isles_bench::child`.
+
+use isles_bench::options::{Options, Request, USAGE};
+use isles_bench::session::Session;
+use isles_bench::{child, report, table};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == "child") {
+        return outcome(child::run(&words[1..]));
+    }
+    match Options::read(&words) {
+        Ok(Request::Help) => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        Ok(Request::List) => {
+            print!("{}", table::list());
+            ExitCode::SUCCESS
+        }
+        Ok(Request::Measure(options)) => outcome(measure(&options)),
+        Err(refusal) => outcome(Err(refusal)),
+    }
+}
+
+/// Runs the session and shows it; the text of an error is one line for the person.
+fn measure(options: &Options) -> Result<(), String> {
+    let session = Session::run(options)?;
+    print!("{}", table::whole(&session));
+    match &options.json {
+        Some(path) => report::write(&session, path),
+        None => Ok(()),
+    }
+}
+
+/// Exit code 2 and one line for what the person can put right.
+fn outcome(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(line) => {
+            eprintln!("isles-bench: {line}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The words of the command line.
+//!
+//! Its own file so that every refusal is in one place. It does not know what is measured beyond the names
+//! that [`crate::suite`] lists. The invariant: a word that is not understood is refused, never ignored.
+
+use crate::measure::{Group, Row};
+use crate::suite;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What `--help` prints.
+pub const USAGE: &str = "\
+usage: isles bench core [--only NAME]... [--runs N] [--quick] [--json FILE]
+       isles bench core --list
+
+  --only NAME   only this group or row (see --list); may be repeated
+  --runs N      how often each contender is run, 1 to 1000 (default 5)
+  --quick       short batches and one run: for a first look, not for a claim
+  --json FILE   also writes the outcome to FILE (- for standard output)
+  --list        what is measured, against whom, and what it must reach";
+
+/// How long and how often to measure, and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Names of groups or rows; empty for all.
+    pub only: Vec<String>,
+    /// How often each contender's program is started, 1 to 1,000.
+    pub runs: usize,
+    /// What each program does inside one run.
+    pub effort: Effort,
+    /// Whether only a first look is wanted.
+    pub quick: bool,
+    /// Where the JSON goes.
+    pub json: Option<PathBuf>,
+}
+
+/// What a timed program does for one figure: so many batches, each at least so long; the median counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Least length of one batch.
+    pub batch: Duration,
+    /// Batches for each figure, odd.
+    pub repetitions: usize,
+}
+
+/// What the person asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Print how it is used.
+    Help,
+    /// Print what can be measured.
+    List,
+    /// Measure.
+    Measure(Options),
+}
+
+const RUNS_MAX: usize = 1000;
+const FULL: Effort = Effort { batch: Duration::from_millis(20), repetitions: 11 };
+const QUICK: Effort = Effort { batch: Duration::from_millis(5), repetitions: 3 };
+
+impl Options {
+    /// Reads the words after the program's name; a leading `core`, the one suite there is, may stand or not.
+    ///
+    /// # Errors
+    /// One line that names the word and what is allowed.
+    pub fn read(words: &[String]) -> Result<Request, String> {
+        let mut options = Options { only: Vec::new(), runs: 5, effort: FULL, quick: false, json: None };
+        let mut runs = None;
+        let mut list = false;
+        let mut words = words.iter().enumerate();
+        while let Some((index, word)) = words.next() {
+            let mut value =
+                || words.next().map(|(_, next)| next.as_str()).ok_or(format!("{word} wants a value"));
+            match word.as_str() {
+                "core" if index == 0 => {}
+                "--help" | "-h" => return Ok(Request::Help),
+                "--list" => list = true,
+                "--quick" => options.quick = true,
+                "--only" => options.only.push(known_name(value()?)?),
+                "--runs" => runs = Some(run_count(value()?)?),
+                "--json" => options.json = Some(PathBuf::from(value()?)),
+                _ => return Err(format!("unknown word {word:?}; --help shows what is allowed")),
+            }
+        }
+        if options.quick {
+            options.effort = QUICK;
+            options.runs = 1;
+        }
+        options.runs = runs.unwrap_or(options.runs);
+        options.json.as_deref().map_or(Ok(()), writable)?;
+        Ok(if list { Request::List } else { Request::Measure(options) })
+    }
+
+    /// Whether this row of this group was asked for; by default all but, with `--quick`, the slow groups.
+    pub fn wants(&self, group: &Group, row: &Row) -> bool {
+        let by_default = self.only.is_empty() && !(self.quick && group.slow);
+        by_default || self.only.iter().any(|name| name == group.name || name == row.name)
+    }
+
+    /// How many rounds this group gets.
+    pub fn rounds(&self, group: &Group) -> usize {
+        if group.slow { 1 } else { self.runs }
+    }
+}
+
+impl Effort {
+    /// Reads back what [`crate::program`] hands to a child: milliseconds and repetitions.
+    ///
+    /// # Errors
+    /// One line that names the word.
+    pub fn read(batch: &str, repetitions: &str) -> Result<Effort, String> {
+        let number = |word: &str| match word.parse::<u32>() {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(format!("{word:?}: a whole number from 1 up is wanted")),
+        };
+        Ok(Effort {
+            batch: Duration::from_millis(u64::from(number(batch)?)),
+            repetitions: number(repetitions)? as usize,
+        })
+    }
+}
+
+fn known_name(name: &str) -> Result<String, String> {
+    let known =
+        suite::GROUPS.iter().any(|group| group.name == name || group.rows.iter().any(|row| row.name == name));
+    if known {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("--only {name}: no such group or row; --list shows them"))
+    }
+}
+
+/// Whether the folder of the file is there; said before minutes are spent on measuring.
+fn writable(json: &Path) -> Result<(), String> {
+    let folder = json.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => Err(format!("--json {}: no such folder", json.display())),
+        _ if json.is_dir() => Err(format!("--json {}: is a folder", json.display())),
+        _ => Ok(()),
+    }
+}
+
+fn run_count(word: &str) -> Result<usize, String> {
+    match word.parse() {
+        Ok(runs) if (1..=RUNS_MAX).contains(&runs) => Ok(runs),
+        _ => Err(format!("--runs {word}: a whole number from 1 to {RUNS_MAX} is wanted")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Request, String> {
+        Options::read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn wanted(options: &Options) -> Vec<&'static str> {
+        let all = suite::GROUPS.iter().flat_map(|group| group.rows.iter().map(move |row| (group, row)));
+        all.filter(|(group, row)| options.wants(group, row)).map(|(_, row)| row.name).collect()
+    }
+
+    #[test]
+    fn quick_leaves_slow_groups_out_unless_they_are_named() {
+        let Ok(Request::Measure(quick)) = read("--quick") else { panic!() };
+        assert!(!wanted(&quick).contains(&"cold-run"));
+        let Ok(Request::Measure(named)) = read("--quick --only cold-run") else { panic!() };
+        assert_eq!(wanted(&named), ["cold-run"]);
+    }
+
+    #[test]
+    fn bad_words_are_refused_by_name() {
+        for (line, part) in [
+            ("--runs 0", "--runs 0"),
+            ("--runs 1001", "1 to 1000"),
+            ("--runs many", "--runs many"),
+            ("--runs", "--runs wants a value"),
+            ("--only nothing", "no such group or row"),
+            ("--json /no/such/folder/x", "no such folder"),
+            ("--json /", "is a folder"),
+            ("--fast", "\"--fast\""),
+            ("--quick core", "\"core\""),
+        ] {
+            let refusal = read(line).unwrap_err();
+            assert!(refusal.contains(part), "{line}: {refusal}");
+            assert!(!refusal.contains('\n'), "{line}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn quick_means_one_run_unless_runs_are_given() {
+        let Ok(Request::Measure(one)) = read("core --quick") else { panic!() };
+        assert_eq!((one.runs, one.effort), (1, QUICK));
+        let Ok(Request::Measure(three)) = read("--runs 3 --quick") else { panic!() };
+        assert_eq!((three.runs, three.effort), (3, QUICK));
+    }
+
+    #[test]
+    fn only_takes_groups_and_rows() {
+        let Ok(Request::Measure(options)) = read("--only local --only barrier") else { panic!() };
+        assert_eq!(wanted(&options), ["spawn", "barrier"]);
+    }
+}

@@ -1,0 +1,142 @@
+//! The lines of one run of a contender.
+//!
+//! Its own file because the line format is shared by programs in four languages. It does not know which
+//! figures are wanted. The invariant: a run that failed, took too long, or printed a line that is not of the
+//! format gives no figures at all.
+//!
+//! The format: `measured NAME VALUE` for each figure, `version TEXT` at most once; other lines are ignored.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What one run printed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// Name and value of each figure.
+    pub figures: Vec<(String, f64)>,
+    /// What the program says that it is.
+    pub version: Option<String>,
+}
+
+/// How long a program that is told to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+impl Output {
+    /// Runs the command and reads its lines.
+    ///
+    /// # Errors
+    /// One line: it could not be started, ran longer than `limit`, failed, or printed nonsense.
+    pub fn of(command: &mut Command, limit: Duration) -> Result<Output, String> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
+        let (done, ended) = channel();
+        let out = reader(child.stdout.take().expect("stdout is piped"), done.clone());
+        let err = reader(child.stderr.take().expect("stderr is piped"), done);
+        let in_time = both_ended(&ended, limit);
+        if !in_time {
+            end(&mut child, &ended);
+        }
+        let status = child.wait().map_err(|error| format!("cannot wait: {error}"))?;
+        if !in_time {
+            // The readers are left alone: a grandchild may hold the pipes for ever.
+            return Err(format!("took longer than {} s and was stopped", limit.as_secs()));
+        }
+        let text = out.join().expect("a reader does not panic");
+        let complaint = err.join().expect("a reader does not panic");
+        if !status.success() {
+            let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
+            return Err(format!("{status}: {last}"));
+        }
+        Output::read(&text)
+    }
+
+    /// Reads the lines.
+    ///
+    /// # Errors
+    /// The line that is not of the format, or that there is no figure.
+    pub fn read(text: &str) -> Result<Output, String> {
+        let mut output = Output { figures: Vec::new(), version: None };
+        for line in text.lines() {
+            if let Some(version) = line.strip_prefix("version ") {
+                output.version = Some(version.trim().to_owned());
+            } else if let Some(figure) = line.strip_prefix("measured ") {
+                let (name, value) = figure.split_once(' ').ok_or_else(|| format!("odd line {line:?}"))?;
+                let value: f64 = value.trim().parse().map_err(|_| format!("odd line {line:?}"))?;
+                if !value.is_finite() {
+                    return Err(format!("odd line {line:?}"));
+                }
+                output.figures.push((name.to_owned(), value));
+            }
+        }
+        if output.figures.is_empty() { Err("printed no figure".to_owned()) } else { Ok(output) }
+    }
+}
+
+/// Reads a pipe to its end, then says so.
+fn reader(mut pipe: impl Read + Send + 'static, done: Sender<()>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes); // a broken pipe ends the text like its end does
+        let _ = done.send(()); // nobody listens any more once the limit has passed
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn both_ended(ended: &Receiver<()>, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    (0..2).all(|_| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        ended.recv_timeout(left) != Err(RecvTimeoutError::Timeout)
+    })
+}
+
+/// Asks the child to end, so that a launcher takes its own children along; kills it if it does not.
+fn end(child: &mut Child, ended: &Receiver<()>) {
+    let pid = rustix::process::Pid::from_child(child);
+    // Both calls can only fail because the child has ended, which is what is wanted.
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    both_ended(ended, GRACE);
+    let _ = child.kill();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> Result<Output, String> {
+        Output::of(Command::new("sh").args(["-c", script]), limit)
+    }
+
+    #[test]
+    fn figures_and_version_are_read_and_other_lines_are_not() {
+        let output = Output::read("hello\nversion Open MPI v4\nmeasured a_us 1.5\nmeasured b 2e3\n").unwrap();
+        assert_eq!(output.figures, [("a_us".to_owned(), 1.5), ("b".to_owned(), 2000.0)]);
+        assert_eq!(output.version.as_deref(), Some("Open MPI v4"));
+    }
+
+    #[test]
+    fn nonsense_gives_no_figures() {
+        for text in ["", "measured a", "measured a x", "measured a nan", "measured a 1\nmeasured b inf"] {
+            assert!(Output::read(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_fails_reports_its_last_words_and_no_figures() {
+        let error =
+            shell("echo measured a 1; echo first >&2; echo last >&2; exit 3", Duration::from_secs(60))
+                .unwrap_err();
+        assert!(error.contains("last") && error.contains('3'), "{error}");
+    }
+
+    #[test]
+    fn a_run_past_its_limit_is_stopped() {
+        let start = Instant::now();
+        let error = shell("echo measured a 1; exec sleep 1000", Duration::from_millis(50)).unwrap_err();
+        assert!(error.contains("longer"), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(500));
+    }
+}

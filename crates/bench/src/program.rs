@@ -1,0 +1,211 @@
+//! How each contender is started, and why it cannot be.
+//!
+//! Its own file because it is the only one that knows the names of tools and their options. It does not
+//! know what the figures mean. The invariant: a contender is either a command that can be run or an
+//! [`Absence`] that says how to get it.
+
+use crate::child;
+use crate::options::Effort;
+use crate::workshop::Workshop;
+use serde::Serialize;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A program that prints figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A peer that is part of this binary, by the name of the child.
+    Peer(&'static str),
+    /// A program of ours that is part of this binary.
+    Isles {
+        /// The name of the child.
+        child: &'static str,
+        /// What `ISLES_MACHINE` gets.
+        machine: &'static str,
+        /// What `ISLES_PLACES` gets.
+        places: u32,
+    },
+    /// `peers/mpi.c`.
+    Mpi {
+        /// With which library.
+        library: MpiLibrary,
+        /// Which of its sections.
+        section: &'static str,
+        /// How many ranks.
+        ranks: u32,
+    },
+    /// `peers/spawn.go`.
+    Go,
+    /// `peers/betweenness.py` on a graph of the collection.
+    Networkit {
+        /// The graph's name.
+        graph: &'static str,
+    },
+}
+
+/// The MPI libraries that can be installed side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MpiLibrary {
+    /// Open MPI.
+    OpenMpi,
+    /// MPICH.
+    Mpich,
+}
+
+/// Why a contender has no figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Absence {
+    /// What is missing or went wrong.
+    pub why: String,
+    /// What the person can do about it.
+    pub remedy: String,
+}
+
+/// A crowd of ranks without a core each takes seconds a batch with some libraries.
+const CROWD_REPETITIONS_MAX: usize = 3;
+
+impl Program {
+    /// The command that prints this contender's figures; builds it first where it must.
+    ///
+    /// # Errors
+    /// What is missing and how to install it.
+    pub fn command(&self, workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
+        match *self {
+            Program::Peer(name) => this_binary(name, effort),
+            Program::Isles { child, machine, places } => {
+                let mut command = this_binary(child, effort)?;
+                command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
+                Ok(command)
+            }
+            Program::Mpi { library, section, ranks } => mpi(workshop, library, section, ranks, effort),
+            Program::Go => go(workshop, effort),
+            Program::Networkit { graph } => networkit(workshop, graph),
+        }
+    }
+}
+
+impl MpiLibrary {
+    fn compiler(self) -> &'static str {
+        match self {
+            MpiLibrary::OpenMpi => "mpicc.openmpi",
+            MpiLibrary::Mpich => "mpicc.mpich",
+        }
+    }
+
+    fn launcher(self) -> &'static str {
+        match self {
+            MpiLibrary::OpenMpi => "mpirun.openmpi",
+            MpiLibrary::Mpich => "mpirun.mpich",
+        }
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            MpiLibrary::OpenMpi => "apt-get install openmpi-bin libopenmpi-dev",
+            MpiLibrary::Mpich => "apt-get install mpich libmpich-dev",
+        }
+    }
+
+    /// One rank a core where they fit; otherwise Open MPI is asked to yield, which MPICH has no option for.
+    fn placement(self, ranks: u32) -> &'static [&'static str] {
+        let fits = ranks as usize <= crate::machine::cores();
+        match (self, fits) {
+            (MpiLibrary::OpenMpi, true) => &["--allow-run-as-root", "--bind-to", "core"],
+            (MpiLibrary::OpenMpi, false) => &[
+                "--allow-run-as-root",
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+                "--mca",
+                "mpi_yield_when_idle",
+                "1",
+            ],
+            (MpiLibrary::Mpich, true) => &["-bind-to", "core"],
+            (MpiLibrary::Mpich, false) => &[],
+        }
+    }
+}
+
+impl Absence {
+    /// A thing that is not there, and how to get it.
+    pub fn new(why: impl Into<String>, remedy: impl Into<String>) -> Absence {
+        Absence { why: why.into(), remedy: remedy.into() }
+    }
+}
+
+/// Whether a program of this name can be started.
+pub fn is_installed(program: impl AsRef<OsStr>) -> bool {
+    let quiet = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    quiet.is_ok()
+}
+
+fn this_binary(name: &str, effort: Effort) -> Result<Command, Absence> {
+    if !child::exists(name) {
+        return Err(Absence::new(
+            format!("this build has no child `{name}`"),
+            "it comes with a later version",
+        ));
+    }
+    let path = std::env::current_exe()
+        .map_err(|error| Absence::new(format!("own program: {error}"), "start it again"))?;
+    let mut command = Command::new(path);
+    command.args(["child", name]);
+    put_effort(&mut command, effort);
+    Ok(command)
+}
+
+fn mpi(
+    workshop: &Workshop,
+    library: MpiLibrary,
+    section: &str,
+    ranks: u32,
+    effort: Effort,
+) -> Result<Command, Absence> {
+    for tool in [library.compiler(), library.launcher()] {
+        if !is_installed(tool) {
+            return Err(Absence::new(format!("{tool} not found"), library.remedy()));
+        }
+    }
+    let program =
+        workshop.build(library.compiler(), &["-O3", "-x", "c"], "mpi.c", include_str!("../peers/mpi.c"))?;
+    let mut command = Command::new(library.launcher());
+    command.args(library.placement(ranks)).args(["-n", &ranks.to_string()]).arg(program).arg(section);
+    let crowd = ranks as usize > crate::machine::cores();
+    let repetitions = if crowd { effort.repetitions.min(CROWD_REPETITIONS_MAX) } else { effort.repetitions };
+    put_effort(&mut command, Effort { repetitions, ..effort });
+    Ok(command)
+}
+
+fn go(workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
+    let present = Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if present.is_err() {
+        return Err(Absence::new("go not found", "install Go (go.dev, or apt-get install golang)"));
+    }
+    let program = workshop.build("go", &["build"], "spawn.go", include_str!("../peers/spawn.go"))?;
+    let mut command = Command::new(program);
+    put_effort(&mut command, effort);
+    Ok(command)
+}
+
+fn networkit(workshop: &Workshop, graph: &str) -> Result<Command, Absence> {
+    let remedy = "pip install networkit";
+    let imported = Command::new("python3").args(["-c", "import networkit"]).stderr(Stdio::null()).status();
+    if !imported.is_ok_and(|status| status.success()) {
+        return Err(Absence::new("python3 has no module networkit", remedy));
+    }
+    let edges = workshop.edges(graph)?;
+    let script = workshop.lay("betweenness.py", include_str!("../peers/betweenness.py"))?;
+    let mut command = Command::new("python3");
+    command.arg(script).arg(Path::new(&edges)).arg("1");
+    Ok(command)
+}
+
+fn put_effort(command: &mut Command, effort: Effort) {
+    command.arg(effort.batch.as_millis().to_string()).arg(effort.repetitions.to_string());
+}

@@ -1,0 +1,466 @@
+//! The suite `core`: what is measured, against whom, and what it must reach.
+//!
+//! Its own file because it is the one that people argue about. It holds no code but the table.
+//! The invariant: like is compared with like; where a peer has two forms of a thing, the row says which one.
+
+use crate::measure::{Better, Contender, Figure, Group, Row, Target};
+use crate::program::{MpiLibrary, Program};
+
+const ISLES: &str = "isles";
+const OPEN_MPI: &str = "Open MPI";
+const MPICH: &str = "MPICH";
+const LINE: &str = "cache line";
+const RING: &str = "plain ring";
+const MARKED_RING: &str = "ring with marked slots";
+const CROSSBEAM: &str = "crossbeam";
+const GO: &str = "Go";
+const NETWORKIT: &str = "NetworKit, 1 thread";
+const ONE_PLACE: &str = "isles, 1 place";
+const TWO_PLACES: &str = "isles, 2 places";
+const THREADS: &str = "isles, machine threads";
+const SEQUENTIAL: &str = "the kernel, no places";
+const RAW: &str = "isles, raw message";
+const EITHER_MPI: &[&str] = &[OPEN_MPI, MPICH];
+const PAIR: &str = "2 places pinned on 2 cores, machine processes";
+
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] =
+    &[MESSAGE, SLEEPING, LOCAL, COLLECTIVE, LARGE, CROWD_8, CROWD_48, MEMORY, POWER, HEP_TH, COLD];
+
+const fn figure(contender: &'static str, name: &'static str) -> Figure {
+    Figure { contender, name }
+}
+
+const fn ours(child: &'static str, places: u32) -> Program {
+    Program::Isles { child, machine: "processes", places }
+}
+
+const fn open_mpi(section: &'static str, ranks: u32) -> Contender {
+    Contender { label: OPEN_MPI, program: Program::Mpi { library: MpiLibrary::OpenMpi, section, ranks } }
+}
+
+const fn mpich(section: &'static str, ranks: u32) -> Contender {
+    Contender { label: MPICH, program: Program::Mpi { library: MpiLibrary::Mpich, section, ranks } }
+}
+
+const fn of_better_mpi(limit: f64) -> Target {
+    Target::Ratio { limit, of: EITHER_MPI, words: "the better MPI's" }
+}
+
+const MESSAGE: Group = Group {
+    name: "message",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: RAW, program: ours("isles-raw", 2) },
+        Contender { label: ISLES, program: ours("isles-message", 2) },
+        Contender {
+            label: THREADS,
+            program: Program::Isles { child: "isles-message", machine: "threads", places: 2 },
+        },
+        Contender { label: LINE, program: Program::Peer("cache-line") },
+        Contender { label: RING, program: Program::Peer("plain-ring") },
+        Contender { label: MARKED_RING, program: Program::Peer("marked-ring") },
+        open_mpi("message", 2),
+        mpich("message", 2),
+        Contender { label: CROSSBEAM, program: Program::Peer("crossbeam") },
+        Contender { label: GO, program: Program::Go },
+    ],
+    rows: &[
+        Row {
+            name: "raw-message",
+            question: "smallest message of the transport alone, half round trip, both sides busy",
+            unit: "us",
+            better: Better::Less,
+            ours: figure(RAW, "half_round_trip_us"),
+            peers: &[
+                figure(LINE, "half_round_trip_us"),
+                figure(RING, "half_round_trip_us"),
+                figure(MARKED_RING, "half_round_trip_us"),
+                figure(OPEN_MPI, "half_round_trip_us"),
+                figure(MPICH, "half_round_trip_us"),
+            ],
+            targets: &[
+                Target::Ratio { limit: 1.15, of: &[RING], words: "a plain ring's" },
+                of_better_mpi(0.6),
+            ],
+        },
+        Row {
+            name: "at",
+            question: "empty at!, half round trip, busy; MPI: 8 bytes",
+            unit: "us",
+            better: Better::Less,
+            ours: figure(ISLES, "half_round_trip_us"),
+            peers: &[figure(OPEN_MPI, "half_round_trip_us"), figure(MPICH, "half_round_trip_us")],
+            targets: &[of_better_mpi(1.0)],
+        },
+        Row {
+            name: "at-threads",
+            question: "the same between two threads of one process; the others: channels, there and back",
+            unit: "us",
+            better: Better::Less,
+            ours: figure(THREADS, "half_round_trip_us"),
+            peers: &[figure(CROSSBEAM, "half_round_trip_us"), figure(GO, "half_round_trip_us")],
+            targets: &[],
+        },
+        Row {
+            name: "spawn-at",
+            question: "spawn_at! of a tiny body, one place to the other, under one finish; the others: messages of 8 bytes, one way",
+            unit: "million/s",
+            better: Better::More,
+            ours: figure(ISLES, "rate_million"),
+            peers: &[
+                figure(RING, "rate_million"),
+                figure(MARKED_RING, "rate_million"),
+                figure(OPEN_MPI, "rate_million"),
+                figure(MPICH, "rate_million"),
+                figure(CROSSBEAM, "rate_million"),
+                figure(GO, "rate_million"),
+            ],
+            targets: &[Target::Value(10.0)],
+        },
+    ],
+};
+
+const SLEEPING: Group = Group {
+    name: "sleeping",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: ours("isles-sleeping", 2) },
+        Contender { label: "futex", program: Program::Peer("futex") },
+    ],
+    rows: &[Row {
+        name: "at-sleeping",
+        question: "empty at! to a sleeping place, there and back; futex: the wake and the answer alone",
+        unit: "us",
+        better: Better::Less,
+        ours: figure(ISLES, "there_and_back_us"),
+        peers: &[figure("futex", "there_and_back_us")],
+        targets: &[Target::Value(15.0)],
+    }],
+};
+
+const LOCAL: Group = Group {
+    name: "local",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: ours("isles-spawn", 2) },
+        Contender { label: "rayon", program: Program::Peer("rayon") },
+        Contender { label: "smol", program: Program::Peer("smol") },
+        Contender { label: "tokio, 1 thread", program: Program::Peer("tokio-one") },
+        Contender { label: "tokio, all cores", program: Program::Peer("tokio-many") },
+        Contender { label: GO, program: Program::Go },
+    ],
+    rows: &[Row {
+        name: "spawn",
+        question: "a million tasks started and waited for at one place; rayon with one worker",
+        unit: "ns/task",
+        better: Better::Less,
+        ours: figure(ISLES, "spawn_ns"),
+        peers: &[
+            figure("rayon", "spawn_ns"),
+            figure("smol", "spawn_ns"),
+            figure("tokio, 1 thread", "spawn_ns"),
+            figure("tokio, all cores", "spawn_ns"),
+            figure(GO, "spawn_ns"),
+        ],
+        targets: &[Target::Value(60.0)],
+    }],
+};
+
+const COLLECTIVE: Group = Group {
+    name: "collective",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: ours("isles-collective", 2) },
+        open_mpi("collective", 2),
+        mpich("collective", 2),
+    ],
+    rows: &[
+        collective(
+            "barrier",
+            "barrier",
+            &[figure(OPEN_MPI, "barrier_us"), figure(MPICH, "barrier_us")],
+            "barrier_us",
+        ),
+        collective(
+            "all-reduce",
+            "all_reduce of 8 bytes",
+            &[figure(OPEN_MPI, "all_reduce_us"), figure(MPICH, "all_reduce_us")],
+            "all_reduce_us",
+        ),
+        collective(
+            "broadcast-8k",
+            "broadcast of 8 KiB, the root changing each time",
+            &[figure(OPEN_MPI, "broadcast_8k_us"), figure(MPICH, "broadcast_8k_us")],
+            "broadcast_8k_us",
+        ),
+        collective(
+            "broadcast-1m",
+            "broadcast of 1 MiB, the root changing each time",
+            &[figure(OPEN_MPI, "broadcast_1m_us"), figure(MPICH, "broadcast_1m_us")],
+            "broadcast_1m_us",
+        ),
+    ],
+};
+
+const fn collective(
+    name: &'static str,
+    question: &'static str,
+    peers: &'static [Figure],
+    value: &'static str,
+) -> Row {
+    Row {
+        name,
+        question,
+        unit: "us",
+        better: Better::Less,
+        ours: figure(ISLES, value),
+        peers,
+        targets: const { &[of_better_mpi(0.7)] },
+    }
+}
+
+const LARGE: Group = Group {
+    name: "large",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: ours("isles-large", 2) },
+        open_mpi("large", 2),
+        mpich("large", 2),
+        Contender { label: "memcpy", program: Program::Peer("memcpy") },
+    ],
+    rows: &[
+        large(
+            "move-2m",
+            "2 MiB moved by at! of a plain array; MPI: 2 MiB there, 8 bytes back",
+            &[figure(OPEN_MPI, "answered_gb"), figure(MPICH, "answered_gb"), figure("memcpy", "copy_gb")],
+            "answered_gb",
+        ),
+        large(
+            "stream-2m",
+            "2 MiB messages one after the other, 8 under way",
+            &[figure(OPEN_MPI, "stream_gb"), figure(MPICH, "stream_gb"), figure("memcpy", "copy_gb")],
+            "stream_gb",
+        ),
+        large(
+            "read-2m",
+            "2 MiB moved as in move-2m, each word read by the receiver",
+            &[figure(OPEN_MPI, "read_gb"), figure(MPICH, "read_gb"), figure("memcpy", "copy_gb")],
+            "read_gb",
+        ),
+    ],
+};
+
+const fn large(
+    name: &'static str,
+    question: &'static str,
+    peers: &'static [Figure],
+    value: &'static str,
+) -> Row {
+    Row {
+        name,
+        question,
+        unit: "GB/s",
+        better: Better::More,
+        ours: figure(ISLES, value),
+        peers,
+        targets: const { &[of_better_mpi(1.3)] },
+    }
+}
+
+const CROWD_8: Group = Group {
+    name: "crowd-8",
+    setting: "8 places, machine processes; Open MPI yielding when idle, MPICH without such an option",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: ours("isles-crowd", 8) },
+        open_mpi("crowd", 8),
+        mpich("crowd", 8),
+    ],
+    rows: &[crowd_ring("ring-8"), crowd_barrier("barrier-8"), crowd_idle("idle-8")],
+};
+
+const CROWD_48: Group = Group {
+    name: "crowd-48",
+    setting: "48 places, machine processes; Open MPI yielding when idle, MPICH without such an option",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: ours("isles-crowd", 48) },
+        open_mpi("crowd", 48),
+        mpich("crowd", 48),
+    ],
+    rows: &[crowd_ring("ring-48"), crowd_barrier("barrier-48"), crowd_idle("idle-48")],
+};
+
+const fn crowd_ring(name: &'static str) -> Row {
+    Row {
+        name,
+        question: "8 bytes handed round a ring of all places, time of one hop",
+        unit: "us",
+        better: Better::Less,
+        ours: figure(ISLES, "hop_us"),
+        peers: const { &[figure(OPEN_MPI, "hop_us"), figure(MPICH, "hop_us")] },
+        targets: &[Target::Ratio { limit: 1.0, of: &[OPEN_MPI], words: "Open MPI's, yielding" }],
+    }
+}
+
+const fn crowd_barrier(name: &'static str) -> Row {
+    Row {
+        name,
+        question: "barrier of all places",
+        unit: "us",
+        better: Better::Less,
+        ours: figure(ISLES, "barrier_us"),
+        peers: const { &[figure(OPEN_MPI, "barrier_us"), figure(MPICH, "barrier_us")] },
+        targets: &[Target::Ratio { limit: 1.0, of: &[OPEN_MPI], words: "Open MPI's, yielding" }],
+    }
+}
+
+const fn crowd_idle(name: &'static str) -> Row {
+    Row {
+        name,
+        question: "processor time of all places while they wait, of all cores",
+        unit: "%",
+        better: Better::Less,
+        ours: figure(ISLES, "idle_percent"),
+        peers: &[],
+        targets: &[Target::Value(1.0)],
+    }
+}
+
+const MEMORY: Group = Group {
+    name: "memory",
+    setting: PAIR,
+    slow: false,
+    contenders: &[Contender { label: ISLES, program: ours("isles-memory", 2) }],
+    rows: &[
+        Row {
+            name: "idle-memory",
+            question: "resident memory of an idle place beyond the same program without places",
+            unit: "MiB",
+            better: Better::Less,
+            ours: figure(ISLES, "idle_mib"),
+            peers: &[],
+            targets: &[Target::Value(2.0)],
+        },
+        Row {
+            name: "load-memory",
+            question: "the same after a flood of a million spawn_at! and 64 messages of 2 MiB",
+            unit: "MiB",
+            better: Better::Less,
+            ours: figure(ISLES, "loaded_mib"),
+            peers: &[figure(ISLES, "stated_bound_mib")],
+            targets: &[],
+        },
+    ],
+};
+
+const POWER: Group = Group {
+    name: "power",
+    setting: "betweenness of power, 4,941 vertices and 6,594 edges, unweighted; reading not timed",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: ours("isles-betweenness-power", 1) },
+        Contender { label: TWO_PLACES, program: ours("isles-betweenness-power", 2) },
+        Contender { label: SEQUENTIAL, program: Program::Peer("sequential-power") },
+        Contender { label: NETWORKIT, program: Program::Networkit { graph: "power" } },
+    ],
+    rows: &[betweenness("power-1"), betweenness_on_two("power-2")],
+};
+
+const HEP_TH: Group = Group {
+    name: "hep-th",
+    setting: "betweenness of hep-th, 8,361 vertices and 15,751 edges, unweighted; reading not timed",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: ours("isles-betweenness-hep-th", 1) },
+        Contender { label: TWO_PLACES, program: ours("isles-betweenness-hep-th", 2) },
+        Contender { label: SEQUENTIAL, program: Program::Peer("sequential-hep-th") },
+        Contender { label: NETWORKIT, program: Program::Networkit { graph: "hep-th" } },
+    ],
+    rows: &[betweenness("hep-th-1"), betweenness_on_two("hep-th-2")],
+};
+
+const fn betweenness(name: &'static str) -> Row {
+    Row {
+        name,
+        question: "betweenness of all vertices, 1 place",
+        unit: "s",
+        better: Better::Less,
+        ours: figure(ONE_PLACE, "seconds"),
+        peers: const { &[figure(SEQUENTIAL, "seconds"), figure(NETWORKIT, "seconds")] },
+        targets: &[Target::Ratio { limit: 1.0, of: &[NETWORKIT], words: "NetworKit's on one thread" }],
+    }
+}
+
+const fn betweenness_on_two(name: &'static str) -> Row {
+    Row {
+        name,
+        question: "betweenness of all vertices, 2 places",
+        unit: "s",
+        better: Better::Less,
+        ours: figure(TWO_PLACES, "seconds"),
+        peers: const { &[figure(ONE_PLACE, "seconds")] },
+        targets: &[Target::Speedup { limit: 1.85, over: ONE_PLACE }],
+    }
+}
+
+const COLD: Group = Group {
+    name: "cold",
+    setting: "./run in a fresh copy of the checkout, nothing built, everything downloaded",
+    slow: true,
+    contenders: &[Contender { label: ISLES, program: Program::Peer("cold-run") }],
+    rows: &[Row {
+        name: "cold-run",
+        question: "from the command to the end of the main job",
+        unit: "s",
+        better: Better::Less,
+        ours: figure(ISLES, "seconds"),
+        peers: &[],
+        targets: &[Target::Value(90.0)],
+    }],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_is_there_once() {
+        let names: Vec<_> = GROUPS
+            .iter()
+            .flat_map(|group| std::iter::once(group.name).chain(group.rows.iter().map(|row| row.name)))
+            .collect();
+        assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{names:?}");
+    }
+
+    #[test]
+    fn every_figure_and_target_names_a_contender_of_its_group() {
+        for group in GROUPS {
+            let labels: BTreeSet<_> = group.contenders.iter().map(|contender| contender.label).collect();
+            assert_eq!(labels.len(), group.contenders.len(), "{}", group.name);
+            for row in group.rows {
+                assert!(
+                    std::iter::once(&row.ours)
+                        .chain(row.peers)
+                        .all(|figure| labels.contains(figure.contender))
+                );
+                let peers: BTreeSet<_> = row.peers.iter().map(|peer| peer.contender).collect();
+                for target in row.targets {
+                    let named: Vec<_> = match target {
+                        Target::Value(_) => vec![],
+                        Target::Ratio { of, .. } => of.to_vec(),
+                        Target::Speedup { over, .. } => vec![*over],
+                    };
+                    assert!(named.iter().all(|label| peers.contains(label)), "{}: {named:?}", row.name);
+                }
+            }
+        }
+    }
+}

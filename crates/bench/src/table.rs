@@ -1,0 +1,187 @@
+//! The outcome as a table for people.
+//!
+//! Its own file because what people read changes for other reasons than what is measured. It computes
+//! nothing but ratios. The invariant: every row states question, unit, setting and target, also when it has
+//! no figure.
+
+use crate::machine::LOAD_DOUBTFUL;
+use crate::measure::{Better, Figure, Row, Verdict, samples};
+use crate::session::{Outcome, Session};
+use crate::suite;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// All rows of the suite with their targets.
+pub fn list() -> String {
+    let mut text = String::new();
+    for group in suite::GROUPS {
+        let _ = writeln!(text, "{} ({})", group.name, group.setting);
+        for row in group.rows {
+            let _ = writeln!(text, "  {:<18} {} [{}]", row.name, row.question, row.unit);
+            for target in row.targets {
+                let _ = writeln!(text, "  {:<18} target: {}", "", row.words(target));
+            }
+        }
+    }
+    text
+}
+
+/// The whole outcome.
+pub fn whole(session: &Session) -> String {
+    let mut text = heading(session);
+    for outcome in &session.groups {
+        let _ = writeln!(text, "\n== {} ({}) ==", outcome.group.name, outcome.group.setting);
+        for row in &outcome.rows {
+            write_row(&mut text, row, outcome);
+        }
+    }
+    text.push_str(&absences(session));
+    text.push_str(&summary(session));
+    text
+}
+
+fn heading(session: &Session) -> String {
+    let machine = &session.machine;
+    let mut text = format!(
+        "{}, {} cores, Linux {}, {}, commit {}\n{} runs of each program, in turn; each figure in a run is the median of {} batches of {} ms or more\n",
+        machine.cpu,
+        machine.cores,
+        machine.kernel,
+        machine.date,
+        machine.commit.as_deref().unwrap_or("unknown"),
+        session.options.runs,
+        session.options.effort.repetitions,
+        session.options.effort.batch.as_millis(),
+    );
+    if let Some(load) = machine.load_average.filter(|load| *load > LOAD_DOUBTFUL) {
+        let _ = writeln!(text, "other programs were running (load {load:.2}): the figures are doubtful");
+    }
+    let versions: BTreeSet<_> = session.groups.iter().flat_map(|outcome| outcome.versions.values()).collect();
+    for version in versions {
+        let _ = writeln!(text, "peer: {version}");
+    }
+    text
+}
+
+fn write_row(text: &mut String, row: &Row, outcome: &Outcome) {
+    let direction = match row.better {
+        Better::Less => "less is better",
+        Better::More => "more is better",
+    };
+    let _ = writeln!(text, "\n{}: {} [{}, {direction}]", row.name, row.question, row.unit);
+    let _ = writeln!(text, "  {:<26} {:>10} {:>10} {:>10} {:>14}", "", "min", "median", "max", "isles / it");
+    for figure in std::iter::once(&row.ours).chain(row.peers) {
+        write_figure(text, row, *figure, outcome);
+    }
+    for verdict in row.verdicts(&outcome.figures) {
+        let _ = writeln!(text, "  {}", sentence(&verdict));
+    }
+}
+
+fn write_figure(text: &mut String, row: &Row, figure: Figure, outcome: &Outcome) {
+    let Some(values) = samples(&outcome.figures, figure) else {
+        let _ = writeln!(text, "  {:<26} {}", figure.contender, reason(outcome, figure));
+        return;
+    };
+    let ratio = match row.ours(&outcome.figures) {
+        Some(ours) if figure != row.ours => format!("{:.2}", ours.median() / values.median()),
+        _ => String::new(),
+    };
+    let (min, median, max) = (digits(values.min()), digits(values.median()), digits(values.max()));
+    let _ = writeln!(text, "  {:<26} {min:>10} {median:>10} {max:>10} {ratio:>14}", figure.contender);
+}
+
+fn reason(outcome: &Outcome, figure: Figure) -> String {
+    match outcome.absences.get(figure.contender) {
+        Some(absence) => format!("absent: {} ({})", absence.why, absence.remedy),
+        None => format!("absent: it did not print {}", figure.name),
+    }
+}
+
+fn sentence(verdict: &Verdict) -> String {
+    let remark = if verdict.remark.is_empty() { String::new() } else { format!(" ({})", verdict.remark) };
+    match (verdict.reached, verdict.met) {
+        (Some(reached), Some(met)) => {
+            format!(
+                "target {}: {} {}{remark}",
+                verdict.target,
+                digits(reached),
+                if met { "met" } else { "MISSED" }
+            )
+        }
+        _ => format!("target {}: not measured{remark}", verdict.target),
+    }
+}
+
+/// Each missing peer once, with the way to get it.
+fn absences(session: &Session) -> String {
+    let all = session.groups.iter().flat_map(|outcome| &outcome.absences);
+    let lines: BTreeSet<String> =
+        all.map(|(label, absence)| format!("{label}: {}: {}", absence.why, absence.remedy)).collect();
+    let mut text = String::new();
+    if !lines.is_empty() {
+        text.push_str("\nNot measured:\n");
+    }
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+/// How many targets were met, and which were not.
+fn summary(session: &Session) -> String {
+    let (mut met, mut missed, mut open) = (0, Vec::new(), Vec::new());
+    for outcome in &session.groups {
+        for row in &outcome.rows {
+            for verdict in row.verdicts(&outcome.figures) {
+                match verdict.met {
+                    Some(true) => met += 1,
+                    Some(false) => missed.push(row.name),
+                    None => open.push(row.name),
+                }
+            }
+        }
+    }
+    let mut text = format!("\ntargets: {met} met, {} missed, {} not measured\n", missed.len(), open.len());
+    for (word, names) in [("missed", missed), ("not measured", open)] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "{word}: {}", names.join(", "));
+        }
+    }
+    text
+}
+
+/// Three significant digits, without an exponent.
+pub fn digits(value: f64) -> String {
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let places = (2 - magnitude).clamp(0, 9) as usize;
+    format!("{value:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_three_significant_ones() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (0.20512, "0.205"),
+            (1.0, "1.00"),
+            (12.345, "12.3"),
+            (43789.1, "43789"),
+            (0.001234, "0.00123"),
+        ] {
+            assert_eq!(digits(value), text);
+        }
+    }
+
+    #[test]
+    fn the_list_names_every_row_and_target() {
+        let text = list();
+        for row in suite::GROUPS.iter().flat_map(|group| group.rows) {
+            assert!(text.contains(row.name) && text.contains(row.question));
+            assert!(row.targets.iter().all(|target| text.contains(&row.words(target))));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The variables `ISLES_*`, and what they may say.
+
+use isles_runtime::limits::PLACES_MAX;
+use std::fmt;
+use std::time::Duration;
+
+/// How long nothing may happen before a run says what it waits for, unless `ISLES_STALL` says otherwise.
+const STALL_DEFAULT: Duration = Duration::from_secs(30);
+
+/// What the places of a run are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Machine {
+    /// Threads of this process.
+    Threads,
+    /// Processes of this host that share memory; the first one starts the others from the same program.
+    Processes,
+    /// Invented places in one thread, in an order that a seed fixes; for tests.
+    Loopback,
+}
+
+impl Machine {
+    /// Its name on the command line and in `ISLES_MACHINE`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Machine::Threads => "threads",
+            Machine::Processes => "processes",
+            Machine::Loopback => "loopback",
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is printed at the end of a run, to standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Report {
+    /// Calls and bytes by call site.
+    Captures,
+    /// Finishes by kind, and what they cost.
+    Finish,
+}
+
+/// A setting that is not allowed; nothing was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Where the value comes from: a variable, or a flag.
+    pub source: String,
+    /// The value.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+impl ConfigError {
+    fn new(source: &str, value: &str, allowed: impl Into<String>) -> Self {
+        ConfigError { source: source.to_owned(), value: value.to_owned(), allowed: allowed.into() }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {:?}; allowed: {}", self.source, self.value, self.allowed)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Reads a machine's name; `source` is where it was written.
+pub(crate) fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
+    let known = [Machine::Threads, Machine::Processes, Machine::Loopback];
+    let found = known.into_iter().find(|machine| machine.name() == value);
+    found.ok_or_else(|| ConfigError::new(source, value, "threads, processes, loopback"))
+}
+
+/// Reads a number of places.
+pub(crate) fn places(source: &str, value: &str) -> Result<u32, ConfigError> {
+    let number = value.parse().ok().filter(|number| (1..=PLACES_MAX).contains(number));
+    number.ok_or_else(|| ConfigError::new(source, value, format!("a whole number from 1 to {PLACES_MAX}")))
+}
+
+/// Reads a list of reports.
+pub(crate) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
+    let names = value.split(',').filter(|name| !name.is_empty());
+    names
+        .map(|name| match name {
+            "captures" => Ok(Report::Captures),
+            "finish" => Ok(Report::Finish),
+            _ => Err(ConfigError::new(source, name, "captures, finish, or both with a comma")),
+        })
+        .collect()
+}
+
+/// Reads the seconds of silence before a stall report.
+fn stall(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
+    let seconds: f64 = value.parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds)).ok_or_else(|| {
+        ConfigError::new(source, value, "seconds of silence, from 0 (never report) to 86400")
+    })?;
+    Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
+}
+
+/// What the environment says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Environment {
+    pub(crate) machine: Option<Machine>,
+    pub(crate) places: Option<u32>,
+    pub(crate) reports: Vec<Report>,
+    pub(crate) stall: Option<Duration>,
+    pub(crate) seed: u64,
+}
+
+impl Environment {
+    /// Reads the variables of the process.
+    ///
+    /// # Errors
+    /// The first variable with a value that is not allowed.
+    pub(crate) fn read() -> Result<Self, ConfigError> {
+        Self::read_from(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    fn read_from(get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        fn take<T>(
+            get: &impl Fn(&str) -> Option<String>,
+            name: &str,
+            read: impl Fn(&str, &str) -> Result<T, ConfigError>,
+        ) -> Result<Option<T>, ConfigError> {
+            get(name).filter(|value| !value.is_empty()).map(|value| read(name, &value)).transpose()
+        }
+        let seed = |source: &str, value: &str| {
+            value.parse::<u64>().map_err(|_| ConfigError::new(source, value, "a whole number from 0 to 2^64 - 1"))
+        };
+        Ok(Environment {
+            machine: take(&get, "ISLES_MACHINE", machine)?,
+            places: take(&get, "ISLES_PLACES", places)?,
+            reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
+            stall: take(&get, "ISLES_STALL", stall)?.unwrap_or(Some(STALL_DEFAULT)),
+            seed: take(&get, "ISLES_SEED", seed)?.unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> Result<Environment, String> {
+        let get = |asked: &str| (asked == name).then(|| value.to_owned());
+        Environment::read_from(get).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn good_values_are_taken() {
+        assert_eq!(read("ISLES_MACHINE", "processes").unwrap().machine, Some(Machine::Processes));
+        assert_eq!(read("ISLES_PLACES", "48").unwrap().places, Some(48));
+        assert_eq!(read("ISLES_REPORT", "captures,finish").unwrap().reports, [Report::Captures, Report::Finish]);
+        assert_eq!(read("ISLES_STALL", "0").unwrap().stall, None);
+        assert_eq!(read("ISLES_PLACES", "").unwrap().places, None);
+    }
+
+    #[test]
+    fn bad_values_are_named_with_what_is_allowed() {
+        let error = |name, value| read(name, value).unwrap_err();
+        assert_eq!(error("ISLES_MACHINE", "gpu"), r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback"#);
+        for value in ["0", "257", "-1", "two", "1e9"] {
+            assert_eq!(
+                error("ISLES_PLACES", value),
+                format!("ISLES_PLACES is {value:?}; allowed: a whole number from 1 to 256")
+            );
+        }
+        assert!(error("ISLES_REPORT", "captures,all").starts_with(r#"ISLES_REPORT is "all""#));
+        assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL"));
+        assert!(error("ISLES_SEED", "x").starts_with("ISLES_SEED"));
+    }
+}

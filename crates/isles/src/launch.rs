@@ -1,0 +1,179 @@
+//! Starting a run: on which machine, with how many places, and how it ends.
+
+use crate::environment::{self, ConfigError, Environment, Machine, Report};
+use crate::{loopback, processes, threads};
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::{Result, RunReport};
+use std::fmt;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Exit code of a run whose main task ended with an error.
+const EXIT_FAILED: u8 = 1;
+
+/// Exit code of a run that could not be started as asked.
+const EXIT_USAGE: u8 = 2;
+
+/// Why a run could not be started. Nothing is left behind.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// A setting is not allowed.
+    Config(ConfigError),
+    /// The machine could not be set up; the text says what and why.
+    Machine(String),
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LaunchError::Config(error) => error.fmt(f),
+            LaunchError::Machine(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+impl From<ConfigError> for LaunchError {
+    fn from(error: ConfigError) -> Self {
+        LaunchError::Config(error)
+    }
+}
+
+/// How a run is started; what is not said comes from the environment, then from the defaults.
+///
+/// Defaults: as many places as processors, as threads of this process.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub(crate) machine: Machine,
+    pub(crate) places: u32,
+    pub(crate) reports: Vec<Report>,
+    pub(crate) stall: Option<Duration>,
+    pub(crate) seed: u64,
+}
+
+impl Launch {
+    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`, `ISLES_SEED`.
+    ///
+    /// # Errors
+    /// A variable has a value that is not allowed.
+    pub fn from_environment() -> std::result::Result<Launch, ConfigError> {
+        let environment = Environment::read()?;
+        Ok(Launch {
+            machine: environment.machine.unwrap_or(Machine::Threads),
+            places: environment.places.unwrap_or_else(processors),
+            reports: environment.reports,
+            stall: environment.stall,
+            seed: environment.seed,
+        })
+    }
+
+    /// The machine named `value`; `source` is the flag that said so, for the error.
+    ///
+    /// # Errors
+    /// There is no such machine.
+    pub fn machine_named(mut self, source: &str, value: &str) -> std::result::Result<Launch, ConfigError> {
+        self.machine = environment::machine(source, value)?;
+        Ok(self)
+    }
+
+    /// The number of places `value`; `source` is the flag that said so, for the error.
+    ///
+    /// # Errors
+    /// It is no number, zero, or above the bound.
+    pub fn places_named(mut self, source: &str, value: &str) -> std::result::Result<Launch, ConfigError> {
+        self.places = environment::places(source, value)?;
+        Ok(self)
+    }
+
+    /// The reports `value`, a list with commas; `source` is the flag that said so, for the error.
+    ///
+    /// # Errors
+    /// There is no such report.
+    pub fn reports_named(mut self, source: &str, value: &str) -> std::result::Result<Launch, ConfigError> {
+        self.reports = environment::reports(source, value)?;
+        Ok(self)
+    }
+
+    /// The machine.
+    pub fn machine(mut self, machine: Machine) -> Launch {
+        self.machine = machine;
+        self
+    }
+
+    /// The number of places, at most 256.
+    ///
+    /// # Panics
+    /// If it is out of range.
+    pub fn places(mut self, places: u32) -> Launch {
+        assert!((1..=isles_runtime::limits::PLACES_MAX).contains(&places), "{places} places");
+        self.places = places;
+        self
+    }
+
+    /// The machine that will be used.
+    pub fn chosen_machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// The number of places that will be used.
+    pub fn chosen_places(&self) -> u32 {
+        self.places
+    }
+
+    /// Runs `main` at the first place until everything it has started, anywhere, has ended.
+    ///
+    /// In a process that was started as a place of another process's run this serves that run, and never returns.
+    ///
+    /// # Errors
+    /// [`LaunchError`]: the run could not be started. The result of `main` is inside, with what the places did.
+    pub fn run<M, F>(self, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        processes::serve_if_joined();
+        let (result, report) = match self.machine {
+            Machine::Threads => threads::run(&self, main)?,
+            Machine::Processes => processes::run(&self, main)?,
+            Machine::Loopback => loopback::run(&self, main),
+        };
+        for wanted in &self.reports {
+            match wanted {
+                Report::Captures => eprint!("{}", report.captures()),
+                Report::Finish => eprint!("{}", report.finishes()),
+            }
+        }
+        Ok((result, report))
+    }
+}
+
+/// How many processors this process may use.
+fn processors() -> u32 {
+    let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
+    processors.min(isles_runtime::limits::PLACES_MAX)
+}
+
+/// What `#[isles::main]` expands to.
+pub fn main<M, F>(main: M) -> ExitCode
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    processes::serve_if_joined();
+    let launched = Launch::from_environment().map_err(LaunchError::from).and_then(|launch| launch.run(main));
+    match launched {
+        Ok((Ok(()), _)) => ExitCode::SUCCESS,
+        Ok((Err(error), _)) => {
+            eprintln!("error: {error}");
+            ExitCode::from(EXIT_FAILED)
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
+}

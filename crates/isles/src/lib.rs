@@ -1,0 +1,59 @@
+//! Isles runs one Rust program over many places.
+//!
+//! A *place* is an address space with tasks: a thread of this process, a process of this host. [`at!`] runs code at a place
+//! and brings its value back, [`spawn_at!`] starts a task there, [`finish`] waits for everything started inside, at any
+//! place. The machine is chosen when the program starts, not when it is written.
+//!
+//! ```
+//! use isles::prelude::*;
+//!
+//! #[isles::main]
+//! async fn main() -> isles::Result<()> {
+//!     finish(async {
+//!         for place in places() {
+//!             spawn_at!(place, println!("hello from {}", here()));
+//!         }
+//!     })
+//!     .await
+//! }
+//! ```
+//!
+//! This crate is the only one that a program imports, and the only one that knows all machines.
+
+#![forbid(unsafe_code)]
+
+mod environment;
+mod image;
+mod launch;
+mod loopback;
+mod processes;
+mod test;
+mod threads;
+
+pub use environment::{ConfigError, Machine, Report};
+pub use isles_macros::{at, main, spawn_at, test};
+pub use isles_runtime::{
+    Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome, Place,
+    PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, cancel, finish, here, place_count,
+    places, spawn, spawn_detached, spawn_with, yield_now,
+};
+pub use launch::{Launch, LaunchError};
+pub use loopback::{Plan, simulate};
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{
+        Counter, Global, Monitor, Place, PlaceLocal, Replicated, at, finish, here, places, spawn, spawn_at, spawn_detached,
+    };
+}
+
+/// What the macros expand to; no part of the interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::environment::Machine;
+    pub use crate::launch::main;
+    pub use crate::test::test;
+    pub use isles_runtime::capture::*;
+    pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
+    pub use isles_runtime::{Error, Place, Result, Site, SiteCell, at, at_here, at_there, is_here, spawn_at};
+}

@@ -1,0 +1,93 @@
+//! Invented places in one thread: the order of everything is fixed by a seed.
+
+use crate::launch::Launch;
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::run::{self, Root};
+use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step};
+pub use isles_transport::loopback::Plan;
+use isles_transport::PlaceId;
+use isles_transport::loopback::World;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Runs `main` over invented places, in the order that the launch's seed fixes.
+pub(crate) fn run<M, F>(launch: &Launch, main: M) -> (Result<()>, RunReport)
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let (result, report, _) = simulate(launch.places, Plan::adversarial(launch.seed), main);
+    (result, report)
+}
+
+/// Runs `main` over `places` invented places as `plan` says; the same plan gives the same run.
+///
+/// Gives the result of `main` (an error of kind [`ErrorKind::Misused`] that explains what everyone waits for, if the run
+/// stands still), what the places did, and a digest of the order of events.
+pub fn simulate<M, F>(places: u32, plan: Plan, main: M) -> (Result<()>, RunReport, u64)
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let world = World::new(places, plan);
+    let locals: Vec<Rc<Local>> = (0..places)
+        .map(|place| {
+            let clock = world.clone();
+            let clock = Clock::Invented(Box::new(move || Duration::from_micros(clock.step())));
+            Local::new(Box::new(world.endpoint(PlaceId(place))), clock)
+        })
+        .collect();
+    let root = {
+        let _entered = locals[0].enter();
+        Root::start(&locals[0], main())
+    };
+    let result = drive(&world, &locals, || root.take());
+    let result = result.unwrap_or_else(|| Err(stalled(&locals)));
+    let digest = world.digest();
+    let places = locals.iter().map(|local| Some(local.report())).collect();
+    for local in &locals {
+        let _entered = local.enter();
+        run::close(local);
+    }
+    (result, RunReport { places }, digest)
+}
+
+/// Steps the places in the world's order until `over` has a result; `None` if nothing will ever happen again.
+fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Option<R>) -> Option<R> {
+    let mut busy = vec![true; locals.len()];
+    loop {
+        if let Some(result) = over() {
+            return Some(result);
+        }
+        let places = (0..locals.len() as u32).map(PlaceId);
+        let runnable: Vec<PlaceId> = places.filter(|place| busy[place.index()] || world.wakes(*place)).collect();
+        match world.choose(&runnable) {
+            Some(place) => {
+                let _entered = locals[place.index()].enter();
+                busy[place.index()] = locals[place.index()].step() == Step::Busy;
+            }
+            None if world.advance() || pass_time(world, locals, &mut busy) => {}
+            None => return None,
+        }
+    }
+}
+
+/// Lets time pass until the next deadline of a place; false if there is none.
+fn pass_time(world: &World, locals: &[Rc<Local>], busy: &mut [bool]) -> bool {
+    let due = locals.iter().enumerate().filter_map(|(place, local)| Some((local.next_due()?, place))).min();
+    let Some((due, place)) = due else { return false };
+    world.advance_to(due.as_micros() as u64 + 1);
+    busy[place] = true;
+    true
+}
+
+fn stalled(locals: &[Rc<Local>]) -> Error {
+    let lines = locals.iter().flat_map(|local| {
+        let _entered = local.enter();
+        local.explain()
+    });
+    let text = lines.collect::<Vec<_>>().join("\n  ");
+    Error::new(ErrorKind::Misused, format!("the run stands still; waiting for:\n  {text}"))
+}

@@ -1,0 +1,79 @@
+//! Places that are processes of this host; the first one starts the others from the same program.
+
+use crate::image;
+use crate::launch::{Launch, LaunchError};
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::{Clock, Local, Result, RunReport, run};
+use isles_transport::PlaceId;
+use isles_transport_shm::processes::{self, Program};
+use isles_transport_shm::{Geometry, Segment};
+use std::fmt::Display;
+use std::time::Duration;
+
+/// How long the places may take to join, and to end when the run is over.
+const JOIN_LIMIT: Duration = Duration::from_secs(30);
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// Runs `main` at the first place, in this process.
+pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    run_program(launch, &Program::current(), main)
+}
+
+/// As [`run`], with the program that the other places execute.
+pub(crate) fn run_program<M, F>(
+    launch: &Launch,
+    program: &Program,
+    main: M,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    fn unable(error: impl Display) -> LaunchError {
+        LaunchError::Machine(format!("machine processes: {error}"))
+    }
+    let image = image::identity().map_err(unable)?;
+    let segment = Segment::create(Geometry::for_places(launch.places), image).map_err(unable)?;
+    let children = processes::spawn(&segment, program, (1..launch.places).map(PlaceId)).map_err(unable)?;
+    children.rendezvous(JOIN_LIMIT).map_err(unable)?;
+    segment.pin(PlaceId(0));
+    let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
+    let local = Local::new(Box::new(endpoint), Clock::host());
+    let outcome = run::lead(&local, main(), launch.stall);
+    drop(local);
+    children.finish(END_LIMIT);
+    Ok(outcome)
+}
+
+/// Serves as a place, and ends the process, if it was started as one; else does nothing.
+pub(crate) fn serve_if_joined() {
+    if std::env::var_os(processes::JOIN_VARIABLE).is_none() {
+        return;
+    }
+    let joined = match image::identity() {
+        Ok(image) => processes::join(image),
+        Err(error) => fail(&error),
+    };
+    let (segment, place) = match joined {
+        Some(Ok(joined)) => joined,
+        Some(Err(error)) => fail(&error),
+        None => return,
+    };
+    segment.pin(place);
+    match segment.endpoint(place) {
+        Ok(endpoint) => run::serve(&Local::new(Box::new(endpoint), Clock::host())),
+        Err(error) => fail(&error),
+    }
+    std::process::exit(0);
+}
+
+fn fail(error: &dyn Display) -> ! {
+    eprintln!("error: this process cannot join as a place: {error}");
+    std::process::exit(2);
+}

@@ -1,0 +1,56 @@
+//! One test on one machine: what `#[isles::test]` expands to.
+
+use crate::environment::Machine;
+use crate::launch::Launch;
+use crate::{loopback, processes, threads};
+use isles_runtime::capture::TaskOutcome;
+use isles_transport_shm::processes::Program;
+
+/// Seeds that a test on the loopback is run with, unless `ISLES_SEED` names one.
+const SEEDS: u64 = 8;
+
+/// Runs `body` at the first of `places` places of `machine`, and fails if it fails.
+///
+/// `name` is the path of the test function, with which the other processes start as places.
+///
+/// # Panics
+/// If the body fails, or the machine cannot be set up.
+pub fn test<M, F>(machine: Machine, places: u32, name: &'static str, body: M)
+where
+    M: Fn() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    processes::serve_if_joined();
+    let launch = Launch { machine, places, reports: Vec::new(), stall: None, seed: 0 };
+    let (result, _) = match machine {
+        Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
+        Machine::Processes => {
+            processes::run_program(&launch, &same_test(name), &body).unwrap_or_else(|error| panic!("{error}"))
+        }
+        Machine::Loopback => return simulate(&launch, &body),
+    };
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn simulate<M, F>(launch: &Launch, body: &M)
+where
+    M: Fn() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let named = std::env::var("ISLES_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seeds = named.map_or(0..SEEDS, |seed: u64| seed..seed + 1);
+    for seed in seeds {
+        let (result, _) = loopback::run(&Launch { seed, ..launch.clone() }, body);
+        result.unwrap_or_else(|error| panic!("with ISLES_SEED={seed}: {error}"));
+    }
+}
+
+/// This test program, told to run the one test `name` only.
+fn same_test(name: &str) -> Program {
+    // The harness knows the test without the name of its crate.
+    let name = name.split_once("::").map_or(name, |(_, rest)| rest);
+    let arguments = [name, "--exact", "--nocapture", "--include-ignored"].map(Into::into).to_vec();
+    Program { arguments, ..Program::current() }
+}

@@ -1,0 +1,48 @@
+//! Places that are threads of this process, over a segment of their own.
+
+use crate::launch::{Launch, LaunchError};
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::{Clock, Local, Result, RunReport, run};
+use isles_transport::PlaceId;
+use isles_transport_shm::{Geometry, Segment};
+
+/// Runs `main` at the first place, on the calling thread.
+pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
+    // Threads share one image, so there is nothing to tell apart.
+    let segment = Segment::create(Geometry::for_places(launch.places), [0; 16]).map_err(|error| unable(&error))?;
+    let mut threads = Vec::new();
+    for place in (1..launch.places).map(PlaceId) {
+        let shared = segment.clone();
+        let thread = std::thread::Builder::new().name(place.to_string());
+        let body = move || {
+            shared.pin(place);
+            match shared.endpoint(place) {
+                Ok(endpoint) => run::serve(&Local::new(Box::new(endpoint), Clock::host())),
+                Err(_) => shared.mark_dead(place),
+            }
+        };
+        match thread.spawn(body) {
+            Ok(handle) => threads.push(handle),
+            Err(error) => {
+                (0..launch.places).map(PlaceId).for_each(|place| segment.mark_dead(place));
+                return Err(unable(&format_args!("{place} could not be started: {error}")));
+            }
+        }
+    }
+    segment.pin(PlaceId(0));
+    let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
+    let local = Local::new(Box::new(endpoint), Clock::host());
+    let outcome = run::lead(&local, main(), launch.stall);
+    drop(local);
+    for thread in threads {
+        // A place that panicked has said so; its tasks' errors came out of their finish.
+        let _ = thread.join();
+    }
+    Ok(outcome)
+}

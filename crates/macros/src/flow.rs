@@ -1,0 +1,141 @@
+//! How a body ends: with a value, with `?`, with `return`, or never.
+//!
+//! Syntax only, and only of the body itself: closures, `async` blocks, items and nested `at!` have ends of their own.
+
+use crate::invocation::{self, Part};
+use syn::visit::{self, Visit};
+use syn::{Expr, Stmt};
+
+/// What decides how a body is wrapped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// It uses `?`, so errors leave it.
+    pub tries: bool,
+    /// It uses `return`.
+    pub returns: bool,
+    /// Its last expression is `Ok(..)` or `Err(..)`, on some branch.
+    pub ends_in_result: bool,
+    /// Its last expression never gives a value.
+    pub diverges: bool,
+}
+
+/// How `body` ends.
+pub fn of(body: &Expr) -> Flow {
+    let mut search = Search(Flow::default());
+    search.visit_expr(body);
+    Flow { ends_in_result: ends_in_result(body), diverges: diverges(body), ..search.0 }
+}
+
+struct Search(Flow);
+
+impl<'ast> Visit<'ast> for Search {
+    fn visit_expr_try(&mut self, expr: &'ast syn::ExprTry) {
+        self.0.tries = true;
+        visit::visit_expr_try(self, expr);
+    }
+
+    fn visit_expr_return(&mut self, expr: &'ast syn::ExprReturn) {
+        self.0.returns = true;
+        visit::visit_expr_return(self, expr);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        // A macro that cannot be read travels only with an explicit list; then its tokens must do.
+        let Ok(parts) = invocation::parts(call) else {
+            self.0.tries |= call.tokens.to_string().contains('?');
+            return;
+        };
+        for part in &parts {
+            match part {
+                Part::Expr(expr) => self.visit_expr(expr),
+                Part::Call(call) => self.visit_expr(&call.place),
+                Part::Match(value, _, condition) => {
+                    self.visit_expr(value);
+                    condition.iter().for_each(|condition| self.visit_expr(condition));
+                }
+                Part::Name(_) => {}
+            }
+        }
+    }
+
+    fn visit_expr_closure(&mut self, _closure: &'ast syn::ExprClosure) {}
+    fn visit_expr_async(&mut self, _block: &'ast syn::ExprAsync) {}
+    fn visit_item(&mut self, _item: &'ast syn::Item) {}
+}
+
+/// The last expressions of `expr`, one for each branch.
+fn ends<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
+    match expr {
+        Expr::Block(block) => block_ends(&block.block, visit),
+        Expr::Unsafe(block) => block_ends(&block.block, visit),
+        Expr::If(branch) => {
+            block_ends(&branch.then_branch, visit);
+            branch.else_branch.iter().for_each(|(_, otherwise)| ends(otherwise, visit));
+        }
+        Expr::Match(choice) => choice.arms.iter().for_each(|arm| ends(&arm.body, visit)),
+        Expr::Paren(inner) => ends(&inner.expr, visit),
+        Expr::Group(inner) => ends(&inner.expr, visit),
+        other => visit(other),
+    }
+}
+
+fn block_ends<'a>(block: &'a syn::Block, visit: &mut dyn FnMut(&'a Expr)) {
+    if let Some(Stmt::Expr(last, None)) = block.stmts.last() {
+        ends(last, visit);
+    }
+}
+
+/// Whether some end is literally `Ok(..)` or `Err(..)`.
+fn ends_in_result(body: &Expr) -> bool {
+    let mut found = false;
+    ends(body, &mut |end| {
+        found |= matches!(end, Expr::Call(call) if last_name(&call.func).is_some_and(|name| name == "Ok" || name == "Err"));
+    });
+    found
+}
+
+/// Whether `expr`, by its spelling, never gives a value.
+fn diverges(expr: &Expr) -> bool {
+    match expr {
+        Expr::Block(block) => match block.block.stmts.last() {
+            Some(Stmt::Expr(last, _)) => diverges(last),
+            Some(Stmt::Macro(last)) => panics(&last.mac),
+            _ => false,
+        },
+        Expr::Paren(inner) => diverges(&inner.expr),
+        Expr::Group(inner) => diverges(&inner.expr),
+        Expr::Macro(call) => panics(&call.mac),
+        Expr::Call(call) => {
+            let process = matches!(&*call.func, Expr::Path(path) if path.path.segments.len() > 1);
+            process && last_name(&call.func).is_some_and(|name| name == "exit" || name == "abort")
+        }
+        Expr::Loop(endless) => !breaks(&endless.body),
+        _ => false,
+    }
+}
+
+fn panics(call: &syn::Macro) -> bool {
+    let name = call.path.segments.last().map(|segment| segment.ident.to_string());
+    matches!(name.as_deref(), Some("panic" | "todo" | "unimplemented" | "unreachable"))
+}
+
+/// The last segment of a path.
+fn last_name(expr: &Expr) -> Option<&syn::Ident> {
+    match expr {
+        Expr::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
+        _ => None,
+    }
+}
+
+/// Whether there is a `break` anywhere in `block`; one that belongs to an inner loop counts too.
+fn breaks(block: &syn::Block) -> bool {
+    struct Breaks(bool);
+    impl<'ast> Visit<'ast> for Breaks {
+        fn visit_expr_break(&mut self, _expr: &'ast syn::ExprBreak) {
+            self.0 = true;
+        }
+    }
+    let mut search = Breaks(false);
+    search.visit_block(block);
+    search.0
+}

@@ -1,0 +1,74 @@
+//! `at!`, `spawn_at!`, `#[isles::main]` and `#[isles::test]`.
+//!
+//! A crate of its own because procedural macros must be one. It rewrites tokens and nothing else: what a capture is, how it
+//! is written and what may travel is decided by types, in `isles-runtime`, module `capture`. The code that it makes names
+//! `::isles::__private` only.
+//!
+//! A call goes through `call` (parsing), `usage` with `invocation` and `text` (which variables), `flow` (how the body ends),
+//! `renaming` (no `self`), `captures` (what travels) and `travel` (the whole).
+
+#![forbid(unsafe_code)]
+
+mod call;
+mod captures;
+mod entry;
+mod flow;
+mod invocation;
+mod renaming;
+mod text;
+mod travel;
+mod usage;
+
+use proc_macro::TokenStream;
+use syn::{ItemFn, parse_macro_input};
+
+/// Runs a body at a place and gives its value back: `at!(place, body).await?`.
+///
+/// The call is a future of `Result<V, isles::Error>`, where `V` is the type of the body; nothing happens before it is polled.
+/// At `place == here()` the body runs as it stands and nothing is serialised. Elsewhere the variables and field paths that it uses
+/// travel, written from references, so the caller keeps them.
+///
+/// The body sees variables under their own names and with their own types, read-only. It may `.await`, and it may use `?`: its
+/// errors are then the error of the call, and its last expression is the plain value (or `Ok(value)`).
+///
+/// What travels is found by spelling: names in small letters that the body does not declare and does not call. A list
+/// says it instead: `at!(place, [graph.offsets, &word, n = a.len()] body)`.
+#[proc_macro]
+pub fn at(input: TokenStream) -> TokenStream {
+    let call = parse_macro_input!(input as call::Call);
+    finished(travel::at(&call))
+}
+
+/// Starts a task at a place and returns at once: `spawn_at!(place, body)`.
+///
+/// The enclosing `finish` waits for it and collects its error. The body is as for `at!`, but has no value: it ends with `()` or
+/// with a `Result` whose error converts into `isles::Error`.
+#[proc_macro]
+pub fn spawn_at(input: TokenStream) -> TokenStream {
+    let call = parse_macro_input!(input as call::Call);
+    finished(travel::spawn_at(&call))
+}
+
+/// Makes an `async fn main()` the program that place 0 runs; the other places serve.
+///
+/// The function gives `()` or a `Result` whose error converts into `isles::Error`.
+#[proc_macro_attribute]
+pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(function as ItemFn);
+    finished(entry::main(arguments.into(), &function))
+}
+
+/// Runs an `async fn` as a test on several machines, one test each: `name::threads`, `name::processes`, `name::loopback`.
+///
+/// `#[isles::test(places = 4, machines = [threads, loopback])]` says how many places (4 if not said) and which machines (all
+/// three if not said).
+#[proc_macro_attribute]
+pub fn test(arguments: TokenStream, function: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(function as ItemFn);
+    finished(entry::test(arguments.into(), &function))
+}
+
+/// The code, or the error as code.
+fn finished(code: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    code.unwrap_or_else(|error| error.to_compile_error()).into()
+}

@@ -1,0 +1,79 @@
+//! The body with another name in place of `self`.
+//!
+//! `self` cannot be bound by `let`, so the copy of a body that travels says `__isles_self`, also inside of macro calls
+//! and format strings. Paths that start with `self::` and items with a `self` of their own stay as they are.
+
+use proc_macro2::{Group, Ident, Literal, TokenStream, TokenTree};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Expr, LitStr};
+
+/// The name of `self` in a travelling body.
+pub const SELF: &str = "__isles_self";
+
+/// The name under which the body sees the variable `name`.
+pub fn seen_as(name: &Ident) -> Ident {
+    if name == "self" { Ident::new(SELF, name.span()) } else { name.clone() }
+}
+
+/// `body` with `self` renamed.
+pub fn without_self(body: &Expr) -> Expr {
+    let mut body = body.clone();
+    Renaming.visit_expr_mut(&mut body);
+    body
+}
+
+struct Renaming;
+
+impl VisitMut for Renaming {
+    fn visit_expr_path_mut(&mut self, expr: &mut syn::ExprPath) {
+        if let (None, Some(name)) = (&expr.qself, expr.path.get_ident()) {
+            expr.path = seen_as(name).into();
+        }
+    }
+
+    fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
+        call.tokens = renamed(call.tokens.clone());
+    }
+
+    fn visit_item_mut(&mut self, item: &mut syn::Item) {
+        // A macro called as an item may be a statement of the body; all other items have no `self` from outside.
+        if let syn::Item::Macro(_) = item {
+            visit_mut::visit_item_mut(self, item);
+        }
+    }
+}
+
+/// The tokens of a macro call with `self` renamed.
+fn renamed(tokens: TokenStream) -> TokenStream {
+    let mut renamed = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        renamed.push(match token {
+            TokenTree::Ident(name) if name == "self" => {
+                let module = matches!(tokens.peek(), Some(TokenTree::Punct(mark)) if mark.as_char() == ':');
+                TokenTree::Ident(if module { name } else { seen_as(&name) })
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), self::renamed(group.stream()));
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            TokenTree::Literal(literal) => TokenTree::Literal(renamed_text(literal)),
+            other => other,
+        });
+    }
+    renamed.into_iter().collect()
+}
+
+/// A literal, with `{self` renamed if it is a string that says so.
+fn renamed_text(literal: Literal) -> Literal {
+    let Ok(text) = syn::parse2::<LitStr>(TokenTree::Literal(literal.clone()).into()) else { return literal };
+    let value = text.value();
+    let renamed = value.replace("{self}", &format!("{{{SELF}}}")).replace("{self:", &format!("{{{SELF}:"));
+    if renamed == value {
+        return literal;
+    }
+    let mut replaced = Literal::string(&renamed);
+    replaced.set_span(literal.span());
+    replaced
+}

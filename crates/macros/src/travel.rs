@@ -1,0 +1,183 @@
+//! The code that `at!` and `spawn_at!` stand for.
+//!
+//! `at!` holds its body twice: once as it stands, for the place where the caller is, and once rewritten into a closure that
+//! catches nothing, whose variables are what landed. `spawn_at!` holds the second only. The types of both copies are
+//! the same; lints speak about the first copy only.
+
+use crate::call::Call;
+use crate::captures::Captures;
+use crate::flow::{self, Flow};
+use crate::{renaming, usage};
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::Expr;
+use syn::spanned::Spanned;
+
+/// The code of `at!(call)`.
+///
+/// # Errors
+/// What the body uses cannot be seen.
+pub fn at(call: &Call) -> syn::Result<TokenStream> {
+    let Parts { site, captures, remote } = parts(call, returned)?;
+    let Captures { rebindings, views, checks, value, pattern: _ } = captures;
+    let place = &call.place;
+    let here = local(call);
+    let quiet = quiet(flow::of(&call.body));
+    Ok(quote! {{
+        #site
+        ::isles::__private::at(#place, async |__isles_place: ::isles::__private::Place| {
+            #rebindings
+            if ::isles::__private::is_here(__isles_place) {
+                #quiet
+                let __isles_here = #here;
+                ::isles::__private::at_here(__IslesSite, __isles_here).await
+            } else {
+                #[allow(warnings, clippy::all)]
+                let __isles_call = {
+                    use ::isles::__private::Known as _;
+                    #views
+                    #checks
+                    let __isles_captures = #value;
+                    #remote
+                    ::isles::__private::at_there(__IslesSite, __isles_place, __isles_captures, __isles_remote)
+                };
+                __isles_call.await
+            }
+        })
+    }})
+}
+
+/// The code of `spawn_at!(call)`.
+///
+/// # Errors
+/// What the body uses cannot be seen.
+pub fn spawn_at(call: &Call) -> syn::Result<TokenStream> {
+    let Parts { site, captures, remote } = parts(call, ended)?;
+    let Captures { rebindings, views, checks, value, pattern: _ } = captures;
+    let place = &call.place;
+    Ok(quote! {{
+        #site
+        let __isles_place: ::isles::__private::Place = #place;
+        #rebindings
+        {
+            use ::isles::__private::Known as _;
+            #views
+            #checks
+            let __isles_captures = #value;
+            #remote
+            ::isles::__private::spawn_at(__IslesSite, __isles_place, __isles_captures, __isles_remote)
+        }
+    }})
+}
+
+/// What both macros have in common.
+struct Parts {
+    /// The type that stands for the call site.
+    site: TokenStream,
+    captures: Captures,
+    /// The statements that make the closure `__isles_remote`.
+    remote: TokenStream,
+}
+
+/// `ending` turns the value of the body into what the closure gives back.
+fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Parts> {
+    let captures = match &call.list {
+        Some(list) => Captures::listed(list),
+        None => Captures::found(&usage::of(&call.body)?),
+    };
+    let body = renaming::without_self(&call.body);
+    let ending = ending(&body, flow::of(&call.body));
+    let pattern = &captures.pattern;
+    // At the body's place, so that "captures a variable" points there and not at the whole call.
+    let remote_name = Ident::new("__isles_remote", call.body.span());
+    let quiet = quiet(flow::of(&call.body));
+    let remote = quote! {
+        #quiet
+        let __isles_remote = ::isles::__private::signature(&__isles_captures, |__isles_landed| async move {
+            let mut __isles_landed = __isles_landed;
+            let #pattern = ::isles::__private::Land::bind(&mut __isles_landed);
+            #ending
+        });
+        let _: fn(_) -> _ = #remote_name;
+    };
+    Ok(Parts { site: site(), captures, remote })
+}
+
+/// The type that stands for the call site, with its counters.
+fn site() -> TokenStream {
+    quote! {
+        #[derive(Clone, Copy)]
+        struct __IslesSite;
+        impl ::isles::__private::Site for __IslesSite {
+            const LOCATION: &'static str =
+                ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!());
+            fn cell() -> &'static ::isles::__private::SiteCell {
+                static CELL: ::isles::__private::SiteCell = 
+                    ::isles::__private::SiteCell::new(<__IslesSite as ::isles::__private::Site>::LOCATION);
+                &CELL
+            }
+        }
+    }
+}
+
+/// An expression that gives the value of `body`, inside of an `async` block whose output is a `Result`.
+fn value(body: &Expr, flow: Flow) -> TokenStream {
+    let error = quote!(::isles::__private::Error);
+    match flow {
+        Flow { tries: true, ends_in_result: true, .. } => quote! {{
+            let __isles_result: ::core::result::Result<_, #error> = async { #body }.await;
+            __isles_result?
+        }},
+        Flow { tries: true, returns: true, .. } => quote! {
+            async { let __isles_value = #body; ::core::result::Result::Ok::<_, #error>(__isles_value) }.await?
+        },
+        Flow { returns: true, .. } => quote!(async { #body }.await),
+        _ => quote!(#body),
+    }
+}
+
+/// Keeps the compiler from saying that our own code after a body that never ends is not reached.
+fn quiet(flow: Flow) -> TokenStream {
+    if flow.diverges { quote!(#[allow(unreachable_code)]) } else { TokenStream::new() }
+}
+
+/// `let __isles_value`, with a type where the body gives none.
+fn binding(body: &Expr, flow: Flow) -> TokenStream {
+    let value = value(body, flow);
+    match flow.diverges {
+        true => quote!(let __isles_value: () = #value;),
+        false => quote!(let __isles_value = #value;),
+    }
+}
+
+/// The body as it stands, for the place where the caller is.
+fn local(call: &Call) -> TokenStream {
+    let binding = binding(&call.body, flow::of(&call.body));
+    quote! {
+        async {
+            #binding
+            ::core::result::Result::Ok::<_, ::isles::__private::Error>(__isles_value)
+        }
+    }
+}
+
+/// The end of an `at!` at the other place: the value, ready to come back.
+fn returned(body: &Expr, flow: Flow) -> TokenStream {
+    let binding = binding(body, flow);
+    let span = body.span();
+    let shipped = quote_spanned!(span=> ::isles::__private::ship_tag(&__isles_value).__isles_ship(__isles_value));
+    let known = quote_spanned!(span=> __isles_value.__isles_known(););
+    quote! {
+        #binding
+        #known
+        ::core::result::Result::Ok::<_, ::isles::__private::Error>(#shipped)
+    }
+}
+
+/// The end of a task: success, or an error for the enclosing finish.
+fn ended(body: &Expr, flow: Flow) -> TokenStream {
+    let value = value(body, flow);
+    quote_spanned! {body.span()=>
+        ::isles::__private::TaskOutcome::into_result(#value)
+    }
+}

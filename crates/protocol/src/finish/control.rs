@@ -1,0 +1,136 @@
+//! What places say to each other about finishes, and what a place must do next.
+//!
+//! Control messages travel in their own class, in order between each pair of places, and are never dropped
+//! between live places. Tasks are not control messages: they carry a [`FinishId`] in the runtime's own frame.
+//! The invariant: every message is at most [`CONTROL_BYTES_MAX`](super::CONTROL_BYTES_MAX) bytes in postcard.
+
+use super::fault::{Fault, Outcome, Reason};
+use super::id::{FinishId, Key};
+use super::tally::Entry;
+use crate::PlaceId;
+use serde::{Deserialize, Serialize};
+
+/// A message between two places about finishes; fields are what the sender knew when it sent it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Control {
+    /// To the home: no task of the finish is live here, and these were the counts since the last report.
+    Report(Report),
+    /// From the home: report when no task is live here and `missing` more tasks than last reported arrived.
+    Ask {
+        /// The finish.
+        finish: FinishId,
+        /// Tasks that the home knows to be sent there, and not yet reported as received.
+        missing: u64,
+        /// A place that is gone: forget what was exchanged with it before answering.
+        dead: Option<PlaceId>,
+    },
+    /// To the home: please cancel. From the home: it is cancelled.
+    Cancel {
+        /// The finish.
+        finish: FinishId,
+        /// Why.
+        reason: Reason,
+    },
+    /// From the home: these finishes are over; nobody will name them again.
+    Forget {
+        /// The numbers of finishes of the sender; at most [`FORGET_BATCH`](super::FORGET_BATCH).
+        serials: Vec<u64>,
+    },
+}
+
+/// What a quiet place tells the home of a finish; possibly one part of several.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Report {
+    /// The finish.
+    pub finish: FinishId,
+    /// How many questions of the home this answers; told in the last part.
+    pub answers: u32,
+    /// Tasks exchanged since the last report; at most [`REPORT_ENTRIES_MAX`](super::REPORT_ENTRIES_MAX).
+    pub entries: Vec<Entry>,
+    /// One fault that is new.
+    pub fault: Option<Fault>,
+    /// Faults that are new, but not kept.
+    pub faults_lost: u64,
+    /// The report goes on in the next control message about this finish from this place.
+    pub more: bool,
+}
+
+/// What a place must do next, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Send `control` to `to`.
+    Send {
+        /// The receiver.
+        to: PlaceId,
+        /// The message.
+        control: Control,
+    },
+    /// The finish opened here is over; `key` is no longer valid.
+    Released {
+        /// The finish.
+        key: Key,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// Drop the tasks of the finish that are here (each still needs its `end`).
+    Cancelled {
+        /// The finish.
+        key: Key,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Why a task may not travel, or may not be taken in. Nothing was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// The other place, or the home of the finish, is gone.
+    DeadPlace(PlaceId),
+    /// The finish is cancelled; drop the new task.
+    Cancelled,
+    /// There is no such finish (any more); drop the task, the peer is wrong.
+    UnknownFinish,
+    /// There is no such place in this run; drop the message, the peer is wrong.
+    UnknownPlace(PlaceId),
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::DeadPlace(place) => write!(f, "{place} is dead"),
+            Refusal::Cancelled => write!(f, "the enclosing finish is cancelled"),
+            Refusal::UnknownFinish => write!(f, "no such finish"),
+            Refusal::UnknownPlace(place) => write!(f, "no such place: {place}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A control message that breaks the protocol. It changed nothing; the peer runs other code, or is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Violation {
+    /// The sender, or a place in the message, is not of this run.
+    UnknownPlace(PlaceId),
+    /// The sender may not say this about that finish.
+    NotItsHome(FinishId),
+    /// A report counts tasks between a place and itself, or answers questions never asked.
+    FalseReport(FinishId),
+    /// The home forgets a finish that has live tasks here.
+    EarlyForget(PlaceId),
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Violation::UnknownPlace(place) => {
+                write!(f, "control message names {place}, which is not of this run")
+            }
+            Violation::NotItsHome(finish) => write!(f, "control message about {finish} from a wrong place"),
+            Violation::FalseReport(finish) => write!(f, "impossible report about {finish}"),
+            Violation::EarlyForget(place) => write!(f, "{place} forgets a finish that has live tasks"),
+        }
+    }
+}
+
+impl std::error::Error for Violation {}

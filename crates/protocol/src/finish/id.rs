@@ -1,0 +1,78 @@
+//! The two names of a finish: one that travels, one that a place uses for itself.
+//!
+//! They are apart because the traveling name must be unique in the run and comes from peers, while the
+//! local one must be fast and is never taken from a message. Neither keeps anything alive.
+//! The invariant: a [`FinishId`] is never used for two finishes of one run.
+
+use crate::PlaceId;
+use serde::{Deserialize, Serialize};
+
+/// The name of a finish in the whole run; it travels with each task that the finish governs.
+///
+/// Holding one does not prove that the finish exists: it may be over, or invented by a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FinishId {
+    /// The place where the finish was opened and where its end is decided.
+    pub(super) home: PlaceId,
+    /// Counts the finishes opened at `home`; never reused.
+    pub(super) serial: u64,
+    /// Where `home` keeps the finish; only a hint for `home`.
+    pub(super) slot: u32,
+}
+
+impl FinishId {
+    /// Size of [`FinishId::to_bytes`].
+    pub const BYTES: usize = 16;
+
+    /// The name that no finish bears.
+    pub(super) const NONE: FinishId = FinishId { home: PlaceId(u32::MAX), serial: u64::MAX, slot: u32::MAX };
+
+    /// The place where the finish was opened.
+    #[inline]
+    pub fn home(self) -> PlaceId {
+        self.home
+    }
+
+    /// The number of the finish among those opened at its home; for messages to people.
+    pub fn serial(self) -> u64 {
+        self.serial
+    }
+
+    /// A fixed-width form for message headers, the same on all hosts.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&self.home.0.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.slot.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.serial.to_le_bytes());
+        bytes
+    }
+
+    /// The inverse of [`FinishId::to_bytes`]; any bytes are accepted, nonsense is refused on use.
+    #[inline]
+    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> FinishId {
+        let [a, b, c, d, e, f, g, h, serial @ ..] = bytes;
+        FinishId {
+            home: PlaceId(u32::from_le_bytes([a, b, c, d])),
+            slot: u32::from_le_bytes([e, f, g, h]),
+            serial: u64::from_le_bytes(serial),
+        }
+    }
+}
+
+impl std::fmt::Display for FinishId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "finish {} of {}", self.serial, self.home)
+    }
+}
+
+/// The name of a finish at one place, for that place only.
+///
+/// Valid while the holder accounts for at least one live task of the finish (or, for the opener, until
+/// `Released`). Use after that is a programming error and panics; it never reaches another finish
+/// (until 2³² finishes have used the same slot).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub(super) slot: u32,
+    pub(super) generation: u32,
+}

@@ -1,0 +1,241 @@
+//! What the home of a finish knows about other places: the balance of every ordered pair.
+//!
+//! A balance is tasks reported sent minus tasks reported received. The finish is over when the home is quiet
+//! and all balances are zero (docs/finish.md proves it). Made only when a finish leaves its home.
+//! It sends nothing itself. The invariant: `unsettled` counts the non-zero cells of `reached`, and
+//! `awaited` the places from which an answer is outstanding.
+
+use super::kind::Kind;
+use super::tally::{Entry, Hint};
+use crate::PlaceId;
+use std::collections::BTreeMap;
+
+/// A place that the finish has reached, or that was asked about it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Reach {
+    pub(super) place: PlaceId,
+    /// Balance of tasks from the home to `place`.
+    from_home: i64,
+    /// Balance of tasks from `place` to the home.
+    to_home: i64,
+    /// Questions to `place` that it has not answered.
+    unanswered: u32,
+    /// Complete reports heard from `place`.
+    pub(super) reports: u32,
+    /// A report of `place` has begun and not ended.
+    partial: bool,
+    /// `place` is in the list of candidates.
+    queued: bool,
+    /// `place` was told that the finish is cancelled.
+    pub(super) cancel_told: bool,
+}
+
+impl Reach {
+    fn new(place: PlaceId) -> Reach {
+        Reach {
+            place,
+            from_home: 0,
+            to_home: 0,
+            unanswered: 0,
+            reports: 0,
+            partial: false,
+            queued: false,
+            cancel_told: false,
+        }
+    }
+
+    /// A question is unanswered, or an answer is incomplete.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.unanswered > 0 || self.partial
+    }
+
+    /// A report will come without a further question.
+    fn will_report(&self) -> bool {
+        self.reports == 0 || self.is_awaited()
+    }
+
+    fn unsettled(&self) -> usize {
+        usize::from(self.from_home != 0) + usize::from(self.to_home != 0)
+    }
+}
+
+/// The home's view of the other places.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Ledger {
+    /// Sorted by place.
+    reached: Vec<Reach>,
+    recent: Hint,
+    /// Balances between two places neither of which is the home, by (receiver, sender); no zeros.
+    cross: BTreeMap<(PlaceId, PlaceId), i64>,
+    unsettled: usize,
+    awaited: usize,
+    /// Places that may have to be asked.
+    candidates: Vec<PlaceId>,
+    /// Tasks that the home sent away.
+    departed: u64,
+    /// Whether a task sent a task.
+    nested: bool,
+}
+
+impl Ledger {
+    /// The places reached so far, ascending.
+    pub(super) fn reached(&self) -> &[Reach] {
+        &self.reached
+    }
+
+    /// The record of `place`, made if there is none.
+    pub(super) fn reach(&mut self, place: PlaceId) -> &mut Reach {
+        let position = self.position(place);
+        &mut self.reached[position]
+    }
+
+    fn position(&mut self, place: PlaceId) -> usize {
+        for near in [self.recent.0, self.recent.0 + 1] {
+            if self.reached.get(near).is_some_and(|reach| reach.place == place) {
+                self.recent.0 = near;
+                return near;
+            }
+        }
+        let position = self.reached.partition_point(|reach| reach.place < place);
+        if self.reached.get(position).is_none_or(|reach| reach.place != place) {
+            self.reached.insert(position, Reach::new(place));
+        }
+        self.recent.0 = position;
+        position
+    }
+
+    /// Changes one record, and the counts that follow from it.
+    fn change<T>(&mut self, place: PlaceId, change: impl FnOnce(&mut Reach) -> T) -> T {
+        let reach = self.reach(place);
+        let before = (reach.unsettled(), usize::from(reach.is_awaited()));
+        let result = change(reach);
+        let after = (reach.unsettled(), usize::from(reach.is_awaited()));
+        self.unsettled = self.unsettled - before.0 + after.0;
+        self.awaited = self.awaited - before.1 + after.1;
+        result
+    }
+
+    /// Puts `place` on the list of places that may have to be asked.
+    fn nominate(&mut self, place: PlaceId) {
+        let reach = self.reach(place);
+        if !std::mem::replace(&mut reach.queued, true) {
+            self.candidates.push(place);
+        }
+    }
+
+    /// Enters what the home itself exchanged with another place.
+    pub(super) fn enter_home(&mut self, entry: Entry) {
+        self.departed = self.departed.saturating_add(entry.sent);
+        self.nested |= entry.received > 0;
+        self.change(entry.place, |reach| {
+            reach.from_home = reach.from_home.saturating_add(amount(entry.sent));
+            reach.to_home = reach.to_home.saturating_sub(amount(entry.received));
+        });
+        self.nominate(entry.place);
+    }
+
+    /// Enters what `place` reported to have exchanged with `home`.
+    pub(super) fn enter_report_home(&mut self, place: PlaceId, entry: Entry) {
+        self.nested |= entry.sent > 0;
+        self.change(place, |reach| {
+            reach.to_home = reach.to_home.saturating_add(amount(entry.sent));
+            reach.from_home = reach.from_home.saturating_sub(amount(entry.received));
+        });
+    }
+
+    /// Enters what `place` reported to have exchanged with a third place.
+    pub(super) fn enter_report(&mut self, place: PlaceId, entry: Entry) {
+        self.nested = true;
+        self.add_cross(entry.place, place, amount(entry.sent));
+        self.add_cross(place, entry.place, amount(entry.received).saturating_neg());
+        self.nominate(entry.place);
+    }
+
+    fn add_cross(&mut self, to: PlaceId, from: PlaceId, amount: i64) {
+        if amount == 0 {
+            return;
+        }
+        let balance = self.cross.entry((to, from)).or_insert(0);
+        *balance = balance.saturating_add(amount);
+        if *balance == 0 {
+            self.cross.remove(&(to, from));
+        }
+    }
+
+    /// Notes that a part of a report of `place` was entered, which answers that many questions.
+    pub(super) fn hear(&mut self, place: PlaceId, answers: u32, more: bool) {
+        self.change(place, |reach| {
+            reach.partial = more;
+            reach.unanswered = reach.unanswered.saturating_sub(answers);
+            reach.reports = reach.reports.saturating_add(u32::from(!more));
+        });
+        self.nominate(place);
+    }
+
+    /// Questions that `place` has not answered.
+    pub(super) fn unanswered(&self, place: PlaceId) -> u32 {
+        let position = self.reached.binary_search_by_key(&place, |reach| reach.place);
+        position.map_or(0, |position| self.reached[position].unanswered)
+    }
+
+    /// Notes that a question was sent to `place`.
+    pub(super) fn ask(&mut self, place: PlaceId) {
+        self.change(place, |reach| reach.unanswered = reach.unanswered.saturating_add(1));
+    }
+
+    /// Tasks known to be sent to the place of `reach` and not known to be received there.
+    pub(super) fn missing(&self, reach: &Reach) -> u64 {
+        let from_others = self.cross.range((reach.place, PlaceId(0))..=(reach.place, PlaceId(u32::MAX)));
+        let positive = |balance: i64| u64::try_from(balance).unwrap_or(0);
+        from_others
+            .fold(positive(reach.from_home), |sum, (_, &balance)| sum.saturating_add(positive(balance)))
+    }
+
+    /// The next place to be asked, with what it misses.
+    pub(super) fn next_question(&mut self) -> Option<(PlaceId, u64)> {
+        while let Some(place) = self.candidates.pop() {
+            let position = self.position(place);
+            self.reached[position].queued = false;
+            let reach = &self.reached[position];
+            let missing = if reach.will_report() { 0 } else { self.missing(reach) };
+            if missing > 0 {
+                return Some((place, missing));
+            }
+        }
+        None
+    }
+
+    /// Whether all that is known adds up and no answer is outstanding.
+    pub(super) fn is_settled(&self) -> bool {
+        self.unsettled == 0 && self.awaited == 0 && self.cross.is_empty()
+    }
+
+    /// Drops all that concerns `place`; true if the finish is known to have reached it.
+    pub(super) fn bury(&mut self, place: PlaceId) -> bool {
+        let third = self.cross.len();
+        self.cross.retain(|&(to, from), _| to != place && from != place);
+        let Ok(position) = self.reached.binary_search_by_key(&place, |reach| reach.place) else {
+            return third != self.cross.len();
+        };
+        let reach = self.reached.remove(position);
+        self.unsettled -= reach.unsettled();
+        self.awaited -= usize::from(reach.is_awaited());
+        self.candidates.retain(|&candidate| candidate != place);
+        true
+    }
+
+    /// What the finish needed so far.
+    pub(super) fn kind(&self) -> Kind {
+        match (self.nested, self.departed) {
+            (true, _) => Kind::General,
+            (false, 0) => Kind::Local,
+            (false, 1) => Kind::Single,
+            (false, _) => Kind::Spmd,
+        }
+    }
+}
+
+/// A count as a balance; a peer's absurd count becomes the largest balance.
+fn amount(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,35 @@
+//! Distributed termination: a finish is over when all tasks started under it, at any place, have ended.
+//!
+//! A pure state machine: the runtime says what its tasks do ([`Finishes::begin`], [`Finishes::depart`], ...)
+//! and what peers say ([`Finishes::receive`]), and carries out each [`Output`]. docs/finish.md has the problem,
+//! the protocol, the proof and the message counts. Nothing here runs tasks, keeps time or moves bytes.
+//!
+//! What the runtime promises in return:
+//! 1. Control messages between two live places arrive, once, in order. Tasks may arrive in any order.
+//! 2. A task is counted by its sender (`depart`) before it can arrive, and each arrived task is counted
+//!    (`arrive`) and ended (`end`) once, even if its body cannot be decoded.
+//! 3. A place that `place_died` names runs no task and sends nothing any more.
+
+mod control;
+mod explanation;
+mod fault;
+mod finishes;
+mod id;
+mod kind;
+mod ledger;
+mod limits;
+mod site;
+mod slot;
+mod tally;
+
+#[cfg(test)]
+mod tests;
+
+pub use control::{Control, Output, Refusal, Report, Violation};
+pub use explanation::{Explanation, Waiting};
+pub use fault::{Fault, Outcome, Reason, Text};
+pub use finishes::Finishes;
+pub use id::{FinishId, Key};
+pub use kind::Kind;
+pub use limits::{CONTROL_BYTES_MAX, FAULTS_MAX, FORGET_BATCH, REPORT_ENTRIES_MAX, TEXT_BYTES_MAX};
+pub use tally::Entry;

@@ -1,0 +1,136 @@
+//! One place's part of one finish: the finish itself at its home, a proxy elsewhere.
+//!
+//! Both count tasks in the same way, so that the hot path need not know which it is. What follows from a
+//! count reaching zero is decided in `finishes`. The invariant: `tally` holds what no report has told yet
+//! (at the home: what is not yet in the ledger), and is only told when `live` is zero.
+
+use super::control::{Control, Output, Report};
+use super::fault::{Faults, Reason};
+use super::id::{FinishId, Key};
+use super::ledger::Ledger;
+use super::limits::{IDLE_ENTRIES_MAX, REPORT_ENTRIES_MAX};
+use super::tally::Tally;
+
+/// One place's part of one finish.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Slot {
+    /// [`FinishId::NONE`] if the slot is free.
+    pub(super) id: FinishId,
+    /// How often the slot was freed.
+    pub(super) generation: u32,
+    /// Tasks of the finish at this place, running or waiting, and requests under way.
+    pub(super) live: u64,
+    /// Something was sent to another place under the finish from here.
+    pub(super) away: bool,
+    pub(super) tally: Tally,
+    pub(super) faults: Faults,
+    pub(super) cancelled: Option<Box<Reason>>,
+    pub(super) role: Role,
+}
+
+/// What a slot is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Role {
+    /// Nothing.
+    Free,
+    /// A finish opened here; the ledger is made when it leaves this place.
+    Home(Option<Box<Ledger>>),
+    /// A finish opened elsewhere.
+    Proxy(Proxy),
+    /// A finish whose home is gone; nobody is told anything.
+    Orphan,
+}
+
+/// What a proxy remembers of its talk with the home.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Proxy {
+    /// A report was sent; the next one is sent only if asked.
+    pub(super) reported: bool,
+    /// The home knows that this place has a proxy, so it will tell when to forget it.
+    pub(super) known: bool,
+    /// The last unanswered question: how many more tasks must arrive.
+    pub(super) question: Option<u64>,
+    /// Unanswered questions.
+    pub(super) unanswered: u32,
+}
+
+impl Slot {
+    /// A slot that was never used.
+    pub(super) fn free() -> Slot {
+        Slot {
+            id: FinishId::NONE,
+            generation: 0,
+            live: 0,
+            away: false,
+            tally: Tally::default(),
+            faults: Faults::default(),
+            cancelled: None,
+            role: Role::Free,
+        }
+    }
+
+    /// Makes the slot free; keys to it become invalid.
+    pub(super) fn vacate(&mut self) {
+        self.id = FinishId::NONE;
+        self.generation = self.generation.wrapping_add(1);
+        self.live = 0;
+        self.away = false;
+        self.tally.clear(IDLE_ENTRIES_MAX);
+        self.faults = Faults::default();
+        self.cancelled = None;
+        self.role = Role::Free;
+    }
+
+    /// The local name of what is in the slot.
+    #[inline]
+    pub(super) fn key(&self, index: usize) -> Key {
+        Key { slot: index as u32, generation: self.generation }
+    }
+
+    /// Marks the slot as cancelled, once.
+    pub(super) fn cancel(&mut self, index: usize, reason: Reason, out: &mut Vec<Output>) {
+        if self.cancelled.is_none() {
+            out.push(Output::Cancelled { key: self.key(index), reason: reason.clone() });
+            self.cancelled = Some(Box::new(reason));
+        }
+    }
+
+    /// Whether a proxy without live tasks has to speak now.
+    pub(super) fn is_report_due(&self, proxy: &Proxy) -> bool {
+        match proxy.question {
+            Some(missing) => self.tally.received() >= missing,
+            None => !proxy.reported && self.has_news(),
+        }
+    }
+
+    /// Whether there is anything that the home has not been told.
+    pub(super) fn has_news(&self) -> bool {
+        !self.tally.is_zero() || !self.faults.kept.is_empty() || self.faults.lost > 0
+    }
+
+    /// Tells the home all that is new, in as many parts as needed.
+    pub(super) fn report(&mut self, answers: u32, out: &mut Vec<Output>) {
+        let mut entries = self.tally.entries().peekable();
+        let mut faults = std::mem::take(&mut self.faults);
+        let mut kept = faults.kept.into_iter().peekable();
+        loop {
+            let part = entries.by_ref().take(REPORT_ENTRIES_MAX).collect();
+            let fault = kept.next();
+            let more = entries.peek().is_some() || kept.peek().is_some();
+            let report = Report {
+                finish: self.id,
+                answers: if more { 0 } else { answers },
+                entries: part,
+                fault,
+                faults_lost: std::mem::take(&mut faults.lost),
+                more,
+            };
+            out.push(Output::Send { to: self.id.home, control: Control::Report(report) });
+            if !more {
+                break;
+            }
+        }
+        drop(entries);
+        self.tally.clear(IDLE_ENTRIES_MAX);
+    }
+}

@@ -1,0 +1,294 @@
+//! All interleavings of small worlds: never released early, never hanging, nothing left behind.
+
+use super::world::{Action, Mutant, Setting, Step, World};
+use Step::*;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// What an exploration found.
+#[derive(Default)]
+struct Findings {
+    states: usize,
+    /// Failures with the way to each, one for each beginning of the message.
+    failures: BTreeMap<String, String>,
+}
+
+fn fingerprint(world: &World) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    world.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Visits every reachable state of the world, none beyond a failure; gives up beyond `limit` states.
+fn explore(setting: &Setting, limit: usize) -> Findings {
+    let start = World::new(setting);
+    let mut seen = HashSet::from([fingerprint(&start)]);
+    let mut path: Vec<(World, Vec<Action>)> = vec![(start.clone(), start.actions())];
+    let mut taken = Vec::new();
+    let mut findings = Findings::default();
+    while let Some((world, actions)) = path.last_mut() {
+        let Some(action) = actions.pop() else {
+            path.pop();
+            taken.pop();
+            continue;
+        };
+        let mut next = world.clone();
+        taken.push(action);
+        let mut verdict = next.act(action);
+        let open = next.actions();
+        if verdict.is_ok() && next.is_over(&open) {
+            verdict = next.check_end();
+        }
+        if seen.len() > limit {
+            findings.failures.insert("endless".into(), format!("more than {limit} states"));
+            break;
+        }
+        if seen.insert(fingerprint(&next)) && verdict.is_ok() {
+            path.push((next, open));
+            continue;
+        }
+        if let Err(failure) = verdict {
+            let beginning = failure.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+            findings.failures.entry(beginning).or_insert_with(|| format!("{failure}\nafter {taken:?}"));
+        }
+        taken.pop();
+    }
+    findings.states = seen.len();
+    findings
+}
+
+const LIMIT: usize = 200_000;
+
+fn setting(places: u32, program: &[&[Step]], victims: &[u32], mutant: Mutant) -> Setting {
+    Setting {
+        places,
+        program: program.iter().map(|script| script.to_vec()).collect(),
+        victims: victims.into(),
+        mutant,
+    }
+}
+
+#[track_caller]
+fn holds(places: u32, program: &[&[Step]], victims: &[u32]) {
+    let findings = explore(&setting(places, program, victims, Mutant::None), LIMIT);
+    println!("{} states", findings.states);
+    assert!(findings.failures.is_empty(), "{:#?}", findings.failures);
+}
+
+#[track_caller]
+fn catches(places: u32, program: &[&[Step]], victims: &[u32], mutant: Mutant, failure: &str) {
+    holds(places, program, victims);
+    let findings = explore(&setting(places, program, victims, mutant), 20_000);
+    assert!(findings.failures.contains_key(failure), "{:#?}", findings.failures);
+}
+
+#[test]
+fn a_local_finish_holds() {
+    holds(2, &[&[Spawn(1), Spawn(1)], &[Spawn(2)], &[]], &[]);
+}
+
+#[test]
+fn one_remote_task_holds() {
+    holds(2, &[&[Send(1, 1)], &[Spawn(2)], &[]], &[]);
+}
+
+#[test]
+fn tasks_to_all_places_hold() {
+    holds(4, &[&[Send(1, 1), Send(2, 1), Send(3, 1)], &[]], &[]);
+}
+
+#[test]
+fn several_tasks_to_one_place_hold() {
+    holds(2, &[&[Send(1, 1), Send(1, 1), Send(1, 1), Send(1, 1)], &[Spawn(2)], &[]], &[]);
+}
+
+/// A task chain that passes the same places twice: reports are stale when they arrive.
+const CHAIN: &[&[Step]] =
+    &[&[Send(1, 1), Send(2, 5)], &[Send(2, 2)], &[Send(1, 3)], &[Send(2, 4)], &[Send(0, 5)], &[]];
+
+#[test]
+fn a_chain_between_third_places_holds() {
+    holds(3, CHAIN, &[]);
+}
+
+#[test]
+fn a_tree_over_four_places_holds() {
+    holds(4, &[&[Send(1, 1), Send(2, 2)], &[Send(2, 3), Send(3, 3)], &[Send(3, 3), Send(0, 3)], &[]], &[]);
+}
+
+#[test]
+fn failing_tasks_and_failed_sends_hold() {
+    holds(3, &[&[Send(1, 1), FailToSend(2), Send(2, 2)], &[FailToSend(2), Send(2, 2), Fail], &[Fail]], &[]);
+}
+
+#[test]
+fn a_request_without_tasks_holds() {
+    holds(3, &[&[At(1, 1), Send(2, 2)], &[], &[At(1, 1)]], &[]);
+}
+
+/// Requests whose bodies start tasks, here and elsewhere.
+const VISITS: &[&[Step]] = &[&[Send(1, 1), At(2, 2)], &[At(2, 3)], &[Spawn(4)], &[Send(1, 4)], &[]];
+
+#[test]
+fn requests_that_start_tasks_hold() {
+    holds(3, VISITS, &[]);
+}
+
+/// A request whose body makes a request whose body starts a task.
+const NESTED: &[&[Step]] = &[&[At(1, 1)], &[At(2, 2)], &[Spawn(3), Send(1, 3)], &[]];
+
+#[test]
+fn nested_requests_hold() {
+    holds(3, NESTED, &[]);
+}
+
+#[test]
+fn nested_requests_back_to_the_home_hold() {
+    holds(3, &[&[Send(2, 1)], &[At(1, 2)], &[At(0, 3)], &[Send(2, 4), At(1, 4)], &[]], &[]);
+}
+
+#[test]
+fn cancellation_at_the_home_holds() {
+    holds(3, &[&[Send(1, 1), Cancel], &[Send(2, 2), Spawn(3)], &[Send(1, 3)], &[]], &[]);
+}
+
+#[test]
+fn cancellation_elsewhere_holds() {
+    holds(3, &[&[Send(1, 1), Send(2, 2)], &[Send(2, 3), Cancel], &[Send(1, 3)], &[]], &[]);
+}
+
+/// A cancelled finish drops tasks that wait for replies.
+const DROPPED: &[&[Step]] =
+    &[&[Send(1, 1), Send(2, 4)], &[At(2, 2)], &[At(1, 3)], &[Spawn(5)], &[Cancel], &[]];
+
+/// A visit that does not wait for the request that it makes.
+const ABANDONED: &[&[Step]] = &[&[At(1, 1), Send(3, 3)], &[Abandon(2, 2)], &[Spawn(3)], &[]];
+
+#[test]
+fn abandoned_requests_hold() {
+    holds(4, ABANDONED, &[]);
+    holds(3, &[&[Abandon(1, 1), Send(2, 3)], &[At(2, 2), Abandon(2, 2)], &[Send(0, 3)], &[]], &[]);
+}
+
+#[test]
+fn cancellation_of_waiting_tasks_holds() {
+    holds(3, DROPPED, &[]);
+}
+
+#[test]
+fn a_place_without_tasks_may_die() {
+    holds(3, &[&[Send(1, 1)], &[Spawn(2)], &[]], &[2]);
+}
+
+#[test]
+fn the_only_other_place_may_die() {
+    holds(2, &[&[Send(1, 1), Spawn(2)], &[Send(0, 2)], &[Fail]], &[1]);
+}
+
+/// The victim sends a task on before it dies; the home may know of neither.
+const ORPHANS: &[&[Step]] = &[&[Send(1, 1)], &[Send(2, 2)], &[Spawn(3)], &[]];
+
+#[test]
+fn orphans_of_a_dead_place_are_waited_for() {
+    holds(3, ORPHANS, &[1]);
+}
+
+#[test]
+fn orphans_of_a_place_unknown_to_the_home_are_waited_for() {
+    holds(4, &[&[Send(1, 1)], &[Send(2, 2)], &[Send(3, 3)], &[Spawn(4)], &[]], &[2]);
+}
+
+#[test]
+fn a_dead_place_between_stale_reports_holds() {
+    holds(3, CHAIN, &[1]);
+    holds(3, CHAIN, &[2]);
+}
+
+#[test]
+fn requests_to_and_from_a_dead_place_hold() {
+    holds(3, VISITS, &[1]);
+    holds(3, VISITS, &[2]);
+    holds(3, NESTED, &[1]);
+    holds(3, NESTED, &[2]);
+}
+
+#[test]
+fn cancellation_and_death_together_hold() {
+    holds(3, &[&[Send(1, 1), Send(2, 2)], &[Send(2, 3)], &[Cancel], &[]], &[1]);
+}
+
+#[test]
+fn the_tasks_of_a_dead_home_end_and_are_forgotten() {
+    holds(3, &[&[Send(1, 1), Send(2, 3)], &[Send(2, 2), At(2, 2)], &[Spawn(3)], &[]], &[0]);
+    holds(3, DROPPED, &[0]);
+}
+
+#[test]
+fn nested_finishes_hold() {
+    holds(2, &[&[Finish(1), Send(1, 3)], &[Send(1, 2)], &[Finish(3)], &[]], &[]);
+    holds(3, &[&[Send(1, 1)], &[Finish(2)], &[Send(2, 3), Send(0, 3)], &[]], &[]);
+}
+
+#[test]
+fn nested_finishes_survive_a_death() {
+    holds(3, &[&[Send(1, 1)], &[Finish(2)], &[Send(2, 3)], &[Spawn(4)], &[]], &[0]);
+    holds(3, &[&[Send(1, 1)], &[Finish(2)], &[Send(2, 3)], &[Spawn(4)], &[]], &[1]);
+    holds(3, &[&[Send(1, 1)], &[Finish(2)], &[Send(2, 3)], &[Spawn(4)], &[]], &[2]);
+}
+
+#[test]
+fn nested_finishes_are_cancelled_with_the_outer_one() {
+    holds(2, &[&[Send(1, 1), Cancel], &[Finish(2)], &[Send(0, 3)], &[Spawn(4)], &[]], &[]);
+}
+
+#[test]
+fn two_deaths_hold() {
+    holds(4, &[&[Send(1, 1)], &[Send(2, 2)], &[Send(3, 3)], &[]], &[1, 2]);
+    holds(3, ORPHANS, &[0, 1]);
+    holds(4, NESTED, &[1, 2]);
+}
+
+#[test]
+fn requests_that_trust_the_dead_are_caught() {
+    catches(3, NESTED, &[1], Mutant::TrustTheDead, "released while");
+}
+
+#[test]
+fn reports_without_sent_are_caught() {
+    catches(3, CHAIN, &[], Mutant::IgnoreSent, "released while");
+}
+
+#[test]
+fn reports_without_received_are_caught() {
+    catches(2, &[&[Send(1, 1)], &[]], &[], Mutant::IgnoreReceived, "hangs: finish");
+}
+
+#[test]
+fn lost_questions_are_caught() {
+    catches(2, &[&[Send(1, 1), Send(1, 1)], &[]], &[], Mutant::LoseAsks, "hangs: finish");
+}
+
+#[test]
+fn premature_questions_are_caught() {
+    catches(2, &[&[Send(1, 1), Send(1, 1)], &[]], &[], Mutant::AskTooEarly, "endless");
+}
+
+#[test]
+fn replies_that_deny_a_counted_visit_are_caught() {
+    catches(3, VISITS, &[], Mutant::DenyVisits, "released while");
+}
+
+#[test]
+fn uncounted_visits_with_abandoned_requests_are_caught() {
+    catches(4, ABANDONED, &[], Mutant::AbandonUncounted, "released while");
+}
+
+#[test]
+fn questions_that_hide_the_death_are_caught() {
+    catches(3, ORPHANS, &[1], Mutant::HideDeath, "released while");
+}
+
+#[test]
+fn orphans_that_are_not_asked_are_caught() {
+    catches(3, ORPHANS, &[1], Mutant::SkipOrphans, "released while");
+}

@@ -1,0 +1,12 @@
+//! What places say to each other, as pure state machines.
+//!
+//! The crate exists so that the protocols of Isles can be tested without threads, clocks or machines:
+//! inputs go in, outputs come out. It reads no clock, spawns nothing, blocks on nothing, and never
+//! panics on what a peer says. Who carries the outputs is no concern of this crate.
+
+#![forbid(unsafe_code)]
+
+pub mod finish;
+mod place;
+
+pub use place::PlaceId;

@@ -1,0 +1,194 @@
+//! Answers: how the value of a body of `at!` goes back to its caller.
+
+use super::pending::Slot;
+use crate::capture::Ship;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::ERROR_BYTES_MAX;
+use crate::local::Local;
+use crate::message::{Handler, Refused};
+use crate::scope::Scope;
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
+use isles_protocol::PlaceId;
+use isles_protocol::finish::Key;
+use isles_transport::{BlockMemory, Class};
+use std::rc::Rc;
+
+/// Whom to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    caller: PlaceId,
+    /// `None` for a body that nobody waits for.
+    slot: Option<Slot>,
+}
+
+/// Bit of the flags of an answer: it is a value, not an error.
+const VALUE: u32 = 1;
+/// Bit of the flags of an answer: the body started something under the caller's finish.
+const COUNTED: u32 = 2;
+
+impl Address {
+    /// Nobody waits.
+    pub(super) const NONE: Address = Address { caller: PlaceId(0), slot: None };
+
+    pub(super) fn decode(caller: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<Self, DecodeError> {
+        Ok(Address { caller, slot: Some(Slot::decode(reader)?) })
+    }
+
+    /// Answers with an error a call whose body never started.
+    pub(super) fn refuse(self, local: &Local, scope: Scope, error: Error) {
+        drop_borrowed(local, scope);
+        self.send_error(local, false, &error);
+    }
+
+    fn send_error(self, local: &Local, counted: bool, error: &Error) {
+        let wire = error.to_wire(ERROR_BYTES_MAX);
+        // A caller that is dead needs no answer; an error is never too long.
+        let _ = self.send(local, counted, 0, |writer| {
+            writer.put_bytes(&wire);
+            Ok(())
+        });
+    }
+
+    fn send(
+        self,
+        local: &Local,
+        counted: bool,
+        value: u32,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<()> {
+        let Some(slot) = self.slot else { return Ok(()) };
+        let flags = value | if counted { COUNTED } else { 0 };
+        local.send(self.caller, Class::Control, Handler::Reply.id(), |writer| {
+            slot.encode(writer);
+            writer.put_u32(flags);
+            writer.align(8);
+            encode(writer)
+        })?;
+        Ok(())
+    }
+}
+
+/// The duty to answer one call; dropped without an answer, it says that the body was cancelled.
+pub(super) struct Answering {
+    address: Address,
+    /// `None` once the answer is sent.
+    scope: Option<Scope>,
+}
+
+impl Answering {
+    pub(super) fn new(address: Address, scope: Scope) -> Self {
+        Answering { address, scope: Some(scope) }
+    }
+
+    /// Sends the answer.
+    pub(super) fn send<R: Ship>(mut self, result: Result<R>) {
+        Local::with(|local| self.conclude(local, result));
+    }
+
+    fn conclude<R: Ship>(&mut self, local: &Local, result: Result<R>) {
+        let Some(scope) = self.scope.take() else { return };
+        let (key, counted) = drop_borrowed(local, scope);
+        let sent = match &result {
+            Ok(value) => self.address.send(local, counted, VALUE, |writer| value.encode(writer)),
+            Err(error) => Err(error.clone()),
+        };
+        match sent.map_err(|error| (error.kind().clone(), error)) {
+            Ok(()) | Err((ErrorKind::DeadPlace(_), _)) => {}
+            Err((_, error)) => self.address.send_error(local, counted, &error.at(local.here(), None)),
+        }
+        if let Some(key) = key {
+            local.finishes.end(local, key, None);
+        }
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let cancelled = Error::new(ErrorKind::Cancelled, "the body was dropped before it ended");
+        Local::try_with(|local| self.conclude::<Never>(local, Err(cancelled)));
+    }
+}
+
+/// A value that no body has.
+enum Never {}
+
+impl Ship for Never {
+    type Value = ();
+
+    fn encode(&self, _to: &mut Writer<'_>) -> std::result::Result<(), EncodeError> {
+        match *self {}
+    }
+
+    fn decode(_from: &mut Reader<'_>) -> std::result::Result<(), DecodeError> {
+        Err(DecodeError::Trailing { left: 0 })
+    }
+}
+
+/// Takes back the borrowed scope of a body that is over: its key, if it visited the finish, and whether it counts.
+fn drop_borrowed(local: &Local, scope: Scope) -> (Option<Key>, bool) {
+    match scope {
+        Scope::Borrowed(index) => {
+            let borrowed = local.borrowed.borrow_mut().remove(index as usize);
+            (borrowed.key, borrowed.counted)
+        }
+        Scope::Counted(_) | Scope::Detached => (None, false),
+    }
+}
+
+/// Longest answer that is kept without an allocation, in bytes.
+const SHORT_BYTES: usize = 64;
+
+/// The value of a call, as bytes, until its caller takes it.
+pub(super) enum Answer {
+    /// Up to [`SHORT_BYTES`] bytes.
+    Short([u8; SHORT_BYTES], usize),
+    /// A longer answer that came in a queue.
+    Long(Vec<u8>),
+    /// One that came as a block; the value starts at the byte of the number.
+    Block(Rc<dyn BlockMemory>, usize),
+}
+
+impl Answer {
+    fn take(reader: &mut Reader<'_>) -> Answer {
+        if let Some(block) = reader.block() {
+            return Answer::Block(Rc::clone(block), reader.position());
+        }
+        let bytes = reader.rest();
+        if bytes.len() > SHORT_BYTES {
+            return Answer::Long(bytes.to_vec());
+        }
+        let mut short = [0; SHORT_BYTES];
+        short[..bytes.len()].copy_from_slice(bytes);
+        Answer::Short(short, bytes.len())
+    }
+
+    /// The value, back from its bytes.
+    pub(super) fn decode<R: Ship>(self) -> Result<R::Value> {
+        let decoded = match &self {
+            Answer::Short(bytes, len) => R::decode(&mut Reader::new(&bytes[..*len])),
+            Answer::Long(bytes) => R::decode(&mut Reader::new(bytes)),
+            Answer::Block(block, start) => {
+                let mut reader = Reader::from_block(block);
+                reader.take_bytes(*start).and_then(|_| R::decode(&mut reader))
+            }
+        };
+        decoded.map_err(|fault| {
+            Error::new(ErrorKind::Undecodable, format!("the answer could not be read: {fault}"))
+        })
+    }
+}
+
+/// Receives an answer.
+pub(super) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<(), Refused> {
+    let slot = Slot::decode(reader)?;
+    let flags = reader.take_u32()?;
+    reader.align(8)?;
+    let answer = match flags & VALUE {
+        VALUE => Ok(Answer::take(reader)),
+        _ => Err(Error::from_wire(reader.rest())),
+    };
+    // An answer to a call that nobody made here is a peer's fault; there is nobody to tell but the log.
+    let conclusion = local.calls.borrow_mut().answer(slot, source, answer).ok_or(Refused::UnknownCall)?;
+    conclusion.tell(local, flags & COUNTED != 0);
+    Ok(())
+}

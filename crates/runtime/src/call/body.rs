@@ -1,0 +1,150 @@
+//! The two kinds of travelling bodies, as their descriptors run them, and what wraps a task's future.
+//!
+//! A body is a zero-sized closure: it can be made from nothing wherever the program runs, because the compiler has
+//! shown that it holds nothing. Its captures arrive as bytes and are decoded into values that own everything.
+
+use super::answer::Answering;
+use crate::capture::{Ship, TaskOutcome, Travel};
+use crate::error::{Error, Result};
+use crate::image::Descriptor;
+use crate::local::Local;
+use crate::message::Arrived;
+use crate::site::Site;
+use crate::task::Priority;
+use crate::wire::DecodeError;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A body of `spawn_at!`, as a type.
+pub(super) struct SpawnBody<S, C, F, B>(PhantomData<(S, C, F, B)>);
+
+/// A body of `at!`, as a type.
+pub(super) struct CallBody<S, C, F, B, R>(PhantomData<(S, C, F, B, R)>);
+
+/// The hash of a monomorphic body: its site, and the sizes that tell its types apart.
+const fn hash(site: u64, landed_size: usize, future_size: usize) -> u64 {
+    (site ^ (landed_size as u64).rotate_left(20) ^ (future_size as u64).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// A closure of type `F` out of nothing.
+///
+/// # Safety
+/// A value of `F` must have existed: it is at the sender.
+unsafe fn conjure<F: Copy>() -> F {
+    const {
+        assert!(size_of::<F>() == 0, "the body of at! or spawn_at! uses a variable that the macro could not see: name it in an explicit list, at!(place, [variable] body)");
+    }
+    // NEED: a zero-sized closure has no bytes to send.
+    // SOUND: `F` is zero-sized and `Copy`, and by the contract a value of it exists, which this copies.
+    unsafe { std::mem::MaybeUninit::<F>::uninit().assume_init() }
+}
+
+impl<S, C, F, B> SpawnBody<S, C, F, B>
+where
+    S: Site,
+    C: Travel,
+    F: Fn(C::Landed) -> B + Copy,
+    B: Future<Output = Result<()>>,
+{
+    /// What names this body on the wire.
+    pub(super) const DESCRIPTOR: &'static Descriptor =
+        // SOUND: `run` is sound for any captures that decode.
+        unsafe { &Descriptor::new(hash(S::HASH, size_of::<C::Landed>(), size_of::<B>()), Self::run) };
+
+    /// # Safety
+    /// Called through the descriptor, which a sender that has the closure named.
+    unsafe fn run(local: &Local, arrived: Arrived<'_, '_>) -> std::result::Result<(), DecodeError> {
+        let landed = C::decode(arrived.reader)?;
+        // SOUND: by the contract.
+        let body = unsafe { conjure::<F>() };
+        // SOUND: the future owns what it holds: the closure is empty and landed captures are decoded values.
+        unsafe { local.start(body(landed), arrived.scope, S::cell(), Priority::Normal) };
+        Ok(())
+    }
+}
+
+impl<S, C, F, B, R> CallBody<S, C, F, B, R>
+where
+    S: Site,
+    C: Travel,
+    F: Fn(C::Landed) -> B + Copy,
+    B: Future<Output = Result<R>>,
+    R: Ship,
+{
+    /// What names this body on the wire.
+    pub(super) const DESCRIPTOR: &'static Descriptor =
+        // SOUND: `run` is sound for any captures that decode.
+        unsafe { &Descriptor::new(hash(!S::HASH, size_of::<C::Landed>(), size_of::<B>()), Self::run) };
+
+    /// # Safety
+    /// As for a `SpawnBody`.
+    unsafe fn run(local: &Local, arrived: Arrived<'_, '_>) -> std::result::Result<(), DecodeError> {
+        let landed = C::decode(arrived.reader)?;
+        // SOUND: by the contract.
+        let body = unsafe { conjure::<F>() };
+        let answering = Answering::new(arrived.answer, arrived.scope);
+        let future = answer::<B, R>(body(landed), answering);
+        // SOUND: as for a `SpawnBody`.
+        unsafe { local.start(future, arrived.scope, S::cell(), Priority::Normal) };
+        Ok(())
+    }
+}
+
+async fn answer<B, R>(body: B, answering: Answering) -> Result<()>
+where
+    B: Future<Output = Result<R>>,
+    R: Ship,
+{
+    let result = Guarded::new(body).await;
+    answering.send(result);
+    Ok(())
+}
+
+/// A future whose panic becomes its error.
+pub(super) struct Guarded<B>(B);
+
+impl<B> Guarded<B> {
+    pub(super) fn new(body: B) -> Self {
+        Guarded(body)
+    }
+}
+
+impl<V, B: Future<Output = Result<V>>> Future for Guarded<B> {
+    type Output = Result<V>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // NEED: pin projection to the only field.
+        // SOUND: the field is never moved.
+        let body = unsafe { self.map_unchecked_mut(|guarded| &mut guarded.0) };
+        match catch_unwind(AssertUnwindSafe(|| body.poll(context))) {
+            Ok(polled) => polled,
+            Err(payload) => Poll::Ready(Err(Error::panicked(payload))),
+        }
+    }
+}
+
+/// A plain future as a task: its outcome becomes a result.
+pub(super) struct Plain<F>(F);
+
+impl<F> Plain<F> {
+    pub(super) fn new(future: F) -> Self {
+        Plain(future)
+    }
+}
+
+impl<F> Future for Plain<F>
+where
+    F: Future,
+    F::Output: TaskOutcome,
+{
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // NEED: pin projection to the only field.
+        // SOUND: the field is never moved.
+        let future = unsafe { self.map_unchecked_mut(|plain| &mut plain.0) };
+        future.poll(context).map(TaskOutcome::into_result)
+    }
+}

@@ -1,0 +1,314 @@
+//! `at!` and `spawn_at!`: a body runs at another place, with the variables that it uses.
+//!
+//! The macros cut a body into captures (encoded from references at the caller), a zero-sized closure (named on the
+//! wire by its descriptor, see `image`), and for `at!` the same body once more for the case that the place is here.
+//! This module sends the first two, runs what arrives, and brings the answer back. What a finish counts of it is
+//! in `scope` and `finish`.
+
+mod answer;
+mod body;
+mod pending;
+
+pub(crate) use answer::Address;
+pub(crate) use pending::Calls;
+
+use crate::capture::{Ship, TaskOutcome, Travel};
+use crate::error::{Error, ErrorKind, Result};
+use crate::image::Descriptor;
+use crate::local::Local;
+use crate::message::{Arrived, Handler, Head, Refused};
+use crate::place::Place;
+use crate::scope::{Borrowed, Scope};
+use crate::site::{INTERNAL, Site};
+use crate::task::Priority;
+use crate::wire::{DecodeError, Reader, Writer};
+use isles_protocol::PlaceId;
+use isles_protocol::finish::{Key, Refusal};
+use isles_transport::Class;
+
+/// What [`at!`](macro@crate) expands to: `body` gets the place and goes one of the two ways below.
+pub fn at<V, B>(place: impl Into<Place>, body: B) -> impl Future<Output = Result<V>>
+where
+    B: AsyncFnOnce(Place) -> Result<V>,
+{
+    body(place.into())
+}
+
+/// Whether `place` is the calling one.
+pub fn is_here(place: Place) -> bool {
+    Local::with(|local| local.here() == place.id())
+}
+
+/// Runs the body of an `at!` whose place is here: it borrows what it uses and nothing is serialised.
+///
+/// # Errors
+/// The body's own, or its panic.
+pub async fn at_here<S, V, B>(_site: S, body: B) -> Result<V>
+where
+    S: Site,
+    B: Future<Output = Result<V>>,
+{
+    let here = Local::with(Local::here);
+    body::Guarded::new(body).await.map_err(|error| error.at(here, Some(S::LOCATION)))
+}
+
+/// Runs the body of an `at!` at another place and brings its value back.
+///
+/// # Errors
+/// The body's own error or panic, with the place; [`ErrorKind::DeadPlace`]; [`ErrorKind::TooLong`];
+/// [`ErrorKind::Undecodable`].
+pub async fn at_there<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> Result<R::Value>
+where
+    S: Site,
+    C: Travel,
+    F: Fn(C::Landed) -> B + Copy,
+    B: Future<Output = Result<R>>,
+    R: Ship,
+{
+    let descriptor = body::CallBody::<S, C, F, B, R>::DESCRIPTOR;
+    let answered = Local::with(|local| request::<S, C>(local, place.id(), descriptor, &captures))?;
+    let answer = answered.await;
+    answer.and_then(|answer| answer.decode::<R>()).map_err(|error| error.at(place.id(), Some(S::LOCATION)))
+}
+
+/// Starts a body at `place`, counted by the enclosing finish; what `spawn_at!` expands to.
+///
+/// Returns when the message is on its way, not when the body has run. An error of sending (the place is dead, the
+/// captures are too long) is an error of the enclosing finish.
+pub fn spawn_at<S, C, F, B>(_site: S, place: impl Into<Place>, captures: C, body: F)
+where
+    S: Site,
+    C: Travel,
+    F: Fn(C::Landed) -> B + Copy,
+    B: Future<Output = Result<()>>,
+{
+    let place = place.into().id();
+    let descriptor = body::SpawnBody::<S, C, F, B>::DESCRIPTOR;
+    Local::with(|local| {
+        if place == local.here() { spawn_here::<S, C, F, B>(local, &captures, body) } else { depart::<S, C>(local, place, descriptor, &captures) }
+    });
+}
+
+/// Starts a task here, counted by the enclosing finish. Its errors and panics come out of that finish.
+pub fn spawn<F>(future: F)
+where
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    spawn_with(Priority::Normal, future);
+}
+
+/// As [`spawn`], with a priority: within a place the most urgent ready task runs first.
+pub fn spawn_with<F>(priority: Priority, future: F)
+where
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    Local::with(|local| {
+        let scope = local.begin();
+        // SOUND: the future is 'static.
+        unsafe { local.start(body::Plain::new(future), scope, &INTERNAL, priority) };
+    });
+}
+
+/// Starts a task here that no finish waits for; nor do they wait for what it starts. Its errors go to standard error.
+pub fn spawn_detached<F>(future: F)
+where
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    Local::with(|local| {
+        // SOUND: the future is 'static.
+        unsafe { local.start(body::Plain::new(future), Scope::Detached, &INTERNAL, Priority::Normal) };
+    });
+}
+
+impl Local {
+    /// Counts one more task in the scope of the running task; returns the new task's scope.
+    pub(crate) fn begin(&self) -> Scope {
+        self.begin_in(self.scope())
+    }
+
+    /// Counts one more task in `scope`; returns the new task's scope.
+    pub(crate) fn begin_in(&self, scope: Scope) -> Scope {
+        match self.counting_key(scope) {
+            Some(key) => {
+                self.finishes.begin(key);
+                Scope::Counted(key)
+            }
+            None => Scope::Detached,
+        }
+    }
+}
+
+fn spawn_here<S: Site, C: Travel, F, B>(local: &Local, captures: &C, body: F)
+where
+    F: Fn(C::Landed) -> B + Copy,
+    B: Future<Output = Result<()>>,
+{
+    let scope = local.begin();
+    match local.round_trip::<C>(captures) {
+        // SOUND: landed captures own what they hold, see `body`.
+        Ok(landed) => unsafe { local.start(body(landed), scope, S::cell(), Priority::Normal) },
+        Err(error) => local.finish_task(scope, Err(error.at(local.here(), Some(S::LOCATION)))),
+    }
+}
+
+/// Sends a body that the enclosing finish counts.
+fn depart<S: Site, C: Travel>(local: &Local, place: PlaceId, descriptor: &'static Descriptor, captures: &C) {
+    let key = local.counting_key(local.scope());
+    let finish = match key.map(|key| local.finishes.depart(key, place)).transpose() {
+        Ok(finish) => finish,
+        Err(Refusal::Cancelled) => return,
+        Err(refusal) => return unsent::<S>(local, key, refused(refusal)),
+    };
+    let head = Head { entry: descriptor.entry(), finish };
+    let sent = local.send(place, Class::Data, Handler::Spawn.id(), |writer| {
+        head.encode(writer);
+        captures.encode(writer)
+    });
+    match sent {
+        Ok(sent) => local.site_counts.borrow_mut().add(S::cell(), sent.bytes),
+        Err(error) => {
+            if let Some(key) = key {
+                local.finishes.undo_depart(key, place);
+            }
+            unsent::<S>(local, key, error.into());
+        }
+    }
+}
+
+/// A body could not be sent: the error is one of the enclosing finish.
+fn unsent<S: Site>(local: &Local, key: Option<Key>, error: Error) {
+    let error = error.at(local.here(), Some(S::LOCATION));
+    let scope = key.map_or(Scope::Detached, Scope::Counted);
+    if let Some(key) = key {
+        local.finishes.begin(key);
+    }
+    local.finish_task(scope, Err(error));
+}
+
+fn refused(refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::DeadPlace(place) => Error::dead(place),
+        Refusal::Cancelled => Error::new(ErrorKind::Cancelled, refusal.to_string()),
+        Refusal::UnknownFinish | Refusal::UnknownPlace(_) => Error::new(ErrorKind::Misused, refusal.to_string()),
+    }
+}
+
+/// Sends a body whose answer is awaited.
+fn request<S: Site, C: Travel>(
+    local: &Local,
+    place: PlaceId,
+    descriptor: &'static Descriptor,
+    captures: &C,
+) -> Result<pending::Answered> {
+    let scope = local.scope();
+    let key = local.visiting_key(scope);
+    let located = |error: Error| error.at(place, Some(S::LOCATION));
+    let finish = key.map(|key| local.finishes.request(key, place)).transpose();
+    let finish = finish.map_err(|refusal| located(refused(refusal)))?;
+    let slot = local.calls.borrow_mut().open(place, scope, key, S::cell());
+    let head = Head { entry: descriptor.entry(), finish };
+    let sent = local.send(place, Class::Data, Handler::Call.id(), |writer| {
+        head.encode(writer);
+        slot.encode(writer);
+        captures.encode(writer)
+    });
+    match sent {
+        Ok(sent) => {
+            local.site_counts.borrow_mut().add(S::cell(), sent.bytes);
+            Ok(pending::Answered::new(slot))
+        }
+        Err(error) => {
+            local.calls.borrow_mut().forget(slot);
+            if let Some(key) = key {
+                local.finishes.settle(local, key, place, false);
+            }
+            Err(located(error.into()))
+        }
+    }
+}
+
+fn undecodable(fault: DecodeError) -> Error {
+    Error::new(ErrorKind::Undecodable, format!("its captures could not be read: {fault}"))
+}
+
+/// Receives a `spawn_at!`.
+pub(crate) fn receive_spawn(local: &Local, source: PlaceId, head: Head, reader: &mut Reader<'_>) -> std::result::Result<(), Refused> {
+    let scope = match head.finish {
+        Some(finish) => Scope::Counted(local.finishes.arrive(finish, source).map_err(Refused::Refusal)?),
+        None => Scope::Detached,
+    };
+    let arrived = Arrived { reader, scope, answer: Address::NONE };
+    if let Err(error) = run_entry(local, head, arrived) {
+        local.finish_task(scope, Err(error.at(local.here(), None)));
+    }
+    Ok(())
+}
+
+/// Receives an `at!`.
+pub(crate) fn receive_call(local: &Local, source: PlaceId, head: Head, reader: &mut Reader<'_>) -> std::result::Result<(), Refused> {
+    let answer = Address::decode(source, reader)?;
+    let scope = match head.finish {
+        Some(finish) => {
+            let borrowed = Borrowed { finish, caller: source, key: None, counted: false };
+            Scope::Borrowed(local.borrowed.borrow_mut().insert(borrowed) as u32)
+        }
+        None => Scope::Detached,
+    };
+    if let Err(error) = run_entry(local, head, Arrived { reader, scope, answer }) {
+        answer.refuse(local, scope, error.at(local.here(), None));
+    }
+    Ok(())
+}
+
+/// Finds the function of an entry and lets it start its task.
+fn run_entry(local: &Local, head: Head, arrived: Arrived<'_, '_>) -> Result<()> {
+    let run = head.entry.resolve().map_err(|fault| Error::new(ErrorKind::Undecodable, fault.to_string()))?;
+    let started = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        // SOUND: a resolved function takes any captures.
+        unsafe { run(local, arrived) }
+    }));
+    match started {
+        Ok(result) => result.map_err(undecodable),
+        Err(payload) => Err(Error::panicked(payload)),
+    }
+}
+
+/// Receives the answer to an `at!`.
+pub(crate) fn receive_reply(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<(), Refused> {
+    answer::receive(local, source, reader)
+}
+
+/// Answers all calls to a place that died.
+pub(crate) fn place_died(local: &Local, place: PlaceId) {
+    let concluded = local.calls.borrow_mut().place_died(place);
+    concluded.into_iter().for_each(|conclusion| conclusion.tell(local, false));
+}
+
+impl Local {
+    /// Encodes captures and decodes them again, as if they had travelled.
+    fn round_trip<C: Travel>(&self, captures: &C) -> Result<C::Landed> {
+        let mut room = [0; 256];
+        let len = self.measure(captures, &mut room)?;
+        if len <= room.len() {
+            self.parts.borrow_mut().let_go();
+            return C::decode(&mut Reader::new(&room[..len])).map_err(undecodable);
+        }
+        self.parts.borrow_mut().take_back();
+        let mut room = vec![0; len];
+        self.measure(captures, &mut room)?;
+        self.parts.borrow_mut().let_go();
+        C::decode(&mut Reader::new(&room)).map_err(undecodable)
+    }
+
+    fn measure<C: Travel>(&self, captures: &C, room: &mut [u8]) -> Result<usize> {
+        let mut writer = Writer::new(room);
+        captures.encode(&mut writer).map_err(|fault| {
+            self.parts.borrow_mut().take_back();
+            Error::new(ErrorKind::Undecodable, fault.to_string())
+        })?;
+        Ok(writer.written())
+    }
+}

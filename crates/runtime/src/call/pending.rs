@@ -1,0 +1,195 @@
+//! Calls of this place that are not answered yet.
+
+use super::answer::Answer;
+use crate::error::{Error, Result};
+use crate::local::Local;
+use crate::scope::Scope;
+use crate::site::SiteCell;
+use crate::wire::{DecodeError, Reader, Writer};
+use isles_protocol::PlaceId;
+use isles_protocol::finish::Key;
+use slab::Slab;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// The name of one call in the table of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    index: u32,
+    /// Tells a call from an earlier one with the same index.
+    generation: u32,
+}
+
+impl Slot {
+    pub(super) fn encode(self, writer: &mut Writer<'_>) {
+        writer.put_u32(self.index);
+        writer.put_u32(self.generation);
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Slot { index: reader.take_u32()?, generation: reader.take_u32()? })
+    }
+}
+
+struct Pending {
+    generation: u32,
+    to: PlaceId,
+    /// The caller's scope, and the key of its finish, which counts the call as a live task until it is settled.
+    scope: Scope,
+    key: Option<Key>,
+    site: &'static SiteCell,
+    state: State,
+}
+
+enum State {
+    /// The caller waits; no waker until it has been polled.
+    Waiting(Option<Waker>),
+    /// The answer is here and not yet taken.
+    Answered(Result<Answer>),
+    /// The caller is gone; its finish waits for the answer all the same.
+    Abandoned,
+}
+
+/// The calls of one place.
+#[derive(Default)]
+pub(crate) struct Calls {
+    pending: Slab<Pending>,
+    generation: u32,
+}
+
+/// What an answer means to the finish of the caller; told once the table is no longer borrowed.
+pub(super) struct Conclusion {
+    to: PlaceId,
+    scope: Scope,
+    key: Option<Key>,
+    waker: Option<Waker>,
+}
+
+impl Conclusion {
+    /// Tells the finish, and wakes the caller. `counted` is whether the body was counted by it.
+    pub(super) fn tell(self, local: &Local, counted: bool) {
+        if let Some(key) = self.key {
+            if counted && self.waker.is_some() {
+                // The caller may be a body that is not counted itself; one that is gone was counted when it went.
+                local.counting_key(self.scope);
+            }
+            local.finishes.settle(local, key, self.to, counted);
+        }
+        if let Some(waker) = self.waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Calls {
+    /// Notes a call that is about to be sent.
+    pub(super) fn open(&mut self, to: PlaceId, scope: Scope, key: Option<Key>, site: &'static SiteCell) -> Slot {
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        let pending = Pending { generation, to, scope, key, site, state: State::Waiting(None) };
+        Slot { index: self.pending.insert(pending) as u32, generation }
+    }
+
+    /// Forgets a call that could not be sent.
+    pub(super) fn forget(&mut self, slot: Slot) {
+        if self.get(slot).is_some() {
+            self.pending.remove(slot.index as usize);
+        }
+    }
+
+    fn get(&mut self, slot: Slot) -> Option<&mut Pending> {
+        self.pending.get_mut(slot.index as usize).filter(|pending| pending.generation == slot.generation)
+    }
+
+    /// Puts the answer in its place; `None` if nobody asked `source` that.
+    pub(super) fn answer(&mut self, slot: Slot, source: PlaceId, answer: Result<Answer>) -> Option<Conclusion> {
+        let pending = self.get(slot).filter(|pending| pending.to == source)?;
+        let (to, scope, key) = (pending.to, pending.scope, pending.key);
+        match std::mem::replace(&mut pending.state, State::Answered(answer)) {
+            State::Waiting(waker) => Some(Conclusion { to, scope, key, waker }),
+            State::Abandoned => {
+                self.pending.remove(slot.index as usize);
+                Some(Conclusion { to, scope, key, waker: None })
+            }
+            State::Answered(first) => {
+                pending.state = State::Answered(first);
+                None
+            }
+        }
+    }
+
+    /// Answers all calls to `place` with its death.
+    pub(super) fn place_died(&mut self, place: PlaceId) -> Vec<Conclusion> {
+        let slots = self.pending.iter().filter(|(_, pending)| pending.to == place);
+        let slots: Vec<Slot> =
+            slots.map(|(index, pending)| Slot { index: index as u32, generation: pending.generation }).collect();
+        slots.into_iter().filter_map(|slot| self.answer(slot, place, Err(Error::dead(place)))).collect()
+    }
+
+    /// The calls that wait, as the place and the site of each; for reports.
+    pub(crate) fn waiting(&self) -> Vec<(PlaceId, &'static str)> {
+        let waiting = self.pending.iter().filter(|(_, pending)| matches!(pending.state, State::Waiting(_)));
+        waiting.map(|(_, pending)| (pending.to, pending.site.location())).collect()
+    }
+}
+
+/// The wait for the answer of one call.
+pub(super) struct Answered {
+    /// `None` once the answer is taken.
+    slot: Option<Slot>,
+}
+
+impl Answered {
+    pub(super) fn new(slot: Slot) -> Self {
+        Answered { slot: Some(slot) }
+    }
+}
+
+impl Future for Answered {
+    type Output = Result<Answer>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let slot = self.slot.expect("an answer is taken once");
+        let taken = Local::with(|local| {
+            let mut calls = local.calls.borrow_mut();
+            let pending = calls.get(slot)?;
+            if let State::Waiting(waker) = &mut pending.state {
+                waker.replace(context.waker().clone());
+                return None;
+            }
+            match calls.pending.remove(slot.index as usize).state {
+                State::Answered(answer) => Some(answer),
+                State::Waiting(_) | State::Abandoned => None,
+            }
+        });
+        match taken {
+            None => Poll::Pending,
+            Some(answer) => {
+                self.slot = None;
+                Poll::Ready(answer)
+            }
+        }
+    }
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        let Some(slot) = self.slot.take() else { return };
+        Local::try_with(|local| abandon(local, slot));
+    }
+}
+
+/// The caller is gone; its finish keeps waiting for the body.
+fn abandon(local: &Local, slot: Slot) {
+    let mut calls = local.calls.borrow_mut();
+    let Some(pending) = calls.get(slot) else { return };
+    if !matches!(pending.state, State::Waiting(_)) {
+        calls.pending.remove(slot.index as usize);
+        return;
+    }
+    pending.state = State::Abandoned;
+    let scope = pending.scope;
+    drop(calls);
+    // The body that asked ends before the answer says whether it counts, so it counts.
+    local.counting_key(scope);
+}

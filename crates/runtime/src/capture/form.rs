@@ -1,0 +1,227 @@
+//! The forms in which a capture travels and lands.
+//!
+//! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after landing (as a
+//! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
+
+use super::{CanTravel, Land, Travel};
+use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
+use bytemuck::{AnyBitPattern, NoUninit};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// A way to write a `Source` and to read it again as something owned.
+pub trait Format<Source: ?Sized> {
+    /// What is read.
+    type Owned;
+
+    /// Writes `source`.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: it cannot be sent.
+    fn encode(source: &Source, to: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+    /// Reads what `encode` wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError`]: the bytes are not what was written.
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Owned, DecodeError>;
+}
+
+/// One plain value, by its bytes.
+pub struct Plain;
+
+impl<T: NoUninit + AnyBitPattern> Format<T> for Plain {
+    type Owned = T;
+
+    #[inline]
+    fn encode(source: &T, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_pod(source);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<T, DecodeError> {
+        from.take_pod()
+    }
+}
+
+/// Plain elements, read into a vector of their own.
+pub struct PlainVec<T>(PhantomData<T>);
+
+impl<T: NoUninit + AnyBitPattern, S: AsRef<[T]> + ?Sized> Format<S> for PlainVec<T> {
+    type Owned = Vec<T>;
+
+    #[inline]
+    fn encode(source: &S, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_pod_slice(source.as_ref());
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
+        from.take_pod_vec()
+    }
+}
+
+/// Plain elements, left in the message where that is possible.
+pub struct InPlace<T>(PhantomData<T>);
+
+impl<T: NoUninit + AnyBitPattern> Format<[T]> for InPlace<T> {
+    type Owned = PodSlice<T>;
+
+    #[inline]
+    fn encode(source: &[T], to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_pod_slice(source);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<PodSlice<T>, DecodeError> {
+        from.take_pod_slice()
+    }
+}
+
+/// Any serialisable source, read as an `Owned`.
+pub struct Serialised<Owned>(PhantomData<Owned>);
+
+impl<S: Serialize + ?Sized, O: DeserializeOwned> Format<S> for Serialised<O> {
+    type Owned = O;
+
+    #[inline]
+    fn encode(source: &S, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_serde(source)
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<O, DecodeError> {
+        from.take_serde()
+    }
+}
+
+/// Like [`Serialised`], but the type is asked for [`CanTravel`] only when the capture is sent.
+///
+/// Fields behind a handle are looked at and then left at home; they need not be able to travel.
+pub struct Asked<T>(PhantomData<T>);
+
+impl<T: CanTravel> Format<T> for Asked<T> {
+    type Owned = T;
+
+    #[inline]
+    fn encode(source: &T, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_serde(source)
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<T, DecodeError> {
+        from.take_serde()
+    }
+}
+
+/// Elements that are asked for [`CanTravel`] only when the capture is sent.
+pub struct AskedElements<T>(PhantomData<T>);
+
+impl<T: CanTravel> Format<[T]> for AskedElements<T> {
+    type Owned = Vec<T>;
+
+    #[inline]
+    fn encode(source: &[T], to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_serde(source)
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
+        from.take_serde()
+    }
+}
+
+/// A landed value, seen as a value.
+pub struct Taken<T>(Option<T>);
+
+impl<T> From<T> for Taken<T> {
+    fn from(value: T) -> Self {
+        Taken(Some(value))
+    }
+}
+
+impl<T> Land for Taken<T> {
+    type Bound<'a>
+        = T
+    where
+        Self: 'a;
+
+    #[inline]
+    fn bind(&mut self) -> T {
+        self.0.take().expect("a capture is bound once")
+    }
+}
+
+/// A landed value, seen by reference.
+pub struct Lent<T>(T);
+
+impl<T> From<T> for Lent<T> {
+    fn from(value: T) -> Self {
+        Lent(value)
+    }
+}
+
+impl<T> Land for Lent<T> {
+    type Bound<'a>
+        = &'a T
+    where
+        Self: 'a;
+
+    #[inline]
+    fn bind(&mut self) -> &T {
+        &self.0
+    }
+}
+
+/// A landed value, seen as a reference to what it dereferences to.
+pub struct LentTarget<T>(T);
+
+impl<T> From<T> for LentTarget<T> {
+    fn from(value: T) -> Self {
+        LentTarget(value)
+    }
+}
+
+impl<T: Deref> Land for LentTarget<T> {
+    type Bound<'a>
+        = &'a T::Target
+    where
+        Self: 'a;
+
+    #[inline]
+    fn bind(&mut self) -> &T::Target {
+        &self.0
+    }
+}
+
+/// One capture: a reference to its source, written in format `F` and landing as `L`.
+pub struct Capture<'a, S: ?Sized, F, L> {
+    source: &'a S,
+    form: PhantomData<(F, L)>,
+}
+
+impl<'a, S: ?Sized, F, L> Capture<'a, S, F, L> {
+    /// Captures `source` by reference.
+    pub(super) fn of(source: &'a S) -> Self {
+        Capture { source, form: PhantomData }
+    }
+}
+
+impl<S: ?Sized, F: Format<S>, L: Land + From<F::Owned>> Travel for Capture<'_, S, F, L> {
+    type Landed = L;
+
+    #[inline]
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        F::encode(self.source, to)
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<L, DecodeError> {
+        F::decode(from).map(L::from)
+    }
+}

@@ -1,0 +1,215 @@
+//! The choice of a capture's form by its type, at the call site.
+//!
+//! Stable Rust has no specialisation; method lookup has an order. Each level below is a type that dereferences to the
+//! next one, and its method exists only for the types that the level is for, so `tag(&x).__isles_capture()` finds the
+//! most special level that fits. It works where the compiler knows the type, thus in the macro's expansion and never inside a
+//! generic function of ours. Invariant: the last level takes everything, and fails by [`CanTravel`], whose message
+//! is for people.
+//!
+//! Each choice has two names: `__isles_capture` asks for `CanTravel` on the spot, `__isles_capture_later` leaves the question
+//! to the moment of sending, for fields that may lie behind a handle.
+
+use super::form::{Asked, AskedElements, Capture, InPlace, Lent, LentTarget, Plain, PlainVec, Serialised, Taken};
+use super::{CanTravel, Handle};
+use bytemuck::{AnyBitPattern, NoUninit};
+use std::ops::Deref;
+
+/// Makes the compiler find out a type before its form is chosen: a method call on an unknown type is an error.
+pub trait Known {
+    /// Does nothing.
+    #[inline(always)]
+    fn __isles_known(&self) {}
+}
+
+impl<T: ?Sized> Known for T {}
+
+/// A chain of types, each dereferencing to the next; the last one holds the reference.
+macro_rules! levels {
+    ($(#[$note:meta])* $name:ident) => {
+        $(#[$note])*
+        pub struct $name<'a, X>(&'a X);
+
+        impl<'a, X> $name<'a, X> {
+            fn new(source: &'a X) -> Self {
+                $name(source)
+            }
+
+            /// What is captured.
+            fn source(&self) -> &'a X {
+                self.0
+            }
+        }
+    };
+    ($(#[$note:meta])* $name:ident, $(#[$next_note:meta])* $next:ident $($rest:tt)*) => {
+        $(#[$note])*
+        pub struct $name<'a, X>($next<'a, X>);
+
+        impl<'a, X> $name<'a, X> {
+            fn new(source: &'a X) -> Self {
+                $name($next::new(source))
+            }
+        }
+
+        impl<'a, X> Deref for $name<'a, X> {
+            type Target = $next<'a, X>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        levels!($(#[$next_note])* $next $($rest)*);
+    };
+}
+
+levels! {
+    /// Arrays of plain elements, and text.
+    Bulk,
+    /// References to other slices.
+    Slices,
+    /// References to plain values.
+    PlainReferences,
+    /// References to other values.
+    References,
+    /// Plain values.
+    PlainValues,
+    /// All other values.
+    Values
+}
+
+/// Starts the choice of a form for the variable or field `source`.
+pub fn tag<X>(source: &X) -> Bulk<'_, X> {
+    Bulk::new(source)
+}
+
+/// Defines both names of a choice that needs no question.
+macro_rules! choice {
+    ($form:ty, $level:ident => $source:expr) => {
+        /// The form of this level.
+        #[inline]
+        pub fn __isles_capture(&self) -> $form {
+            let $level = self;
+            Capture::of($source)
+        }
+
+        /// The form of this level.
+        #[inline]
+        pub fn __isles_capture_later(&self) -> $form {
+            let $level = self;
+            Capture::of($source)
+        }
+    };
+}
+
+impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r [T]> {
+    choice!(Capture<'r, [T], InPlace<T>, LentTarget<crate::wire::PodSlice<T>>>, level => *level.source());
+}
+
+impl<'a, T: NoUninit + AnyBitPattern> Bulk<'a, Vec<T>> {
+    choice!(Capture<'a, [T], PlainVec<T>, Taken<Vec<T>>>, level => level.source());
+}
+
+impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r Vec<T>> {
+    choice!(Capture<'r, [T], PlainVec<T>, Lent<Vec<T>>>, level => *level.source());
+}
+
+impl<'a, 'r> Bulk<'a, &'r str> {
+    choice!(Capture<'r, str, Serialised<String>, LentTarget<String>>, level => *level.source());
+}
+
+impl<'a, 'r, T> Slices<'a, &'r [T]> {
+    /// Asks the elements now.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'r, [T], AskedElements<T>, LentTarget<Vec<T>>>
+    where
+        T: CanTravel,
+    {
+        self.__isles_capture_later()
+    }
+
+    /// Asks the elements when they are sent.
+    #[inline]
+    pub fn __isles_capture_later(&self) -> Capture<'r, [T], AskedElements<T>, LentTarget<Vec<T>>> {
+        Capture::of(self.source())
+    }
+}
+
+impl<'a, 'r, T: NoUninit + AnyBitPattern> PlainReferences<'a, &'r T> {
+    choice!(Capture<'r, T, Plain, Lent<T>>, level => *level.source());
+}
+
+impl<'a, 'r, T> References<'a, &'r T> {
+    /// Asks the type now.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'r, T, Asked<T>, Lent<T>>
+    where
+        T: CanTravel,
+    {
+        self.__isles_capture_later()
+    }
+
+    /// Asks the type when it is sent.
+    #[inline]
+    pub fn __isles_capture_later(&self) -> Capture<'r, T, Asked<T>, Lent<T>> {
+        Capture::of(self.source())
+    }
+}
+
+impl<'a, T: NoUninit + AnyBitPattern> PlainValues<'a, T> {
+    choice!(Capture<'a, T, Plain, Taken<T>>, level => level.source());
+}
+
+impl<'a, T> Values<'a, T> {
+    /// Asks the type now.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'a, T, Asked<T>, Taken<T>>
+    where
+        T: CanTravel,
+    {
+        self.__isles_capture_later()
+    }
+
+    /// Asks the type when it is sent.
+    #[inline]
+    pub fn __isles_capture_later(&self) -> Capture<'a, T, Asked<T>, Taken<T>> {
+        Capture::of(self.source())
+    }
+}
+
+levels! {
+    /// Handles.
+    Handles,
+    /// References to handles.
+    HandleReferences,
+    /// Everything else.
+    Plainly
+}
+
+/// Starts the choice between `source` itself, if it is a handle, and the fields of it that the body uses.
+pub fn prefix<X>(source: &X) -> Handles<'_, X> {
+    Handles::new(source)
+}
+
+impl<'a, H: Handle> Handles<'a, H> {
+    /// The handle travels; its fields are not looked at.
+    #[inline]
+    pub fn __isles_choose<V>(&self, _fields: impl FnOnce() -> V) -> Capture<'a, H, Serialised<H>, Taken<H>> {
+        Capture::of(self.source())
+    }
+}
+
+impl<'a, 'r, H: Handle> HandleReferences<'a, &'r H> {
+    /// The handle travels; its fields are not looked at.
+    #[inline]
+    pub fn __isles_choose<V>(&self, _fields: impl FnOnce() -> V) -> Capture<'r, H, Serialised<H>, Lent<H>> {
+        Capture::of(self.source())
+    }
+}
+
+impl<X> Plainly<'_, X> {
+    /// The fields travel.
+    #[inline]
+    pub fn __isles_choose<V>(&self, fields: impl FnOnce() -> V) -> V {
+        fields()
+    }
+}

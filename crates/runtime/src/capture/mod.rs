@@ -1,0 +1,164 @@
+//! What travels with a body to another place, and what comes back.
+//!
+//! The macros `at!` and `spawn_at!` find out which variables and field paths a body uses; this module decides, by
+//! type and at compile time, how each of them is written, and as what the body sees it at the other place. It does
+//! not send, and knows neither tasks nor places.
+//!
+//! Three steps, three files: [`kind`] chooses the form of a capture at the call site (most special first), [`form`]
+//! holds the forms, [`shipment`] the same for values that come back. Invariant: the body sees the same types at
+//! both places, a value where it was a value, a reference where it was a reference.
+//!
+//! Everything is public for the sake of the macros only; programs never name any of it.
+
+pub mod form;
+pub mod kind;
+pub mod outcome;
+pub mod shipment;
+
+pub use kind::{Known, prefix, tag};
+pub use outcome::TaskOutcome;
+pub use shipment::ship_tag;
+
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What a call site sends with its body. It holds references: the sender copies nothing and keeps its variables.
+pub trait Travel {
+    /// The same, owned, at the place where it arrives.
+    type Landed: Land;
+
+    /// Writes it. Called again after the writer overflowed, with the same result.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: nothing can be sent.
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+    /// Reads what `encode` wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError`]: the bytes are not what was written.
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError>;
+}
+
+/// What has arrived, and lends to the body what the body sees.
+pub trait Land {
+    /// What the body sees: a value for a value, a reference for a reference.
+    type Bound<'a>
+    where
+        Self: 'a;
+
+    /// Lends it to the body; called once.
+    fn bind(&mut self) -> Self::Bound<'_>;
+}
+
+/// A value on its way back from a body.
+pub trait Ship {
+    /// What the caller of `at!` gets.
+    type Value;
+
+    /// Writes it. Called again after the writer overflowed, with the same result.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: nothing can be sent.
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+    /// Reads what `encode` wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError`]: the bytes are not what was written.
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Value, DecodeError>;
+}
+
+/// Marks a small value that stands for parts on several places, such as `Replicated<T>`.
+///
+/// A body that reads a field through a handle (`graph.offsets`, where `graph: Replicated<Graph>`) takes the handle along, not
+/// the field of the local copy.
+pub trait Handle: Serialize + DeserializeOwned {}
+
+/// Types whose values may go to another place.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel to another place",
+    label = "this body takes a `{Self}` along",
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and take a handle along (`Replicated`, `PlaceLocal`, `Global`)",
+    note = "to send something else instead, list what travels: `at!(place, [name = expression] body)`",
+    note = "references inside of structures, `&mut` references and functions that are named as values (write `|x| f(x)`) cannot travel"
+)]
+pub trait CanTravel: Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> CanTravel for T {}
+
+/// Types whose values may come back from another place.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot come back from another place",
+    label = "this body gives a `{Self}`",
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it; what is borrowed must be made owned (`.clone()`, `.to_vec()`, `.to_string()`)",
+    note = "end the body with `;` if nobody needs its value"
+)]
+pub trait CanReturn: Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> CanReturn for T {}
+
+/// Gives a closure the signature that belongs to its captures; the macros need it for type inference.
+pub fn signature<C, F, B>(_captures: &C, remote: F) -> F
+where
+    C: Travel,
+    F: Fn(C::Landed) -> B,
+    B: Future,
+{
+    remote
+}
+
+impl Travel for () {
+    type Landed = ();
+
+    #[inline]
+    fn encode(&self, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(_from: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+impl Land for () {
+    type Bound<'a> = ();
+
+    #[inline]
+    fn bind(&mut self) {}
+}
+
+/// The captures of a call site are nested pairs: `(first, (second, (third, ())))`.
+impl<A: Travel, B: Travel> Travel for (A, B) {
+    type Landed = (A::Landed, B::Landed);
+
+    #[inline]
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        self.0.encode(to)?;
+        self.1.encode(to)
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError> {
+        Ok((A::decode(from)?, B::decode(from)?))
+    }
+}
+
+impl<A: Land, B: Land> Land for (A, B) {
+    type Bound<'a>
+        = (A::Bound<'a>, B::Bound<'a>)
+    where
+        Self: 'a;
+
+    #[inline]
+    fn bind(&mut self) -> Self::Bound<'_> {
+        (self.0.bind(), self.1.bind())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! The error of a task: what went wrong, at which place, started from where.
+//!
+//! A task's body may fail with any error type; the error then travels as text, because the place that hears
+//! of it may be another process. What a program can act on is the [`ErrorKind`].
+
+use isles_protocol::PlaceId;
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::fmt;
+
+/// The result of an operation of Isles.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of thing went wrong, as far as a program can act on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The body of a task returned an error of its own.
+    Failed,
+    /// The body of a task panicked.
+    Panicked,
+    /// A place that will never answer again; leave teams and finishes that need it.
+    DeadPlace(PlaceId),
+    /// The enclosing finish was cancelled.
+    Cancelled,
+    /// The deadline of the enclosing finish passed.
+    DeadlinePassed,
+    /// The message to a place, or its answer, could not be read there.
+    Undecodable,
+    /// A message was longer than the machine can carry.
+    TooLong {
+        /// Its length in bytes.
+        len: usize,
+        /// What is allowed, in bytes.
+        max: usize,
+    },
+    /// An operation was asked of the wrong place, or in the wrong state; the text says which.
+    Misused,
+    /// Several errors of one finish; [`Error::causes`] lists them.
+    Several,
+}
+
+/// An error of a task, or several that one finish collected.
+///
+/// Any `std::error::Error` converts into it with `?`. It does not implement that trait itself, so that this
+/// conversion can exist.
+pub struct Error(Box<Body>);
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Body {
+    kind: ErrorKind,
+    text: String,
+    /// Where the task ran.
+    place: Option<PlaceId>,
+    /// Where the program started it, as `file:line:column`.
+    site: Option<String>,
+    causes: Vec<Body>,
+    /// Errors beyond those listed, which were only counted.
+    uncounted: u64,
+}
+
+impl Error {
+    /// An error of `kind` that `text` describes.
+    pub fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
+        let body = Body { kind, text: text.into(), place: None, site: None, causes: Vec::new(), uncounted: 0 };
+        Error(Box::new(body))
+    }
+
+    /// An error of the program's own making, as `anyhow::anyhow!` would make it.
+    pub fn message(text: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Failed, text.to_string())
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The place at which it went wrong, where that is known.
+    pub fn place(&self) -> Option<PlaceId> {
+        self.0.place
+    }
+
+    /// Where the program started the task that failed, as `file:line:column`.
+    pub fn site(&self) -> Option<&str> {
+        self.0.site.as_deref()
+    }
+
+    /// The errors that a finish collected; empty unless the kind is [`ErrorKind::Several`].
+    pub fn causes(&self) -> Vec<Error> {
+        self.0.causes.iter().map(|cause| Error(Box::new(cause.clone()))).collect()
+    }
+
+    /// The error of a place that died.
+    pub(crate) fn dead(place: PlaceId) -> Self {
+        Error::new(ErrorKind::DeadPlace(place), "it will never answer again")
+    }
+
+    /// The error of a body that panicked with `payload`.
+    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "the payload is no text".to_owned());
+        Error::new(ErrorKind::Panicked, text)
+    }
+
+    /// Adds where it happened, unless that is known already.
+    pub(crate) fn at(mut self, place: PlaceId, site: Option<&str>) -> Self {
+        let body = &mut *self.0;
+        if body.place.is_none() && body.kind != ErrorKind::Several {
+            body.place = Some(place);
+            body.site = site.map(str::to_owned);
+        }
+        self
+    }
+
+    /// One error from those that a finish collected: one is itself, several become a list.
+    ///
+    /// `uncounted` is how many more there were. `None` if there was none at all.
+    pub(crate) fn collect(mut errors: Vec<Error>, uncounted: u64) -> Option<Self> {
+        if errors.len() == 1 && uncounted == 0 {
+            return errors.pop();
+        }
+        if errors.is_empty() && uncounted == 0 {
+            return None;
+        }
+        Some(Error::several(errors, uncounted))
+    }
+
+    /// This error and those of `other`, as one list.
+    pub(crate) fn beside(self, other: Error) -> Self {
+        let mut several = if other.0.kind == ErrorKind::Several { other } else { Error::several(vec![other], 0) };
+        several.0.causes.insert(0, *self.0);
+        several
+    }
+
+    fn several(errors: Vec<Error>, uncounted: u64) -> Self {
+        let mut several = Error::new(ErrorKind::Several, "");
+        several.0.uncounted = uncounted;
+        several.0.causes = errors.into_iter().map(|error| *error.0).collect();
+        several
+    }
+
+    /// The wire form, at most `len_max` bytes: texts are cut to make it fit.
+    pub(crate) fn to_wire(&self, len_max: usize) -> Vec<u8> {
+        let mut body = (*self.0).clone();
+        let mut text_max = len_max;
+        loop {
+            // An error holds strings and numbers only, which always encode.
+            let bytes = postcard::to_allocvec(&body).unwrap_or_default();
+            if bytes.len() <= len_max {
+                return bytes;
+            }
+            text_max /= 2;
+            body.shorten(text_max);
+        }
+    }
+
+    /// Reads the wire form.
+    pub(crate) fn from_wire(bytes: &[u8]) -> Self {
+        match postcard::from_bytes::<Body>(bytes) {
+            Ok(body) => Error(Box::new(body)),
+            Err(fault) => Error::new(ErrorKind::Undecodable, format!("an error that could not be read: {fault}")),
+        }
+    }
+}
+
+impl Body {
+    fn shorten(&mut self, text_max: usize) {
+        cut(&mut self.text, text_max);
+        self.site.iter_mut().for_each(|site| cut(site, text_max));
+        if text_max < 64 && !self.causes.is_empty() {
+            self.causes.pop();
+            self.uncounted += 1;
+        }
+        self.causes.iter_mut().for_each(|cause| cause.shorten(text_max));
+    }
+}
+
+fn cut(text: &mut String, len_max: usize) {
+    if text.len() > len_max {
+        let end = (0..=len_max).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        text.truncate(end);
+    }
+}
+
+impl<E: std::error::Error> From<E> for Error {
+    fn from(error: E) -> Self {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            text = format!("{text}: {cause}");
+            source = cause.source();
+        }
+        Error::new(ErrorKind::Failed, text)
+    }
+}
+
+impl Clone for Error {
+    fn clone(&self) -> Self {
+        Error(self.0.clone())
+    }
+}
+
+impl Serialize for Error {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Error {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Body::deserialize(deserializer).map(|body| Error(Box::new(body)))
+    }
+}
+
+impl fmt::Display for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = self.place {
+            write!(f, "at {place}: ")?;
+        }
+        match &self.kind {
+            ErrorKind::Failed | ErrorKind::Undecodable | ErrorKind::Misused => write!(f, "{}", self.text)?,
+            ErrorKind::Panicked => write!(f, "panicked: {}", self.text)?,
+            ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", self.text)?,
+            ErrorKind::Cancelled => write!(f, "cancelled: {}", self.text)?,
+            ErrorKind::DeadlinePassed => write!(f, "the deadline passed: {}", self.text)?,
+            ErrorKind::TooLong { len, max } => write!(f, "a message of {len} bytes; at most {max} are allowed")?,
+            ErrorKind::Several => {
+                write!(f, "{} errors", self.causes.len() as u64 + self.uncounted)?;
+                self.causes.iter().try_for_each(|cause| write!(f, "\n  {cause}"))?;
+                if self.uncounted > 0 {
+                    write!(f, "\n  and {} more", self.uncounted)?;
+                }
+            }
+        }
+        match &self.site {
+            Some(site) => write!(f, " (started at {site})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&*self.0, f)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&*self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_collected_error_is_itself() {
+        let error = Error::collect(vec![Error::message("lost the map")], 0).unwrap();
+        assert_eq!(error.kind(), &ErrorKind::Failed);
+        assert!(Error::collect(Vec::new(), 0).is_none());
+    }
+
+    #[test]
+    fn several_errors_name_their_places() {
+        let first = Error::message("one").at(PlaceId(1), Some("a.rs:1:2"));
+        let second = Error::dead(PlaceId(2));
+        let text = Error::collect(vec![first, second], 3).unwrap().to_string();
+        assert_eq!(
+            text,
+            "5 errors\n  at place 1: one (started at a.rs:1:2)\n  \
+             DeadPlace: place 2 is dead; it will never answer again\n  and 3 more"
+        );
+    }
+
+    #[test]
+    fn a_long_error_is_cut_to_fit_the_wire() {
+        let error = Error::message("é".repeat(4000)).at(PlaceId(3), None);
+        let wire = error.to_wire(300);
+        assert!(wire.len() <= 300);
+        let back = Error::from_wire(&wire);
+        assert_eq!((back.kind(), back.place()), (&ErrorKind::Failed, Some(PlaceId(3))));
+    }
+
+    #[test]
+    fn garbage_is_an_undecodable_error() {
+        assert_eq!(Error::from_wire(&[0xff; 9]).kind(), &ErrorKind::Undecodable);
+    }
+}

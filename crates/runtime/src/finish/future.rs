@@ -1,0 +1,219 @@
+//! The future behind `finish(..)`, its deadline, and cancellation.
+
+use crate::error::{Error, Result};
+use crate::local::Local;
+use crate::scope::Scope;
+use isles_protocol::finish::{Key, Reason};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// What the body of a finish may end with: nothing, or a result.
+#[diagnostic::on_unimplemented(
+    message = "the body of a finish ends with `()` or a `Result`, not with `{Self}`",
+    note = "to bring a value out of it, end the body with `Ok::<_, isles::Error>(value)`"
+)]
+pub trait Outcome {
+    /// What comes out of the finish if all went well.
+    type Value;
+    /// The outcome as a result.
+    fn into_outcome(self) -> Result<Self::Value>;
+}
+
+impl Outcome for () {
+    type Value = ();
+    fn into_outcome(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<T, E: Into<Error>> Outcome for std::result::Result<T, E> {
+    type Value = T;
+    fn into_outcome(self) -> Result<T> {
+        self.map_err(Into::into)
+    }
+}
+
+/// Runs `body` and waits until every task started inside, at any place, directly or not, has ended.
+///
+/// A finish nests. Costs no message if all tasks stayed here, one round trip for one remote task, and a number of
+/// control messages proportional to the places reached otherwise.
+///
+/// # Errors
+/// What went wrong in the body and in the tasks: one error comes back as itself, several as a list
+/// ([`ErrorKind::Several`](crate::ErrorKind::Several)) with the place of each. A place that died with tasks of this finish
+/// is one of them.
+pub fn finish<F>(body: F) -> Finish<F>
+where
+    F: Future,
+    F::Output: Outcome,
+{
+    Finish { body: Some(body), key: Rc::new(Cell::new(None)), deadline: None, result: None }
+}
+
+/// The wait of one [`finish`]. Dropped before it is over, it cancels its tasks.
+pub struct Finish<F: Future>
+where
+    F::Output: Outcome,
+{
+    body: Option<F>,
+    /// The key while the finish is open here; shared with its cancellers.
+    key: Rc<Cell<Option<Key>>>,
+    deadline: Option<Duration>,
+    /// What the body ended with.
+    result: Option<Result<<F::Output as Outcome>::Value>>,
+}
+
+/// Cancels one finish, from any task of its place.
+#[derive(Clone)]
+pub struct Canceller(Rc<Cell<Option<Key>>>);
+
+impl Canceller {
+    /// Drops the tasks of the finish, at all places, each at its next `await`; the finish then ends with
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Does nothing if it is not under way.
+    pub fn cancel(&self, reason: &str) {
+        if let Some(key) = self.0.get() {
+            Local::with(|local| local.finishes.cancel(local, key, Reason::Requested(reason.into())));
+        }
+    }
+}
+
+/// Cancels the finish that counts the calling task: its tasks are dropped, each at its next `await`, at all places.
+/// The calling task goes on until its own next `await`.
+pub fn cancel(reason: &str) {
+    Local::with(|local| {
+        if let Some(key) = local.counting_key(local.scope()) {
+            local.finishes.cancel(local, key, Reason::Requested(reason.into()));
+        }
+    });
+}
+
+impl<F: Future> Finish<F>
+where
+    F::Output: Outcome,
+{
+    /// Cancels the tasks that are not over `limit` after the finish has started; it then ends with
+    /// [`ErrorKind::DeadlinePassed`](crate::ErrorKind::DeadlinePassed).
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.deadline = Some(limit);
+        self
+    }
+
+    /// A handle that cancels this finish.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(Rc::clone(&self.key))
+    }
+
+    fn open(&mut self, local: &Local) -> Key {
+        let key = local.finishes.open();
+        self.key.set(Some(key));
+        if let Some(limit) = self.deadline {
+            local.finishes.set_deadline(key, local.clock().now() + limit);
+        }
+        key
+    }
+}
+
+impl<F: Future> Future for Finish<F>
+where
+    F::Output: Outcome,
+{
+    type Output = Result<<F::Output as Outcome>::Value>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // NEED: pin projection to the body.
+        // SOUND: `body` is the only structurally pinned field: it is never moved, only dropped in place by `set`;
+        // the other fields are not pinned. `Finish` has no other `Drop` use of `body` and is not packed.
+        let this = unsafe { self.get_unchecked_mut() };
+        let key = match this.key.get() {
+            Some(key) => key,
+            None => Local::with(|local| this.open(local)),
+        };
+        if this.body.is_some() {
+            // SOUND: see above.
+            let mut body = unsafe { Pin::new_unchecked(&mut this.body) };
+            match poll_body(key, body.as_mut().as_pin_mut(), context) {
+                Poll::Pending if !Local::with(|local| local.finishes.is_cancelled(Scope::Counted(key))) => {
+                    return Poll::Pending;
+                }
+                Poll::Pending => this.result = Some(Err(dropped())),
+                Poll::Ready(result) => this.result = Some(result),
+            }
+            // SOUND: see above; `set` drops the body where it stands.
+            unsafe { Pin::new_unchecked(&mut this.body) }.set(None);
+            Local::with(|local| local.finishes.end(local, key, None));
+        }
+        let Some(released) = Local::with(|local| local.finishes.poll(key, context.waker())) else {
+            return Poll::Pending;
+        };
+        this.key.set(None);
+        let result = this.result.take().expect("a finish is polled until it is ready, not longer");
+        Poll::Ready(join(result, released))
+    }
+}
+
+/// The error of a body that was dropped because its finish was cancelled; the finish's own outcome says why.
+fn dropped() -> Error {
+    Error::new(crate::ErrorKind::Cancelled, "")
+}
+
+/// One result from that of the body and that of the tasks.
+fn join<V>(body: Result<V>, tasks: Result<()>) -> Result<V> {
+    match (body, tasks) {
+        (body, Ok(())) => body,
+        (Ok(_), Err(error)) => Err(error),
+        (Err(body), Err(tasks)) if *body.kind() == crate::ErrorKind::Cancelled => {
+            drop(body);
+            Err(tasks)
+        }
+        (Err(body), Err(tasks)) => Err(body.beside(tasks)),
+    }
+}
+
+/// Polls the body in the scope of its finish.
+fn poll_body<F: Future>(
+    key: Key,
+    body: Option<Pin<&mut F>>,
+    context: &mut Context<'_>,
+) -> Poll<Result<<F::Output as Outcome>::Value>>
+where
+    F::Output: Outcome,
+{
+    let Some(body) = body else { return Poll::Pending };
+    let before = Local::with(|local| local.set_scope(Scope::Counted(key)));
+    let polled = catch_unwind(AssertUnwindSafe(|| body.poll(context)));
+    Local::with(|local| local.set_scope(before));
+    match polled {
+        Ok(polled) => polled.map(Outcome::into_outcome),
+        Err(payload) => Poll::Ready(Err(Error::panicked(payload).at(Local::with(Local::here), None))),
+    }
+}
+
+impl<F: Future> Drop for Finish<F>
+where
+    F::Output: Outcome,
+{
+    fn drop(&mut self) {
+        let Some(key) = self.key.take() else { return };
+        let running = self.body.is_some();
+        // NEED: the body must be dropped while its finish is open: what it holds may still count there.
+        // SOUND: the body is pinned; `set` drops it where it stands.
+        unsafe { Pin::new_unchecked(&mut self.body) }.set(None);
+        Local::try_with(|local| abandon(local, key, running));
+    }
+}
+
+/// The waiter of a finish is gone: its tasks are cancelled, and the task around it counts as live until they are over.
+fn abandon(local: &Local, key: Key, running: bool) {
+    if local.finishes.forget(key) {
+        return;
+    }
+    local.finishes.detach(key, local.begin());
+    local.finishes.cancel(local, key, Reason::Requested("nobody waits for it any more".into()));
+    if running {
+        local.finishes.end(local, key, None);
+    }
+}

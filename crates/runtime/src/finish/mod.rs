@@ -1,0 +1,90 @@
+//! `finish`: waits until everything started inside, at any place, has ended.
+//!
+//! The protocol is `isles_protocol::finish`, a pure machine; this module carries its messages, wakes who waits, and
+//! turns its outcome into a result. See `docs/finish.md`.
+
+mod future;
+mod table;
+
+pub use future::{Canceller, Finish, Outcome, cancel, finish};
+pub(crate) use table::FinishTable;
+
+use crate::error::{Error, ErrorKind};
+use crate::local::Local;
+use crate::scope::Scope;
+use crate::limits::ERROR_BYTES_MAX;
+use crate::message::Refused;
+use crate::wire::Reader;
+use isles_protocol::PlaceId;
+use isles_protocol::finish::{Control, Fault, Key, Reason};
+
+impl Local {
+    /// The key of the finish that counts what is started in `scope`; none if it is detached.
+    ///
+    /// The body of an `at!` from another place is counted from then on.
+    pub(crate) fn counting_key(&self, scope: Scope) -> Option<Key> {
+        let key = self.visiting_key(scope)?;
+        if let Scope::Borrowed(index) = scope
+            && let Some(entry) = self.borrowed.borrow_mut().get_mut(index as usize)
+            && !std::mem::replace(&mut entry.counted, true)
+        {
+            self.finishes.count_visit(key, entry.caller);
+        }
+        Some(key)
+    }
+
+    /// The key of the finish of `scope`, for what need not be counted yet; none if it is detached.
+    pub(crate) fn visiting_key(&self, scope: Scope) -> Option<Key> {
+        match scope {
+            Scope::Counted(key) => Some(key),
+            Scope::Detached => None,
+            Scope::Borrowed(index) => {
+                let mut borrowed = self.borrowed.borrow_mut();
+                let entry = borrowed.get_mut(index as usize)?;
+                if entry.key.is_none() {
+                    entry.key = self.finishes.visit(entry.finish, entry.caller).ok();
+                }
+                entry.key
+            }
+        }
+    }
+}
+
+/// An error as the protocol carries it.
+pub(crate) fn fault_of(local: &Local, error: &Error) -> Fault {
+    let place = error.place().unwrap_or(local.here());
+    // The wire form as text, one character a byte: the protocol carries texts.
+    let text: String = error.to_wire(ERROR_BYTES_MAX).into_iter().map(char::from).collect();
+    Fault::Error { place, text: text.into() }
+}
+
+/// An error back from the protocol.
+fn error_of(fault: Fault) -> Error {
+    match fault {
+        Fault::Error { text, .. } | Fault::Panic { text, .. } => {
+            let wire: Vec<u8> = text.as_str().chars().map(|byte| byte as u8).collect();
+            Error::from_wire(&wire)
+        }
+        Fault::DeadPlace { place } => Error::dead(place),
+    }
+}
+
+/// What a finish that was cancelled answers.
+fn cancelled(reason: &Reason, by_deadline: bool) -> Error {
+    let kind = if by_deadline { ErrorKind::DeadlinePassed } else { ErrorKind::Cancelled };
+    match reason {
+        Reason::Requested(text) => Error::new(kind, text.as_str()),
+        Reason::DeadHome(home) => Error::dead(*home),
+    }
+}
+
+/// Receives a control message.
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let control: Control = reader.take_serde()?;
+    local.finishes.receive(local, source, control).map_err(Refused::Violation)
+}
+
+/// Tells the protocol that a place died.
+pub(crate) fn place_died(local: &Local, place: PlaceId) {
+    local.finishes.place_died(local, place);
+}

@@ -1,0 +1,257 @@
+//! The finishes of one place: the protocol's machine, and who waits for each.
+
+use super::error_of;
+use crate::error::Error;
+use crate::local::Local;
+use crate::message::Handler;
+use crate::scope::Scope;
+use isles_protocol::PlaceId;
+use isles_protocol::finish::{
+    Control, Explanation, Fault, FinishId, Finishes, Key, Kind, Outcome, Output, Reason, Refusal, Violation,
+};
+use isles_transport::Class;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::task::Waker;
+use std::time::Duration;
+
+/// The finish of a place, and what waits for them.
+pub(crate) struct FinishTable {
+    machine: RefCell<Finishes>,
+    /// The finishes opened here and not released, with who waits.
+    open: RefCell<BTreeMap<Key, Open>>,
+    /// Whether any finish was ever cancelled here; else the worker need not ask.
+    any_cancelled: Cell<bool>,
+    /// When which open finish is cancelled.
+    deadlines: RefCell<BTreeSet<(Duration, Key)>>,
+    /// How many finishes of each kind were released here.
+    kinds: RefCell<BTreeMap<Kind, u64>>,
+    /// Control messages sent from here.
+    controls_sent: Cell<u64>,
+    /// Room for the machine's outputs, kept to be used again.
+    outputs: Cell<Vec<Output>>,
+}
+
+#[derive(Default)]
+struct Open {
+    waker: Option<Waker>,
+    outcome: Option<Outcome>,
+    deadline_passed: bool,
+    /// Nobody waits any more: forget it when it is released, and end the task that held its place in this scope.
+    held: Option<Scope>,
+}
+
+impl FinishTable {
+    pub(crate) fn new(here: PlaceId, places: u32) -> Self {
+        FinishTable {
+            machine: RefCell::new(Finishes::new(here, places)),
+            open: RefCell::default(),
+            any_cancelled: Cell::new(false),
+            deadlines: RefCell::default(),
+            kinds: RefCell::default(),
+            controls_sent: Cell::new(0),
+            outputs: Cell::default(),
+        }
+    }
+
+    /// Opens a finish here; its body counts as one live task.
+    pub(super) fn open(&self) -> Key {
+        let key = self.machine.borrow_mut().open();
+        self.open.borrow_mut().insert(key, Open::default());
+        key
+    }
+
+    pub(crate) fn id(&self, key: Key) -> FinishId {
+        self.machine.borrow().id(key)
+    }
+
+    /// One more task here.
+    pub(crate) fn begin(&self, key: Key) {
+        self.machine.borrow_mut().begin(key);
+    }
+
+    /// One task here has ended.
+    pub(crate) fn end(&self, local: &Local, key: Key, fault: Option<Fault>) {
+        self.drive(local, |machine, outputs| machine.end(key, fault, outputs));
+    }
+
+    /// One task is about to leave for `to`; counted even if it cannot be sent, see [`FinishTable::undo_depart`].
+    pub(crate) fn depart(&self, key: Key, to: PlaceId) -> Result<FinishId, Refusal> {
+        self.machine.borrow_mut().depart(key, to)
+    }
+
+    /// The task that departed could not be sent.
+    pub(crate) fn undo_depart(&self, key: Key, to: PlaceId) {
+        self.machine.borrow_mut().undo_depart(key, to);
+    }
+
+    /// A call of a task of the finish is about to be sent to `to`; one more live task here, until it is settled.
+    pub(crate) fn request(&self, key: Key, to: PlaceId) -> Result<FinishId, Refusal> {
+        self.machine.borrow_mut().request(key, to)
+    }
+
+    /// The call is over; `counted` is whether its body was counted at `to`.
+    pub(crate) fn settle(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
+        self.drive(local, |machine, outputs| machine.settle(key, to, counted, outputs));
+    }
+
+    /// The body of a call from `source` does something under the finish; ended like a task.
+    pub(crate) fn visit(&self, finish: FinishId, source: PlaceId) -> Result<Key, Refusal> {
+        self.machine.borrow_mut().visit(finish, source)
+    }
+
+    /// The body of a call from `source` starts something under the finish, for the first time.
+    pub(crate) fn count_visit(&self, key: Key, source: PlaceId) {
+        self.machine.borrow_mut().count_visit(key, source);
+    }
+
+    /// A task has arrived.
+    pub(crate) fn arrive(&self, finish: FinishId, source: PlaceId) -> Result<Key, Refusal> {
+        self.machine.borrow_mut().arrive(finish, source)
+    }
+
+    /// A control message has arrived.
+    pub(super) fn receive(&self, local: &Local, source: PlaceId, control: Control) -> Result<(), Violation> {
+        let mut result = Ok(());
+        self.drive(local, |machine, outputs| result = machine.receive(source, control, outputs));
+        result
+    }
+
+    /// A place has died.
+    pub(super) fn place_died(&self, local: &Local, place: PlaceId) {
+        self.drive(local, |machine, outputs| machine.place_died(place, outputs));
+    }
+
+    /// Cancels a finish that has a live task here.
+    pub(super) fn cancel(&self, local: &Local, key: Key, reason: Reason) {
+        self.drive(local, |machine, outputs| machine.cancel(key, reason, outputs));
+    }
+
+    /// Feeds the machine and carries out what it says.
+    fn drive(&self, local: &Local, input: impl FnOnce(&mut Finishes, &mut Vec<Output>)) {
+        let mut outputs = self.outputs.take();
+        input(&mut self.machine.borrow_mut(), &mut outputs);
+        if !outputs.is_empty() {
+            for output in outputs.drain(..) {
+                self.carry_out(local, output);
+            }
+        }
+        self.outputs.set(outputs);
+    }
+
+    fn carry_out(&self, local: &Local, output: Output) {
+        match output {
+            Output::Send { to, control } => {
+                self.controls_sent.set(self.controls_sent.get() + 1);
+                // A place that died meanwhile is reported to the machine by itself.
+                let _ = local.send(to, Class::Control, Handler::Finish.id(), |writer| writer.put_serde(&control));
+            }
+            Output::Released { key, outcome } => self.released(local, key, outcome),
+            Output::Cancelled { .. } => {
+                self.any_cancelled.set(true);
+                local.wake_suspended();
+            }
+        }
+    }
+
+    fn released(&self, local: &Local, key: Key, outcome: Outcome) {
+        *self.kinds.borrow_mut().entry(outcome.kind).or_insert(0) += 1;
+        let waker = {
+            let mut open = self.open.borrow_mut();
+            let Some(entry) = open.get_mut(&key) else { return };
+            match entry.held.take() {
+                Some(held) => {
+                    open.remove(&key);
+                    drop(open);
+                    return local.finish_task(held, Ok(()));
+                }
+                None => entry.outcome = Some(outcome),
+            }
+            entry.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// The result of a finish that was released; else notes who waits.
+    pub(super) fn poll(&self, key: Key, waker: &Waker) -> Option<Result<(), Error>> {
+        let mut open = self.open.borrow_mut();
+        let entry = open.get_mut(&key)?;
+        let Some(outcome) = entry.outcome.take() else {
+            entry.waker = Some(waker.clone());
+            return None;
+        };
+        let deadline_passed = entry.deadline_passed;
+        open.remove(&key);
+        self.deadlines.borrow_mut().retain(|(_, other)| *other != key);
+        let mut errors: Vec<Error> = outcome.faults.into_iter().map(error_of).collect();
+        if let Some(reason) = &outcome.cancelled {
+            errors.insert(0, super::cancelled(reason, deadline_passed));
+        }
+        Some(Error::collect(errors, outcome.faults_lost).map_or(Ok(()), Err))
+    }
+
+    /// Nobody waits for the finish any more; `held` is a task's scope that is ended when it is released.
+    pub(super) fn detach(&self, key: Key, held: Scope) {
+        if let Some(entry) = self.open.borrow_mut().get_mut(&key) {
+            entry.held = Some(held);
+        }
+    }
+
+    /// Forgets a finish that was released, whose result nobody takes.
+    pub(super) fn forget(&self, key: Key) -> bool {
+        let mut open = self.open.borrow_mut();
+        let released = open.get(&key).is_some_and(|entry| entry.outcome.is_some());
+        if released {
+            open.remove(&key);
+        }
+        released
+    }
+
+    /// Whether the tasks of `scope` are to be dropped.
+    pub(crate) fn is_cancelled(&self, scope: Scope) -> bool {
+        self.any_cancelled.get()
+            && matches!(scope, Scope::Counted(key) if self.machine.borrow().is_cancelled(key))
+    }
+
+    /// Cancels `key` when the place's clock shows `due`.
+    pub(super) fn set_deadline(&self, key: Key, due: Duration) {
+        self.deadlines.borrow_mut().insert((due, key));
+    }
+
+    /// When the next deadline is due, by the place's clock.
+    pub(crate) fn next_due(&self) -> Option<Duration> {
+        self.deadlines.borrow().first().map(|(due, _)| *due)
+    }
+
+    /// Cancels every finish whose deadline has passed; true if there was one.
+    pub(crate) fn expire(&self, local: &Local) -> bool {
+        let Some(due) = self.next_due() else { return false };
+        if due > local.clock().now() {
+            return false;
+        }
+        let first = self.deadlines.borrow_mut().pop_first();
+        let Some((_, key)) = first else { return false };
+        if let Some(entry) = self.open.borrow_mut().get_mut(&key) {
+            entry.deadline_passed = true;
+        }
+        self.cancel(local, key, Reason::Requested("its tasks were not over in time".into()));
+        true
+    }
+
+    /// What each open finish here waits for.
+    pub(crate) fn explain(&self) -> Vec<(FinishId, Explanation)> {
+        let machine = self.machine.borrow();
+        let open = self.open.borrow();
+        open.iter()
+            .filter(|(_, entry)| entry.outcome.is_none())
+            .map(|(key, _)| (machine.id(*key), machine.waiting_for(*key)))
+            .collect()
+    }
+
+    /// How many finishes of each kind were released here, and the control messages sent from here.
+    pub(crate) fn totals(&self) -> (Vec<(Kind, u64)>, u64) {
+        (self.kinds.borrow().iter().map(|(kind, count)| (*kind, *count)).collect(), self.controls_sent.get())
+    }
+}

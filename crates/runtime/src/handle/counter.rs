@@ -1,0 +1,220 @@
+//! A number that all places count with.
+
+use crate::breath::breathe;
+use crate::call;
+use crate::capture::form::Taken;
+use crate::capture::{Handle, Land, Ship};
+use crate::error::{Error, Result};
+use crate::local::Local;
+use crate::part::Share;
+use crate::place::Place;
+use crate::part::{Carried, Internal};
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
+use isles_protocol::PlaceId;
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that lives at the place that made it and can be counted with from anywhere.
+///
+/// Where places share memory a count is one atomic instruction; elsewhere it is one round trip to the home.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Counter {
+    share: Share,
+    /// The shared word that holds the number; `None` where memory is not shared, or all words are taken.
+    word: Option<u32>,
+}
+
+impl Handle for Counter {}
+
+/// The number, at its home.
+struct Cell {
+    /// Used where there is no shared word.
+    number: AtomicU64,
+    word: Option<u32>,
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        if let Some(word) = self.word {
+            Local::try_with(|local| local.words.borrow_mut().give_back(word));
+        }
+    }
+}
+
+/// Which shared words of this place are in use.
+#[derive(Default)]
+pub(crate) struct WordTable {
+    next: u32,
+    free: Vec<u32>,
+}
+
+impl WordTable {
+    fn take(&mut self, words: u32) -> Option<u32> {
+        if let Some(word) = self.free.pop() {
+            return Some(word);
+        }
+        let word = self.next;
+        (word < words).then(|| self.next += 1).map(|()| word)
+    }
+
+    fn give_back(&mut self, word: u32) {
+        self.free.push(word);
+    }
+}
+
+/// Integers that a counter gives out.
+pub trait CounterNumber: Copy + sealed::Sealed {
+    /// As a counter holds it.
+    fn to_count(self) -> u64;
+    /// Back; the number is below one of this type.
+    fn of_count(count: u64) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! counter_numbers {
+    ($($number:ty),*) => {$(
+        impl sealed::Sealed for $number {}
+        impl CounterNumber for $number {
+            fn to_count(self) -> u64 {
+                self as u64
+            }
+            fn of_count(count: u64) -> Self {
+                count as $number
+            }
+        }
+    )*};
+}
+counter_numbers!(u8, u16, u32, u64, usize);
+
+/// What can be done to a counter.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+enum Operation {
+    Add(u64),
+    TakeBelow(u64),
+    Set(u64),
+}
+
+impl Operation {
+    /// Does it; the number before, if it was done.
+    fn apply(self, number: &AtomicU64) -> Option<u64> {
+        // PAIR counter: publish
+        // PAIR counter: observe
+        match self {
+            Operation::Add(count) => Some(number.fetch_add(count, Ordering::AcqRel)),
+            Operation::Set(count) => Some(number.swap(count, Ordering::AcqRel)),
+            Operation::TakeBelow(limit) => {
+                let next = |before: u64| (before < limit).then_some(before + 1);
+                number.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok()
+            }
+        }
+    }
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Counter::new()
+    }
+}
+
+impl Counter {
+    /// A counter at zero whose home is here.
+    pub fn new() -> Self {
+        let word = Local::with(|local| {
+            let word = local.words.borrow_mut().take(local.endpoint().words())?;
+            // A word given back holds an old number.
+            local.shared_word(local.here(), word)?.store(0, Ordering::Release); // PAIR counter: publish
+            Some(word)
+        });
+        let cell = Cell { number: AtomicU64::new(0), word };
+        Counter { share: Share::make(Rc::new(cell), false), word }
+    }
+
+    /// The place where the number lives.
+    pub fn home(&self) -> Place {
+        Place::of(self.share.id().home)
+    }
+
+    /// Takes the next number below `limit`, each number once over all places; `None` when they are used up.
+    ///
+    /// # Errors
+    /// The home is dead.
+    pub async fn take_below<N: CounterNumber>(&self, limit: N) -> Result<Option<N>> {
+        Ok(self.operate(Operation::TakeBelow(limit.to_count())).await?.map(N::of_count))
+    }
+
+    /// Adds `count`; gives the number before. Wraps around at 2⁶⁴.
+    ///
+    /// # Errors
+    /// The home is dead.
+    pub async fn add(&self, count: u64) -> Result<u64> {
+        Ok(self.operate(Operation::Add(count)).await?.unwrap_or_default())
+    }
+
+    /// The number now.
+    ///
+    /// # Errors
+    /// The home is dead.
+    pub async fn get(&self) -> Result<u64> {
+        self.add(0).await
+    }
+
+    /// Sets the number; gives the one before.
+    ///
+    /// # Errors
+    /// The home is dead.
+    pub async fn set(&self, count: u64) -> Result<u64> {
+        Ok(self.operate(Operation::Set(count)).await?.unwrap_or_default())
+    }
+
+    async fn operate(&self, operation: Operation) -> Result<Option<u64>> {
+        if Local::with(|local| local.is_dead(self.share.id().home)) {
+            return Err(Error::dead(self.share.id().home));
+        }
+        if let Some(result) = self.operate_here(operation) {
+            breathe().await;
+            return Ok(result);
+        }
+        let wanted = (self.share.clone(), operation);
+        call::at_there(Internal, self.home(), (Carried(&wanted), ()), |mut landed: (Taken<(Share, Operation)>, ())| async move {
+            let ((share, operation), ()) = landed.bind();
+            let cell = share.value::<Cell>();
+            Ok(Before(cell.and_then(|cell| operation.apply(&cell.number))))
+        })
+        .await
+    }
+
+    /// The operation done from here, if that is possible.
+    fn operate_here(&self, operation: Operation) -> Option<Option<u64>> {
+        let home = self.share.id().home;
+        Local::with(|local| match self.word {
+            Some(word) => local.shared_word(home, word).map(|number| operation.apply(number)),
+            None => self.share.value::<Cell>().map(|cell| operation.apply(&cell.number)),
+        })
+    }
+}
+
+/// The number before, on its way back.
+struct Before(Option<u64>);
+
+impl Ship for Before {
+    type Value = Option<u64>;
+
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_serde(&self.0)
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Option<u64>, DecodeError> {
+        from.take_serde()
+    }
+}
+
+impl Local {
+    /// A shared word of `place`, if memory is shared with it and it lives.
+    fn shared_word(&self, place: PlaceId, word: u32) -> Option<&AtomicU64> {
+        self.endpoint().word(place, word)
+    }
+}

@@ -1,0 +1,91 @@
+//! One instance at each place.
+
+use super::travels_by_share;
+use crate::error::Result;
+use crate::part::{Share, fold, spread};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cell::{RefCell, RefMut};
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+
+/// A handle to one instance of `T` at each place (X10's `PlaceLocalHandle`); used at a place, it means the one there.
+pub struct PlaceLocal<T: 'static> {
+    share: Share,
+    value: Rc<RefCell<T>>,
+}
+
+travels_by_share!(PlaceLocal, RefCell<T>);
+
+/// Exclusive use of a place's instance; the next [`PlaceLocal::lock`] needs it gone.
+pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
+
+impl<T: 'static> PlaceLocal<T> {
+    /// Makes one instance at every place with `make`; ends when all are there.
+    ///
+    /// `make` runs at each place, so it must not capture anything: that is checked when the program is compiled. Use
+    /// [`PlaceLocal::with`] to give it something.
+    ///
+    /// # Errors
+    /// A place is dead, or `make` panicked there.
+    pub async fn new<M: Fn() -> T + Copy>(make: M) -> Result<Self> {
+        let value = Rc::new(RefCell::new(make()));
+        let share = spread(&(), Rc::clone(&value), move |()| RefCell::new(make())).await?;
+        Ok(PlaceLocal { share, value })
+    }
+
+    /// As [`PlaceLocal::new`], with a copy of `seed` for each place.
+    ///
+    /// # Errors
+    /// As for [`PlaceLocal::new`].
+    pub async fn with<A, M>(seed: A, make: M) -> Result<Self>
+    where
+        A: Serialize + DeserializeOwned + Clone,
+        M: Fn(A) -> T + Copy,
+    {
+        let value = Rc::new(RefCell::new(make(seed.clone())));
+        let share = spread(&seed, Rc::clone(&value), move |seed| RefCell::new(make(seed))).await?;
+        Ok(PlaceLocal { share, value })
+    }
+
+    /// The instance of this place, for exclusive use.
+    ///
+    /// A place runs one task at a time, so this never waits; but a guard that is held across an `await` is still there
+    /// when the next task comes.
+    ///
+    /// # Panics
+    /// If the instance is locked already.
+    pub fn lock(&self) -> PlaceGuard<'_, T> {
+        let guard = self.value.try_borrow_mut();
+        PlaceGuard(guard.expect("the instance is locked already: a guard was held across an `await`, or twice in one task"))
+    }
+
+    /// Puts the instances of all places together, in the order of the places; they stay where they are.
+    ///
+    /// The order of the merges depends on the number of places only, so a floating-point result has the same bits at every
+    /// run with the same places. `merge` runs at several places, so it must not capture anything.
+    ///
+    /// # Errors
+    /// A place is dead, an instance is locked, or `merge` panicked.
+    pub async fn reduce<M>(&self, merge: M) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned + Clone,
+        M: Fn(T, T) -> T + Copy,
+    {
+        fold::<RefCell<T>, T, _, M>(&self.share, |instance| instance.borrow().clone(), merge).await
+    }
+}
+
+impl<T> Deref for PlaceGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for PlaceGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}

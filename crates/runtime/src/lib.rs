@@ -1,0 +1,39 @@
+//! One place: its tasks, and everything a program does with them.
+//!
+//! The crate turns a transport's endpoint into a place of Isles: tasks, `finish`, `at`, handles, teams. It does not know which
+//! transports exist, and nothing of machines; the façade `isles` brings both together. Protocol logic that can be tested
+//! without threads is in `isles_protocol`.
+
+mod breath;
+mod call;
+pub mod capture;
+mod error;
+mod finish;
+mod handle;
+mod image;
+mod join;
+pub mod limits;
+mod local;
+mod message;
+mod monitor;
+mod part;
+mod place;
+mod report;
+pub mod run;
+mod scope;
+mod site;
+mod task;
+mod team;
+pub mod wire;
+
+pub use breath::yield_now;
+pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with};
+pub use error::{Error, ErrorKind, Result};
+pub use finish::{Canceller, Finish, Outcome, cancel, finish};
+pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, Replicated};
+pub use local::{Clock, Entered, Local, Step};
+pub use monitor::Monitor;
+pub use place::{Place, here, place_count, places};
+pub use report::{PlaceReport, RunReport};
+pub use site::{Site, SiteCell};
+pub use task::Priority;

@@ -1,0 +1,190 @@
+//! All that one place keeps, and the way to it from the tasks that run there.
+//!
+//! A place has one worker: one thread runs its tasks and its messages. So everything here is single-threaded;
+//! other threads reach a place only through its [`Injector`]. Under the seeded loopback several places share a
+//! thread and are entered in turn.
+//!
+//! What it does not know: which transport carries the messages, and what a program computes.
+
+mod clock;
+mod post;
+mod queue;
+mod worker;
+
+pub use clock::Clock;
+pub use worker::Step;
+
+use crate::call::Calls;
+use crate::finish::FinishTable;
+use crate::part::Parts;
+use crate::handle::WordTable;
+use crate::report::{PlaceReport, Tally};
+use crate::scope::{Borrowed, Scope};
+use crate::site::{SiteCell, SiteCounts};
+use crate::task::{Injector, Priority, TaskRef};
+use crate::team::Mailbox;
+use isles_protocol::PlaceId;
+use isles_transport::Endpoint;
+use post::Outbox;
+use queue::{ReadyQueue, SuspendedTasks};
+use slab::Slab;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// The state of one place.
+pub struct Local {
+    here: PlaceId,
+    places: u32,
+    endpoint: Box<dyn Endpoint>,
+    injector: &'static Injector,
+    clock: Clock,
+    ready: RefCell<ReadyQueue>,
+    suspended: RefCell<SuspendedTasks>,
+    /// The scope of the task that runs now; that of the root where none does.
+    scope: Cell<Scope>,
+    /// Whether messages are being delivered now: then nothing may wait for room.
+    delivering: Cell<bool>,
+    outbox: RefCell<Outbox>,
+    /// How many messages the outbox holds; lets a send look without a borrow.
+    outbox_len: Cell<usize>,
+    /// Scopes of bodies of `at!` that run here for other places.
+    pub(crate) borrowed: RefCell<Slab<Borrowed>>,
+    pub(crate) finishes: FinishTable,
+    pub(crate) calls: RefCell<Calls>,
+    pub(crate) parts: RefCell<Parts>,
+    pub(crate) words: RefCell<WordTable>,
+    pub(crate) mailbox: RefCell<Mailbox>,
+    pub(crate) site_counts: RefCell<SiteCounts>,
+    pub(crate) tally: Tally,
+    /// What the other places said at the end of the run; used at the first place only.
+    pub(crate) farewells: RefCell<Vec<Option<PlaceReport>>>,
+    /// Whether the first place has told this one to end.
+    pub(crate) dismissed: Cell<bool>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Local> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Proof that a place is entered on this thread; leaving restores what was entered before.
+pub struct Entered {
+    _local: Rc<Local>,
+    before: *const Local,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
+}
+
+impl Local {
+    /// The state of the place that `endpoint` attaches.
+    pub fn new(endpoint: Box<dyn Endpoint>, clock: Clock) -> Rc<Local> {
+        let injector = Injector::leak(endpoint.unparker());
+        Rc::new(Local {
+            here: endpoint.here(),
+            places: endpoint.places(),
+            finishes: FinishTable::new(endpoint.here(), endpoint.places()),
+            farewells: RefCell::new(vec![None; endpoint.places() as usize]),
+            endpoint,
+            injector,
+            clock,
+            ready: RefCell::default(),
+            suspended: RefCell::default(),
+            scope: Cell::new(Scope::Detached),
+            delivering: Cell::new(false),
+            outbox: RefCell::default(),
+            outbox_len: Cell::new(0),
+            borrowed: RefCell::default(),
+            calls: RefCell::default(),
+            parts: RefCell::default(),
+            words: RefCell::default(),
+            mailbox: RefCell::default(),
+            site_counts: RefCell::default(),
+            tally: Tally::default(),
+            dismissed: Cell::new(false),
+        })
+    }
+
+    /// Makes this the place of the calling thread until the guard is dropped.
+    pub fn enter(self: &Rc<Self>) -> Entered {
+        let before = CURRENT.replace(Rc::as_ptr(self));
+        Entered { _local: Rc::clone(self), before }
+    }
+
+    /// Runs `f` with the place entered on this thread.
+    ///
+    /// # Panics
+    /// If none is.
+    pub(crate) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
+        Self::try_with(f).expect("outside of a place: call this from #[isles::main], or from a task")
+    }
+
+    /// Runs `f` with the place entered on this thread, if there is one.
+    pub(crate) fn try_with<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
+        let current = CURRENT.try_with(Cell::get).unwrap_or(std::ptr::null());
+        // NEED: a scoped thread-local reference.
+        // SOUND: the pointer is set by `enter`, whose guard keeps an `Rc` of it alive and resets it on drop; the
+        // reference does not escape `f`.
+        unsafe { current.as_ref() }.map(f)
+    }
+
+    /// The number of this place.
+    pub fn here(&self) -> PlaceId {
+        self.here
+    }
+
+    /// How many places the run has.
+    pub fn places(&self) -> u32 {
+        self.places
+    }
+
+    /// The clock of the machine.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The way back in for tasks that are woken.
+    pub(crate) fn injector(&self) -> &'static Injector {
+        self.injector
+    }
+
+    /// The attachment to the other places.
+    pub(crate) fn endpoint(&self) -> &dyn Endpoint {
+        &*self.endpoint
+    }
+
+    /// Whether this place has learnt that `place` is dead.
+    pub(crate) fn is_dead(&self, place: PlaceId) -> bool {
+        place != self.here && self.endpoint.is_dead(place)
+    }
+
+    /// Queues a task that is ready to run.
+    pub(crate) fn ready(&self, task: TaskRef, priority: Priority) {
+        self.ready.borrow_mut().push(task, priority);
+    }
+
+    /// The scope of the task that runs now.
+    pub(crate) fn scope(&self) -> Scope {
+        self.scope.get()
+    }
+
+    /// Sets the scope of what runs from now on; returns the one before.
+    pub(crate) fn set_scope(&self, scope: Scope) -> Scope {
+        self.scope.replace(scope)
+    }
+
+    /// Puts `future` into a task that the caller has counted in `scope`, and queues it.
+    ///
+    /// # Safety
+    /// As for [`TaskRef::new`].
+    pub(crate) unsafe fn start<F>(&self, future: F, scope: Scope, site: &'static SiteCell, priority: Priority)
+    where
+        F: Future<Output = crate::Result<()>>,
+    {
+        // SOUND: by the contract.
+        let task = unsafe { TaskRef::new(future, scope, site, priority, self.injector) };
+        self.ready(task, priority);
+    }
+}

@@ -1,0 +1,226 @@
+//! Sending: in place where there is room, waiting where there is not.
+//!
+//! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
+//! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
+//! own ready queue is at its bound, or when it is delivering messages itself, does the message go to the outbox on the
+//! heap, which is emptied before anything else is sent the same way. So nothing deadlocks and nothing is lost; the
+//! outbox grows only by what handlers answer, and by what one poll sends against a full queue at that bound.
+
+use super::Local;
+use crate::limits::{READY_TASKS_MAX, ROOM_GUESS, ROOM_WAIT};
+use crate::error::{Error, ErrorKind};
+use crate::wire::{EncodeError, Writer};
+use isles_protocol::PlaceId;
+use isles_transport::{Class, HandlerId, Inbound, SendError};
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+/// A message that waits on the heap for room in a queue.
+struct Waiting {
+    to: PlaceId,
+    class: Class,
+    handler: HandlerId,
+    bytes: Vec<u8>,
+}
+
+/// Messages that wait for room, in the order in which they were to be sent.
+#[derive(Default)]
+pub(crate) struct Outbox(VecDeque<Waiting>);
+
+impl Outbox {
+    fn holds(&self, to: PlaceId, class: Class) -> bool {
+        self.0.iter().any(|waiting| waiting.to == to && waiting.class == class)
+    }
+}
+
+/// Why nothing was sent.
+#[derive(Debug)]
+pub(crate) enum Unsent {
+    /// No room now; [`Local::send`] never answers this.
+    Full,
+    /// The receiver is dead.
+    DeadPlace(PlaceId),
+    /// The message is longer than the transport carries.
+    TooLong { len: usize, max: usize },
+    /// A value refused to be encoded.
+    Unencodable(EncodeError),
+}
+
+impl From<SendError> for Unsent {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::DeadPlace(place) => Unsent::DeadPlace(place),
+            SendError::TooLong { len, max } => Unsent::TooLong { len, max },
+            // What was abandoned for its length has been tried again with room enough.
+            SendError::Full | SendError::Abandoned => Unsent::Full,
+        }
+    }
+}
+
+impl From<Unsent> for Error {
+    fn from(unsent: Unsent) -> Self {
+        match unsent {
+            Unsent::DeadPlace(place) => Error::dead(place),
+            Unsent::TooLong { len, max } => Error::new(ErrorKind::TooLong { len, max }, ""),
+            Unsent::Unencodable(fault) => Error::new(ErrorKind::Undecodable, fault.to_string()),
+            Unsent::Full => Error::new(ErrorKind::Misused, "the queue to the place is full"),
+        }
+    }
+}
+
+/// What a send did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Length of the message's body in bytes.
+    pub(crate) bytes: usize,
+}
+
+impl Local {
+    /// Sends what `encode` writes to another place; waits for room if need be.
+    ///
+    /// `encode` may be called several times (once for each attempt) and must write the same length each time.
+    ///
+    /// # Errors
+    /// Nothing was sent; see [`Unsent`].
+    pub(crate) fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        loop {
+            let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
+            let attempt = if behind { Err(Unsent::Full) } else { self.attempt(to, class, handler, &encode) };
+            match attempt {
+                Err(Unsent::Full) if self.delivering.get() || !self.make_room() => {
+                    return self.put_aside(to, class, handler, &encode);
+                }
+                Err(Unsent::Full) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Tries once: in the queue itself if the message is short enough, else as a block.
+    fn attempt(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        let limits = self.endpoint.limits();
+        let inline_max = if class == Class::Data { limits.inline_bytes_max } else { limits.control_bytes_max };
+        let needed = Cell::new(0);
+        let fault = Cell::new(None);
+        let mut fill = |room: &mut [u8]| {
+            let len = room.len();
+            let mut writer = Writer::new(room);
+            fault.set(encode(&mut writer).err());
+            needed.set(writer.written());
+            (writer.written() <= len).then_some(writer.written())
+        };
+        let mut result = self.endpoint.send(to, class, handler, ROOM_GUESS.min(inline_max), &mut fill);
+        if let Some(fault) = fault.take() {
+            self.parts.borrow_mut().take_back();
+            return Err(Unsent::Unencodable(fault));
+        }
+        if result == Err(SendError::Abandoned) {
+            self.parts.borrow_mut().take_back();
+            let len = needed.get();
+            result = if len <= inline_max {
+                self.endpoint.send(to, class, handler, len, &mut fill)
+            } else {
+                self.endpoint.send_block(to, class, handler, len, &mut |room| {
+                    // The first attempt has shown that it encodes.
+                    let _ = encode(&mut Writer::new(room));
+                })
+            };
+        }
+        self.settle(result, class, needed.get())
+    }
+
+    /// Keeps the books of an attempt.
+    fn settle(&self, result: Result<(), SendError>, class: Class, bytes: usize) -> Result<Sent, Unsent> {
+        match result {
+            Ok(()) => {
+                self.parts.borrow_mut().let_go();
+                self.tally.sent(class, bytes);
+                Ok(Sent { bytes })
+            }
+            Err(error) => {
+                self.parts.borrow_mut().take_back();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Keeps a message on the heap until there is room.
+    fn put_aside(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        let mut measure = Writer::new(&mut []);
+        encode(&mut measure).map_err(Unsent::Unencodable)?;
+        let len = measure.written();
+        self.parts.borrow_mut().take_back();
+        let max = self.endpoint.limits().block_bytes_max;
+        if len > max {
+            return Err(Unsent::TooLong { len, max });
+        }
+        let mut bytes = vec![0; len];
+        encode(&mut Writer::new(&mut bytes)).map_err(Unsent::Unencodable)?;
+        self.parts.borrow_mut().let_go();
+        self.outbox.borrow_mut().0.push_back(Waiting { to, class, handler, bytes });
+        self.outbox_len.set(self.outbox_len.get() + 1);
+        self.tally.put_aside();
+        Ok(Sent { bytes: len })
+    }
+
+    /// Takes in messages, or waits a little, so that a full queue can empty; false if that cannot help.
+    fn make_room(&self) -> bool {
+        let bound = self.ready.borrow().len() >= READY_TASKS_MAX;
+        let inbound = if bound { Inbound::Control } else { Inbound::All };
+        let arrived = self.take_in(inbound);
+        self.flush_outbox();
+        if arrived == 0 {
+            if bound {
+                return false;
+            }
+            self.endpoint.wait(Some(ROOM_WAIT));
+        }
+        true
+    }
+
+    /// Sends what waits in the outbox as far as there is room; returns how many messages went.
+    pub(super) fn flush_outbox(&self) -> usize {
+        if self.outbox_len.get() == 0 {
+            return 0;
+        }
+        let waiting = std::mem::take(&mut self.outbox.borrow_mut().0);
+        let before = waiting.len();
+        let mut kept = Outbox::default();
+        for message in waiting {
+            if kept.holds(message.to, message.class) || !self.flush_one(&message) {
+                kept.0.push_back(message);
+            }
+        }
+        self.outbox_len.set(kept.0.len());
+        let sent = before - kept.0.len();
+        *self.outbox.borrow_mut() = kept;
+        sent
+    }
+
+    /// False if there is still no room. A message to a dead place is dropped: its sender hears of the death.
+    fn flush_one(&self, message: &Waiting) -> bool {
+        let encode = |writer: &mut Writer<'_>| {
+            writer.put_bytes(&message.bytes);
+            Ok(())
+        };
+        !matches!(self.attempt(message.to, message.class, message.handler, &encode), Err(Unsent::Full))
+    }
+}

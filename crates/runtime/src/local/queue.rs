@@ -1,0 +1,59 @@
+//! The tasks of a place that are ready to run, and those that wait.
+
+use crate::task::{Priority, TaskRef};
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// Ready tasks, most urgent first, in order of arrival within one priority.
+#[derive(Default)]
+pub(crate) struct ReadyQueue {
+    high: VecDeque<TaskRef>,
+    normal: VecDeque<TaskRef>,
+    low: VecDeque<TaskRef>,
+}
+
+impl ReadyQueue {
+    pub(crate) fn push(&mut self, task: TaskRef, priority: Priority) {
+        match priority {
+            Priority::Normal => self.normal.push_back(task),
+            Priority::High => self.high.push_back(task),
+            Priority::Low => self.low.push_back(task),
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<TaskRef> {
+        if !self.high.is_empty() {
+            return self.high.pop_front();
+        }
+        self.normal.pop_front().or_else(|| self.low.pop_front())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.high.len() + self.normal.len() + self.low.len()
+    }
+}
+
+/// Every task that has returned `Pending` at least once and is not over.
+///
+/// A task that ends at its first poll never comes here.
+#[derive(Default)]
+pub(crate) struct SuspendedTasks(Slab<TaskRef>);
+
+impl SuspendedTasks {
+    /// Notes a task that was suspended.
+    pub(crate) fn insert(&mut self, task: TaskRef) {
+        if task.listed().is_none() {
+            task.list(Some(self.0.insert(task)));
+        }
+    }
+
+    /// Forgets the task of entry `listed`, which is over.
+    pub(crate) fn remove(&mut self, listed: usize) {
+        self.0.remove(listed);
+    }
+
+    /// All of them, in no order.
+    pub(crate) fn list(&self) -> Vec<TaskRef> {
+        self.0.iter().map(|(_, task)| *task).collect()
+    }
+}

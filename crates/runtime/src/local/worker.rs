@@ -1,0 +1,158 @@
+//! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
+
+use super::Local;
+use crate::finish::fault_of;
+use crate::limits::{READY_BATCH, READY_TASKS_MAX, WAIT_MAX};
+use crate::message;
+use crate::scope::Scope;
+use crate::task::{Ended, TaskRef};
+use isles_transport::Inbound;
+use std::time::Duration;
+
+/// What one step of a place came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something was done: step again.
+    Busy,
+    /// Nothing to do until a message arrives, a task is woken, or the place's next timer is due.
+    Idle,
+}
+
+impl Local {
+    /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
+    pub fn step(&self) -> Step {
+        let full = self.ready.borrow().len() >= READY_TASKS_MAX;
+        let arrived = self.take_in(if full { Inbound::Control } else { Inbound::All });
+        let woken = self.take_woken();
+        let ran = self.run_ready();
+        let flushed = self.flush_outbox();
+        if arrived + woken + ran + flushed > 0 { Step::Busy } else { self.idle_step() }
+    }
+
+    /// What is looked at only when there is nothing else to do.
+    fn idle_step(&self) -> Step {
+        if self.finishes.expire(self) { Step::Busy } else { Step::Idle }
+    }
+
+    /// Waits until there may be something to do, for at most `limit`.
+    pub fn wait(&self, limit: Option<Duration>) {
+        let due = self.finishes.next_due().map(|due| due.saturating_sub(self.clock.now()));
+        let shortest = [limit, due].into_iter().flatten().fold(WAIT_MAX, Duration::min);
+        if self.outbox_len.get() == 0 {
+            self.endpoint.wait(Some(shortest));
+        } else {
+            self.endpoint.wait(Some(crate::limits::ROOM_WAIT));
+        }
+    }
+
+    /// Delivers a batch of arrivals; returns how many.
+    pub(crate) fn take_in(&self, inbound: Inbound) -> usize {
+        self.delivering.set(true);
+        let arrived = self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival));
+        self.delivering.set(false);
+        arrived
+    }
+
+    /// Moves what other threads have woken into the ready queue; returns how many tasks.
+    fn take_woken(&self) -> usize {
+        let woken = self.injector.take();
+        for task in &woken {
+            self.ready(*task, task.header().priority);
+        }
+        woken.len()
+    }
+
+    /// Runs a batch of ready tasks; returns how many.
+    fn run_ready(&self) -> usize {
+        for ran in 0..READY_BATCH {
+            let Some(task) = self.ready.borrow_mut().pop() else {
+                return ran;
+            };
+            self.run(task);
+        }
+        READY_BATCH
+    }
+
+    fn run(&self, task: TaskRef) {
+        // Read before the poll: a task that ends frees its own memory.
+        let (scope, site, listed) = (task.header().scope.get(), task.header().site, task.listed());
+        if self.finishes.is_cancelled(scope) && !task.is_over() {
+            self.cancel_task(task, scope);
+            // It stood in the queue, so its queue lets it go.
+            let _ = task.run();
+            return;
+        }
+        let before = self.set_scope(scope);
+        let ended = task.run();
+        self.set_scope(before);
+        match ended {
+            None => {}
+            Some(Ended::Again) => {
+                self.suspended.borrow_mut().insert(task);
+                self.ready(task, task.header().priority);
+            }
+            Some(Ended::Suspended) => self.suspended.borrow_mut().insert(task),
+            Some(Ended::Over(result)) => {
+                if let Some(listed) = listed {
+                    self.suspended.borrow_mut().remove(listed);
+                }
+                self.tally.task_ended();
+                self.finish_task(scope, result.map_err(|error| error.at(self.here, Some(site.location()))));
+            }
+        }
+    }
+
+    /// Tells the finish of `scope` that one of its tasks has ended.
+    pub(crate) fn finish_task(&self, scope: Scope, result: crate::Result<()>) {
+        match (scope, result) {
+            (Scope::Counted(key), Ok(())) => self.finishes.end(self, key, None),
+            (Scope::Counted(key), Err(error)) => self.finishes.end(self, key, Some(fault_of(self, &error))),
+            (_, Ok(())) => {}
+            (_, Err(error)) => eprintln!("isles: a detached task failed {error}"),
+        }
+    }
+
+    /// Ends a queued task without running it further.
+    fn cancel_task(&self, task: TaskRef, scope: Scope) {
+        if let Some(listed) = task.listed() {
+            self.suspended.borrow_mut().remove(listed);
+        }
+        let before = self.set_scope(scope);
+        task.conclude();
+        self.set_scope(before);
+        self.finish_task(scope, Ok(()));
+    }
+
+    /// Queues every waiting task, so that those whose finish was cancelled meanwhile end.
+    pub(crate) fn wake_suspended(&self) {
+        let tasks = self.suspended.borrow().list();
+        tasks.into_iter().for_each(TaskRef::wake);
+    }
+
+    /// Drops every task of the place; for its end.
+    pub(crate) fn drop_tasks(&self) {
+        let queued = std::iter::from_fn(|| self.ready.borrow_mut().pop()).collect::<Vec<_>>();
+        let woken = self.injector.close();
+        for task in self.suspended.take().list() {
+            task.conclude();
+        }
+        for task in queued.into_iter().chain(woken) {
+            if !task.is_over() {
+                task.conclude();
+            }
+            // A task that was over is let go by its queue.
+            let _ = task.run();
+        }
+    }
+
+    /// The waiting tasks of this place, by site, with how many there are of each; for reports.
+    pub(crate) fn waiting_sites(&self, wanted: impl Fn(Scope) -> bool) -> Vec<(&'static str, u64)> {
+        let mut sites = std::collections::BTreeMap::new();
+        for task in self.suspended.borrow().list() {
+            if wanted(task.header().scope.get()) {
+                *sites.entry(task.header().site.location()).or_insert(0) += 1;
+            }
+        }
+        sites.into_iter().collect()
+    }
+}

@@ -1,0 +1,180 @@
+//! What arrives at a place, and who receives it.
+//!
+//! Each kind of message has a number, a fixed head, and a body that its receiver decodes. Heads are written with
+//! fixed widths: the smallest travelling body fits one cache line together with the transport's own header.
+
+use crate::image::Entry;
+use crate::local::Local;
+use crate::scope::Scope;
+use crate::wire::{DecodeError, Reader, Writer};
+use crate::{call, finish, part, report, team};
+use isles_protocol::PlaceId;
+use isles_protocol::finish::{FinishId, Refusal, Violation};
+use isles_transport::{Arrival, Body, Death, HandlerId, Message};
+use std::fmt;
+use std::rc::Rc;
+
+/// The receivers of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Handler {
+    /// `spawn_at!`: an entry and its captures.
+    Spawn,
+    /// `at!`: the same, and whom to answer.
+    Call,
+    /// The answer to a `Call`.
+    Reply,
+    /// Control of finishes.
+    Finish,
+    /// Counts of handles.
+    Part,
+    /// One step of a collective.
+    Team,
+    /// Between the first place and the others: the end of the run, and reports.
+    Run,
+}
+
+impl Handler {
+    const ALL: [Handler; 7] = [
+        Handler::Spawn,
+        Handler::Call,
+        Handler::Reply,
+        Handler::Finish,
+        Handler::Part,
+        Handler::Team,
+        Handler::Run,
+    ];
+
+    /// Its number on the wire.
+    pub(crate) fn id(self) -> HandlerId {
+        HandlerId(self as u16)
+    }
+
+    fn of(id: HandlerId) -> Option<Handler> {
+        Self::ALL.get(id.0 as usize).copied()
+    }
+}
+
+/// The head of a travelling body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// What runs there.
+    pub(crate) entry: Entry,
+    /// The finish that counts it, or for a call the caller's; none if detached.
+    pub(crate) finish: Option<FinishId>,
+}
+
+/// The bytes that stand for no finish.
+const NO_FINISH: [u8; FinishId::BYTES] = [0xff; FinishId::BYTES];
+
+impl Head {
+    pub(crate) fn encode(self, writer: &mut Writer<'_>) {
+        writer.put_u32(self.entry.offset);
+        writer.put_u32(self.entry.hash);
+        writer.put_bytes(&self.finish.map_or(NO_FINISH, FinishId::to_bytes));
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let entry = Entry { offset: reader.take_u32()?, hash: reader.take_u32()? };
+        let bytes: [u8; FinishId::BYTES] = reader.take_pod()?;
+        let finish = (bytes != NO_FINISH).then(|| FinishId::from_bytes(bytes));
+        Ok(Head { entry, finish })
+    }
+}
+
+/// A travelling body as its descriptor's function gets it.
+pub(crate) struct Arrived<'r, 'a> {
+    /// The captures.
+    pub(crate) reader: &'r mut Reader<'a>,
+    /// The scope of the task to start; for a spawn it is counted already.
+    pub(crate) scope: Scope,
+    /// Whom to answer; unused by a spawn.
+    pub(crate) answer: call::Address,
+}
+
+/// Why a message was refused; it did nothing.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Its bytes are not what they should be.
+    Decode(DecodeError),
+    /// It names a receiver that does not exist.
+    UnknownHandler(u16),
+    /// It answers a call that its sender was not asked.
+    UnknownCall,
+    /// It says something of a part, or of the run, that only another place may say.
+    NotItsHome,
+    /// Its task cannot be taken in.
+    Refusal(Refusal),
+    /// It breaks the protocol of finishes.
+    Violation(Violation),
+}
+
+impl From<DecodeError> for Refused {
+    fn from(fault: DecodeError) -> Self {
+        Refused::Decode(fault)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Decode(fault) => fault.fmt(f),
+            Refused::UnknownHandler(number) => write!(f, "there is no handler {number}"),
+            Refused::UnknownCall => write!(f, "it answers a call that was not made"),
+            Refused::NotItsHome => write!(f, "only another place may say that"),
+            Refused::Refusal(refusal) => refusal.fmt(f),
+            Refused::Violation(violation) => violation.fmt(f),
+        }
+    }
+}
+
+/// Receives one arrival of the endpoint.
+pub(crate) fn deliver(local: &Local, arrival: Arrival<'_>) {
+    match arrival {
+        Arrival::Died { place, cause } => place_died(local, place, &cause),
+        Arrival::Message(message) => {
+            let source = message.source;
+            local.tally.received();
+            if let Err(fault) = receive(local, message) {
+                eprintln!("isles: {}: a message from {source} was refused: {fault}", local.here());
+            }
+        }
+    }
+}
+
+fn receive(local: &Local, message: Message<'_>) -> Result<(), Refused> {
+    let Message { source, handler, body, .. } = message;
+    let handler = Handler::of(handler).ok_or(Refused::UnknownHandler(handler.0))?;
+    match body {
+        Body::Inline(bytes) => dispatch(local, handler, source, &mut Reader::new(bytes)),
+        Body::Block(block) => {
+            let block = Rc::from(block);
+            dispatch(local, handler, source, &mut Reader::from_block(&block))
+        }
+    }
+}
+
+fn dispatch(local: &Local, handler: Handler, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    match handler {
+        Handler::Spawn => call::receive_spawn(local, source, Head::decode(reader)?, reader),
+        Handler::Call => call::receive_call(local, source, Head::decode(reader)?, reader),
+        Handler::Reply => call::receive_reply(local, source, reader),
+        Handler::Finish => finish::receive(local, source, reader),
+        Handler::Part => part::receive(local, source, reader),
+        Handler::Team => team::receive(local, source, reader),
+        Handler::Run => report::receive(local, source, reader),
+    }
+}
+
+fn place_died(local: &Local, place: PlaceId, cause: &Death) {
+    if let Death::Corrupt(place_of_fault) = cause {
+        eprintln!("isles: {}: {place} counts as dead: {place_of_fault}", local.here());
+    }
+    call::place_died(local, place);
+    team::place_died(local, place);
+    finish::place_died(local, place);
+    if place == PlaceId(0) {
+        // Nobody is left to say when the run ends.
+        local.dismissed.set(true);
+    }
+}

@@ -1,0 +1,157 @@
+//! Making a part on all places, and folding it back into one value.
+
+use super::{PartId, Share};
+use crate::capture::form::Taken;
+use crate::capture::{Land, Ship, Travel};
+use crate::error::{Error, ErrorKind, Result};
+use crate::join::join_all;
+use crate::local::Local;
+use crate::place::Place;
+use crate::site::{INTERNAL, Site, SiteCell};
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
+use crate::{call, finish};
+use isles_protocol::PlaceId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::any::Any;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// The site of bodies that the runtime sends itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Internal;
+
+impl Site for Internal {
+    const LOCATION: &'static str = "isles";
+    fn cell() -> &'static SiteCell {
+        &INTERNAL
+    }
+}
+
+/// A capture of the runtime itself: any value that serde can carry.
+pub(crate) struct Carried<'a, T>(pub(crate) &'a T);
+
+impl<T: Serialize + DeserializeOwned> Travel for Carried<'_, T> {
+    type Landed = Taken<T>;
+
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_serde(self.0)
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Taken<T>, DecodeError> {
+        Ok(Taken::from(from.take_serde::<T>()?))
+    }
+}
+
+/// A result of the runtime itself.
+struct Returned<T>(T);
+
+impl<T: Serialize + DeserializeOwned> Ship for Returned<T> {
+    type Value = T;
+
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_serde(&self.0)
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<T, DecodeError> {
+        from.take_serde()
+    }
+}
+
+/// Makes a part on every place: here of `value`, elsewhere of what `make` makes of a copy of `seed`.
+///
+/// Costs two messages a place; the seed goes down a binary tree of places.
+pub(crate) async fn spread<A, T, M>(seed: &A, value: Rc<T>, make: M) -> Result<Share>
+where
+    A: Serialize + DeserializeOwned,
+    T: 'static,
+    M: Fn(A) -> T + Copy,
+{
+    let share = Share::make(value as Rc<dyn Any>, true);
+    let (places, here) = Local::with(|local| (local.places(), local.here().0));
+    finish::finish(async {
+        // Places are numbered from here, so that the maker is the root of the tree.
+        send_down(share.id(), seed, here, 1..places, make);
+    })
+    .await?;
+    Ok(share)
+}
+
+/// Sends the seed to the first place of each half of `range`, which sends it on to the rest of that half.
+fn send_down<A, T, M>(id: PartId, seed: &A, root: u32, range: Range<u32>, make: M)
+where
+    A: Serialize + DeserializeOwned,
+    T: 'static,
+    M: Fn(A) -> T + Copy,
+{
+    for half in halves(range) {
+        let to = place_from(root, half.start);
+        let rest = (id, root, half.start + 1, half.end);
+        call::spawn_at(Internal, to, (Carried(&rest), Carried(seed)), move |mut landed| async move {
+            let ((id, root, first, end), seed) = landed.bind();
+            send_down(id, &seed, root, first..end, make);
+            let value = Rc::new(make(seed));
+            Local::with(|local| local.parts.borrow_mut().place(id, value));
+            Ok(())
+        });
+    }
+}
+
+fn place_from(root: u32, offset: u32) -> Place {
+    Place::of(PlaceId((root + offset) % Local::with(Local::places)))
+}
+
+fn halves(range: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+    let middle = range.start + range.len() as u32 / 2;
+    [range.start..middle, middle..range.end].into_iter().filter(|half| !half.is_empty())
+}
+
+/// Folds the values of a part on all places into one, in the order of the places.
+///
+/// `read` gives a place's own value; `merge` puts two together, the left one of the lower places. The tree of merges
+/// depends on the number of places only.
+pub(crate) async fn fold<T, V, R, M>(share: &Share, read: R, merge: M) -> Result<V>
+where
+    T: 'static,
+    V: Serialize + DeserializeOwned,
+    R: Fn(&T) -> V + Copy,
+    M: Fn(V, V) -> V + Copy,
+{
+    let places = Local::with(Local::places);
+    fold_range::<T, V, R, M>(share.clone(), 0..places, read, merge).await
+}
+
+/// Folds the values of the places of `range`, which starts with a place of its own.
+async fn fold_range<T, V, R, M>(share: Share, range: Range<u32>, read: R, merge: M) -> Result<V>
+where
+    T: 'static,
+    V: Serialize + DeserializeOwned,
+    R: Fn(&T) -> V + Copy,
+    M: Fn(V, V) -> V + Copy,
+{
+    let here = Local::with(Local::here).0;
+    let own = (range.start == here).then(|| read_here(&share, read)).transpose()?;
+    let rest = if own.is_some() { range.start + 1..range.end } else { range };
+    let calls = halves(rest).map(|half| {
+        let wanted = (share.clone(), half.start, half.end);
+        async move {
+            if half.start == here {
+                return Box::pin(fold_range::<T, V, R, M>(wanted.0, half, read, merge)).await;
+            }
+            let to = Place::of(PlaceId(half.start));
+            call::at_there(Internal, to, (Carried(&wanted), ()), move |mut landed| async move {
+                let ((share, first, end), ()) = landed.bind();
+                Box::pin(fold_range::<T, V, R, M>(share, first..end, read, merge)).await.map(Returned)
+            })
+            .await
+        }
+    });
+    let below = join_all(calls.collect()).await;
+    let values = own.into_iter().map(Ok).chain(below).collect::<Result<Vec<V>>>()?;
+    values.into_iter().reduce(merge).ok_or_else(|| Error::new(ErrorKind::Misused, "a fold over no places"))
+}
+
+fn read_here<T: 'static, V>(share: &Share, read: impl Fn(&T) -> V) -> Result<V> {
+    let value = share.value::<T>().ok_or_else(|| Error::new(ErrorKind::Misused, "the part is not at this place"))?;
+    Ok(read(&value))
+}

@@ -1,0 +1,86 @@
+//! Places as a program sees them.
+
+use crate::local::Local;
+use isles_protocol::PlaceId;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One place of the run: an address space with tasks.
+///
+/// Holding one proves that the number is below the number of places of the run that made it; not that the place
+/// is alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Place(PlaceId);
+
+impl Place {
+    /// The place with number `index`, if the run has that many.
+    pub fn new(index: usize) -> Option<Place> {
+        Local::with(|local| (index < local.places() as usize).then(|| Place(PlaceId(index as u32))))
+    }
+
+    /// The place of a number that is known to be in range.
+    pub(crate) fn of(id: PlaceId) -> Place {
+        Place(id)
+    }
+
+    /// Its number on the wire.
+    pub fn id(self) -> PlaceId {
+        self.0
+    }
+
+    /// Its number, from 0.
+    pub fn index(self) -> usize {
+        self.0.index()
+    }
+
+    /// The place after it; after the last comes the first.
+    pub fn next(self) -> Place {
+        Local::with(|local| Place(PlaceId((self.0.0 + 1) % local.places())))
+    }
+
+    /// The place before it; before the first comes the last.
+    pub fn prev(self) -> Place {
+        Local::with(|local| Place(PlaceId((self.0.0 + local.places() - 1) % local.places())))
+    }
+
+    /// Whether this place has learnt that the other is dead.
+    pub fn is_dead(self) -> bool {
+        Local::with(|local| local.is_dead(self.0))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<&Place> for Place {
+    fn from(place: &Place) -> Place {
+        *place
+    }
+}
+
+/// The place of the calling task.
+///
+/// # Panics
+/// Outside of a place: before `#[isles::main]` has started, or on a thread of the program's own.
+pub fn here() -> Place {
+    Local::with(|local| Place(local.here()))
+}
+
+/// All places of the run, in order.
+///
+/// # Panics
+/// As [`here`].
+pub fn places() -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + Clone {
+    (0..Local::with(|local| local.places())).map(|number| Place(PlaceId(number)))
+}
+
+/// How many places the run has.
+///
+/// # Panics
+/// As [`here`].
+pub fn place_count() -> usize {
+    Local::with(|local| local.places() as usize)
+}

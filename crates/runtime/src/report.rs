@@ -1,0 +1,233 @@
+//! What a place has done, told to the first place at the end of the run or when a run stands still.
+
+use crate::local::Local;
+use crate::message::{Handler, Refused};
+use crate::scope::Scope;
+use crate::site::SiteCount;
+use crate::wire::Reader;
+use isles_protocol::PlaceId;
+use isles_transport::Class;
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Running totals of one place.
+#[derive(Default)]
+pub(crate) struct Tally {
+    data_messages: Cell<u64>,
+    data_bytes: Cell<u64>,
+    control_messages: Cell<u64>,
+    control_bytes: Cell<u64>,
+    received: Cell<u64>,
+    put_aside: Cell<u64>,
+    tasks: Cell<u64>,
+}
+
+fn add(cell: &Cell<u64>, count: u64) {
+    cell.set(cell.get() + count);
+}
+
+impl Tally {
+    pub(crate) fn sent(&self, class: Class, bytes: usize) {
+        let (messages, total) = match class {
+            Class::Data => (&self.data_messages, &self.data_bytes),
+            Class::Control => (&self.control_messages, &self.control_bytes),
+        };
+        add(messages, 1);
+        add(total, bytes as u64);
+    }
+
+    pub(crate) fn received(&self) {
+        add(&self.received, 1);
+    }
+
+    pub(crate) fn put_aside(&self) {
+        add(&self.put_aside, 1);
+    }
+
+    pub(crate) fn task_ended(&self) {
+        add(&self.tasks, 1);
+    }
+}
+
+/// What one place did in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceReport {
+    /// Data messages sent.
+    pub data_messages: u64,
+    /// Bytes of their bodies.
+    pub data_bytes: u64,
+    /// Control messages sent.
+    pub control_messages: u64,
+    /// Bytes of their bodies.
+    pub control_bytes: u64,
+    /// Messages received, of both classes.
+    pub received: u64,
+    /// Messages that had to wait on the heap for room in a queue.
+    pub put_aside: u64,
+    /// Tasks that ended here.
+    pub tasks: u64,
+    /// Control messages of finishes, of those above.
+    pub finish_messages: u64,
+    /// Finishes released here, by kind.
+    pub finishes: Vec<(String, u64)>,
+    /// Calls and bytes by call site.
+    pub sites: Vec<(String, u64, u64)>,
+    /// Handles' parts that were still there at the end.
+    pub parts: u64,
+}
+
+/// What all places did in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunReport {
+    /// One entry a place; `None` for a place that died, or did not answer in time.
+    pub places: Vec<Option<PlaceReport>>,
+}
+
+impl Local {
+    /// What this place has done so far.
+    pub fn report(&self) -> PlaceReport {
+        let (kinds, finish_messages) = self.finishes.totals();
+        let tally = &self.tally;
+        let sites = self.site_counts.borrow().list();
+        PlaceReport {
+            data_messages: tally.data_messages.get(),
+            data_bytes: tally.data_bytes.get(),
+            control_messages: tally.control_messages.get(),
+            control_bytes: tally.control_bytes.get(),
+            received: tally.received.get(),
+            put_aside: tally.put_aside.get(),
+            tasks: tally.tasks.get(),
+            finish_messages,
+            finishes: kinds.into_iter().map(|(kind, count)| (format!("{kind:?}"), count)).collect(),
+            sites: sites.into_iter().map(|(site, SiteCount { calls, bytes })| (site, calls, bytes)).collect(),
+            parts: self.parts.borrow().len() as u64,
+        }
+    }
+}
+
+impl Local {
+    /// What this place waits for, one line each.
+    pub fn explain(&self) -> Vec<String> {
+        explanation(self)
+    }
+
+    /// When the next deadline of a finish is due, by the place's clock.
+    pub fn next_due(&self) -> Option<std::time::Duration> {
+        self.finishes.next_due()
+    }
+}
+
+impl RunReport {
+    fn sum(&self, of: impl Fn(&PlaceReport) -> u64) -> u64 {
+        self.places.iter().flatten().map(of).sum()
+    }
+
+    /// Bytes of all messages of all places.
+    pub fn bytes(&self) -> u64 {
+        self.sum(|place| place.data_bytes + place.control_bytes)
+    }
+
+    /// All messages of all places.
+    pub fn messages(&self) -> u64 {
+        self.sum(|place| place.data_messages + place.control_messages)
+    }
+
+    /// The table of `--report captures`: calls and bytes by call site, the heaviest first.
+    pub fn captures(&self) -> String {
+        let mut sites: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for (site, calls, bytes) in self.places.iter().flatten().flat_map(|place| &place.sites) {
+            let total = sites.entry(site).or_default();
+            *total = (total.0 + calls, total.1 + bytes);
+        }
+        let mut rows: Vec<_> = sites.into_iter().collect();
+        rows.sort_by_key(|(site, (_, bytes))| (std::cmp::Reverse(*bytes), *site));
+        let mut text = format!("{:>12} {:>14} {:>12}  site\n", "calls", "bytes", "bytes/call");
+        for (site, (calls, bytes)) in rows {
+            let each = bytes as f64 / calls.max(1) as f64;
+            text += &format!("{calls:>12} {bytes:>14} {each:>12.1}  {site}\n");
+        }
+        text
+    }
+
+    /// The table of `ISLES_REPORT=finish`: finishes by kind, and the messages they cost.
+    pub fn finishes(&self) -> String {
+        let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+        for (kind, count) in self.places.iter().flatten().flat_map(|place| &place.finishes) {
+            *kinds.entry(kind).or_default() += count;
+        }
+        let mut text = format!("{:>12}  kind\n", "finishes");
+        for (kind, count) in kinds {
+            text += &format!("{count:>12}  {kind}\n");
+        }
+        text + &format!("{:>12}  control messages\n", self.sum(|place| place.finish_messages))
+    }
+}
+
+impl fmt::Display for RunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} messages, {} bytes", self.messages(), self.bytes())
+    }
+}
+
+/// What the first place and the others say to each other about the run.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum RunMessage {
+    /// From the first place: the program has ended.
+    Dismiss,
+    /// To the first place: this place has ended, and what it did.
+    Farewell(Box<PlaceReport>),
+    /// Say what you wait for.
+    Explain,
+    /// What the sender waits for.
+    Explained(Vec<String>),
+}
+
+/// Sends a message about the run; to a dead place it is dropped.
+pub(crate) fn tell(local: &Local, to: PlaceId, message: &RunMessage) {
+    let _ = local.send(to, Class::Control, Handler::Run.id(), |writer| writer.put_serde(message));
+}
+
+/// Receives a message about the run.
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    match reader.take_serde()? {
+        RunMessage::Dismiss if source == PlaceId(0) => local.dismissed.set(true),
+        RunMessage::Farewell(report) if local.here() == PlaceId(0) => {
+            if let Some(entry) = local.farewells.borrow_mut().get_mut(source.index()) {
+                *entry = Some(*report);
+            }
+        }
+        RunMessage::Explain => tell(local, source, &RunMessage::Explained(explanation(local))),
+        RunMessage::Explained(lines) => {
+            for line in lines {
+                eprintln!("isles:   {line}");
+            }
+        }
+        RunMessage::Dismiss | RunMessage::Farewell(_) => return Err(Refused::NotItsHome),
+    }
+    Ok(())
+}
+
+/// What this place waits for, one line each.
+fn explanation(local: &Local) -> Vec<String> {
+    let here = local.here();
+    let finishes = local.finishes.explain().into_iter();
+    let finishes = finishes.map(|(id, explanation)| format!("{here}: {id}: {explanation}"));
+    let calls = local.calls.borrow().waiting().into_iter();
+    let calls = calls.map(|(to, site)| format!("{here}: the answer of {to} to the call at {site}"));
+    let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
+    let tasks = tasks.map(|(site, count)| format!("{here}: {count} waiting tasks started at {site}"));
+    finishes.chain(calls).chain(tasks).collect()
+}
+
+/// Prints what every place waits for, as far as they answer.
+pub(crate) fn print_stall(local: &Local, silence: std::time::Duration) {
+    eprintln!("isles: {}: nothing has happened for {} s; waiting for:", local.here(), silence.as_secs());
+    explanation(local).iter().for_each(|line| eprintln!("isles:   {line}"));
+    for place in (0..local.places()).map(PlaceId).filter(|place| *place != local.here()) {
+        if !local.is_dead(place) {
+            tell(local, place, &RunMessage::Explain);
+        }
+    }
+}

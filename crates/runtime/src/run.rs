@@ -1,0 +1,126 @@
+//! A run from its first task to the farewell of the last place.
+
+use crate::capture::TaskOutcome;
+use crate::error::Result;
+use crate::finish::finish;
+use crate::limits::FAREWELL_WAIT;
+use crate::local::{Local, Step};
+use crate::report::{self, RunMessage, RunReport};
+use crate::scope::Scope;
+use crate::site::INTERNAL;
+use crate::task::Priority;
+use isles_protocol::PlaceId;
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The program's main task, under way at the first place.
+pub struct Root(Rc<Cell<Option<Result<()>>>>);
+
+impl Root {
+    /// Starts `main` as the task from which everything else comes; the place must be entered.
+    ///
+    /// The run is a finish: it is over when everything that `main` has started, anywhere, has ended.
+    pub fn start<F>(local: &Local, main: F) -> Root
+    where
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        let result = Rc::new(Cell::new(None));
+        let root = Root(Rc::clone(&result));
+        let task = async move {
+            let body = async move { main.await.into_result() };
+            result.set(Some(finish(body).await));
+            Ok(())
+        };
+        // SOUND: the future is 'static.
+        unsafe { local.start(task, Scope::Detached, &INTERNAL, Priority::Normal) };
+        root
+    }
+
+    /// The result, once there is one.
+    pub fn take(&self) -> Option<Result<()>> {
+        self.0.take()
+    }
+}
+
+/// Runs `main` at the first place until everything it has started has ended, then lets the other places go.
+///
+/// After `stall` without anything to do, prints what each open finish waits for, once for each silence.
+pub fn lead<F>(local: &Rc<Local>, main: F, stall: Option<Duration>) -> (Result<()>, RunReport)
+where
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let _entered = local.enter();
+    let root = Root::start(local, main);
+    let mut result = None;
+    drive(local, stall, || {
+        result = root.take();
+        result.is_some()
+    });
+    let report = dismiss(local);
+    close(local);
+    (result.unwrap_or(Ok(())), report)
+}
+
+/// Serves at any other place until the first one says that the run is over.
+pub fn serve(local: &Rc<Local>) {
+    let _entered = local.enter();
+    drive(local, None, || local.dismissed.get());
+    let report = Box::new(local.report());
+    if !local.is_dead(PlaceId(0)) {
+        report::tell(local, PlaceId(0), &RunMessage::Farewell(report));
+    }
+    close(local);
+}
+
+/// Steps and waits until `over` says so.
+fn drive(local: &Local, stall: Option<Duration>, mut over: impl FnMut() -> bool) {
+    let mut silent_since = None;
+    while !over() {
+        if local.step() == Step::Busy {
+            silent_since = None;
+            continue;
+        }
+        if over() {
+            return;
+        }
+        if let Some(limit) = stall {
+            let now = local.clock().now();
+            let since = *silent_since.get_or_insert(now);
+            if since != Duration::MAX && now.saturating_sub(since) >= limit {
+                report::print_stall(local, limit);
+                silent_since = Some(Duration::MAX);
+            }
+        }
+        local.wait(None);
+    }
+}
+
+/// Tells all places that the run is over, and gathers what they did.
+pub fn dismiss(local: &Local) -> RunReport {
+    let others: Vec<PlaceId> = (0..local.places()).map(PlaceId).filter(|place| *place != local.here()).collect();
+    for place in &others {
+        report::tell(local, *place, &RunMessage::Dismiss);
+    }
+    let until = local.clock().now() + FAREWELL_WAIT;
+    let answered = || {
+        let farewells = local.farewells.borrow();
+        others.iter().all(|place| farewells[place.index()].is_some() || local.is_dead(*place))
+    };
+    drive(local, None, || answered() || local.clock().now() > until);
+    let mut places = local.farewells.take();
+    if let Some(own) = places.get_mut(local.here().index()) {
+        *own = Some(local.report());
+    }
+    RunReport { places }
+}
+
+/// Drops all that the place still holds.
+pub fn close(local: &Local) {
+    local.drop_tasks();
+    let values = local.parts.borrow_mut().clear();
+    drop(values);
+}

@@ -1,0 +1,120 @@
+//! One `at!` or `spawn_at!` in the program's text, and how often and how heavily it was used.
+//!
+//! Each site has one static [`SiteCell`]; the counts are kept by each place, in a table that the cell's number
+//! indexes, so that places that are threads do not share counters.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What a macro says of its call site; implemented by the macros only.
+pub trait Site {
+    /// `file:line:column` of the call.
+    const LOCATION: &'static str;
+    /// A hash of the location; part of the check of travelling code.
+    const HASH: u64 = fnv(Self::LOCATION);
+    /// The static cell of the site.
+    fn cell() -> &'static SiteCell;
+}
+
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo; constants of draft-eastlake-fnv).
+const fn fnv(text: &str) -> u64 {
+    let (bytes, mut hash, mut index) = (text.as_bytes(), 0xcbf2_9ce4_8422_2325_u64, 0);
+    while index < bytes.len() {
+        hash = (hash ^ bytes[index] as u64).wrapping_mul(0x0100_0000_01b3);
+        index += 1;
+    }
+    hash
+}
+
+/// The identity of a call site in this process.
+pub struct SiteCell {
+    location: &'static str,
+    /// The number of the site plus one; 0 until it is first used. Written once, under the lock of `SITES`.
+    number: AtomicU32,
+}
+
+static SITES: Mutex<Vec<&'static SiteCell>> = Mutex::new(Vec::new());
+
+/// The site of everything that the runtime itself starts.
+pub(crate) static INTERNAL: SiteCell = SiteCell::new("isles");
+
+impl SiteCell {
+    /// The cell of the site at `location`.
+    pub const fn new(location: &'static str) -> Self {
+        SiteCell { location, number: AtomicU32::new(0) }
+    }
+
+    /// `file:line:column`.
+    pub fn location(&self) -> &'static str {
+        self.location
+    }
+
+    /// The number of the site in this process, from 0 in the order of first use.
+    pub(crate) fn number(&'static self) -> usize {
+        // PAIR site.number: observe
+        match self.number.load(Ordering::Acquire) {
+            0 => self.register(),
+            number => number as usize - 1,
+        }
+    }
+
+    #[cold]
+    fn register(&'static self) -> usize {
+        let mut sites = SITES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let known = self.number.load(Ordering::Relaxed); // Relaxed is enough: written under this lock.
+        if known != 0 {
+            return known as usize - 1;
+        }
+        sites.push(self);
+        // PAIR site.number: publish
+        self.number.store(sites.len() as u32, Ordering::Release);
+        sites.len() - 1
+    }
+}
+
+/// What one place sent from one site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SiteCount {
+    /// Messages sent.
+    pub(crate) calls: u64,
+    /// Bytes of their bodies.
+    pub(crate) bytes: u64,
+}
+
+/// The counts of one place, by site number.
+#[derive(Default)]
+pub(crate) struct SiteCounts(Vec<SiteCount>);
+
+impl SiteCounts {
+    /// Counts one message of `bytes` bytes.
+    pub(crate) fn add(&mut self, site: &'static SiteCell, bytes: usize) {
+        let number = site.number();
+        if self.0.len() <= number {
+            self.0.resize(number + 1, SiteCount::default());
+        }
+        let count = &mut self.0[number];
+        count.calls += 1;
+        count.bytes += bytes as u64;
+    }
+
+    /// All sites with at least one message, by location.
+    pub(crate) fn list(&self) -> Vec<(String, SiteCount)> {
+        let sites = SITES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let used = self.0.iter().enumerate().filter(|(_, count)| count.calls > 0);
+        used.map(|(number, count)| (sites[number].location.to_owned(), *count)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_go_by_location() {
+        static HERE: SiteCell = SiteCell::new("here.rs:1:1");
+        let mut counts = SiteCounts::default();
+        counts.add(&HERE, 10);
+        counts.add(&HERE, 5);
+        assert_eq!(counts.list(), vec![("here.rs:1:1".to_owned(), SiteCount { calls: 2, bytes: 15 })]);
+    }
+}

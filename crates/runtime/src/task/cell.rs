@@ -1,0 +1,252 @@
+//! The memory of one task: a header that every task has, and the future behind it.
+//!
+//! A task belongs to the place that made it: only that place's thread polls or drops the future. Wakers may
+//! live on any thread; they hold the memory, never the future. What runs the task, and when, is the business
+//! of `worker`; what its end means to a finish is the business of whoever reads [`Ended`].
+
+use super::injector::Injector;
+use super::state::{AfterPoll, State};
+use crate::error::Error;
+use crate::scope::Scope;
+use crate::site::SiteCell;
+use std::cell::Cell;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+
+/// How urgent a task is; within a place the most urgent ready task runs first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// After everything else.
+    Low,
+    /// The class of all tasks that say nothing.
+    #[default]
+    Normal,
+    /// Before everything else.
+    High,
+}
+
+/// No entry in the table of suspended tasks.
+const UNLISTED: u32 = u32::MAX;
+
+/// What the worker needs of any task.
+pub(crate) struct Header {
+    state: State,
+    poll: unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<Result<(), Error>>,
+    drop_future: unsafe fn(NonNull<Header>),
+    free: unsafe fn(NonNull<Header>),
+    injector: &'static Injector,
+    /// The finish that counts the task; only the owner reads and writes it.
+    pub(crate) scope: Cell<Scope>,
+    /// Where the program started the task.
+    pub(crate) site: &'static SiteCell,
+    /// Its urgency; constant.
+    pub(crate) priority: Priority,
+    /// Its entry in the place's table of suspended tasks; only the owner reads and writes it.
+    listed: Cell<u32>,
+}
+
+#[repr(C)]
+struct TaskCell<F> {
+    header: Header,
+    future: ManuallyDrop<F>,
+}
+
+/// The place's own reference to a task that is not over, or stands in a queue.
+///
+/// Holding one proves that the memory is alive. It does not free on drop: a task is let go by
+/// [`TaskRef::conclude`], or by its queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaskRef(NonNull<Header>);
+
+// NEED: a foreign thread's waker hands the task to the injector of its place.
+// SOUND: other threads touch only `state`, `injector` and `free`, never the future or the cells.
+unsafe impl Send for TaskRef {}
+
+/// How a poll ended.
+pub(crate) enum Ended {
+    /// The task waits to be woken.
+    Suspended,
+    /// The task was woken meanwhile: queue it again.
+    Again,
+    /// The task is over with this result; the reference is gone.
+    Over(Result<(), Error>),
+}
+
+impl TaskRef {
+    /// Puts `future` into a task of the calling thread's place, in the state "queued": the caller queues it.
+    ///
+    /// # Safety
+    /// The future must stay valid until it is dropped, which happens at the latest when its place ends: what
+    /// it borrows must outlive that (`'static`, or captures that own everything).
+    pub(crate) unsafe fn new<F: Future<Output = Result<(), Error>>>(
+        future: F,
+        scope: Scope,
+        site: &'static SiteCell,
+        priority: Priority,
+        injector: &'static Injector,
+    ) -> TaskRef {
+        let header = Header {
+            state: State::scheduled(),
+            poll: poll_future::<F>,
+            drop_future: drop_future::<F>,
+            free: free_cell::<F>,
+            injector,
+            scope: Cell::new(scope),
+            site,
+            priority,
+            listed: Cell::new(UNLISTED),
+        };
+        let cell = Box::new(TaskCell { header, future: ManuallyDrop::new(future) });
+        TaskRef(NonNull::from(Box::leak(cell)).cast())
+    }
+
+    /// What the worker needs of the task.
+    pub(crate) fn header(&self) -> &Header {
+        // NEED: the header stands behind an erased pointer.
+        // SOUND: the place's reference keeps the memory alive.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Polls a task that came out of a queue; `None` if it was over already and is now let go.
+    pub(crate) fn run(self) -> Option<Ended> {
+        if !self.header().state.start() {
+            self.release();
+            return None;
+        }
+        // NEED: a waker over our own reference count.
+        // SOUND: the reference of the place outlives the poll, and the waker is not dropped.
+        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(self.0)) });
+        let mut context = Context::from_waker(&waker);
+        // NEED: the type of the future is erased.
+        // SOUND: `poll` is the function for this cell's type; the state is RUNNING, so the future is alive and
+        // nobody else touches it.
+        match unsafe { (self.header().poll)(self.0, &mut context) } {
+            Poll::Ready(result) => {
+                self.header().state.conclude();
+                self.release();
+                Some(Ended::Over(result))
+            }
+            Poll::Pending => Some(match self.header().state.suspend() {
+                AfterPoll::Again => Ended::Again,
+                AfterPoll::Suspended => Ended::Suspended,
+            }),
+        }
+    }
+
+    /// Drops the future of a task that does not run now.
+    pub(crate) fn conclude(self) {
+        // NEED: the type of the future is erased.
+        // SOUND: the task is not over (it is listed or queued) and does not run; this is its owner.
+        unsafe { (self.header().drop_future)(self.0) };
+        if !self.header().state.conclude() {
+            self.release();
+        }
+    }
+
+    /// Queues the task, unless it is queued already; one that runs now is queued after that.
+    pub(crate) fn wake(self) {
+        wake(self.0);
+    }
+
+    /// Whether the future is dropped.
+    pub(crate) fn is_over(self) -> bool {
+        self.header().state.is_over()
+    }
+
+    /// Its entry in the table of suspended tasks.
+    pub(crate) fn listed(&self) -> Option<usize> {
+        let listed = self.header().listed.get();
+        (listed != UNLISTED).then_some(listed as usize)
+    }
+
+    /// Notes its entry in the table of suspended tasks.
+    pub(crate) fn list(&self, entry: Option<usize>) {
+        self.header().listed.set(entry.map_or(UNLISTED, |entry| entry as u32));
+    }
+
+    fn release(self) {
+        if self.header().state.release() {
+            // NEED: the size of the cell is erased.
+            // SOUND: this was the last reference, and the future is dropped (the place's reference goes only then).
+            unsafe { (self.header().free)(self.0) };
+        }
+    }
+}
+
+/// The part of a waker that needs the injector of the task's place.
+fn wake(task: NonNull<Header>) {
+    // NEED: wakers hold erased pointers.
+    // SOUND: the waker that calls holds a reference, or the place does.
+    let header = unsafe { task.as_ref() };
+    if header.state.wake() {
+        header.injector.schedule(TaskRef(task), header.priority);
+    }
+}
+
+static WAKER: RawWakerVTable = RawWakerVTable::new(
+    |data| {
+        let task = header_of(data);
+        // NEED: as in `wake`.
+        // SOUND: as in `wake`.
+        unsafe { task.as_ref() }.state.retain();
+        raw_waker(task)
+    },
+    |data| {
+        wake(header_of(data));
+        TaskRef(header_of(data)).release();
+    },
+    |data| wake(header_of(data)),
+    |data| TaskRef(header_of(data)).release(),
+);
+
+fn raw_waker(task: NonNull<Header>) -> RawWaker {
+    RawWaker::new(task.as_ptr().cast_const().cast(), &WAKER)
+}
+
+fn header_of(data: *const ()) -> NonNull<Header> {
+    // NEED: `RawWaker` takes a plain pointer.
+    // SOUND: it was made from a `NonNull` by `raw_waker`.
+    unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }
+}
+
+/// # Safety
+/// `task` is a cell of `F` whose future is alive, and the caller is its owner in the state RUNNING.
+unsafe fn poll_future<F: Future<Output = Result<(), Error>>>(
+    task: NonNull<Header>,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), Error>> {
+    // NEED: back from the erased pointer to the cell.
+    // SOUND: by the contract; the future is pinned because a cell never moves.
+    let future = unsafe { &mut *(&raw mut (*task.as_ptr().cast::<TaskCell<F>>()).future) };
+    let pinned = unsafe { Pin::new_unchecked(&mut **future) };
+    let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pinned.poll(context)));
+    let result = match polled {
+        Ok(Poll::Pending) => return Poll::Pending,
+        Ok(Poll::Ready(result)) => result,
+        Err(payload) => Err(Error::panicked(payload)),
+    };
+    // SOUND: the future has returned or panicked; it is dropped here once and never polled again.
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(future) }));
+    Poll::Ready(result.and(dropped.map_err(Error::panicked)))
+}
+
+/// # Safety
+/// `task` is a cell of `F` whose future is alive and not being polled, and the caller is its owner.
+unsafe fn drop_future<F>(task: NonNull<Header>) {
+    // NEED: back from the erased pointer to the cell.
+    // SOUND: by the contract.
+    let future = unsafe { &mut *(&raw mut (*task.as_ptr().cast::<TaskCell<F>>()).future) };
+    // A panic in a destructor of a task that is cancelled has nobody to tell.
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(future) }));
+}
+
+/// # Safety
+/// `task` is a cell of `F` without references, whose future is dropped.
+unsafe fn free_cell<F>(task: NonNull<Header>) {
+    // NEED: the memory came from a box of the cell.
+    // SOUND: by the contract; `ManuallyDrop` keeps the future from a second drop.
+    drop(unsafe { Box::from_raw(task.as_ptr().cast::<TaskCell<F>>()) });
+}

@@ -1,0 +1,77 @@
+//! The way back into a place for a task that is woken.
+//!
+//! On the place's own thread, while the place is entered, a woken task goes straight into the ready queue; from any
+//! other thread it goes into a locked list, and the place's wait is ended. An injector is never freed: wakers may
+//! outlive their place. It is small, and there is one for each place that ever was in the process.
+
+use super::cell::{Priority, TaskRef};
+use crate::local::Local;
+use isles_transport::Unpark;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// See the file header.
+pub(crate) struct Injector {
+    /// Tasks woken by other threads; `None` once the place has ended.
+    tasks: Mutex<Option<Vec<TaskRef>>>,
+    /// Whether `tasks` may hold something: lets the owner look without the lock.
+    filled: AtomicBool,
+    unpark: Arc<dyn Unpark>,
+}
+
+impl Injector {
+    /// An injector for the place that `unpark` wakes.
+    pub(crate) fn leak(unpark: Arc<dyn Unpark>) -> &'static Injector {
+        Box::leak(Box::new(Injector {
+            tasks: Mutex::new(Some(Vec::new())),
+            filled: AtomicBool::new(false),
+            unpark,
+        }))
+    }
+
+    /// Queues a task that was just woken.
+    pub(super) fn schedule(&'static self, task: TaskRef, priority: Priority) {
+        let queued = Local::try_with(|local| {
+            let ours = std::ptr::eq(local.injector(), self);
+            if ours {
+                local.ready(task, priority);
+            }
+            ours
+        });
+        if queued != Some(true) {
+            self.inject(task);
+        }
+    }
+
+    fn inject(&self, task: TaskRef) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tasks) = tasks.as_mut() {
+            tasks.push(task);
+            // PAIR injector.filled: publish
+            self.filled.store(true, Ordering::Release);
+        }
+        drop(tasks);
+        self.unpark.unpark();
+    }
+
+    /// Ends the place's wait, or its next one.
+    pub(crate) fn unpark(&self) {
+        self.unpark.unpark();
+    }
+
+    /// Takes what other threads have woken; for the owner.
+    pub(crate) fn take(&self) -> Vec<TaskRef> {
+        // PAIR injector.filled: observe
+        if !self.filled.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        self.filled.store(false, Ordering::Relaxed); // Relaxed is enough: the lock orders it.
+        tasks.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Refuses all further tasks; for the owner, at its end. Returns those that stood in the list.
+    pub(crate) fn close(&self) -> Vec<TaskRef> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+}

@@ -1,0 +1,9 @@
+//! Tasks: their memory, their state, and how they come back to their place when they are woken.
+
+mod cell;
+mod injector;
+mod state;
+
+pub use cell::Priority;
+pub(crate) use cell::{Ended, TaskRef};
+pub(crate) use injector::Injector;

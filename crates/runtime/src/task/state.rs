@@ -1,0 +1,151 @@
+//! The state word of a task: every bit, what it means, and the transitions between them.
+//!
+//! | bits | name | meaning |
+//! |---|---|---|
+//! | 0 | `SCHEDULED` | the task stands in a queue (ready or injected), or will be put there after the poll under way |
+//! | 1 | `RUNNING` | the owner's worker polls it now; only the owner sets and clears it |
+//! | 2 | `OVER` | the future is dropped; never cleared; no later wake does anything |
+//! | 3.. | references | one of the place until the task is over and out of every queue, one for each waker |
+//!
+//! Illegal: `RUNNING` with `OVER`. A task whose only reference is the place's cannot be touched by anyone
+//! else, so the owner may then change the word with plain stores; [`State::is_sole`] says so.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const SCHEDULED: usize = 1;
+const RUNNING: usize = 2;
+const OVER: usize = 4;
+const REFERENCE: usize = 8;
+
+/// The state word; see the file header.
+pub(super) struct State(AtomicUsize);
+
+/// What the owner must do after a poll that returned `Pending`.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum AfterPoll {
+    /// Nothing: a waker will schedule the task.
+    Suspended,
+    /// The task was woken while it ran: queue it again.
+    Again,
+}
+
+impl State {
+    /// A task that is about to be queued, held by its place alone.
+    pub(super) fn scheduled() -> Self {
+        State(AtomicUsize::new(SCHEDULED | REFERENCE))
+    }
+
+    /// Marks the task as woken; true if the caller must queue it.
+    pub(super) fn wake(&self) -> bool {
+        // PAIR task.wake: publish
+        let before = self.0.fetch_or(SCHEDULED, Ordering::AcqRel);
+        before & (SCHEDULED | RUNNING | OVER) == 0
+    }
+
+    /// Takes a queued task to be polled; false if it is over and only its place's reference is left to drop.
+    pub(super) fn start(&self) -> bool {
+        // Relaxed is enough to look: a word with one reference is changed by the owner alone, and the
+        // read-modify-write below orders the other case.
+        let word = self.0.load(Ordering::Relaxed);
+        if word == SCHEDULED | REFERENCE {
+            self.0.store(RUNNING | REFERENCE, Ordering::Relaxed);
+            return true;
+        }
+        if word & OVER != 0 {
+            return false;
+        }
+        // PAIR task.wake: observe
+        self.0.fetch_add(RUNNING - SCHEDULED, Ordering::AcqRel);
+        true
+    }
+
+    /// Ends a poll that returned `Pending`.
+    pub(super) fn suspend(&self) -> AfterPoll {
+        let before = self.0.fetch_sub(RUNNING, Ordering::AcqRel);
+        if before & SCHEDULED != 0 { AfterPoll::Again } else { AfterPoll::Suspended }
+    }
+
+    /// Marks the task as over, running or not; true if it stands in a queue, whose owner drops the place's
+    /// reference when it finds it there.
+    pub(super) fn conclude(&self) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        if word & !(SCHEDULED | RUNNING) == REFERENCE {
+            // Relaxed is enough: there is no waker that could look.
+            self.0.store(OVER | REFERENCE | (word & SCHEDULED), Ordering::Relaxed);
+            return word & (SCHEDULED | RUNNING) == SCHEDULED;
+        }
+        let before = self.0.fetch_or(OVER, Ordering::AcqRel);
+        if before & RUNNING != 0 {
+            self.0.fetch_sub(RUNNING, Ordering::AcqRel);
+            return false;
+        }
+        before & SCHEDULED != 0
+    }
+
+    /// Whether the future is dropped.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire) & OVER != 0
+    }
+
+    /// Whether the place's reference is the only one.
+    pub(super) fn is_sole(&self) -> bool {
+        self.0.load(Ordering::Acquire) / REFERENCE == 1
+    }
+
+    /// One more reference.
+    pub(super) fn retain(&self) {
+        // Relaxed is enough: who clones a reference holds one.
+        self.0.fetch_add(REFERENCE, Ordering::Relaxed);
+    }
+
+    /// One reference less; true if it was the last.
+    pub(super) fn release(&self) -> bool {
+        // PAIR task.reference: publish
+        // PAIR task.reference: observe
+        self.0.fetch_sub(REFERENCE, Ordering::AcqRel) / REFERENCE == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_wake_queues_nothing() {
+        let state = State::scheduled();
+        assert!(state.start());
+        state.retain();
+        assert_eq!(state.suspend(), AfterPoll::Suspended);
+        assert!(state.wake());
+        assert!(!state.wake());
+    }
+
+    #[test]
+    fn a_wake_during_the_poll_runs_the_task_again() {
+        let state = State::scheduled();
+        assert!(state.start());
+        state.retain();
+        assert!(!state.wake());
+        assert_eq!(state.suspend(), AfterPoll::Again);
+        assert!(state.start());
+    }
+
+    #[test]
+    fn a_task_that_ends_while_queued_is_left_to_the_queue() {
+        let state = State::scheduled();
+        assert!(state.conclude());
+        assert!(!state.start());
+        assert!(state.release());
+    }
+
+    #[test]
+    fn the_last_reference_is_told_so() {
+        let state = State::scheduled();
+        assert!(state.start());
+        state.retain();
+        assert!(!state.conclude());
+        assert!(!state.release());
+        assert!(state.is_over() && state.is_sole());
+        assert!(state.release());
+    }
+}

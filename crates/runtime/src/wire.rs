@@ -1,0 +1,412 @@
+//! Bytes of captures and results: a writer that only counts beyond its end, and a reader that checks everything.
+//!
+//! Its own file because both directions must agree to the byte: the format is fixed here and nowhere else.
+//! It does not know what travels nor why; it sends nothing.
+//!
+//! Format: plain slices are a length (`u64`, in elements), zero bytes up to their alignment, then the elements as they
+//! lie in memory; plain values are their bytes; everything else is postcard. All places run the same program image,
+//! so that layouts agree. Invariant: positions count from the start of the slice on both sides, so the slice of the
+//! reader must start at the byte where the slice of the writer started.
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use isles_transport::BlockMemory;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::rc::Rc;
+
+/// Slices of at least this many bytes start on a cache line, so that copying and reading them is quickest.
+const LINE_ALIGNED_BYTES_MIN: usize = 4096;
+
+/// Bytes of a cache line; blocks are aligned to it.
+const LINE_BYTES: usize = 64;
+
+/// The bytes at which a slice of `bytes` bytes of `T` starts a multiple of.
+const fn slice_alignment<T>(bytes: usize) -> usize {
+    if bytes >= LINE_ALIGNED_BYTES_MIN && align_of::<T>() < LINE_BYTES { LINE_BYTES } else { align_of::<T>() }
+}
+
+/// The next multiple of `alignment` (a power of two) from `position`.
+const fn aligned(position: usize, alignment: usize) -> usize {
+    debug_assert!(alignment.is_power_of_two());
+    position.saturating_add(alignment - 1) & !(alignment - 1)
+}
+
+/// Why a value has no encoding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// Its `Serialize` refused, or asked for something that the format lacks (such as `#[serde(flatten)]`).
+    Unsupported(postcard::Error),
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EncodeError::Unsupported(cause) => write!(f, "the value cannot be serialised: {cause}"),
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+/// Why bytes are not what they should be. Either the sender runs another program, or memory was damaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The bytes end too early.
+    Truncated {
+        /// Bytes that the next item needs.
+        needed: usize,
+        /// Bytes that are left.
+        left: usize,
+    },
+    /// A length that no memory can hold.
+    LengthOutOfRange {
+        /// The length as read, in elements.
+        len: u64,
+    },
+    /// A serialised value breaks the format.
+    Malformed(postcard::Error),
+    /// Bytes are left where the message should end.
+    Trailing {
+        /// Bytes that are left.
+        left: usize,
+    },
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DecodeError::Truncated { needed, left } => {
+                write!(f, "the message ends too early: {needed} bytes needed, {left} left")
+            }
+            DecodeError::LengthOutOfRange { len } => write!(f, "a length of {len} elements cannot be"),
+            DecodeError::Malformed(cause) => write!(f, "a value cannot be read: {cause}"),
+            DecodeError::Trailing { left } => write!(f, "{left} bytes are left after the end of the message"),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Writes items one after the other into a slice, and goes on counting where the slice ends.
+///
+/// It never fails for want of room: [`Writer::written`] is then larger than the slice, and the caller encodes
+/// again into memory of that size. What lies in the slice after an overflow is unspecified.
+pub struct Writer<'a> {
+    bytes: &'a mut [u8],
+    /// Bytes written or counted so far.
+    position: usize,
+}
+
+impl<'a> Writer<'a> {
+    /// Starts at the first byte of `bytes`.
+    pub fn new(bytes: &'a mut [u8]) -> Self {
+        Writer { bytes, position: 0 }
+    }
+
+    /// Bytes that all items so far take, whether they fitted or not.
+    pub fn written(&self) -> usize {
+        self.position
+    }
+
+    /// Whether some item did not fit.
+    pub fn overflowed(&self) -> bool {
+        self.position > self.bytes.len()
+    }
+
+    /// Appends `source` as it is, without a length.
+    #[inline]
+    pub fn put_bytes(&mut self, source: &[u8]) {
+        let end = self.position.saturating_add(source.len());
+        if let Some(room) = self.bytes.get_mut(self.position..end) {
+            room.copy_from_slice(source);
+        }
+        self.position = end;
+    }
+
+    /// Appends four bytes, little-endian.
+    #[inline]
+    pub fn put_u32(&mut self, value: u32) {
+        self.put_bytes(&value.to_le_bytes());
+    }
+
+    /// Appends eight bytes, little-endian.
+    #[inline]
+    pub fn put_u64(&mut self, value: u64) {
+        self.put_bytes(&value.to_le_bytes());
+    }
+
+    /// Appends zero bytes until the position is a multiple of `alignment`, a power of two.
+    #[inline]
+    pub fn align(&mut self, alignment: usize) {
+        let end = aligned(self.position, alignment);
+        if let Some(room) = self.bytes.get_mut(self.position..end) {
+            room.fill(0);
+        }
+        self.position = end;
+    }
+
+    /// Appends the bytes of one plain value.
+    #[inline]
+    pub fn put_pod<T: NoUninit>(&mut self, value: &T) {
+        self.put_bytes(bytemuck::bytes_of(value));
+    }
+
+    /// Appends a plain slice with its length and alignment; costs one copy of its memory.
+    #[inline]
+    pub fn put_pod_slice<T: NoUninit>(&mut self, slice: &[T]) {
+        self.put_u64(slice.len() as u64);
+        self.align(slice_alignment::<T>(size_of_val(slice)));
+        self.put_bytes(bytemuck::cast_slice(slice));
+    }
+
+    /// Appends any serialisable value; allocates nothing itself.
+    ///
+    /// # Errors
+    /// [`EncodeError::Unsupported`]: the value never travels; what was written so far is of no use.
+    #[inline]
+    pub fn put_serde<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
+        postcard::serialize_with_flavor(value, Cursor { writer: self }).map_err(EncodeError::Unsupported)
+    }
+}
+
+/// A writer in the form that postcard asks for.
+struct Cursor<'w, 'a> {
+    writer: &'w mut Writer<'a>,
+}
+
+impl postcard::ser_flavors::Flavor for Cursor<'_, '_> {
+    type Output = ();
+
+    #[inline]
+    fn try_extend(&mut self, source: &[u8]) -> postcard::Result<()> {
+        self.writer.put_bytes(source);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        if let Some(room) = self.writer.bytes.get_mut(self.writer.position) {
+            *room = byte;
+        }
+        self.writer.position = self.writer.position.saturating_add(1);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads items one after the other; nothing it is given makes it panic.
+///
+/// Memory: a plain slice allocates no more than the bytes that are really there; a serialised sequence reserves at
+/// most 1 MiB ahead of the elements read (serde's own bound).
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    /// Bytes read so far; never more than there are.
+    position: usize,
+    /// The owner of `bytes`, where slices may stay in place.
+    block: Option<&'a Rc<dyn BlockMemory>>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads bytes that are only lent: everything kept is copied.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Reader { bytes, position: 0, block: None }
+    }
+
+    /// Reads an owned message: plain slices can stay where they are and keep the block alive.
+    pub fn from_block(block: &'a Rc<dyn BlockMemory>) -> Self {
+        Reader { bytes: block.bytes(), position: 0, block: Some(block) }
+    }
+
+    /// Bytes not yet read.
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.position
+    }
+
+    /// Takes all bytes that are left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        let rest = &self.bytes[self.position..];
+        self.position = self.bytes.len();
+        rest
+    }
+
+    /// Bytes read so far.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The owner of the bytes, if they belong to a block.
+    pub fn block(&self) -> Option<&'a Rc<dyn BlockMemory>> {
+        self.block
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// [`DecodeError::Trailing`]: not everything was read.
+    pub fn finish(self) -> Result<(), DecodeError> {
+        if self.left() == 0 { Ok(()) } else { Err(DecodeError::Trailing { left: self.left() }) }
+    }
+
+    /// Takes the next `len` bytes.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`]: fewer are left; nothing was taken.
+    #[inline]
+    pub fn take_bytes(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        let range = self.range(len)?;
+        Ok(&self.bytes[range])
+    }
+
+    /// Moves over the next `len` bytes and says where they are.
+    #[inline]
+    fn range(&mut self, len: usize) -> Result<Range<usize>, DecodeError> {
+        let left = self.left();
+        if len > left {
+            return Err(DecodeError::Truncated { needed: len, left });
+        }
+        let start = self.position;
+        self.position += len;
+        Ok(start..self.position)
+    }
+
+    /// Takes four bytes, little-endian.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`].
+    #[inline]
+    pub fn take_u32(&mut self) -> Result<u32, DecodeError> {
+        self.take_bytes(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes were taken")))
+    }
+
+    /// Takes eight bytes, little-endian.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`].
+    #[inline]
+    pub fn take_u64(&mut self) -> Result<u64, DecodeError> {
+        self.take_bytes(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes were taken")))
+    }
+
+    /// Moves to the next multiple of `alignment`, a power of two.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`].
+    #[inline]
+    pub fn align(&mut self, alignment: usize) -> Result<(), DecodeError> {
+        let padding = aligned(self.position, alignment) - self.position;
+        self.range(padding).map(drop)
+    }
+
+    /// Takes one plain value.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`].
+    #[inline]
+    pub fn take_pod<T: AnyBitPattern>(&mut self) -> Result<T, DecodeError> {
+        self.take_bytes(size_of::<T>()).map(bytemuck::pod_read_unaligned)
+    }
+
+    /// Takes a plain slice as an owned vector; costs one copy.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] or [`DecodeError::LengthOutOfRange`].
+    #[inline]
+    pub fn take_pod_vec<T: NoUninit + AnyBitPattern>(&mut self) -> Result<Vec<T>, DecodeError> {
+        let (len, range) = self.pod_range::<T>()?;
+        Ok(copied(len, &self.bytes[range]))
+    }
+
+    /// Takes a plain slice, in place if the bytes belong to a block and lie on the alignment of `T`.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] or [`DecodeError::LengthOutOfRange`].
+    #[inline]
+    pub fn take_pod_slice<T: NoUninit + AnyBitPattern>(&mut self) -> Result<PodSlice<T>, DecodeError> {
+        let (len, range) = self.pod_range::<T>()?;
+        let source = &self.bytes[range.clone()];
+        let place = match self.block {
+            Some(block) if size_of::<T>() != 0 && bytemuck::try_cast_slice::<u8, T>(source).is_ok() => {
+                Residence::Block(block.clone(), range)
+            }
+            _ => Residence::Copied(copied(len, source)),
+        };
+        Ok(PodSlice { place })
+    }
+
+    /// Reads the length of a plain slice and moves over its elements.
+    #[inline]
+    fn pod_range<T>(&mut self) -> Result<(usize, Range<usize>), DecodeError> {
+        let len = self.take_u64()?;
+        let elements = usize::try_from(len).map_err(|_| DecodeError::LengthOutOfRange { len })?;
+        let bytes = elements.checked_mul(size_of::<T>()).ok_or(DecodeError::LengthOutOfRange { len })?;
+        self.align(slice_alignment::<T>(bytes))?;
+        Ok((elements, self.range(bytes)?))
+    }
+
+    /// Takes a value that [`Writer::put_serde`] wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] or [`DecodeError::Malformed`].
+    #[inline]
+    pub fn take_serde<T: DeserializeOwned>(&mut self) -> Result<T, DecodeError> {
+        let source = &self.bytes[self.position..];
+        let (value, rest) = postcard::take_from_bytes(source).map_err(|cause| match cause {
+            postcard::Error::DeserializeUnexpectedEnd => {
+                DecodeError::Truncated { needed: source.len() + 1, left: source.len() }
+            }
+            cause => DecodeError::Malformed(cause),
+        })?;
+        self.position = self.bytes.len() - rest.len();
+        Ok(value)
+    }
+}
+
+/// A vector of `len` elements whose memory is `source`.
+fn copied<T: NoUninit + AnyBitPattern>(len: usize, source: &[u8]) -> Vec<T> {
+    let mut elements = bytemuck::zeroed_vec::<T>(len);
+    bytemuck::cast_slice_mut(&mut elements).copy_from_slice(source);
+    elements
+}
+
+/// A plain slice that has arrived.
+pub struct PodSlice<T> {
+    place: Residence<T>,
+}
+
+/// Where an arrived slice lies.
+enum Residence<T> {
+    /// In the message itself, at these bytes; checked for length and alignment.
+    Block(Rc<dyn BlockMemory>, Range<usize>),
+    /// In memory of its own.
+    Copied(Vec<T>),
+}
+
+impl<T> PodSlice<T> {
+    /// Whether the elements still lie in the message.
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.place, Residence::Block(..))
+    }
+}
+
+impl<T: NoUninit + AnyBitPattern> Deref for PodSlice<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match &self.place {
+            Residence::Block(block, range) => bytemuck::cast_slice(&block.bytes()[range.clone()]),
+            Residence::Copied(elements) => elements,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "wire/tests.rs"]
+mod tests;

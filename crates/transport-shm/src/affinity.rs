@@ -1,0 +1,46 @@
+//! Which processors there are, and binding a thread to one.
+//!
+//! A place bound to its own processor neither migrates nor shares; the set is taken when the segment is
+//! created, because a process that starts others may be bound itself by then. It decides no policy.
+
+use crate::layout::PROCESSORS_MAX;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// The processors that the calling thread may use, in order; never empty.
+pub(crate) fn allowed() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return vec![0] };
+    let limit = PROCESSORS_MAX.min(CpuSet::MAX_CPU);
+    (0..limit).filter(|processor| set.is_set(*processor)).collect()
+}
+
+/// Binds the calling thread to one processor; `false` if the system refused.
+pub(crate) fn bind(processor: usize) -> bool {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    sched_setaffinity(None, &set).is_ok()
+}
+
+/// The set as bits, for the header of a segment.
+pub(crate) fn encode(processors: &[usize]) -> [u8; PROCESSORS_MAX / 8] {
+    let mut bits = [0; PROCESSORS_MAX / 8];
+    for processor in processors {
+        bits[processor / 8] |= 1 << (processor % 8);
+    }
+    bits
+}
+
+/// The processors behind the bits.
+pub(crate) fn decode(bits: &[u8; PROCESSORS_MAX / 8]) -> Vec<usize> {
+    (0..PROCESSORS_MAX).filter(|processor| bits[processor / 8] >> (processor % 8) & 1 == 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_processors_comes_back_from_its_bits() {
+        let set = vec![0, 1, 7, 8, 63, 64, 1023];
+        assert_eq!(decode(&encode(&set)), set);
+    }
+}

@@ -1,0 +1,50 @@
+//! The bell: which places have sent something, one bit each.
+//!
+//! With many places a receiver cannot look into every ring; a sender rings after it has published a record.
+//! The bell says nothing about what arrived, and a bit may be set with nothing behind it.
+
+use crate::sync::{AtomicU64, Ordering, fence};
+
+/// How many places a bell can tell apart.
+pub(crate) const PLACES_MAX: u32 = 256;
+
+/// The bits of one receiver, in its shared memory.
+#[repr(C, align(64))]
+pub(crate) struct Bell {
+    /// Bit `source % 64` of word `source / 64`: senders set it, the owner clears it.
+    pub bits: [AtomicU64; PLACES_MAX as usize / 64],
+}
+
+/// Rings for `source`, whose record was published before this call; a full fence.
+#[inline]
+pub(crate) fn ring(bell: &Bell, source: u32) {
+    let word = &bell.bits[source as usize / 64];
+    let bit = 1u64 << (source % 64);
+    // PAIR bell.bits: publish
+    fence(Ordering::SeqCst);
+    // Relaxed: with the fence, a bit seen set is cleared only by an owner that will then see the record.
+    if word.load(Ordering::Relaxed) & bit == 0 {
+        word.fetch_or(bit, Ordering::SeqCst);
+    }
+}
+
+/// Takes the bits of word `index`; the rings of their places are to be looked into after this call.
+#[inline]
+pub(crate) fn take(bell: &Bell, index: usize) -> u64 {
+    let word = &bell.bits[index];
+    // Relaxed: a hint that saves the exclusive access; the caller looks again before it sleeps.
+    if word.load(Ordering::Relaxed) == 0 {
+        return 0;
+    }
+    let bits = word.swap(0, Ordering::SeqCst);
+    // PAIR bell.bits: observe
+    fence(Ordering::SeqCst);
+    bits
+}
+
+/// Whether any of the first `words` words has a bit.
+#[inline]
+pub(crate) fn rings(bell: &Bell, words: usize) -> bool {
+    // Relaxed: ordered by the fence of the parking place.
+    bell.bits[..words].iter().any(|word| word.load(Ordering::Relaxed) != 0)
+}

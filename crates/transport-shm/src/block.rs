@@ -1,0 +1,140 @@
+//! Blocks: large messages in the mapped segment.
+//!
+//! The unsafe half of large messages: the sender writes into lent memory, the receiver reads there, and one
+//! store gives it back. What is free is the arena's business ([`crate::arena`]). Every block starts with a line of
+//! its own whose first word is 0 while it is lent and 1 once it has been returned; the payload follows, on a
+//! boundary of 64 bytes.
+
+use crate::arena::Store;
+use crate::layout::BLOCK_HEADER_BYTES;
+use crate::parking;
+use crate::ring::Fault;
+use crate::segment::Segment;
+use isles_transport::{BlockMemory, PlaceId};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// The word of a block that is lent.
+const LENT: u64 = 0;
+/// The word of a block that came back.
+const RETURNED: u64 = 1;
+
+/// What a ring carries for a block: offset of its header in the arena, and length of its payload; 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    /// Offset of the header in the sender's arena.
+    pub offset: u64,
+    /// Payload in bytes.
+    pub len: u64,
+}
+
+impl Ticket {
+    /// Bytes on the wire.
+    pub const BYTES: usize = 16;
+
+    /// Writes the ticket.
+    pub fn encode(&self, room: &mut [u8]) {
+        room[..8].copy_from_slice(&self.offset.to_le_bytes());
+        room[8..Ticket::BYTES].copy_from_slice(&self.len.to_le_bytes());
+    }
+
+    /// Reads a ticket and checks that it names memory of an arena of `arena_bytes` bytes.
+    pub fn decode(payload: &[u8], arena_bytes: u64) -> Result<Ticket, Fault> {
+        let payload: &[u8; Ticket::BYTES] = payload.try_into().map_err(|_| Fault::Block)?;
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| payload[at + byte]));
+        let ticket = Ticket { offset: word(0), len: word(8) };
+        let end = ticket.offset.checked_add(BLOCK_HEADER_BYTES).and_then(|start| start.checked_add(ticket.len));
+        let inside = end.is_some_and(|end| end <= arena_bytes);
+        if inside && ticket.offset % BLOCK_HEADER_BYTES == 0 { Ok(ticket) } else { Err(Fault::Block) }
+    }
+}
+
+/// The memory of the arena of one place.
+pub(crate) struct Ground {
+    segment: Segment,
+    /// Offset of the arena in the segment.
+    start: u64,
+}
+
+impl Ground {
+    /// The arena memory of `place`.
+    pub fn new(segment: &Segment, place: PlaceId) -> Ground {
+        Ground { segment: segment.clone(), start: segment.layout().arena(place) }
+    }
+
+    /// Marks the block at `offset` lent and has `fill` write its first `len` payload bytes.
+    ///
+    /// The block was lent by this place's own arena and has not been sent yet.
+    pub fn write(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) {
+        // Relaxed: the record that carries the ticket is released later.
+        self.word(offset).store(LENT, Ordering::Relaxed);
+        let payload = self.segment.mapping().range(self.start + offset + BLOCK_HEADER_BYTES, len);
+        // NEED: the message is written where the receiver will read it.
+        // SOUND: in bounds (`range` checks); the arena lends each range to one message at a time, its last
+        // receiver has given it back (pair: block.returned), and the next does not know it before it is sent.
+        fill(unsafe { std::slice::from_raw_parts_mut(payload.as_ptr(), len) });
+    }
+
+    fn word(&self, offset: u64) -> &AtomicU64 {
+        self.segment.mapping().view(self.start + offset)
+    }
+}
+
+impl Store for Ground {
+    fn is_returned(&self, offset: u64) -> bool {
+        // PAIR block.returned: observe
+        self.word(offset).load(Ordering::Acquire) == RETURNED
+    }
+
+    fn populate(&self, offset: u64, len: u64) -> bool {
+        self.segment.mapping().populate(self.start + offset, len)
+    }
+
+    fn release(&self, offset: u64, len: u64) {
+        self.segment.mapping().release(self.start + offset, len);
+    }
+}
+
+/// A received block; dropping it gives the memory back.
+pub(crate) struct ShmBlock {
+    segment: Segment,
+    source: PlaceId,
+    /// Offset of the block's header in the segment.
+    start: u64,
+    payload: NonNull<u8>,
+    len: usize,
+}
+
+impl ShmBlock {
+    /// The block that `ticket`, which was checked, names in the arena of `source`.
+    pub fn new(segment: &Segment, source: PlaceId, ticket: Ticket) -> ShmBlock {
+        let start = segment.layout().arena(source) + ticket.offset;
+        let len = ticket.len as usize;
+        let payload = segment.mapping().range(start + BLOCK_HEADER_BYTES, len);
+        ShmBlock { segment: segment.clone(), source, start, payload, len }
+    }
+}
+
+impl BlockMemory for ShmBlock {
+    fn bytes(&self) -> &[u8] {
+        // NEED: the message is read where the sender wrote it.
+        // SOUND: in bounds (checked by `new`), mapped as long as `self.segment`; the sender does not write
+        // before the word says that the block came back, which only `drop` does.
+        unsafe { std::slice::from_raw_parts(self.payload.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for ShmBlock {
+    fn drop(&mut self) {
+        // PAIR block.returned: publish
+        self.segment.mapping().view::<AtomicU64>(self.start).store(RETURNED, Ordering::Release);
+        let lender = self.segment.block(self.source);
+        // PAIR arena.starved: observe
+        fence(Ordering::SeqCst);
+        // Relaxed, both: ordered by the fence; a wish taken too early is noticed before its maker sleeps.
+        if lender.arena_starved.0.load(Ordering::Relaxed) != 0 {
+            lender.arena_starved.0.store(0, Ordering::Relaxed);
+            parking::alert(&lender.sleeping.0, self.segment.fencing());
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The receiving half of an endpoint.
+//!
+//! One [`Inlet`] a peer, with a ring for each class. It finds out which rings have something, shows records to
+//! `deliver`, gives credit back, and tells of deaths. What a peer wrote is checked before it is believed; a
+//! peer that broke the format is declared dead and never read again. It sends nothing.
+
+use crate::bell;
+use crate::block::{ShmBlock, Ticket};
+use crate::lane::Lane;
+use crate::layout::PlaceBlock;
+use crate::life::{Evidence, Life};
+use crate::parking;
+use crate::ring::{Consumer, Fault, Kind, Record, Taken};
+use crate::segment::{Segment, View};
+use isles_transport::{Arrival, Body, Class, Death, HandlerId, Inbound, Message, PlaceId};
+use std::cell::{Cell, RefCell};
+
+/// How many messages of one ring are delivered before the next ring has its turn.
+const BATCH: usize = 64;
+
+/// Words of a bell.
+const BELL_WORDS: usize = bell::PLACES_MAX as usize / 64;
+
+/// The way from one peer.
+struct Inlet {
+    control: Consumer<Lane>,
+    bulk: Consumer<Lane>,
+    peer: View<PlaceBlock>,
+    /// The peer broke the format: nothing is read any more.
+    broken: Cell<bool>,
+}
+
+impl Inlet {
+    fn consumer(&self, class: Class) -> &Consumer<Lane> {
+        match class {
+            Class::Control => &self.control,
+            Class::Data => &self.bulk,
+        }
+    }
+
+    /// Whether nothing more can come out of it, given that nothing more is put in.
+    fn is_drained(&self) -> bool {
+        self.broken.get() || (self.control.is_empty() && self.bulk.is_empty())
+    }
+}
+
+/// Which places' rings may have something, one bit each.
+#[derive(Default)]
+struct Pending([Cell<u64>; BELL_WORDS]);
+
+impl Pending {
+    fn add(&self, index: usize, bits: u64) {
+        self.0[index].set(self.0[index].get() | bits);
+    }
+
+    fn add_place(&self, place: PlaceId) {
+        self.add(place.index() / 64, 1 << (place.index() % 64));
+    }
+
+    fn remove_place(&self, place: PlaceId) {
+        let word = &self.0[place.index() / 64];
+        word.set(word.get() & !(1 << (place.index() % 64)));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| word.get() == 0)
+    }
+}
+
+/// The ways from all peers.
+pub(super) struct Inlets {
+    segment: Segment,
+    here: PlaceId,
+    /// By place; none for the place itself.
+    peers: Box<[Option<Inlet>]>,
+    /// With a bell: this place's own.
+    own: Option<View<PlaceBlock>>,
+    /// With a bell: places that have rung for control, and for data, and whose rings have not been found empty.
+    pending: [Pending; 2],
+    /// What the last `progress` was allowed to take.
+    inbound: Cell<Inbound>,
+    /// Places known to be dead whose end has not been delivered.
+    ending: RefCell<Vec<(PlaceId, Death)>>,
+    /// Places whose end is among `ending` or has been delivered.
+    ended: Box<[Cell<bool>]>,
+    /// A `progress` is under way.
+    busy: Cell<bool>,
+}
+
+/// Marks a `progress` that is under way, also while it unwinds.
+struct Turn<'a>(&'a Cell<bool>);
+
+impl<'a> Turn<'a> {
+    fn begin(busy: &'a Cell<bool>) -> Turn<'a> {
+        assert!(!busy.replace(true), "progress was called from within deliver");
+        Turn(busy)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl Inlets {
+    pub fn new(segment: &Segment, here: PlaceId) -> Inlets {
+        let inlet = |from: PlaceId| Inlet {
+            control: Consumer::new(Lane::new(segment, from, here, Class::Control)),
+            bulk: Consumer::new(Lane::new(segment, from, here, Class::Data)),
+            peer: View::new(segment, segment.layout().place_block(from)),
+            broken: Cell::new(false),
+        };
+        let own = || View::new(segment, segment.layout().place_block(here));
+        Inlets {
+            segment: segment.clone(),
+            here,
+            peers: segment.all_places().map(|from| (from != here).then(|| inlet(from))).collect(),
+            own: (!segment.geometry().is_direct()).then(own),
+            pending: Default::default(),
+            inbound: Cell::new(Inbound::All),
+            ending: RefCell::new(Vec::new()),
+            ended: segment.all_places().map(|_| Cell::new(false)).collect(),
+            busy: Cell::new(false),
+        }
+    }
+
+    /// Delivers a bounded batch: control before data, then the ends of places.
+    #[inline]
+    pub fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let _turn = Turn::begin(&self.busy);
+        self.inbound.set(inbound);
+        let count = match &self.own {
+            None => self.progress_all(inbound, deliver),
+            Some(own) => self.progress_rung(own, inbound, deliver),
+        };
+        count + self.deliver_ends(deliver)
+    }
+
+    /// Looks into every ring.
+    #[inline]
+    fn progress_all(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let mut count = 0;
+        for class in classes(inbound) {
+            for (place, inlet) in (0..).map(PlaceId).zip(&self.peers) {
+                if let Some(inlet) = inlet {
+                    count += self.drain(place, inlet, *class, deliver).0;
+                }
+            }
+        }
+        count
+    }
+
+    /// Looks into the rings of those who have rung.
+    fn progress_rung(&self, own: &PlaceBlock, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        for index in 0..self.peers.len().div_ceil(64) {
+            let bits = bell::take(&own.bell, index);
+            self.pending.iter().for_each(|pending| pending.add(index, bits));
+        }
+        let mut count = 0;
+        for class in classes(inbound) {
+            let pending = &self.pending[usize::from(*class == Class::Data)];
+            for index in 0..BELL_WORDS {
+                count += self.drain_pending(pending, index, *class, deliver);
+            }
+        }
+        count
+    }
+
+    fn drain_pending(
+        &self,
+        pending: &Pending,
+        index: usize,
+        class: Class,
+        deliver: &mut dyn FnMut(Arrival<'_>),
+    ) -> usize {
+        let mut count = 0;
+        let mut bits = pending.0[index].get();
+        while bits != 0 {
+            let place = PlaceId(index as u32 * 64 + bits.trailing_zeros());
+            bits &= bits - 1;
+            // A bell is written by peers: a bit without a peer behind it means nothing.
+            let Some(inlet) = self.peers.get(place.index()).and_then(Option::as_ref) else {
+                pending.remove_place(place);
+                continue;
+            };
+            let (taken, emptied) = self.drain(place, inlet, class, deliver);
+            if emptied {
+                pending.remove_place(place);
+            }
+            count += taken;
+        }
+        count
+    }
+
+    /// Delivers at most one batch of one ring; also says whether the ring was found empty.
+    #[inline]
+    fn drain(
+        &self,
+        source: PlaceId,
+        inlet: &Inlet,
+        class: Class,
+        deliver: &mut dyn FnMut(Arrival<'_>),
+    ) -> (usize, bool) {
+        if inlet.broken.get() {
+            return (0, true);
+        }
+        let consumer = inlet.consumer(class);
+        for count in 0..BATCH {
+            let offset = consumer.offset();
+            let mut fault = None;
+            let taken = consumer.take(|record| fault = self.show(source, class, record, deliver).err());
+            match (taken, fault) {
+                (Ok(Taken::Nothing), _) => return (count, true),
+                (Ok(Taken::Record), None) => {}
+                (Ok(Taken::RecordAndStarved), None) => {
+                    parking::alert(&inlet.peer.sleeping.0, self.segment.fencing());
+                }
+                (Err(fault), _) | (Ok(_), Some(fault)) => {
+                    self.condemn(source, class, fault, offset);
+                    return (count, true);
+                }
+            }
+        }
+        (BATCH, false)
+    }
+
+    /// Shows one record to `deliver`.
+    #[inline]
+    fn show(
+        &self,
+        source: PlaceId,
+        class: Class,
+        record: Record<'_>,
+        deliver: &mut dyn FnMut(Arrival<'_>),
+    ) -> Result<(), Fault> {
+        let handler = HandlerId(record.header.handler);
+        let body = if record.header.kind == Kind::Block {
+            let ticket = Ticket::decode(record.payload, self.segment.geometry().arena_bytes)?;
+            Body::Block(Box::new(ShmBlock::new(&self.segment, source, ticket)))
+        } else {
+            Body::Inline(record.payload)
+        };
+        deliver(Arrival::Message(Message { source, class, handler, body }));
+        Ok(())
+    }
+
+    /// Notes that `place` is dead; its end is delivered once its rings are drained.
+    pub fn expect_end(&self, place: PlaceId) {
+        let Some(cause) = self.segment.life(place).death(place) else { return };
+        if !self.ended[place.index()].replace(true) {
+            self.ending.borrow_mut().push((place, cause));
+            // It may have died after a record and before its bell.
+            self.pending.iter().for_each(|pending| pending.add_place(place));
+        }
+    }
+
+    /// Declares `place` dead for everybody, because of what it wrote into a ring, and reads it no more.
+    #[cold]
+    pub fn condemn(&self, place: PlaceId, class: Class, fault: Fault, offset: u64) {
+        if let Some(inlet) = &self.peers[place.index()] {
+            inlet.broken.set(true);
+        }
+        let evidence = Evidence { fault, class, witness: self.here, offset: offset as u32 };
+        self.segment.change_life(place, Life::Corrupt(evidence), |life| life.death(place).is_none());
+        self.expect_end(place);
+    }
+
+    fn deliver_ends(&self, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        if self.ending.borrow().is_empty() {
+            return 0;
+        }
+        let drained = |(place, _): &mut (PlaceId, Death)| {
+            self.peers[place.index()].as_ref().is_none_or(Inlet::is_drained)
+        };
+        let ends: Vec<_> = self.ending.borrow_mut().extract_if(.., drained).collect();
+        let count = ends.len();
+        for (place, cause) in ends {
+            deliver(Arrival::Died { place, cause });
+        }
+        count
+    }
+
+    /// Whether a `progress` like the last one would deliver something.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        let inbound = self.inbound.get();
+        match &self.own {
+            None => self.peers.iter().flatten().any(|inlet| {
+                let holds = |class: &Class| !inlet.consumer(*class).is_empty();
+                !inlet.broken.get() && classes(inbound).iter().any(holds)
+            }),
+            Some(own) => {
+                let words = self.peers.len().div_ceil(64);
+                let pending = |class: &Class| !self.pending[usize::from(*class == Class::Data)].is_empty();
+                bell::rings(&own.bell, words) || classes(inbound).iter().any(pending)
+            }
+        }
+    }
+}
+
+/// The classes that may be taken, the more urgent first.
+fn classes(inbound: Inbound) -> &'static [Class] {
+    match inbound {
+        Inbound::All => &[Class::Control, Class::Data],
+        Inbound::Control => &[Class::Control],
+    }
+}

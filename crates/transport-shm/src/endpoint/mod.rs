@@ -1,0 +1,181 @@
+//! One place's attachment to the segment.
+//!
+//! [`ShmEndpoint`] joins the parts into the [`Endpoint`] interface: rings out ([`outlet`]), rings in ([`inlet`]), blocks,
+//! waiting ([`rest`]). It knows bytes, peers and handlers; neither tasks nor processes.
+//!
+//! Invariant: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because
+//! `deliver` may send in the middle of a `progress`.
+
+mod inlet;
+mod outlet;
+mod rest;
+#[cfg(test)]
+mod tests;
+
+use crate::layout::WORDS;
+use crate::life::Life;
+use crate::ring::Fault;
+use crate::segment::Segment;
+use inlet::Inlets;
+use isles_transport::{
+    Arrival, Class, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark,
+};
+use outlet::Outlets;
+use rest::Rest;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// The endpoint of a place that shares a segment with all others of its run.
+///
+/// Dropping it without [`ShmEndpoint::leave`] is the death of the place, as seen by the others.
+pub struct ShmEndpoint {
+    segment: Segment,
+    here: PlaceId,
+    outlets: Outlets,
+    inlets: Inlets,
+    rest: Rest,
+    /// The count of changes that this endpoint has looked at.
+    changes_seen: Cell<u32>,
+}
+
+impl ShmEndpoint {
+    /// The endpoint of `here`, which the caller has marked as joined.
+    pub(crate) fn new(segment: Segment, here: PlaceId) -> ShmEndpoint {
+        let outlets = Outlets::new(&segment, here);
+        let inlets = Inlets::new(&segment, here);
+        let rest = Rest::new(&segment, here);
+        // One less than any count that may have been reached: the first `progress` looks at all lives.
+        let changes_seen = Cell::new(segment.changes().wrapping_sub(1));
+        ShmEndpoint { segment, here, outlets, inlets, rest, changes_seen }
+    }
+
+    /// Says that the place is done: its end is not a death, and messages to it are refused from now on.
+    ///
+    /// What it has sent stays and is delivered.
+    pub fn leave(&self) {
+        self.segment.change_life(self.here, Life::Left, |life| !life.is_over());
+    }
+
+    /// The segment of the run.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Looks at the lives of all places after one of them changed.
+    #[cold]
+    fn observe_changes(&self) {
+        self.changes_seen.set(self.segment.changes());
+        for place in self.segment.all_places().filter(|place| *place != self.here) {
+            let life = self.segment.life(place);
+            if life.is_over() {
+                self.outlets.close(place);
+            }
+            if self.outlets.is_reaped(place) {
+                self.outlets.forfeit(place);
+            }
+            if life.death(place).is_some() {
+                self.inlets.expect_end(place);
+            }
+        }
+    }
+
+    /// Declares the place behind an outlet dead, because it broke the format.
+    #[cold]
+    fn condemn(&self, place: PlaceId, class: Class, fault: Fault) {
+        self.inlets.condemn(place, class, fault, 0);
+        self.outlets.close(place);
+    }
+}
+
+impl Endpoint for ShmEndpoint {
+    fn here(&self) -> PlaceId {
+        self.here
+    }
+
+    fn places(&self) -> u32 {
+        self.segment.places()
+    }
+
+    fn limits(&self) -> Limits {
+        let geometry = self.segment.geometry();
+        Limits {
+            inline_bytes_max: geometry.inline_max(Class::Data),
+            control_bytes_max: geometry.inline_max(Class::Control),
+            block_bytes_max: geometry.block_max(),
+        }
+    }
+
+    #[inline]
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        self.outlets.send(to, class, handler, room, fill).map_err(|refusal| match refusal {
+            outlet::Rejection::Send(error) => error,
+            outlet::Rejection::Fault(fault) => {
+                self.condemn(to, class, fault);
+                SendError::DeadPlace(to)
+            }
+        })
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        self.outlets.send_block(to, class, handler, len, fill).map_err(|refusal| match refusal {
+            outlet::Rejection::Send(error) => error,
+            outlet::Rejection::Fault(fault) => {
+                self.condemn(to, class, fault);
+                SendError::DeadPlace(to)
+            }
+        })
+    }
+
+    #[inline]
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        if self.segment.changes() != self.changes_seen.get() {
+            self.observe_changes();
+        }
+        self.inlets.progress(inbound, deliver)
+    }
+
+    fn wait(&self, timeout: Option<Duration>) {
+        self.rest.wait(timeout, self.outlets.take_shortage(), &|| {
+            self.segment.changes() != self.changes_seen.get() || self.inlets.is_ready() || self.outlets.is_ready()
+        });
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        self.rest.unparker()
+    }
+
+    fn is_dead(&self, place: PlaceId) -> bool {
+        self.segment.life(place).death(place).is_some()
+    }
+
+    #[inline]
+    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+        Some(self.segment.mapping().view(self.segment.layout().word(place, index)))
+    }
+
+    fn words(&self) -> u32 {
+        WORDS
+    }
+}
+
+impl Drop for ShmEndpoint {
+    fn drop(&mut self) {
+        self.segment.mark_dead(self.here);
+    }
+}

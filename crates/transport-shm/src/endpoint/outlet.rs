@@ -1,0 +1,259 @@
+//! The sending half of an endpoint.
+//!
+//! One [`Outlet`] a peer, with a ring for each class, and the arena from which blocks are lent. It publishes,
+//! rings the receiver's bell and wakes it; it receives nothing.
+
+use crate::arena::{Arena, Shortage};
+use crate::bell;
+use crate::block::{Ground, Ticket};
+use crate::lane::Lane;
+use crate::layout::PlaceBlock;
+use crate::parking::{self, Fencing};
+use crate::ring::{Fault, Kind, Producer, Refusal};
+use crate::segment::{Segment, View};
+use isles_transport::{Class, HandlerId, PlaceId, SendError};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{Ordering, fence};
+
+/// Why nothing was sent.
+pub(super) enum Rejection {
+    /// As the caller of the endpoint is told.
+    Send(SendError),
+    /// The receiver broke the format.
+    Fault(Fault),
+}
+
+impl From<SendError> for Rejection {
+    fn from(error: SendError) -> Self {
+        Rejection::Send(error)
+    }
+}
+
+/// The way to one peer.
+struct Outlet {
+    control: Producer<Lane>,
+    bulk: Producer<Lane>,
+    peer: View<PlaceBlock>,
+    /// The peer takes no messages any more.
+    closed: Cell<bool>,
+}
+
+impl Outlet {
+    fn producer(&self, class: Class) -> &Producer<Lane> {
+        match class {
+            Class::Control => &self.control,
+            Class::Data => &self.bulk,
+        }
+    }
+}
+
+/// The ways to all peers, and the arena of this place.
+pub(super) struct Outlets {
+    here: PlaceId,
+    /// By place; none for the place itself.
+    peers: Box<[Option<Outlet>]>,
+    fencing: Fencing,
+    /// Whether receivers have to be rung for.
+    rings: bool,
+    inline_max: [usize; 2],
+    block_max: usize,
+    arena: RefCell<Arena>,
+    ground: Ground,
+    /// This place's own block: where it says that it waits for memory.
+    own: View<PlaceBlock>,
+    /// Rings that answered `Full` and have not moved since.
+    starving: RefCell<Vec<(PlaceId, Class)>>,
+    /// A block was refused because too much is lent.
+    arena_starving: Cell<bool>,
+    /// The system had no memory for a message since the last wait.
+    short_of_memory: Cell<bool>,
+}
+
+impl Outlets {
+    pub fn new(segment: &Segment, here: PlaceId) -> Outlets {
+        let geometry = segment.geometry();
+        let outlet = |to: PlaceId| Outlet {
+            control: Producer::new(Lane::new(segment, here, to, Class::Control)),
+            bulk: Producer::new(Lane::new(segment, here, to, Class::Data)),
+            peer: View::new(segment, segment.layout().place_block(to)),
+            closed: Cell::new(false),
+        };
+        Outlets {
+            here,
+            peers: segment.all_places().map(|to| (to != here).then(|| outlet(to))).collect(),
+            fencing: segment.fencing(),
+            rings: !geometry.is_direct(),
+            inline_max: [geometry.inline_max(Class::Control), geometry.inline_max(Class::Data)],
+            block_max: geometry.block_max(),
+            arena: RefCell::new(Arena::new(geometry.arena_bytes)),
+            ground: Ground::new(segment, here),
+            own: View::new(segment, segment.layout().place_block(here)),
+            starving: RefCell::new(Vec::new()),
+            arena_starving: Cell::new(false),
+            short_of_memory: Cell::new(false),
+        }
+    }
+
+    #[inline]
+    pub fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), Rejection> {
+        let outlet = self.outlet(to)?;
+        let max = self.inline_max[usize::from(class == Class::Data)];
+        if room > max {
+            return Err(SendError::TooLong { len: room, max }.into());
+        }
+        self.put(outlet, to, class, Kind::Inline, handler, room, fill)
+    }
+
+    pub fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), Rejection> {
+        let outlet = self.outlet(to)?;
+        if len > self.block_max {
+            return Err(SendError::TooLong { len, max: self.block_max }.into());
+        }
+        let offset = self.lend(len, to)?;
+        let ticket = Ticket { offset, len: len as u64 };
+        let mut write = |room: &mut [u8]| {
+            self.ground.write(offset, len, fill);
+            ticket.encode(room);
+            Some(Ticket::BYTES)
+        };
+        // The ring is asked first: `write` runs only once the ticket is sure to have room.
+        let sent = self.put(outlet, to, class, Kind::Block, handler, Ticket::BYTES, &mut write);
+        if sent.is_err() {
+            self.arena.borrow_mut().take_back_last(&self.ground);
+        }
+        sent
+    }
+
+    /// The way to `to`, if it still takes messages.
+    #[inline]
+    fn outlet(&self, to: PlaceId) -> Result<&Outlet, Rejection> {
+        let outlet = self.peers.get(to.index()).and_then(Option::as_ref);
+        let outlet = outlet.unwrap_or_else(|| panic!("{} sends to {to} of {}", self.here, self.peers.len()));
+        if outlet.closed.get() { Err(SendError::DeadPlace(to).into()) } else { Ok(outlet) }
+    }
+
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "one message, taken apart so that nothing is copied")]
+    fn put(
+        &self,
+        outlet: &Outlet,
+        to: PlaceId,
+        class: Class,
+        kind: Kind,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), Rejection> {
+        match outlet.producer(class).put(kind, handler.0, room, fill) {
+            Ok(()) => {
+                if self.rings {
+                    bell::ring(&outlet.peer.bell, self.here.0);
+                }
+                parking::alert(&outlet.peer.sleeping.0, self.fencing);
+                Ok(())
+            }
+            Err(refusal) => Err(self.refused(refusal, to, class)),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, refusal: Refusal, to: PlaceId, class: Class) -> Rejection {
+        match refusal {
+            Refusal::Abandoned => SendError::Abandoned.into(),
+            Refusal::Fault(fault) => Rejection::Fault(fault),
+            Refusal::NoMemory => {
+                self.short_of_memory.set(true);
+                SendError::Full.into()
+            }
+            Refusal::Full => {
+                let mut starving = self.starving.borrow_mut();
+                if !starving.contains(&(to, class)) {
+                    starving.push((to, class));
+                }
+                SendError::Full.into()
+            }
+        }
+    }
+
+    fn lend(&self, len: usize, to: PlaceId) -> Result<u64, Rejection> {
+        let lend = || self.arena.borrow_mut().lend(len, to, &self.ground);
+        let answer = lend().or_else(|shortage| match shortage {
+            Shortage::NoMemory => Err(shortage),
+            Shortage::Lent => {
+                // Relaxed, with the fence: either a block that came back is seen now, or its receiver sees the wish.
+                self.own.arena_starved.0.store(1, Ordering::Relaxed);
+                // PAIR arena.starved: publish
+                fence(Ordering::SeqCst);
+                lend()
+            }
+        });
+        self.arena_starving.set(answer == Err(Shortage::Lent));
+        if answer == Err(Shortage::NoMemory) {
+            self.short_of_memory.set(true);
+        }
+        answer.map_err(|_| SendError::Full.into())
+    }
+
+    /// Refuses messages to `place` from now on.
+    pub fn close(&self, place: PlaceId) {
+        if let Some(outlet) = &self.peers[place.index()] {
+            outlet.closed.set(true);
+        }
+        self.starving.borrow_mut().retain(|(to, _)| *to != place);
+    }
+
+    /// Whether the process of `place` is known to have ended.
+    pub fn is_reaped(&self, place: PlaceId) -> bool {
+        // PAIR place.reaped: observe
+        self.peers[place.index()].as_ref().is_some_and(|outlet| outlet.peer.reaped.load(Ordering::Acquire) != 0)
+    }
+
+    /// Takes back the blocks lent to a place whose process is gone.
+    pub fn forfeit(&self, place: PlaceId) {
+        self.arena.borrow_mut().forfeit(place, &self.ground);
+    }
+
+    /// Whether something that was refused as full may be accepted now.
+    pub fn is_ready(&self) -> bool {
+        self.ring_is_ready() || self.arena_is_ready()
+    }
+
+    fn ring_is_ready(&self) -> bool {
+        let mut starving = self.starving.borrow_mut();
+        let before = starving.len();
+        starving.retain(|(to, class)| {
+            !self.peers[to.index()].as_ref().is_some_and(|outlet| outlet.producer(*class).may_have_room())
+        });
+        starving.len() < before
+    }
+
+    fn arena_is_ready(&self) -> bool {
+        if !self.arena_starving.get() {
+            return false;
+        }
+        // Relaxed: ordered by the fence of the parking place.
+        let taken = self.own.arena_starved.0.load(Ordering::Relaxed) == 0;
+        let ready = taken || self.arena.borrow().has_returned(&self.ground);
+        self.arena_starving.set(!ready);
+        ready
+    }
+
+    /// Whether the system had no memory for a message since the last call: then nobody would wake this place.
+    pub fn take_shortage(&self) -> bool {
+        self.short_of_memory.take()
+    }
+}

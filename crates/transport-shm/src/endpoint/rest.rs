@@ -1,0 +1,100 @@
+//! Waiting: look for a while, give the processor away for a while, sleep.
+//!
+//! It follows [`Patience`] and the parking protocol ([`crate::parking`]); what there is to wait for is the
+//! caller's question, asked again and again.
+
+use crate::layout::PlaceBlock;
+use crate::parking::{self, Fencing};
+use crate::patience::Patience;
+use crate::segment::{Segment, View};
+use isles_transport::{PlaceId, Unpark};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a place sleeps at most when the system had no memory for its message.
+const SHORTAGE_SLEEP: Duration = Duration::from_millis(10);
+
+/// How often to look between two looks at the clock.
+const LOOKS: u32 = 32;
+
+/// The waiting of one place.
+pub(super) struct Rest {
+    patience: Patience,
+    alarm: Arc<Alarm>,
+}
+
+/// What other threads of the process need to end a wait.
+struct Alarm {
+    /// A wait is to return at once.
+    set: AtomicBool,
+    own: View<PlaceBlock>,
+    fencing: Fencing,
+}
+
+impl Unpark for Alarm {
+    fn unpark(&self) {
+        // PAIR alarm.set: publish
+        self.set.store(true, Ordering::Release);
+        parking::alert(&self.own.sleeping.0, self.fencing);
+    }
+}
+
+impl Rest {
+    pub fn new(segment: &Segment, here: PlaceId) -> Rest {
+        let own = View::new(segment, segment.layout().place_block(here));
+        let alarm = Alarm { set: AtomicBool::new(false), own, fencing: segment.fencing() };
+        Rest { patience: Patience::of(segment.places(), segment.processors()), alarm: Arc::new(alarm) }
+    }
+
+    pub fn unparker(&self) -> Arc<dyn Unpark> {
+        self.alarm.clone()
+    }
+
+    /// Returns when `ready` says so, or after an unpark, or at the end of `timeout`; possibly before.
+    pub fn wait(&self, timeout: Option<Duration>, short_of_memory: bool, ready: &dyn Fn() -> bool) {
+        // Relaxed: `take_alarm` observes.
+        let ready = || self.alarm.set.load(Ordering::Relaxed) || ready();
+        let timeout = if short_of_memory { Some(timeout.map_or(SHORTAGE_SLEEP, |t| t.min(SHORTAGE_SLEEP))) } else { timeout };
+        if !(ready() || timeout == Some(Duration::ZERO) || self.look(timeout, &ready) || self.step_aside(&ready)) {
+            parking::park(&self.alarm.own.sleeping.0, self.alarm.fencing, timeout, ready);
+        }
+        self.take_alarm();
+    }
+
+    /// Looks in a loop, keeping the processor; whether something was found.
+    fn look(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
+        let limit = timeout.map_or(self.patience.spin, |timeout| timeout.min(self.patience.spin));
+        if limit.is_zero() {
+            return false;
+        }
+        let start = Instant::now();
+        loop {
+            for _ in 0..LOOKS {
+                if ready() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if start.elapsed() >= limit {
+                return false;
+            }
+        }
+    }
+
+    /// Looks between giving the processor away; whether something was found.
+    fn step_aside(&self, ready: &dyn Fn() -> bool) -> bool {
+        (0..self.patience.yields).any(|_| {
+            rustix::thread::sched_yield();
+            ready()
+        })
+    }
+
+    fn take_alarm(&self) {
+        // Relaxed: a hint that saves the exclusive access.
+        if self.alarm.set.load(Ordering::Relaxed) {
+            // PAIR alarm.set: observe
+            self.alarm.set.swap(false, Ordering::Acquire);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Sleeping and waking on one word of shared memory.
+//!
+//! The only file that calls the kernel's futex, so that loom can put a lock and a condition in its place. The
+//! futex is the shared kind: the word may be mapped by several processes. It knows nothing of who sleeps why.
+
+#[cfg(not(loom))]
+pub(crate) use system::{sleep, wake};
+
+#[cfg(loom)]
+pub(crate) use model::{sleep, wake};
+
+#[cfg(not(loom))]
+mod system {
+    use crate::sync::AtomicU32;
+    use rustix::thread::futex::{self, Flags, Timespec};
+    use std::time::Duration;
+
+    /// Sleeps while the word holds `expected`, at most `timeout`; may return early.
+    pub(crate) fn sleep(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+        let limit = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        // Every outcome (woken, changed word, signal, end of time) means the same to the caller: look again.
+        let _ = futex::wait(word, Flags::empty(), expected, limit.as_ref());
+    }
+
+    /// Wakes all who sleep on the word.
+    pub(crate) fn wake(word: &AtomicU32) {
+        // It can fail only for an address that is not mapped, and a reference is.
+        let _ = futex::wake(word, Flags::empty(), i32::MAX as u32);
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    use crate::sync::{AtomicU32, Ordering};
+    use loom::sync::{Condvar, Mutex};
+    use std::time::Duration;
+
+    loom::lazy_static! {
+        /// The kernel's bucket: one for all words, which only adds early returns.
+        static ref BUCKET: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+    }
+
+    pub(crate) fn sleep(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
+        let guard = BUCKET.0.lock().unwrap();
+        if word.load(Ordering::SeqCst) == expected {
+            drop(BUCKET.1.wait(guard).unwrap());
+        }
+    }
+
+    pub(crate) fn wake(_word: &AtomicU32) {
+        drop(BUCKET.0.lock().unwrap());
+        BUCKET.1.notify_all();
+    }
+}

@@ -1,0 +1,317 @@
+//! Where everything lies in the segment.
+//!
+//! The one place that derives sizes and offsets; `docs/shm-layout.md` is the same in prose, for a stranger, and
+//! any change here needs a new [`VERSION`] and a change there. It maps nothing and touches no memory.
+//!
+//! All offsets are bytes from the start of the segment, all integers little-endian. Every part is a table with
+//! one entry a place (or an ordered pair of places), so that each offset is one multiplication away.
+
+use crate::bell::{Bell, PLACES_MAX};
+use crate::ring::{Credit, GRAIN, payload_max};
+use isles_transport::{Class, PlaceId};
+use std::mem::{align_of, offset_of, size_of};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// First word of every segment: `ISLESSHM` as bytes in memory.
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISLESSHM");
+
+/// Version of this layout; attaching to another one is refused.
+pub(crate) const VERSION: u32 = 1;
+
+/// The unit in which parts are aligned.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// How many words of [`isles_transport::Endpoint::word`] each place has.
+pub(crate) const WORDS: u32 = 4096;
+
+/// Up to this many places a receiver looks into every ring; above, senders ring a bell.
+pub(crate) const DIRECT_PLACES_MAX: u32 = 8;
+
+/// How many processors the header can name.
+pub(crate) const PROCESSORS_MAX: usize = 1024;
+
+/// Alignment of each arena, so that a large page can lie in one.
+const ARENA_ALIGN: u64 = 2 << 20;
+
+/// Bytes of the header in front of each block, which keep the payload on its own cache line.
+pub(crate) const BLOCK_HEADER_BYTES: u64 = 64;
+
+/// The sizes of one segment, which follow from the number of places.
+///
+/// The rings shrink as the number of ordered pairs grows; memory is taken only for pages that are touched.
+///
+/// | places | control ring | data ring | arena, virtual | all rings of a place, if all are used to the end |
+/// |---|---|---|---|---|
+/// | 1 to 8 | 32 KiB | 128 KiB | 8 GiB | 1.1 MiB |
+/// | to 32 | 16 KiB | 64 KiB | 2 GiB | 2.4 MiB |
+/// | to 64 | 8 KiB | 32 KiB | 1 GiB | 2.5 MiB |
+/// | to 256 | 8 KiB | 16 KiB | 1 GiB | 6.0 MiB |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// How many places; 1 to 256.
+    pub places: u32,
+    /// Bytes of each ring of the control class; a power of two.
+    pub control_bytes: u64,
+    /// Bytes of each ring of the data class; a power of two.
+    pub data_bytes: u64,
+    /// Bytes of address space from which each place lends its blocks; a multiple of 2 MiB.
+    pub arena_bytes: u64,
+}
+
+impl Geometry {
+    /// The sizes for `places` places; they are checked when a segment is created.
+    pub fn for_places(places: u32) -> Geometry {
+        let (control, bulk, arena) = match places {
+            0..=8 => (32 << 10, 128 << 10, 8 << 30),
+            9..=32 => (16 << 10, 64 << 10, 2 << 30),
+            33..=64 => (8 << 10, 32 << 10, 1 << 30),
+            _ => (8 << 10, 16 << 10, 1 << 30),
+        };
+        Geometry { places, control_bytes: control, data_bytes: bulk, arena_bytes: arena }
+    }
+
+    /// Whether the sizes can make a segment; the reason if not.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let ring = |bytes: u64| bytes.is_power_of_two() && (PAGE_BYTES..=1 << 24).contains(&bytes);
+        if self.places == 0 || self.places > PLACES_MAX {
+            Err("the number of places must be 1 to 256")
+        } else if !ring(self.control_bytes) || !ring(self.data_bytes) {
+            Err("a ring must be a power of two from 4 KiB to 16 MiB")
+        } else if self.arena_bytes == 0 || self.arena_bytes % ARENA_ALIGN != 0 || self.arena_bytes > 1 << 40 {
+            Err("an arena must be a multiple of 2 MiB of at most 1 TiB")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Bytes of the ring of `class`.
+    pub(crate) fn ring_bytes(&self, class: Class) -> u64 {
+        match class {
+            Class::Control => self.control_bytes,
+            Class::Data => self.data_bytes,
+        }
+    }
+
+    /// Largest small message of `class`, in bytes.
+    pub(crate) fn inline_max(&self, class: Class) -> usize {
+        payload_max(self.ring_bytes(class))
+    }
+
+    /// Largest block, in bytes: a quarter of the arena, at most 1 GiB.
+    pub(crate) fn block_max(&self) -> usize {
+        ((self.arena_bytes / 4).min(1 << 30) - BLOCK_HEADER_BYTES) as usize
+    }
+
+    /// Whether receivers look into every ring.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.places <= DIRECT_PLACES_MAX
+    }
+}
+
+/// The first page.
+#[repr(C, align(64))]
+pub(crate) struct Head {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// [`Geometry::places`].
+    pub places: u32,
+    /// What identifies the program image, as the creator was told.
+    pub image: [u8; 16],
+    /// Size of the segment in bytes.
+    pub total_bytes: u64,
+    /// [`Geometry::control_bytes`].
+    pub control_bytes: u64,
+    /// [`Geometry::data_bytes`].
+    pub data_bytes: u64,
+    /// [`Geometry::arena_bytes`].
+    pub arena_bytes: u64,
+    /// 0: both sides of the parking protocol fence; 1: only the sleeper does.
+    pub fencing: u32,
+    /// How many processors the creator was allowed to use.
+    pub processors: u32,
+    reserved: [u8; 48],
+    /// Bit `n` of byte `n / 8`: the creator was allowed to use processor `n`.
+    pub processor_set: [u8; PROCESSORS_MAX / 8],
+    /// Counts every change of any place's life; also a futex for those who wait for one.
+    pub changes: ChangeCount,
+}
+
+/// A count on a line of its own.
+#[repr(C, align(64))]
+pub(crate) struct ChangeCount(pub AtomicU32);
+
+/// What a place shares beside its rings.
+#[repr(C, align(64))]
+pub(crate) struct PlaceBlock {
+    /// State and cause of death; see [`crate::life`].
+    pub life: AtomicU64,
+    /// The process that joined as the place; 0 before.
+    pub process: AtomicU32,
+    /// 1 once the process is known to have ended, so that it holds no block any more.
+    pub reaped: AtomicU32,
+    /// The program image of a process that was refused.
+    pub image: [AtomicU64; 2],
+    reserved: [u64; 4],
+    /// The parking word.
+    pub sleeping: ParkingLine,
+    /// Who has sent something.
+    pub bell: Bell,
+    /// 1 while the place waits for a block to come back.
+    pub arena_starved: ParkingLine,
+}
+
+/// A word on a line of its own.
+#[repr(C, align(64))]
+pub(crate) struct ParkingLine(pub AtomicU32);
+
+/// Bytes from one place block to the next.
+const PLACE_BLOCK_BYTES: u64 = size_of::<PlaceBlock>() as u64;
+
+const _: () = {
+    assert!(cfg!(target_endian = "little"));
+    assert!(offset_of!(Head, magic) == 0);
+    assert!(offset_of!(Head, version) == 8);
+    assert!(offset_of!(Head, places) == 12);
+    assert!(offset_of!(Head, image) == 16);
+    assert!(offset_of!(Head, total_bytes) == 32);
+    assert!(offset_of!(Head, control_bytes) == 40);
+    assert!(offset_of!(Head, data_bytes) == 48);
+    assert!(offset_of!(Head, arena_bytes) == 56);
+    assert!(offset_of!(Head, fencing) == 64);
+    assert!(offset_of!(Head, processors) == 68);
+    assert!(offset_of!(Head, processor_set) == 120);
+    assert!(offset_of!(Head, changes) == 256);
+    assert!(size_of::<Head>() == 320);
+    assert!(offset_of!(PlaceBlock, life) == 0);
+    assert!(offset_of!(PlaceBlock, process) == 8);
+    assert!(offset_of!(PlaceBlock, reaped) == 12);
+    assert!(offset_of!(PlaceBlock, image) == 16);
+    assert!(offset_of!(PlaceBlock, sleeping) == 64);
+    assert!(offset_of!(PlaceBlock, bell) == 128);
+    assert!(offset_of!(PlaceBlock, arena_starved) == 192);
+    assert!(PLACE_BLOCK_BYTES == 256);
+    assert!(offset_of!(Credit, head) == 0);
+    assert!(offset_of!(Credit, starved) == 8);
+    assert!(size_of::<Credit>() as u64 == GRAIN && align_of::<Credit>() as u64 == GRAIN);
+    assert!(size_of::<Bell>() == 64);
+    assert!(PAGE_BYTES % GRAIN == 0 && BLOCK_HEADER_BYTES == GRAIN);
+};
+
+/// The offsets of one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// The sizes they follow from.
+    pub geometry: Geometry,
+    words_start: u64,
+    credits_start: u64,
+    rings_start: u64,
+    arenas_start: u64,
+    /// Size of the segment in bytes.
+    pub total_bytes: u64,
+}
+
+impl Layout {
+    /// Lays a segment out; `geometry` has been checked.
+    pub fn of(geometry: Geometry) -> Layout {
+        let places = u64::from(geometry.places);
+        let words_start = (PAGE_BYTES + places * PLACE_BLOCK_BYTES).next_multiple_of(PAGE_BYTES);
+        let credits_start = words_start + places * u64::from(WORDS) * 8;
+        let rings_start = (credits_start + places * places * 2 * GRAIN).next_multiple_of(PAGE_BYTES);
+        let rings_bytes = places * places * (geometry.control_bytes + geometry.data_bytes);
+        let arenas_start = (rings_start + rings_bytes).next_multiple_of(ARENA_ALIGN);
+        let total_bytes = arenas_start + places * geometry.arena_bytes;
+        Layout { geometry, words_start, credits_start, rings_start, arenas_start, total_bytes }
+    }
+
+    /// Bytes at the start that have pages from the beginning: header, place blocks, words, credit lines.
+    ///
+    /// 64 KiB a place at 256 places. What follows, rings and arenas, is reserved as it is first used.
+    pub fn reserved_bytes(&self) -> u64 {
+        self.rings_start
+    }
+
+    /// Offset of the [`PlaceBlock`] of `place`.
+    pub fn place_block(&self, place: PlaceId) -> u64 {
+        PAGE_BYTES + u64::from(self.checked(place)) * PLACE_BLOCK_BYTES
+    }
+
+    /// Offset of word `index` of `place`.
+    pub fn word(&self, place: PlaceId, index: u32) -> u64 {
+        assert!(index < WORDS, "word {index} of {WORDS}");
+        self.words_start + (u64::from(self.checked(place)) * u64::from(WORDS) + u64::from(index)) * 8
+    }
+
+    /// Offset of the [`Credit`] of the ring from `source` to `target`; those of one receiver lie together.
+    pub fn credit(&self, source: PlaceId, target: PlaceId, class: Class) -> u64 {
+        let pair = self.pair(target, source);
+        self.credits_start + (pair * 2 + u64::from(class == Class::Data)) * GRAIN
+    }
+
+    /// Offset of the ring from `source` to `target`; those of one sender lie together.
+    pub fn ring(&self, source: PlaceId, target: PlaceId, class: Class) -> u64 {
+        let Geometry { control_bytes, data_bytes, .. } = self.geometry;
+        let pair = self.rings_start + self.pair(source, target) * (control_bytes + data_bytes);
+        match class {
+            Class::Control => pair,
+            Class::Data => pair + control_bytes,
+        }
+    }
+
+    /// Offset of the arena of `place`.
+    pub fn arena(&self, place: PlaceId) -> u64 {
+        self.arenas_start + u64::from(self.checked(place)) * self.geometry.arena_bytes
+    }
+
+    fn pair(&self, row: PlaceId, column: PlaceId) -> u64 {
+        u64::from(self.checked(row)) * u64::from(self.geometry.places) + u64::from(self.checked(column))
+    }
+
+    fn checked(&self, place: PlaceId) -> u32 {
+        assert!(place.0 < self.geometry.places, "{place} of {} places", self.geometry.places);
+        place.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_each_other_without_overlap_for_every_number_of_places() {
+        for places in 1..=PLACES_MAX {
+            let geometry = Geometry::for_places(places);
+            assert_eq!(geometry.check(), Ok(()));
+            let layout = Layout::of(geometry);
+            let last = PlaceId(places - 1);
+            assert!(layout.place_block(last) + PLACE_BLOCK_BYTES <= layout.word(PlaceId(0), 0));
+            assert!(layout.word(last, WORDS - 1) + 8 <= layout.credit(PlaceId(0), PlaceId(0), Class::Control));
+            assert!(layout.credit(last, last, Class::Data) + GRAIN <= layout.ring(PlaceId(0), PlaceId(0), Class::Control));
+            assert!(layout.ring(last, last, Class::Data) + geometry.data_bytes <= layout.arena(PlaceId(0)));
+            assert_eq!(layout.arena(last) + geometry.arena_bytes, layout.total_bytes);
+        }
+    }
+
+    #[test]
+    fn the_numbers_of_the_layout_document_are_those_of_the_code() {
+        let layout = Layout::of(Geometry::for_places(2));
+        let (zero, one) = (PlaceId(0), PlaceId(1));
+        let offsets = [
+            layout.place_block(one),
+            layout.word(zero, 0),
+            layout.word(one, 0),
+            layout.credit(one, zero, Class::Data),
+            layout.ring(zero, zero, Class::Control),
+            layout.ring(zero, one, Class::Data),
+            layout.arena(zero),
+            layout.total_bytes,
+        ];
+        let document = include_str!("../../../docs/shm-layout.md");
+        for offset in offsets {
+            let row = format!("| {offset} |");
+            assert!(document.contains(&row), "docs/shm-layout.md has no row {row}");
+        }
+        assert!(document.contains(&format!("Version {VERSION}")));
+    }
+}

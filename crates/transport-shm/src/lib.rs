@@ -1,0 +1,66 @@
+//! Places of one host over one mapped segment.
+//!
+//! The crate moves messages between places that are threads of one process and places that are processes of
+//! one host, with the same code and the same memory layout (`docs/shm-layout.md`). It is a crate of its own
+//! because it needs unsafe code: mapped memory, rings in it, processes. It knows neither tasks nor finishes, and
+//! no other transport.
+//!
+//! Where to read on: [`Segment`] is the memory, [`ShmEndpoint`] one place's attachment, [`processes`] starts and
+//! watches places that are processes. Inside: `ring` (the protocol of one queue) and `parking` (who wakes whom)
+//! are model-checked; `layout` says where everything lies.
+//!
+//! ```
+//! use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};
+//! use isles_transport_shm::{Geometry, Segment};
+//!
+//! let segment = Segment::create(Geometry::for_places(2), [0; 16])?;
+//! let here = segment.endpoint(PlaceId(0))?;
+//! let there = segment.endpoint(PlaceId(1))?;
+//! let mut write = |room: &mut [u8]| {
+//!     room.copy_from_slice(b"hello");
+//!     Some(room.len())
+//! };
+//! here.send(PlaceId(1), Class::Data, HandlerId(7), 5, &mut write)?;
+//! let mut heard = Vec::new();
+//! there.progress(Inbound::All, &mut |arrival| {
+//!     if let Arrival::Message(message) = arrival {
+//!         heard.extend_from_slice(message.body.bytes());
+//!     }
+//! });
+//! assert_eq!(heard, b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod bell;
+mod futex;
+mod parking;
+mod ring;
+mod sync;
+
+#[cfg(not(loom))]
+mod affinity;
+#[cfg(not(loom))]
+mod arena;
+#[cfg(not(loom))]
+mod block;
+#[cfg(not(loom))]
+mod endpoint;
+#[cfg(not(loom))]
+mod lane;
+#[cfg(not(loom))]
+mod layout;
+#[cfg(not(loom))]
+mod life;
+#[cfg(not(loom))]
+mod patience;
+#[cfg(not(loom))]
+pub mod processes;
+#[cfg(not(loom))]
+mod segment;
+
+#[cfg(not(loom))]
+pub use endpoint::ShmEndpoint;
+#[cfg(not(loom))]
+pub use layout::Geometry;
+#[cfg(not(loom))]
+pub use segment::{Image, MemoryError, Segment, SegmentError};

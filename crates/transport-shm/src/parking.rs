@@ -1,0 +1,100 @@
+//! The parking protocol: a place that finds nothing to do sleeps, and whoever gives it something wakes it.
+//!
+//! One word a place, in the shared memory. The sleeper says that it sleeps and then looks once more for work;
+//! the giver publishes work and then looks whether anyone sleeps. Each side needs its store before its load
+//! in the eyes of the other, or both look too early and the wake-up is lost. [`Fencing`] says who pays for
+//! that. This file knows no rings and no clock.
+//!
+//! A giver that is killed between taking the word and the wake would leave the sleeper asleep with a word that
+//! says awake; therefore the death of a place wakes all others without looking at their words ([`rouse`]).
+
+use crate::futex;
+use crate::sync::{AtomicU32, Ordering, fence};
+use std::time::Duration;
+
+/// The word of a place that runs.
+const AWAKE: u32 = 0;
+/// The word of a place that sleeps or is about to.
+const ASLEEP: u32 = 1;
+
+/// Who pays for the order of store and load in the parking protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fencing {
+    /// Both sides run a full fence; the giver at each message.
+    Both,
+    /// The sleeper makes the kernel run a full fence on every core where a place runs (`membarrier`), and the
+    /// giver runs none. Right where places rarely sleep and every nanosecond of a message counts.
+    Sleeper,
+}
+
+/// Wakes the place of `word` if it sleeps; what it is woken for was published before this call.
+#[inline]
+pub(crate) fn alert(word: &AtomicU32, fencing: Fencing) {
+    match fencing {
+        // PAIR parking.word: observe
+        Fencing::Both => fence(Ordering::SeqCst),
+        // The sleeper's membarrier acts as a fence at this point or at another one of this thread's program
+        // order; only the compiler has to be held.
+        Fencing::Sleeper => std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst),
+    }
+    // Relaxed: ordered after the published work by the line above.
+    if word.load(Ordering::Relaxed) == ASLEEP {
+        wake(word);
+    }
+}
+
+#[cold]
+fn wake(word: &AtomicU32) {
+    // Relaxed: the work is published by its own release; the swap only chooses one waker.
+    if word.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+        futex::wake(word);
+    }
+}
+
+/// Wakes the place of `word` whatever the word says.
+///
+/// The reason was published before this call. A giver may have died between its swap and its wake, so the
+/// sleeper is woken even where the word says awake.
+pub(crate) fn rouse(word: &AtomicU32) {
+    // PAIR parking.word: observe
+    fence(Ordering::SeqCst);
+    // Relaxed: either this swap sees the sleep announced, or the sleeper's look sees the reason.
+    word.swap(AWAKE, Ordering::Relaxed);
+    futex::wake(word);
+}
+
+/// Sleeps until an [`alert`], unless `ready` finds work after the sleep has been announced.
+pub(crate) fn park(word: &AtomicU32, fencing: Fencing, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
+    // Relaxed: ordered before the look by the fence.
+    word.store(ASLEEP, Ordering::Relaxed);
+    // PAIR parking.word: publish
+    let ordered = fence_all(fencing);
+    if !ready() {
+        futex::sleep(word, ASLEEP, if ordered { timeout } else { Some(timeout.map_or(BLIND, |t| t.min(BLIND))) });
+    }
+    // Relaxed: a giver that still sees the old value wakes nobody, which is harmless.
+    word.store(AWAKE, Ordering::Relaxed);
+}
+
+/// How long a sleep lasts at most if the kernel refused the barrier, so that a lost wake-up costs only this.
+const BLIND: Duration = Duration::from_millis(1);
+
+/// The sleeper's fence; `false` if the kernel refused it.
+fn fence_all(fencing: Fencing) -> bool {
+    fence(Ordering::SeqCst);
+    match fencing {
+        Fencing::Both => true,
+        #[cfg(not(loom))]
+        Fencing::Sleeper => {
+            rustix::thread::membarrier(rustix::thread::MembarrierCommand::GlobalExpedited).is_ok()
+        }
+        #[cfg(loom)]
+        Fencing::Sleeper => unreachable!("loom has no membarrier"),
+    }
+}
+
+/// Makes this process a target of the sleepers' barriers; `false` if the kernel has none.
+#[cfg(not(loom))]
+pub(crate) fn register() -> bool {
+    rustix::thread::membarrier(rustix::thread::MembarrierCommand::RegisterGlobalExpedited).is_ok()
+}

@@ -1,0 +1,345 @@
+//! One segment: the shared memory of all places of one run on one host.
+//!
+//! A [`Segment`] is the same for places that are threads (mapped once, cloned) and for places that are processes
+//! (mapped in each). It creates and attaches, hands out one [`ShmEndpoint`] a place, and keeps the life of each
+//! place. It starts no process ([`crate::processes`]) and moves no message ([`crate::endpoint`]).
+
+mod mapping;
+#[cfg(test)]
+mod tests;
+
+pub use mapping::MemoryError;
+pub(crate) use mapping::{Mapping, View};
+
+use crate::affinity;
+use crate::endpoint::ShmEndpoint;
+use crate::futex;
+use crate::layout::{Geometry, Head, Layout, MAGIC, PAGE_BYTES, PROCESSORS_MAX, PlaceBlock, VERSION};
+use crate::life::Life;
+use crate::parking::{self, Fencing};
+use isles_transport::{Class, PlaceId};
+use rustix::fs::{self, SealFlags};
+use std::fmt;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Identifies a program image; places of different images cannot run together.
+pub type Image = [u8; 16];
+
+/// Why there is no segment, or no endpoint of it.
+#[derive(Debug)]
+pub enum SegmentError {
+    /// The sizes cannot make a segment; the text says which rule they break.
+    BadGeometry(&'static str),
+    /// The memory could not be had.
+    Memory(MemoryError),
+    /// The descriptor is not a segment; the text says what is wrong with it.
+    NotASegment(&'static str),
+    /// The segment was created by a program with another layout.
+    VersionMismatch {
+        /// Our version.
+        ours: u32,
+        /// The segment's version.
+        theirs: u32,
+    },
+    /// The segment was created by another program image.
+    ImageMismatch {
+        /// Our image.
+        ours: Image,
+        /// The segment's image.
+        theirs: Image,
+    },
+    /// The place has, or had, an endpoint already, or is dead.
+    PlaceTaken(PlaceId),
+}
+
+impl fmt::Display for SegmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SegmentError::BadGeometry(rule) => write!(f, "no segment of these sizes: {rule}"),
+            SegmentError::Memory(error) => error.fmt(f),
+            SegmentError::NotASegment(why) => write!(f, "not a segment: {why}"),
+            SegmentError::VersionMismatch { ours, theirs } => {
+                write!(f, "the segment has layout version {theirs}; this program has version {ours}")
+            }
+            SegmentError::ImageMismatch { ours, theirs } => {
+                let (ours, theirs) = (u128::from_be_bytes(*ours), u128::from_be_bytes(*theirs));
+                write!(f, "the segment belongs to program image {theirs:032x}; this program is image {ours:032x}")
+            }
+            SegmentError::PlaceTaken(place) => write!(f, "{place} is attached already, or dead"),
+        }
+    }
+}
+
+impl std::error::Error for SegmentError {}
+
+impl From<MemoryError> for SegmentError {
+    fn from(error: MemoryError) -> Self {
+        SegmentError::Memory(error)
+    }
+}
+
+/// The shared memory of one run; clones are the same memory.
+#[derive(Clone, Debug)]
+pub struct Segment(Arc<Attachment>);
+
+#[derive(Debug)]
+struct Attachment {
+    mapping: Mapping,
+    layout: Layout,
+    fencing: Fencing,
+}
+
+impl Segment {
+    /// Creates the segment of a run; `image` identifies the program, for processes that attach.
+    ///
+    /// # Errors
+    /// Nothing is left behind. Bad sizes are the caller's mistake; the rest names what the system refused.
+    pub fn create(geometry: Geometry, image: Image) -> Result<Segment, SegmentError> {
+        geometry.check().map_err(SegmentError::BadGeometry)?;
+        let layout = Layout::of(geometry);
+        let mapping = Mapping::create(layout.total_bytes, layout.reserved_bytes())?;
+        let processors = affinity::allowed();
+        let fencing = choose_fencing(&geometry, processors.len());
+        write_head(&mapping, &layout, image, fencing, &processors);
+        let segment = Segment(Arc::new(Attachment { mapping, layout, fencing }));
+        segment.reserve_rings()?;
+        Ok(segment)
+    }
+
+    /// Attaches to the segment behind a descriptor that was inherited.
+    pub(crate) fn attach(file: OwnedFd, image: Image) -> Result<Segment, SegmentError> {
+        let (layout, fencing, theirs) = read_head(&file)?;
+        if theirs != image {
+            return Err(SegmentError::ImageMismatch { ours: image, theirs });
+        }
+        Segment::attach_any(file, layout, fencing)
+    }
+
+    /// Attaches whatever the image: for the place that has to say that it was refused.
+    pub(crate) fn attach_refused(file: OwnedFd) -> Result<Segment, SegmentError> {
+        let (layout, fencing, _) = read_head(&file)?;
+        Segment::attach_any(file, layout, fencing)
+    }
+
+    fn attach_any(file: OwnedFd, layout: Layout, fencing: Fencing) -> Result<Segment, SegmentError> {
+        let mapping = Mapping::map(file, layout.total_bytes)?;
+        if fencing == Fencing::Sleeper && !parking::register() {
+            return Err(SegmentError::NotASegment("its creator could use membarrier; this process may not"));
+        }
+        Ok(Segment(Arc::new(Attachment { mapping, layout, fencing })))
+    }
+
+    /// Attaches the calling thread as `place`; one endpoint a place in the whole life of the segment.
+    ///
+    /// # Errors
+    /// [`SegmentError::PlaceTaken`]: the place is attached already, or dead.
+    pub fn endpoint(&self, place: PlaceId) -> Result<ShmEndpoint, SegmentError> {
+        if !self.change_life(place, Life::Joined, |life| life == Life::Absent) {
+            return Err(SegmentError::PlaceTaken(place));
+        }
+        Ok(ShmEndpoint::new(self.clone(), place))
+    }
+
+    /// How many places the run has.
+    pub fn places(&self) -> u32 {
+        self.geometry().places
+    }
+
+    /// The sizes of this segment.
+    pub fn geometry(&self) -> &Geometry {
+        &self.layout().geometry
+    }
+
+    /// The image that the segment was created for.
+    pub fn image(&self) -> Image {
+        self.head().image
+    }
+
+    /// Declares `place` dead, unless it has left; all others are woken and told.
+    pub fn mark_dead(&self, place: PlaceId) {
+        self.change_life(place, Life::Ended, |life| !life.is_over());
+    }
+
+    /// Binds the calling thread to the processor of `place`, if every place can have one of its own.
+    ///
+    /// Returns the processor. `None`: there are more places than processors, or the system refused; then the
+    /// thread runs where it ran before.
+    pub fn pin(&self, place: PlaceId) -> Option<usize> {
+        let processors = affinity::decode(&self.head().processor_set);
+        if self.places() as usize > processors.len() {
+            return None;
+        }
+        let processor = *processors.get(place.index())?;
+        affinity::bind(processor).then_some(processor)
+    }
+
+    /// How many processors the creator of the segment was allowed to use.
+    pub(crate) fn processors(&self) -> u32 {
+        self.head().processors
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.0.mapping
+    }
+
+    pub(crate) fn fencing(&self) -> Fencing {
+        self.0.fencing
+    }
+
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.mapping().file()
+    }
+
+    pub(crate) fn head(&self) -> &Head {
+        self.mapping().view(0)
+    }
+
+    pub(crate) fn block(&self, place: PlaceId) -> &PlaceBlock {
+        self.mapping().view(self.layout().place_block(place))
+    }
+
+    /// The life of `place`.
+    pub(crate) fn life(&self, place: PlaceId) -> Life {
+        // PAIR place.life: observe
+        Life::decode(self.block(place).life.load(Ordering::Acquire))
+    }
+
+    /// Changes the life of `place` to `next` if `may` agrees; `false` if it did not. Everybody is told of an end.
+    pub(crate) fn change_life(&self, place: PlaceId, next: Life, may: impl Fn(Life) -> bool) -> bool {
+        let step = |word: u64| may(Life::decode(word)).then(|| next.encode());
+        // PAIR place.life: publish
+        let changed = self.block(place).life.fetch_update(Ordering::AcqRel, Ordering::Acquire, step).is_ok();
+        if changed {
+            self.count_change();
+        }
+        if changed && next.is_over() {
+            self.rouse_all();
+        }
+        changed
+    }
+
+    /// Notes that the process of `place` has ended, and so holds no memory any more; all others are told.
+    pub(crate) fn mark_reaped(&self, place: PlaceId) {
+        // PAIR place.reaped: publish
+        self.block(place).reaped.store(1, Ordering::Release);
+        if !self.change_life(place, Life::Ended, |life| !life.is_over()) {
+            self.count_change();
+            self.rouse_all();
+        }
+    }
+
+    /// Counts a change of somebody's life, and wakes those who wait for one as such.
+    fn count_change(&self) {
+        let changes = &self.head().changes.0;
+        // PAIR head.changes: publish
+        changes.fetch_add(1, Ordering::SeqCst);
+        futex::wake(changes);
+    }
+
+    /// Wakes every place, whatever its parking word says.
+    fn rouse_all(&self) {
+        for place in self.all_places() {
+            parking::rouse(&self.block(place).sleeping.0);
+        }
+    }
+
+    /// How many changes there have been.
+    #[inline]
+    pub(crate) fn changes(&self) -> u32 {
+        // PAIR head.changes: observe
+        self.head().changes.0.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until the count of changes is no longer `seen`, at most to `deadline`; `false` at its end.
+    pub(crate) fn await_change(&self, seen: u32, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left != Duration::ZERO {
+            futex::sleep(&self.head().changes.0, seen, Some(left));
+        }
+        left != Duration::ZERO
+    }
+
+    pub(crate) fn all_places(&self) -> impl Iterator<Item = PlaceId> + use<> {
+        (0..self.places()).map(PlaceId)
+    }
+
+    /// Reserves what receivers look at before anything was sent.
+    fn reserve_rings(&self) -> Result<(), MemoryError> {
+        if !self.geometry().is_direct() {
+            return Ok(());
+        }
+        for source in self.all_places() {
+            for target in self.all_places().filter(|target| *target != source) {
+                for class in [Class::Control, Class::Data] {
+                    let offset = self.layout().ring(source, target, class);
+                    fs::fallocate(self.file(), fs::FallocateFlags::empty(), offset, PAGE_BYTES)
+                        .map_err(|cause| MemoryError::NoPages { bytes: PAGE_BYTES, cause: cause.into() })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sleeper alone pays where places seldom sleep: each has a processor, and no bell needs a fence anyway.
+fn choose_fencing(geometry: &Geometry, processors: usize) -> Fencing {
+    let seldom = geometry.is_direct() && geometry.places as usize <= processors;
+    if seldom && parking::register() { Fencing::Sleeper } else { Fencing::Both }
+}
+
+fn write_head(mapping: &Mapping, layout: &Layout, image: Image, fencing: Fencing, processors: &[usize]) {
+    let head = mapping.range(0, size_of::<Head>()).cast::<Head>();
+    let geometry = &layout.geometry;
+    // NEED: the plain fields of the header are written through the mapping.
+    // SOUND: nobody else has the memory yet; it is in bounds, aligned to a page, and zero is a valid `Head`.
+    let head = unsafe { &mut *head.as_ptr() };
+    head.magic = MAGIC;
+    head.version = VERSION;
+    head.places = geometry.places;
+    head.image = image;
+    head.total_bytes = layout.total_bytes;
+    head.control_bytes = geometry.control_bytes;
+    head.data_bytes = geometry.data_bytes;
+    head.arena_bytes = geometry.arena_bytes;
+    head.fencing = (fencing == Fencing::Sleeper).into();
+    head.processors = processors.len() as u32;
+    head.processor_set = affinity::encode(processors);
+}
+
+/// Reads and checks the header of the file, before all of it is mapped.
+fn read_head(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError> {
+    let bad = SegmentError::NotASegment;
+    let seals = fs::fcntl_get_seals(file).map_err(|_| bad("the descriptor is not a sealed memory file"))?;
+    if !seals.contains(SealFlags::SHRINK | SealFlags::SEAL) {
+        return Err(bad("the memory file is not sealed"));
+    }
+    let size = fs::fstat(file).map_err(|_| bad("the descriptor has no size"))?.st_size as u64;
+    if size < PAGE_BYTES {
+        return Err(bad("the memory file is shorter than its header"));
+    }
+    let copy = rustix::io::dup(file).map_err(|cause| MemoryError::NoDescriptor(cause.into()))?;
+    let first = Mapping::map(copy, PAGE_BYTES)?;
+    let head = first.view::<Head>(0);
+    if head.magic != MAGIC {
+        return Err(bad("the first word is another one"));
+    }
+    if head.version != VERSION {
+        return Err(SegmentError::VersionMismatch { ours: VERSION, theirs: head.version });
+    }
+    let Head { places, control_bytes, data_bytes, arena_bytes, .. } = *head;
+    let geometry = Geometry { places, control_bytes, data_bytes, arena_bytes };
+    geometry.check().map_err(SegmentError::BadGeometry)?;
+    let layout = Layout::of(geometry);
+    if layout.total_bytes != size || head.total_bytes != size || head.processors as usize > PROCESSORS_MAX {
+        return Err(bad("the sizes in the header do not fit the file"));
+    }
+    let fencing = if head.fencing == 1 { Fencing::Sleeper } else { Fencing::Both };
+    Ok((layout, fencing, head.image))
+}

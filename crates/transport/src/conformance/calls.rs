@@ -1,0 +1,197 @@
+//! Scripts and preludes about single calls: refusals, waits, words, sends from within `deliver`.
+
+use super::traffic::small_max;
+use super::{Script, Step};
+use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+/// Waits of each kind.
+const WAITS: u32 = 50;
+
+fn some_other(endpoint: &dyn Endpoint) -> PlaceId {
+    PlaceId((endpoint.here().0 + 1) % endpoint.places())
+}
+
+/// Panics unless the constants of the endpoint make sense.
+pub(super) fn check_constants(endpoint: &dyn Endpoint, here: PlaceId, places: u32) {
+    assert_eq!((endpoint.here(), endpoint.places()), (here, places));
+    let limits = endpoint.limits();
+    assert!(limits.control_bytes_max >= 64, "no room for control: {limits:?}");
+    assert!(limits.inline_bytes_max >= 64, "no room for data: {limits:?}");
+    assert!(limits.block_bytes_max >= limits.inline_bytes_max, "blocks are the large messages: {limits:?}");
+    assert!((0..places).all(|place| !endpoint.is_dead(PlaceId(place))), "somebody is dead from the start");
+}
+
+/// Panics unless one byte more than the limit is refused, in each way of sending.
+pub(super) fn send_too_long(endpoint: &dyn Endpoint) {
+    let (to, limits) = (some_other(endpoint), endpoint.limits());
+    for class in [Class::Control, Class::Data] {
+        let max = small_max(class, &limits);
+        let answer = endpoint.send(to, class, HandlerId(0), max + 1, &mut |_| panic!("`fill` was called"));
+        assert_eq!(answer, Err(SendError::TooLong { len: max + 1, max }), "{class:?}");
+        let Some(len) = limits.block_bytes_max.checked_add(1) else { continue };
+        let answer = endpoint.send_block(to, class, HandlerId(0), len, &mut |_| panic!("`fill` was called"));
+        assert_eq!(answer, Err(SendError::TooLong { len, max: len - 1 }), "{class:?}, block");
+    }
+}
+
+/// Panics unless each way of sending to oneself panics.
+pub(super) fn send_to_oneself(endpoint: &dyn Endpoint) {
+    let here = endpoint.here();
+    for class in [Class::Control, Class::Data] {
+        let small = || endpoint.send(here, class, HandlerId(0), 8, &mut |_| Some(8));
+        assert!(catch_unwind(AssertUnwindSafe(small)).is_err(), "{class:?} to oneself was accepted");
+        let block = || endpoint.send_block(here, class, HandlerId(0), 8, &mut |_| ());
+        assert!(catch_unwind(AssertUnwindSafe(block)).is_err(), "a {class:?} block to oneself was accepted");
+    }
+}
+
+/// Hangs unless an unpark ends the wait under way, or the next one.
+pub(super) fn wait_for_unpark(endpoint: &dyn Endpoint) {
+    for _ in 0..WAITS {
+        endpoint.unparker().unpark();
+        endpoint.wait(None);
+        let unparker = endpoint.unparker();
+        let other = thread::spawn(move || unparker.unpark());
+        endpoint.wait(None);
+        other.join().expect("unpark does not panic");
+    }
+}
+
+/// Hangs unless a wait ends at its timeout.
+pub(super) fn wait_for_timeout(endpoint: &dyn Endpoint) {
+    for _ in 0..WAITS {
+        endpoint.wait(Some(Duration::ZERO));
+        endpoint.wait(Some(Duration::from_micros(100)));
+    }
+}
+
+/// Plays one ball with each other place in each class, from within `deliver`.
+///
+/// A ball is a number that grows with each throw; the lower place of the pair throws the even ones.
+pub(super) struct PingPong {
+    /// Throws of each ball; even.
+    throws: u64,
+    served: bool,
+    thrown: u64,
+    /// What did not fit at once; of one route there is never more than one.
+    unsent: VecDeque<(PlaceId, Class, u64)>,
+    /// Balls whose last throw was made or caught here.
+    over: u32,
+}
+
+impl PingPong {
+    pub(super) fn new(throws: u64) -> PingPong {
+        assert!(throws > 0 && throws.is_multiple_of(2), "the upper place throws last");
+        PingPong { throws, served: false, thrown: 0, unsent: VecDeque::new(), over: 0 }
+    }
+
+    fn throw(&mut self, endpoint: &dyn Endpoint, ball: (PlaceId, Class, u64)) {
+        let (to, class, number) = ball;
+        let answer = endpoint.send(to, class, HandlerId(0), 8, &mut |bytes| {
+            bytes.copy_from_slice(&number.to_le_bytes());
+            Some(8)
+        });
+        match answer {
+            Ok(()) => {
+                self.thrown += 1;
+                self.over += u32::from(number + 1 == self.throws);
+            }
+            Err(SendError::Full) => self.unsent.push_back(ball),
+            Err(error) => panic!("{to}: {error:?}"),
+        }
+    }
+
+    fn catch(&mut self, endpoint: &dyn Endpoint, arrival: Arrival<'_>) {
+        let Arrival::Message(message) = arrival else { panic!("nobody dies") };
+        let number = u64::from_le_bytes(message.body.bytes().try_into().expect("8 bytes"));
+        assert_eq!(number.is_multiple_of(2), message.source < endpoint.here(), "a ball came back unthrown");
+        if number + 1 == self.throws {
+            self.over += 1;
+        } else {
+            self.throw(endpoint, (message.source, message.class, number + 1));
+        }
+    }
+}
+
+impl Script for PingPong {
+    fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
+        let thrown_before = self.thrown;
+        if !self.served {
+            let uppers = (endpoint.here().0 + 1..endpoint.places()).map(PlaceId);
+            self.unsent = uppers.flat_map(|to| [(to, Class::Data, 0), (to, Class::Control, 0)]).collect();
+            self.served = true;
+        }
+        for ball in std::mem::take(&mut self.unsent) {
+            self.throw(endpoint, ball);
+        }
+        let arrived = endpoint.progress(Inbound::All, &mut |arrival| self.catch(endpoint, arrival));
+        if self.over == 2 * (endpoint.places() - 1) {
+            return Step::Done;
+        }
+        if arrived > 0 || self.thrown > thrown_before { Step::Busy } else { Step::Idle }
+    }
+}
+
+/// Writes words of its own and of place 0, and reads those of all when all have written.
+#[derive(Default)]
+pub(super) struct Words {
+    written: bool,
+    announced: u32,
+    heard: u32,
+}
+
+impl Words {
+    fn write(&mut self, endpoint: &dyn Endpoint) {
+        assert!(endpoint.words() >= 2, "{} words are too few to be of use", endpoint.words());
+        // Relaxed is enough here and below: the control message that follows carries the order.
+        let add = |place, index, value| {
+            let word = endpoint.word(place, index).expect("a word that is offered");
+            word.fetch_add(value, Ordering::Relaxed)
+        };
+        assert_eq!(add(endpoint.here(), 0, u64::from(endpoint.here().0) + 1), 0, "words start at zero");
+        add(PlaceId(0), 1, 1);
+        self.written = true;
+    }
+
+    fn check(endpoint: &dyn Endpoint) {
+        for place in (0..endpoint.places()).map(PlaceId) {
+            let word = endpoint.word(place, 0).expect("a word that is offered");
+            assert_eq!(word.load(Ordering::Relaxed), u64::from(place.0) + 1, "the word of {place}");
+        }
+        let sum = endpoint.word(PlaceId(0), 1).expect("a word that is offered").load(Ordering::Relaxed);
+        assert_eq!(sum, u64::from(endpoint.places()), "the word that all add to");
+    }
+}
+
+impl Script for Words {
+    fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
+        let others = endpoint.places() - 1;
+        if endpoint.words() == 0 {
+            assert!(endpoint.word(endpoint.here(), 0).is_none(), "no words, and yet there is one");
+            return Step::Done;
+        }
+        if !self.written {
+            self.write(endpoint);
+        }
+        let arrived = endpoint.progress(Inbound::All, &mut |_| self.heard += 1);
+        let mut sent = false;
+        while self.announced < others {
+            let to = PlaceId((endpoint.here().0 + 1 + self.announced) % endpoint.places());
+            if endpoint.send(to, Class::Control, HandlerId(0), 0, &mut |_| Some(0)).is_err() {
+                break;
+            }
+            self.announced += 1;
+            sent = true;
+        }
+        if self.announced == others && self.heard == others {
+            Words::check(endpoint);
+            return Step::Done;
+        }
+        if sent || arrived > 0 { Step::Busy } else { Step::Idle }
+    }
+}

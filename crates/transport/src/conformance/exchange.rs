@@ -1,0 +1,142 @@
+//! The script of most promises: everybody sends letters to everybody and checks what comes.
+//!
+//! It keeps blocks after the call that brought them, checks them again, and drops them in a drawn order; never
+//! waits while it keeps one, so any transport that can carry one block at a time gets through.
+//! Invariant: it is done when all letters are sent, all expected ones are seen and no block is kept.
+
+use super::traffic::{Kind, Letter, Route, Traffic, letters};
+use super::{Script, Step};
+use crate::random::Random;
+use crate::{Arrival, Block, Body, Class, Endpoint, Inbound, Message, PlaceId, SendError};
+use std::collections::VecDeque;
+
+/// Most letters to one place in one step.
+const LETTERS_PER_STEP: usize = 8;
+
+/// Chance that a step drops a kept block, in percent.
+const DROP_PERCENT: u64 = 30;
+
+pub(super) struct Exchange {
+    traffic: Traffic,
+    prelude: fn(&dyn Endpoint),
+    /// Letters still to be sent and still to come; `None` before the first step.
+    lanes: Option<Lanes>,
+    kept: Vec<(Route, Letter, Block)>,
+    random: Random,
+}
+
+struct Lanes {
+    outgoing: Vec<(Route, VecDeque<Letter>)>,
+    incoming: Vec<(Route, VecDeque<Letter>)>,
+}
+
+impl Exchange {
+    /// Exchanges the letters of `traffic`.
+    pub(super) fn of(here: PlaceId, traffic: Traffic) -> Exchange {
+        Exchange::after(here, |_| (), traffic)
+    }
+
+    /// As `of`, after a first step that calls `prelude`.
+    pub(super) fn after(here: PlaceId, prelude: fn(&dyn Endpoint), traffic: Traffic) -> Exchange {
+        let random = Random::new(u64::from(here.0));
+        Exchange { traffic, prelude, lanes: None, kept: Vec::new(), random }
+    }
+
+    fn drop_one_block(&mut self) {
+        let (route, letter, block) = self.kept.swap_remove(self.random.index(self.kept.len()));
+        letter.check_bytes(route, block.bytes());
+    }
+}
+
+impl Script for Exchange {
+    fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
+        let Some(lanes) = &mut self.lanes else {
+            (self.prelude)(endpoint);
+            self.lanes = Some(Lanes::new(endpoint, self.traffic));
+            return Step::Busy;
+        };
+        let arrived = endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+            Arrival::Message(message) => self.kept.extend(lanes.check(endpoint.here(), message)),
+            Arrival::Died { place, .. } => panic!("{place} was told dead and is not"),
+        });
+        let sent = lanes.send(endpoint);
+        let finished = lanes.outgoing.is_empty() && lanes.incoming.iter().all(|(_, letters)| letters.is_empty());
+        let worked = arrived + sent > 0;
+        if !self.kept.is_empty() && (!worked || self.random.chance(DROP_PERCENT)) {
+            self.drop_one_block();
+            return Step::Busy;
+        }
+        match (worked, finished && self.kept.is_empty()) {
+            (_, true) => Step::Done,
+            (true, false) => Step::Busy,
+            (false, false) => Step::Idle,
+        }
+    }
+}
+
+impl Lanes {
+    fn new(endpoint: &dyn Endpoint, traffic: Traffic) -> Lanes {
+        let (here, limits) = (endpoint.here(), endpoint.limits());
+        let others = || (0..endpoint.places()).map(PlaceId).filter(|place| *place != here);
+        let mut lanes = Lanes { outgoing: Vec::new(), incoming: Vec::new() };
+        for (other, class) in others().flat_map(|other| [(other, Class::Data), (other, Class::Control)]) {
+            let route = Route { source: here, target: other, class };
+            lanes.outgoing.push((route, letters(route, &limits, traffic).into()));
+            let route = Route { source: other, target: here, class };
+            let expected = letters(route, &limits, traffic);
+            lanes.incoming.push((route, expected.into_iter().filter(|l| l.kind != Kind::Abandoned).collect()));
+        }
+        lanes
+    }
+
+    /// Sends some letters on each route; gives how many went.
+    fn send(&mut self, endpoint: &dyn Endpoint) -> usize {
+        let mut sent = 0;
+        for (route, letters) in &mut self.outgoing {
+            for _ in 0..LETTERS_PER_STEP {
+                if !letters.front().is_some_and(|letter| send_letter(endpoint, *route, letter)) {
+                    break;
+                }
+                letters.pop_front();
+                sent += 1;
+            }
+        }
+        self.outgoing.retain(|(_, letters)| !letters.is_empty());
+        sent
+    }
+
+    /// Checks one message against what is due; gives its block, to be kept.
+    fn check(&mut self, here: PlaceId, message: Message<'_>) -> Option<(Route, Letter, Block)> {
+        let route = Route { source: message.source, target: here, class: message.class };
+        let lane = self.incoming.iter_mut().find(|(incoming, _)| *incoming == route);
+        let (_, letters) = lane.unwrap_or_else(|| panic!("{route}: no such place"));
+        let letter = letters.pop_front().unwrap_or_else(|| panic!("{route}: one message too many"));
+        letter.check(route, message.handler, &message.body);
+        match message.body {
+            Body::Block(block) => Some((route, letter, block)),
+            Body::Inline(_) => None,
+        }
+    }
+}
+
+/// Sends one letter; false if there was no room.
+fn send_letter(endpoint: &dyn Endpoint, route: Route, letter: &Letter) -> bool {
+    let (target, class, handler) = (route.target, route.class, letter.handler);
+    let answer = if letter.kind == Kind::Block {
+        endpoint.send_block(target, class, handler, letter.len, &mut |bytes| {
+            assert_eq!(bytes.len(), letter.len, "{route}: another length than asked for");
+            letter.write(bytes);
+        })
+    } else {
+        endpoint.send(target, class, handler, letter.room, &mut |bytes| {
+            assert_eq!(bytes.len(), letter.room, "{route}: another room than asked for");
+            letter.write(&mut bytes[..letter.len]);
+            (letter.kind != Kind::Abandoned).then_some(letter.len)
+        })
+    };
+    match (answer, letter.kind) {
+        (Ok(()), Kind::Small | Kind::Block) | (Err(SendError::Abandoned), Kind::Abandoned) => true,
+        (Err(SendError::Full), _) => false,
+        (answer, kind) => panic!("{route}: the answer to {kind:?} of {} bytes was {answer:?}", letter.len),
+    }
+}

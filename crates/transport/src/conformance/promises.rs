@@ -1,0 +1,191 @@
+//! The promises: what each transport keeps, one function each.
+//!
+//! The functions say who takes part and what is sent; how is said by the scripts beside this file. A
+//! promise belongs here if every transport must keep it and a program could otherwise hang or go wrong.
+
+use super::calls::{self, PingPong, Words};
+use super::dam::{Size, dam};
+use super::death::death;
+use super::exchange::Exchange;
+use super::traffic::{Kind, small_max};
+use super::{Promise, Script};
+use crate::random::Random;
+use crate::{Class, Limits, PlaceId};
+
+/// Each place knows its number and how many there are; limits are sensible; nobody starts dead.
+pub fn endpoints_know_their_place() -> Promise {
+    Promise { places: 3, script: |here| {
+        Box::new(Constants { here, exchange: Exchange::of(here, few_small) })
+    } }
+}
+
+/// In each class, what one place sends to another arrives once, complete and in order.
+pub fn messages_of_one_pair_and_class_stay_in_order() -> Promise {
+    Promise { places: 3, script: |here| Box::new(Exchange::of(here, many_small)) }
+}
+
+/// Messages of 0 bytes up to the limit of their class, written into more room than they need.
+pub fn every_length_up_to_the_limit_arrives_unchanged() -> Promise {
+    Promise { places: 2, script: |here| Box::new(Exchange::of(here, lengths)) }
+}
+
+/// One byte over a limit is refused before anything is written; afterwards all is as before.
+pub fn a_longer_message_is_refused() -> Promise {
+    Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::send_too_long, few_small)) }
+}
+
+/// A `fill` that gives `None` sends nothing and uses nothing up.
+pub fn an_abandoned_message_leaves_no_trace() -> Promise {
+    Promise { places: 2, script: |here| Box::new(Exchange::of(here, abandoned)) }
+}
+
+/// With no room for data a control message still gets through.
+pub fn control_passes_a_full_data_queue() -> Promise {
+    Promise { places: 2, script: |here| dam(here, 1, Size::Least) }
+}
+
+/// A sender that was refused for lack of room is woken when there is room, again and again.
+pub fn a_full_queue_has_room_again() -> Promise {
+    Promise { places: 2, script: |here| dam(here, 20, Size::Most) }
+}
+
+/// Blocks of one byte up to some megabytes.
+pub fn blocks_of_every_size_arrive_unchanged() -> Promise {
+    Promise { places: 2, script: |here| Box::new(Exchange::of(here, block_sizes)) }
+}
+
+/// Blocks live as long as the receiver keeps them, and their memory comes back in any order, for ever.
+pub fn kept_blocks_stay_intact_and_are_dropped_in_any_order() -> Promise {
+    Promise { places: 3, script: |here| Box::new(Exchange::of(here, many_blocks)) }
+}
+
+/// A small message does not overtake a block of its class, nor a block a small message.
+pub fn blocks_and_small_messages_keep_one_order() -> Promise {
+    Promise { places: 2, script: |here| Box::new(Exchange::of(here, alternating)) }
+}
+
+/// `deliver` may send.
+pub fn messages_can_be_sent_while_messages_are_delivered() -> Promise {
+    Promise { places: 4, script: |_| Box::new(PingPong::new(100)) }
+}
+
+/// A place has no queue to itself; using it is an error of the program.
+pub fn a_send_to_oneself_is_an_assertion() -> Promise {
+    Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::send_to_oneself, few_small)) }
+}
+
+/// A death is told once, behind all messages of the dead place; then sends to it answer so.
+pub fn a_death_is_told_once_after_the_last_message() -> Promise {
+    Promise { places: 3, script: |here| death(here, 2, false) }
+}
+
+/// Who sends to a place while it dies gets the answer, also while waiting for room.
+pub fn a_sender_to_a_place_that_dies_is_released() -> Promise {
+    Promise { places: 3, script: |here| death(here, 2, true) }
+}
+
+/// Half of the places die; the others hear of each.
+pub fn several_deaths_are_told_one_by_one() -> Promise {
+    Promise { places: 8, script: |here| death(here, 4, true) }
+}
+
+/// A wait without a timeout ends when a message arrives, whenever it arrives.
+pub fn an_arrival_ends_a_wait() -> Promise {
+    Promise { places: 2, script: |_| Box::new(PingPong::new(2_000)) }
+}
+
+/// A wait without a timeout ends when another thread says so, before it or during it.
+pub fn an_unpark_ends_a_wait() -> Promise {
+    Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::wait_for_unpark, few_small)) }
+}
+
+/// A wait ends by itself.
+pub fn a_wait_ends_at_its_timeout() -> Promise {
+    Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::wait_for_timeout, few_small)) }
+}
+
+/// Words, where offered, are written by any place and seen by all.
+pub fn words_are_the_same_memory_at_all_places() -> Promise {
+    Promise { places: 4, script: |_| Box::new(Words::default()) }
+}
+
+/// 48 places, each pair in both directions and both classes.
+pub fn many_places_all_reach_each_other() -> Promise {
+    Promise { places: 48, script: |here| Box::new(Exchange::of(here, few_small)) }
+}
+
+/// Everything at once, in drawn order.
+pub fn a_long_random_mix_arrives_as_sent() -> Promise {
+    Promise { places: 4, script: |here| Box::new(Exchange::of(here, random_mix)) }
+}
+
+/// Checks the constants of the endpoint, then exchanges.
+struct Constants {
+    here: PlaceId,
+    exchange: Exchange,
+}
+
+impl Script for Constants {
+    fn step(&mut self, endpoint: &dyn crate::Endpoint) -> super::Step {
+        let places = endpoints_know_their_place().places;
+        calls::check_constants(endpoint, self.here, places);
+        self.exchange.step(endpoint)
+    }
+}
+
+type Shapes = Vec<(Kind, usize)>;
+
+fn few_small(random: &mut Random, _: Class, _: &Limits) -> Shapes {
+    (0..3).map(|_| (Kind::Small, random.index(33))).collect()
+}
+
+fn many_small(random: &mut Random, _: Class, _: &Limits) -> Shapes {
+    (0..500).map(|_| (Kind::Small, random.index(33))).collect()
+}
+
+/// All lengths up to 300, the neighbourhood of powers of two, the last ones before the limit.
+fn lengths(_: &mut Random, class: Class, limits: &Limits) -> Shapes {
+    let max = small_max(class, limits);
+    let powers = (0..usize::BITS - 1).map(|bit| 1_usize << bit).flat_map(|power| [power - 1, power, power + 1]);
+    let mut lengths: Vec<usize> = (0..=300).chain(powers).chain(max.saturating_sub(9)..=max).collect();
+    lengths.retain(|len| *len <= max);
+    lengths.into_iter().map(|len| (Kind::Small, len)).collect()
+}
+
+fn abandoned(random: &mut Random, class: Class, limits: &Limits) -> Shapes {
+    let max = small_max(class, limits) as u64;
+    let kind = |random: &mut Random| if random.chance(70) { Kind::Abandoned } else { Kind::Small };
+    (0..1_000).map(|_| (kind(random), random.within(&(0..=max)) as usize)).collect()
+}
+
+fn block_sizes(_: &mut Random, class: Class, limits: &Limits) -> Shapes {
+    let sizes: &[usize] = match class {
+        Class::Control => &[1, 63, 64, 65],
+        Class::Data => &[1, 2, 7, 8, 9, 4_095, 4_096, 4_097, 65_535, 65_536, 65_537, 1_000_003, 3 << 20],
+    };
+    sizes.iter().filter(|size| **size <= limits.block_bytes_max).map(|size| (Kind::Block, *size)).collect()
+}
+
+fn block_len(random: &mut Random, limits: &Limits) -> usize {
+    let max = limits.block_bytes_max.min(1 << random.below(15));
+    1 + random.index(max)
+}
+
+fn many_blocks(random: &mut Random, _: Class, limits: &Limits) -> Shapes {
+    (0..150).map(|_| (Kind::Block, block_len(random, limits))).collect()
+}
+
+fn alternating(random: &mut Random, _: Class, limits: &Limits) -> Shapes {
+    (0..100).flat_map(|_| [(Kind::Block, block_len(random, limits)), (Kind::Small, random.index(33))]).collect()
+}
+
+fn random_mix(random: &mut Random, class: Class, limits: &Limits) -> Shapes {
+    let max = small_max(class, limits);
+    let shape = |random: &mut Random| match random.below(100) {
+        0..10 => (Kind::Block, block_len(random, limits)),
+        10..25 => (Kind::Abandoned, random.index(max + 1)),
+        25..35 => (Kind::Small, random.index(max + 1)),
+        _ => (Kind::Small, random.index(65.min(max + 1))),
+    };
+    (0..400).map(|_| shape(random)).collect()
+}

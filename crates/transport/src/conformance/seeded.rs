@@ -1,0 +1,107 @@
+//! Runs promises on the loopback, each for many seeds.
+//!
+//! A place runs only when it is busy or when its wait would end, so a lost wake-up stalls the world, and a
+//! stalled world fails at once. There is no clock here.
+
+use super::{Fixture, Promise, Script, Step};
+use crate::loopback::{LoopbackEndpoint, Plan, World};
+use crate::{Arrival, Endpoint, Inbound, PlaceId};
+use std::ops::Range;
+
+/// Turns in a row without a busy one after which a run counts as stalled.
+const QUIET_TURNS_MAX: u32 = 20_000;
+
+/// Rounds of a last look for messages that nobody should have sent.
+const LAST_LOOKS: u32 = 3;
+
+/// Promises on simulated worlds.
+#[derive(Clone)]
+pub struct Seeded {
+    /// The world of a seed.
+    pub plan: fn(u64) -> Plan,
+    /// Which seeds are run.
+    pub seeds: Range<u64>,
+    /// What the scripts see of an endpoint: itself, or something in front of it.
+    pub attach: fn(LoopbackEndpoint) -> Box<dyn Endpoint>,
+}
+
+/// One place of a run.
+struct Player {
+    here: PlaceId,
+    endpoint: Box<dyn Endpoint>,
+    script: Box<dyn Script>,
+    last: Step,
+}
+
+/// Says which seed failed.
+struct Failing(u64);
+
+impl Drop for Failing {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {} fails", self.0);
+        }
+    }
+}
+
+impl Fixture for Seeded {
+    fn keep(&self, promise: &Promise) {
+        for seed in self.seeds.clone() {
+            let _failing = Failing(seed);
+            let world = World::new(promise.places, (self.plan)(seed));
+            let player = |here| Player {
+                here,
+                endpoint: (self.attach)(world.endpoint(here)),
+                script: (promise.script)(here),
+                last: Step::Busy,
+            };
+            let mut players: Vec<Player> = (0..promise.places).map(PlaceId).map(player).collect();
+            play(&world, &mut players);
+            look_for_more(&world, &players);
+            drop(players);
+            assert_eq!(world.live_blocks(), 0, "a block is not given back");
+        }
+    }
+}
+
+fn play(world: &World, players: &mut [Player]) {
+    let mut quiet_turns = 0;
+    while players.iter().any(|player| matches!(player.last, Step::Busy | Step::Idle)) {
+        let ready = |player: &&Player| match player.last {
+            Step::Busy => true,
+            Step::Idle => world.wakes(player.here),
+            Step::Done | Step::Die => false,
+        };
+        let runnable: Vec<PlaceId> = players.iter().filter(ready).map(|player| player.here).collect();
+        let Some(chosen) = world.choose(&runnable) else {
+            assert!(world.advance(), "stalled: all wait and nothing is under way");
+            continue;
+        };
+        let player = &mut players[chosen.index()];
+        player.last = player.script.step(&*player.endpoint);
+        quiet_turns = if player.last == Step::Idle { quiet_turns + 1 } else { 0 };
+        assert!(quiet_turns < QUIET_TURNS_MAX, "stalled: places wake and find nothing to do");
+        if player.last == Step::Die {
+            world.kill(chosen);
+        }
+    }
+}
+
+/// All scripts are done: whatever arrives now is one too many.
+fn look_for_more(world: &World, players: &[Player]) {
+    for look in 0.. {
+        let living = players.iter().filter(|player| world.is_alive(player.here));
+        living.for_each(|player| expect_nothing(&*player.endpoint));
+        if !world.advance() && look >= LAST_LOOKS && world.in_flight() == 0 {
+            return;
+        }
+    }
+}
+
+/// Panics if something arrives.
+fn expect_nothing(endpoint: &dyn Endpoint) {
+    endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+        Arrival::Message(message) => panic!("one message too many from {}", message.source),
+        Arrival::Died { place, .. } => panic!("{place} was told dead once too often"),
+    });
+}

@@ -1,0 +1,140 @@
+//! Runs promises with each place in a thread of its own.
+//!
+//! Endpoints stay in their thread, so what crosses is the means to make them. An idle place waits without a
+//! timeout: a lost wake-up stalls the run, and a stalled run fails at the deadline, the only use of the clock.
+//! Invariant: no endpoint is dropped before all scripts are done, unless its place dies.
+
+use super::{Fixture, Promise, Script, Step};
+use crate::{Arrival, Endpoint, Inbound, PlaceId, Unpark};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How one thread gets its endpoint and loses it.
+pub struct Seat {
+    /// Makes the endpoint; called in the thread of the place.
+    pub open: Box<dyn FnOnce() -> Box<dyn Endpoint> + Send>,
+    /// Lets the place die: the others learn of a death, not of an orderly end.
+    pub kill: Box<dyn FnOnce(Box<dyn Endpoint>) + Send>,
+}
+
+/// Promises on endpoints of threads.
+pub struct Threads<F> {
+    /// Makes the seats of a fresh run of so many places.
+    pub seats: F,
+    /// After this time without an end the run counts as stalled; generous, nothing is measured.
+    pub deadline: Duration,
+}
+
+impl<F: Fn(u32) -> Vec<Seat>> Threads<F> {
+    /// Threads with a deadline of two minutes.
+    pub fn new(seats: F) -> Threads<F> {
+        Threads { seats, deadline: Duration::from_secs(120) }
+    }
+}
+
+/// What the threads of one run share.
+struct Run {
+    /// Places whose script is neither done nor dead; 0 also after a failure.
+    playing: AtomicUsize,
+    unparkers: Mutex<Vec<Arc<dyn Unpark>>>,
+}
+
+impl Run {
+    fn is_over(&self) -> bool {
+        // PAIR conformance.playing: observe
+        self.playing.load(Ordering::Acquire) == 0
+    }
+
+    /// Takes one place out.
+    fn leave(&self) {
+        // PAIR conformance.playing: publish
+        let earlier = self.playing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1));
+        if earlier == Ok(1) {
+            self.unpark_all();
+        }
+    }
+
+    /// Ends the run for all.
+    fn give_up(&self) {
+        // PAIR conformance.playing: publish
+        self.playing.store(0, Ordering::Release);
+        self.unpark_all();
+    }
+
+    fn unpark_all(&self) {
+        let unparkers = self.unparkers.lock().unwrap_or_else(PoisonError::into_inner);
+        unparkers.iter().for_each(|unparker| unparker.unpark());
+    }
+
+    fn join(&self, endpoint: &dyn Endpoint) {
+        self.unparkers.lock().unwrap_or_else(PoisonError::into_inner).push(endpoint.unparker());
+    }
+}
+
+impl<F: Fn(u32) -> Vec<Seat>> Fixture for Threads<F> {
+    fn keep(&self, promise: &Promise) {
+        let seats = (self.seats)(promise.places);
+        assert_eq!(seats.len(), promise.places as usize, "a seat for each place");
+        let run = Arc::new(Run { playing: AtomicUsize::new(seats.len()), unparkers: Mutex::default() });
+        let (report, reports) = mpsc::channel();
+        for (here, seat) in (0..).map(PlaceId).zip(seats) {
+            let (run, report, script) = (Arc::clone(&run), report.clone(), promise.script);
+            thread::spawn(move || {
+                let result = catch_unwind(AssertUnwindSafe(|| play(&run, seat, script(here))));
+                let failed = result.is_err();
+                // Before giving up, so that the cause is reported ahead of its consequences at other places.
+                // An error means that the run has failed already.
+                let _ = report.send(result);
+                if failed {
+                    run.give_up();
+                }
+            });
+        }
+        let end = Instant::now() + self.deadline;
+        for _ in 0..promise.places {
+            match reports.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(Ok(())) => {}
+                Ok(Err(panic)) => resume_unwind(panic),
+                Err(_) => {
+                    run.give_up();
+                    panic!("stalled: not over after {:?}", self.deadline);
+                }
+            }
+        }
+    }
+}
+
+fn play(run: &Run, seat: Seat, mut script: Box<dyn Script>) {
+    let endpoint = (seat.open)();
+    run.join(&*endpoint);
+    loop {
+        match script.step(&*endpoint) {
+            Step::Busy => {}
+            Step::Idle => endpoint.wait(None),
+            Step::Done => break,
+            Step::Die => {
+                (seat.kill)(endpoint);
+                run.leave();
+                return;
+            }
+        }
+        assert!(!run.is_over(), "given up: another place failed");
+    }
+    run.leave();
+    while !run.is_over() {
+        expect_nothing(run, &*endpoint);
+        endpoint.wait(None);
+    }
+    expect_nothing(run, &*endpoint);
+}
+
+/// Panics if a message arrives, or a death before the orderly end of the run.
+fn expect_nothing(run: &Run, endpoint: &dyn Endpoint) {
+    endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+        Arrival::Message(message) => panic!("one message too many from {}", message.source),
+        Arrival::Died { place, .. } => assert!(run.is_over(), "{place} was told dead once too often"),
+    });
+}

@@ -1,0 +1,94 @@
+//! What is sent between two places, as a function of the pair alone.
+//!
+//! The sender and the receiver compute the same list and never exchange it: the list is the oracle of the
+//! suite. It sends nothing.
+
+use crate::random::{Random, scramble};
+use crate::{Body, Class, HandlerId, Limits, PlaceId};
+use std::fmt;
+
+/// One ordered pair of places and a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) source: PlaceId,
+    pub(super) target: PlaceId,
+    pub(super) class: Class,
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} from {} to {}", self.class, self.source, self.target)
+    }
+}
+
+/// How a letter is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Small,
+    Block,
+    Abandoned,
+}
+
+/// One message to come.
+#[derive(Clone, Debug)]
+pub(super) struct Letter {
+    pub(super) kind: Kind,
+    pub(super) len: usize,
+    /// Room asked for; at least `len`.
+    pub(super) room: usize,
+    /// Position in its route, cut to 16 bits: tells order where the bytes cannot.
+    pub(super) handler: HandlerId,
+    key: u64,
+}
+
+/// Draws the kinds and lengths of one route.
+pub(super) type Traffic = fn(&mut Random, Class, &Limits) -> Vec<(Kind, usize)>;
+
+/// The largest small message of `class`.
+pub(super) fn small_max(class: Class, limits: &Limits) -> usize {
+    match class {
+        Class::Control => limits.control_bytes_max,
+        Class::Data => limits.inline_bytes_max,
+    }
+}
+
+/// The letters of `route`, in order.
+pub(super) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<Letter> {
+    let pair = u64::from(route.source.0) << 32 | u64::from(route.target.0);
+    let mut random = Random::new(scramble(pair ^ (route.class as u64) << 63));
+    let shapes = traffic(&mut random, route.class, limits);
+    let letter = |(number, (kind, len)): (usize, (Kind, usize))| {
+        let slack = small_max(route.class, limits).saturating_sub(len);
+        let room = len + random.index(slack.min(64) + 1);
+        Letter { kind, len, room, handler: HandlerId(number as u16), key: random.bits() }
+    };
+    shapes.into_iter().enumerate().map(letter).collect()
+}
+
+impl Letter {
+    /// Writes the content of this letter; `bytes` is of its length.
+    pub(super) fn write(&self, bytes: &mut [u8]) {
+        Random::new(self.key).fill(bytes);
+    }
+
+    /// Panics unless `handler` and `body` are this letter, as it arrives on `route`.
+    pub(super) fn check(&self, route: Route, handler: HandlerId, body: &Body<'_>) {
+        assert_eq!(handler, self.handler, "{route}: order broken");
+        match (self.kind, body) {
+            (Kind::Small, Body::Inline(bytes)) => {
+                assert_eq!(bytes.as_ptr().align_offset(8), 0, "{route}: inline bytes are not aligned to 8");
+            }
+            (Kind::Block, Body::Block(_)) => {}
+            (kind, _) => panic!("{route}: letter {} was sent as {kind:?}", handler.0),
+        }
+        self.check_bytes(route, body.bytes());
+    }
+
+    /// Panics unless `bytes` are the content of this letter.
+    pub(super) fn check_bytes(&self, route: Route, bytes: &[u8]) {
+        assert_eq!(bytes.len(), self.len, "{route}: length changed, letter {}", self.handler.0);
+        let mut expected = vec![0; self.len];
+        self.write(&mut expected);
+        assert!(bytes == expected, "{route}: bytes changed, letter {} of {} bytes", self.handler.0, self.len);
+    }
+}

@@ -1,0 +1,217 @@
+//! The interface between one place and the means that carries its messages.
+//!
+//! The required part is small: send, receive, wait. The extended part at the end of [`Endpoint`] has
+//! defaults that say "not offered"; a transport overrides what its hardware does better.
+
+use isles_protocol::PlaceId;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// The priority class of a message. Order is kept within one class of one ordered pair of places.
+///
+/// The classes have separate queues, so control messages never wait behind data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Finish, replies, collectives, handles: never blocked by a full data queue.
+    Control,
+    /// Tasks and their captures.
+    Data,
+}
+
+/// The number of the function that receives a message; the runtime owns the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HandlerId(pub u16);
+
+/// Bounds of an endpoint, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest `room` that [`Endpoint::send`] takes in the data class.
+    pub inline_bytes_max: usize,
+    /// Largest `room` that [`Endpoint::send`] takes in the control class.
+    pub control_bytes_max: usize,
+    /// Largest `len` that [`Endpoint::send_block`] takes.
+    pub block_bytes_max: usize,
+}
+
+/// Memory of a large message, owned by the receiver until it is dropped.
+pub trait BlockMemory {
+    /// The bytes of the message; the first is aligned to 64 bytes where the transport can do that.
+    fn bytes(&self) -> &[u8];
+}
+
+/// An owned large message; dropping it gives its memory back to the sender.
+pub type Block = Box<dyn BlockMemory>;
+
+/// What a message carries.
+pub enum Body<'a> {
+    /// Bytes in the queue itself, valid during the call only; aligned to 8 bytes.
+    Inline(&'a [u8]),
+    /// A large message that can be kept without a copy.
+    Block(Block),
+}
+
+impl Body<'_> {
+    /// The bytes, wherever they lie.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Body::Inline(bytes) => bytes,
+            Body::Block(block) => block.bytes(),
+        }
+    }
+}
+
+/// One message as it arrives.
+pub struct Message<'a> {
+    /// The place that sent it.
+    pub source: PlaceId,
+    /// The class it was sent in.
+    pub class: Class,
+    /// The function that receives it, unchecked.
+    pub handler: HandlerId,
+    /// Its bytes, as the sender wrote them.
+    pub body: Body<'a>,
+}
+
+/// Why a place counts as dead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Death {
+    /// Its process ended, or its simulated world took it away.
+    Ended,
+    /// It broke the transport's format; the text names where.
+    Corrupt(String),
+}
+
+/// What [`Endpoint::progress`] delivers.
+pub enum Arrival<'a> {
+    /// A message.
+    Message(Message<'a>),
+    /// A place died; delivered once for each dead place, after all of its messages that will ever arrive.
+    Died {
+        /// The dead place.
+        place: PlaceId,
+        /// Why.
+        cause: Death,
+    },
+}
+
+/// Which classes [`Endpoint::progress`] may take messages from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inbound {
+    /// Both classes.
+    All,
+    /// Control only: the caller has no room for more data.
+    Control,
+}
+
+/// Why nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// No room at the moment: call [`Endpoint::progress`] and try again, or [`Endpoint::wait`].
+    Full,
+    /// The receiver is dead and will never take a message.
+    DeadPlace(PlaceId),
+    /// The message can never be sent this way.
+    TooLong {
+        /// What was asked for, in bytes.
+        len: usize,
+        /// What is allowed, in bytes.
+        max: usize,
+    },
+    /// `fill` returned `None`.
+    Abandoned,
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendError::Full => write!(f, "the queue to the place is full"),
+            SendError::DeadPlace(place) => write!(f, "{place} is dead"),
+            SendError::TooLong { len, max } => write!(f, "a message of {len} bytes; at most {max} are allowed"),
+            SendError::Abandoned => write!(f, "the message was abandoned while it was written"),
+        }
+    }
+}
+
+impl std::error::Error for SendError {}
+
+/// Ends a [`Endpoint::wait`] of the place from any thread.
+pub trait Unpark: Send + Sync {
+    /// The wait under way, or the next one if there is none, returns at once.
+    fn unpark(&self);
+}
+
+/// One place's attachment to the others.
+///
+/// An endpoint belongs to one thread. Calling order: `progress` whenever there is time, `wait` when there
+/// is nothing to do. A place never sends to itself through its endpoint; that is an assertion.
+pub trait Endpoint {
+    /// The place attached here.
+    fn here(&self) -> PlaceId;
+
+    /// How many places the run has; constant.
+    fn places(&self) -> u32;
+
+    /// The bounds of this endpoint; constant.
+    fn limits(&self) -> Limits;
+
+    /// Sends a small message, written in place.
+    ///
+    /// `fill` gets exactly `room` bytes whose content is unspecified and returns how many of them (from the
+    /// front) are the message; `None` abandons it. `fill` is called at most once and must not call the endpoint.
+    /// May be called from within `deliver` of [`Endpoint::progress`].
+    ///
+    /// # Errors
+    /// Nothing was sent; see [`SendError`] for what can be done.
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError>;
+
+    /// Sends a large message of exactly `len` bytes, written by `fill` straight into memory that the
+    /// receiver will read; arrives as [`Body::Block`], in order with the small messages of its class.
+    ///
+    /// # Errors
+    /// Nothing was sent and `fill` was not called.
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError>;
+
+    /// Delivers what has arrived, a bounded batch, without blocking; returns how many arrivals.
+    ///
+    /// `deliver` may send; it must not call `progress` or `wait`.
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize;
+
+    /// Returns when there may be something to do: an arrival, room in a queue that answered
+    /// [`SendError::Full`], an [`Unpark`], or the end of `timeout`. May return early.
+    fn wait(&self, timeout: Option<Duration>);
+
+    /// The means to end a wait from another thread.
+    fn unparker(&self) -> Arc<dyn Unpark>;
+
+    /// Whether `place` is known to be dead.
+    fn is_dead(&self, place: PlaceId) -> bool;
+
+    /// Extended: word `index` of the words of `place`, mapped here; `None` where memory is not shared.
+    ///
+    /// Words start at zero. All places of one run get the same answer to "is it offered".
+    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+        let _ = (place, index);
+        None
+    }
+
+    /// Extended: how many words each place has; 0 where [`Endpoint::word`] is not offered.
+    fn words(&self) -> u32 {
+        0
+    }
+}

@@ -1,0 +1,16 @@
+//! How one place is attached to the others.
+//!
+//! The crate holds the [`Endpoint`] interface that every transport implements, and what all transports
+//! share for their tests. It moves bytes between places; it knows neither tasks nor finishes.
+
+#![forbid(unsafe_code)]
+
+pub mod conformance;
+mod endpoint;
+pub mod loopback;
+pub mod random;
+
+pub use endpoint::{
+    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, SendError, Unpark,
+};
+pub use isles_protocol::PlaceId;

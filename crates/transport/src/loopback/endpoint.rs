@@ -1,0 +1,176 @@
+//! One place's attachment to a simulated world.
+//!
+//! It also watches over the calling rules of [`Endpoint`]: what a real transport would answer with a crash or
+//! a silent error is an assertion here. It never blocks.
+
+use super::memory::{AlignedBytes, LoopbackBlock};
+use super::state::{Load, State, Taken};
+use super::world::Shared;
+use crate::{
+    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId, SendError, Unpark,
+};
+use std::cell::{Cell, RefMut};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// What the caller is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    Nothing,
+    Delivering,
+    Filling,
+}
+
+/// The endpoint of one place of a [`World`](super::World).
+///
+/// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
+pub struct LoopbackEndpoint {
+    here: PlaceId,
+    shared: Rc<Shared>,
+    activity: Cell<Activity>,
+}
+
+/// Gives the earlier activity back, also when the callback panics.
+struct Turn<'a> {
+    activity: &'a Cell<Activity>,
+    before: Activity,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.activity.set(self.before);
+    }
+}
+
+impl LoopbackEndpoint {
+    pub(super) fn new(here: PlaceId, shared: Rc<Shared>) -> LoopbackEndpoint {
+        LoopbackEndpoint { here, shared, activity: Cell::new(Activity::Nothing) }
+    }
+
+    fn state(&self) -> RefMut<'_, State> {
+        self.shared.state.borrow_mut()
+    }
+
+    fn enter(&self, activity: Activity) -> Turn<'_> {
+        let before = self.activity.replace(activity);
+        Turn { activity: &self.activity, before }
+    }
+
+    fn check_send(&self, to: PlaceId, len: usize, max: usize) -> Result<(), SendError> {
+        assert_ne!(to, self.here, "{to} sends to itself through its endpoint");
+        assert!(to.0 < self.places(), "{to} does not exist, there are {} places", self.places());
+        assert_ne!(self.activity.get(), Activity::Filling, "`fill` must not call the endpoint");
+        if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
+    }
+
+    fn take(&self, inbound: Inbound) -> Option<Taken> {
+        self.state().take(self.here, inbound)
+    }
+}
+
+impl Endpoint for LoopbackEndpoint {
+    fn here(&self) -> PlaceId {
+        self.here
+    }
+
+    fn places(&self) -> u32 {
+        self.shared.words.len() as u32
+    }
+
+    fn limits(&self) -> Limits {
+        self.state().plan.limits
+    }
+
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        let limits = self.limits();
+        let max = match class {
+            Class::Control => limits.control_bytes_max,
+            Class::Data => limits.inline_bytes_max,
+        };
+        self.check_send(to, room, max)?;
+        self.state().admit(self.here, to, class)?;
+        let mut content = AlignedBytes::new(room);
+        let len = {
+            let _turn = self.enter(Activity::Filling);
+            fill(content.bytes_mut()).ok_or(SendError::Abandoned)?
+        };
+        content.shorten(len);
+        self.state().post(self.here, to, class, handler, Load::Inline(content));
+        Ok(())
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        self.check_send(to, len, self.limits().block_bytes_max)?;
+        self.state().admit_block(self.here, to, class)?;
+        let mut content = AlignedBytes::new(len);
+        {
+            let _turn = self.enter(Activity::Filling);
+            fill(content.bytes_mut());
+        }
+        let block = LoopbackBlock::new(content, self.state().live_blocks(self.here));
+        self.state().post(self.here, to, class, handler, Load::Block(block));
+        Ok(())
+    }
+
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        assert_eq!(self.activity.get(), Activity::Nothing, "`progress` from within a callback of the endpoint");
+        let _turn = self.enter(Activity::Delivering);
+        let batch = self.state().batch();
+        for count in 0..batch {
+            match self.take(inbound) {
+                None => return count,
+                Some(Taken::Died(place)) => deliver(Arrival::Died { place, cause: Death::Ended }),
+                Some(Taken::Parcel(parcel)) => {
+                    let inline;
+                    let body = match parcel.load {
+                        Load::Block(block) => Body::Block(Box::new(block)),
+                        Load::Inline(content) => {
+                            inline = content;
+                            Body::Inline(inline.bytes())
+                        }
+                    };
+                    let (source, class, handler) = (parcel.source, parcel.class, parcel.handler);
+                    deliver(Arrival::Message(Message { source, class, handler, body }));
+                }
+            }
+        }
+        batch
+    }
+
+    /// Returns at once: the driver asks [`World::wakes`](super::World::wakes) instead.
+    fn wait(&self, _timeout: Option<Duration>) {
+        assert_eq!(self.activity.get(), Activity::Nothing, "`wait` from within a callback of the endpoint");
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        Arc::clone(&self.shared.unparked[self.here.index()]) as Arc<dyn Unpark>
+    }
+
+    fn is_dead(&self, place: PlaceId) -> bool {
+        self.state().is_dead(self.here, place)
+    }
+
+    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+        self.shared.words[place.index()].get(index as usize)
+    }
+
+    fn words(&self) -> u32 {
+        self.shared.words[self.here.index()].len() as u32
+    }
+}

@@ -1,0 +1,67 @@
+//! The bytes of messages in flight.
+//!
+//! Ordinary vectors, a little longer than asked for, so that the bytes can start at an aligned address
+//! without unsafe code. Invariant: the vector is never resized, so its bytes never move.
+
+use crate::BlockMemory;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Alignment of the first byte: what [`BlockMemory`] asks for, and more than inline messages need.
+const ALIGN: usize = 64;
+
+/// What unwritten memory holds: not zero, so that nobody comes to rely on zeros.
+const UNWRITTEN: u8 = 0xa5;
+
+/// Bytes whose first is aligned to 64.
+pub(super) struct AlignedBytes {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl AlignedBytes {
+    pub(super) fn new(len: usize) -> AlignedBytes {
+        let memory = vec![UNWRITTEN; len + ALIGN - 1];
+        let start = memory.as_ptr().align_offset(ALIGN);
+        AlignedBytes { memory, start, len }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.len]
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+
+    pub(super) fn shorten(&mut self, len: usize) {
+        assert!(len <= self.len, "{len} bytes were written into room for {}", self.len);
+        self.len = len;
+    }
+}
+
+/// A large message; while it lives it counts against the blocks of its sender.
+pub(super) struct LoopbackBlock {
+    content: AlignedBytes,
+    live: Rc<Cell<usize>>,
+}
+
+impl LoopbackBlock {
+    pub(super) fn new(content: AlignedBytes, live: &Rc<Cell<usize>>) -> LoopbackBlock {
+        live.set(live.get() + 1);
+        LoopbackBlock { content, live: Rc::clone(live) }
+    }
+}
+
+impl BlockMemory for LoopbackBlock {
+    fn bytes(&self) -> &[u8] {
+        self.content.bytes()
+    }
+}
+
+impl Drop for LoopbackBlock {
+    fn drop(&mut self) {
+        self.live.set(self.live.get() - 1);
+    }
+}

@@ -1,0 +1,96 @@
+//! What a simulated world does to its places, as plain values.
+//!
+//! A plan says ranges; the seed draws from them. It holds no state of a run.
+
+use crate::random::Random;
+use crate::{Class, Limits, PlaceId};
+use std::ops::RangeInclusive;
+
+/// How one class of messages is carried between each ordered pair of places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Messages that fit between sender and receiver; at least 1.
+    pub capacity: usize,
+    /// Steps from sending a message until it can be delivered.
+    pub delay_steps: RangeInclusive<u64>,
+}
+
+/// The death of one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Who dies.
+    pub place: PlaceId,
+    /// At which step of the world.
+    pub step: u64,
+}
+
+/// Everything that a world does of its own accord.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Fixes every draw.
+    pub seed: u64,
+    /// The control class.
+    pub control: Lane,
+    /// The data class.
+    pub data: Lane,
+    /// Draw which of the deliverable messages comes first; otherwise the one that is deliverable longest.
+    pub reorder: bool,
+    /// Most arrivals of one call of `progress`; with `reorder` each call draws its own bound up to this.
+    pub batch_max: usize,
+    /// Blocks that one place may have sent and that are not dropped yet; at least 1.
+    pub blocks_max: usize,
+    /// Bounds that the endpoints state.
+    pub limits: Limits,
+    /// Words of each place; 0: words are not offered.
+    pub words: u32,
+    /// Who dies, and when.
+    pub losses: Vec<Loss>,
+    /// Steps from a death until another place knows of it, drawn for each other place.
+    pub notice_steps: RangeInclusive<u64>,
+}
+
+impl Plan {
+    /// No delay, ample queues, words, nobody dies.
+    pub fn calm(seed: u64) -> Plan {
+        let lane = Lane { capacity: 1_024, delay_steps: 0..=0 };
+        Plan {
+            seed,
+            control: lane.clone(),
+            data: lane,
+            reorder: false,
+            batch_max: 64,
+            blocks_max: 64,
+            limits: Limits { inline_bytes_max: 4_096, control_bytes_max: 1_024, block_bytes_max: 64 << 20 },
+            words: 16,
+            losses: Vec::new(),
+            notice_steps: 0..=0,
+        }
+    }
+
+    /// Tiny queues and uneven delays, themselves drawn from the seed; every second seed has no words; nobody dies.
+    pub fn adversarial(seed: u64) -> Plan {
+        let mut random = Random::new(seed ^ 0x0070_6c61_6e00);
+        let mut lane = |delay_max| Lane {
+            capacity: 1 + random.index(4),
+            delay_steps: 0..=random.below(delay_max),
+        };
+        Plan {
+            control: lane(40),
+            data: lane(200),
+            reorder: true,
+            batch_max: 1 + random.index(8),
+            blocks_max: 1 + random.index(4),
+            words: if seed % 2 == 0 { 16 } else { 0 },
+            notice_steps: 0..=random.below(300),
+            ..Plan::calm(seed)
+        }
+    }
+
+    /// The lane of `class`.
+    pub fn lane(&self, class: Class) -> &Lane {
+        match class {
+            Class::Control => &self.control,
+            Class::Data => &self.data,
+        }
+    }
+}

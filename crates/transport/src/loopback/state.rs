@@ -1,0 +1,322 @@
+//! What is in flight in a simulated world, and what each place knows.
+//!
+//! A plain state machine behind the world and its endpoints; it calls nobody. Each place has one lane for
+//! each other place and class; only the head of a lane can be delivered, which is what keeps the order.
+//! Invariant: `heads` of a site holds exactly the heads of its lanes that are not empty.
+
+use super::memory::{AlignedBytes, LoopbackBlock};
+use super::plan::Plan;
+use crate::random::{Random, scramble};
+use crate::{Class, HandlerId, Inbound, PlaceId, SendError};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+/// The bytes of a message in flight.
+pub(super) enum Load {
+    Inline(AlignedBytes),
+    Block(LoopbackBlock),
+}
+
+impl Load {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Load::Inline(content) => content.bytes(),
+            Load::Block(block) => crate::BlockMemory::bytes(block),
+        }
+    }
+}
+
+/// One message in flight.
+pub(super) struct Parcel {
+    pub(super) source: PlaceId,
+    pub(super) class: Class,
+    pub(super) handler: HandlerId,
+    pub(super) load: Load,
+    ready_step: u64,
+}
+
+/// What a place takes from the world.
+pub(super) enum Taken {
+    Parcel(Parcel),
+    Died(PlaceId),
+}
+
+/// The sender and the class of a lane.
+type LaneKey = (PlaceId, u8);
+
+/// A death on its way to one place that did not die.
+struct Notice {
+    known_step: u64,
+    delivered: bool,
+}
+
+/// One place as the world sees it.
+struct Site {
+    alive: bool,
+    lanes: BTreeMap<LaneKey, VecDeque<Parcel>>,
+    heads: BTreeSet<(u64, LaneKey)>,
+    notices: BTreeMap<PlaceId, Notice>,
+    /// Sends since its last turn that found no room: to whom and in which class.
+    refused: BTreeSet<LaneKey>,
+    /// Whether a block found its sender's memory used up since its last turn.
+    blocks_refused: bool,
+    live_blocks: Rc<Cell<usize>>,
+}
+
+/// What happened, for the digest; the numbers are part of it.
+#[derive(Clone, Copy)]
+pub(super) enum Event {
+    Chosen = 1,
+    Advanced,
+    Sent,
+    Refused,
+    Taken,
+    Killed,
+    Told,
+}
+
+pub(super) struct State {
+    pub(super) plan: Plan,
+    pub(super) step: u64,
+    pub(super) digest: u64,
+    pub(super) random: Random,
+    sites: Vec<Site>,
+}
+
+fn lane_key(source: PlaceId, class: Class) -> LaneKey {
+    (source, class as u8)
+}
+
+impl State {
+    pub(super) fn new(places: u32, plan: Plan) -> State {
+        let site = |_| Site {
+            alive: true,
+            lanes: BTreeMap::new(),
+            heads: BTreeSet::new(),
+            notices: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            blocks_refused: false,
+            live_blocks: Rc::new(Cell::new(0)),
+        };
+        let random = Random::new(plan.seed);
+        State { step: 0, digest: plan.seed, random, sites: (0..places).map(site).collect(), plan }
+    }
+
+    pub(super) fn record(&mut self, event: Event, who: PlaceId, what: u64) {
+        let head = (event as u64) << 32 | u64::from(who.0);
+        self.digest = scramble(scramble(self.digest ^ head).wrapping_add(self.step) ^ scramble(what));
+    }
+
+    pub(super) fn is_alive(&self, place: PlaceId) -> bool {
+        self.sites[place.index()].alive
+    }
+
+    /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
+    pub(super) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
+        let site = &self.sites[here.index()];
+        let known = site.notices.get(&place).is_some_and(|notice| notice.known_step <= self.step);
+        known || (!site.alive && here != place)
+    }
+
+    /// Whether a message from `here` to `to` could be sent now; notes a refusal.
+    pub(super) fn admit(&mut self, here: PlaceId, to: PlaceId, class: Class) -> Result<(), SendError> {
+        if self.is_dead(here, to) {
+            return Err(SendError::DeadPlace(to));
+        }
+        if !self.has_room(here, to, class as u8) {
+            self.sites[here.index()].refused.insert(lane_key(to, class));
+            self.record(Event::Refused, here, u64::from(to.0));
+            return Err(SendError::Full);
+        }
+        Ok(())
+    }
+
+    /// As `admit`, for a block.
+    pub(super) fn admit_block(&mut self, here: PlaceId, to: PlaceId, class: Class) -> Result<(), SendError> {
+        self.admit(here, to, class)?;
+        if self.live_blocks(here).get() >= self.plan.blocks_max {
+            self.sites[here.index()].blocks_refused = true;
+            self.record(Event::Refused, here, u64::from(to.0));
+            return Err(SendError::Full);
+        }
+        Ok(())
+    }
+
+    /// The number of blocks that `place` sent and that are not dropped yet.
+    pub(super) fn live_blocks(&self, place: PlaceId) -> &Rc<Cell<usize>> {
+        &self.sites[place.index()].live_blocks
+    }
+
+    /// Puts an admitted message in flight.
+    pub(super) fn post(&mut self, here: PlaceId, to: PlaceId, class: Class, handler: HandlerId, load: Load) {
+        let content = load.bytes().chunks(8).fold(u64::from(handler.0), |sum, chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            sum.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from_le_bytes(word)
+        });
+        self.record(Event::Sent, here, u64::from(to.0) ^ scramble(content ^ load.bytes().len() as u64));
+        let delay = self.random.within(&self.plan.lane(class).delay_steps);
+        let parcel = Parcel { source: here, class, handler, load, ready_step: self.step + delay };
+        let (site, key) = (&mut self.sites[to.index()], lane_key(here, class));
+        let lane = site.lanes.entry(key).or_default();
+        if lane.is_empty() {
+            site.heads.insert((parcel.ready_step, key));
+        }
+        lane.push_back(parcel);
+    }
+
+    /// How many arrivals this call of `progress` may deliver.
+    pub(super) fn batch(&mut self) -> usize {
+        let max = self.plan.batch_max;
+        if self.plan.reorder { 1 + self.random.index(max) } else { max }
+    }
+
+    /// Takes one arrival for `here`.
+    pub(super) fn take(&mut self, here: PlaceId, inbound: Inbound) -> Option<Taken> {
+        let site = &self.sites[here.index()];
+        if !site.alive {
+            return None;
+        }
+        if let Some(dead) = site.deliverable_death(self.step) {
+            self.sites[here.index()].notices.get_mut(&dead)?.delivered = true;
+            self.record(Event::Told, here, u64::from(dead.0));
+            return Some(Taken::Died(dead));
+        }
+        let wanted = |&&(_, (_, class)): &&(u64, LaneKey)| inbound == Inbound::All || class == Class::Control as u8;
+        let ready = || site.heads.range(..=(self.step, (PlaceId(u32::MAX), u8::MAX))).filter(wanted);
+        let count = ready().count();
+        if count == 0 {
+            return None;
+        }
+        let index = if self.plan.reorder { self.random.index(count) } else { 0 };
+        let head = *ready().nth(index)?;
+        let parcel = self.sites[here.index()].pop(head)?;
+        self.record(Event::Taken, here, u64::from(parcel.source.0) << 1 | parcel.class as u64);
+        Some(Taken::Parcel(parcel))
+    }
+
+    /// Cuts `place` off: of what it sent, a drawn prefix of each lane still arrives.
+    pub(super) fn kill(&mut self, place: PlaceId) {
+        if !self.is_alive(place) {
+            return;
+        }
+        self.record(Event::Killed, place, 0);
+        self.sites[place.index()].alive = false;
+        for other in (0..self.sites.len()).filter(|&other| other != place.index()) {
+            for class in [Class::Control, Class::Data] {
+                let key = lane_key(place, class);
+                let len = self.sites[other].lanes.get(&key).map_or(0, VecDeque::len);
+                let kept = self.random.index(len + 1);
+                self.sites[other].shorten(key, kept);
+            }
+            let known_step = self.step + self.random.within(&self.plan.notice_steps);
+            if self.sites[other].alive {
+                self.sites[other].notices.insert(place, Notice { known_step, delivered: false });
+            }
+        }
+        self.forget_mail_to_the_dead();
+    }
+
+    /// Moves the world to `step`: planned deaths happen, known deaths free what was sent to the dead.
+    pub(super) fn move_to(&mut self, step: u64) {
+        self.step = step;
+        let (due, later) = std::mem::take(&mut self.plan.losses).into_iter().partition(|loss| loss.step <= step);
+        self.plan.losses = later;
+        let due: Vec<super::Loss> = due;
+        due.iter().for_each(|loss| self.kill(loss.place));
+        self.forget_mail_to_the_dead();
+    }
+
+    /// Starts a turn of `place`: what it was refused before is no longer its concern.
+    pub(super) fn start_turn(&mut self, place: PlaceId) {
+        let site = &mut self.sites[place.index()];
+        site.refused.clear();
+        site.blocks_refused = false;
+    }
+
+    /// Whether something can be delivered to `place` now.
+    pub(super) fn has_arrival(&self, place: PlaceId) -> bool {
+        let site = &self.sites[place.index()];
+        let ready = site.heads.first().is_some_and(|(ready_step, _)| *ready_step <= self.step);
+        site.alive && (ready || site.deliverable_death(self.step).is_some())
+    }
+
+    /// Whether a send that was refused since the last turn of `place` would now get another answer.
+    pub(super) fn has_news_for_sender(&self, place: PlaceId) -> bool {
+        let site = &self.sites[place.index()];
+        let changed = |&(to, class): &LaneKey| self.is_dead(place, to) || self.has_room(place, to, class);
+        let block = site.blocks_refused && site.live_blocks.get() < self.plan.blocks_max;
+        block || site.refused.iter().any(changed)
+    }
+
+    /// Messages and deaths that living places have still to take.
+    pub(super) fn in_flight(&self) -> usize {
+        let count = |site: &Site| {
+            let messages: usize = site.lanes.values().map(VecDeque::len).sum();
+            messages + site.notices.values().filter(|notice| !notice.delivered).count()
+        };
+        self.sites.iter().filter(|site| site.alive).map(count).sum()
+    }
+
+    /// The next step, after the present one, at which something becomes possible by itself.
+    pub(super) fn next_change(&self) -> Option<u64> {
+        let living = || self.sites.iter().filter(|site| site.alive);
+        let mail = living().flat_map(|site| site.heads.iter().map(|(ready_step, _)| *ready_step));
+        let deaths = living().flat_map(|site| site.notices.values().map(|notice| notice.known_step));
+        let losses = self.plan.losses.iter().map(|loss| loss.step);
+        mail.chain(deaths).chain(losses).filter(|step| *step > self.step).min()
+    }
+
+    fn has_room(&self, here: PlaceId, to: PlaceId, class: u8) -> bool {
+        let lane = if class == Class::Control as u8 { &self.plan.control } else { &self.plan.data };
+        self.sites[to.index()].lanes.get(&(here, class)).map_or(0, VecDeque::len) < lane.capacity
+    }
+
+    /// Until a sender knows of a death, its messages to the dead fill the lane as if nothing had happened.
+    fn forget_mail_to_the_dead(&mut self) {
+        let dead: Vec<usize> = (0..self.sites.len()).filter(|&index| !self.sites[index].alive).collect();
+        for index in dead {
+            for source in (0..self.sites.len() as u32).map(PlaceId) {
+                if self.is_dead(source, PlaceId(index as u32)) {
+                    self.sites[index].shorten(lane_key(source, Class::Control), 0);
+                    self.sites[index].shorten(lane_key(source, Class::Data), 0);
+                }
+            }
+        }
+    }
+}
+
+impl Site {
+    fn pop(&mut self, head: (u64, LaneKey)) -> Option<Parcel> {
+        self.heads.remove(&head);
+        let lane = self.lanes.get_mut(&head.1)?;
+        let parcel = lane.pop_front();
+        if let Some(next) = lane.front() {
+            self.heads.insert((next.ready_step, head.1));
+        }
+        parcel
+    }
+
+    /// Loses all but the first `kept` messages of a lane.
+    fn shorten(&mut self, key: LaneKey, kept: usize) {
+        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        if let (Some(first), 0) = (lane.front(), kept) {
+            self.heads.remove(&(first.ready_step, key));
+        }
+        lane.truncate(kept);
+    }
+
+    /// A known death that is not delivered yet and behind which no message of the dead place waits.
+    fn deliverable_death(&self, step: u64) -> Option<PlaceId> {
+        let drained = |place: PlaceId| {
+            [Class::Control, Class::Data]
+                .iter()
+                .all(|class| self.lanes.get(&lane_key(place, *class)).is_none_or(VecDeque::is_empty))
+        };
+        let due = |(place, notice): &(&PlaceId, &Notice)| {
+            !notice.delivered && notice.known_step <= step && drained(**place)
+        };
+        self.notices.iter().find(due).map(|(place, _)| *place)
+    }
+}

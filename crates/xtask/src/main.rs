@@ -1,0 +1,62 @@
+//! The house checks: `xtask tidy` for the text of the tree, `xtask map` for the crate graph.
+//!
+//! The program exists so that the rules of CONTRIBUTING.md and ARCHITECTURE.md are executed and do not
+//! rest on anybody's memory. It builds and formats nothing and changes no file. Each check is a function
+//! from a [`Tree`] to findings, so that its tests are trees written down in memory.
+
+#![forbid(unsafe_code)]
+
+mod finding;
+mod lexer;
+mod manifest;
+mod map;
+mod syntax;
+mod tidy;
+mod tree;
+
+use finding::Finding;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tree::Tree;
+
+const USAGE: &str = "usage: xtask tidy|map";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let check: fn(&Tree) -> Vec<Finding> = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
+    {
+        ["tidy"] => tidy::check,
+        ["map"] => map::check,
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match root().and_then(|root| Tree::read(&root)) {
+        Ok(tree) => report(&arguments[0], &tree, check(&tree)),
+        Err(error) => {
+            eprintln!("xtask: the tree cannot be read: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints the findings, one a line, and says with the exit code whether there were any.
+fn report(name: &str, tree: &Tree, findings: Vec<Finding>) -> ExitCode {
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!("{name}: {} files read, {} findings", tree.files().count(), findings.len());
+    if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The nearest folder at or above the current one that holds the workspace.
+fn root() -> std::io::Result<PathBuf> {
+    let start = std::env::current_dir()?;
+    let found = start
+        .ancestors()
+        .find(|folder| folder.join("Cargo.toml").is_file() && folder.join("crates").is_dir());
+    found
+        .map(PathBuf::from)
+        .ok_or_else(|| std::io::Error::other("no workspace at or above the current folder"))
+}

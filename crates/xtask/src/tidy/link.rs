@@ -1,0 +1,134 @@
+//! Documents: every link inside the repository leads somewhere, and every page is in the table of contents.
+//!
+//! Refused: a link or include whose file is not in the tree, a `#heading` that the page does not have, and a
+//! page in `docs/` that `docs/SUMMARY.md` does not link. Addresses outside the repository are not fetched.
+
+use crate::finding::Finding;
+use crate::tree::{File, Tree};
+
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files_ending("md") {
+        for (line, target) in links(file) {
+            let message = broken(tree, file, &target);
+            findings.extend(message.map(|message| Finding::new(&file.path, line, message)));
+        }
+    }
+    findings.extend(unlisted(tree));
+    findings
+}
+
+/// The targets of the links and includes of `file` that stay in the repository.
+fn links(file: &File) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for (number, line) in file.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        let text: String = if fenced { String::new() } else { line.split('`').step_by(2).collect() };
+        let inline =
+            text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+        let named = text.strip_prefix('[').and_then(|rest| rest.split_once("]: ")).map(|(_, target)| target);
+        let include = line.split_once("{{#include ").and_then(|(_, rest)| rest.split_once("}}"));
+        let include = include.map(|(target, _)| target.split(':').next().unwrap_or(target));
+        let targets = inline.chain(named).chain(include).map(str::trim);
+        let inside = targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:"));
+        found.extend(inside.map(|target| (number, target.trim_matches(['<', '>']).to_string())));
+    }
+    found
+}
+
+/// What is wrong with `target` as seen from `file`.
+fn broken(tree: &Tree, file: &File, target: &str) -> Option<String> {
+    let (path, heading) =
+        target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
+    let path = if path.is_empty() { file.path.clone() } else { resolve(&file.path, path) };
+    if !tree.contains(&path) {
+        return Some(format!("link to `{target}`: there is no `{path}`"));
+    }
+    let page = tree.file(&path).filter(|page| page.path.ends_with(".md"))?;
+    let heading = heading?;
+    let known = headings(page).any(|known| known == heading);
+    (!known).then(|| format!("link to `{target}`: `{path}` has no such heading"))
+}
+
+/// `target` relative to the folder of `from`, without `.` and `..`.
+fn resolve(from: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// The anchors of the headings of a page, as mdBook and the forges write them.
+fn headings(page: &File) -> impl Iterator<Item = String> {
+    let lines = page.text.lines().filter(|line| line.starts_with('#'));
+    lines.map(|line| {
+        let kept = line
+            .trim_start_matches('#')
+            .trim()
+            .chars()
+            .filter(|next| next.is_alphanumeric() || " -_".contains(*next));
+        kept.flat_map(char::to_lowercase).map(|next| if next == ' ' { '-' } else { next }).collect()
+    })
+}
+
+fn unlisted(tree: &Tree) -> Vec<Finding> {
+    let listed: Vec<String> = tree
+        .file(SUMMARY)
+        .map_or(Vec::new(), links)
+        .into_iter()
+        .map(|(_, target)| resolve(SUMMARY, target.split('#').next().unwrap_or_default()))
+        .collect();
+    let pages = tree.files_ending("md").filter(|file| file.path.starts_with("docs/") && file.path != SUMMARY);
+    let missing = pages.filter(|page| !listed.contains(&page.path));
+    missing.map(|page| Finding::new(&page.path, 0, format!("the page is not in {SUMMARY}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found;
+    use super::check;
+
+    const CONTENTS: (&str, &str) = ("docs/SUMMARY.md", "- [A](a.md)\n- [B](deep/b.md)\n");
+
+    #[test]
+    fn links_that_lead_somewhere_pass() {
+        let a = "# One `two`, three\n[b](deep/b.md) [c](../crates/) [here](#one-two-three) [x](https://x.y)\n\
+            ```text\n[gone](gone.md)\n```\n`[gone](gone.md)` {{#include ../crates/a.rs:main}}\n[d]: ../crates/a.rs\n";
+        let b = "[a](../a.md#one-two-three)";
+        let files = [CONTENTS, ("docs/a.md", a), ("docs/deep/b.md", b), ("crates/a.rs", "")];
+        assert_eq!(found(check, &files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_link_to_nowhere_is_refused() {
+        for text in [
+            "[x](gone.md)",
+            "![x](gone.png)",
+            "[x]: gone.md",
+            "{{#include gone.rs}}",
+            "[x](#gone)",
+            "[x](a.md#gone)",
+        ] {
+            let files = [("docs/SUMMARY.md", "- [A](a.md)\n"), ("docs/a.md", text)];
+            assert_eq!(found(check, &files).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_page_outside_the_table_of_contents_is_refused() {
+        let files =
+            [CONTENTS, ("docs/a.md", ""), ("docs/deep/b.md", ""), ("docs/c.md", ""), ("README.md", "")];
+        assert_eq!(found(check, &files), ["docs/c.md:0: the page is not in docs/SUMMARY.md"]);
+    }
+}

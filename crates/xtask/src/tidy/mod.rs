@@ -1,0 +1,39 @@
+//! `xtask tidy`: the rules about the text of the tree.
+//!
+//! One file a rule family; each says in its header what it refuses. The list below is the whole command.
+
+mod header;
+mod link;
+mod listing;
+mod marker;
+mod name;
+mod pair;
+mod ratchet;
+mod size;
+mod unsafety;
+
+use crate::finding::Finding;
+use crate::tree::Tree;
+
+/// Everything that the tree breaks, by path and line.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let checks: &[fn(&Tree) -> Vec<Finding>] = &[
+        header::check,
+        unsafety::check,
+        pair::check,
+        name::check,
+        size::check,
+        marker::check,
+        link::check,
+        listing::check,
+    ];
+    let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();
+    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    findings
+}
+
+/// The messages that `check` gives for a tree of `files`, each with its path and line.
+#[cfg(test)]
+fn found(check: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)]) -> Vec<String> {
+    check(&Tree::of(files)).iter().map(Finding::to_string).collect()
+}

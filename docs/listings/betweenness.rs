@@ -1,0 +1,99 @@
+//! Betweenness of one graph, the sources dealt out over all places.
+//!
+//! The algorithm is Brandes's: from each source a breadth-first search counts shortest paths, and the way back adds
+//! up the share of each vertex (U. Brandes, A Faster Algorithm for Betweenness Centrality, 2001).
+use isles::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Graph {
+    neighbours: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    /// A ladder: two paths of `length` vertices, joined at each step.
+    fn ladder(length: usize) -> Graph {
+        let mut neighbours = vec![Vec::new(); 2 * length];
+        let mut join = |a: usize, b: usize| {
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        };
+        for step in 0..length {
+            join(2 * step, 2 * step + 1);
+            if step > 0 {
+                join(2 * step - 2, 2 * step);
+                join(2 * step - 1, 2 * step + 1);
+            }
+        }
+        Graph { neighbours }
+    }
+
+    fn vertices(&self) -> usize {
+        self.neighbours.len()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Scores(Vec<f64>);
+
+impl Scores {
+    fn zero(vertices: usize) -> Scores {
+        Scores(vec![0.0; vertices])
+    }
+
+    fn add_source(&mut self, graph: &Graph, source: usize) {
+        let vertices = graph.neighbours.len();
+        let (mut distance, mut paths) = (vec![usize::MAX; vertices], vec![0.0; vertices]);
+        (distance[source], paths[source]) = (0, 1.0);
+        let mut order = vec![source];
+        for next in 0.. {
+            let Some(&vertex) = order.get(next) else { break };
+            for &target in &graph.neighbours[vertex] {
+                if distance[target] == usize::MAX {
+                    distance[target] = distance[vertex] + 1;
+                    order.push(target);
+                }
+                if distance[target] == distance[vertex] + 1 {
+                    paths[target] += paths[vertex];
+                }
+            }
+        }
+        let mut share = vec![0.0; vertices];
+        for &vertex in order.iter().skip(1).rev() {
+            for &before in &graph.neighbours[vertex] {
+                if distance[before] + 1 == distance[vertex] {
+                    share[before] += paths[before] / paths[vertex] * (1.0 + share[vertex]);
+                }
+            }
+            self.0[vertex] += share[vertex];
+        }
+    }
+
+    fn merge(mut self, other: Scores) -> Scores {
+        self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
+        self
+    }
+}
+
+#[isles::main]
+async fn main() -> isles::Result<()> {
+    let graph = Replicated::new(Graph::ladder(50)).await?; // broadcast once, one copy a place
+    let scores = PlaceLocal::with(graph.vertices(), |vertices| Scores::zero(vertices)).await?; // one instance a place
+
+    let next = Counter::new(); // lives here, usable from anywhere
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                while let Some(source) = next.take_below(graph.vertices()).await? {
+                    scores.lock().add_source(&graph, source);
+                }
+            });
+        }
+    })
+    .await?;
+
+    let total = scores.reduce(Scores::merge).await?;
+    let most = total.0.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).expect("a ladder has vertices");
+    println!("vertex {} is the most central, with {:.3}", most.0, most.1 / 2.0);
+    Ok(())
+}

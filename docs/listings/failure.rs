@@ -1,0 +1,26 @@
+//! A program that goes on without the places that die.
+use isles::prelude::*;
+
+/// Does one piece of work at the first place that lives to answer.
+async fn somewhere(piece: u64) -> isles::Result<u64> {
+    for place in places().rev() {
+        match at!(place, piece * piece).await {
+            Err(error) if matches!(error.kind(), ErrorKind::DeadPlace(_)) => {
+                println!("{error}; trying the next")
+            }
+            answer => return answer,
+        }
+    }
+    Err(isles::Error::message("no place is left"))
+}
+
+#[isles::main]
+async fn main() -> isles::Result<()> {
+    let mut sum = 0;
+    for piece in 1..=4 {
+        sum += somewhere(piece).await?;
+    }
+    println!("the sum is {sum}");
+    assert_eq!(sum, 30);
+    Ok(())
+}
