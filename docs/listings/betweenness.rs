@@ -11,21 +11,11 @@ struct Graph {
 }
 
 impl Graph {
-    /// A ladder: two paths of `length` vertices, joined at each step.
-    fn ladder(length: usize) -> Graph {
-        let mut neighbours = vec![Vec::new(); 2 * length];
-        let mut join = |a: usize, b: usize| {
-            neighbours[a].push(b);
-            neighbours[b].push(a);
-        };
-        for step in 0..length {
-            join(2 * step, 2 * step + 1);
-            if step > 0 {
-                join(2 * step - 2, 2 * step);
-                join(2 * step - 1, 2 * step + 1);
-            }
-        }
-        Graph { neighbours }
+    /// A path of `length` vertices.
+    fn path(length: usize) -> Graph {
+        let before = |vertex: usize| vertex.checked_sub(1);
+        let after = |vertex: usize| Some(vertex + 1).filter(|next| *next < length);
+        Graph { neighbours: (0..length).map(|v| before(v).into_iter().chain(after(v)).collect()).collect() }
     }
 
     fn vertices(&self) -> usize {
@@ -33,7 +23,7 @@ impl Graph {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Scores(Vec<f64>);
 
 impl Scores {
@@ -77,7 +67,7 @@ impl Scores {
 
 #[isles::main]
 async fn main() -> isles::Result<()> {
-    let graph = Replicated::new(Graph::ladder(50)).await?; // broadcast once, one copy a place
+    let graph = Replicated::new(Graph::path(101)).await?; // broadcast once, one copy a place
     let scores = PlaceLocal::with(graph.vertices(), |vertices| Scores::zero(vertices)).await?; // one instance a place
 
     let next = Counter::new(); // lives here, usable from anywhere
@@ -93,7 +83,8 @@ async fn main() -> isles::Result<()> {
     .await?;
 
     let total = scores.reduce(Scores::merge).await?;
-    let most = total.0.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).expect("a ladder has vertices");
-    println!("vertex {} is the most central, with {:.3}", most.0, most.1 / 2.0);
+    let (vertex, score) = total.0.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).expect("not empty");
+    println!("vertex {vertex} is the most central: {} shortest paths run through it", score / 2.0);
+    assert_eq!((vertex, score / 2.0), (50, 2500.0)); // each pair was counted from both of its ends
     Ok(())
 }

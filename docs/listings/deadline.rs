@@ -1,5 +1,6 @@
 //! A search that has to be over in time, and one that ends with the first answer.
 use isles::prelude::*;
+use isles::{ErrorKind, cancel};
 use std::time::Duration;
 
 #[isles::main]

@@ -1,4 +1,5 @@
 //! A program that goes on without the places that die.
+use isles::ErrorKind;
 use isles::prelude::*;
 
 /// Does one piece of work at the first place that lives to answer.

@@ -1,7 +1,8 @@
 //! Betweenness of one graph in one thread, without any place: the base line of the parallel run.
 //!
-//! `cargo run --release -p isles-apps --example sequential_bc -- power 5` prints the seconds of five runs, their median, edges
-//! traversed a second, and the ten most central vertices. `weighted` as third argument reads the weights.
+//! `cargo run --release -p isles-apps --example sequential_bc -- power 5` prints the seconds of five runs,
+//! their median, edges traversed a second, and the ten most central vertices. `weighted` as third argument
+//! reads the weights.
 
 use isles_apps::bc::Scores;
 use isles_apps::graph::{ReadOptions, Weights, open};
@@ -14,7 +15,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let weighted = arguments.get(2).is_some_and(|word| word == "weighted");
     let weights = if weighted { Weights::Read } else { Weights::Ignored };
     let graph = open(name, &ReadOptions { weights, directed: false })?;
-    println!("{name}: {} vertices, {} edges, weighted: {}", graph.vertices(), graph.edges(), graph.is_weighted());
+    println!(
+        "{name}: {} vertices, {} edges, weighted: {}",
+        graph.vertices(),
+        graph.edges(),
+        graph.is_weighted()
+    );
     let mut seconds = Vec::new();
     let mut scores = Scores::zero();
     for _ in 0..runs {

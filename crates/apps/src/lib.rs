@@ -8,3 +8,5 @@
 
 pub mod bc;
 pub mod graph;
+pub mod progress;
+pub mod registry;

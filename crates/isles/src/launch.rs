@@ -59,9 +59,17 @@ impl Launch {
     /// # Errors
     /// A variable has a value that is not allowed.
     pub fn from_environment() -> std::result::Result<Launch, ConfigError> {
+        Launch::from_environment_or(Machine::Threads)
+    }
+
+    /// As [`Launch::from_environment`], with another machine where the environment says none.
+    ///
+    /// # Errors
+    /// A variable has a value that is not allowed.
+    pub fn from_environment_or(machine: Machine) -> std::result::Result<Launch, ConfigError> {
         let environment = Environment::read()?;
         Ok(Launch {
-            machine: environment.machine.unwrap_or(Machine::Threads),
+            machine: environment.machine.unwrap_or(machine),
             places: environment.places.unwrap_or_else(processors),
             reports: environment.reports,
             stall: environment.stall,

@@ -39,6 +39,7 @@ pub use isles_runtime::{
 };
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Plan, simulate};
+pub use processes::serve_if_joined;
 
 /// What most programs need.
 pub mod prelude {

@@ -54,7 +54,11 @@ impl Search<'_> {
     }
 
     async fn sum(&self, place: Place) -> isles::Result<f64> {
-        at!(place, self.graph.weights.iter().sum::<f64>() + f64::from(self.lent.offsets[1]) + self.depth as f64).await
+        at!(
+            place,
+            self.graph.weights.iter().sum::<f64>() + f64::from(self.lent.offsets[1]) + self.depth as f64
+        )
+        .await
     }
 
     async fn text(&self, place: Place) -> isles::Result<String> {
@@ -140,7 +144,7 @@ async fn values_and_references_keep_their_types() -> isles::Result<()> {
     let (number, floats, text) = (7u64, vec![1.0f64, 2.0], "text".to_owned());
     let (slice, reference, lent, array) = (&floats[1..], &floats, text.as_str(), [1u8; 100]);
     let (nested, map) = (vec![vec![1u8], vec![]], BTreeMap::from([("a".to_owned(), 1)]));
-    let words: &[String] = &[text.clone()];
+    let words: &[String] = &["text".to_owned()];
     everywhere!(place, at!(place, number + 1), 8);
     everywhere!(place, at!(place, floats.capacity() >= 2 && floats[0] < floats[1]), true);
     everywhere!(place, at!(place, slice.first().copied()), Some(2.0));
@@ -212,11 +216,11 @@ async fn shadowed_names_belong_to_the_body() -> isles::Result<()> {
             let x = x + 10;
             let inner = {
                 let x = x * 2;
-                x
+                x + 1
             };
             x + inner
         }),
-        33
+        34
     );
     everywhere!(place, at!(place, list.iter().map(|x| x * 2).sum::<i32>() + x), 13);
     everywhere!(place, at!(place, if let Some(x) = list.first() { *x } else { x }), 1);
@@ -233,10 +237,13 @@ async fn shadowed_names_belong_to_the_body() -> isles::Result<()> {
     );
     everywhere!(
         place,
-        at!(place, match list.as_slice() {
-            [first, .., last] if *last > x => first + last,
-            _ => 0,
-        }),
+        at!(
+            place,
+            match list.as_slice() {
+                [first, .., last] if *last > x => first + last,
+                _ => 0,
+            }
+        ),
         4
     );
     Ok(())
@@ -257,8 +264,11 @@ async fn functions_constants_and_types_do_not_travel() -> isles::Result<()> {
         }),
         25
     );
-    everywhere!(place, at!(place, Some(n).map(|n| Town { name: n.to_string(), people: n as u32 })),
-        Some(Town { name: "4".to_owned(), people: 4 }));
+    everywhere!(
+        place,
+        at!(place, Some(n).map(|n| Town { name: n.to_string(), people: n as u32 })),
+        Some(Town { name: "4".to_owned(), people: 4 })
+    );
     Ok(())
 }
 
@@ -272,7 +282,6 @@ where
 trait Measured {
     fn measure(&self) -> usize;
 
-    #[expect(async_fn_in_trait, reason = "one place is one thread; nothing here is Send")]
     async fn measured_at(&self, place: Place) -> isles::Result<usize>
     where
         Self: Sized + Serialize + DeserializeOwned,
@@ -364,7 +373,7 @@ async fn bodies_await_and_nest() -> isles::Result<()> {
                 at!(next, x + y + list.iter().sum::<u64>()).await? + y
             });
             assert_eq!(answer.await?, 8);
-            assert_eq!(at!(place, at!(next, at!(place, here() == place).await?).await?).await?, true);
+            assert!(at!(place, at!(next, at!(place, here() == place).await?).await?).await?);
         }
     }
     Ok(())
@@ -373,7 +382,11 @@ async fn bodies_await_and_nest() -> isles::Result<()> {
 #[isles::test(places = 2)]
 async fn a_list_says_what_travels() -> isles::Result<()> {
     let (graph, word, a) = (graph(), "w".to_owned(), vec![1, 2]);
-    everywhere!(place, at!(place, [graph.offsets, &word, n = a.len()] graph.offsets.len() + word.len() + n), 6);
+    everywhere!(
+        place,
+        at!(place, [graph.offsets, &word, n = a.len()] graph.offsets.len() + word.len() + n),
+        6
+    );
     everywhere!(place, at!(place, [word] { word.clone() + "!" }), "w!");
     everywhere!(place, at!(place, [] 5), 5);
     everywhere!(place, at!(place, [1, 2, 3].len()), 3);

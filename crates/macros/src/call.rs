@@ -7,7 +7,7 @@ use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Expr, Ident, Member, Token, bracketed, token};
+use syn::{Expr, Ident, Member, Stmt, Token, bracketed, token};
 
 /// What stands in the parentheses of `at!` or `spawn_at!`.
 pub struct Call {
@@ -89,7 +89,20 @@ fn parse_body(input: ParseStream<'_>) -> syn::Result<Expr> {
     if !input.is_empty() {
         return Err(input.error("nothing may follow the body"));
     }
-    Ok(body)
+    Ok(without_braces(body))
+}
+
+/// Takes the braces off a single expression: where the body goes, the compiler would call them unnecessary.
+fn without_braces(body: Expr) -> Expr {
+    match body {
+        Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
+            match block.block.stmts.as_slice() {
+                [Stmt::Expr(only, None)] => only.clone(),
+                _ => Expr::Block(block),
+            }
+        }
+        body => body,
+    }
 }
 
 /// Whether a bracket comes next and what follows it cannot continue an array expression.
@@ -100,8 +113,9 @@ fn list_follows(input: ParseStream<'_>) -> bool {
     }
     let negation = ahead.peek(Token![!]) && !ahead.peek(Token![!=]);
     let path = ahead.peek(Token![::]);
-    let continues =
-        ahead.peek(Token![as]) || ahead.peek(token::Bracket) || ahead.cursor().punct().is_some() && !negation && !path;
+    let continues = ahead.peek(Token![as])
+        || ahead.peek(token::Bracket)
+        || ahead.cursor().punct().is_some() && !negation && !path;
     !continues
 }
 
@@ -138,10 +152,16 @@ impl Parse for Item {
 /// `&name`, which must be a plain variable.
 fn referenced(path: FieldPath, expr: &Expr) -> syn::Result<Item> {
     if path.root == "self" && path.members.is_empty() {
-        return Err(syn::Error::new(expr.span(), "write `self`: it travels as what it is, value or reference"));
+        return Err(syn::Error::new(
+            expr.span(),
+            "write `self`: it travels as what it is, value or reference",
+        ));
     }
     match path.members.last() {
         None => Ok(Item::Reference(path.root)),
         Some(_) => Err(syn::Error::new(expr.span(), "give the reference a name: `name = &...`")),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,8 +56,13 @@ impl Captures {
     /// `ask`: whether handles on the way to a field travel in its place.
     fn new(roots: &[Used<Ident>], rebindings: TokenStream, ask: bool) -> Captures {
         let mut views = Views { structures: TokenStream::new(), count: 0, ask };
-        let mut captures =
-            Captures { rebindings, views: quote!(), checks: quote!(), value: quote!(()), pattern: quote!(()) };
+        let mut captures = Captures {
+            rebindings,
+            views: quote!(),
+            checks: quote!(),
+            value: quote!(()),
+            pattern: quote!(()),
+        };
         for root in roots.iter().rev() {
             let name = &root.name;
             let capture = views.root(root);
@@ -86,10 +91,11 @@ impl Views {
     /// The capture of a variable.
     fn root(&mut self, root: &Used<Ident>) -> TokenStream {
         let name = &root.name;
-        match root.fields.is_empty() {
-            true => capture(&quote!(#name), name.span(), "__isles_capture"),
+        let capture = match root.fields.is_empty() {
+            true => capture(&quote!(#name), name.span()),
             false => self.fields(&quote!(#name), &root.fields, name.span()),
-        }
+        };
+        quote_spanned!(name.span()=> ::isles::__private::travelling(#capture))
     }
 
     /// The capture of some fields of `source`, or of `source` itself if it is a handle.
@@ -100,10 +106,9 @@ impl Views {
                 let member = &field.name;
                 let span = member_span(member);
                 let path = quote_spanned!(span=> #source.#member);
-                match (field.fields.is_empty(), self.ask) {
-                    (true, true) => capture(&path, span, "__isles_capture_later"),
-                    (true, false) => capture(&path, span, "__isles_capture"),
-                    (false, _) => self.fields(&path, &field.fields, span),
+                match field.fields.is_empty() {
+                    true => capture(&path, span),
+                    false => self.fields(&path, &field.fields, span),
                 }
             })
             .collect();
@@ -165,7 +170,9 @@ fn declaration(view: &Ident, members: &[&Member], kinds: &[Ident], gaps: &[Index
         return quote!(struct #view<#(#kinds),*> { #(#members: #kinds),* });
     }
     let positions = (0..members.len() + gaps.len()).map(|position| {
-        let index = members.iter().position(|member| matches!(member, Member::Unnamed(at) if at.index as usize == position));
+        let index = members
+            .iter()
+            .position(|member| matches!(member, Member::Unnamed(at) if at.index as usize == position));
         match index.map(|index| &kinds[index]) {
             Some(kind) => quote!(#kind),
             None => quote!(()),
@@ -187,10 +194,9 @@ fn gaps(fields: &[Used<Member>]) -> Vec<Index> {
     (0..end).filter(|index| !used.contains(index)).map(|index| Index::from(index as usize)).collect()
 }
 
-/// The capture of one variable or field, by the choice called `method`.
-fn capture(source: &TokenStream, span: Span, method: &str) -> TokenStream {
-    let method = Ident::new(method, span);
-    quote_spanned!(span=> ::isles::__private::tag(&#source).#method())
+/// The capture of one variable or field.
+fn capture(source: &TokenStream, span: Span) -> TokenStream {
+    quote_spanned!(span=> ::isles::__private::tag(&#source).__isles_capture())
 }
 
 fn member_span(member: &Member) -> Span {

@@ -17,7 +17,8 @@ const TEST_PLACES: u32 = 4;
 const PLACES_MAX: u32 = 256;
 
 /// The machines of tests, as they are written and as the runtime calls them.
-const MACHINES: [(&str, &str); 3] = [("threads", "Threads"), ("processes", "Processes"), ("loopback", "Loopback")];
+const MACHINES: [(&str, &str); 3] =
+    [("threads", "Threads"), ("processes", "Processes"), ("loopback", "Loopback")];
 
 /// The code of `#[isles::main]`.
 ///
@@ -92,7 +93,8 @@ fn is_for_harness(attribute: &syn::Attribute) -> bool {
 /// Refuses what cannot start a run.
 fn check(function: &ItemFn, attribute: &str) -> syn::Result<()> {
     let signature = &function.sig;
-    let wrong = |span: Span, what: &str| Err(syn::Error::new(span, format!("`#[isles::{attribute}]` {what}")));
+    let wrong =
+        |span: Span, what: &str| Err(syn::Error::new(span, format!("`#[isles::{attribute}]` {what}")));
     if signature.asyncness.is_none() {
         return wrong(signature.fn_token.span, "needs an `async fn`");
     }
@@ -145,7 +147,8 @@ fn parse_places(input: ParseStream<'_>) -> syn::Result<u32> {
 fn parse_machines(input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
     let content;
     let bracket = bracketed!(content in input);
-    let machines: Vec<Ident> = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?.into_iter().collect();
+    let machines: Vec<Ident> =
+        Punctuated::<Ident, Token![,]>::parse_terminated(&content)?.into_iter().collect();
     if machines.is_empty() {
         return Err(syn::Error::new(bracket.span.join(), "at least one machine is needed"));
     }

@@ -139,3 +139,6 @@ fn breaks(block: &syn::Block) -> bool {
     search.visit_block(block);
     search.0
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,8 +31,8 @@ pub fn parts(call: &Macro) -> syn::Result<Vec<Part>> {
     let tokens = call.tokens.clone();
     match name.as_str() {
         "at" | "spawn_at" => Ok(vec![Part::Call(Box::new(syn::parse2(tokens)?))]),
-        "stringify" | "line" | "column" | "file" | "module_path" | "cfg" | "env" | "option_env" | "include_str"
-        | "include_bytes" | "concat" | "compile_error" => Ok(Vec::new()),
+        "stringify" | "line" | "column" | "file" | "module_path" | "cfg" | "env" | "option_env"
+        | "include_str" | "include_bytes" | "concat" | "compile_error" => Ok(Vec::new()),
         "matches" => matching.parse2(tokens),
         "vec" if repeated(&tokens) => repetition.parse2(tokens),
         _ => {
@@ -55,8 +55,9 @@ fn unreadable(call: &Macro, name: &str) -> syn::Error {
 /// Which argument of the macro `name` is a format string.
 fn format_index(name: &str) -> Option<usize> {
     Some(match name {
-        "print" | "println" | "eprint" | "eprintln" | "format" | "format_args" | "panic" | "todo" | "unimplemented"
-        | "unreachable" | "error" | "warn" | "info" | "debug" | "trace" | "bail" | "anyhow" => 0,
+        "print" | "println" | "eprint" | "eprintln" | "format" | "format_args" | "panic" | "todo"
+        | "unimplemented" | "unreachable" | "error" | "warn" | "info" | "debug" | "trace" | "bail"
+        | "anyhow" => 0,
         "write" | "writeln" | "assert" | "debug_assert" | "ensure" => 1,
         "assert_eq" | "assert_ne" | "debug_assert_eq" | "debug_assert_ne" => 2,
         _ => return None,
@@ -103,7 +104,10 @@ fn with_format(arguments: Vec<Argument>, index: Option<usize>) -> Vec<Part> {
 
 /// Whether these are the tokens of `vec![value; count]`.
 fn repeated(tokens: &TokenStream) -> bool {
-    tokens.clone().into_iter().any(|token| matches!(token, proc_macro2::TokenTree::Punct(mark) if mark.as_char() == ';'))
+    tokens
+        .clone()
+        .into_iter()
+        .any(|token| matches!(token, proc_macro2::TokenTree::Punct(mark) if mark.as_char() == ';'))
 }
 
 /// Reads `value; count`.

@@ -43,9 +43,10 @@ impl VisitMut for Renaming {
     }
 }
 
-/// The tokens of a macro call with `self` renamed.
+/// The tokens of a macro call with `self` renamed, in each group of them also in the first string.
 fn renamed(tokens: TokenStream) -> TokenStream {
     let mut renamed = Vec::new();
+    let mut first_text = true;
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         renamed.push(match token {
@@ -58,18 +59,41 @@ fn renamed(tokens: TokenStream) -> TokenStream {
                 inner.set_span(group.span());
                 TokenTree::Group(inner)
             }
-            TokenTree::Literal(literal) => TokenTree::Literal(renamed_text(literal)),
+            TokenTree::Literal(literal) => match text(&literal) {
+                Some(value) if first_text => {
+                    first_text = false;
+                    TokenTree::Literal(renamed_text(literal, &value))
+                }
+                _ => TokenTree::Literal(literal),
+            },
             other => other,
         });
     }
     renamed.into_iter().collect()
 }
 
-/// A literal, with `{self` renamed if it is a string that says so.
-fn renamed_text(literal: Literal) -> Literal {
-    let Ok(text) = syn::parse2::<LitStr>(TokenTree::Literal(literal.clone()).into()) else { return literal };
-    let value = text.value();
-    let renamed = value.replace("{self}", &format!("{{{SELF}}}")).replace("{self:", &format!("{{{SELF}:"));
+/// What a string literal says; `None` for other literals.
+fn text(literal: &Literal) -> Option<String> {
+    syn::parse2::<LitStr>(TokenTree::Literal(literal.clone()).into()).ok().map(|text| text.value())
+}
+
+/// A format string with the argument `self` renamed; any other string as it is.
+fn renamed_text(literal: Literal, value: &str) -> Literal {
+    let mut renamed = String::new();
+    let mut rest = value;
+    while let Some(start) = rest.find('{') {
+        let (before, argument) = rest.split_at(start + 1);
+        renamed.push_str(before);
+        rest = argument;
+        if let Some(escaped) = rest.strip_prefix('{') {
+            renamed.push('{');
+            rest = escaped;
+        } else if rest.starts_with("self}") || rest.starts_with("self:") {
+            renamed.push_str(SELF);
+            rest = &rest["self".len()..];
+        }
+    }
+    renamed.push_str(rest);
     if renamed == value {
         return literal;
     }
@@ -77,3 +101,6 @@ fn renamed_text(literal: Literal) -> Literal {
     replaced.set_span(literal.span());
     replaced
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,3 +46,6 @@ fn identifier(name: &str, span: Span) -> Option<Ident> {
     ident.set_span(span);
     Some(ident)
 }
+
+#[cfg(test)]
+mod tests;

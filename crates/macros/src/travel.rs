@@ -112,7 +112,7 @@ fn site() -> TokenStream {
             const LOCATION: &'static str =
                 ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!());
             fn cell() -> &'static ::isles::__private::SiteCell {
-                static CELL: ::isles::__private::SiteCell = 
+                static CELL: ::isles::__private::SiteCell =
                     ::isles::__private::SiteCell::new(<__IslesSite as ::isles::__private::Site>::LOCATION);
                 &CELL
             }
@@ -138,7 +138,11 @@ fn value(body: &Expr, flow: Flow) -> TokenStream {
 
 /// Keeps the compiler from saying that our own code after a body that never ends is not reached.
 fn quiet(flow: Flow) -> TokenStream {
-    if flow.diverges { quote!(#[allow(unreachable_code)]) } else { TokenStream::new() }
+    if flow.diverges {
+        quote!(#[allow(unreachable_code, clippy::diverging_sub_expression)])
+    } else {
+        TokenStream::new()
+    }
 }
 
 /// `let __isles_value`, with a type where the body gives none.
@@ -164,13 +168,16 @@ fn local(call: &Call) -> TokenStream {
 /// The end of an `at!` at the other place: the value, ready to come back.
 fn returned(body: &Expr, flow: Flow) -> TokenStream {
     let binding = binding(body, flow);
-    let span = body.span();
-    let shipped = quote_spanned!(span=> ::isles::__private::ship_tag(&__isles_value).__isles_ship(__isles_value));
-    let known = quote_spanned!(span=> __isles_value.__isles_known(););
+    let shipped = quote_spanned! {body.span()=>
+        let __isles_value = __isles_value.__isles_known_value();
+        let __isles_value = ::isles::__private::returning(
+            ::isles::__private::ship_tag(&__isles_value).__isles_ship(__isles_value)
+        );
+    };
     quote! {
         #binding
-        #known
-        ::core::result::Result::Ok::<_, ::isles::__private::Error>(#shipped)
+        #shipped
+        ::core::result::Result::Ok::<_, ::isles::__private::Error>(__isles_value)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::call::{Call, FieldPath, Item};
 use crate::invocation::{self, Part};
 use proc_macro2::Ident;
 use syn::visit::{self, Visit};
-use syn::{Block, Expr, Member, Pat, Stmt};
+use syn::{BinOp, Block, Expr, Member, Pat, Stmt};
 
 /// A used variable or field. Without fields it is used as a whole.
 pub struct Used<Name> {
@@ -91,8 +91,7 @@ impl Walk {
 
     /// Notes the use of `path`, if its root is a variable from outside.
     fn note(&mut self, path: FieldPath) {
-        let declared = self.scopes.iter().flatten().any(|name| *name == path.root);
-        if !declared && is_variable(&path.root) {
+        if !self.is_declared(&path.root) && is_variable(&path.root) {
             add(&mut self.roots, path);
         }
     }
@@ -102,6 +101,23 @@ impl Walk {
             Some(first) => first.combine(error),
             None => self.error = Some(error),
         }
+    }
+
+    /// Refuses a change of a variable from outside: here it would change the caller's, elsewhere a copy.
+    fn refuse_change(&mut self, changed: &Expr) {
+        let Some(root) = root(changed) else { return };
+        if is_variable(root) && !self.is_declared(root) {
+            let message = format!(
+                "a body cannot change `{root}`: at another place it would change a copy; give the new value back, \
+                 or work on a copy (`let mut {copy} = {root}.clone();`)",
+                copy = if root == "self" { "own".to_owned() } else { root.to_string() },
+            );
+            self.fail(syn::Error::new_spanned(changed, message));
+        }
+    }
+
+    fn is_declared(&self, name: &Ident) -> bool {
+        self.scopes.iter().flatten().any(|declared| declared == name)
     }
 
     fn walk_part(&mut self, part: &Part) {
@@ -138,6 +154,18 @@ impl Walk {
     }
 }
 
+/// The variable that `expr` is, or is a part of.
+fn root(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Path(path) if path.qself.is_none() => path.path.get_ident(),
+        Expr::Field(field) => root(&field.base),
+        Expr::Index(index) => root(&index.expr),
+        Expr::Paren(inner) => root(&inner.expr),
+        Expr::Group(inner) => root(&inner.expr),
+        _ => None,
+    }
+}
+
 /// Whether `name` is spelt like a variable.
 fn is_variable(name: &Ident) -> bool {
     let text = name.to_string();
@@ -165,6 +193,25 @@ impl<'ast> Visit<'ast> for Walk {
             self.visit_expr(&expr.func);
         }
         expr.args.iter().for_each(|argument| self.visit_expr(argument));
+    }
+
+    fn visit_expr_assign(&mut self, expr: &'ast syn::ExprAssign) {
+        self.refuse_change(&expr.left);
+        visit::visit_expr_assign(self, expr);
+    }
+
+    fn visit_expr_binary(&mut self, expr: &'ast syn::ExprBinary) {
+        if assigns(&expr.op) {
+            self.refuse_change(&expr.left);
+        }
+        visit::visit_expr_binary(self, expr);
+    }
+
+    fn visit_expr_reference(&mut self, expr: &'ast syn::ExprReference) {
+        if expr.mutability.is_some() {
+            self.refuse_change(&expr.expr);
+        }
+        visit::visit_expr_reference(self, expr);
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
@@ -241,6 +288,23 @@ impl<'ast> Visit<'ast> for Walk {
     fn visit_type(&mut self, _type: &'ast syn::Type) {}
     fn visit_generic_argument(&mut self, _argument: &'ast syn::GenericArgument) {}
     fn visit_attribute(&mut self, _attribute: &'ast syn::Attribute) {}
+}
+
+/// Whether the operator changes its left side.
+fn assigns(operator: &BinOp) -> bool {
+    matches!(
+        operator,
+        BinOp::AddAssign(_)
+            | BinOp::SubAssign(_)
+            | BinOp::MulAssign(_)
+            | BinOp::DivAssign(_)
+            | BinOp::RemAssign(_)
+            | BinOp::BitXorAssign(_)
+            | BinOp::BitAndAssign(_)
+            | BinOp::BitOrAssign(_)
+            | BinOp::ShlAssign(_)
+            | BinOp::ShrAssign(_)
+    )
 }
 
 /// The names that an item declares for values: functions, constants, imports.

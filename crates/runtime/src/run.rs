@@ -118,9 +118,11 @@ pub fn dismiss(local: &Local) -> RunReport {
     RunReport { places }
 }
 
-/// Drops all that the place still holds.
+/// Drops all that the place still holds, and says that nothing more will come from it.
 pub fn close(local: &Local) {
     local.drop_tasks();
     let values = local.parts.borrow_mut().clear();
     drop(values);
+    local.empty_outbox(FAREWELL_WAIT);
+    local.endpoint().leave();
 }

@@ -53,41 +53,35 @@ fn run(segment: &Segment, here: PlaceId) {
 
 /// Everything that two places measure, in lockstep.
 fn pair(endpoint: &ShmEndpoint) {
-    let leads = endpoint.here() == PlaceId(0);
-    let line = repeat(|| line_exchange(endpoint));
-    let plain = repeat(|| plain_round_trips(endpoint));
-    let progress = repeat(|| round_trips(endpoint, ROUND_TRIPS, false));
-    let wait = repeat(|| round_trips(endpoint, ROUND_TRIPS, true));
-    let line_again = repeat(|| line_exchange(endpoint));
-    let plain_again = repeat(|| plain_round_trips(endpoint));
-    let asleep = repeat(|| asleep(endpoint));
-    let plain_stream = repeat(|| plain_stream(endpoint));
-    let stream_8 = repeat(|| stream(endpoint, 8));
-    let stream_48 = repeat(|| stream(endpoint, 48));
-    let stream_200 = repeat(|| stream(endpoint, 200));
-    let blocks = repeat(|| blocks(endpoint));
-    if leads {
-        let plain_best = if plain.1 < plain_again.1 { plain } else { plain_again };
-        println!("half round trip, ns                 min   median      max   ratio to plain ring");
-        row("cache line exchange", line, plain_best);
-        row("cache line exchange again", line_again, plain_best);
-        row("plain ring", plain, plain_best);
-        row("plain ring again", plain_again, plain_best);
-        row("endpoint, progress", progress, plain_best);
-        row("endpoint, wait", wait, plain_best);
-        row("endpoint, both asleep", asleep, plain_best);
-        println!("one way, million messages/s");
-        row("plain ring, 64-byte slots", plain_stream, plain_stream);
-        row("endpoint, 8 bytes", stream_8, plain_stream);
-        row("endpoint, 48 bytes", stream_48, plain_stream);
-        row("endpoint, 200 bytes", stream_200, plain_stream);
-        println!("one way, GB/s, written and read");
-        row("blocks of 2 MiB", blocks, blocks);
-    }
+    let title = |text: &str| {
+        if endpoint.here() == PlaceId(0) {
+            println!("{text:<30}       min   median      max   ratio");
+        }
+    };
+    title("half round trip, ns");
+    let plain = row(endpoint, "plain ring", None, || plain_round_trips(endpoint));
+    row(endpoint, "cache line exchange", plain, || line_exchange(endpoint));
+    row(endpoint, "endpoint, progress", plain, || round_trips(endpoint, ROUND_TRIPS, false));
+    row(endpoint, "endpoint, wait", plain, || round_trips(endpoint, ROUND_TRIPS, true));
+    row(endpoint, "plain ring again", plain, || plain_round_trips(endpoint));
+    row(endpoint, "endpoint, other asleep", plain, || asleep(endpoint));
+    title("one way, million messages/s");
+    let plain = row(endpoint, "plain ring, 64-byte slots", None, || plain_stream(endpoint));
+    row(endpoint, "endpoint, 8 bytes", plain, || stream(endpoint, 8));
+    row(endpoint, "endpoint, 48 bytes", plain, || stream(endpoint, 48));
+    row(endpoint, "endpoint, 200 bytes", plain, || stream(endpoint, 200));
+    title("one way, GB/s");
+    row(endpoint, "blocks of 2 MiB", None, || blocks(endpoint));
 }
 
-fn row(name: &str, (min, median, max): (f64, f64, f64), base: (f64, f64, f64)) {
-    println!("{name:<30} {min:>9.2} {median:>8.2} {max:>8.2} {:>7.2}", median / base.1);
+/// Measures, prints at place 0, and answers the median; ratios are to `base`.
+fn row(endpoint: &ShmEndpoint, name: &str, base: Option<f64>, measure: impl FnMut() -> f64) -> Option<f64> {
+    let (min, median, max) = repeat(measure);
+    if endpoint.here() == PlaceId(0) {
+        let ratio = median / base.unwrap_or(median);
+        println!("{name:<30} {min:>9.2} {median:>8.2} {max:>8.2} {ratio:>7.2}");
+    }
+    Some(median)
 }
 
 /// Minimum, median, maximum.
@@ -117,7 +111,8 @@ fn await_change(word: &AtomicU64, old: u64) -> u64 {
 fn line_exchange(endpoint: &ShmEndpoint) -> f64 {
     let (mine, theirs) = if endpoint.here().0 == 0 { (0, 16) } else { (16, 0) };
     let (mine, theirs) = (word(endpoint, mine), word(endpoint, theirs));
-    let mut seen = theirs.load(Ordering::Acquire);
+    // Both words stand at the same count between repetitions; the other side may have begun already.
+    let mut seen = mine.load(Ordering::Acquire);
     let start = Instant::now();
     for _ in 0..ROUND_TRIPS {
         if endpoint.here().0 == 0 {
@@ -292,6 +287,15 @@ fn sync(endpoint: &ShmEndpoint) {
     round_trips(endpoint, 1, true);
 }
 
+/// Place 1 says that it has everything.
+fn acknowledge(endpoint: &ShmEndpoint) {
+    if endpoint.here().0 == 1 {
+        send(endpoint, PlaceId(0), 8, 0);
+    } else {
+        receive(endpoint, 1, true);
+    }
+}
+
 /// Round trips that each begin with a pause in which the other place falls asleep.
 fn asleep(endpoint: &ShmEndpoint) -> f64 {
     let mut spent = Duration::ZERO;
@@ -317,7 +321,7 @@ fn stream(endpoint: &ShmEndpoint, len: usize) -> f64 {
     } else {
         assert_eq!(receive(endpoint, MESSAGES, false), MESSAGES - 1);
     }
-    sync(endpoint);
+    acknowledge(endpoint);
     MESSAGES as f64 / start.elapsed().as_secs_f64() / 1e6
 }
 
@@ -347,7 +351,7 @@ fn blocks(endpoint: &ShmEndpoint) -> f64 {
             });
         }
     }
-    sync(endpoint);
+    acknowledge(endpoint);
     (BLOCKS as usize * BLOCK_BYTES) as f64 / start.elapsed().as_secs_f64() / 1e9
 }
 

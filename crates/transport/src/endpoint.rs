@@ -202,6 +202,9 @@ pub trait Endpoint {
     /// Whether `place` is known to be dead.
     fn is_dead(&self, place: PlaceId) -> bool;
 
+    /// Says that this place sends nothing more: its end is orderly from here on, not a death.
+    fn leave(&self) {}
+
     /// Extended: word `index` of the words of `place`, mapped here; `None` where memory is not shared.
     ///
     /// Words start at zero. All places of one run get the same answer to "is it offered".

@@ -7,7 +7,7 @@
 //! Invariant: everything that happens is a function of the [`Plan`] and of what the places do.
 
 mod endpoint;
-mod memory;
+pub(crate) mod memory;
 mod plan;
 mod state;
 #[cfg(test)]

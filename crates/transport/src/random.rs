@@ -99,7 +99,10 @@ mod tests {
     fn split_mix_gives_the_published_sequence() {
         let mut counter = 1_234_567;
         let outputs: Vec<u64> = (0..3).map(|_| split_mix(&mut counter)).collect();
-        assert_eq!(outputs, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            outputs,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! One source of an unweighted graph, by breadth-first search.
 //!
-//! Vertices are renumbered in the order in which the search reaches them (*positions*), so that all arrays but one are walked
-//! front to back or back to front. The forward pass has no branch that depends on the graph: each step writes the reached
-//! vertex and the path edge it may have found, and advances the ends of both lists by zero or one. The backward pass walks
-//! the path edges in reverse; each position pulls from its successors,
+//! Vertices are renumbered in the order in which the search reaches them (*positions*), so that all arrays
+//! but one are walked front to back or back to front. The forward pass has no branch that depends on the
+//! graph: each step writes the reached vertex and the path edge it may have found, and advances the ends of
+//! both lists by zero or one. The backward pass walks the path edges in reverse; each position pulls from its
+//! successors,
 //!
 //! ```text
 //! delta[v] = paths[v] * sum over successors w of (1 + delta[w]) / paths[w]
 //! ```
 //!
-//! so there are no predecessor lists, one division a vertex, and out-neighbours suffice on directed graphs. Invariant:
-//! between sources every position is [`UNREACHED`] and every count zero.
+//! so there are no predecessor lists, one division a vertex, and out-neighbours suffice on directed graphs.
+//! Invariant: between sources every position is [`UNREACHED`] and every count zero.
 
 use super::count::PathCount;
 use crate::graph::Graph;
@@ -20,7 +21,8 @@ const UNREACHED: u32 = u32::MAX;
 
 /// Working memory for [`add_source`], reusable from source to source and graph to graph.
 ///
-/// The arrays that the forward pass appends to have one entry more than it can use, because it writes before it knows.
+/// The arrays that the forward pass appends to have one entry more than it can use, because it writes before
+/// it knows.
 #[derive(Clone, Debug)]
 pub(super) struct Space<N> {
     /// Position of each vertex; the only array read in no order.
@@ -61,8 +63,8 @@ impl<N: PathCount> Space<N> {
     }
 }
 
-/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns the number of adjacency
-/// entries looked at; none, and no call, when path counts do not fit `N`.
+/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns the number
+/// of adjacency entries looked at; none, and no call, when path counts do not fit `N`.
 pub(super) fn add_source<N: PathCount>(
     graph: &Graph,
     source: u32,

@@ -1,8 +1,9 @@
 //! Numbers of shortest paths: fast where they fit a float, unbounded in range where they do not.
 //!
-//! Path counts grow exponentially (a grid of 520 by 520 has more than 2^1024 between its corners), so the kernels run with
-//! `f64` and repeat a source with [`Wide`] when a count came near the end of the range. Both have 53 bits of precision.
-//! Invariant: a kernel meets only counts of at least one, their reciprocals, sums and products; never zero divided.
+//! Path counts grow exponentially (a grid of 520 by 520 has more than 2^1024 between its corners), so the
+//! kernels run with `f64` and repeat a source with [`Wide`] when a count came near the end of the range. Both
+//! have 53 bits of precision. Invariant: a kernel meets only counts of at least one, their reciprocals, sums
+//! and products; never zero divided.
 
 /// What the kernels need of a number of paths.
 pub(super) trait PathCount: Copy + Default {
@@ -75,7 +76,10 @@ impl PathCount for Wide {
             return if self.mantissa == 0.0 { other } else { self };
         }
         let (large, small) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
-        Wide::new(large.mantissa + small.mantissa * power_of_two(small.exponent - large.exponent), large.exponent)
+        Wide::new(
+            large.mantissa + small.mantissa * power_of_two(small.exponent - large.exponent),
+            large.exponent,
+        )
     }
 
     fn plus_if(self, take: bool, other: Wide) -> Wide {

@@ -1,9 +1,10 @@
 //! One source of a weighted graph, by Dijkstra's algorithm.
 //!
-//! As in the breadth-first kernel the backward pass pulls, see there for the formula. Two paths are equally long when their
-//! lengths, summed from the source in `f64`, are equal to the last bit: what networkx and NetworKit do. A successor must
-//! also have been settled later, so that an edge too short to change a sum cannot make a cycle. A distance that
-//! overflows to infinity counts as unreachable. Invariant: between sources every distance is infinite.
+//! As in the breadth-first kernel the backward pass pulls, see there for the formula. Two paths are equally
+//! long when their lengths, summed from the source in `f64`, are equal to the last bit: what networkx and
+//! NetworKit do. A successor must also have been settled later, so that an edge too short to change a sum
+//! cannot make a cycle. A distance that overflows to infinity counts as unreachable. Invariant: between
+//! sources every distance is infinite.
 
 use super::count::PathCount;
 use crate::graph::Graph;
@@ -45,8 +46,8 @@ impl<N: PathCount> Default for Space<N> {
     }
 }
 
-/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns the number of adjacency
-/// entries looked at; none, and no call, when path counts do not fit `N`.
+/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns the number
+/// of adjacency entries looked at; none, and no call, when path counts do not fit `N`.
 ///
 /// # Panics
 /// When the graph is not weighted.
@@ -100,7 +101,12 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (u
     (traversed, in_range)
 }
 
-fn backward<N: PathCount>(graph: &Graph, order: &[u32], cells: &mut [Cell<N>], mut add: impl FnMut(u32, f64)) {
+fn backward<N: PathCount>(
+    graph: &Graph,
+    order: &[u32],
+    cells: &mut [Cell<N>],
+    mut add: impl FnMut(u32, f64),
+) {
     for &vertex in order.iter().rev() {
         let Cell { distance, value: paths, rank } = cells[vertex as usize];
         let mut sum = N::default();

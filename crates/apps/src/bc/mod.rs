@@ -10,9 +10,11 @@ mod bfs;
 mod count;
 mod dijkstra;
 pub mod output;
+mod run;
 mod scores;
 
 #[cfg(test)]
 mod tests;
 
+pub use run::Betweenness;
 pub use scores::{Ranked, Scores, Top};

@@ -1,7 +1,7 @@
 //! Scores as files: CSV for tables, JSON for programs.
 //!
-//! Writes to any [`Write`]; opening, naming and announcing files is the caller's. Numbers are the shortest decimals that read
-//! back to the same bits. Invariant: the same scores give the same bytes.
+//! Writes to any [`Write`]; opening, naming and announcing files is the caller's. Numbers are the shortest
+//! decimals that read back to the same bits. Invariant: the same scores give the same bytes.
 
 use super::Scores;
 use serde::Serialize;
@@ -28,8 +28,8 @@ struct Document<'a, A> {
     betweenness: Vec<f64>,
 }
 
-/// Writes one object: `run` (whatever the caller says of the run), `sources`, `edges_traversed`, and `betweenness` with one
-/// number a vertex.
+/// Writes one object: `run` (whatever the caller says of the run), `sources`, `edges_traversed`, and
+/// `betweenness` with one number a vertex.
 ///
 /// # Errors
 /// What `out` gives, or what serialising `run` gives.

@@ -1,11 +1,12 @@
 //! Scores: the sum of dependencies at each vertex, exact under any distribution of the sources.
 //!
-//! Floating-point sums depend on their order, and with it on which place took which source. So each dependency (which one
-//! source computes alone, always in the same order) is rounded once to fixed point, and fixed-point numbers are added as
-//! 128-bit integers, which is exact: any partition and any order of merging give the same bits. Error: each addend
-//! is off by at most half a unit of `2^-fraction_bits`, where a graph of `n` vertices has `61 - ceil(log2 n)` fraction bits; for
-//! n = 4,941 and all sources, scores are within `n * 2^-49 < 1e-11` of the exact sum of the addends. Cost: a
-//! multiplication, a conversion and a 128-bit addition for each vertex and source. Invariant: nothing here adds floats.
+//! Floating-point sums depend on their order, and with it on which place took which source. So each
+//! dependency (which one source computes alone, always in the same order) is rounded once to fixed point, and
+//! fixed-point numbers are added as 128-bit integers, which is exact: any partition and any order of merging
+//! give the same bits. Error: each addend is off by at most half a unit of `2^-b`, where a graph of `n`
+//! vertices has `b = 61 - ceil(log2 n)` fraction bits; for the 4,941 sources of the power grid that is less
+//! than 1e-11 in all. Cost: a multiplication, a conversion and a 128-bit addition for each vertex and source.
+//! Invariant: nothing here adds floats.
 
 use super::count::Wide;
 use super::{bfs, dijkstra};
@@ -47,8 +48,8 @@ impl Shape {
         }
     }
 
-    /// A dependency is below `vertices`, so that it takes `ceil(log2 vertices)` bits before the point; one more bit is left
-    /// for rounding, and the sign bit of the conversion.
+    /// A dependency is below `vertices`, so that it takes `ceil(log2 vertices)` bits before the point; one
+    /// more bit is left for rounding, and the sign bit of the conversion.
     fn fraction_bits(self) -> u32 {
         61 - self.vertices.next_power_of_two().trailing_zeros()
     }
@@ -75,7 +76,8 @@ impl Scores {
         Scores::default()
     }
 
-    /// Adds the dependencies of all vertices on `source`: by breadth-first search, or by Dijkstra when `graph` is weighted.
+    /// Adds the dependencies of all vertices on `source`: by breadth-first search, or by Dijkstra when
+    /// `graph` is weighted.
     ///
     /// # Panics
     /// When `source` is not a vertex, or an earlier source was of another graph.

@@ -38,7 +38,8 @@ impl Case {
     fn graph(&self, weighted: bool) -> Graph {
         let lengths: Vec<f64> = self.lengths.iter().map(|&length| length as f64).collect();
         let lengths = weighted.then_some(lengths.as_slice());
-        Graph::from_edges(self.vertices as u64, self.directed, &self.ends, lengths).expect("sound by construction")
+        Graph::from_edges(self.vertices as u64, self.directed, &self.ends, lengths)
+            .expect("sound by construction")
     }
 }
 
@@ -126,10 +127,12 @@ proptest! {
 
     #[test]
     fn the_sum_of_scores_is_the_sum_over_pairs_of_distance_minus_one(case in cases(), weighted: bool) {
-        // With lengths the rule counts edges, which differ between equally long paths; so only with lengths of one.
+        // With lengths the rule counts edges, which differ between equally long paths; so only with lengths
+        // of one.
         let ones = Case { lengths: vec![1; case.ends.len()], ..case };
         let distances = slow(&ones, weighted).distances;
-        let beyond: u64 = distances.iter().flatten().filter(|&&far| far > 0 && far < FAR).map(|far| far - 1).sum();
+        let reached = distances.iter().flatten().filter(|&&far| far > 0 && far < FAR);
+        let beyond: u64 = reached.map(|far| far - 1).sum();
         let expected = if ones.directed { beyond as f64 } else { beyond as f64 / 2.0 };
         let sum: f64 = values(&ones.graph(weighted)).iter().sum();
         prop_assert!((sum - expected).abs() < 1e-9, "{sum} is not {expected}");
@@ -150,7 +153,9 @@ proptest! {
     ) {
         let graph = case.graph(weighted);
         let mut parts = vec![Scores::zero(); 5];
-        (0..graph.vertices()).rev().for_each(|source| parts[places[source as usize]].add_source(&graph, source));
+        for source in (0..graph.vertices()).rev() {
+            parts[places[source as usize]].add_source(&graph, source);
+        }
         let merged = order.iter().map(|&part| parts[part].clone()).fold(Scores::zero(), Scores::merge);
         prop_assert_eq!(merged, all(&graph));
     }
@@ -271,7 +276,8 @@ fn lengths_too_small_to_change_a_distance_make_no_cycle() {
     assert!(sum.is_finite() && sum > 0.0);
 }
 
-/// `length` squares in a row, each touching the next in one vertex: the number of shortest paths doubles at each.
+/// `length` squares in a row, each touching the next in one vertex: the number of shortest paths doubles at
+/// each.
 fn squares(length: u32) -> Vec<(u32, u32)> {
     (0..length)
         .flat_map(|square| {
@@ -304,7 +310,8 @@ fn path_counts_beyond_the_range_of_floats_still_give_exact_scores() {
 
 #[test]
 fn working_memory_of_one_graph_serves_the_next() {
-    let (karate, ring) = (named("karate"), undirected(40, &(0..40).map(|v| (v, (v + 1) % 40)).collect::<Vec<_>>()));
+    let (karate, ring) =
+        (named("karate"), undirected(40, &(0..40).map(|v| (v, (v + 1) % 40)).collect::<Vec<_>>()));
     let mut space = bfs::Space::<f64>::default();
     for graph in [&karate, &ring, &karate] {
         let mut found = vec![0.0; graph.vertices() as usize];

@@ -1,13 +1,14 @@
 //! Builds the compressed rows of a [`Graph`] from edges in any order.
 //!
-//! The only place where a graph is made, so that merging, order and limits hold for every source. Reads no files.
-//! Invariant: the result depends on the set of edges, never on their order.
+//! The only place where a graph is made, so that merging, order and limits hold for every source. Reads no
+//! files. Invariant: the result depends on the set of edges, never on their order.
 
 use super::error::check_weight;
 use super::{ARCS_MAX, Graph, GraphError, Position, VERTICES_MAX};
 
 impl Graph {
-    /// A graph of `vertices` vertices with an edge for each pair of `ends`, of the length beside it in `lengths`.
+    /// A graph of `vertices` vertices with an edge for each pair of `ends`, of the length beside it in
+    /// `lengths`.
     ///
     /// Parallel edges are merged into the lightest, self-loops kept.
     ///
@@ -29,13 +30,19 @@ impl Graph {
         check(vertices, directed, ends, lengths)?;
         let mut graph = scatter(vertices as usize, directed, ends, lengths);
         merge_rows(&mut graph);
-        let loops = (0..vertices as u32).filter(|&v| graph.neighbours(v).binary_search(&v).is_ok()).count() as u64;
+        let loops =
+            (0..vertices as u32).filter(|&v| graph.neighbours(v).binary_search(&v).is_ok()).count() as u64;
         graph.edges = if directed { graph.arcs() } else { (graph.arcs() + loops) / 2 };
         Ok(graph)
     }
 }
 
-fn check(vertices: u64, directed: bool, ends: &[(u32, u32)], lengths: Option<&[f64]>) -> Result<(), GraphError> {
+fn check(
+    vertices: u64,
+    directed: bool,
+    ends: &[(u32, u32)],
+    lengths: Option<&[f64]>,
+) -> Result<(), GraphError> {
     if vertices == 0 {
         return Err(GraphError::NoVertices);
     }

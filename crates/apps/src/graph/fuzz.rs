@@ -1,7 +1,7 @@
 //! Entry points for fuzzing: each takes any bytes and must return.
 //!
-//! They exist here so that a fuzz target is one line. They panic when a decoder accepts a graph that breaks the promises of
-//! [`Graph`], which is what the fuzzer looks for. Not part of any program.
+//! They exist here so that a fuzz target is one line. They panic when a decoder accepts a graph that breaks
+//! the promises of [`Graph`], which is what the fuzzer looks for. Not part of any program.
 
 use super::{Graph, GraphError, ReadOptions, Weights, dataset, edge_list, gt, matrix_market, rmat::Rmat};
 
@@ -68,7 +68,8 @@ pub(super) fn check(graph: &Graph) {
         let lengths = graph.lengths(vertex).unwrap_or_default();
         assert!(lengths.iter().all(|length| *length > 0.0), "lengths are above zero");
         for (slot, &target) in row.iter().enumerate().filter(|_| !graph.is_directed()) {
-            let back = graph.neighbours(target).binary_search(&vertex).expect("an undirected edge stands twice");
+            let back =
+                graph.neighbours(target).binary_search(&vertex).expect("an undirected edge stands twice");
             let there_and_back = graph.lengths(target).map(|lengths| lengths[back]);
             assert_eq!(there_and_back, graph.lengths(vertex).map(|lengths| lengths[slot]));
         }

@@ -1,10 +1,11 @@
 //! The binary format of graph-tool (`.gt`), version 1.
 //!
-//! Layout, after <https://graph-tool.skewed.de/static/doc/gt_format.html>: magic, version, byte order, comment, directed
-//! flag, number of vertices; per vertex its out-degree and out-neighbours in the smallest unsigned type that holds the
-//! number of vertices (an undirected edge stands once); then the property maps. Of those, one edge map named `weight`
-//! or `value` of a number type is read on request, all others are stepped over. Writes nothing. Invariant: nothing is
-//! allocated on the word of a length field before the bytes that it counts are known to be there.
+//! Layout, after <https://graph-tool.skewed.de/static/doc/gt_format.html>: magic, version, byte order,
+//! comment, directed flag, number of vertices; per vertex its out-degree and out-neighbours in the smallest
+//! unsigned type that holds the number of vertices (an undirected edge stands once); then the property maps.
+//! Of those, one edge map named `weight` or `value` of a number type is read on request, all others are
+//! stepped over. Writes nothing. Invariant: nothing is allocated on the word of a length field before the
+//! bytes that it counts are known to be there.
 
 use super::error::check_weight;
 use super::{Graph, GraphError, Position, ReadOptions, Weights};
@@ -83,7 +84,8 @@ fn property_maps(
         };
         let name_length = cursor.count("the name of a property map")?;
         let name = cursor.take(name_length, "the name of a property map")?;
-        let kind = Kind::new(cursor.byte("the type of a property map")?).ok_or_else(|| cursor.malformed(1, KINDS))?;
+        let kind = Kind::new(cursor.byte("the type of a property map")?)
+            .ok_or_else(|| cursor.malformed(1, KINDS))?;
         let choice = WEIGHT_NAMES.iter().position(|&wanted| wanted == name);
         let (Kind::Number(number), 2, Some(choice), Weights::Read) = (kind, owner, choice, weights) else {
             kind.skip(cursor, values)?;
@@ -269,7 +271,11 @@ impl<'a> Cursor<'a> {
     /// The error for the `length` bytes read last.
     fn malformed(&self, length: u64, allowed: &'static str) -> GraphError {
         let start = self.offset - length as usize;
-        let found = self.bytes[start..self.offset].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+        let found = self.bytes[start..self.offset]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<Vec<_>>()
+            .join(" ");
         GraphError::Malformed { position: Position::Byte(start as u64), found, allowed }
     }
 }

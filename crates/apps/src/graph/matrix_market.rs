@@ -1,9 +1,9 @@
 //! Matrix Market files: a square sparse matrix read as a graph.
 //!
-//! Accepted: `%%MatrixMarket matrix coordinate` with `pattern`, `integer` or `real` entries, `general` (a directed
-//! graph) or `symmetric` (an undirected one). Not accepted: dense arrays, complex, hermitian and skew-symmetric
-//! matrices, which are no graphs. Format: Boisvert, Pozo, Remington, NISTIR 5935 (1996). Invariant: memory stays in
-//! proportion to the text, whatever the size line claims.
+//! Accepted: `%%MatrixMarket matrix coordinate` with `pattern`, `integer` or `real` entries, `general` (a
+//! directed graph) or `symmetric` (an undirected one). Not accepted: dense arrays, complex, hermitian and
+//! skew-symmetric matrices, which are no graphs. Format: Boisvert, Pozo, Remington, NISTIR 5935 (1996).
+//! Invariant: memory stays in proportion to the text, whatever the size line claims.
 
 use super::edge_list::{Words, number, vertices_max};
 use super::error::{check_weight, excerpt};
@@ -60,10 +60,13 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
 }
 
 fn header(line: &[u8]) -> Result<Header, GraphError> {
-    let malformed = || GraphError::Malformed { position: Position::Line(1), found: excerpt(line), allowed: HEADER };
+    let malformed =
+        || GraphError::Malformed { position: Position::Line(1), found: excerpt(line), allowed: HEADER };
     let lower = line.to_ascii_lowercase();
     let words: Vec<&[u8]> = lower.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
-    let [b"%%matrixmarket", b"matrix", b"coordinate", field, symmetry] = words[..] else { return Err(malformed()) };
+    let [b"%%matrixmarket", b"matrix", b"coordinate", field, symmetry] = words[..] else {
+        return Err(malformed());
+    };
     let pattern = match field {
         b"pattern" => true,
         b"integer" | b"real" => false,

@@ -30,8 +30,8 @@ pub const ARCS_MAX: u64 = u32::MAX as u64;
 
 /// A graph in compressed sparse rows: the out-neighbours of each vertex, one row after the other.
 ///
-/// Vertices are `0..vertices()`. An undirected edge is stored in both rows. Parallel edges are merged when the
-/// graph is built, the lightest stays (as networkx does for shortest paths); self-loops are kept.
+/// Vertices are `0..vertices()`. An undirected edge is stored in both rows. Parallel edges are merged when
+/// the graph is built, the lightest stays (as networkx does for shortest paths); self-loops are kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     /// Whether an edge leads one way only.

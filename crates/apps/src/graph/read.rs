@@ -1,7 +1,8 @@
 //! From a file, or a name that a user typed, to a graph.
 //!
-//! Recognises the format by its first bytes, not by the file's name, and decompresses. Knows where graphs come from;
-//! what a format means is the decoders' business. Invariant: nothing here panics, whatever the bytes.
+//! Recognises the format by its first bytes, not by the file's name, and decompresses. Knows where graphs
+//! come from; what a format means is the decoders' business. Invariant: nothing here panics, whatever the
+//! bytes.
 
 use super::dataset::{self, DatasetError};
 use super::rmat::Rmat;
@@ -11,7 +12,8 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
-/// Most bytes of a file after decompression: 4 GiB, far above any graph that [`super::ARCS_MAX`] admits as binary.
+/// Most bytes of a file after decompression: 4 GiB, far above any graph that [`super::ARCS_MAX`] admits as
+/// binary.
 const INFLATED_BYTES_MAX: u64 = 1 << 32;
 
 /// How two readers of the same file may differ.
@@ -34,7 +36,8 @@ pub enum Weights {
 }
 
 impl Graph {
-    /// Reads a graph file with the default options: unweighted, and undirected unless the format says otherwise.
+    /// Reads a graph file with the default options: unweighted, and undirected unless the format says
+    /// otherwise.
     ///
     /// # Errors
     /// [`OpenError::Graph`] with the file's name.
@@ -94,8 +97,9 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     bytes.iter().take(1024).all(|&byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
 
-/// Opens what a user names: a generated graph (`rmat-11`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`, fetched
-/// when it is not in the cache), or a file. A file that is called like a data set is reached as `./power`.
+/// Opens what a user names: a generated graph (`rmat-11`, `rmat:12,0.5,0.2,0.2,0.1`), a data set (`power`,
+/// fetched when it is not in the cache), or a file. A file that is called like a data set is reached as
+/// `./power`.
 ///
 /// # Errors
 /// Any of [`OpenError`].

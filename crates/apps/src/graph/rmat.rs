@@ -1,8 +1,8 @@
 //! R-MAT graphs: random graphs with the skewed degrees of real ones.
 //!
-//! Recursive quadrant choice after Chakrabarti, Zhan, Faloutsos (SDM 2004): 8·2^n directed edges are drawn, duplicates
-//! dropped, self-loops kept. Not a model of any particular network. Invariant: the same parameters and seed give the same graph
-//! on every machine.
+//! Recursive quadrant choice after Chakrabarti, Zhan, Faloutsos (SDM 2004): 8·2^n directed edges are drawn,
+//! duplicates dropped, self-loops kept. Not a model of any particular network. Invariant: the same parameters
+//! and seed give the same graph on every machine.
 
 use super::{Graph, GraphError};
 
@@ -82,8 +82,7 @@ impl Rmat {
         for _ in 0..self.scale {
             let share = random.next_share();
             let low_source = share < self.a + self.b;
-            let high_target =
-                if low_source { share >= self.a } else { share >= self.a + self.b + self.c };
+            let high_target = if low_source { share >= self.a } else { share >= self.a + self.b + self.c };
             from = from << 1 | u32::from(!low_source);
             to = to << 1 | u32::from(high_target);
         }
@@ -103,7 +102,8 @@ fn numbers(parameters: &str) -> Option<Rmat> {
     Some(Rmat { scale: scale.parse().ok()?, a: share(a)?, b: share(b)?, c: share(c)?, d: share(d)?, seed })
 }
 
-/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014); constants from there.
+/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014); constants
+/// from there.
 struct SplitMix(u64);
 
 impl SplitMix {

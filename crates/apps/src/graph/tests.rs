@@ -31,7 +31,8 @@ fn text(graph: &Graph) -> String {
     for from in 0..graph.vertices() as u32 {
         for (slot, &to) in graph.neighbours(from).iter().enumerate() {
             if graph.is_directed() || from <= to {
-                let length = graph.lengths(from).map_or(String::new(), |lengths| format!("={}", lengths[slot]));
+                let length =
+                    graph.lengths(from).map_or(String::new(), |lengths| format!("={}", lengths[slot]));
                 text += &format!(" {from}{}{to}{length}", if graph.is_directed() { '>' } else { '-' });
             }
         }
@@ -74,7 +75,8 @@ mod edge_list {
 
     #[test]
     fn each_mistake_is_named_with_its_line() {
-        let line = "expected `from to` or `from to weight`, vertices from 0, split by blanks or a comma, or a `#` comment";
+        let line = "expected `from to` or `from to weight`, vertices from 0, split by blanks or a comma, \
+                    or a `#` comment";
         let cases = [
             ("0 1\n2 x\n", format!("line 2: found `2 x`, {line}")),
             ("0 1\n\n-1 2\n", format!("line 3: found `-1 2`, {line}")),
@@ -86,7 +88,10 @@ mod edge_list {
             ("0 1 1\n1 2\n", "line 2: found `1 2`, expected a weight on each line or on none".into()),
             ("0 1 -2\n", "line 1: weight -2 is not a length, weights must be above zero and not NaN".into()),
             ("0 1 0\n", "line 1: weight 0 is not a length, weights must be above zero and not NaN".into()),
-            ("0 1 NaN\n", "line 1: weight NaN is not a length, weights must be above zero and not NaN".into()),
+            (
+                "0 1 NaN\n",
+                "line 1: weight NaN is not a length, weights must be above zero and not NaN".into(),
+            ),
             ("", "the graph has no vertices, at least one is needed".into()),
             ("# nothing\n\n", "the graph has no vertices, at least one is needed".into()),
             (
@@ -115,7 +120,8 @@ mod matrix_market {
     #[test]
     fn each_mistake_is_named_with_its_line() {
         let head = "%%MatrixMarket matrix coordinate integer general\n";
-        let header = "expected `%%MatrixMarket matrix coordinate`, then `pattern`, `integer` or `real`, then `general` or `symmetric`";
+        let header = "expected `%%MatrixMarket matrix coordinate`, then `pattern`, `integer` or `real`, \
+                      then `general` or `symmetric`";
         let entry = "expected `row column` in a pattern matrix, `row column value` in others, from 1";
         let size = "expected `rows columns entries` of a square matrix";
         let cases = [
@@ -132,8 +138,14 @@ mod matrix_market {
             (format!("{head}2 3 1\n"), format!("line 2: found `2 3 1`, {size}")),
             (format!("{head}two\n"), format!("line 2: found `two`, {size}")),
             (format!("{head}0 0 0\n"), "the graph has no vertices, at least one is needed".into()),
-            (format!("{head}2 2 1\n0 1 1\n"), "line 3: vertex 0 is out of range, the vertices here are 1 to 2".into()),
-            (format!("{head}2 2 1\n1 3 1\n"), "line 3: vertex 3 is out of range, the vertices here are 1 to 2".into()),
+            (
+                format!("{head}2 2 1\n0 1 1\n"),
+                "line 3: vertex 0 is out of range, the vertices here are 1 to 2".into(),
+            ),
+            (
+                format!("{head}2 2 1\n1 3 1\n"),
+                "line 3: vertex 3 is out of range, the vertices here are 1 to 2".into(),
+            ),
             (format!("{head}2 2 1\n1 2\n"), format!("line 3: found `1 2`, {entry}")),
             (format!("{head}2 2 1\n1 2 x\n"), format!("line 3: found `1 2 x`, {entry}")),
             (format!("{head}2 2 2\n1 2 1\n"), "the file ends early, at line 4 an entry is missing".into()),
@@ -190,7 +202,7 @@ mod gt {
 
         fn row(&mut self, targets: &[u64], width: usize) -> &mut Writer {
             self.number(targets.len() as u64, 8);
-            targets.iter().for_each(|&target| drop(self.number(target, width)));
+            targets.iter().for_each(|&target| _ = self.number(target, width));
             self
         }
 
@@ -219,7 +231,7 @@ mod gt {
             for (vertices, width) in [(255u64, 1), (256, 2), (65_535, 2), (65_536, 4)] {
                 let mut writer = Writer::new(big, true, vertices);
                 writer.row(&[vertices - 1], width);
-                (1..vertices).for_each(|_| drop(writer.row(&[], width)));
+                (1..vertices).for_each(|_| _ = writer.row(&[], width));
                 writer.number(0, 8);
                 let graph = decode(&writer.bytes, &PLAIN);
                 assert_eq!(text(&graph), format!("{vertices}: 0>{}", vertices - 1));
@@ -251,10 +263,11 @@ mod gt {
                 }
                 for (kind, width) in [(6, 1), (7, 1), (8, 2), (9, 4), (10, 8), (11, 8), (12, 16), (14, 1)] {
                     writer.map(owner, "weight", kind);
-                    (0..values).for_each(|length| drop(writer.number(length as u64, 8).raw(&vec![7; length * width])));
+                    (0..values)
+                        .for_each(|length| _ = writer.number(length as u64, 8).raw(&vec![7; length * width]));
                 }
                 writer.map(owner, "strings", 13);
-                (0..values).for_each(|_| drop(writer.number(2, 8).string("one").string("")));
+                (0..values).for_each(|_| _ = writer.number(2, 8).string("one").string(""));
             }
             writer.map(2, "value", 2).number(5, 4).number(6, 4);
             assert_eq!(text(&decode(&writer.bytes, &WEIGHTED)), "3: 0-1=5 0-2=6");
@@ -266,7 +279,11 @@ mod gt {
         let mut whole = Vec::new();
         std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(KARATE), &mut whole).unwrap();
         for length in 0..whole.len() {
-            assert!(super::super::gt::decode(&whole[..length], &PLAIN).is_err(), "{length} bytes of {}", whole.len());
+            assert!(
+                super::super::gt::decode(&whole[..length], &PLAIN).is_err(),
+                "{length} bytes of {}",
+                whole.len()
+            );
         }
         decode(&whole, &PLAIN);
     }
@@ -278,7 +295,7 @@ mod gt {
             change(&mut writer);
             writer.bytes
         };
-        let body = |writer: &mut Writer| drop(writer.row(&[1], 1).row(&[], 1));
+        let body = |writer: &mut Writer| _ = writer.row(&[1], 1).row(&[], 1);
         let mut version = triple(false, 0).bytes;
         version[6] = 2;
         let mut order = triple(false, 0).bytes;
@@ -286,14 +303,17 @@ mod gt {
         let cases: [(Vec<u8>, &str); 11] = [
             (version, "byte 6: found `02`, expected version 1"),
             (order, "byte 7: found `09`, expected `0` or `1` (byte order)"),
-            (Writer::new(false, false, 1 << 60).bytes, "the file ends early, at byte 34 the adjacency is missing"),
+            (
+                Writer::new(false, false, 1 << 60).bytes,
+                "the file ends early, at byte 34 the adjacency is missing",
+            ),
             (Writer::new(false, false, 0).number(0, 8).bytes.clone(), {
                 "the graph has no vertices, at least one is needed"
             }),
-            (build(|w| drop(w.row(&[2], 1).row(&[], 1).number(0, 8))), {
+            (build(|w| _ = w.row(&[2], 1).row(&[], 1).number(0, 8)), {
                 "byte 42: vertex 2 is out of range, the vertices here are 0 to 1"
             }),
-            (build(|w| drop(w.number(1 << 61, 8).number(0, 8))), {
+            (build(|w| _ = w.number(1 << 61, 8).number(0, 8)), {
                 "the file ends early, at byte 42 a row of neighbours is missing"
             }),
             ([build(body), vec![0; 7]].concat(), {
@@ -308,9 +328,15 @@ mod gt {
             ([build(body), 1u64.to_le_bytes().to_vec(), vec![2], vec![0; 8], vec![15]].concat(), {
                 "byte 68: found `0f`, expected a value type from 0 to 14"
             }),
-            (triple(false, 1).map(2, "weight", 4).number(1f64.to_bits(), 8).number(f64::NAN.to_bits(), 8).bytes.clone(), {
-                "byte 91: weight NaN is not a length, weights must be above zero and not NaN"
-            }),
+            (
+                triple(false, 1)
+                    .map(2, "weight", 4)
+                    .number(1f64.to_bits(), 8)
+                    .number(f64::NAN.to_bits(), 8)
+                    .bytes
+                    .clone(),
+                { "byte 92: weight NaN is not a length, weights must be above zero and not NaN" },
+            ),
         ];
         for (bytes, expected) in cases {
             assert_eq!(refusal(&bytes, &WEIGHTED), expected);
@@ -328,11 +354,12 @@ mod gt {
             let mut ordered = edges.clone();
             ordered.sort_by_key(|edge| edge.0);
             for from in 0..300 {
-                let row: Vec<u64> = ordered.iter().filter(|edge| edge.0 == from).map(|edge| edge.1.into()).collect();
+                let row = ordered.iter().filter(|edge| edge.0 == from).map(|edge| edge.1.into());
+                let row: Vec<u64> = row.collect();
                 writer.row(&row, 2);
             }
             writer.number(1, 8).map(2, "weight", 2);
-            ordered.iter().for_each(|edge| drop(writer.number(edge.2.into(), 4)));
+            ordered.iter().for_each(|edge| _ = writer.number(edge.2.into(), 4));
             let ends: Vec<_> = edges.iter().map(|edge| (edge.0, edge.1)).collect();
             let lengths: Vec<_> = edges.iter().map(|edge| f64::from(edge.2)).collect();
             let expected = Graph::from_edges(300, directed, &ends, Some(&lengths)).unwrap();
@@ -362,13 +389,15 @@ proptest! {
         let vertices = u64::from(ends.iter().map(|edge| edge.0.max(edge.1)).max().unwrap()) + 1;
         let expected = Graph::from_edges(vertices, directed, &ends, weighted.then_some(&lengths)).unwrap();
         let third = |index: usize| if weighted { format!(" {}", lengths[index]) } else { String::new() };
-        let list: String =
-            ends.iter().enumerate().map(|(index, (from, to))| format!("{from} {to}{}\n", third(index))).collect();
-        prop_assert_eq!(&decode(list.as_bytes(), &ReadOptions { directed, weights: Weights::Read }), &expected);
+        let line = |(index, (from, to)): (usize, &(u32, u32))| format!("{from} {to}{}\n", third(index));
+        let list: String = ends.iter().enumerate().map(line).collect();
+        let options = ReadOptions { directed, weights: Weights::Read };
+        prop_assert_eq!(&decode(list.as_bytes(), &options), &expected);
         let symmetry = if directed { "general" } else { "symmetric" };
         let field = if weighted { "real" } else { "pattern" };
+        let count = ends.len();
         let mut matrix =
-            format!("%%MatrixMarket matrix coordinate {field} {symmetry}\n{vertices} {vertices} {}\n", ends.len());
+            format!("%%MatrixMarket matrix coordinate {field} {symmetry}\n{vertices} {vertices} {count}\n");
         for (index, (from, to)) in ends.iter().enumerate() {
             matrix += &format!("{} {}{}\n", from + 1, to + 1, third(index));
         }
@@ -419,7 +448,9 @@ fn unknown_bytes_and_damaged_compression_are_named() {
 #[test]
 fn a_name_that_is_neither_file_nor_graph_is_answered_with_the_names() {
     let message = open("karat", &PLAIN).unwrap_err().to_string();
-    assert!(message.starts_with("`karat`: no such file, and no graph of that name; names are power, karate, "));
+    assert!(
+        message.starts_with("`karat`: no such file, and no graph of that name; names are power, karate, ")
+    );
     assert!(message.contains("rmat-11"));
     assert!(!message.contains('\n'));
     let message = Graph::read("/nonexistent/power.txt").unwrap_err().to_string();
@@ -434,7 +465,10 @@ fn edges_given_by_a_program_are_checked_too() {
         Graph::from_edges(vertices, true, ends, lengths).unwrap_err().to_string()
     };
     assert_eq!(refusal(0, &[], None), "the graph has no vertices, at least one is needed");
-    assert_eq!(refusal(2, &[(0, 1), (1, 2)], None), "edge 1: vertex 2 is out of range, the vertices here are 0 to 1");
+    assert_eq!(
+        refusal(2, &[(0, 1), (1, 2)], None),
+        "edge 1: vertex 2 is out of range, the vertices here are 0 to 1"
+    );
     assert_eq!(refusal(1 << 40, &[], None), "1099511627776 vertices, at most 2147483648 are accepted");
     assert_eq!(
         refusal(2, &[(0, 1)], Some(&[-0.0])),
@@ -462,7 +496,11 @@ fn r_mat_parameters_give_the_same_graph_twice_and_another_with_another_seed() {
     let graph = |text: &str| Rmat::parse(text).unwrap().unwrap().generate().unwrap();
     assert_eq!(graph("rmat:6,0.5,0.2,0.2,0.1"), graph("rmat:6, 0.5, 0.2, 0.2, 0.1, 1"));
     assert_ne!(graph("rmat:6,0.5,0.2,0.2,0.1"), graph("rmat:6,0.5,0.2,0.2,0.1,2"));
-    assert_eq!(text(&graph("rmat:2,1,0,0,0")), "4: 0>0", "all mass in one quadrant leaves one edge, a self-loop");
+    assert_eq!(
+        text(&graph("rmat:2,1,0,0,0")),
+        "4: 0>0",
+        "all mass in one quadrant leaves one edge, a self-loop"
+    );
     assert_eq!(text(&graph("rmat:2,0,0,0,1")), "4: 3>3");
     assert_eq!(text(&graph("rmat:2,0,1,0,0")), "4: 0>3");
     assert_eq!(text(&graph("rmat:2,0,0,1,0")), "4: 3>0");
@@ -470,12 +508,15 @@ fn r_mat_parameters_give_the_same_graph_twice_and_another_with_another_seed() {
 
 #[test]
 fn r_mat_parameters_out_of_range_are_refused_with_the_range() {
-    let allowed = "expected `rmat:n,a,b,c,d` or `rmat:n,a,b,c,d,seed`, n from 1 to 24, a, b, c and d at least 0 with sum 1";
+    let allowed = "expected `rmat:n,a,b,c,d` or `rmat:n,a,b,c,d,seed`, n from 1 to 24, \
+                   a, b, c and d at least 0 with sum 1";
     for text in ["rmat:", "rmat:3", "rmat:3,1,0,0,x", "rmat:3,1,0,0,0,-1", "rmat:3,1,0,0,0,1,1"] {
         let message = Rmat::parse(text).unwrap().unwrap_err().to_string();
         assert_eq!(message, format!("`{text}` is not accepted, {allowed}"));
     }
-    for text in ["rmat:0,1,0,0,0", "rmat:25,1,0,0,0", "rmat:3,0.5,0,0,0", "rmat:3,2,-1,0,0", "rmat:3,NaN,0,0,1"] {
+    for text in
+        ["rmat:0,1,0,0,0", "rmat:25,1,0,0,0", "rmat:3,0.5,0,0,0", "rmat:3,2,-1,0,0", "rmat:3,NaN,0,0,1"]
+    {
         let message = Rmat::parse(text).unwrap().unwrap_err().to_string();
         assert!(message.ends_with(&format!(" is not accepted, {allowed}")), "{message}");
     }

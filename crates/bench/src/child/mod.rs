@@ -9,6 +9,7 @@ mod channels;
 mod cold;
 mod copy;
 mod exchange;
+mod ours;
 mod pin;
 mod raw;
 mod ring;
@@ -22,6 +23,15 @@ type Body = fn(Effort);
 
 const CHILDREN: &[(&str, Body)] = &[
     ("isles-raw", raw::run),
+    ("isles-message", ours::message::measure),
+    ("isles-sleeping", ours::sleeping::measure),
+    ("isles-spawn", ours::tasks::measure),
+    ("isles-large", ours::large::measure),
+    ("isles-crowd", ours::crowd::measure),
+    ("isles-memory", ours::memory::measure),
+    ("isles-betweenness-power", ours::betweenness::power),
+    ("isles-betweenness-hep-th", ours::betweenness::hep_th),
+    ("bare", ours::memory::bare),
     ("cache-line", exchange::run),
     ("plain-ring", ring::index),
     ("marked-ring", ring::marked),

@@ -3,10 +3,9 @@ use isles::prelude::*;
 
 struct Rooted;
 
-async fn bodies(place: Place, words: &[String]) -> isles::Result<()> {
+async fn bodies(place: Place, words: &[Rooted]) -> isles::Result<()> {
     let _ = at!(place, Rooted).await?;
-    let _ = at!(place, words[0].as_str()).await?;
-    let _: u64 = at!(place, words[0].parse().unwrap()).await?;
+    at!(place, words.first()).await?;
     Ok(())
 }
 

@@ -1,32 +1,27 @@
-//! A body does not change the caller's variables, and does not move what the caller still uses.
+//! A body does not change the caller's variables.
 use isles::prelude::*;
-
-async fn bodies(place: Place) -> isles::Result<()> {
-    let mut count = 0;
-    let mut list = vec![1];
-    at!(place, count += 1).await?;
-    at!(place, list.push(2)).await?;
-    count += 1;
-    list.push(count);
-    at!(place, drop(list)).await?;
-    list.len();
-    for _ in 0..3 {
-        at!(place, {
-            break;
-        })
-        .await?;
-    }
-    Ok(())
-}
 
 struct Tally {
     count: u64,
+    list: Vec<u64>,
 }
 
 impl Tally {
     async fn add(&mut self, place: Place) -> isles::Result<()> {
-        at!(place, self.count += 1).await
+        at!(place, self.count += 1).await?;
+        at!(place, self.list.push(1)).await
     }
+}
+
+async fn bodies(place: Place) -> isles::Result<()> {
+    let mut count = 0;
+    count += 1;
+    at!(place, count += 1).await?;
+    spawn_at!(place, {
+        let reference = &mut count;
+        *reference = 1;
+    });
+    Ok(())
 }
 
 fn main() {}

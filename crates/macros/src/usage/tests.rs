@@ -6,7 +6,11 @@ use super::*;
 fn captures(body: &str) -> String {
     let body: Expr = syn::parse_str(body).expect("the test's body is an expression");
     match of(&body) {
-        Ok(roots) => roots.iter().flat_map(|root| paths(root.name.to_string(), &root.fields)).collect::<Vec<_>>().join(" "),
+        Ok(roots) => roots
+            .iter()
+            .flat_map(|root| paths(root.name.to_string(), &root.fields))
+            .collect::<Vec<_>>()
+            .join(" "),
         Err(error) => format!("error: {error}"),
     }
 }
@@ -44,7 +48,10 @@ fn variables_are_captured_and_spelt_otherwise_they_are_not() {
 #[test]
 fn field_paths_are_captured_alone() {
     check("self.offsets[vertex]", "self.offsets vertex");
-    check("self.graph.offsets[0] + self.graph.weights[0] + self.n", "self.graph.offsets self.graph.weights self.n");
+    check(
+        "self.graph.offsets[0] + self.graph.weights[0] + self.n",
+        "self.graph.offsets self.graph.weights self.n",
+    );
     check("self.offsets.len()", "self.offsets");
     check("&self.offsets[a.b..a.c]", "self.offsets a.b a.c");
     check("pair.0 + pair.1.x", "pair.0 pair.1.x");
@@ -101,11 +108,20 @@ fn structures_and_other_expressions_are_walked() {
     check("Point { x, y: z, ..rest }", "x z rest");
     check("[a; 3].len() + [b, c][d]", "a b c d");
     check("(a, b..=c, &d, *e, -f, !g, h as u8, i?)", "a b c d e f g h i");
-    check("{ x = y; x += z; }", "x y z");
     check("unsafe { *p }", "p");
     check("<T as Trait>::CONST + x", "x");
     check("{ const { N + 1 } }", "");
     check("a.b(c)(d)[e].f", "a c d e");
+}
+
+#[test]
+fn a_change_of_a_variable_from_outside_is_refused() {
+    for body in ["x = 1", "x += 1", "x.y[0].z <<= 1", "f(&mut x)", "&mut self.n", "{ if c { (x) = y } }"] {
+        assert!(captures(body).starts_with("error: a body cannot change `"), "{body}: {}", captures(body));
+    }
+    check("{ let mut x = x; x += 1; x.y = z; f(&mut x) }", "x z");
+    check("*x.borrow_mut() += 1", "x");
+    check("{ f(&mut v()) }", "");
 }
 
 #[test]
@@ -148,6 +164,9 @@ fn nested_calls_use_what_their_bodies_use() {
 #[test]
 fn a_macro_that_cannot_be_read_asks_for_a_list() {
     check("join!(a, b.c)", "a b.c");
-    check("my::map! { a => b }", "error: what the macro `map!` uses cannot be seen from outside; list what travels: `(place, [first, second] body)`");
+    check(
+        "my::map! { a => b }",
+        "error: what the macro `map!` uses cannot be seen from outside; list what travels: `(place, [first, second] body)`",
+    );
     check("{ fn f() { map! { a => b } } x }", "x");
 }

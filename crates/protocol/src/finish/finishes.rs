@@ -172,7 +172,8 @@ impl Finishes {
     /// Makes a visit counted, once; the reply must then say `counted`. *Hot.*
     ///
     /// Due before its body first starts a task, here or elsewhere; before it settles a request that was
-    /// counted; and when the body ends, or is dropped, while a request of it is under way.
+    /// counted; before it cancels the finish; and when a request of it is abandoned: the body ends, or is
+    /// dropped, or goes on, without waiting for the reply.
     #[inline]
     pub fn count_visit(&mut self, key: Key, from: PlaceId) {
         self.slot(key).tally.receive(from);
@@ -424,8 +425,7 @@ impl Finishes {
             return Err(Violation::NotItsHome(report.finish));
         }
         let Some(index) = self.find_home(report.finish) else {
-            let control = Control::Forget { serials: vec![report.finish.serial] };
-            out.push(Output::Send { to: from, control });
+            out.push(dismiss(from, report.finish));
             return Ok(());
         };
         self.check(from, index, &report)?;
@@ -609,9 +609,11 @@ impl Finishes {
         if finish.home != self.site.here {
             return Err(Violation::NotItsHome(finish));
         }
-        if let Some(index) = self.find_home(finish)
-            && let Role::Home(ledger) = &mut self.slots[index].role
-        {
+        let Some(index) = self.find_home(finish) else {
+            out.push(dismiss(from, finish));
+            return Ok(());
+        };
+        if let Role::Home(ledger) = &mut self.slots[index].role {
             ledger.get_or_insert_default().reach(from).cancel_told = true;
             self.cancel_at_home(index, reason, out);
         }
@@ -636,6 +638,11 @@ impl Finishes {
             tell_cancel(ledger, *id, place, &reason, out);
         }
     }
+}
+
+/// Lets a place forget a finish that is over, or never was.
+fn dismiss(to: PlaceId, finish: FinishId) -> Output {
+    Output::Send { to, control: Control::Forget { serials: vec![finish.serial] } }
 }
 
 /// Tells `to` that the finish is cancelled, once.

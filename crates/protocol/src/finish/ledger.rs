@@ -22,6 +22,8 @@ pub(super) struct Reach {
     unanswered: u32,
     /// Complete reports heard from `place`.
     pub(super) reports: u32,
+    /// Tasks are known to have gone there or come from there.
+    touched: bool,
     /// A report of `place` has begun and not ended.
     partial: bool,
     /// `place` is in the list of candidates.
@@ -38,6 +40,7 @@ impl Reach {
             to_home: 0,
             unanswered: 0,
             reports: 0,
+            touched: false,
             partial: false,
             queued: false,
             cancel_told: false,
@@ -128,6 +131,7 @@ impl Ledger {
         self.departed = self.departed.saturating_add(entry.sent);
         self.nested |= entry.received > 0;
         self.change(entry.place, |reach| {
+            reach.touched = true;
             reach.from_home = reach.from_home.saturating_add(amount(entry.sent));
             reach.to_home = reach.to_home.saturating_sub(amount(entry.received));
         });
@@ -138,6 +142,7 @@ impl Ledger {
     pub(super) fn enter_report_home(&mut self, place: PlaceId, entry: Entry) {
         self.nested |= entry.sent > 0;
         self.change(place, |reach| {
+            reach.touched = true;
             reach.to_home = reach.to_home.saturating_add(amount(entry.sent));
             reach.from_home = reach.from_home.saturating_sub(amount(entry.received));
         });
@@ -146,6 +151,8 @@ impl Ledger {
     /// Enters what `place` reported to have exchanged with a third place.
     pub(super) fn enter_report(&mut self, place: PlaceId, entry: Entry) {
         self.nested = true;
+        self.reach(place).touched = true;
+        self.reach(entry.place).touched = true;
         self.add_cross(entry.place, place, amount(entry.sent));
         self.add_cross(place, entry.place, amount(entry.received).saturating_neg());
         self.nominate(entry.place);
@@ -210,18 +217,17 @@ impl Ledger {
         self.unsettled == 0 && self.awaited == 0 && self.cross.is_empty()
     }
 
-    /// Drops all that concerns `place`; true if the finish is known to have reached it.
+    /// Drops all that concerns `place`; true if it is known to have had tasks of the finish.
     pub(super) fn bury(&mut self, place: PlaceId) -> bool {
-        let third = self.cross.len();
         self.cross.retain(|&(to, from), _| to != place && from != place);
         let Ok(position) = self.reached.binary_search_by_key(&place, |reach| reach.place) else {
-            return third != self.cross.len();
+            return false;
         };
         let reach = self.reached.remove(position);
         self.unsettled -= reach.unsettled();
         self.awaited -= usize::from(reach.is_awaited());
         self.candidates.retain(|&candidate| candidate != place);
-        true
+        reach.touched
     }
 
     /// What the finish needed so far.

@@ -3,7 +3,7 @@
 //! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after landing (as a
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
-use super::{CanTravel, Land, Travel};
+use super::{CanReturn, CanTravel, Land, Travel};
 use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
 use serde::Serialize;
@@ -100,9 +100,7 @@ impl<S: Serialize + ?Sized, O: DeserializeOwned> Format<S> for Serialised<O> {
     }
 }
 
-/// Like [`Serialised`], but the type is asked for [`CanTravel`] only when the capture is sent.
-///
-/// Fields behind a handle are looked at and then left at home; they need not be able to travel.
+/// Like [`Serialised`], for types of which it is not known yet whether they can travel; the error names [`CanTravel`].
 pub struct Asked<T>(PhantomData<T>);
 
 impl<T: CanTravel> Format<T> for Asked<T> {
@@ -119,7 +117,7 @@ impl<T: CanTravel> Format<T> for Asked<T> {
     }
 }
 
-/// Elements that are asked for [`CanTravel`] only when the capture is sent.
+/// Like [`Asked`], for the elements of a slice.
 pub struct AskedElements<T>(PhantomData<T>);
 
 impl<T: CanTravel> Format<[T]> for AskedElements<T> {
@@ -132,6 +130,23 @@ impl<T: CanTravel> Format<[T]> for AskedElements<T> {
 
     #[inline]
     fn decode(from: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
+        from.take_serde()
+    }
+}
+
+/// Like [`Asked`], for values that come back.
+pub struct AskedBack<V>(PhantomData<V>);
+
+impl<V: CanReturn> Format<V> for AskedBack<V> {
+    type Owned = V;
+
+    #[inline]
+    fn encode(source: &V, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.put_serde(source)
+    }
+
+    #[inline]
+    fn decode(from: &mut Reader<'_>) -> Result<V, DecodeError> {
         from.take_serde()
     }
 }

@@ -3,22 +3,33 @@
 //! Stable Rust has no specialisation; method lookup has an order. Each level below is a type that dereferences to the
 //! next one, and its method exists only for the types that the level is for, so `tag(&x).__isles_capture()` finds the
 //! most special level that fits. It works where the compiler knows the type, thus in the macro's expansion and never inside a
-//! generic function of ours. Invariant: the last level takes everything, and fails by [`CanTravel`], whose message
-//! is for people.
+//! generic function of ours.
 //!
-//! Each choice has two names: `__isles_capture` asks for `CanTravel` on the spot, `__isles_capture_later` leaves the question
-//! to the moment of sending, for fields that may lie behind a handle.
+//! Invariant: the last level takes everything. Whether it can travel is asked later, by [`super::travelling`], because
+//! a field that lies behind a handle is looked at here and then stays at home.
 
-use super::form::{Asked, AskedElements, Capture, InPlace, Lent, LentTarget, Plain, PlainVec, Serialised, Taken};
-use super::{CanTravel, Handle};
+use super::Handle;
+use super::form::{
+    Asked, AskedElements, Capture, InPlace, Lent, LentTarget, Plain, PlainVec, Serialised, Taken,
+};
+use crate::wire::PodSlice;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::ops::Deref;
 
 /// Makes the compiler find out a type before its form is chosen: a method call on an unknown type is an error.
 pub trait Known {
     /// Does nothing.
-    #[inline(always)]
+    #[inline]
     fn __isles_known(&self) {}
+
+    /// Gives the value on.
+    #[inline]
+    fn __isles_known_value(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
 }
 
 impl<T: ?Sized> Known for T {}
@@ -82,96 +93,74 @@ pub fn tag<X>(source: &X) -> Bulk<'_, X> {
     Bulk::new(source)
 }
 
-/// Defines both names of a choice that needs no question.
-macro_rules! choice {
-    ($form:ty, $level:ident => $source:expr) => {
-        /// The form of this level.
-        #[inline]
-        pub fn __isles_capture(&self) -> $form {
-            let $level = self;
-            Capture::of($source)
-        }
-
-        /// The form of this level.
-        #[inline]
-        pub fn __isles_capture_later(&self) -> $form {
-            let $level = self;
-            Capture::of($source)
-        }
-    };
-}
-
 impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r [T]> {
-    choice!(Capture<'r, [T], InPlace<T>, LentTarget<crate::wire::PodSlice<T>>>, level => *level.source());
+    /// The elements stay in the message.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'r, [T], InPlace<T>, LentTarget<PodSlice<T>>> {
+        Capture::of(self.source())
+    }
 }
 
 impl<'a, T: NoUninit + AnyBitPattern> Bulk<'a, Vec<T>> {
-    choice!(Capture<'a, [T], PlainVec<T>, Taken<Vec<T>>>, level => level.source());
+    /// One copy of the elements.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'a, [T], PlainVec<T>, Taken<Vec<T>>> {
+        Capture::of(self.source())
+    }
 }
 
 impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r Vec<T>> {
-    choice!(Capture<'r, [T], PlainVec<T>, Lent<Vec<T>>>, level => *level.source());
+    /// One copy of the elements: the body may ask for more than a slice.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'r, [T], PlainVec<T>, Lent<Vec<T>>> {
+        Capture::of(self.source())
+    }
 }
 
 impl<'a, 'r> Bulk<'a, &'r str> {
-    choice!(Capture<'r, str, Serialised<String>, LentTarget<String>>, level => *level.source());
+    /// Text.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'r, str, Serialised<String>, LentTarget<String>> {
+        Capture::of(self.source())
+    }
 }
 
 impl<'a, 'r, T> Slices<'a, &'r [T]> {
-    /// Asks the elements now.
+    /// Element by element.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'r, [T], AskedElements<T>, LentTarget<Vec<T>>>
-    where
-        T: CanTravel,
-    {
-        self.__isles_capture_later()
-    }
-
-    /// Asks the elements when they are sent.
-    #[inline]
-    pub fn __isles_capture_later(&self) -> Capture<'r, [T], AskedElements<T>, LentTarget<Vec<T>>> {
+    pub fn __isles_capture(&self) -> Capture<'r, [T], AskedElements<T>, LentTarget<Vec<T>>> {
         Capture::of(self.source())
     }
 }
 
 impl<'a, 'r, T: NoUninit + AnyBitPattern> PlainReferences<'a, &'r T> {
-    choice!(Capture<'r, T, Plain, Lent<T>>, level => *level.source());
+    /// The bytes of the value.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'r, T, Plain, Lent<T>> {
+        Capture::of(self.source())
+    }
 }
 
 impl<'a, 'r, T> References<'a, &'r T> {
-    /// Asks the type now.
+    /// Serde.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'r, T, Asked<T>, Lent<T>>
-    where
-        T: CanTravel,
-    {
-        self.__isles_capture_later()
-    }
-
-    /// Asks the type when it is sent.
-    #[inline]
-    pub fn __isles_capture_later(&self) -> Capture<'r, T, Asked<T>, Lent<T>> {
+    pub fn __isles_capture(&self) -> Capture<'r, T, Asked<T>, Lent<T>> {
         Capture::of(self.source())
     }
 }
 
 impl<'a, T: NoUninit + AnyBitPattern> PlainValues<'a, T> {
-    choice!(Capture<'a, T, Plain, Taken<T>>, level => level.source());
+    /// The bytes of the value.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'a, T, Plain, Taken<T>> {
+        Capture::of(self.source())
+    }
 }
 
 impl<'a, T> Values<'a, T> {
-    /// Asks the type now.
+    /// Serde.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'a, T, Asked<T>, Taken<T>>
-    where
-        T: CanTravel,
-    {
-        self.__isles_capture_later()
-    }
-
-    /// Asks the type when it is sent.
-    #[inline]
-    pub fn __isles_capture_later(&self) -> Capture<'a, T, Asked<T>, Taken<T>> {
+    pub fn __isles_capture(&self) -> Capture<'a, T, Asked<T>, Taken<T>> {
         Capture::of(self.source())
     }
 }

@@ -101,6 +101,51 @@ pub trait CanReturn: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> CanReturn for T {}
 
+/// A capture or shipment of which all parts can travel, asked at the one place in the code where the message belongs.
+pub trait Whole<Direction> {
+    /// The type itself; unknown if it cannot travel, so that it is reported once and not at each further use.
+    type Itself;
+
+    /// Gives it on.
+    fn itself(self) -> Self::Itself;
+}
+
+/// The direction of captures.
+pub struct There;
+
+impl<C: Travel> Whole<There> for C {
+    type Itself = C;
+
+    #[inline]
+    fn itself(self) -> C {
+        self
+    }
+}
+
+/// The direction of values that come back.
+pub struct Back;
+
+impl<S: Ship> Whole<Back> for S {
+    type Itself = S;
+
+    #[inline]
+    fn itself(self) -> S {
+        self
+    }
+}
+
+/// Asks whether a capture can travel.
+#[inline]
+pub fn travelling<C: Whole<There>>(capture: C) -> C::Itself {
+    capture.itself()
+}
+
+/// Asks whether a value can come back.
+#[inline]
+pub fn returning<S: Whole<Back>>(shipment: S) -> S::Itself {
+    shipment.itself()
+}
+
 /// Gives a closure the signature that belongs to its captures; the macros need it for type inference.
 pub fn signature<C, F, B>(_captures: &C, remote: F) -> F
 where

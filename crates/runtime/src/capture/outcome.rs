@@ -44,6 +44,7 @@ impl<T> Returns for fn() -> T {
 }
 
 /// A body that never ends, or panics.
+#[diagnostic::do_not_recommend]
 impl TaskOutcome for <fn() -> ! as Returns>::Output {
     fn into_result(self) -> Result<(), Error> {
         self

@@ -1,10 +1,10 @@
 //! The choice of the form in which a value comes back from `at!`.
 //!
 //! The same means as in [`super::kind`], for owned values: arrays of plain elements and plain values go as their bytes,
-//! everything else by serde.
+//! everything else by serde. Whether it can come back is asked by [`super::returning`].
 
-use super::form::{Format, Plain, PlainVec, Serialised};
-use super::{CanReturn, Ship};
+use super::Ship;
+use super::form::{AskedBack, Format, Plain, PlainVec};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
@@ -79,10 +79,7 @@ impl<V: NoUninit + AnyBitPattern> PlainResults<V> {
 impl<V> Results<V> {
     /// Serde.
     #[inline]
-    pub fn __isles_ship(&self, value: V) -> Shipment<V, Serialised<V>>
-    where
-        V: CanReturn,
-    {
+    pub fn __isles_ship(&self, value: V) -> Shipment<V, AskedBack<V>> {
         Shipment { value, format: PhantomData }
     }
 }

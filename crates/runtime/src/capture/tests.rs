@@ -23,9 +23,6 @@ macro_rules! check {
         let (mut landed, bytes) = landed(&tag(&source).__isles_capture());
         assert_eq!(same_type(&source, &landed.bind()), Ok(()));
         assert_eq!(bytes, $bytes);
-        let (mut landed, bytes) = self::landed(&tag(&source).__isles_capture_later());
-        assert_eq!(same_type(&source, &landed.bind()), Ok(()));
-        assert_eq!(bytes, $bytes);
     }};
 }
 
@@ -107,11 +104,11 @@ struct Rooted;
 fn a_handle_travels_instead_of_its_fields() {
     let ticket = Ticket(3);
     let rooted = Rooted;
-    let capture = prefix(&ticket).__isles_choose(|| tag(&rooted).__isles_capture_later());
+    let capture = prefix(&ticket).__isles_choose(|| tag(&rooted).__isles_capture());
     let (mut landed, _) = landed(&capture);
     assert_eq!(landed.bind(), Ticket(3));
     let reference = &ticket;
-    let capture = prefix(&reference).__isles_choose(|| tag(&rooted).__isles_capture_later());
+    let capture = prefix(&reference).__isles_choose(|| tag(&rooted).__isles_capture());
     let (mut landed, _) = self::landed(&capture);
     assert_eq!(landed.bind(), &Ticket(3));
 }
@@ -119,7 +116,7 @@ fn a_handle_travels_instead_of_its_fields() {
 #[test]
 fn what_is_no_handle_gives_its_fields() {
     let town = town();
-    let capture = prefix(&town).__isles_choose(|| tag(&town.people).__isles_capture_later());
+    let capture = prefix(&town).__isles_choose(|| tag(&town.people).__isles_capture());
     assert_eq!(landed(&capture).0.bind(), 4u32);
 }
 

@@ -14,6 +14,7 @@ use isles_protocol::PlaceId;
 use isles_transport::{Class, HandlerId, Inbound, SendError};
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// A message that waits on the heap for room in a queue.
 struct Waiting {
@@ -213,6 +214,16 @@ impl Local {
         let sent = before - kept.0.len();
         *self.outbox.borrow_mut() = kept;
         sent
+    }
+
+    /// Sends all that waits in the outbox, for at most `limit`; for the end of the place.
+    pub(crate) fn empty_outbox(&self, limit: Duration) {
+        let until = self.clock.now() + limit;
+        while self.outbox_len.get() > 0 && self.clock.now() < until {
+            if self.flush_outbox() == 0 {
+                self.endpoint.wait(Some(ROOM_WAIT));
+            }
+        }
     }
 
     /// False if there is still no room. A message to a dead place is dropped: its sender hears of the death.

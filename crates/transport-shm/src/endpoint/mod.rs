@@ -160,6 +160,10 @@ impl Endpoint for ShmEndpoint {
         self.rest.unparker()
     }
 
+    fn leave(&self) {
+        ShmEndpoint::leave(self);
+    }
+
     fn is_dead(&self, place: PlaceId) -> bool {
         self.segment.life(place).death(place).is_some()
     }

@@ -13,19 +13,31 @@ const LAST_WORDS: u64 = 40;
 /// Messages of a survivor to each other one, at the end.
 const FAREWELLS: u64 = 100;
 
+/// Steps of a victim between its last word and its death, so that mostly those who press it wait by then.
+const VIGIL_STEPS: u32 = 200;
+
 /// Most messages to one victim in one step.
 const SENDS_PER_STEP: usize = 16;
 
 /// The script of `here`: the places from `survivors` on die; the others send to them meanwhile if `pressing`.
 pub(super) fn death(here: PlaceId, survivors: u32, pressing: bool) -> Box<dyn Script> {
     if here.0 >= survivors {
-        return Box::new(Victim { letters: numbered(survivors, LAST_WORDS, here) });
+        let vigil = if pressing { VIGIL_STEPS } else { 0 };
+        return Box::new(Victim { letters: numbered(survivors, LAST_WORDS, here), vigil });
     }
-    Box::new(Survivor { survivors, pressing, seen: Vec::new(), farewells: numbered(survivors, FAREWELLS, here), heard: 0 })
+    Box::new(Survivor {
+        survivors,
+        pressing,
+        seen: Vec::new(),
+        farewells: numbered(survivors, FAREWELLS, here),
+        heard: 0,
+    })
 }
 
 struct Victim {
     letters: Vec<(PlaceId, Class, u64)>,
+    /// Steps to pass before death when all is sent.
+    vigil: u32,
 }
 
 /// What a survivor knows of one place.
@@ -71,7 +83,15 @@ fn send_next(endpoint: &dyn Endpoint, letters: &mut Vec<(PlaceId, Class, u64)>) 
 
 impl Script for Victim {
     fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
-        if self.letters.is_empty() { Step::Die } else { send_next(endpoint, &mut self.letters) }
+        if !self.letters.is_empty() {
+            return send_next(endpoint, &mut self.letters);
+        }
+        if self.vigil == 0 {
+            return Step::Die;
+        }
+        self.vigil -= 1;
+        std::thread::yield_now();
+        Step::Busy
     }
 }
 
@@ -131,7 +151,10 @@ impl Survivor {
                     return false;
                 }
                 answer => {
-                    assert!(!seen.told && !seen.refused, "{victim} is dead and the answer to a send was {answer:?}");
+                    assert!(
+                        !seen.told && !seen.refused,
+                        "{victim} is dead and the answer to a send was {answer:?}"
+                    );
                     if answer.is_err() {
                         assert_eq!(answer, Err(SendError::Full));
                         return sent > 0;

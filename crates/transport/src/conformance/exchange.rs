@@ -60,7 +60,8 @@ impl Script for Exchange {
             Arrival::Died { place, .. } => panic!("{place} was told dead and is not"),
         });
         let sent = lanes.send(endpoint);
-        let finished = lanes.outgoing.is_empty() && lanes.incoming.iter().all(|(_, letters)| letters.is_empty());
+        let finished =
+            lanes.outgoing.is_empty() && lanes.incoming.iter().all(|(_, letters)| letters.is_empty());
         let worked = arrived + sent > 0;
         if !self.kept.is_empty() && (!worked || self.random.chance(DROP_PERCENT)) {
             self.drop_one_block();
@@ -84,7 +85,9 @@ impl Lanes {
             lanes.outgoing.push((route, letters(route, &limits, traffic).into()));
             let route = Route { source: other, target: here, class };
             let expected = letters(route, &limits, traffic);
-            lanes.incoming.push((route, expected.into_iter().filter(|l| l.kind != Kind::Abandoned).collect()));
+            lanes
+                .incoming
+                .push((route, expected.into_iter().filter(|l| l.kind != Kind::Abandoned).collect()));
         }
         lanes
     }

@@ -14,9 +14,10 @@ use crate::{Class, Limits, PlaceId};
 
 /// Each place knows its number and how many there are; limits are sensible; nobody starts dead.
 pub fn endpoints_know_their_place() -> Promise {
-    Promise { places: 3, script: |here| {
-        Box::new(Constants { here, exchange: Exchange::of(here, few_small) })
-    } }
+    Promise {
+        places: 3,
+        script: |here| Box::new(Constants { here, exchange: Exchange::of(here, few_small) }),
+    }
 }
 
 /// In each class, what one place sends to another arrives once, complete and in order.
@@ -146,7 +147,8 @@ fn many_small(random: &mut Random, _: Class, _: &Limits) -> Shapes {
 /// All lengths up to 300, the neighbourhood of powers of two, the last ones before the limit.
 fn lengths(_: &mut Random, class: Class, limits: &Limits) -> Shapes {
     let max = small_max(class, limits);
-    let powers = (0..usize::BITS - 1).map(|bit| 1_usize << bit).flat_map(|power| [power - 1, power, power + 1]);
+    let powers =
+        (0..usize::BITS - 1).map(|bit| 1_usize << bit).flat_map(|power| [power - 1, power, power + 1]);
     let mut lengths: Vec<usize> = (0..=300).chain(powers).chain(max.saturating_sub(9)..=max).collect();
     lengths.retain(|len| *len <= max);
     lengths.into_iter().map(|len| (Kind::Small, len)).collect()
@@ -176,7 +178,9 @@ fn many_blocks(random: &mut Random, _: Class, limits: &Limits) -> Shapes {
 }
 
 fn alternating(random: &mut Random, _: Class, limits: &Limits) -> Shapes {
-    (0..100).flat_map(|_| [(Kind::Block, block_len(random, limits)), (Kind::Small, random.index(33))]).collect()
+    (0..100)
+        .flat_map(|_| [(Kind::Block, block_len(random, limits)), (Kind::Small, random.index(33))])
+        .collect()
 }
 
 fn random_mix(random: &mut Random, class: Class, limits: &Limits) -> Shapes {

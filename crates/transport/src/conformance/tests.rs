@@ -1,8 +1,140 @@
-//! The loopback keeps the promises.
+//! The loopback and a transport of threads keep the promises, and broken ones are found out.
 
-use super::*;
+mod fault;
+mod mailbox;
+
+use super::{ALL, Fixture, Seeded, Threads};
 use crate::conformance;
 use crate::loopback::Plan;
+use fault::{Broken, Fault};
+use mailbox::{Deaf, seats};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 conformance!(calm, Seeded { plan: Plan::calm, seeds: 0..1, attach: |endpoint| Box::new(endpoint) });
-conformance!(adversarial, Seeded { plan: Plan::adversarial, seeds: 0..12, attach: |endpoint| Box::new(endpoint) });
+conformance!(
+    adversarial,
+    Seeded { plan: Plan::adversarial, seeds: 0..8, attach: |endpoint| Box::new(endpoint) }
+);
+conformance!(threads, Threads::new(|places| seats(places, Deaf::No)));
+conformance!(
+    attached,
+    Seeded { plan: narrow, seeds: 0..1, attach: |inner| Broken::boxed(inner, Fault::Nothing) }
+);
+
+/// Queues that are small and a batch that is not, so that each fault has its chance.
+fn narrow(seed: u64) -> Plan {
+    let mut plan = Plan::calm(seed);
+    (plan.control.capacity, plan.data.capacity) = (16, 16);
+    plan.notice_steps = 0..=50;
+    plan.data.delay_steps = 0..=20;
+    plan
+}
+
+/// What the fixture says of a promise.
+fn verdict(fixture: &dyn Fixture, name: &str) -> String {
+    let (_, promise) = ALL.iter().find(|(known, _)| *known == name).expect("a promise of that name");
+    let promise = promise();
+    match catch_unwind(AssertUnwindSafe(|| fixture.keep(&promise))) {
+        Ok(()) => "kept".to_owned(),
+        Err(panic) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+            (Some(text), _) => text.clone(),
+            (None, Some(text)) => (*text).to_owned(),
+            (None, None) => "a panic without text".to_owned(),
+        },
+    }
+}
+
+fn check_found(fixture: &dyn Fixture, promise: &str, complaint: &str) {
+    let verdict = verdict(fixture, promise);
+    assert!(verdict.contains(complaint), "{promise}: expected `{complaint}`, got `{verdict}`");
+}
+
+/// One test a line: a transport with this fault breaks this promise, with this complaint.
+macro_rules! found {
+    ($($test:ident: $fault:ident => $promise:ident, $complaint:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                let fixture =
+                    Seeded { plan: narrow, seeds: 0..8, attach: |inner| Broken::boxed(inner, Fault::$fault) };
+                check_found(&fixture, stringify!($promise), $complaint);
+            }
+        )*
+        const FOUND_SEEDED: &[&str] = &[$(stringify!($promise)),*];
+    };
+}
+
+/// Runs of threads until one of them must have been asleep when nothing woke it; the first mostly is.
+const ATTEMPTS_MAX: u32 = 100;
+
+/// As `found`, for faults that only threads can show: somebody sleeps for ever.
+macro_rules! found_asleep {
+    ($($test:ident: $deaf:ident => $promise:ident;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                let deadline = Duration::from_millis(500);
+                let fixture = Threads { seats: |places| seats(places, Deaf::$deaf), deadline };
+                let verdicts = || (0..ATTEMPTS_MAX).map(|_| verdict(&fixture, stringify!($promise)));
+                let verdict = verdicts().find(|verdict| verdict != "kept").expect("deafness goes unnoticed");
+                assert!(verdict.contains("stalled"), "{verdict}");
+            }
+        )*
+        const FOUND_ASLEEP: &[&str] = &[$(stringify!($promise)),*];
+    };
+}
+
+found! {
+    a_wrong_place_count_is_found: Miscounts => endpoints_know_their_place, "left == right";
+    reordering_is_found: Reorders => messages_of_one_pair_and_class_stay_in_order, "order broken";
+    loss_is_found: Loses => messages_of_one_pair_and_class_stay_in_order, "order broken";
+    loss_of_the_last_message_is_found: LosesLast => messages_of_one_pair_and_class_stay_in_order, "stalled";
+    duplication_is_found: Duplicates => messages_of_one_pair_and_class_stay_in_order, "order broken";
+    duplication_of_the_last_message_is_found: DuplicatesLast => endpoints_know_their_place, "one message too many";
+    a_length_cut_to_a_byte_is_found: CutsLengths => every_length_up_to_the_limit_arrives_unchanged, "length changed";
+    a_flipped_bit_is_found: Flips => every_length_up_to_the_limit_arrives_unchanged, "bytes changed";
+    misalignment_is_found: Misaligns => every_length_up_to_the_limit_arrives_unchanged, "not aligned";
+    accepting_what_is_too_long_is_found: AcceptsLong => a_longer_message_is_refused, "TooLong";
+    a_trace_of_an_abandoned_message_is_found: SendsAbandoned => an_abandoned_message_leaves_no_trace, "order broken";
+    a_leak_by_abandoned_messages_is_found: LeaksAbandoned => an_abandoned_message_leaves_no_trace, "stalled";
+    control_behind_data_is_found: SharesRoom => control_passes_a_full_data_queue, "stalled";
+    data_let_through_as_control_is_found: IgnoresInbound => control_passes_a_full_data_queue, "control only";
+    room_that_never_returns_is_found: StaysFull => a_full_queue_has_room_again, "stalled";
+    a_queue_without_bound_is_found: NeverFull => control_passes_a_full_data_queue, "never fills";
+    a_damaged_block_is_found: FlipsBlocks => blocks_of_every_size_arrive_unchanged, "bytes changed";
+    a_block_reused_too_early_is_found: ReusesBlocks => kept_blocks_stay_intact_and_are_dropped_in_any_order, "bytes changed";
+    exhaustion_of_blocks_is_found: ExhaustsBlocks => kept_blocks_stay_intact_and_are_dropped_in_any_order, "stalled";
+    a_block_that_is_not_given_back_is_found: HoardsBlocks => blocks_of_every_size_arrive_unchanged, "not given back";
+    blocks_that_overtake_are_found: BlocksFirst => blocks_and_small_messages_keep_one_order, "order broken";
+    replies_lost_in_deliver_are_found: LosesReplies => messages_can_be_sent_while_messages_are_delivered, "stalled";
+    sending_to_oneself_is_found: SendsToItself => a_send_to_oneself_is_an_assertion, "to oneself was accepted";
+    a_second_death_is_found: DiesTwice => a_death_is_told_once_after_the_last_message, "dead twice";
+    a_message_after_a_death_is_found: DiesEarly => a_death_is_told_once_after_the_last_message, "after its death";
+    an_untold_death_is_found: HidesDeath => several_deaths_are_told_one_by_one, "stalled";
+    a_send_into_the_void_is_found: SendsToTheDead => a_sender_to_a_place_that_dies_is_released, "is dead and the answer";
+    words_that_are_not_shared_are_found: PrivateWords => words_are_the_same_memory_at_all_places, "the word of";
+    places_mixed_up_are_found: MasksPlaces => many_places_all_reach_each_other, "one message too many";
+    a_rare_flipped_bit_is_found: FlipsRarely => a_long_random_mix_arrives_as_sent, "bytes changed";
+}
+
+found_asleep! {
+    deafness_to_arrivals_is_found: Arrival => an_arrival_ends_a_wait;
+    deafness_to_room_is_found: Room => a_full_queue_has_room_again;
+    deafness_to_unparks_is_found: Unpark => an_unpark_ends_a_wait;
+    deafness_to_timeouts_is_found: Timeout => a_wait_ends_at_its_timeout;
+    deafness_to_deaths_is_found: Death => a_sender_to_a_place_that_dies_is_released;
+}
+
+#[test]
+fn each_promise_has_a_fault_that_breaks_it() {
+    let broken = |name: &str| FOUND_SEEDED.contains(&name) || FOUND_ASLEEP.contains(&name);
+    let unbroken: Vec<_> = ALL.iter().map(|(name, _)| *name).filter(|name| !broken(name)).collect();
+    assert_eq!(unbroken, [""; 0]);
+}
+
+#[test]
+fn a_failing_place_ends_the_run_of_threads_with_its_own_words() {
+    let fixture = Threads { seats: |places| seats(places, Deaf::Loses), deadline: Duration::from_secs(60) };
+    check_found(&fixture, "many_places_all_reach_each_other", "order broken");
+}

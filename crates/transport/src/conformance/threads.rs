@@ -51,7 +51,8 @@ impl Run {
     /// Takes one place out.
     fn leave(&self) {
         // PAIR conformance.playing: publish
-        let earlier = self.playing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1));
+        let earlier =
+            self.playing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1));
         if earlier == Ok(1) {
             self.unpark_all();
         }

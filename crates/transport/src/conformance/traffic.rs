@@ -76,7 +76,8 @@ impl Letter {
         assert_eq!(handler, self.handler, "{route}: order broken");
         match (self.kind, body) {
             (Kind::Small, Body::Inline(bytes)) => {
-                assert_eq!(bytes.as_ptr().align_offset(8), 0, "{route}: inline bytes are not aligned to 8");
+                let aligned = bytes.is_empty() || bytes.as_ptr().align_offset(8) == 0;
+                assert!(aligned, "{route}: inline bytes are not aligned to 8");
             }
             (Kind::Block, Body::Block(_)) => {}
             (kind, _) => panic!("{route}: letter {} was sent as {kind:?}", handler.0),

@@ -14,28 +14,35 @@ const ALIGN: usize = 64;
 const UNWRITTEN: u8 = 0xa5;
 
 /// Bytes whose first is aligned to 64.
-pub(super) struct AlignedBytes {
+pub(crate) struct AlignedBytes {
     memory: Vec<u8>,
     start: usize,
     len: usize,
 }
 
 impl AlignedBytes {
-    pub(super) fn new(len: usize) -> AlignedBytes {
+    pub(crate) fn new(len: usize) -> AlignedBytes {
         let memory = vec![UNWRITTEN; len + ALIGN - 1];
         let start = memory.as_ptr().align_offset(ALIGN);
         AlignedBytes { memory, start, len }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    #[cfg(test)]
+    pub(crate) fn copy_of(bytes: &[u8]) -> AlignedBytes {
+        let mut copy = AlignedBytes::new(bytes.len());
+        copy.bytes_mut().copy_from_slice(bytes);
+        copy
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.len]
     }
 
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..self.start + self.len]
     }
 
-    pub(super) fn shorten(&mut self, len: usize) {
+    pub(crate) fn shorten(&mut self, len: usize) {
         assert!(len <= self.len, "{len} bytes were written into room for {}", self.len);
         self.len = len;
     }

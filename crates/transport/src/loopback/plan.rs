@@ -70,10 +70,8 @@ impl Plan {
     /// Tiny queues and uneven delays, themselves drawn from the seed; every second seed has no words; nobody dies.
     pub fn adversarial(seed: u64) -> Plan {
         let mut random = Random::new(seed ^ 0x0070_6c61_6e00);
-        let mut lane = |delay_max| Lane {
-            capacity: 1 + random.index(4),
-            delay_steps: 0..=random.below(delay_max),
-        };
+        let mut lane =
+            |delay_max| Lane { capacity: 1 + random.index(4), delay_steps: 0..=random.below(delay_max) };
         Plan {
             control: lane(40),
             data: lane(200),

@@ -183,7 +183,8 @@ impl State {
             self.record(Event::Told, here, u64::from(dead.0));
             return Some(Taken::Died(dead));
         }
-        let wanted = |&&(_, (_, class)): &&(u64, LaneKey)| inbound == Inbound::All || class == Class::Control as u8;
+        let wanted =
+            |&&(_, (_, class)): &&(u64, LaneKey)| inbound == Inbound::All || class == Class::Control as u8;
         let ready = || site.heads.range(..=(self.step, (PlaceId(u32::MAX), u8::MAX))).filter(wanted);
         let count = ready().count();
         if count == 0 {
@@ -221,7 +222,8 @@ impl State {
     /// Moves the world to `step`: planned deaths happen, known deaths free what was sent to the dead.
     pub(super) fn move_to(&mut self, step: u64) {
         self.step = step;
-        let (due, later) = std::mem::take(&mut self.plan.losses).into_iter().partition(|loss| loss.step <= step);
+        let (due, later) =
+            std::mem::take(&mut self.plan.losses).into_iter().partition(|loss| loss.step <= step);
         self.plan.losses = later;
         let due: Vec<super::Loss> = due;
         due.iter().for_each(|loss| self.kill(loss.place));

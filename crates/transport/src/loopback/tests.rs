@@ -37,13 +37,16 @@ fn gossip(plan: Plan) -> (Vec<String>, World) {
     let world = World::new(3, plan);
     let endpoints: Vec<_> = [A, B, C].map(|place| world.endpoint(place)).into();
     let (mut seen, mut sent) = (Vec::new(), [0; 3]);
-    let busy = |sent: &[u32; 3]| [A, B, C].iter().any(|place| world.is_alive(*place) && sent[place.index()] < 30);
+    let busy =
+        |sent: &[u32; 3]| [A, B, C].iter().any(|place| world.is_alive(*place) && sent[place.index()] < 30);
     while busy(&sent) || world.in_flight() > 0 {
         let place = world.choose(&[A, B, C]).expect("two places stay alive");
         let class = if sent[place.index()].is_multiple_of(2) { Class::Control } else { Class::Data };
         let to = PlaceId((place.0 + 1 + sent[place.index()] / 2 % 2) % 3);
         let text = sent[place.index()].to_string();
-        if sent[place.index()] < 30 && send(&endpoints[place.index()], to, class, &text) != Err(SendError::Full) {
+        if sent[place.index()] < 30
+            && send(&endpoints[place.index()], to, class, &text) != Err(SendError::Full)
+        {
             sent[place.index()] += 1;
         }
         let news = arrivals(&endpoints[place.index()], Inbound::All);
@@ -211,6 +214,9 @@ fn planned_losses_happen_at_their_step() {
     let world = World::new(3, plan);
     let order: Vec<_> = (0..4).map(|_| world.choose(&[B])).collect();
     assert_eq!(order, [Some(B), Some(B), None, None]);
+    assert_eq!((world.advance(), world.step()), (true, 3), "the death is news now");
+    arrivals(&world.endpoint(A), Inbound::All);
+    arrivals(&world.endpoint(C), Inbound::All);
     assert!(world.advance());
     assert_eq!((world.step(), world.is_alive(C)), (1_000, false));
 }
@@ -242,7 +248,8 @@ fn calls_from_within_callbacks_are_assertions() {
     let (a, b) = (world.endpoint(A), world.endpoint(B));
     let nested = |call: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(call)).is_err();
     assert!(nested(&mut || {
-        let _ = a.send(B, Class::Data, HandlerId(0), 1, &mut |_| send(&a, B, Class::Data, "x").ok().map(|()| 0));
+        let _ =
+            a.send(B, Class::Data, HandlerId(0), 1, &mut |_| send(&a, B, Class::Data, "x").ok().map(|()| 0));
     }));
     send(&b, A, Class::Data, "x").unwrap();
     send(&b, A, Class::Data, "y").unwrap();

@@ -60,21 +60,23 @@ impl World {
 
     /// Draws which of the `runnable` places has the next turn, and lets one step pass.
     ///
-    /// `None` if none of them is alive. A wait of the chosen place counts as returned: its unpark flag is
+    /// `None` if none of them is alive, or if the last one died in this step: then ask
+    /// [`World::advance`]. A wait of the chosen place counts as returned: its unpark flag is
     /// cleared and what [`World::wakes`] said about full queues is forgotten.
     pub fn choose(&self, runnable: &[PlaceId]) -> Option<PlaceId> {
         let mut state = self.shared.state.borrow_mut();
-        let next = state.step + 1;
-        state.move_to(next);
-        let living = || runnable.iter().copied().filter(|place| state.is_alive(*place));
-        let count = living().count();
-        if count == 0 {
+        if !runnable.iter().any(|place| state.is_alive(*place)) {
             return None;
         }
-        let living: Vec<PlaceId> = living().collect();
-        let place = living[state.random.index(count)];
+        let next = state.step + 1;
+        state.move_to(next);
+        let living: Vec<PlaceId> = runnable.iter().copied().filter(|place| state.is_alive(*place)).collect();
+        if living.is_empty() {
+            return None;
+        }
+        let place = living[state.random.index(living.len())];
         state.start_turn(place);
-        state.record(Event::Chosen, place, count as u64);
+        state.record(Event::Chosen, place, living.len() as u64);
         // PAIR loopback.unparked: observe
         self.shared.unparked[place.index()].0.swap(false, Ordering::Acquire);
         Some(place)
@@ -90,8 +92,12 @@ impl World {
     }
 
     /// Moves modelled time to the next step at which a message becomes deliverable, a death becomes known or
-    /// a planned death happens. False if nothing will ever happen by itself: time stays.
+    /// a planned death happens; time stays if some place wakes already. False if nothing will ever happen by
+    /// itself.
     pub fn advance(&self) -> bool {
+        if (0..self.shared.words.len() as u32).any(|place| self.wakes(PlaceId(place))) {
+            return true;
+        }
         let mut state = self.shared.state.borrow_mut();
         let Some(step) = state.next_change() else { return false };
         state.record(Event::Advanced, PlaceId(0), step);

@@ -1,21 +1,26 @@
 //! Gets files out of a Debian package with the tools that every Debian system has, and without root.
 //!
-//! Runs `apt-get download`, `dpkg-deb --fsys-tarfile` and `tar`; verifies nothing beyond what these do, the digest is the
-//! caller's duty. Invariant: writes only into the folder it is given.
+//! Runs `apt-get download`, `dpkg-deb --fsys-tarfile` and `tar`; verifies nothing beyond what these do, the
+//! digest is the caller's duty. Invariant: writes only into the folder it is given.
 
 use super::{Dataset, DatasetError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Downloads the package of `wanted` and unpacks the folder that holds its file, with the paths of the package, into `folder`.
+/// Downloads the package of `wanted` and unpacks the folder that holds its file, with the paths of the
+/// package, into `folder`.
 pub(super) fn unpack(wanted: &Dataset, folder: &Path) -> Result<(), DatasetError> {
     let archive = download(&wanted.package, folder)?;
     let failed = |reason| DatasetError::UnpackFailed { package: wanted.package.clone(), reason };
     let missing = |tool, error| DatasetError::MissingTool { tool, package: wanted.package.clone(), error };
     let inside = Path::new(&wanted.path).parent().unwrap_or(Path::new("/")).display();
     let mut dpkg = Command::new("dpkg-deb");
-    dpkg.arg("--fsys-tarfile").arg(&archive).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    dpkg.arg("--fsys-tarfile")
+        .arg(&archive)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut dpkg = dpkg.spawn().map_err(|error| missing("dpkg-deb", error))?;
     let stream = dpkg.stdout.take().expect("a pipe was asked for");
     let mut tar = Command::new("tar");
@@ -42,7 +47,10 @@ fn download(package: &str, folder: &Path) -> Result<PathBuf, DatasetError> {
         if unknown.iter().any(|sign| messages.contains(sign)) {
             return Err(DatasetError::UnknownPackage { package: package.to_string() });
         }
-        return Err(DatasetError::DownloadFailed { package: package.to_string(), reason: last_line(&output) });
+        return Err(DatasetError::DownloadFailed {
+            package: package.to_string(),
+            reason: last_line(&output),
+        });
     }
     let reason = |error: io::Error| DatasetError::DownloadFailed {
         package: package.to_string(),
@@ -56,5 +64,8 @@ fn download(package: &str, folder: &Path) -> Result<PathBuf, DatasetError> {
 /// The last line that a failed tool wrote, or how it ended.
 fn last_line(output: &Output) -> String {
     let messages = String::from_utf8_lossy(&output.stderr);
-    messages.lines().rfind(|line| !line.trim().is_empty()).map_or_else(|| output.status.to_string(), str::to_string)
+    messages
+        .lines()
+        .rfind(|line| !line.trim().is_empty())
+        .map_or_else(|| output.status.to_string(), str::to_string)
 }

@@ -67,20 +67,37 @@ impl fmt::Display for DatasetError {
                 let known: Vec<_> = super::list().iter().map(|known| known.name.as_str()).collect();
                 write!(f, "no data set is called `{name}`; known are {}", known.join(", "))
             }
-            DatasetError::NoCache => write!(f, "no place for the cache: set ISLES_CACHE, XDG_CACHE_HOME or HOME"),
+            DatasetError::NoCache => {
+                write!(f, "no place for the cache: set ISLES_CACHE, XDG_CACHE_HOME or HOME")
+            }
             DatasetError::UnwritableCache { path, error } => {
-                write!(f, "cannot write the cache {}: {error}; set ISLES_CACHE to another folder", path.display())
+                write!(
+                    f,
+                    "cannot write the cache {}: {error}; set ISLES_CACHE to another folder",
+                    path.display()
+                )
             }
             DatasetError::MissingTool { tool, package, error } => {
-                write!(f, "cannot run {tool} ({error}); the graph is in the Debian package {package}, which needs it")
+                write!(
+                    f,
+                    "cannot run {tool} ({error}); the graph is in the Debian package {package}, which needs it"
+                )
             }
             DatasetError::UnknownPackage { package } => {
-                write!(f, "apt-get does not know the package {package}; run `sudo apt-get update` and try again")
+                write!(
+                    f,
+                    "apt-get does not know the package {package}; run `sudo apt-get update` and try again"
+                )
             }
-            DatasetError::DownloadFailed { package, reason } => write!(f, "cannot download {package}: {reason}"),
+            DatasetError::DownloadFailed { package, reason } => {
+                write!(f, "cannot download {package}: {reason}")
+            }
             DatasetError::UnpackFailed { package, reason } => write!(f, "cannot unpack {package}: {reason}"),
             DatasetError::WrongDigest { name, package } => {
-                write!(f, "the package {package} holds no `{name}` with the SHA-256 recorded in datasets.toml")
+                write!(
+                    f,
+                    "the package {package} holds no `{name}` with the SHA-256 recorded in datasets.toml"
+                )
             }
         }
     }
@@ -89,7 +106,9 @@ impl fmt::Display for DatasetError {
 impl std::error::Error for DatasetError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            DatasetError::UnwritableCache { error, .. } | DatasetError::MissingTool { error, .. } => Some(error),
+            DatasetError::UnwritableCache { error, .. } | DatasetError::MissingTool { error, .. } => {
+                Some(error)
+            }
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! The catalogue, and fetching with stand-ins for the tools of Debian.
 //!
-//! A fetch reads PATH and runs programs; so each case runs this test program once more as a child, with a PATH of its own.
+//! A fetch reads PATH and runs programs; so each case runs this test program once more as a child, with a
+//! PATH of its own.
 
 use super::*;
 use crate::graph::{Graph, ReadOptions};
@@ -36,13 +37,15 @@ impl Folder {
         child.env("PATH", self.0.join("tools")).env("ISLES_CACHE", self.0.join("cache")).env("WANTED", name);
         let output = child.stdin(Stdio::null()).output().unwrap();
         let lines = String::from_utf8(output.stdout).unwrap();
-        let report = lines.lines().find_map(|line| line.split_once("REPORT ")).map(|(_, report)| report.to_string());
+        let report =
+            lines.lines().find_map(|line| line.split_once("REPORT ")).map(|(_, report)| report.to_string());
         report.unwrap_or_else(|| panic!("no report in {lines}"))
     }
 
     fn cached(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.join("cache")).into_iter().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -100,7 +103,8 @@ fn a_delivered_graph_enters_the_cache_and_is_not_delivered_twice() {
 fn a_package_with_another_file_is_refused_but_its_other_graphs_are_kept() {
     let folder = Folder::new("digest");
     folder.delivering("karate", &fetch("karate").unwrap()).delivering("dolphins", b"sharks");
-    let expected = "the package python3-graph-tool holds no `dolphins` with the SHA-256 recorded in datasets.toml";
+    let expected =
+        "the package python3-graph-tool holds no `dolphins` with the SHA-256 recorded in datasets.toml";
     assert_eq!(folder.fetch("dolphins"), expected);
     assert_eq!(folder.cached().len(), 1, "karate came along, dolphins and the scratch folder did not stay");
 }
@@ -108,10 +112,12 @@ fn a_package_with_another_file_is_refused_but_its_other_graphs_are_kept() {
 #[test]
 fn each_failing_tool_is_named_with_what_to_do() {
     let folder = Folder::new("failing");
-    let missing = "(No such file or directory (os error 2)); the graph is in the Debian package python3-graph-tool, which needs it";
+    let missing = "(No such file or directory (os error 2)); the graph is in the Debian package \
+                   python3-graph-tool, which needs it";
     assert_eq!(folder.fetch("dolphins"), format!("cannot run apt-get {missing}"));
     folder.tool("apt-get", "echo 'E: Unable to locate package python3-graph-tool' >&2; exit 100");
-    let unknown = "apt-get does not know the package python3-graph-tool; run `sudo apt-get update` and try again";
+    let unknown =
+        "apt-get does not know the package python3-graph-tool; run `sudo apt-get update` and try again";
     assert_eq!(folder.fetch("dolphins"), unknown);
     folder.tool("apt-get", "echo 'first' >&2; echo 'E: Could not connect' >&2; exit 100");
     assert_eq!(folder.fetch("dolphins"), "cannot download python3-graph-tool: E: Could not connect");
@@ -133,14 +139,20 @@ fn a_cache_that_cannot_be_made_is_named() {
     let folder = Folder::new("cache");
     std::fs::write(folder.0.join("cache"), "a file").unwrap();
     let report = folder.fetch("dolphins");
-    assert!(report.starts_with(&format!("cannot write the cache {}: ", folder.0.join("cache").display())), "{report}");
+    assert!(
+        report.starts_with(&format!("cannot write the cache {}: ", folder.0.join("cache").display())),
+        "{report}"
+    );
     assert!(report.ends_with("; set ISLES_CACHE to another folder"), "{report}");
 }
 
 #[test]
 fn an_unknown_name_is_answered_with_the_names() {
     let message = fetch("whales").unwrap_err().to_string();
-    assert!(message.starts_with("no data set is called `whales`; known are power, karate, email-Enron, "), "{message}");
+    assert!(
+        message.starts_with("no data set is called `whales`; known are power, karate, email-Enron, "),
+        "{message}"
+    );
 }
 
 #[test]
@@ -152,7 +164,10 @@ fn the_catalogue_is_sound() {
     assert_eq!(names.len(), 19, "names are unique");
     for known in list() {
         assert!(known.path.starts_with('/') && !known.path.contains(".."), "{}", known.path);
-        assert!(known.sha256.len() == 64 && known.sha256.bytes().all(|digit| b"0123456789abcdef".contains(&digit)));
+        assert!(
+            known.sha256.len() == 64
+                && known.sha256.bytes().all(|digit| b"0123456789abcdef".contains(&digit))
+        );
         assert_eq!(known.licence, "public domain");
     }
 }

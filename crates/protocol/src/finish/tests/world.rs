@@ -441,13 +441,20 @@ impl<'a> World<'a> {
     }
 
     fn take_step(&mut self, place: u32, mut task: Task, step: Step) -> Result<(), String> {
+        let step = match step {
+            Step::Send(to, script) | Step::At(to, script) | Step::Abandon(to, script) if to == place => {
+                Step::Spawn(script)
+            }
+            Step::FailToSend(to) if to == place => Step::FailToSend((to + 1) % self.setting.places),
+            step => step,
+        };
         if let Step::Finish(script) = step {
             task.waits = Waits::Release(self.open(place, script));
             self.keep(place, task);
             return Ok(());
         }
         let count = match step {
-            Step::At(..) | Step::Cancel => false,
+            Step::At(..) => false,
             Step::Abandon(..) => self.setting.mutant != Mutant::AbandonUncounted,
             _ => true,
         };

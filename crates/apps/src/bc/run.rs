@@ -1,0 +1,287 @@
+//! Betweenness over all places: the graph once at each, the sources dealt out, the scores folded together.
+
+use super::{Scores, output};
+use crate::graph::{self, Graph, ReadOptions, Weights};
+use crate::progress::Progress;
+use crate::registry::{App, Failure};
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use isles::prelude::*;
+use isles::{Launch, RunReport};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// The application `bc`.
+pub struct Betweenness;
+
+/// How the sources are dealt out to the places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Balance {
+    /// Every place takes the sources whose number leaves its own when divided by the number of places.
+    Static,
+    /// Every place takes the next source from a counter that all share.
+    Dynamic,
+}
+
+/// Which lengths the edges have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Lengths {
+    /// All one, by breadth-first search.
+    Ignore,
+    /// The weights of the file, by Dijkstra's algorithm.
+    File,
+    /// All one, by Dijkstra's algorithm: the same scores as `ignore`, for comparison.
+    Unit,
+}
+
+/// The arguments of `isles run bc`.
+#[derive(Args, Debug)]
+struct Arguments {
+    /// A file (edge list, Matrix Market, .gt, .gt.gz), a data set (`isles data list`), or rmat:n,a,b,c,d
+    #[arg(long, value_name = "FILE|NAME", default_value = "power")]
+    graph: String,
+
+    /// Which lengths the edges have
+    #[arg(long, value_enum, default_value = "ignore")]
+    weights: Lengths,
+
+    /// Read an edge list as directed
+    #[arg(long)]
+    directed: bool,
+
+    /// How the sources are dealt out
+    #[arg(long, value_enum, default_value = "dynamic")]
+    balance: Balance,
+
+    /// How many of the most central vertices to print
+    #[arg(long, value_name = "N", default_value = "10")]
+    top: usize,
+
+    /// Where the JSON goes; - is standard output [default: out/bc-GRAPH.json]
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+
+    /// Where the CSV goes; - is standard output [default: out/bc-GRAPH.csv]
+    #[arg(long, value_name = "FILE")]
+    csv: Option<String>,
+}
+
+impl App for Betweenness {
+    fn name(&self) -> &'static str {
+        "bc"
+    }
+
+    fn about(&self) -> &'static str {
+        "Betweenness centrality of a graph (Brandes' algorithm)"
+    }
+
+    fn arguments(&self, command: Command) -> Command {
+        Arguments::augment_args(command)
+    }
+
+    fn run(&self, arguments: &ArgMatches, launch: Launch) -> Result<(), Failure> {
+        let arguments = Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
+        let graph = open(&arguments)?;
+        let facts = Facts::of(&arguments, &graph, &launch);
+        tell(&arguments, &facts.heading());
+        let balance = arguments.balance;
+        let found = Rc::new(RefCell::new(None));
+        let place = Rc::clone(&found);
+        let (result, report) = launch.run(move || async move {
+            *place.borrow_mut() = Some(compute(graph, balance).await?);
+            Ok::<_, isles::Error>(())
+        })?;
+        result.map_err(Failure::Run)?;
+        let (scores, seconds) = found.take().unwrap_or_default();
+        conclude(&arguments, facts.complete(&scores, seconds, &report), &scores)
+    }
+}
+
+fn open(arguments: &Arguments) -> Result<Graph, Failure> {
+    let weights = if arguments.weights == Lengths::File { Weights::Read } else { Weights::Ignored };
+    let options = ReadOptions { weights, directed: arguments.directed };
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let graph = graph::open(&arguments.graph, &options).map_err(|error| usage(&error))?;
+    match arguments.weights {
+        Lengths::File if !graph.is_weighted() => {
+            Err(Failure::Usage(format!("--weights is \"file\", but {} has no weights; allowed: ignore, unit", arguments.graph)))
+        }
+        Lengths::Unit => graph.with_weights(|_, _| 1.0).map_err(|error| usage(&error)),
+        Lengths::File | Lengths::Ignore => Ok(graph),
+    }
+}
+
+/// The scores of all vertices, and the seconds that the sources took.
+async fn compute(graph: Graph, balance: Balance) -> isles::Result<(Scores, f64)> {
+    let graph = Replicated::new(graph).await?;
+    let scores = PlaceLocal::new(Scores::zero).await?;
+    let (next, done) = (Counter::new(), Counter::new());
+    let started = Instant::now();
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                let deal = Deal::new(balance, next, graph.vertices());
+                add_sources(deal, &graph, &scores, &done).await?;
+            });
+        }
+    })
+    .await?;
+    let seconds = started.elapsed().as_secs_f64();
+    let total = scores.reduce(Scores::merge).await?;
+    Ok((total, seconds))
+}
+
+/// The sources of one place, one after the other.
+struct Deal {
+    balance: Balance,
+    next: Counter,
+    own: u64,
+    vertices: u64,
+}
+
+impl Deal {
+    fn new(balance: Balance, next: Counter, vertices: u64) -> Self {
+        Deal { balance, next, own: here().index() as u64, vertices }
+    }
+
+    async fn take(&mut self) -> isles::Result<Option<u64>> {
+        if self.balance == Balance::Dynamic {
+            return self.next.take_below(self.vertices).await;
+        }
+        let source = self.own;
+        self.own += isles::place_count() as u64;
+        Ok((source < self.vertices).then_some(source))
+    }
+}
+
+/// Adds the sources that `deal` gives to the scores of this place; the first place tells how far all are.
+async fn add_sources(
+    mut deal: Deal,
+    graph: &Graph,
+    scores: &PlaceLocal<Scores>,
+    done: &Counter,
+) -> isles::Result<()> {
+    let mut progress = (here().index() == 0).then(|| Progress::new(graph.vertices(), "sources"));
+    while let Some(source) = deal.take().await? {
+        scores.lock().add_source(graph, source);
+        let before = done.add(1).await?;
+        if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
+            progress.tell(before + 1);
+        }
+    }
+    if let Some(progress) = progress {
+        progress.clear();
+    }
+    Ok(())
+}
+
+/// What is known of a run; the head of the JSON document.
+#[derive(Clone, Debug, Serialize)]
+struct Facts {
+    graph: String,
+    vertices: u64,
+    edges: u64,
+    directed: bool,
+    weights: Lengths,
+    machine: &'static str,
+    places: u32,
+    balance: Balance,
+    seconds: f64,
+    edges_traversed_per_second: f64,
+    messages: u64,
+    bytes_moved: u64,
+}
+
+impl Facts {
+    fn of(arguments: &Arguments, graph: &Graph, launch: &Launch) -> Self {
+        Facts {
+            graph: arguments.graph.clone(),
+            vertices: graph.vertices(),
+            edges: graph.edges(),
+            directed: graph.is_directed(),
+            weights: arguments.weights,
+            machine: launch.chosen_machine().name(),
+            places: launch.chosen_places(),
+            balance: arguments.balance,
+            seconds: 0.0,
+            edges_traversed_per_second: 0.0,
+            messages: 0,
+            bytes_moved: 0,
+        }
+    }
+
+    fn heading(&self) -> String {
+        let Facts { graph, vertices, edges, places, machine, .. } = self;
+        let kind = if self.directed { "directed" } else { "undirected" };
+        format!("{graph}: {vertices} vertices, {edges} edges, {kind}; {places} places ({machine})")
+    }
+
+    fn complete(mut self, scores: &Scores, seconds: f64, report: &RunReport) -> Self {
+        self.seconds = seconds;
+        self.edges_traversed_per_second = scores.edges_traversed() as f64 / seconds;
+        self.messages = report.messages();
+        self.bytes_moved = report.bytes();
+        self
+    }
+}
+
+/// Whether standard output carries a file, so that people are told on standard error.
+fn is_piped(arguments: &Arguments) -> bool {
+    [&arguments.json, &arguments.csv].into_iter().any(|path| path.as_deref() == Some("-"))
+}
+
+fn tell(arguments: &Arguments, text: &str) {
+    if is_piped(arguments) { eprintln!("{text}") } else { println!("{text}") }
+}
+
+/// Writes the files and tells the result.
+fn conclude(arguments: &Arguments, facts: Facts, scores: &Scores) -> Result<(), Failure> {
+    let json = write(&arguments.json, &facts.graph, "json", |out| output::write_json(out, scores, &facts))?;
+    let csv = write(&arguments.csv, &facts.graph, "csv", |out| output::write_csv(out, scores))?;
+    tell(arguments, &format!("{}", scores.top(arguments.top)));
+    let Facts { seconds, edges_traversed_per_second, bytes_moved, messages, .. } = facts;
+    let speed = edges_traversed_per_second / 1e6;
+    tell(arguments, &format!("time   {seconds:.3} s"));
+    tell(arguments, &format!("speed  {speed:.1} million edges traversed a second"));
+    tell(arguments, &format!("moved  {bytes_moved} bytes in {messages} messages"));
+    for path in [json, csv].into_iter().flatten() {
+        tell(arguments, &format!("wrote  {}", path.display()));
+    }
+    Ok(())
+}
+
+/// Writes one result where it was asked for; the path, unless it went to standard output.
+fn write(
+    wanted: &Option<String>,
+    graph: &str,
+    ending: &str,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<Option<PathBuf>, Failure> {
+    let path = match wanted.as_deref() {
+        Some("-") => {
+            let failed = |cause| Failure::Output { path: "standard output".to_owned(), cause };
+            return content(&mut io::stdout().lock()).map(|()| None).map_err(failed);
+        }
+        Some(path) => PathBuf::from(path),
+        None => Path::new("out").join(format!("bc-{}.{ending}", file_name(graph))),
+    };
+    let failed = |cause| Failure::Output { path: path.display().to_string(), cause };
+    if let Some(folder) = path.parent().filter(|folder| wanted.is_none() && !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let file = File::create(&path).map_err(failed)?;
+    content(&mut BufWriter::new(file)).map_err(failed)?;
+    Ok(Some(path))
+}
+
+/// The name of a graph as part of a file's name.
+fn file_name(graph: &str) -> String {
+    let name = Path::new(graph).file_name().map_or(graph.into(), |name| name.to_string_lossy());
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' }).collect()
+}

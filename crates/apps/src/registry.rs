@@ -1,0 +1,113 @@
+//! The applications, by name.
+//!
+//! An application is what `isles run NAME` runs. The registry owns what all have in common: where places and machine come
+//! from, and how failures end. An application folder has no `main` of its own.
+
+use clap::{ArgMatches, Args, Command};
+use isles::{Launch, Machine};
+use std::fmt;
+
+/// One application of the suite.
+pub trait App: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// One line that says what it computes.
+    fn about(&self) -> &'static str;
+
+    /// Adds its own arguments to `command`.
+    fn arguments(&self, command: Command) -> Command;
+
+    /// Runs it over the places of `launch`, and writes its results.
+    ///
+    /// # Errors
+    /// [`Failure`], which also says the exit code.
+    fn run(&self, arguments: &ArgMatches, launch: Launch) -> Result<(), Failure>;
+}
+
+/// All applications.
+pub const APPS: &[&dyn App] = &[&crate::bc::Betweenness];
+
+/// Why an application ended without a result.
+#[derive(Debug)]
+pub enum Failure {
+    /// What was asked for cannot be done: exit code 2, and nothing was started.
+    Usage(String),
+    /// The run failed: exit code 1.
+    Run(isles::Error),
+    /// A result could not be written: exit code 1.
+    Output {
+        /// Where it was to go.
+        path: String,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+}
+
+impl Failure {
+    /// The exit code of the process.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => 2,
+            Failure::Run(_) | Failure::Output { .. } => 1,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(text) => f.write_str(text),
+            Failure::Run(error) => error.fmt(f),
+            Failure::Output { path, cause } => write!(f, "cannot write {path}: {cause}"),
+        }
+    }
+}
+
+impl From<isles::LaunchError> for Failure {
+    fn from(error: isles::LaunchError) -> Self {
+        Failure::Usage(error.to_string())
+    }
+}
+
+impl From<isles::ConfigError> for Failure {
+    fn from(error: isles::ConfigError) -> Self {
+        Failure::Usage(error.to_string())
+    }
+}
+
+/// What every application can be told about its places.
+#[derive(Args, Clone, Debug)]
+pub struct PlaceArguments {
+    /// Number of places [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub places: Option<String>,
+
+    /// What the places are: threads, processes or loopback [default: processes]
+    #[arg(long, value_name = "M")]
+    pub machine: Option<String>,
+
+    /// Print at the end: captures, finish, or both with a comma
+    #[arg(long, value_name = "WHAT")]
+    pub report: Option<String>,
+}
+
+impl PlaceArguments {
+    /// The launch that the flags describe; the environment where there is no flag, then the default.
+    ///
+    /// # Errors
+    /// A flag or a variable has a value that is not allowed.
+    pub fn launch(&self) -> Result<Launch, Failure> {
+        let mut launch = Launch::from_environment_or(Machine::Processes)?;
+        if let Some(places) = &self.places {
+            launch = launch.places_named("--places", places)?;
+        }
+        if let Some(machine) = &self.machine {
+            launch = launch.machine_named("--machine", machine)?;
+        }
+        if let Some(report) = &self.report {
+            launch = launch.reports_named("--report", report)?;
+        }
+        Ok(launch)
+    }
+}

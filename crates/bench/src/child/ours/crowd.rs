@@ -1,0 +1,63 @@
+//! Many more places than cores.
+//!
+//! Its own file because what counts here is how places wait, not how they send. The forms are those of
+//! `peers/mpi.c`, section `crowd`. The invariant: while the token travels, every other place waits.
+
+use super::{run, seconds_per_step};
+use crate::child::say;
+use crate::options::Effort;
+use isles::prelude::*;
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+const IDLE: Duration = Duration::from_secs(2);
+
+/// Prints `hop_us` and `idle_percent`.
+pub fn measure(effort: Effort) {
+    run(move || async move {
+        let places = isles::place_count() as u64;
+        let seconds = seconds_per_step(effort, async |count| {
+            finish(async {
+                let left = count * places - 1;
+                spawn_at!(here().next(), pass(left));
+            })
+            .await
+        })
+        .await?;
+        say("hop_us", seconds * 1e6 / places as f64);
+        say("idle_percent", idle_percent().await?);
+        Ok(())
+    });
+}
+
+/// Hands the token on until it has made all its hops.
+fn pass(left: u64) {
+    if left > 0 {
+        let left = left - 1;
+        spawn_at!(here().next(), pass(left));
+    }
+}
+
+/// Processor time of all places while every task of the program waits, in percent of all cores.
+async fn idle_percent() -> isles::Result<f64> {
+    let (before, start) = (processor_seconds().await?, Instant::now());
+    let waited = finish(std::future::pending::<()>()).deadline(IDLE).await;
+    assert!(waited.is_err(), "nothing but the deadline ends it");
+    let elapsed = start.elapsed().as_secs_f64();
+    let spent = processor_seconds().await? - before;
+    Ok(100.0 * spent / elapsed / crate::machine::cores() as f64)
+}
+
+/// Processor time that the processes of all places have used.
+async fn processor_seconds() -> isles::Result<f64> {
+    let mut seconds = 0.0;
+    for place in places() {
+        seconds += at!(place, own_processor_seconds()).await?;
+    }
+    Ok(seconds)
+}
+
+fn own_processor_seconds() -> f64 {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
+}

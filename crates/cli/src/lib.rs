@@ -1,1 +1,0 @@
-//! Placeholder header; replaced with the first code.

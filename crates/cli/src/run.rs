@@ -1,0 +1,24 @@
+//! `isles run`: the applications.
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use isles_apps::registry::{APPS, Failure, PlaceArguments};
+
+/// The command with one subcommand an application.
+pub fn command() -> Command {
+    let apps = APPS.iter().map(|app| {
+        let command = Command::new(app.name()).about(app.about());
+        PlaceArguments::augment_args(app.arguments(command))
+    });
+    Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
+}
+
+/// Runs the application that was named.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let Some((name, matches)) = matches.subcommand() else {
+        return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
+    };
+    let app = APPS.iter().find(|app| app.name() == name);
+    let app = app.ok_or_else(|| Failure::Usage(format!("there is no application {name:?}")))?;
+    let places = PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
+    app.run(matches, places.launch()?)
+}

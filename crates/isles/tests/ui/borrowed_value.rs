@@ -1,0 +1,10 @@
+//! What a body gives back does not borrow from what landed.
+use isles::prelude::*;
+
+async fn bodies(place: Place, words: Vec<String>) -> isles::Result<()> {
+    at!(place, words[0].as_str()).await?;
+    at!(place, words.first()).await?;
+    Ok(())
+}
+
+fn main() {}

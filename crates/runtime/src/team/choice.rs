@@ -1,0 +1,67 @@
+//! Which algorithm a collective uses, and every bound of the teams.
+//!
+//! The one place to tune. Choices depend on what all members know (the size of the team, the length that all of them
+//! pass), so that all of them choose the same. None changes a result: every reduction folds by the one tree of
+//! [`super::schedule::Folding`].
+//!
+//! | collective | up to | algorithm | beyond |
+//! |---|---|---|---|
+//! | `barrier` | any size | dissemination, log2 rounds | |
+//! | `broadcast` | one chunk | binomial tree | pipelined chunks, down a chain if that is shorter |
+//! | `reduce` | any length | binomial tree, pipelined chunks | |
+//! | `all_reduce` | [`SWAP_BYTES_MAX`] | doubled distances, whole vectors | halved vectors, there and back |
+//! | `scan` | any length | doubled distances, pipelined chunks | |
+//! | `gather`, `scatter` | any length | flat: on one host a tree would copy everything several times | |
+//! | `all_gather` | [`BRUCK_BYTES_MAX`] | doubled distances (Bruck) | ring of chunks |
+//! | `all_to_all` | any length | pairwise | |
+//!
+//! What waits in a place's memory, for one team and one other member: at most [`AHEAD_MAX`] + 1 collectives of one
+//! eager message (at most [`CHUNK_BYTES`]) each, or of [`CHUNKS_UNDER_WAY`] chunks of one long transfer. A long
+//! transfer ends only when it was taken, so there is never a second one. In `all_gather` of slices it may be as
+//! much as the result.
+
+use super::schedule::Shape;
+
+/// Length of a chunk, and longest message that is sent without waiting until it is taken; in bytes.
+///
+/// Measured with two places on two cores, 1 MiB: shorter chunks cost more messages, longer ones overlap less.
+pub(super) const CHUNK_BYTES: usize = 64 << 10;
+
+/// How many chunks of one transfer are sent before the first has to be taken.
+pub(super) const CHUNKS_UNDER_WAY: usize = 6;
+
+/// How many collectives that do not wait for all members may follow each other before the team waits for all.
+pub(super) const AHEAD_MAX: u32 = 16;
+
+/// Longest vector that an `all_reduce` swaps whole, in bytes.
+pub(super) const SWAP_BYTES_MAX: usize = 8 << 10;
+
+/// Longest result that an `all_gather` collects by doubled distances, in bytes; at most a chunk.
+pub(super) const BRUCK_BYTES_MAX: usize = 32 << 10;
+
+/// How often a waiting member looks for messages itself before it lets its place wait.
+pub(super) const LOOKS_MAX: u32 = 40;
+
+/// How many collectives a task does before it lets the other tasks of its place have their turn.
+pub(super) const BREATH: u32 = 64;
+
+/// Most teams of which a place keeps messages without having heard of them otherwise; the oldest is forgotten.
+///
+/// A message can overtake the handle to its team. What stays longer belongs to a collective that was given up.
+pub(super) const STRANGERS_MAX: usize = 64;
+
+const _: () = assert!(BRUCK_BYTES_MAX <= CHUNK_BYTES);
+const _: () = assert!(SWAP_BYTES_MAX <= CHUNK_BYTES);
+// A root's rank is one byte of a message.
+const _: () = assert!(crate::limits::PLACES_MAX <= 256);
+
+/// Elements of a chunk of elements of `element_bytes` bytes.
+pub(super) fn chunk_len(element_bytes: usize) -> usize {
+    (CHUNK_BYTES / element_bytes.max(1)).max(1)
+}
+
+/// The tree of a broadcast of `chunks` chunks: the one in which the last member has the last chunk first.
+pub(super) fn broadcast_shape(size: usize, chunks: usize) -> Shape {
+    let depth = size.next_power_of_two().trailing_zeros() as usize;
+    if chunks + size.saturating_sub(2) < chunks * depth { Shape::Chain } else { Shape::Binomial }
+}

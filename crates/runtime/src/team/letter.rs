@@ -1,0 +1,329 @@
+//! The messages of teams: a fixed head, and what follows it.
+//!
+//! The head is 24 bytes, so that an eight-byte value fits one cache line together with the transport's own header. It
+//! names the step exactly; that is how a receiver sees that a member is in another collective.
+
+use super::choice::CHUNK_BYTES;
+use crate::error::{Error, ErrorKind};
+use crate::wire::{DecodeError, Reader, Writer};
+use isles_protocol::PlaceId;
+use isles_transport::BlockMemory;
+use std::rc::Rc;
+
+/// The name of a team in the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct TeamId(u64);
+
+impl TeamId {
+    /// All places.
+    pub(super) const WORLD: TeamId = TeamId(0);
+
+    /// The team that `maker` made as number `serial`, from 1.
+    pub(super) fn of(maker: PlaceId, serial: u64) -> TeamId {
+        TeamId(u64::from(maker.0) << Self::SERIAL_BITS | serial)
+    }
+
+    const SERIAL_BITS: u32 = 48;
+
+    /// Whether a run of `places` places can have such a team.
+    pub(super) fn is_of(self, places: u32) -> bool {
+        self.0 >> Self::SERIAL_BITS < u64::from(places)
+    }
+}
+
+/// The collective that a message belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Barrier,
+    Broadcast,
+    BroadcastSlice,
+    Reduce,
+    ReduceSlice,
+    AllReduce,
+    AllReduceSlice,
+    Gather,
+    GatherSlice,
+    Gatherv,
+    AllGather,
+    AllGatherSlice,
+    AllGatherv,
+    Scatter,
+    ScatterSlice,
+    Scatterv,
+    AllToAll,
+    AllToAllSlice,
+    AllToAllv,
+    Scan,
+    ScanSlice,
+    ExclusiveScan,
+    ExclusiveScanSlice,
+    Split,
+}
+
+impl Kind {
+    const NAMES: [&'static str; 24] = [
+        "barrier",
+        "broadcast",
+        "broadcast_slice",
+        "reduce",
+        "reduce_slice",
+        "all_reduce",
+        "all_reduce_slice",
+        "gather",
+        "gather_slice",
+        "gatherv",
+        "all_gather",
+        "all_gather_slice",
+        "all_gatherv",
+        "scatter",
+        "scatter_slice",
+        "scatterv",
+        "all_to_all",
+        "all_to_all_slice",
+        "all_to_allv",
+        "scan",
+        "scan_slice",
+        "exclusive_scan",
+        "exclusive_scan_slice",
+        "split",
+    ];
+
+    /// Whether no member leaves it before all have entered.
+    pub(super) fn waits_for_all(self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            Barrier | AllReduce
+                | AllReduceSlice
+                | AllGather
+                | AllGatherSlice
+                | AllGatherv
+                | AllToAll
+                | AllToAllSlice
+                | AllToAllv
+                | Split
+        )
+    }
+}
+
+/// Why a member leaves a team for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Parting {
+    /// It was in another collective than someone else.
+    Mismatch = 0xfe,
+    /// It gave a collective up.
+    Abandoned = 0xff,
+}
+
+impl Parting {
+    /// What the others of the team are told when `source` parts.
+    pub(super) fn error(self, source: PlaceId) -> Error {
+        match self {
+            Parting::Mismatch => {
+                let text = format!("{source} is in another collective than another member of the team");
+                Error::new(ErrorKind::Misused, text)
+            }
+            Parting::Abandoned => {
+                Error::new(ErrorKind::Cancelled, format!("{source} gave up a collective of the team"))
+            }
+        }
+    }
+}
+
+/// The head of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Letter {
+    pub(super) team: TeamId,
+    /// The collective, counted since the team was made.
+    pub(super) sequence: u32,
+    /// The step of the collective, in its lower bits.
+    pub(super) step: u16,
+    /// A [`Kind`], or a [`Parting`].
+    kind: u8,
+    /// The root of the collective; 0 if it has none.
+    root: u8,
+    /// Of a transfer of a slice: all of its bytes; else 0.
+    pub(super) bytes: u64,
+}
+
+/// Bytes of the head.
+const HEAD_BYTES: usize = 24;
+
+/// Payloads of slices of at least this many bytes start on a cache line.
+const LINE_ALIGNED_BYTES_MIN: usize = 4096;
+
+/// Where such a payload starts.
+const LINE_BYTES: usize = 64;
+
+impl Letter {
+    /// The head of a step of a collective.
+    #[inline]
+    pub(super) fn step(team: TeamId, sequence: u32, kind: Kind, root: usize, step: usize, bytes: usize) -> Letter {
+        Letter { team, sequence, step: step as u16, kind: kind as u8, root: root as u8, bytes: bytes as u64 }
+    }
+
+    /// The head of a parting.
+    pub(super) fn part(team: TeamId, parting: Parting) -> Letter {
+        Letter { team, sequence: 0, step: 0, kind: parting as u8, root: 0, bytes: 0 }
+    }
+
+    /// What it says if it is no step of a collective.
+    #[inline]
+    pub(super) fn parting(&self) -> Option<Parting> {
+        match self.kind {
+            0xfe => Some(Parting::Mismatch),
+            0xff => Some(Parting::Abandoned),
+            _ => None,
+        }
+    }
+
+    /// Whether it belongs to the same step as `other`.
+    #[inline]
+    pub(super) fn matches(&self, other: &Letter) -> bool {
+        (self.sequence, self.step, self.kind, self.root) == (other.sequence, other.step, other.kind, other.root)
+    }
+
+    /// The collective, for people.
+    pub(super) fn name(&self) -> &'static str {
+        Kind::NAMES.get(self.kind as usize).copied().unwrap_or("an unknown collective")
+    }
+
+    /// The root, for people.
+    pub(super) fn root(&self) -> u8 {
+        self.root
+    }
+
+    #[inline]
+    pub(super) fn encode(&self, writer: &mut Writer<'_>) {
+        let mut head = [0; HEAD_BYTES];
+        head[..8].copy_from_slice(&self.team.0.to_le_bytes());
+        head[8..12].copy_from_slice(&self.sequence.to_le_bytes());
+        head[12..14].copy_from_slice(&self.step.to_le_bytes());
+        head[14] = self.kind;
+        head[15] = self.root;
+        head[16..].copy_from_slice(&self.bytes.to_le_bytes());
+        writer.put_bytes(&head);
+    }
+
+    #[inline]
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Letter, DecodeError> {
+        let head: [u8; HEAD_BYTES] = reader.take_pod()?;
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
+        let middle = word(8);
+        Ok(Letter {
+            team: TeamId(word(0)),
+            sequence: middle as u32,
+            step: (middle >> 32) as u16,
+            kind: head[14],
+            root: head[15],
+            bytes: word(16),
+        })
+    }
+}
+
+/// Appends a chunk of a slice to its head.
+#[inline]
+pub(super) fn put_chunk(writer: &mut Writer<'_>, chunk: &[u8]) {
+    if chunk.len() >= LINE_ALIGNED_BYTES_MIN {
+        writer.align(LINE_BYTES);
+    }
+    writer.put_bytes(chunk);
+}
+
+/// Longest payload that is kept without an allocation, in bytes.
+const SHORT_BYTES: usize = 32;
+
+/// A message that has arrived.
+pub(super) struct Arrival {
+    pub(super) letter: Letter,
+    payload: Payload,
+}
+
+/// What follows the head, until it is taken.
+enum Payload {
+    /// Up to [`SHORT_BYTES`] bytes.
+    Short([u8; SHORT_BYTES], u8),
+    /// More, that came in a queue.
+    Long(Box<[u8]>),
+    /// What came as a block; it starts at the byte of the number.
+    Block(Rc<dyn BlockMemory>, usize),
+}
+
+impl Arrival {
+    /// Keeps what is left of the message.
+    #[inline]
+    pub(super) fn take(letter: Letter, reader: &mut Reader<'_>) -> Arrival {
+        if let Some(block) = reader.block() {
+            let payload = Payload::Block(Rc::clone(block), reader.position());
+            return Arrival { letter, payload };
+        }
+        let bytes = reader.rest();
+        let payload = if bytes.len() > SHORT_BYTES {
+            Payload::Long(bytes.into())
+        } else {
+            let mut short = [0; SHORT_BYTES];
+            short[..bytes.len()].copy_from_slice(bytes);
+            Payload::Short(short, bytes.len() as u8)
+        };
+        Arrival { letter, payload }
+    }
+
+    /// The bytes after the head.
+    #[inline]
+    pub(super) fn payload(&self) -> &[u8] {
+        match &self.payload {
+            Payload::Short(bytes, len) => &bytes[..*len as usize],
+            Payload::Long(bytes) => bytes,
+            Payload::Block(block, start) => &block.bytes()[*start..],
+        }
+    }
+
+    /// The chunk that [`put_chunk`] appended; its alignment is that of a cache line if it is long.
+    #[inline]
+    pub(super) fn chunk(&self) -> &[u8] {
+        let payload = self.payload();
+        let padding = LINE_BYTES - HEAD_BYTES;
+        if payload.len() >= LINE_ALIGNED_BYTES_MIN + padding { &payload[padding..] } else { payload }
+    }
+
+    /// Whether its sender waits until it is taken.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        is_awaited(self.payload().len())
+    }
+
+    /// Reads the value after the head.
+    #[inline]
+    pub(super) fn decode<T>(
+        &self,
+        read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, Error> {
+        let mut reader = match &self.payload {
+            Payload::Block(block, start) => {
+                let mut reader = Reader::from_block(block);
+                reader.take_bytes(*start).map_err(undecodable)?;
+                reader
+            }
+            _ => Reader::new(self.payload()),
+        };
+        let value = read(&mut reader).map_err(undecodable)?;
+        reader.finish().map_err(undecodable)?;
+        Ok(value)
+    }
+}
+
+/// Whether the sender of a value of `bytes` bytes waits until it is taken.
+pub(super) fn is_awaited(bytes: usize) -> bool {
+    bytes > CHUNK_BYTES
+}
+
+/// Bytes of the value in a message of `message_bytes` bytes.
+pub(super) fn payload_bytes(message_bytes: usize) -> usize {
+    message_bytes.saturating_sub(HEAD_BYTES)
+}
+
+fn undecodable(fault: DecodeError) -> Error {
+    Error::new(ErrorKind::Undecodable, format!("what a member of the team sent could not be read: {fault}"))
+}

@@ -1,0 +1,282 @@
+//! Who sends what to whom in which round: the schedules of the collectives, as pure functions of ranks.
+//!
+//! Its own file so that they can be tested over all ranks and sizes without a message. Nothing here sends, waits or
+//! knows what is sent. Invariant: every member computes the same schedule, and what one sends in a round is what the other
+//! expects there.
+//!
+//! Sources: the dissemination barrier is of Hensgen, Finkel and Manber (1988); all-gather by doubled distances of Bruck et
+//! al. (1997); reduction by halved vectors of Rabenseifner (2004), here with doubled distances, which keeps the
+//! order of the ranks.
+
+use std::ops::Range;
+
+/// One round of a symmetric schedule: send to one member, take from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Round {
+    /// How far `to` is from this member, in ranks.
+    pub(super) distance: usize,
+    /// Who is sent to.
+    pub(super) to: usize,
+    /// Who is heard from.
+    pub(super) from: usize,
+}
+
+impl Round {
+    fn at(distance: usize, rank: usize, size: usize) -> Round {
+        Round { distance, to: (rank + distance) % size, from: (rank + size - distance) % size }
+    }
+}
+
+/// Rounds with distances 1, 2, 4, ..: after the last one every member has heard of every other, directly or not.
+pub(super) fn dissemination(rank: usize, size: usize) -> impl Iterator<Item = Round> {
+    doubled(size).map(move |distance| Round::at(distance, rank, size))
+}
+
+/// Rounds with distances 1, 2, 3, ..: every member meets every other once.
+pub(super) fn pairwise(rank: usize, size: usize) -> impl Iterator<Item = Round> {
+    (1..size).map(move |distance| Round::at(distance, rank, size))
+}
+
+/// The powers of two below `size`.
+fn doubled(size: usize) -> impl DoubleEndedIterator<Item = usize> {
+    (0..size.next_power_of_two().trailing_zeros()).map(|round| 1 << round)
+}
+
+/// The form of a tree from a root to all members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Depth log2 of the size; the root has as many children. Right where one message is all.
+    Binomial,
+    /// Each member has one child. Right where many chunks follow each other.
+    Chain,
+}
+
+/// The place of one member in a tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tree {
+    shape: Shape,
+    root: usize,
+    size: usize,
+    /// The member's rank, counted from the root.
+    relative: usize,
+}
+
+impl Tree {
+    /// The place of `rank` in the tree from `root`.
+    pub(super) fn new(shape: Shape, rank: usize, root: usize, size: usize) -> Tree {
+        Tree { shape, root, size, relative: (rank + size - root) % size }
+    }
+
+    fn absolute(&self, relative: usize) -> usize {
+        (relative + self.root) % self.size
+    }
+
+    /// Whom this member hears from; none for the root.
+    pub(super) fn parent(&self) -> Option<usize> {
+        let above = match self.shape {
+            Shape::Binomial => self.relative & self.relative.wrapping_sub(1),
+            Shape::Chain => self.relative.wrapping_sub(1),
+        };
+        (self.relative > 0).then(|| self.absolute(above))
+    }
+
+    /// Whom this member sends to, those with the most below them first.
+    pub(super) fn children(&self) -> impl Iterator<Item = usize> {
+        let Tree { shape, size, relative, .. } = *self;
+        let lowest = if relative == 0 { size.next_power_of_two() } else { 1 << relative.trailing_zeros() };
+        let below = move |distance: &usize| match shape {
+            Shape::Binomial => *distance < lowest,
+            Shape::Chain => *distance == 1,
+        };
+        let tree = *self;
+        doubled(size)
+            .rev()
+            .filter(below)
+            .map(move |distance| relative + distance)
+            .filter(move |child| *child < size)
+            .map(move |child| tree.absolute(child))
+    }
+}
+
+/// Where a value stands beside another one of lower or higher ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// It belongs before: its ranks are lower.
+    Before,
+    /// It belongs after.
+    After,
+}
+
+impl Side {
+    /// The side of `other`, seen from `own`.
+    fn of(other: usize, own: usize) -> Side {
+        if other < own { Side::Before } else { Side::After }
+    }
+}
+
+/// One step of a member in a reduction. "Its value" is what it has folded so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// Send its value.
+    Give { to: usize },
+    /// Take the value of another and fold it into its own, at that side.
+    Merge { from: usize, side: Side },
+    /// Both: each sends its value to the other, and folds the other's into its own.
+    Swap { with: usize, side: Side },
+    /// Take the result.
+    Accept { from: usize },
+}
+
+/// The tree by which values are reduced: the one bracketing of the ranks that all reductions of a team use.
+///
+/// The first `pairs` pairs of neighbours are folded first, which leaves `width` values, a power of two; those are folded
+/// as a perfect binary tree. Neighbours only are put together, the lower ranks to the left, so the operator has to be
+/// associative but need not commute. Which member computes an inner node is free, and differs between schedules.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Folding {
+    pairs: usize,
+    width: usize,
+    /// The member whose pair it stands for, even if its rank is odd.
+    root: usize,
+}
+
+impl Folding {
+    /// The tree of `size` members; in the pair of `root` it is `root` that stays.
+    pub(super) fn new(size: usize, root: usize) -> Folding {
+        let width = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
+        Folding { pairs: size - width, width, root }
+    }
+
+    /// How many members stay after the pairs are folded.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The member that stays as number `leaf`.
+    pub(super) fn member(&self, leaf: usize) -> usize {
+        if leaf >= self.pairs {
+            leaf + self.pairs
+        } else if self.root / 2 == leaf {
+            self.root
+        } else {
+            2 * leaf
+        }
+    }
+
+    /// The number of `rank` among those that stay, or of the one that stays in its pair.
+    pub(super) fn leaf(&self, rank: usize) -> usize {
+        if rank < 2 * self.pairs { rank / 2 } else { rank - self.pairs }
+    }
+
+    /// Whether `rank` stays after the pairs are folded.
+    pub(super) fn stays(&self, rank: usize) -> bool {
+        self.member(self.leaf(rank)) == rank
+    }
+
+    /// The first step of `rank`, if it belongs to a pair.
+    pub(super) fn pair(&self, rank: usize) -> Option<Fold> {
+        if rank >= 2 * self.pairs {
+            return None;
+        }
+        let other = rank ^ 1;
+        Some(if self.stays(rank) {
+            Fold::Merge { from: other, side: Side::of(other, rank) }
+        } else {
+            Fold::Give { to: other }
+        })
+    }
+
+    /// The last step of `rank` where all members get the result, if it belongs to a pair.
+    pub(super) fn unpair(&self, rank: usize) -> Option<Fold> {
+        self.pair(rank).map(|step| match step {
+            Fold::Give { to } => Fold::Accept { from: to },
+            Fold::Merge { from, .. } => Fold::Give { to: from },
+            other => other,
+        })
+    }
+
+    /// The steps of `rank` where the root gets the result: merges, then one gift from all but the root.
+    pub(super) fn to_root(&self, rank: usize) -> impl Iterator<Item = Fold> {
+        let folding = *self;
+        let leaf = self.leaf(rank);
+        // Counted so that the root is 0: then every member but 0 gives at its lowest bit.
+        let relative = leaf ^ self.leaf(self.root);
+        let core = doubled(self.width).filter(move |bit| relative & (bit - 1) == 0).map(move |bit| {
+            let other = folding.member(leaf ^ bit);
+            if relative & bit != 0 { Fold::Give { to: other } } else { Fold::Merge { from: other, side: Side::of(other, rank) } }
+        });
+        let stays = self.stays(rank);
+        self.pair(rank).into_iter().chain(core.filter(move |_| stays))
+    }
+
+    /// The steps of `rank` where all members get the result, by doubled distances.
+    pub(super) fn to_all(&self, rank: usize) -> impl Iterator<Item = Fold> {
+        let folding = *self;
+        let leaf = self.leaf(rank);
+        let core = doubled(self.width).map(move |bit| {
+            let other = folding.member(leaf ^ bit);
+            Fold::Swap { with: other, side: Side::of(other, rank) }
+        });
+        let stays = self.stays(rank);
+        self.pair(rank).into_iter().chain(core.filter(move |_| stays)).chain(self.unpair(rank))
+    }
+
+    /// The rounds of `rank`, which stays, in the reduction of a vector by halves: the member it swaps with, what it
+    /// keeps of its range, and what it gives away. Played backwards they give everybody everything.
+    pub(super) fn halving(&self, rank: usize, len: usize) -> impl DoubleEndedIterator<Item = Half> + use<> {
+        let folding = *self;
+        let leaf = self.leaf(rank);
+        let mut range = 0..len;
+        let rounds: Vec<Half> = doubled(self.width)
+            .map(|bit| {
+                let with = folding.member(leaf ^ bit);
+                let middle = range.start + range.len() / 2;
+                let (low, high) = (range.start..middle, middle..range.end);
+                let (kept, given) = if leaf & bit == 0 { (low, high) } else { (high, low) };
+                range = kept.clone();
+                Half { with, side: Side::of(with, rank), kept, given }
+            })
+            .collect();
+        rounds.into_iter()
+    }
+}
+
+/// One round of a reduction by halves, in elements of the vector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Half {
+    /// The other member.
+    pub(super) with: usize,
+    /// Where its values belong.
+    pub(super) side: Side,
+    /// What this member goes on with; the other one gives it away.
+    pub(super) kept: Range<usize>,
+    /// What the other one goes on with.
+    pub(super) given: Range<usize>,
+}
+
+/// How a long slice is cut: chunks of the same number of elements, the last one shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chunks {
+    len: usize,
+    chunk_len: usize,
+}
+
+impl Chunks {
+    /// `len` elements in chunks of `chunk_len`, which is at least 1.
+    pub(super) fn new(len: usize, chunk_len: usize) -> Chunks {
+        Chunks { len, chunk_len }
+    }
+
+    /// How many there are; an empty slice is one empty chunk, so that its receiver hears of it.
+    pub(super) fn count(&self) -> usize {
+        self.len.div_ceil(self.chunk_len).max(1)
+    }
+
+    /// The elements of chunk `index`, which is below the count.
+    pub(super) fn range(&self, index: usize) -> Range<usize> {
+        index * self.chunk_len..self.len.min((index + 1) * self.chunk_len)
+    }
+}
+
+#[cfg(test)]
+mod tests;

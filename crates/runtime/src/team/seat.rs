@@ -1,0 +1,246 @@
+//! A place's seat in a team: what has arrived for it and is not yet taken, and who waits for it.
+//!
+//! Messages between two places of one class keep their order, and the members of a team follow one schedule; so what a
+//! member has to take next from another is always the oldest message from there, and finding it is no search. A
+//! message that is not what its receiver expects shows that the two are in different collectives.
+//!
+//! It knows nothing of schedules and sends nothing.
+
+use super::choice::{LOOKS_MAX, STRANGERS_MAX};
+use super::letter::{Arrival, Letter, TeamId};
+use crate::error::Error;
+use crate::local::Local;
+use crate::message::Refused;
+use crate::wire::Reader;
+use isles_protocol::PlaceId;
+use isles_transport::Inbound;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// The members of a team, as one of them sees it.
+pub(super) struct Roll {
+    /// The members by rank.
+    pub(super) members: Box<[PlaceId]>,
+    /// The rank of this place; none if it is not a member.
+    pub(super) rank: Option<usize>,
+}
+
+/// What one place keeps of one team.
+pub(super) struct Seat {
+    pub(super) id: TeamId,
+    /// Unknown as long as only messages have come, but no handle.
+    roll: OnceCell<Roll>,
+    /// By place: what has come from there, the oldest first.
+    arrivals: RefCell<Box<[VecDeque<Arrival>]>>,
+    /// Collectives begun so far.
+    pub(super) sequence: Cell<u32>,
+    /// Collectives since the last one that waited for all members.
+    pub(super) loose: Cell<u32>,
+    /// A collective is under way.
+    pub(super) busy: Cell<bool>,
+    /// Why the team is of no use any more.
+    broken: RefCell<Option<Error>>,
+    /// Whether `broken` holds something.
+    is_broken: Cell<bool>,
+    /// The task that waits, and for whose message.
+    waiting: RefCell<Option<(PlaceId, Waker)>>,
+}
+
+impl Seat {
+    fn new(id: TeamId, places: u32) -> Seat {
+        Seat {
+            id,
+            roll: OnceCell::new(),
+            arrivals: RefCell::new((0..places).map(|_| VecDeque::new()).collect()),
+            sequence: Cell::new(0),
+            loose: Cell::new(0),
+            busy: Cell::new(false),
+            broken: RefCell::new(None),
+            is_broken: Cell::new(false),
+            waiting: RefCell::new(None),
+        }
+    }
+
+    /// The members.
+    ///
+    /// # Panics
+    /// If no handle has come here; whoever holds one has called [`Seat::seat_members`].
+    pub(super) fn roll(&self) -> &Roll {
+        self.roll.get().expect("a handle brings the members of its team along")
+    }
+
+    /// Notes who the members are; the first word counts.
+    pub(super) fn seat_members(&self, local: &Local, members: Box<[PlaceId]>) {
+        let roll = self.roll.get_or_init(|| {
+            let rank = members.iter().position(|member| *member == local.here());
+            Roll { members, rank }
+        });
+        if let Some(dead) = roll.members.iter().find(|member| local.is_dead(**member)) {
+            self.break_up(Error::dead(*dead));
+        }
+    }
+
+    /// Says that the team is of no use any more; the first reason stays.
+    pub(super) fn break_up(&self, reason: Error) {
+        if self.is_broken.replace(true) {
+            return;
+        }
+        *self.broken.borrow_mut() = Some(reason);
+        if let Some((_, waker)) = self.waiting.take() {
+            waker.wake();
+        }
+    }
+
+    /// Why the team is of no use any more, if it is not.
+    #[inline]
+    pub(super) fn broken(&self) -> Option<Error> {
+        if self.is_broken.get() { self.broken.borrow().clone() } else { None }
+    }
+
+    /// Takes in what came from `source`.
+    fn put(&self, source: PlaceId, arrival: Arrival) {
+        self.arrivals.borrow_mut()[source.index()].push_back(arrival);
+        let awaited = self.waiting.borrow().as_ref().is_some_and(|(from, _)| *from == source);
+        if awaited {
+            if let Some((_, waker)) = self.waiting.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    #[inline]
+    fn pop(&self, source: PlaceId) -> Option<Arrival> {
+        self.arrivals.borrow_mut()[source.index()].pop_front()
+    }
+
+    /// Waits for the next message from `source`.
+    ///
+    /// As long as nothing else is ready to run here, it looks for messages itself for a while: a step of a short
+    /// collective comes sooner than the way through the place's queue takes. What had arrived before the team
+    /// broke is still given.
+    #[inline]
+    pub(super) fn poll_arrival(
+        &self,
+        local: &Local,
+        source: PlaceId,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Arrival, Error>> {
+        for _ in 0..LOOKS_MAX {
+            if let Some(arrival) = self.pop(source) {
+                return Poll::Ready(Ok(arrival));
+            }
+            if self.is_broken.get() || local.has_ready() {
+                break;
+            }
+            local.take_in(Inbound::All);
+        }
+        self.poll_patiently(source, context)
+    }
+
+    #[cold]
+    fn poll_patiently(&self, source: PlaceId, context: &mut Context<'_>) -> Poll<Result<Arrival, Error>> {
+        if let Some(arrival) = self.pop(source) {
+            return Poll::Ready(Ok(arrival));
+        }
+        if let Some(error) = self.broken() {
+            return Poll::Ready(Err(error));
+        }
+        *self.waiting.borrow_mut() = Some((source, context.waker().clone()));
+        Poll::Pending
+    }
+
+    /// Forgets who waits; a collective is over.
+    #[inline]
+    pub(super) fn stop_waiting(&self) {
+        if self.waiting.borrow().is_some() {
+            self.waiting.take();
+        }
+    }
+}
+
+/// The seats of one place.
+#[derive(Default)]
+pub(crate) struct Mailbox {
+    seats: Vec<Rc<Seat>>,
+    /// How many teams this place has made.
+    made: u64,
+}
+
+impl Mailbox {
+    /// The seat in the team of all places.
+    pub(super) fn world(local: &Local) -> Rc<Seat> {
+        let seat = local.mailbox.borrow_mut().seat(TeamId::WORLD, local.places());
+        if seat.roll.get().is_none() {
+            seat.seat_members(local, (0..local.places()).map(PlaceId).collect());
+        }
+        seat
+    }
+
+    /// A seat in a new team, that this place makes.
+    pub(super) fn make(local: &Local) -> Rc<Seat> {
+        let mut mailbox = local.mailbox.borrow_mut();
+        mailbox.made += 1;
+        let id = TeamId::of(local.here(), mailbox.made);
+        mailbox.seat(id, local.places())
+    }
+
+    /// The seat in team `id`, which need not be there yet.
+    #[inline]
+    pub(super) fn seat(&mut self, id: TeamId, places: u32) -> Rc<Seat> {
+        match self.seats.iter().find(|seat| seat.id == id) {
+            Some(seat) => Rc::clone(seat),
+            None => self.add(id, places),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, id: TeamId, places: u32) -> Rc<Seat> {
+        let is_stranger = |seat: &Rc<Seat>| seat.roll.get().is_none() && Rc::strong_count(seat) == 1;
+        if self.seats.iter().filter(|seat| is_stranger(seat)).count() >= STRANGERS_MAX {
+            if let Some(oldest) = self.seats.iter().position(is_stranger) {
+                self.seats.remove(oldest);
+            }
+        }
+        let seat = Rc::new(Seat::new(id, places));
+        self.seats.push(Rc::clone(&seat));
+        seat
+    }
+
+    /// Forgets team `id`: no handle to it is left anywhere.
+    pub(super) fn forget(&mut self, id: TeamId) -> Option<Rc<Seat>> {
+        let index = self.seats.iter().position(|seat| seat.id == id)?;
+        Some(self.seats.remove(index))
+    }
+
+    /// How many teams this place keeps something of; for tests.
+    pub(super) fn len(&self) -> usize {
+        self.seats.len()
+    }
+}
+
+/// Receives one step of a collective.
+#[inline]
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let letter = Letter::decode(reader)?;
+    if !letter.team.is_of(local.places()) {
+        return Err(Refused::NotItsHome);
+    }
+    let seat = local.mailbox.borrow_mut().seat(letter.team, local.places());
+    match letter.parting() {
+        Some(parting) => seat.break_up(parting.error(source)),
+        None => seat.put(source, Arrival::take(letter, reader)),
+    }
+    Ok(())
+}
+
+/// Ends the waits for a place that died: a team with a dead member is of no use any more.
+pub(crate) fn place_died(local: &Local, place: PlaceId) {
+    let seats: Vec<Rc<Seat>> = local.mailbox.borrow().seats.clone();
+    for seat in seats {
+        if seat.roll.get().is_some_and(|roll| roll.members.contains(&place)) {
+            seat.break_up(Error::dead(place));
+        }
+    }
+}

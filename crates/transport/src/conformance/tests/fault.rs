@@ -1,0 +1,285 @@
+//! An endpoint in front of a sound one, with one fault.
+//!
+//! It shows that the suite can fail: each fault is of a kind that a transport can really have.
+
+use crate::loopback::LoopbackEndpoint;
+use crate::loopback::memory::AlignedBytes;
+use crate::{
+    Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
+    SendError, Unpark,
+};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Nothing,
+    Miscounts,
+    Reorders,
+    Loses,
+    LosesLast,
+    Duplicates,
+    DuplicatesLast,
+    CutsLengths,
+    Flips,
+    FlipsRarely,
+    Misaligns,
+    AcceptsLong,
+    SendsAbandoned,
+    LeaksAbandoned,
+    SharesRoom,
+    IgnoresInbound,
+    StaysFull,
+    NeverFull,
+    FlipsBlocks,
+    ReusesBlocks,
+    ExhaustsBlocks,
+    HoardsBlocks,
+    BlocksFirst,
+    LosesReplies,
+    SendsToItself,
+    DiesTwice,
+    DiesEarly,
+    HidesDeath,
+    SendsToTheDead,
+    PrivateWords,
+    MasksPlaces,
+}
+
+/// A small message taken out of its queue.
+struct Held(PlaceId, Class, HandlerId, AlignedBytes);
+
+pub(super) struct Broken {
+    inner: LoopbackEndpoint,
+    fault: Fault,
+    /// Messages delivered, abandoned, or blocks sent, as the fault needs.
+    count: Cell<u64>,
+    held: RefCell<Vec<Held>>,
+    full: RefCell<BTreeSet<PlaceId>>,
+    delivering: Cell<bool>,
+    private: Vec<AtomicU64>,
+}
+
+/// A block that is another one when it is looked at again.
+struct Reused(Block, Cell<bool>);
+
+impl BlockMemory for Reused {
+    fn bytes(&self) -> &[u8] {
+        let seen = self.1.replace(true);
+        if seen { &[0; 1 << 15][..self.0.bytes().len()] } else { self.0.bytes() }
+    }
+}
+
+struct Copied(AlignedBytes);
+
+impl BlockMemory for Copied {
+    fn bytes(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+impl Broken {
+    pub(super) fn boxed(inner: LoopbackEndpoint, fault: Fault) -> Box<dyn Endpoint> {
+        let private = (0..64 * 2).map(|_| AtomicU64::new(0)).collect();
+        let (count, held, full) = (Cell::new(0), RefCell::default(), RefCell::default());
+        Box::new(Broken { inner, fault, count, held, full, delivering: Cell::new(false), private })
+    }
+
+    /// Whether this is the `period`-th occasion, or a multiple of that.
+    fn every(&self, period: u64) -> bool {
+        self.count.set(self.count.get() + 1);
+        self.count.get().is_multiple_of(period)
+    }
+
+    fn alter(&self, message: Message<'_>, deliver: &mut dyn FnMut(Arrival<'_>)) {
+        let Message { source, class, handler, body } = message;
+        let mut give = |body: Body<'_>| deliver(Arrival::Message(Message { source, class, handler, body }));
+        let hold = |bytes: &[u8]| {
+            self.held.borrow_mut().push(Held(source, class, handler, AlignedBytes::copy_of(bytes)))
+        };
+        match (self.fault, body) {
+            (Fault::Loses, _) if self.every(20) => {}
+            (Fault::LosesLast, _) if handler == HandlerId(499) => {}
+            (Fault::Duplicates, Body::Inline(bytes)) if self.every(20) => {
+                give(Body::Inline(bytes));
+                give(Body::Inline(bytes));
+            }
+            (Fault::DuplicatesLast, Body::Inline(bytes)) if handler == HandlerId(2) => {
+                give(Body::Inline(bytes));
+                hold(bytes);
+            }
+            (Fault::Reorders, Body::Inline(bytes)) if self.every(20) => hold(bytes),
+            (Fault::BlocksFirst, Body::Inline(bytes)) => hold(bytes),
+            (Fault::DiesEarly, Body::Inline(bytes)) if self.inner.is_dead(source) => hold(bytes),
+            (Fault::CutsLengths, Body::Inline(bytes)) => give(Body::Inline(&bytes[..bytes.len() % 256])),
+            (Fault::Misaligns, Body::Inline(bytes)) => {
+                let mut copy = AlignedBytes::new(bytes.len() + 1);
+                copy.bytes_mut()[1..].copy_from_slice(bytes);
+                give(Body::Inline(&copy.bytes()[1..]));
+            }
+            (Fault::Flips, Body::Inline(bytes)) if self.every(20) => {
+                give(Body::Inline(flipped(bytes).bytes()))
+            }
+            (Fault::FlipsRarely, Body::Inline(bytes)) if !bytes.is_empty() && self.every(1_000) => {
+                give(Body::Inline(flipped(bytes).bytes()));
+            }
+            (Fault::FlipsBlocks, Body::Block(block)) => {
+                give(Body::Block(Box::new(Copied(flipped(block.bytes())))))
+            }
+            (Fault::ReusesBlocks, Body::Block(block)) => {
+                give(Body::Block(Box::new(Reused(block, Cell::new(false)))))
+            }
+            (Fault::HoardsBlocks, Body::Block(block)) => {
+                give(Body::Block(Box::new(Copied(AlignedBytes::copy_of(block.bytes())))));
+                std::mem::forget(block);
+            }
+            (_, body) => give(body),
+        }
+    }
+
+    fn give_held(&self, deliver: &mut dyn FnMut(Arrival<'_>)) {
+        for Held(source, class, handler, bytes) in self.held.take() {
+            deliver(Arrival::Message(Message { source, class, handler, body: Body::Inline(bytes.bytes()) }));
+        }
+    }
+}
+
+/// The same with its last bit wrong.
+fn flipped(bytes: &[u8]) -> AlignedBytes {
+    let mut copy = AlignedBytes::copy_of(bytes);
+    if let Some(last) = copy.bytes_mut().last_mut() {
+        *last ^= 1;
+    }
+    copy
+}
+
+impl Endpoint for Broken {
+    fn here(&self) -> PlaceId {
+        self.inner.here()
+    }
+
+    fn places(&self) -> u32 {
+        self.inner.places() + u32::from(self.fault == Fault::Miscounts)
+    }
+
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        let marked = self.full.borrow().contains(&to);
+        match self.fault {
+            Fault::SendsToItself if to == self.here() => return Ok(()),
+            Fault::LosesReplies if self.delivering.get() => return Ok(()),
+            Fault::SharesRoom if class == Class::Control && marked => return Err(SendError::Full),
+            Fault::StaysFull if class == Class::Data && marked => return Err(SendError::Full),
+            Fault::LeaksAbandoned if self.count.get() > 500 => return Err(SendError::Full),
+            _ => {}
+        }
+        let target = if self.fault == Fault::MasksPlaces && to.0 == 40 { PlaceId(8) } else { to };
+        if target == self.here() && to != target {
+            return Ok(());
+        }
+        let answer = self.inner.send(target, class, handler, room, fill);
+        match (self.fault, &answer) {
+            (Fault::SharesRoom | Fault::StaysFull, Err(SendError::Full)) if class == Class::Data => {
+                self.full.borrow_mut().insert(to);
+            }
+            (Fault::SharesRoom, Ok(())) if class == Class::Data => {
+                self.full.borrow_mut().remove(&to);
+            }
+            (Fault::NeverFull, Err(SendError::Full)) => return Ok(()),
+            (Fault::AcceptsLong, Err(SendError::TooLong { .. })) => return Ok(()),
+            (Fault::SendsToTheDead, Err(SendError::DeadPlace(_))) => return Ok(()),
+            (Fault::LeaksAbandoned, Err(SendError::Abandoned)) => self.count.set(self.count.get() + 1),
+            (Fault::SendsAbandoned, Err(SendError::Abandoned)) => {
+                let _ = self.inner.send(to, class, handler, 0, &mut |_| Some(0));
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        if self.fault == Fault::ExhaustsBlocks && self.count.get() >= 400 {
+            return Err(SendError::Full);
+        }
+        let answer = self.inner.send_block(to, class, handler, len, fill);
+        if answer.is_ok() && self.fault == Fault::ExhaustsBlocks {
+            self.count.set(self.count.get() + 1);
+        }
+        answer
+    }
+
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let inbound = if self.fault == Fault::IgnoresInbound { Inbound::All } else { inbound };
+        self.delivering.set(true);
+        if self.fault == Fault::DuplicatesLast {
+            self.give_held(deliver);
+        }
+        let count = self.inner.progress(inbound, &mut |arrival| match arrival {
+            Arrival::Message(message) => {
+                let held_before = self.held.borrow().len();
+                self.alter(message, deliver);
+                if self.fault == Fault::Reorders && held_before > 0 {
+                    self.give_held(deliver);
+                }
+            }
+            Arrival::Died { .. } if self.fault == Fault::HidesDeath => {}
+            Arrival::Died { place, cause } => {
+                if self.fault == Fault::DiesTwice {
+                    deliver(Arrival::Died { place, cause: cause.clone() });
+                }
+                deliver(Arrival::Died { place, cause });
+                if self.fault == Fault::DiesEarly {
+                    self.give_held(deliver);
+                }
+            }
+        });
+        if self.fault == Fault::BlocksFirst {
+            self.give_held(deliver);
+        }
+        self.delivering.set(false);
+        count
+    }
+
+    fn wait(&self, timeout: Option<Duration>) {
+        self.inner.wait(timeout);
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        self.inner.unparker()
+    }
+
+    fn is_dead(&self, place: PlaceId) -> bool {
+        self.inner.is_dead(place)
+    }
+
+    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+        match self.fault {
+            Fault::PrivateWords => self.private.get((place.0 * 2 + index) as usize),
+            _ => self.inner.word(place, index),
+        }
+    }
+
+    fn words(&self) -> u32 {
+        self.inner.words()
+    }
+}

@@ -1,0 +1,263 @@
+//! A transport of threads in its simplest form: one lock, one bell for each place.
+//!
+//! It exists to try the fixture for threads and the promises about waiting; it can be made deaf. It is slow
+//! and offers no words.
+
+use crate::conformance::Seat;
+use crate::loopback::memory::AlignedBytes;
+use crate::{
+    Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
+    SendError, Unpark,
+};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Messages between two places in one class.
+const CAPACITY: usize = 16;
+
+const INLINE_BYTES_MAX: usize = 1_024;
+
+/// What does not ring the bell, or what else is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deaf {
+    No,
+    Arrival,
+    Room,
+    Unpark,
+    Timeout,
+    Death,
+    /// Not deaf: loses some messages.
+    Loses,
+}
+
+struct Mail {
+    source: PlaceId,
+    class: Class,
+    handler: HandlerId,
+    block: bool,
+    bytes: AlignedBytes,
+}
+
+/// One place: what is there for it.
+#[derive(Default)]
+struct Slot {
+    control: VecDeque<Mail>,
+    data: VecDeque<Mail>,
+    rung: bool,
+    dead: bool,
+    told: BTreeSet<PlaceId>,
+}
+
+struct Office {
+    slots: Mutex<Vec<Slot>>,
+    bells: Vec<Condvar>,
+    deaf: Deaf,
+}
+
+impl Office {
+    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ring(&self, slots: &mut [Slot], place: PlaceId, cause: Deaf) {
+        if self.deaf != cause {
+            slots[place.index()].rung = true;
+            self.bells[place.index()].notify_all();
+        }
+    }
+
+    fn kill(&self, place: PlaceId) {
+        let mut slots = self.lock();
+        slots[place.index()].dead = true;
+        (0..slots.len() as u32).for_each(|other| self.ring(&mut slots, PlaceId(other), Deaf::Death));
+    }
+}
+
+struct Bell(Arc<Office>, PlaceId);
+
+impl Unpark for Bell {
+    fn unpark(&self) {
+        self.0.ring(&mut self.0.lock(), self.1, Deaf::Unpark);
+    }
+}
+
+struct Mailbox {
+    here: PlaceId,
+    office: Arc<Office>,
+}
+
+/// The seats of a fresh run.
+pub(super) fn seats(places: u32, deaf: Deaf) -> Vec<Seat> {
+    let slots = Mutex::new((0..places).map(|_| Slot::default()).collect());
+    let office = Arc::new(Office { slots, bells: (0..places).map(|_| Condvar::new()).collect(), deaf });
+    let seat = |here| {
+        let (opened, killed) = (Arc::clone(&office), Arc::clone(&office));
+        Seat {
+            open: Box::new(move || Box::new(Mailbox { here, office: opened })),
+            kill: Box::new(move |endpoint| {
+                drop(endpoint);
+                killed.kill(here);
+            }),
+        }
+    };
+    (0..places).map(PlaceId).map(seat).collect()
+}
+
+fn queue(slot: &mut Slot, class: Class) -> &mut VecDeque<Mail> {
+    match class {
+        Class::Control => &mut slot.control,
+        Class::Data => &mut slot.data,
+    }
+}
+
+impl Mailbox {
+    fn post(
+        &self,
+        to: PlaceId,
+        class: Class,
+        write: &mut dyn FnMut() -> Result<Mail, SendError>,
+    ) -> Result<(), SendError> {
+        assert_ne!(to, self.here);
+        let mut slots = self.office.lock();
+        let slot = &mut slots[to.index()];
+        if slot.dead {
+            return Err(SendError::DeadPlace(to));
+        }
+        let queue = queue(slot, class);
+        if queue.iter().filter(|mail| mail.source == self.here).count() >= CAPACITY {
+            return Err(SendError::Full);
+        }
+        let mail = write()?;
+        if self.office.deaf != Deaf::Loses || mail.handler != HandlerId(1) {
+            queue.push_back(mail);
+        }
+        self.office.ring(&mut slots, to, Deaf::Arrival);
+        Ok(())
+    }
+
+    fn take(&self, inbound: Inbound) -> Option<Mail> {
+        let mut slots = self.office.lock();
+        let slot = &mut slots[self.here.index()];
+        let control = slot.control.pop_front();
+        let mail = control.or_else(|| (inbound == Inbound::All).then(|| slot.data.pop_front()).flatten())?;
+        self.office.ring(&mut slots, mail.source, Deaf::Room);
+        Some(mail)
+    }
+
+    fn take_death(&self) -> Option<PlaceId> {
+        let mut slots = self.office.lock();
+        let mut places = (0..slots.len() as u32).map(PlaceId);
+        let slot = &slots[self.here.index()];
+        let silent = |place| !slot.control.iter().chain(&slot.data).any(|mail| mail.source == place);
+        let dead = places
+            .find(|&place| slots[place.index()].dead && !slot.told.contains(&place) && silent(place))?;
+        slots[self.here.index()].told.insert(dead);
+        Some(dead)
+    }
+}
+
+struct Memory(AlignedBytes);
+
+impl BlockMemory for Memory {
+    fn bytes(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+impl Endpoint for Mailbox {
+    fn here(&self) -> PlaceId {
+        self.here
+    }
+
+    fn places(&self) -> u32 {
+        self.office.bells.len() as u32
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            inline_bytes_max: INLINE_BYTES_MAX,
+            control_bytes_max: INLINE_BYTES_MAX,
+            block_bytes_max: 8 << 20,
+        }
+    }
+
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        if room > INLINE_BYTES_MAX {
+            return Err(SendError::TooLong { len: room, max: INLINE_BYTES_MAX });
+        }
+        self.post(to, class, &mut || {
+            let mut bytes = AlignedBytes::new(room);
+            let len = fill(bytes.bytes_mut()).ok_or(SendError::Abandoned)?;
+            bytes.shorten(len);
+            Ok(Mail { source: self.here, class, handler, block: false, bytes })
+        })
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        let max = self.limits().block_bytes_max;
+        if len > max {
+            return Err(SendError::TooLong { len, max });
+        }
+        self.post(to, class, &mut || {
+            let mut bytes = AlignedBytes::new(len);
+            fill(bytes.bytes_mut());
+            Ok(Mail { source: self.here, class, handler, block: true, bytes })
+        })
+    }
+
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let mut count = 0;
+        while count < CAPACITY {
+            let Some(mail) = self.take(inbound) else { break };
+            let Mail { source, class, handler, block, bytes } = mail;
+            let mut give = |body| deliver(Arrival::Message(Message { source, class, handler, body }));
+            if block {
+                give(Body::Block(Box::new(Memory(bytes))))
+            } else {
+                give(Body::Inline(bytes.bytes()))
+            }
+            count += 1;
+        }
+        while let Some(place) = self.take_death() {
+            deliver(Arrival::Died { place, cause: Death::Ended });
+            count += 1;
+        }
+        count
+    }
+
+    fn wait(&self, timeout: Option<Duration>) {
+        let timeout = if self.office.deaf == Deaf::Timeout { None } else { timeout };
+        let mut slots = self.office.lock();
+        let (bell, asleep) = (&self.office.bells[self.here.index()], |slots: &mut Vec<Slot>| {
+            !std::mem::take(&mut slots[self.here.index()].rung)
+        });
+        match timeout {
+            None => drop(bell.wait_while(slots, asleep)),
+            Some(timeout) if asleep(&mut slots) => drop(bell.wait_timeout_while(slots, timeout, asleep)),
+            Some(_) => {}
+        }
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        Arc::new(Bell(Arc::clone(&self.office), self.here))
+    }
+
+    fn is_dead(&self, place: PlaceId) -> bool {
+        self.office.lock()[place.index()].dead
+    }
+}
