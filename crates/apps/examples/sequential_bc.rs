@@ -6,9 +6,20 @@
 
 use isles_apps::bc::Scores;
 use isles_apps::graph::{ReadOptions, Weights, open};
+use std::process::ExitCode;
 use std::time::Instant;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let name = arguments.first().map_or("power", String::as_str);
     let runs = arguments.get(1).map_or(Ok(3), |runs| runs.parse::<usize>())?.max(1);

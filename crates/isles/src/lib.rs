@@ -34,17 +34,18 @@ pub use environment::{ConfigError, Machine, Report};
 pub use isles_macros::{at, main, spawn_at, test};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome, Place,
-    PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, cancel, finish, here, place_count,
+    PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, Team, cancel, finish, here, place_count,
     places, spawn, spawn_detached, spawn_with, yield_now,
 };
 pub use launch::{Launch, LaunchError};
-pub use loopback::{Plan, simulate};
+pub use loopback::{Loss, Plan, simulate};
 pub use processes::serve_if_joined;
 
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Counter, Global, Monitor, Place, PlaceLocal, Replicated, at, finish, here, places, spawn, spawn_at, spawn_detached,
+        Counter, Global, Monitor, Place, PlaceLocal, Replicated, Team, at, finish, here, places, spawn, spawn_at,
+        spawn_detached,
     };
 }
 

@@ -4,7 +4,7 @@ use crate::launch::Launch;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::{self, Root};
 use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step};
-pub use isles_transport::loopback::Plan;
+pub use isles_transport::loopback::{Loss, Plan};
 use isles_transport::PlaceId;
 use isles_transport::loopback::World;
 use std::rc::Rc;

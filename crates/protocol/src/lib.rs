@@ -8,5 +8,7 @@
 
 pub mod finish;
 mod place;
+mod roster;
+mod tally;
 
 pub use place::PlaceId;

@@ -37,3 +37,4 @@ pub use place::{Place, here, place_count, places};
 pub use report::{PlaceReport, RunReport};
 pub use site::{Site, SiteCell};
 pub use task::Priority;
+pub use team::Team;

@@ -61,7 +61,7 @@ where
         result.is_some()
     });
     let report = dismiss(local);
-    close(local);
+    leave(local);
     (result.unwrap_or(Ok(())), report)
 }
 
@@ -73,7 +73,7 @@ pub fn serve(local: &Rc<Local>) {
     if !local.is_dead(PlaceId(0)) {
         report::tell(local, PlaceId(0), &RunMessage::Farewell(report));
     }
-    close(local);
+    leave(local);
 }
 
 /// Steps and waits until `over` says so.
@@ -100,7 +100,7 @@ fn drive(local: &Local, stall: Option<Duration>, mut over: impl FnMut() -> bool)
 }
 
 /// Tells all places that the run is over, and gathers what they did.
-pub fn dismiss(local: &Local) -> RunReport {
+fn dismiss(local: &Local) -> RunReport {
     let others: Vec<PlaceId> = (0..local.places()).map(PlaceId).filter(|place| *place != local.here()).collect();
     for place in &others {
         report::tell(local, *place, &RunMessage::Dismiss);
@@ -118,11 +118,16 @@ pub fn dismiss(local: &Local) -> RunReport {
     RunReport { places }
 }
 
-/// Drops all that the place still holds, and says that nothing more will come from it.
+/// Drops all that the place still holds.
 pub fn close(local: &Local) {
     local.drop_tasks();
     let values = local.parts.borrow_mut().clear();
     drop(values);
+}
+
+/// Closes the place, and says to the others that nothing more will come from it.
+fn leave(local: &Local) {
+    close(local);
     local.empty_outbox(FAREWELL_WAIT);
     local.endpoint().leave();
 }

@@ -35,23 +35,31 @@ mod system {
 #[cfg(loom)]
 mod model {
     use crate::sync::{AtomicU32, Ordering};
-    use loom::sync::{Condvar, Mutex};
+    use loom::sync::Mutex;
     use std::time::Duration;
 
     loom::lazy_static! {
-        /// The kernel's bucket: one for all words, which only adds early returns.
-        static ref BUCKET: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+        /// The kernel's bucket, one for all words, which only adds early returns: how many wakes there were.
+        static ref WAKES: Mutex<u32> = Mutex::new(0);
     }
 
+    /// Gives way until there is a wake; one that never comes is a livelock, which loom reports.
+    ///
+    /// The word is compared under the bucket's lock, as the kernel does.
     pub(crate) fn sleep(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
-        let guard = BUCKET.0.lock().unwrap();
-        if word.load(Ordering::SeqCst) == expected {
-            drop(BUCKET.1.wait(guard).unwrap());
+        let before = {
+            let wakes = WAKES.lock().unwrap();
+            if word.load(Ordering::SeqCst) != expected {
+                return;
+            }
+            *wakes
+        };
+        while *WAKES.lock().unwrap() == before {
+            loom::thread::yield_now();
         }
     }
 
     pub(crate) fn wake(_word: &AtomicU32) {
-        drop(BUCKET.0.lock().unwrap());
-        BUCKET.1.notify_all();
+        *WAKES.lock().unwrap() += 1;
     }
 }

@@ -37,6 +37,9 @@ mod parking;
 mod ring;
 mod sync;
 
+#[cfg(all(test, loom))]
+mod model;
+
 #[cfg(not(loom))]
 mod affinity;
 #[cfg(not(loom))]

@@ -3,7 +3,9 @@
 //! One word a place, in the shared memory. The sleeper says that it sleeps and then looks once more for work;
 //! the giver publishes work and then looks whether anyone sleeps. Each side needs its store before its load
 //! in the eyes of the other, or both look too early and the wake-up is lost. [`Fencing`] says who pays for
-//! that. This file knows no rings and no clock.
+//! that. Every change of the word is an exchange, never a plain store: so all changes stand in one order that
+//! each side knows, and a giver cannot take its own earlier wake for an answer to a later sleep. This file knows
+//! no rings and no clock.
 //!
 //! A giver that is killed between taking the word and the wake would leave the sleeper asleep with a word that
 //! says awake; therefore the death of a place wakes all others without looking at their words ([`rouse`]).
@@ -45,10 +47,15 @@ pub(crate) fn alert(word: &AtomicU32, fencing: Fencing) {
 
 #[cold]
 fn wake(word: &AtomicU32) {
-    // Relaxed: the work is published by its own release; the swap only chooses one waker.
-    if word.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+    if word.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
         futex::wake(word);
     }
+}
+
+/// The first half of a wake: what a waker that is killed in the middle leaves behind.
+#[cfg(all(test, loom))]
+pub(crate) fn take_word(word: &AtomicU32) -> bool {
+    word.swap(AWAKE, Ordering::AcqRel) == ASLEEP
 }
 
 /// Wakes the place of `word` whatever the word says.
@@ -58,22 +65,21 @@ fn wake(word: &AtomicU32) {
 pub(crate) fn rouse(word: &AtomicU32) {
     // PAIR parking.word: observe
     fence(Ordering::SeqCst);
-    // Relaxed: either this swap sees the sleep announced, or the sleeper's look sees the reason.
-    word.swap(AWAKE, Ordering::Relaxed);
+    // Either this swap sees the sleep announced, or the sleeper's look sees the reason.
+    word.swap(AWAKE, Ordering::AcqRel);
     futex::wake(word);
 }
 
 /// Sleeps until an [`alert`], unless `ready` finds work after the sleep has been announced.
 pub(crate) fn park(word: &AtomicU32, fencing: Fencing, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
-    // Relaxed: ordered before the look by the fence.
-    word.store(ASLEEP, Ordering::Relaxed);
+    word.swap(ASLEEP, Ordering::AcqRel);
     // PAIR parking.word: publish
     let ordered = fence_all(fencing);
     if !ready() {
         futex::sleep(word, ASLEEP, if ordered { timeout } else { Some(timeout.map_or(BLIND, |t| t.min(BLIND))) });
     }
-    // Relaxed: a giver that still sees the old value wakes nobody, which is harmless.
-    word.store(AWAKE, Ordering::Relaxed);
+    // A giver that still sees the old value wakes nobody, which is harmless.
+    word.swap(AWAKE, Ordering::AcqRel);
 }
 
 /// How long a sleep lasts at most if the kernel refused the barrier, so that a lost wake-up costs only this.

@@ -176,6 +176,17 @@ impl<T: Track> Producer<T> {
         }
     }
 
+    /// The sending end of a ring whose ends stand at `start`, in whose memory all header words are zero.
+    #[cfg(test)]
+    pub fn starting_at(track: T, start: u64) -> Self {
+        let producer = Producer::new(track);
+        let cells = [&producer.tail, &producer.limit, &producer.head];
+        cells.into_iter().for_each(|cell| cell.set(start));
+        producer.cleared.set(start + GRAIN);
+        producer.reserved.set(producer.track.capacity());
+        producer
+    }
+
     /// Puts one record of at most `room` payload bytes, written in place by `fill`, which says how many are used.
     ///
     /// `room` is at most [`payload_max`].
@@ -195,21 +206,21 @@ impl<T: Track> Producer<T> {
         if self.tail.get() + skip + extent + GRAIN > self.limit.get() {
             self.extend(skip + extent + GRAIN)?;
         }
-        if skip != 0 {
-            self.publish(self.tail.get() + skip, Header { kind: Kind::Skip, handler: 0, len: skip as u32 });
-        }
-        let tail = self.tail.get();
+        let start = self.tail.get() + skip;
         let cleared = self.cleared.get();
         if extent > GRAIN {
             // The payload may overwrite header words; so it is noted before `fill` can give up or unwind.
-            self.cleared.set(tail + GRAIN);
+            self.cleared.set(cleared.min(start + GRAIN));
         }
-        let used = self.track.write(tail, room, fill).ok_or(Refusal::Abandoned)?;
+        let used = self.track.write(start, room, fill).ok_or(Refusal::Abandoned)?;
         assert!(used <= room, "a message of {used} bytes was written into room for {room}");
         if span(used) == extent {
-            self.cleared.set(cleared.max(tail + GRAIN));
+            self.cleared.set(cleared);
         }
-        self.publish(tail + span(used), Header { kind, handler, len: used as u32 });
+        if skip != 0 {
+            self.publish(start, Header { kind: Kind::Skip, handler: 0, len: skip as u32 });
+        }
+        self.publish(start + span(used), Header { kind, handler, len: used as u32 });
         self.clear_ahead();
         Ok(())
     }
@@ -335,7 +346,13 @@ impl<T: Track> Consumer<T> {
         Consumer { track, head: Cell::new(0), published: Cell::new(0) }
     }
 
-    /// Whether a record (or garbage) is there.
+    /// The receiving end of a ring whose ends stand at `start`.
+    #[cfg(test)]
+    pub fn starting_at(track: T, start: u64) -> Self {
+        Consumer { track, head: Cell::new(start), published: Cell::new(start) }
+    }
+
+    /// Whether nothing is there: no record and no garbage.
     #[inline]
     pub fn is_empty(&self) -> bool {
         // Relaxed: a hint; `take` reads it again with acquire.
@@ -415,3 +432,6 @@ impl<T: Track> Consumer<T> {
         Taken::RecordAndStarved
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -33,6 +33,8 @@ pub enum Step {
     Done,
     /// This place dies now.
     Die,
+    /// This place ends in good order now, before the others.
+    Leave,
 }
 
 /// What one place does; it panics where a promise is broken.
@@ -52,7 +54,7 @@ pub struct Promise {
 
 /// Brings the endpoints of one transport and runs scripts on them.
 pub trait Fixture {
-    /// Runs `promise` on fresh endpoints until all of its scripts are done or dead.
+    /// Runs `promise` on fresh endpoints until all of its scripts have ended.
     ///
     /// # Panics
     /// If a script panics, if nothing moves any more, or if a message arrives at a script that is done.
@@ -79,6 +81,7 @@ macro_rules! conformance {
             a_death_is_told_once_after_the_last_message
             a_sender_to_a_place_that_dies_is_released
             several_deaths_are_told_one_by_one
+            an_orderly_end_is_not_a_death
             an_arrival_ends_a_wait
             an_unpark_ends_a_wait
             a_wait_ends_at_its_timeout
@@ -106,5 +109,8 @@ macro_rules! conformance {
     };
 }
 
+/// A promise and its name.
+pub type Named = (&'static str, fn() -> Promise);
+
 /// All promises by name, for fixtures that do not run as tests.
-pub const ALL: &[(&str, fn() -> Promise)] = conformance!(@list named);
+pub const ALL: &[Named] = conformance!(@list named);

@@ -3,7 +3,6 @@ use isles::prelude::*;
 
 async fn bodies(place: Place, words: Vec<String>) -> isles::Result<()> {
     at!(place, words[0].as_str()).await?;
-    at!(place, words.first()).await?;
     Ok(())
 }
 

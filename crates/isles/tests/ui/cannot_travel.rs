@@ -24,10 +24,9 @@ impl Rooted {
 
 fn f(_: &Inner, _: &str) {}
 
-async fn variables(place: Place, changed: &mut u64, mut list: Vec<Rooted>) -> isles::Result<()> {
+async fn variables(place: Place, mut list: Vec<Rooted>) -> isles::Result<()> {
     let rooted = Rooted { name: String::new(), inner: Inner };
     at!(place, drop(rooted)).await?;
-    at!(place, *changed + 1).await?;
     spawn_at!(place, drop(&list));
     at!(place, [list] list.len()).await?;
     list.clear();

@@ -6,8 +6,9 @@
 
 use super::fault::{Fault, Outcome, Reason};
 use super::id::{FinishId, Key};
-use super::tally::Entry;
 use crate::PlaceId;
+use crate::roster::Roster;
+use crate::tally::Entry;
 use serde::{Deserialize, Serialize};
 
 /// A message between two places about finishes; fields are what the sender knew when it sent it.
@@ -134,3 +135,21 @@ impl std::fmt::Display for Violation {
 }
 
 impl std::error::Error for Violation {}
+
+impl Roster {
+    /// Passes if tasks may be exchanged with `place`.
+    #[inline]
+    pub(super) fn admit(&self, place: PlaceId) -> Result<(), Refusal> {
+        if self.is_alive(place) { Ok(()) } else { Err(self.refuse(place)) }
+    }
+
+    #[cold]
+    fn refuse(&self, place: PlaceId) -> Refusal {
+        if self.knows(place) { Refusal::DeadPlace(place) } else { Refusal::UnknownPlace(place) }
+    }
+
+    /// Passes if `place` is of this run and not this one.
+    pub(super) fn admit_peer(&self, place: PlaceId) -> Result<(), Violation> {
+        if self.knows(place) && place != self.here { Ok(()) } else { Err(Violation::UnknownPlace(place)) }
+    }
+}

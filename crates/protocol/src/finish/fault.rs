@@ -22,7 +22,11 @@ impl Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Text {
-        Text(text[..text.floor_char_boundary(TEXT_BYTES_MAX)].into())
+        let mut end = text.len().min(TEXT_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Text(text[..end].into())
     }
 }
 

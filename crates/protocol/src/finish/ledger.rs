@@ -6,9 +6,11 @@
 //! `awaited` the places from which an answer is outstanding.
 
 use super::kind::Kind;
-use super::tally::{Entry, Hint};
+use super::limits::SPARE_LEDGERS_MAX;
 use crate::PlaceId;
+use crate::tally::{Entry, Hint};
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
 /// A place that the finish has reached, or that was asked about it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -239,6 +241,39 @@ impl Ledger {
             (false, _) => Kind::Spmd,
         }
     }
+}
+
+/// Empty ledgers with room, so that a finish that leaves its home does not allocate; no part of a state's identity.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::vec_box, reason = "the boxes go into slots as they are")]
+pub(super) struct Spare(Vec<Box<Ledger>>);
+
+impl Spare {
+    /// The ledger in `place`, put there if there is none.
+    pub(super) fn ledger<'a>(&mut self, place: &'a mut Option<Box<Ledger>>) -> &'a mut Ledger {
+        place.get_or_insert_with(|| self.0.pop().unwrap_or_default())
+    }
+
+    /// Keeps the ledger of a finish that is over for another one, if few are kept.
+    pub(super) fn keep(&mut self, mut ledger: Box<Ledger>) {
+        if self.0.len() < SPARE_LEDGERS_MAX {
+            let Ledger { mut reached, mut candidates, .. } = std::mem::take(&mut *ledger);
+            reached.clear();
+            candidates.clear();
+            *ledger = Ledger { reached, candidates, ..Ledger::default() };
+            self.0.push(ledger);
+        }
+    }
+}
+
+impl PartialEq for Spare {
+    fn eq(&self, _: &Spare) -> bool {
+        true
+    }
+}
+impl Eq for Spare {}
+impl Hash for Spare {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// A count as a balance; a peer's absurd count becomes the largest balance.

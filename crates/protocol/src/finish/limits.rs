@@ -20,6 +20,9 @@ pub const FORGET_BATCH: usize = 32;
 /// Most table entries that an idle proxy keeps allocated for reuse.
 pub(super) const IDLE_ENTRIES_MAX: usize = 4;
 
+/// Most empty ledgers that a place keeps for reuse.
+pub(super) const SPARE_LEDGERS_MAX: usize = 8;
+
 /// Largest encoding of a 32-bit and of a 64-bit number in postcard's variable-length form, in bytes.
 const U32_BYTES: usize = 5;
 const U64_BYTES: usize = 10;

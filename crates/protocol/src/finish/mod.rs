@@ -14,17 +14,18 @@ mod control;
 mod explanation;
 mod fault;
 mod finishes;
+mod home;
 mod id;
 mod kind;
 mod ledger;
 mod limits;
-mod site;
+mod proxy;
 mod slot;
-mod tally;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::tally::Entry;
 pub use control::{Control, Output, Refusal, Report, Violation};
 pub use explanation::{Explanation, Waiting};
 pub use fault::{Fault, Outcome, Reason, Text};
@@ -32,4 +33,3 @@ pub use finishes::Finishes;
 pub use id::{FinishId, Key};
 pub use kind::Kind;
 pub use limits::{CONTROL_BYTES_MAX, FAULTS_MAX, FORGET_BATCH, REPORT_ENTRIES_MAX, TEXT_BYTES_MAX};
-pub use tally::Entry;

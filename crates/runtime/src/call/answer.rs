@@ -88,13 +88,13 @@ impl Answering {
     fn conclude<R: Ship>(&mut self, local: &Local, result: Result<R>) {
         let Some(scope) = self.scope.take() else { return };
         let (key, counted) = drop_borrowed(local, scope);
-        let sent = match &result {
-            Ok(value) => self.address.send(local, counted, VALUE, |writer| value.encode(writer)),
-            Err(error) => Err(error.clone()),
+        let failed = match &result {
+            Ok(value) => self.address.send(local, counted, VALUE, |writer| value.encode(writer)).err(),
+            Err(error) => Some(error.clone()),
         };
-        match sent.map_err(|error| (error.kind().clone(), error)) {
-            Ok(()) | Err((ErrorKind::DeadPlace(_), _)) => {}
-            Err((_, error)) => self.address.send_error(local, counted, &error.at(local.here(), None)),
+        if let Some(error) = failed {
+            // If it is the caller that is dead, this is not sent either, and nobody waits.
+            self.address.send_error(local, counted, &error.at(local.here(), None));
         }
         if let Some(key) = key {
             local.finishes.end(local, key, None);

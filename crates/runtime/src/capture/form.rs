@@ -3,7 +3,7 @@
 //! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after landing (as a
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
-use super::{CanReturn, CanTravel, Land, Travel};
+use super::{CanReturn, CanTravel, Land, ReturnsByReference, Travel, TravelsByMutableReference};
 use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
 use serde::Serialize;
@@ -148,6 +148,33 @@ impl<V: CanReturn> Format<V> for AskedBack<V> {
     #[inline]
     fn decode(from: &mut Reader<'_>) -> Result<V, DecodeError> {
         from.take_serde()
+    }
+}
+
+/// The format of references that must not travel: it asks for what no type has, so nothing is ever written.
+pub struct Refused<T: ?Sized>(PhantomData<T>);
+
+impl<'r, T: TravelsByMutableReference> Format<&'r mut T> for Refused<T> {
+    type Owned = &'r mut T;
+
+    fn encode(_source: &&'r mut T, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        unreachable!("only `Nothing` travels by mutable reference")
+    }
+
+    fn decode(_from: &mut Reader<'_>) -> Result<&'r mut T, DecodeError> {
+        unreachable!("only `Nothing` travels by mutable reference")
+    }
+}
+
+impl<'r, T: ReturnsByReference + ?Sized> Format<&'r T> for Refused<T> {
+    type Owned = &'r T;
+
+    fn encode(_source: &&'r T, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        unreachable!("only `Nothing` returns by reference")
+    }
+
+    fn decode(_from: &mut Reader<'_>) -> Result<&'r T, DecodeError> {
+        unreachable!("only `Nothing` returns by reference")
     }
 }
 

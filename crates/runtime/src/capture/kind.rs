@@ -10,7 +10,7 @@
 
 use super::Handle;
 use super::form::{
-    Asked, AskedElements, Capture, InPlace, Lent, LentTarget, Plain, PlainVec, Serialised, Taken,
+    Asked, AskedElements, Capture, InPlace, Lent, LentTarget, Plain, PlainVec, Refused, Serialised, Taken,
 };
 use crate::wire::PodSlice;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -74,7 +74,7 @@ macro_rules! levels {
 }
 
 levels! {
-    /// Arrays of plain elements, and text.
+    /// Arrays of plain elements, text, and what is refused at once.
     Bulk,
     /// References to other slices.
     Slices,
@@ -121,6 +121,14 @@ impl<'a, 'r> Bulk<'a, &'r str> {
     /// Text.
     #[inline]
     pub fn __isles_capture(&self) -> Capture<'r, str, Serialised<String>, LentTarget<String>> {
+        Capture::of(self.source())
+    }
+}
+
+impl<'a, 'r, T> Bulk<'a, &'r mut T> {
+    /// Refused.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'a, &'r mut T, Refused<T>, Taken<&'r mut T>> {
         Capture::of(self.source())
     }
 }

@@ -101,6 +101,31 @@ pub trait CanReturn: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> CanReturn for T {}
 
+/// Targets of references that may come back: none. It exists for its message.
+#[diagnostic::on_unimplemented(
+    message = "a reference to `{Self}` cannot come back from another place",
+    label = "this body gives a reference",
+    note = "give back something owned: `.clone()`, `.to_owned()`, `.to_vec()`, `.to_string()`"
+)]
+pub trait ReturnsByReference {}
+
+/// Targets of `&mut` references that may travel: none. It exists for its message.
+#[diagnostic::on_unimplemented(
+    message = "`&mut {Self}` cannot travel to another place",
+    label = "this body takes a `&mut {Self}` along, and could only change a copy",
+    note = "to send the value as it is now, name it: `at!(place, [name = *reference] body)`"
+)]
+pub trait TravelsByMutableReference {}
+
+/// For which the two traits hold, so that they have an implementation.
+pub enum Nothing {}
+
+#[diagnostic::do_not_recommend]
+impl ReturnsByReference for Nothing {}
+
+#[diagnostic::do_not_recommend]
+impl TravelsByMutableReference for Nothing {}
+
 /// A capture or shipment of which all parts can travel, asked at the one place in the code where the message belongs.
 pub trait Whole<Direction> {
     /// The type itself; unknown if it cannot travel, so that it is reported once and not at each further use.

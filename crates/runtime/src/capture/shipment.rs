@@ -4,7 +4,7 @@
 //! everything else by serde. Whether it can come back is asked by [`super::returning`].
 
 use super::Ship;
-use super::form::{AskedBack, Format, Plain, PlainVec};
+use super::form::{AskedBack, Format, Plain, PlainVec, Refused};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
@@ -30,7 +30,7 @@ impl<V, F: Format<V, Owned = V>> Ship for Shipment<V, F> {
     }
 }
 
-/// Vectors of plain elements.
+/// Vectors of plain elements, and what is refused at once.
 pub struct Vectors<V>(PlainResults<V>);
 
 /// Plain values.
@@ -64,6 +64,14 @@ impl<T: NoUninit + AnyBitPattern> Vectors<Vec<T>> {
     /// One copy of the elements.
     #[inline]
     pub fn __isles_ship(&self, value: Vec<T>) -> Shipment<Vec<T>, PlainVec<T>> {
+        Shipment { value, format: PhantomData }
+    }
+}
+
+impl<'r, T: ?Sized> Vectors<&'r T> {
+    /// Refused.
+    #[inline]
+    pub fn __isles_ship(&self, value: &'r T) -> Shipment<&'r T, Refused<T>> {
         Shipment { value, format: PhantomData }
     }
 }

@@ -165,6 +165,11 @@ impl Local {
         self.ready.borrow_mut().push(task, priority);
     }
 
+    /// Whether some task is ready to run.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.ready.borrow().len() > 0
+    }
+
     /// The scope of the task that runs now.
     pub(crate) fn scope(&self) -> Scope {
         self.scope.get()

@@ -2,11 +2,11 @@
 //!
 //! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
 //! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
-//! own ready queue is at its bound, or when it is delivering messages itself, does the message go to the outbox on the
+//! own ready queue is at its bound, or when it is delivering messages itself (or the world is simulated), does the message go to the outbox on the
 //! heap, which is emptied before anything else is sent the same way. So nothing deadlocks and nothing is lost; the
 //! outbox grows only by what handlers answer, and by what one poll sends against a full queue at that bound.
 
-use super::Local;
+use super::{Clock, Local};
 use crate::limits::{READY_TASKS_MAX, ROOM_GUESS, ROOM_WAIT};
 use crate::error::{Error, ErrorKind};
 use crate::wire::{EncodeError, Writer};
@@ -92,9 +92,14 @@ impl Local {
     ) -> Result<Sent, Unsent> {
         loop {
             let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
-            let attempt = if behind { Err(Unsent::Full) } else { self.attempt(to, class, handler, &encode) };
+            let attempt = match behind {
+                // What is put aside for a dead place is dropped, so nobody would hear of it.
+                true if self.endpoint.is_dead(to) => Err(Unsent::DeadPlace(to)),
+                true => Err(Unsent::Full),
+                false => self.attempt(to, class, handler, &encode),
+            };
             match attempt {
-                Err(Unsent::Full) if self.delivering.get() || !self.make_room() => {
+                Err(Unsent::Full) if !self.may_wait() || !self.make_room() => {
                     return self.put_aside(to, class, handler, &encode);
                 }
                 Err(Unsent::Full) => {}
@@ -180,6 +185,12 @@ impl Local {
         self.outbox_len.set(self.outbox_len.get() + 1);
         self.tally.put_aside();
         Ok(Sent { bytes: len })
+    }
+
+    /// Whether a send may wait for room: not while messages are delivered, and not in an invented world, where the other
+    /// places run only when this one gives the thread back.
+    fn may_wait(&self) -> bool {
+        !self.delivering.get() && matches!(self.clock, Clock::Host(_))
     }
 
     /// Takes in messages, or waits a little, so that a full queue can empty; false if that cannot help.

@@ -94,7 +94,8 @@ impl Kind {
         use Kind::*;
         matches!(
             self,
-            Barrier | AllReduce
+            Barrier
+                | AllReduce
                 | AllReduceSlice
                 | AllGather
                 | AllGatherSlice
@@ -160,7 +161,14 @@ const LINE_BYTES: usize = 64;
 impl Letter {
     /// The head of a step of a collective.
     #[inline]
-    pub(super) fn step(team: TeamId, sequence: u32, kind: Kind, root: usize, step: usize, bytes: usize) -> Letter {
+    pub(super) fn step(
+        team: TeamId,
+        sequence: u32,
+        kind: Kind,
+        root: usize,
+        step: usize,
+        bytes: usize,
+    ) -> Letter {
         Letter { team, sequence, step: step as u16, kind: kind as u8, root: root as u8, bytes: bytes as u64 }
     }
 
@@ -182,7 +190,8 @@ impl Letter {
     /// Whether it belongs to the same step as `other`.
     #[inline]
     pub(super) fn matches(&self, other: &Letter) -> bool {
-        (self.sequence, self.step, self.kind, self.root) == (other.sequence, other.step, other.kind, other.root)
+        (self.sequence, self.step, self.kind, self.root)
+            == (other.sequence, other.step, other.kind, other.root)
     }
 
     /// The collective, for people.
@@ -223,13 +232,13 @@ impl Letter {
     }
 }
 
-/// Appends a chunk of a slice to its head.
+/// Appends a chunk of a slice, in two parts, to its head.
 #[inline]
-pub(super) fn put_chunk(writer: &mut Writer<'_>, chunk: &[u8]) {
-    if chunk.len() >= LINE_ALIGNED_BYTES_MIN {
+pub(super) fn put_chunk(writer: &mut Writer<'_>, parts: [&[u8]; 2]) {
+    if parts[0].len() + parts[1].len() >= LINE_ALIGNED_BYTES_MIN {
         writer.align(LINE_BYTES);
     }
-    writer.put_bytes(chunk);
+    parts.into_iter().for_each(|part| writer.put_bytes(part));
 }
 
 /// Longest payload that is kept without an allocation, in bytes.

@@ -1,18 +1,232 @@
 //! Teams: ordered sets of places that do collectives.
+//!
+//! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says who sends what
+//! to whom (pure functions of ranks), [`choice`] which algorithm is used and every bound, [`letter`] the messages,
+//! [`seat`] what has arrived at a place, [`turn`] one collective under way; [`values`], [`slices`] and [`rows`] are the
+//! collectives themselves.
+//!
+//! A team costs no message to make: its handle carries the list of its members. Invariants: all members do the same
+//! collectives in the same order, so that all counts agree without being sent; a team that one of them cannot go on
+//! with is of no use to any.
 
+mod choice;
+mod letter;
+mod rows;
+mod schedule;
+mod seat;
+mod slices;
+mod turn;
+mod values;
+
+pub(crate) use seat::{Mailbox, place_died, receive};
+
+use crate::capture::Handle;
+use crate::error::Result;
 use crate::local::Local;
-use crate::message::Refused;
-use crate::wire::Reader;
+use crate::part::Share;
+use crate::place::Place;
 use isles_protocol::PlaceId;
+use letter::{Kind, TeamId};
+use seat::Seat;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::rc::Rc;
+use turn::misused;
 
-/// Steps of collectives that have arrived and are not yet taken.
-#[derive(Default)]
-pub(crate) struct Mailbox;
-
-/// Receives one step of a collective.
-pub(crate) fn receive(_local: &Local, _source: PlaceId, _reader: &mut Reader<'_>) -> Result<(), Refused> {
-    Ok(())
+/// An ordered set of places that do collectives; a handle that can be sent to any place.
+///
+/// The position of a member is its *rank*. Every member calls the same collectives in the same order, each time from one
+/// task of its place; that is the one rule. The values and operators are those of each member: operators run where they
+/// are called and may use whatever is there.
+///
+/// ```ignore
+/// let team = Team::world();
+/// finish(async {
+///     for place in places() {
+///         spawn_at!(place, {
+///             let length = team.all_reduce(part.len(), |a, b| a + b).await?;
+///             team.barrier().await?;
+///         });
+///     }
+/// })
+/// .await?;
+/// ```
+///
+/// Collectives on single values take any type that serde can carry; those whose name ends with `slice` or `v` take slices of
+/// plain elements (`bytemuck`), which are copied as memory.
+///
+/// **Reductions repeat.** Every reduction of a team folds by one tree, which depends on its size only: floating-point
+/// results have the same bits at every run with as many members, whatever arrives first, and at every member.
+///
+/// **Order.** A member can be ahead of another by a bounded number of collectives; long transfers wait until they are taken. So
+/// a broadcast, say, may or may not be over at its root when others have not begun it; only `barrier`, `split` and those that
+/// give all members something of every other (`all_..`) wait for all.
+///
+/// # Errors
+/// Of every collective:
+/// - [`DeadPlace`](crate::ErrorKind::DeadPlace): a member died. Make a team of those that are left.
+/// - [`Misused`](crate::ErrorKind::Misused): this place is not a member; another task of it is in a collective of the team; the
+///   root is no rank; or the members are in different collectives, which is seen when a message of one meets another.
+/// - [`Cancelled`](crate::ErrorKind::Cancelled): a member gave a collective up, because its task was cancelled or
+///   an operator panicked.
+/// - [`Undecodable`](crate::ErrorKind::Undecodable): members passed different types.
+///
+/// After an error of one member the collective fails at all, and the team is of no use any more. Members that were done with it
+/// by then see the error at their next one.
+#[derive(Clone)]
+pub struct Team {
+    /// None for the team of all places, which is never freed.
+    share: Option<Share>,
+    seat: Rc<Seat>,
 }
 
-/// Ends the waits for a place that died.
-pub(crate) fn place_died(_local: &Local, _place: PlaceId) {}
+/// What the last handle, anywhere, frees at one place.
+struct Tenure(Rc<Seat>);
+
+impl Drop for Tenure {
+    fn drop(&mut self) {
+        Local::try_with(|local| {
+            let seat = local.mailbox.borrow_mut().forget(self.0.id);
+            drop(seat);
+        });
+    }
+}
+
+impl Team {
+    /// The team of all places, in order. It is always the same one.
+    ///
+    /// # Panics
+    /// Outside of a place.
+    pub fn world() -> Team {
+        Team { share: None, seat: Local::with(Mailbox::world) }
+    }
+
+    /// A new team of `places`, in that order.
+    ///
+    /// One place makes it and sends the handle to the members, who take part from wherever they get it. The maker need not be a
+    /// member. Costs no message.
+    ///
+    /// # Errors
+    /// [`Misused`](crate::ErrorKind::Misused): no places, or one of them twice.
+    pub fn from_places(places: &[Place]) -> Result<Team> {
+        if places.is_empty() {
+            return Err(misused("a team needs a member"));
+        }
+        let mut sorted = places.to_vec();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(misused(format_args!("{} is in the list of a team twice", twice[0])));
+        }
+        Ok(Team::make(places.iter().map(|place| place.id()).collect()))
+    }
+
+    fn make(members: Box<[PlaceId]>) -> Team {
+        let seat = Local::with(Mailbox::make);
+        let share = Share::make(Rc::new(Tenure(Rc::clone(&seat))), true);
+        Local::with(|local| seat.seat_members(local, members));
+        Team { share: Some(share), seat }
+    }
+
+    /// Cuts the team into several: members that pass the same `color` are together, in the order of their `key`, then
+    /// of their rank here.
+    ///
+    /// A collective: every member calls it, and gets the team that it belongs to.
+    ///
+    /// # Errors
+    /// As [`Team`] says.
+    pub async fn split(&self, color: usize, key: usize) -> Result<Team> {
+        let turn = self.begin(Kind::Split).await?;
+        let wishes: Vec<(u64, u64)> = values::all_gather(&turn, (color as u64, key as u64)).await?;
+        let mut ranks: Vec<usize> = (0..turn.size).filter(|rank| wishes[*rank].0 == color as u64).collect();
+        ranks.sort_by_key(|rank| (wishes[*rank].1, *rank));
+        // The first member makes the team and sends the handle to the others.
+        let team = if ranks[0] == turn.rank {
+            let team = Team::make(ranks.iter().map(|rank| self.seat.roll().members[*rank]).collect());
+            for rank in &ranks[1..] {
+                turn.give(*rank, turn.size, &team).await?;
+            }
+            team
+        } else {
+            turn.receive(ranks[0], turn.size).await?
+        };
+        turn.complete(team)
+    }
+
+    /// How many members there are.
+    pub fn size(&self) -> usize {
+        self.seat.roll().members.len()
+    }
+
+    /// The rank of this place, from 0.
+    ///
+    /// # Panics
+    /// If this place is not a member; see [`Team::rank_of`].
+    pub fn rank(&self) -> usize {
+        self.seat.roll().rank.expect("this place is not a member of the team")
+    }
+
+    /// The member with `rank`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn place_of(&self, rank: usize) -> Place {
+        Place::of(self.seat.roll().members[rank])
+    }
+
+    /// The rank of `place`; none if it is not a member.
+    pub fn rank_of(&self, place: Place) -> Option<usize> {
+        self.seat.roll().members.iter().position(|member| *member == place.id())
+    }
+
+    /// The members, by rank.
+    pub fn places(&self) -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + Clone + '_ {
+        self.seat.roll().members.iter().map(|member| Place::of(*member))
+    }
+}
+
+/// How a handle travels; nothing for the team of all places.
+type Travelling<Share, Members> = Option<(Share, TeamId, Members)>;
+
+impl Serialize for Team {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let travelling: Travelling<&Share, &[PlaceId]> =
+            self.share.as_ref().map(|share| (share, self.seat.id, &*self.seat.roll().members));
+        travelling.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Team {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let travelling = Travelling::<Share, Box<[PlaceId]>>::deserialize(deserializer)?;
+        let landed = Local::try_with(|local| match travelling {
+            None => Some(Team { share: None, seat: Mailbox::world(local) }),
+            Some((share, id, members)) => {
+                let known = |member: &PlaceId| member.0 < local.places();
+                let sound = id.is_of(local.places()) && id != TeamId::WORLD;
+                (sound && !members.is_empty() && members.iter().all(known))
+                    .then(|| Team::land(local, share, id, members))
+            }
+        });
+        landed.flatten().ok_or_else(|| serde::de::Error::custom("a handle to no team of this run"))
+    }
+}
+
+impl Team {
+    /// Takes a handle in; the first one at a place takes the seat.
+    fn land(local: &Local, share: Share, id: TeamId, members: Box<[PlaceId]>) -> Team {
+        let seat = local.mailbox.borrow_mut().seat(id, local.places());
+        seat.seat_members(local, members);
+        if share.value::<Tenure>().is_none() {
+            local.parts.borrow_mut().place(share.id(), Rc::new(Tenure(Rc::clone(&seat))));
+        }
+        Team { share: Some(share), seat }
+    }
+}
+
+impl Handle for Team {}
+
+impl fmt::Debug for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.places().map(|place| place.index())).finish()
+    }
+}

@@ -148,6 +148,7 @@ impl Folding {
     }
 
     /// How many members stay after the pairs are folded.
+    #[cfg(test)]
     pub(super) fn width(&self) -> usize {
         self.width
     }
@@ -203,7 +204,11 @@ impl Folding {
         let relative = leaf ^ self.leaf(self.root);
         let core = doubled(self.width).filter(move |bit| relative & (bit - 1) == 0).map(move |bit| {
             let other = folding.member(leaf ^ bit);
-            if relative & bit != 0 { Fold::Give { to: other } } else { Fold::Merge { from: other, side: Side::of(other, rank) } }
+            if relative & bit != 0 {
+                Fold::Give { to: other }
+            } else {
+                Fold::Merge { from: other, side: Side::of(other, rank) }
+            }
         });
         let stays = self.stays(rank);
         self.pair(rank).into_iter().chain(core.filter(move |_| stays))
@@ -265,6 +270,11 @@ impl Chunks {
     /// `len` elements in chunks of `chunk_len`, which is at least 1.
     pub(super) fn new(len: usize, chunk_len: usize) -> Chunks {
         Chunks { len, chunk_len }
+    }
+
+    /// How many elements there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
     /// How many there are; an empty slice is one empty chunk, so that its receiver hears of it.

@@ -18,7 +18,7 @@ use std::cell::{Cell, RefCell};
 /// How many messages of one ring are delivered before the next ring has its turn.
 const BATCH: usize = 64;
 
-/// Words of a bell.
+/// Words of one class of a bell.
 const BELL_WORDS: usize = bell::PLACES_MAX as usize / 64;
 
 /// The way from one peer.
@@ -153,14 +153,11 @@ impl Inlets {
 
     /// Looks into the rings of those who have rung.
     fn progress_rung(&self, own: &PlaceBlock, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        for index in 0..self.peers.len().div_ceil(64) {
-            let bits = bell::take(&own.bell, index);
-            self.pending.iter().for_each(|pending| pending.add(index, bits));
-        }
         let mut count = 0;
         for class in classes(inbound) {
-            let pending = &self.pending[usize::from(*class == Class::Data)];
-            for index in 0..BELL_WORDS {
+            let pending = &self.pending[*class as usize];
+            for index in 0..self.peers.len().div_ceil(64) {
+                pending.add(index, bell::take(&own.bell, *class as usize, index));
                 count += self.drain_pending(pending, index, *class, deliver);
             }
         }
@@ -292,8 +289,9 @@ impl Inlets {
             }),
             Some(own) => {
                 let words = self.peers.len().div_ceil(64);
-                let pending = |class: &Class| !self.pending[usize::from(*class == Class::Data)].is_empty();
-                bell::rings(&own.bell, words) || classes(inbound).iter().any(pending)
+                classes(inbound).iter().any(|class| {
+                    bell::rings(&own.bell, *class as usize, words) || !self.pending[*class as usize].is_empty()
+                })
             }
         }
     }

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// The endpoint of a place that shares a segment with all others of its run.
 ///
-/// Dropping it without [`ShmEndpoint::leave`] is the death of the place, as seen by the others.
+/// Dropping it without [`Endpoint::leave`] is the death of the place, as seen by the others.
 pub struct ShmEndpoint {
     segment: Segment,
     here: PlaceId,
@@ -49,13 +49,6 @@ impl ShmEndpoint {
         // One less than any count that may have been reached: the first `progress` looks at all lives.
         let changes_seen = Cell::new(segment.changes().wrapping_sub(1));
         ShmEndpoint { segment, here, outlets, inlets, rest, changes_seen }
-    }
-
-    /// Says that the place is done: its end is not a death, and messages to it are refused from now on.
-    ///
-    /// What it has sent stays and is delivered.
-    pub fn leave(&self) {
-        self.segment.change_life(self.here, Life::Left, |life| !life.is_over());
     }
 
     /// The segment of the run.
@@ -147,7 +140,12 @@ impl Endpoint for ShmEndpoint {
         if self.segment.changes() != self.changes_seen.get() {
             self.observe_changes();
         }
-        self.inlets.progress(inbound, deliver)
+        let count = self.inlets.progress(inbound, deliver);
+        if self.segment.changes() != self.changes_seen.get() {
+            // Maybe this very turn found a peer broken: it takes no more messages from here on.
+            self.observe_changes();
+        }
+        count
     }
 
     fn wait(&self, timeout: Option<Duration>) {
@@ -160,12 +158,13 @@ impl Endpoint for ShmEndpoint {
         self.rest.unparker()
     }
 
-    fn leave(&self) {
-        ShmEndpoint::leave(self);
-    }
-
     fn is_dead(&self, place: PlaceId) -> bool {
         self.segment.life(place).death(place).is_some()
+    }
+
+    /// What this place has sent stays and is delivered; messages to it are refused from now on.
+    fn leave(&self) {
+        self.segment.change_life(self.here, Life::Left, |life| !life.is_over());
     }
 
     #[inline]

@@ -104,7 +104,7 @@ impl Outlets {
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), Rejection> {
         let outlet = self.outlet(to)?;
-        let max = self.inline_max[usize::from(class == Class::Data)];
+        let max = self.inline_max[class as usize];
         if room > max {
             return Err(SendError::TooLong { len: room, max }.into());
         }
@@ -161,7 +161,7 @@ impl Outlets {
         match outlet.producer(class).put(kind, handler.0, room, fill) {
             Ok(()) => {
                 if self.rings {
-                    bell::ring(&outlet.peer.bell, self.here.0);
+                    bell::ring(&outlet.peer.bell, class as usize, self.here.0);
                 }
                 parking::alert(&outlet.peer.sleeping.0, self.fencing);
                 Ok(())

@@ -19,15 +19,26 @@ const VIGIL_STEPS: u32 = 200;
 /// Most messages to one victim in one step.
 const SENDS_PER_STEP: usize = 16;
 
-/// The script of `here`: the places from `survivors` on die; the others send to them meanwhile if `pressing`.
-pub(super) fn death(here: PlaceId, survivors: u32, pressing: bool) -> Box<dyn Script> {
+/// How the victims end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// They die after their last word.
+    Sudden,
+    /// They die while the survivors send to them, mostly waiting for room.
+    UnderPressure,
+    /// They leave in good order, and are no victims at all.
+    Orderly,
+}
+
+/// The script of `here`: the places from `survivors` on come to their `end`.
+pub(super) fn death(here: PlaceId, survivors: u32, end: End) -> Box<dyn Script> {
     if here.0 >= survivors {
-        let vigil = if pressing { VIGIL_STEPS } else { 0 };
-        return Box::new(Victim { letters: numbered(survivors, LAST_WORDS, here), vigil });
+        let vigil = if end == End::UnderPressure { VIGIL_STEPS } else { 0 };
+        return Box::new(Victim { letters: numbered(survivors, LAST_WORDS, here), end, vigil });
     }
     Box::new(Survivor {
         survivors,
-        pressing,
+        end,
         seen: Vec::new(),
         farewells: numbered(survivors, FAREWELLS, here),
         heard: 0,
@@ -36,7 +47,8 @@ pub(super) fn death(here: PlaceId, survivors: u32, pressing: bool) -> Box<dyn Sc
 
 struct Victim {
     letters: Vec<(PlaceId, Class, u64)>,
-    /// Steps to pass before death when all is sent.
+    end: End,
+    /// Steps to pass before the end when all is sent.
     vigil: u32,
 }
 
@@ -50,7 +62,7 @@ struct Seen {
 
 struct Survivor {
     survivors: u32,
-    pressing: bool,
+    end: End,
     seen: Vec<Seen>,
     farewells: Vec<(PlaceId, Class, u64)>,
     heard: u64,
@@ -87,7 +99,7 @@ impl Script for Victim {
             return send_next(endpoint, &mut self.letters);
         }
         if self.vigil == 0 {
-            return Step::Die;
+            return if self.end == End::Orderly { Step::Leave } else { Step::Die };
         }
         self.vigil -= 1;
         std::thread::yield_now();
@@ -104,7 +116,10 @@ impl Script for Survivor {
         for victim in &victims {
             worked |= self.press(endpoint, *victim);
         }
-        let settled = |place: &PlaceId| self.seen[place.index()].told && self.seen[place.index()].refused;
+        let settled = |place: &PlaceId| {
+            let seen = &self.seen[place.index()];
+            if self.end == End::Orderly { seen.numbers == [LAST_WORDS; 2] } else { seen.told && seen.refused }
+        };
         if victims.iter().all(settled) {
             worked |= send_next(endpoint, &mut self.farewells) == Step::Busy;
             if self.farewells.is_empty() && self.heard == u64::from(self.survivors - 1) * FAREWELLS * 2 {
@@ -119,7 +134,8 @@ impl Survivor {
     fn take(&mut self, endpoint: &dyn Endpoint, arrival: Arrival<'_>) {
         match arrival {
             Arrival::Died { place, .. } => {
-                assert!(place.0 >= self.survivors, "{place} was told dead and is not");
+                let victim = place.0 >= self.survivors && self.end != End::Orderly;
+                assert!(victim, "{place} was told dead and is not");
                 assert!(endpoint.is_dead(place), "{place} was told dead but does not count as dead");
                 let seen = &mut self.seen[place.index()];
                 assert!(!seen.told, "{place} was told dead twice");
@@ -139,7 +155,7 @@ impl Survivor {
     /// Sends to `victim` until the answer is that it is dead; gives whether a message went.
     fn press(&mut self, endpoint: &dyn Endpoint, victim: PlaceId) -> bool {
         let seen = &mut self.seen[victim.index()];
-        if !seen.told && !self.pressing {
+        if !seen.told && self.end != End::UnderPressure {
             return false;
         }
         for sent in 0..SENDS_PER_STEP {

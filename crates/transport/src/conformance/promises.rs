@@ -5,7 +5,7 @@
 
 use super::calls::{self, PingPong, Words};
 use super::dam::{Size, dam};
-use super::death::death;
+use super::death::{End, death};
 use super::exchange::Exchange;
 use super::traffic::{Kind, small_max};
 use super::{Promise, Script};
@@ -77,17 +77,22 @@ pub fn a_send_to_oneself_is_an_assertion() -> Promise {
 
 /// A death is told once, behind all messages of the dead place; then sends to it answer so.
 pub fn a_death_is_told_once_after_the_last_message() -> Promise {
-    Promise { places: 3, script: |here| death(here, 2, false) }
+    Promise { places: 3, script: |here| death(here, 2, End::Sudden) }
 }
 
 /// Who sends to a place while it dies gets the answer, also while waiting for room.
 pub fn a_sender_to_a_place_that_dies_is_released() -> Promise {
-    Promise { places: 3, script: |here| death(here, 2, true) }
+    Promise { places: 3, script: |here| death(here, 2, End::UnderPressure) }
 }
 
 /// Half of the places die; the others hear of each.
 pub fn several_deaths_are_told_one_by_one() -> Promise {
-    Promise { places: 8, script: |here| death(here, 4, true) }
+    Promise { places: 8, script: |here| death(here, 4, End::UnderPressure) }
+}
+
+/// What a place sent before it left arrives in full, and nobody is told of a death.
+pub fn an_orderly_end_is_not_a_death() -> Promise {
+    Promise { places: 3, script: |here| death(here, 2, End::Orderly) }
 }
 
 /// A wait without a timeout ends when a message arrives, whenever it arrives.

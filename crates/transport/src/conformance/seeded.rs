@@ -70,7 +70,7 @@ fn play(world: &World, players: &mut [Player]) {
         let ready = |player: &&Player| match player.last {
             Step::Busy => true,
             Step::Idle => world.wakes(player.here),
-            Step::Done | Step::Die => false,
+            Step::Done | Step::Die | Step::Leave => false,
         };
         let runnable: Vec<PlaceId> = players.iter().filter(ready).map(|player| player.here).collect();
         let Some(chosen) = world.choose(&runnable) else {
@@ -81,7 +81,10 @@ fn play(world: &World, players: &mut [Player]) {
         player.last = player.script.step(&*player.endpoint);
         quiet_turns = if player.last == Step::Idle { quiet_turns + 1 } else { 0 };
         assert!(quiet_turns < QUIET_TURNS_MAX, "stalled: places wake and find nothing to do");
-        if player.last == Step::Die {
+        if player.last == Step::Leave {
+            player.endpoint.leave();
+        }
+        if matches!(player.last, Step::Die | Step::Leave) {
             world.kill(chosen);
         }
     }

@@ -113,6 +113,7 @@ found! {
     a_message_after_a_death_is_found: DiesEarly => a_death_is_told_once_after_the_last_message, "after its death";
     an_untold_death_is_found: HidesDeath => several_deaths_are_told_one_by_one, "stalled";
     a_send_into_the_void_is_found: SendsToTheDead => a_sender_to_a_place_that_dies_is_released, "is dead and the answer";
+    a_death_told_of_a_place_that_left_is_found: ForgetsLeave => an_orderly_end_is_not_a_death, "was told dead and is not";
     words_that_are_not_shared_are_found: PrivateWords => words_are_the_same_memory_at_all_places, "the word of";
     places_mixed_up_are_found: MasksPlaces => many_places_all_reach_each_other, "one message too many";
     a_rare_flipped_bit_is_found: FlipsRarely => a_long_random_mix_arrives_as_sent, "bytes changed";

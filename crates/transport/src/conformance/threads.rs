@@ -2,7 +2,7 @@
 //!
 //! Endpoints stay in their thread, so what crosses is the means to make them. An idle place waits without a
 //! timeout: a lost wake-up stalls the run, and a stalled run fails at the deadline, the only use of the clock.
-//! Invariant: no endpoint is dropped before all scripts are done, unless its place dies.
+//! Invariant: no endpoint is dropped before all scripts are done, unless its place dies or leaves.
 
 use super::{Fixture, Promise, Script, Step};
 use crate::{Arrival, Endpoint, Inbound, PlaceId, Unpark};
@@ -37,7 +37,7 @@ impl<F: Fn(u32) -> Vec<Seat>> Threads<F> {
 
 /// What the threads of one run share.
 struct Run {
-    /// Places whose script is neither done nor dead; 0 also after a failure.
+    /// Places whose script has not ended; 0 also after a failure.
     playing: AtomicUsize,
     unparkers: Mutex<Vec<Arc<dyn Unpark>>>,
 }
@@ -49,7 +49,7 @@ impl Run {
     }
 
     /// Takes one place out.
-    fn leave(&self) {
+    fn step_down(&self) {
         // PAIR conformance.playing: publish
         let earlier =
             self.playing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1));
@@ -118,18 +118,25 @@ fn play(run: &Run, seat: Seat, mut script: Box<dyn Script>) {
             Step::Done => break,
             Step::Die => {
                 (seat.kill)(endpoint);
-                run.leave();
+                run.step_down();
+                return;
+            }
+            Step::Leave => {
+                endpoint.leave();
+                drop(endpoint);
+                run.step_down();
                 return;
             }
         }
         assert!(!run.is_over(), "given up: another place failed");
     }
-    run.leave();
+    run.step_down();
     while !run.is_over() {
         expect_nothing(run, &*endpoint);
         endpoint.wait(None);
     }
     expect_nothing(run, &*endpoint);
+    endpoint.leave();
 }
 
 /// Panics if a message arrives, or a death before the orderly end of the run.

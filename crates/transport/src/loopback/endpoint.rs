@@ -170,6 +170,10 @@ impl Endpoint for LoopbackEndpoint {
         self.state().is_dead(self.here, place)
     }
 
+    fn leave(&self) {
+        self.state().leave(self.here);
+    }
+
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
         self.shared.words[place.index()].get(index as usize)
     }

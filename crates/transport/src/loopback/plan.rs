@@ -78,7 +78,7 @@ impl Plan {
             reorder: true,
             batch_max: 1 + random.index(8),
             blocks_max: 1 + random.index(4),
-            words: if seed % 2 == 0 { 16 } else { 0 },
+            words: if seed.is_multiple_of(2) { 16 } else { 0 },
             notice_steps: 0..=random.below(300),
             ..Plan::calm(seed)
         }

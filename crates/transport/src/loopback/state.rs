@@ -54,6 +54,8 @@ struct Notice {
 /// One place as the world sees it.
 struct Site {
     alive: bool,
+    /// Said that it sends nothing more: its end loses nothing and is told to nobody.
+    left: bool,
     lanes: BTreeMap<LaneKey, VecDeque<Parcel>>,
     heads: BTreeSet<(u64, LaneKey)>,
     notices: BTreeMap<PlaceId, Notice>,
@@ -92,6 +94,7 @@ impl State {
     pub(super) fn new(places: u32, plan: Plan) -> State {
         let site = |_| Site {
             alive: true,
+            left: false,
             lanes: BTreeMap::new(),
             heads: BTreeSet::new(),
             notices: BTreeMap::new(),
@@ -119,9 +122,19 @@ impl State {
         known || (!site.alive && here != place)
     }
 
+    /// Whether `place` takes no more messages, as far as `here` knows.
+    fn is_closed(&self, here: PlaceId, place: PlaceId) -> bool {
+        self.is_dead(here, place) || self.sites[place.index()].left
+    }
+
+    pub(super) fn leave(&mut self, here: PlaceId) {
+        self.sites[here.index()].left = true;
+    }
+
     /// Whether a message from `here` to `to` could be sent now; notes a refusal.
     pub(super) fn admit(&mut self, here: PlaceId, to: PlaceId, class: Class) -> Result<(), SendError> {
-        if self.is_dead(here, to) {
+        assert!(!self.sites[here.index()].left, "{here} sends although it has left");
+        if self.is_closed(here, to) {
             return Err(SendError::DeadPlace(to));
         }
         if !self.has_room(here, to, class as u8) {
@@ -204,19 +217,27 @@ impl State {
         }
         self.record(Event::Killed, place, 0);
         self.sites[place.index()].alive = false;
-        for other in (0..self.sites.len()).filter(|&other| other != place.index()) {
-            for class in [Class::Control, Class::Data] {
-                let key = lane_key(place, class);
-                let len = self.sites[other].lanes.get(&key).map_or(0, VecDeque::len);
-                let kept = self.random.index(len + 1);
-                self.sites[other].shorten(key, kept);
-            }
-            let known_step = self.step + self.random.within(&self.plan.notice_steps);
-            if self.sites[other].alive {
-                self.sites[other].notices.insert(place, Notice { known_step, delivered: false });
-            }
+        if !self.sites[place.index()].left {
+            self.lose_mail_of(place);
+            self.announce_death_of(place);
         }
         self.forget_mail_to_the_dead();
+    }
+
+    fn lose_mail_of(&mut self, place: PlaceId) {
+        for site in &mut self.sites {
+            for key in [lane_key(place, Class::Control), lane_key(place, Class::Data)] {
+                let len = site.lanes.get(&key).map_or(0, VecDeque::len);
+                site.shorten(key, self.random.index(len + 1));
+            }
+        }
+    }
+
+    fn announce_death_of(&mut self, place: PlaceId) {
+        for site in self.sites.iter_mut().filter(|site| site.alive) {
+            let known_step = self.step + self.random.within(&self.plan.notice_steps);
+            site.notices.insert(place, Notice { known_step, delivered: false });
+        }
     }
 
     /// Moves the world to `step`: planned deaths happen, known deaths free what was sent to the dead.
@@ -247,7 +268,7 @@ impl State {
     /// Whether a send that was refused since the last turn of `place` would now get another answer.
     pub(super) fn has_news_for_sender(&self, place: PlaceId) -> bool {
         let site = &self.sites[place.index()];
-        let changed = |&(to, class): &LaneKey| self.is_dead(place, to) || self.has_room(place, to, class);
+        let changed = |&(to, class): &LaneKey| self.is_closed(place, to) || self.has_room(place, to, class);
         let block = site.blocks_refused && site.live_blocks.get() < self.plan.blocks_max;
         block || site.refused.iter().any(changed)
     }
@@ -280,7 +301,7 @@ impl State {
         let dead: Vec<usize> = (0..self.sites.len()).filter(|&index| !self.sites[index].alive).collect();
         for index in dead {
             for source in (0..self.sites.len() as u32).map(PlaceId) {
-                if self.is_dead(source, PlaceId(index as u32)) {
+                if self.is_closed(source, PlaceId(index as u32)) {
                     self.sites[index].shorten(lane_key(source, Class::Control), 0);
                     self.sites[index].shorten(lane_key(source, Class::Data), 0);
                 }

@@ -208,6 +208,22 @@ fn a_cut_endpoint_hears_and_says_nothing() {
 }
 
 #[test]
+fn the_end_of_a_place_that_has_left_loses_nothing_and_is_no_news() {
+    for seed in 0..20 {
+        let world = World::new(2, Plan::calm(seed));
+        let (a, b) = (world.endpoint(A), world.endpoint(B));
+        (0..5).for_each(|_| send(&b, A, Class::Data, "kept").unwrap());
+        a.send_block(B, Class::Data, HandlerId(0), 9, &mut |_| ()).unwrap();
+        b.leave();
+        assert_eq!(send(&a, B, Class::Data, "refused"), Err(SendError::DeadPlace(B)));
+        world.kill(B);
+        assert_eq!(world.live_blocks(), 0, "what it will never take is freed");
+        assert_eq!(arrivals(&a, Inbound::All), ["1 Data kept"; 5]);
+        assert!(!a.is_dead(B) && world.in_flight() == 0);
+    }
+}
+
+#[test]
 fn planned_losses_happen_at_their_step() {
     let mut plan = Plan::calm(0);
     plan.losses = vec![Loss { place: B, step: 3 }, Loss { place: C, step: 1_000 }];

@@ -114,7 +114,8 @@ impl World {
     }
 
     /// Takes `place` away now. Of what it sent and nobody has taken, a drawn first part of each lane still
-    /// arrives; then the others are told. Killing it twice is killing it once.
+    /// arrives; then the others are told. Killing it twice is killing it once; a place that has said
+    /// [`leave`](crate::Endpoint::leave) ends without loss and without news.
     pub fn kill(&self, place: PlaceId) {
         self.shared.state.borrow_mut().kill(place);
     }

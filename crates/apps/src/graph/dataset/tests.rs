@@ -92,7 +92,7 @@ fn a_delivered_graph_enters_the_cache_and_is_not_delivered_twice() {
     let report = format!("{} bytes", karate.len());
     assert_eq!(folder.delivering("karate", &karate).fetch("karate"), report);
     let expected = format!("karate-{}.gt.gz", &find("karate").unwrap().sha256[..12]);
-    assert_eq!(folder.cached(), [expected.clone()]);
+    assert_eq!(folder.cached(), std::slice::from_ref(&expected));
     folder.tool("apt-get", "exit 1");
     assert_eq!(folder.fetch("karate"), report);
     std::fs::write(folder.0.join("cache").join(expected), "damaged").unwrap();

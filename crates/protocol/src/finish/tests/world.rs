@@ -601,8 +601,8 @@ impl<'a> World<'a> {
 
     /// Nothing more can happen: each finish must be over, and nothing left behind.
     pub fn check_end(&self) -> Result<(), String> {
-        for (&(place, key), id) in self.roots.iter().filter(|((place, _), _)| !self.dead.contains(place)) {
-            return Err(format!("hangs: {id}: {}", self.machines[place as usize].waiting_for(key)));
+        if let Some(&(place, key)) = self.roots.keys().find(|(place, _)| !self.dead.contains(place)) {
+            return Err(format!("hangs: {}", self.machines[place as usize].waiting_for(key)));
         }
         for place in self.living() {
             let machine = &self.machines[place as usize];

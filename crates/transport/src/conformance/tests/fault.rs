@@ -45,6 +45,7 @@ pub(super) enum Fault {
     DiesEarly,
     HidesDeath,
     SendsToTheDead,
+    ForgetsLeave,
     PrivateWords,
     MasksPlaces,
 }
@@ -270,6 +271,12 @@ impl Endpoint for Broken {
 
     fn is_dead(&self, place: PlaceId) -> bool {
         self.inner.is_dead(place)
+    }
+
+    fn leave(&self) {
+        if self.fault != Fault::ForgetsLeave {
+            self.inner.leave();
+        }
     }
 
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {

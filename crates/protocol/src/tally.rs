@@ -1,21 +1,21 @@
-//! Counts of tasks sent to and received from each place.
+//! Counts of what was sent to and received from each place.
 //!
-//! A small sorted table, because a finish usually touches few places, and the same one many times in a row:
-//! a remembered position makes the repeated case a compare and an increment. It knows nothing of finishes.
-//! The invariant: places ascend strictly.
+//! A small sorted table, because a finish or a phaser usually touches few places, and the same one many times
+//! in a row: a remembered position makes the repeated case a compare and an increment. It does not know for whom
+//! it counts. The invariant: places ascend strictly.
 
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
-/// Tasks exchanged with one place.
+/// What was exchanged with one place: tasks of a finish, or registrations of a phaser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {
     /// The other place.
     pub place: PlaceId,
-    /// Tasks sent to `place`.
+    /// How many were sent to `place`.
     pub sent: u64,
-    /// Tasks received from `place`.
+    /// How many were received from `place`.
     pub received: u64,
 }
 
@@ -27,7 +27,7 @@ impl Entry {
 
 /// A remembered position; no part of a state's identity.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hint(pub(super) usize);
+pub(crate) struct Hint(pub(crate) usize);
 
 impl PartialEq for Hint {
     fn eq(&self, _: &Hint) -> bool {
@@ -41,7 +41,7 @@ impl Hash for Hint {
 
 /// A table of [`Entry`], sorted by place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     entries: Vec<Entry>,
     /// Sum of `received` over the entries.
     received: u64,
@@ -49,22 +49,22 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a task sent to `place`.
+    /// Counts one sent to `place`.
     #[inline]
-    pub(super) fn send(&mut self, place: PlaceId) {
+    pub(crate) fn send(&mut self, place: PlaceId) {
         self.entry(place).sent += 1;
     }
 
     /// Takes back a [`Tally::send`] that is still counted here.
-    pub(super) fn unsend(&mut self, place: PlaceId) {
+    pub(crate) fn unsend(&mut self, place: PlaceId) {
         let entry = self.entry(place);
         assert!(entry.sent > 0, "no departure to {place} to undo");
         entry.sent -= 1;
     }
 
-    /// Counts a task received from `place`.
+    /// Counts one received from `place`.
     #[inline]
-    pub(super) fn receive(&mut self, place: PlaceId) {
+    pub(crate) fn receive(&mut self, place: PlaceId) {
         self.entry(place).received += 1;
         self.received += 1;
     }
@@ -100,22 +100,22 @@ impl Tally {
     }
 
     /// What was exchanged, places ascending; no zeros.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
         self.entries.iter().copied().filter(|entry| !entry.is_zero())
     }
 
     /// Whether nothing is counted.
-    pub(super) fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.entries().next().is_none()
     }
 
-    /// All tasks received.
-    pub(super) fn received(&self) -> u64 {
+    /// All that was received.
+    pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
     /// Forgets all counts; keeps room for at most `spare` entries.
-    pub(super) fn clear(&mut self, spare: usize) {
+    pub(crate) fn clear(&mut self, spare: usize) {
         self.entries.clear();
         self.entries.shrink_to(spare);
         self.received = 0;

@@ -1,0 +1,136 @@
+//! Whole-system simulation: random trees of tasks over invented places, in orders that seeds fix, with loss of places.
+//!
+//! Each seed gives a program, a world and its order; each is run twice and must give the same digest.
+//! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
+
+use isles::prelude::*;
+use isles::{ErrorKind, Loss, Plan, Result};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::pin::Pin;
+
+/// Seeds in the ordinary tests.
+const SEEDS: u64 = 200;
+
+thread_local! {
+    /// Nodes that have ended, by the finish that counts them. All invented places share this thread.
+    static ENDED: RefCell<HashMap<u64, u64>> = RefCell::default();
+}
+
+fn scramble(seed: u64) -> u64 {
+    let mut word = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+/// One node of a tree of tasks; everything below it follows from its seed.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+struct Node {
+    seed: u64,
+    depth: u32,
+    /// The finish that counts the node.
+    finish: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Here,
+    There,
+    AwaitedThere,
+    Nested,
+}
+
+impl Node {
+    fn children(self) -> impl Iterator<Item = (Way, u64, Node)> {
+        let count = if self.depth == 0 { 0 } else { scramble(self.seed) % 4 };
+        (0..count).map(move |index| {
+            let seed = scramble(self.seed ^ (index + 1) << 32);
+            let way = [Way::Here, Way::There, Way::There, Way::AwaitedThere, Way::Nested][(seed % 5) as usize];
+            let finish = if matches!(way, Way::Nested) { seed } else { self.finish };
+            (way, scramble(seed), Node { seed, depth: self.depth - 1, finish })
+        })
+    }
+
+    /// How many nodes of this tree the finish of its root counts.
+    fn counted(self) -> u64 {
+        1 + self.children().filter(|(way, ..)| !matches!(way, Way::Nested)).map(|(_, _, node)| node.counted()).sum::<u64>()
+    }
+}
+
+/// Runs the tree below `node`.
+fn grow(node: Node) -> Pin<Box<dyn Future<Output = Result<()>>>> {
+    Box::pin(async move {
+        for (way, draw, child) in node.children() {
+            let place = Place::new(draw as usize % isles::place_count()).unwrap();
+            match way {
+                Way::Here => spawn(grow(child)),
+                Way::There => spawn_at!(place, grow(child).await),
+                Way::AwaitedThere => at!(place, grow(child).await?).await?,
+                Way::Nested => {
+                    finish(grow(child)).await?;
+                    assert_eq!(ended(child.finish), child.counted(), "a finish ended before its tasks");
+                }
+            }
+        }
+        ENDED.with_borrow_mut(|ended| *ended.entry(node.finish).or_default() += 1);
+        Ok(())
+    })
+}
+
+fn ended(finish: u64) -> u64 {
+    ENDED.with_borrow(|ended| ended.get(&finish).copied().unwrap_or_default())
+}
+
+fn run(seed: u64, plan: Plan) -> (Result<()>, u64, u64) {
+    ENDED.with_borrow_mut(HashMap::clear);
+    let root = Node { seed: scramble(seed), depth: 5, finish: 0 };
+    let places = 2 + (seed % 5) as u32;
+    let (result, _, digest) = isles::simulate(places, plan, move || grow(root));
+    (result, ended(0), digest)
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let read = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    match read("ISLES_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..read("ISLES_TEST_SEEDS").unwrap_or(SEEDS),
+    }
+}
+
+#[test]
+fn every_task_of_a_random_program_ends_before_its_finish() {
+    for seed in seeds() {
+        let root = Node { seed: scramble(seed), depth: 5, finish: 0 };
+        for plan in [Plan::calm, Plan::adversarial] {
+            let (result, ended, digest) = run(seed, plan(seed));
+            result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+            assert_eq!(ended, root.counted(), "ISLES_SEED={seed}");
+            assert_eq!(digest, run(seed, plan(seed)).2, "ISLES_SEED={seed} gave two different runs");
+        }
+    }
+}
+
+#[test]
+fn a_lost_place_is_an_error_or_goes_unnoticed_but_never_a_hang() {
+    let (mut noticed, mut total) = (0, 0);
+    for seed in seeds() {
+        let lost = 1 + (scramble(seed) % (1 + seed % 5)) as u32;
+        let step = scramble(seed ^ 7) % 400;
+        let plan = || {
+            let mut plan = Plan::adversarial(seed);
+            plan.losses = vec![Loss { place: isles_transport::PlaceId(lost), step }];
+            plan
+        };
+        let (result, _, digest) = run(seed, plan());
+        total += 1;
+        if let Err(error) = result {
+            let stalled = *error.kind() == ErrorKind::Misused;
+            assert!(!stalled, "ISLES_SEED={seed}: {error}");
+            assert!(error.to_string().contains(&format!("place {lost}")), "ISLES_SEED={seed}: {error}");
+            noticed += 1;
+        }
+        assert_eq!(digest, run(seed, plan()).2, "ISLES_SEED={seed} gave two different runs");
+    }
+    assert!(noticed * 10 >= total || total < 20, "only {noticed} of {total} losses came at a time when they mattered");
+}

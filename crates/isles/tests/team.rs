@@ -1,0 +1,531 @@
+//! Collectives of teams, each against a plain computation: every member knows what the others pass.
+//!
+//! Each test runs on threads, processes and the seeded loopback; those of `every_size` on 1, 2, 3, 5 and 8 places, on the team
+//! of all places and on one in another order.
+
+use isles::prelude::*;
+use isles::{ErrorKind, Loss, Plan, Result};
+use isles_transport::PlaceId;
+
+/// Starts `$member(&team)` at every member of a team and waits for all.
+macro_rules! everywhere {
+    ($team:expr, $member:ident) => {{
+        let team: &Team = &$team;
+        finish(async {
+            for place in team.places() {
+                spawn_at!(place, $member(team).await?);
+            }
+        })
+        .await
+    }};
+}
+
+/// Runs `$member` at every member of teams of several sizes and orders.
+macro_rules! every_size {
+    ($($name:ident => $member:ident;)*) => {$(
+        mod $name {
+            use super::*;
+
+            async fn teams() -> Result<()> {
+                let mut order: Vec<Place> = places().rev().collect();
+                order.rotate_left(1);
+                everywhere!(Team::world(), $member)?;
+                everywhere!(Team::from_places(&order)?, $member)
+            }
+
+            #[isles::test(places = 1)]
+            async fn on_1_place() -> Result<()> {
+                teams().await
+            }
+            #[isles::test(places = 2)]
+            async fn on_2_places() -> Result<()> {
+                teams().await
+            }
+            #[isles::test(places = 3)]
+            async fn on_3_places() -> Result<()> {
+                teams().await
+            }
+            #[isles::test(places = 5)]
+            async fn on_5_places() -> Result<()> {
+                teams().await
+            }
+            #[isles::test(places = 8)]
+            async fn on_8_places() -> Result<()> {
+                teams().await
+            }
+        }
+    )*};
+}
+
+every_size! {
+    values_are_passed_as_a_plain_program_would => values;
+    texts_are_folded_in_the_order_of_the_ranks => texts;
+    slices_are_passed_as_a_plain_program_would => slices;
+    slices_are_folded_in_the_order_of_the_ranks => maps;
+    floating_point_sums_have_the_bits_of_one_tree => sums;
+    rows_are_dealt_out_and_put_together => equal_rows;
+    rows_of_any_lengths_are_dealt_out_and_put_together => odd_rows;
+    teams_are_split => splits;
+    members_that_run_ahead_stay_in_order => ahead;
+    handles_are_counted_wherever_they_are_passed_on => handles;
+    collectives_leave_the_other_tasks_their_turn => turns;
+}
+
+/// What member `rank` passes.
+fn value(rank: usize) -> (u64, String) {
+    (rank as u64 * 1_000_003, format!("value of {rank}"))
+}
+
+async fn values(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    assert_eq!(team.place_of(rank), here());
+    assert_eq!(team.rank_of(here()), Some(rank));
+    let all: Vec<_> = (0..size).map(value).collect();
+    for root in 0..size {
+        team.barrier().await?;
+        let given = (rank == root).then(|| value(root));
+        assert_eq!(team.broadcast(root, given).await?, value(root));
+        let gathered = team.gather(root, value(rank)).await?;
+        assert_eq!(gathered, (rank == root).then(|| all.clone()));
+        let dealt = (rank == root).then(|| all.clone());
+        assert_eq!(team.scatter(root, dealt).await?, value(rank));
+    }
+    assert_eq!(team.all_gather(value(rank)).await?, all);
+    let row = (0..size).map(|to| format!("{rank} to {to}")).collect();
+    let column: Vec<String> = (0..size).map(|from| format!("{from} to {rank}")).collect();
+    assert_eq!(team.all_to_all(row).await?, column);
+    // Longer than what is sent without waiting.
+    let long = |rank: usize| vec![rank as u16; 50_000];
+    let root = size - 1;
+    assert_eq!(team.broadcast(root, (rank == root).then(|| long(root))).await?, long(root));
+    assert_eq!(team.all_gather(long(rank)).await?, (0..size).map(long).collect::<Vec<_>>());
+    let gathered = team.gather(0, long(rank)).await?;
+    assert_eq!(gathered.map(|all| all.concat().len()), (rank == 0).then_some(50_000 * size));
+    assert_eq!(team.scan(long(1), |_, b| b).await?, long(1));
+    Ok(())
+}
+
+async fn texts(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let text = |rank: usize| format!("<{rank}>");
+    let all = |range: std::ops::Range<usize>| range.map(text).collect::<String>();
+    for root in 0..size {
+        let result = team.reduce(root, text(rank), |a, b| a + &b).await?;
+        assert_eq!(result, (rank == root).then(|| all(0..size)));
+    }
+    assert_eq!(team.all_reduce(text(rank), |a, b| a + &b).await?, all(0..size));
+    assert_eq!(team.scan(text(rank), |a, b| a + &b).await?, all(0..rank + 1));
+    let before = team.exclusive_scan(text(rank), |a, b| a + &b).await?;
+    assert_eq!(before, (rank > 0).then(|| all(0..rank)));
+    // An operator may use what is at its own place.
+    let largest = std::cell::Cell::new(0);
+    let sum = team
+        .all_reduce(rank, |a, b| {
+            largest.set(largest.get().max(a + b));
+            a + b
+        })
+        .await?;
+    assert_eq!(sum, size * (size - 1) / 2);
+    assert!(largest.get() <= sum);
+    Ok(())
+}
+
+/// Lengths of slices: none, one, short, over one message, over what is swapped whole, several chunks.
+const LENS: [usize; 6] = [0, 1, 5, 700, 1_500, 40_000];
+
+/// What member `rank` passes as a slice.
+fn slice(rank: usize, len: usize) -> Vec<u64> {
+    (0..len).map(|index| (rank * 1_000_000 + index) as u64).collect()
+}
+
+async fn slices(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    for len in LENS {
+        let sum = |ranks: std::ops::Range<usize>| -> Vec<u64> {
+            (0..len).map(|index| ranks.clone().map(|rank| (rank * 1_000_000 + index) as u64).sum()).collect()
+        };
+        for root in [0, size / 2, size - 1] {
+            let mut own = slice(rank, len);
+            team.broadcast_slice(root, &mut own).await?;
+            assert!(own == slice(root, len), "broadcast of {len}");
+            let mut own = slice(rank, len);
+            team.reduce_slice(root, &mut own, |a, b| a + b).await?;
+            let expected = if rank == root { sum(0..size) } else { slice(rank, len) };
+            assert!(own == expected, "reduce of {len}");
+        }
+        let mut own = slice(rank, len);
+        team.all_reduce_slice(&mut own, |a, b| a + b).await?;
+        assert!(own == sum(0..size), "all_reduce of {len}");
+        let mut own = slice(rank, len);
+        team.scan_slice(&mut own, |a, b| a + b).await?;
+        assert!(own == sum(0..rank + 1), "scan of {len}");
+        let mut own = slice(rank, len);
+        team.exclusive_scan_slice(&mut own, |a, b| a + b).await?;
+        assert!(own == if rank > 0 { sum(0..rank) } else { slice(0, len) }, "exclusive scan of {len}");
+    }
+    Ok(())
+}
+
+/// An affine map modulo a prime; composing them is associative and does not commute.
+type Map = [u32; 2];
+
+fn compose(first: Map, then: Map) -> Map {
+    const PRIME: u64 = 65_521;
+    let [a, b, c, d] = [first[0], first[1], then[0], then[1]].map(u64::from);
+    [(a * c % PRIME) as u32, ((b * c + d) % PRIME) as u32]
+}
+
+async fn maps(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let map = |rank: usize, index: usize| [2 + (rank * 7 + index) as u32 % 60_000, rank as u32 + 1];
+    let own = |rank: usize, len: usize| (0..len).map(|index| map(rank, index)).collect::<Vec<Map>>();
+    for len in LENS {
+        let folded = |count: usize| -> Vec<Map> {
+            (0..len).map(|index| (0..count).map(|rank| map(rank, index)).reduce(compose).unwrap()).collect()
+        };
+        let mut reduced = own(rank, len);
+        team.reduce_slice(size / 2, &mut reduced, compose).await?;
+        assert!(rank != size / 2 || reduced == folded(size), "reduce of {len}");
+        let mut reduced = own(rank, len);
+        team.all_reduce_slice(&mut reduced, compose).await?;
+        assert!(reduced == folded(size), "all_reduce of {len}");
+        let mut scanned = own(rank, len);
+        team.scan_slice(&mut scanned, compose).await?;
+        assert!(scanned == folded(rank + 1), "scan of {len}");
+    }
+    Ok(())
+}
+
+/// A number whose sums depend on their order.
+fn number(rank: usize, index: usize) -> f64 {
+    (1.0 + index as f64).sqrt() * [1e16, 1.0, -1e16, 1e-3][rank % 4] + 0.1 * rank as f64
+}
+
+/// The sum that every reduction has to give: neighbours first until a power of two is left, then a perfect tree.
+fn tree_sum(mut numbers: Vec<f64>) -> f64 {
+    let size = numbers.len();
+    let width = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
+    let pairs: Vec<f64> = numbers.drain(..2 * (size - width)).collect();
+    let mut values: Vec<f64> = pairs.chunks(2).map(|pair| pair[0] + pair[1]).collect();
+    values.append(&mut numbers);
+    while values.len() > 1 {
+        values = values.chunks(2).map(|pair| pair[0] + pair[1]).collect();
+    }
+    values[0]
+}
+
+async fn sums(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let sum = |index: usize| tree_sum((0..size).map(|rank| number(rank, index)).collect());
+    for root in 0..size {
+        let result = team.reduce(root, number(rank, 0), |a, b| a + b).await?;
+        assert_eq!(result.map(f64::to_bits), (rank == root).then(|| sum(0).to_bits()));
+    }
+    assert_eq!(team.all_reduce(number(rank, 0), |a, b| a + b).await?.to_bits(), sum(0).to_bits());
+    for len in LENS {
+        let expected: Vec<u64> = (0..len).map(|index| sum(index).to_bits()).collect();
+        let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<u64>>();
+        let own: Vec<f64> = (0..len).map(|index| number(rank, index)).collect();
+        let mut all = own.clone();
+        team.all_reduce_slice(&mut all, |a, b| a + b).await?;
+        assert!(bits(&all) == expected, "all_reduce of {len}");
+        let mut one = own;
+        team.reduce_slice(size - 1, &mut one, |a, b| a + b).await?;
+        assert!(rank != size - 1 || bits(&one) == expected, "reduce of {len}");
+    }
+    Ok(())
+}
+
+async fn equal_rows(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    for len in LENS {
+        let all: Vec<u64> = (0..size).flat_map(|rank| slice(rank, len)).collect();
+        for root in [0, size - 1] {
+            let gathered = team.gather_slice(root, &slice(rank, len)).await?;
+            assert!(gathered == (rank == root).then(|| all.clone()), "gather of {len}");
+            let dealt = team.scatter_slice(root, (rank == root).then_some(&all[..])).await?;
+            assert!(dealt == slice(rank, len), "scatter of {len}");
+        }
+        assert!(team.all_gather_slice(&slice(rank, len)).await? == all, "all_gather of {len}");
+        let element = |from: usize, to: usize, index: usize| (from * 1_000 + to) as u64 * 100_000 + index as u64;
+        let row: Vec<u64> = (0..size).flat_map(|to| (0..len).map(move |index| element(rank, to, index))).collect();
+        let column: Vec<u64> =
+            (0..size).flat_map(|from| (0..len).map(move |index| element(from, rank, index))).collect();
+        assert!(team.all_to_all_slice(&row).await? == column, "all_to_all of {len}");
+    }
+    // Elements whose size is no power of two, and whose chunks end at odd bytes.
+    let odd = |rank: usize| vec![[rank as u8, 1, 2]; 30_000];
+    assert!(team.all_gather_slice(&odd(rank)).await? == (0..size).flat_map(odd).collect::<Vec<_>>());
+    Ok(())
+}
+
+async fn odd_rows(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    // Some members have nothing, some several chunks.
+    let len = |from: usize, to: usize| [0, 3, 700, 20_000][(from * 3 + to) % 4] + to;
+    let row = |from: usize, to: usize| slice(from * 10 + to, len(from, to));
+    for root in [0, size - 1] {
+        let gathered = team.gatherv(root, &row(rank, 0)).await?;
+        let expected: Vec<Vec<u64>> = (0..size).map(|from| row(from, 0)).collect();
+        assert!(gathered == (rank == root).then_some(expected), "gather");
+        let rows: Vec<Vec<u64>> = (0..size).map(|to| row(root, to)).collect();
+        assert!(team.scatterv(root, (rank == root).then_some(&rows[..])).await? == row(root, rank), "scatter");
+    }
+    let short: Vec<Vec<u8>> = (0..size).map(|rank| vec![rank as u8; rank % 3]).collect();
+    assert_eq!(team.all_gatherv(&short[rank]).await?, short);
+    let all: Vec<Vec<u64>> = (0..size).map(|from| row(from, 1)).collect();
+    assert!(team.all_gatherv(&all[rank]).await? == all, "all_gather");
+    let rows: Vec<Vec<u64>> = (0..size).map(|to| row(rank, to)).collect();
+    let columns: Vec<Vec<u64>> = (0..size).map(|from| row(from, rank)).collect();
+    assert!(team.all_to_allv(&rows).await? == columns, "all_to_all");
+    Ok(())
+}
+
+async fn splits(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    for round in 0..3 {
+        // Three colours, each in the opposite order.
+        let part = team.split((rank + round) % 3, size - rank).await?;
+        let members: Vec<usize> = (0..size).rev().filter(|other| other % 3 == rank % 3).collect();
+        assert_eq!(part.size(), members.len());
+        assert_eq!(members[part.rank()], rank);
+        assert_eq!(part.all_gather(rank).await?, members);
+        let halves = part.split(part.rank() % 2, 0).await?;
+        let sum = halves.all_reduce(rank, |a, b| a + b).await?;
+        assert_eq!(sum, members.iter().skip(part.rank() % 2).step_by(2).sum());
+        part.barrier().await?;
+    }
+    let alone = team.split(rank, 0).await?;
+    assert_eq!((alone.size(), alone.all_gather(rank).await?), (1, vec![rank]));
+    Ok(())
+}
+
+async fn ahead(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    for number in 0..200_u64 {
+        if rank > 0 && number % 50 == 0 {
+            // The root does not wait for the others.
+            isles::yield_now().await;
+        }
+        assert_eq!(team.broadcast(0, Some(number + rank as u64)).await?, number);
+        let last = team.reduce(size - 1, number, |a, b| a.max(b)).await?;
+        assert_eq!(last, (rank == size - 1).then_some(number));
+    }
+    let mut long = vec![0_u64; 30_000];
+    for number in 0..10 {
+        long.fill(if rank == 0 { number } else { 0 });
+        team.broadcast_slice(0, &mut long).await?;
+        assert!(long.iter().all(|element| *element == number));
+    }
+    Ok(())
+}
+
+async fn handles(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    for root in 0..size {
+        let number = team.broadcast(root, (rank == root).then(|| Global::new(root * 7))).await?;
+        assert_eq!(number.home(), team.place_of(root));
+        assert_eq!(at!(number.home(), *number.open()?).await?, root * 7);
+        team.barrier().await?;
+    }
+    let all = team.all_gather(Global::new(rank * 11)).await?;
+    team.barrier().await?;
+    assert_eq!(*all[rank].open()?, rank * 11);
+    let other = all[(rank + 1) % size].clone();
+    drop(all);
+    assert_eq!(at!(other.home(), *other.open()?).await?, (rank + 1) % size * 11);
+    Ok(())
+}
+
+async fn turns(team: &Team) -> Result<()> {
+    let over = std::rc::Rc::new(std::cell::Cell::new(false));
+    let seen = over.clone();
+    spawn(async move { seen.set(true) });
+    for _ in 0..100 {
+        team.barrier().await?;
+    }
+    assert!(over.get(), "a task that was ready had no turn in 100 barriers");
+    Ok(())
+}
+
+/// What goes wrong with a team, as its members see it: the kind of error of each.
+async fn kinds(team: &Team, fails: &str) -> Result<Vec<(usize, ErrorKind)>> {
+    let seen = Global::new(std::cell::RefCell::new(Vec::new()));
+    finish(async {
+        for place in team.places() {
+            spawn_at!(place, {
+                if let Err(error) = attempt(team, fails).await {
+                    let (rank, kind) = (team.rank(), error.kind().clone());
+                    at!(seen.home(), [seen, rank, kind] seen.open()?.borrow_mut().push((rank, kind))).await?;
+                }
+            });
+        }
+    })
+    .await?;
+    let mut kinds = seen.open()?.take();
+    kinds.sort_by_key(|(rank, _)| *rank);
+    Ok(kinds)
+}
+
+async fn attempt(team: &Team, fails: &str) -> Result<()> {
+    team.barrier().await?;
+    match (fails, team.rank()) {
+        ("order", 1) => drop(team.all_reduce(1, |a, b| a + b).await?),
+        ("root", rank) => drop(team.broadcast(rank % 2, Some(rank)).await?),
+        ("length", rank) => team.all_reduce_slice(&mut vec![1_u64; 10 + rank % 2], |a, b| a + b).await?,
+        ("type", rank) if rank % 2 == 0 => drop(team.all_reduce(rank as u8, |a, b| a + b).await?),
+        ("type", _) => drop(team.all_reduce("text".to_owned(), |a, b| a + &b).await?),
+        ("value", rank) => drop(team.broadcast(0, (rank > 0).then_some(rank)).await?),
+        ("count", rank) => drop(team.all_to_all(vec![0; team.size() - rank % 2]).await?),
+        _ => {}
+    }
+    team.barrier().await
+}
+
+#[isles::test(places = 3)]
+async fn members_in_different_collectives_are_told() -> Result<()> {
+    for fails in ["order", "root", "length"] {
+        let team = Team::from_places(&places().collect::<Vec<_>>())?;
+        let kinds = kinds(&team, fails).await?;
+        assert_eq!(kinds.len(), 3, "{fails}: {kinds:?}");
+        assert!(kinds.iter().all(|(_, kind)| *kind == ErrorKind::Misused), "{fails}: {kinds:?}");
+    }
+    Ok(())
+}
+
+#[isles::test(places = 3)]
+async fn a_member_that_fails_does_not_leave_the_others_waiting() -> Result<()> {
+    for (fails, own) in [("type", ErrorKind::Undecodable), ("value", ErrorKind::Misused), ("count", ErrorKind::Misused)] {
+        let team = Team::from_places(&places().collect::<Vec<_>>())?;
+        let kinds = kinds(&team, fails).await?;
+        assert_eq!(kinds.len(), 3, "{fails}: {kinds:?}");
+        let told = kinds.iter().filter(|(_, kind)| *kind == ErrorKind::Cancelled).count();
+        assert!(kinds.iter().all(|(_, kind)| [&own, &ErrorKind::Cancelled].contains(&kind)), "{fails}: {kinds:?}");
+        assert!(told < 3, "{fails}: {kinds:?}");
+    }
+    Ok(())
+}
+
+#[isles::test(places = 3)]
+async fn a_panic_in_an_operator_ends_the_collective_of_all() -> Result<()> {
+    let team = Team::from_places(&places().collect::<Vec<_>>())?;
+    let error = finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                let rank = team.rank();
+                team.all_reduce(rank, |a, b| if rank == 0 { panic!("no sum today") } else { a + b }).await?;
+                team.barrier().await?;
+            });
+        }
+    })
+    .await
+    .unwrap_err();
+    let kinds: Vec<ErrorKind> = error.causes().iter().map(|cause| cause.kind().clone()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == ErrorKind::Panicked).count(), 1, "{error}");
+    assert_eq!(kinds.iter().filter(|kind| **kind == ErrorKind::Cancelled).count(), 2, "{error}");
+    Ok(())
+}
+
+#[isles::test(places = 2)]
+async fn a_second_task_of_a_place_is_refused_and_the_first_goes_on() -> Result<()> {
+    let team = Team::world();
+    let other = Place::new(1).expect("there are two places");
+    finish(async {
+        spawn_at!(here(), [team] team.barrier().await?);
+        spawn_at!(here(), [team, other] {
+            let error = team.barrier().await.unwrap_err();
+            assert_eq!(error.kind(), &ErrorKind::Misused);
+            spawn_at!(other, [team] team.barrier().await?);
+        });
+    })
+    .await
+}
+
+#[isles::test(places = 3)]
+async fn a_place_that_is_no_member_is_refused() -> Result<()> {
+    let team = Team::from_places(&[Place::new(2).expect("there are three"), Place::new(1).expect("there are three")])?;
+    assert_eq!(team.barrier().await.unwrap_err().kind(), &ErrorKind::Misused);
+    assert_eq!(team.rank_of(here()), None);
+    everywhere!(team, values)?;
+    assert_eq!(Team::from_places(&[]).unwrap_err().kind(), &ErrorKind::Misused);
+    assert_eq!(Team::from_places(&[here(), here()]).unwrap_err().kind(), &ErrorKind::Misused);
+    Ok(())
+}
+
+#[isles::test(places = 2)]
+async fn teams_that_come_and_go_stay_apart() -> Result<()> {
+    for number in 0..100_usize {
+        let team = Team::from_places(&places().collect::<Vec<_>>())?;
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    let sum = team.all_reduce(number + team.rank(), |a, b| a + b).await?;
+                    assert_eq!(sum, 2 * number + 1);
+                });
+            }
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+async fn crowd(team: &Team) -> Result<()> {
+    values(team).await?;
+    sums(team).await?;
+    splits(team).await?;
+    let mut slice = vec![team.rank() as u32; 100_000];
+    team.broadcast_slice(17, &mut slice).await?;
+    assert!(slice.iter().all(|element| *element == 17));
+    team.all_reduce_slice(&mut slice, |a, b| a + b).await?;
+    assert!(slice.iter().all(|element| *element == 17 * 48));
+    Ok(())
+}
+
+#[isles::test(places = 48, machines = [threads])]
+async fn forty_eight_places_take_part() -> Result<()> {
+    everywhere!(Team::world(), crowd)
+}
+
+/// Collectives until an error.
+async fn until_death(team: &Team) -> Result<()> {
+    loop {
+        team.barrier().await?;
+        let sum = team.all_reduce(team.rank(), |a, b| a + b).await?;
+        assert_eq!(sum, team.size() * (team.size() - 1) / 2);
+        team.broadcast(team.size() - 1, Some(sum)).await?;
+        let mut slice = vec![1_u32; 20_000];
+        team.all_reduce_slice(&mut slice, |a, b| a + b).await?;
+        team.broadcast_slice(0, &mut slice).await?;
+        team.gather(0, sum).await?;
+        team.all_to_all(vec![sum; team.size()]).await?;
+        team.scan(1, |a, b| a + b).await?;
+    }
+}
+
+/// All errors of a finish, one by one.
+fn causes(error: isles::Error) -> Vec<isles::Error> {
+    if error.kind() == &ErrorKind::Several { error.causes() } else { vec![error] }
+}
+
+async fn survive(lost: PlaceId) -> Result<()> {
+    let error = everywhere!(Team::world(), until_death).unwrap_err();
+    for cause in causes(error) {
+        assert_eq!(cause.kind(), &ErrorKind::DeadPlace(lost), "{cause}");
+    }
+    let living: Vec<Place> = places().filter(|place| place.id() != lost).collect();
+    let team = Team::from_places(&living)?;
+    everywhere!(team, texts)
+}
+
+#[test]
+fn a_death_ends_the_waits_of_all_members_and_the_living_go_on() {
+    for seed in 0..60 {
+        let lost = PlaceId(1 + seed as u32 % 4);
+        let step = 20 + seed * 97 % 4_000;
+        let plan = Plan { losses: vec![Loss { place: lost, step }], ..Plan::adversarial(seed) };
+        let (result, _, digest) = isles::simulate(5, plan.clone(), || survive(lost));
+        assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
+        let again = isles::simulate(5, plan, || survive(lost)).2;
+        assert_eq!(digest, again, "seed {seed} gives two runs");
+    }
+}

@@ -1,0 +1,107 @@
+//! The side of a place that a finish of another home has reached: to report, to answer, to vanish.
+//!
+//! A part of [`Finishes`], in its own file because it decides nothing: it tells the home what it counted.
+//! The invariant: a proxy that the home cannot know of holds live tasks, or is gone.
+
+use super::control::{Output, Violation};
+use super::fault::Reason;
+use super::finishes::Finishes;
+use super::id::FinishId;
+use super::slot::{Proxy, Role};
+use crate::PlaceId;
+
+impl Finishes {
+    /// The slot of a finish of another, live home; made if there is none.
+    pub(super) fn proxy(&mut self, id: FinishId) -> usize {
+        let known = self.proxies.get(&(id.home, id.serial));
+        let index = match known {
+            Some(&index) => index as usize,
+            None => {
+                let index = self.occupy(Role::Proxy(Proxy::default()));
+                self.slots[index].id = id;
+                self.proxies.insert((id.home, id.serial), index as u32);
+                index
+            }
+        };
+        self.recent.0 = index;
+        index
+    }
+
+    /// Lets a quiet proxy report if it must, and vanish if nobody knows of it.
+    pub(super) fn speak(&mut self, index: usize, out: &mut Vec<Output>) {
+        let slot = &mut self.slots[index];
+        let Role::Proxy(proxy) = &slot.role else { return };
+        if slot.live > 0 {
+            return;
+        }
+        if slot.is_report_due(proxy) {
+            let answers = proxy.unanswered;
+            slot.role = Role::Proxy(Proxy { reported: true, known: true, question: None, unanswered: 0 });
+            slot.report(answers, out);
+        } else if !proxy.known {
+            self.proxies.remove(&(slot.id.home, slot.id.serial));
+            self.vacate(index);
+        }
+    }
+
+    /// Takes in an ask of the home.
+    pub(super) fn answer(
+        &mut self,
+        from: PlaceId,
+        finish: FinishId,
+        missing: u64,
+        dead: Option<PlaceId>,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Violation> {
+        if finish.home != from {
+            return Err(Violation::NotItsHome(finish));
+        }
+        if let Some(dead) = dead {
+            self.roster.admit_peer(dead)?;
+            self.place_died(dead, out);
+        }
+        if !self.roster.is_alive(from) {
+            return Ok(());
+        }
+        let index = self.proxy(finish);
+        if let Role::Proxy(proxy) = &mut self.slots[index].role {
+            proxy.known = true;
+            proxy.question = Some(missing);
+            proxy.unanswered = proxy.unanswered.saturating_add(1);
+        }
+        self.speak(index, out);
+        Ok(())
+    }
+
+    /// Drops proxies of finishes that are over.
+    pub(super) fn forget(&mut self, from: PlaceId, serials: &[u64]) -> Result<(), Violation> {
+        let mut early = false;
+        for &serial in serials {
+            let Some(&index) = self.proxies.get(&(from, serial)) else { continue };
+            if self.slots[index as usize].live > 0 {
+                early = true;
+                continue;
+            }
+            self.proxies.remove(&(from, serial));
+            self.vacate(index as usize);
+        }
+        if early { Err(Violation::EarlyForget(from)) } else { Ok(()) }
+    }
+
+    /// Turns the proxies of a dead home into orphans, and drops those that are quiet.
+    pub(super) fn orphan(&mut self, home: PlaceId, out: &mut Vec<Output>) {
+        let proxies: Vec<_> =
+            self.proxies.range((home, 0)..=(home, u64::MAX)).map(|(_, &i)| i as usize).collect();
+        for index in proxies {
+            let slot = &mut self.slots[index];
+            self.proxies.remove(&(home, slot.id.serial));
+            slot.id = FinishId::NONE;
+            slot.role = Role::Orphan;
+            if slot.live == 0 {
+                self.vacate(index);
+            } else {
+                slot.cancel(index, Reason::DeadHome(home), out);
+            }
+        }
+    }
+}

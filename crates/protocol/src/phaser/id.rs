@@ -1,0 +1,62 @@
+//! The names of a phaser and of what it counts.
+//!
+//! A [`PhaserId`] and a [`Ticket`] travel, so they come from peers and prove nothing; a [`Party`] is for one place
+//! only. The invariant: a [`PhaserId`] is never used for two phasers of one run.
+
+use crate::PlaceId;
+use serde::{Deserialize, Serialize};
+
+/// The name of a phaser in the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PhaserId {
+    /// The place where the phaser was opened and where its phases are ended.
+    pub(super) home: PlaceId,
+    /// Counts the phasers opened at `home`; never reused.
+    pub(super) serial: u64,
+    /// Where `home` keeps the phaser; only a hint for `home`.
+    pub(super) slot: u32,
+}
+
+impl PhaserId {
+    /// The name that no phaser bears.
+    pub(super) const NONE: PhaserId = PhaserId { home: PlaceId(u32::MAX), serial: u64::MAX, slot: u32::MAX };
+
+    /// The place where the phaser was opened.
+    pub fn home(self) -> PlaceId {
+        self.home
+    }
+}
+
+impl std::fmt::Display for PhaserId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "phaser {} of {}", self.serial, self.home)
+    }
+}
+
+/// A registration on its way to another place, with the task that it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ticket {
+    /// The phaser.
+    pub(super) phaser: PhaserId,
+    /// The phase that it is in while the ticket travels: it cannot end before the ticket has arrived.
+    pub(super) phase: u64,
+    /// What the receiver has to tell if it learns of the phase from this ticket.
+    pub(super) dead: Option<PlaceId>,
+}
+
+impl Ticket {
+    /// The phaser.
+    pub fn phaser(self) -> PhaserId {
+        self.phaser
+    }
+}
+
+/// One task's registration with a phaser, for the place of the task only.
+///
+/// Valid from `open`, `register` or `arrive` until `leave`; later use is answered by
+/// [`PhaserError::NotRegistered`](super::PhaserError::NotRegistered).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Party {
+    pub(super) seat: u32,
+    pub(super) generation: u32,
+}

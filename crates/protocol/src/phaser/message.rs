@@ -1,0 +1,149 @@
+//! What places say to each other about phasers, and what a place must do next.
+//!
+//! Control messages travel in their own class, in order between each pair of places. Tickets travel with tasks.
+//! The invariant: a report of more than [`REPORT_ENTRIES_MAX`] entries goes in parts, so that each message is small.
+
+use super::id::{Party, PhaserId};
+use crate::PlaceId;
+use crate::tally::Entry;
+use serde::{Deserialize, Serialize};
+
+/// Most table entries in one part of a report.
+pub const REPORT_ENTRIES_MAX: usize = 32;
+
+/// A message between two places about phasers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Control {
+    /// To the home: all parties here have signalled.
+    Report(Report),
+    /// From the home: the phase before `phase` is over.
+    Advance {
+        /// The phaser.
+        phaser: PhaserId,
+        /// The phase that begins.
+        phase: u64,
+        /// A place that had parties in the phase that is over, and is gone.
+        dead: Option<PlaceId>,
+    },
+    /// From the home: `dead` is gone. Forget what it sent, and report when all parties here have signalled.
+    Ask {
+        /// The phaser.
+        phaser: PhaserId,
+        /// The place that is gone.
+        dead: PlaceId,
+    },
+}
+
+/// What a place tells the home when all its parties have signalled; possibly one part of several.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Report {
+    /// The phaser.
+    pub phaser: PhaserId,
+    /// The phase in which they have signalled.
+    pub phase: u64,
+    /// Parties that are registered here.
+    pub parties: u64,
+    /// How many questions of the home this answers; told in the last part.
+    pub answers: u32,
+    /// Registrations exchanged since the last report; at most [`REPORT_ENTRIES_MAX`].
+    pub entries: Vec<Entry>,
+    /// The report goes on in the next message about this phaser from this place.
+    pub more: bool,
+}
+
+/// A new phase, as a party sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Advanced {
+    /// The phase that the party is in now.
+    pub phase: u64,
+    /// A place whose parties did not signal because it is gone. If it is the home, the phase did not end, and
+    /// never will.
+    pub dead: Option<PlaceId>,
+}
+
+/// What a place must do next, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Send `control` to `to`.
+    Send {
+        /// The receiver.
+        to: PlaceId,
+        /// The message.
+        control: Control,
+    },
+    /// Wake the task that waits as `party`.
+    Wake {
+        /// Who waited.
+        party: Party,
+        /// What it waited for.
+        advanced: Advanced,
+    },
+}
+
+/// Why a call was refused; nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PhaserError {
+    /// The task is not registered (any more).
+    NotRegistered,
+    /// The task has signalled and not waited: it may not register others until it has advanced.
+    Resumed,
+    /// The task waits for the next phase.
+    Waiting,
+    /// The other place, or the home of the phaser, is gone.
+    DeadPlace(PlaceId),
+    /// There is no such place in this run: the peer is wrong.
+    UnknownPlace(PlaceId),
+    /// There is no such phaser (any more): the peer is wrong.
+    UnknownPhaser(PhaserId),
+    /// The ticket is for a phase that cannot be: the peer is wrong.
+    WrongPhase {
+        /// The phase of the ticket.
+        ticket: u64,
+        /// The phase here.
+        here: u64,
+    },
+}
+
+impl std::fmt::Display for PhaserError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PhaserError::NotRegistered => write!(f, "the task is not registered with the phaser"),
+            PhaserError::Resumed => write!(f, "the task has resumed the phaser; it must advance first"),
+            PhaserError::Waiting => write!(f, "the task waits for the phaser"),
+            PhaserError::DeadPlace(place) => write!(f, "{place} is dead"),
+            PhaserError::UnknownPlace(place) => write!(f, "no such place: {place}"),
+            PhaserError::UnknownPhaser(phaser) => write!(f, "no such phaser: {phaser}"),
+            PhaserError::WrongPhase { ticket, here } => {
+                write!(f, "a registration for phase {ticket} arrived in phase {here}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PhaserError {}
+
+/// A control message that breaks the protocol. It changed nothing; the peer runs other code, or is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Violation {
+    /// The sender, or a place in the message, is not of this run.
+    UnknownPlace(PlaceId),
+    /// The sender may not say this about that phaser.
+    NotItsHome(PhaserId),
+    /// A report that no correct place sends.
+    FalseReport(PhaserId),
+    /// A phase begins while parties here have not signalled, or one was left out.
+    FalseAdvance(PhaserId),
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Violation::UnknownPlace(place) => write!(f, "{place} is not of this run"),
+            Violation::NotItsHome(phaser) => write!(f, "control message about {phaser} from a wrong place"),
+            Violation::FalseReport(phaser) => write!(f, "impossible report about {phaser}"),
+            Violation::FalseAdvance(phaser) => write!(f, "impossible phase of {phaser}"),
+        }
+    }
+}
+
+impl std::error::Error for Violation {}

@@ -1,0 +1,517 @@
+//! All phasers at one place: the interface of the runtime to the protocol.
+//!
+//! One object a place. It keeps no time and runs no task: the runtime wakes whom it names. Misuse by the program is
+//! a typed error, never a panic. The invariant: each share that is not free has parties, or belongs to a
+//! phaser that is not over.
+
+use super::chair::Chair;
+use super::id::{Party, PhaserId, Ticket};
+use super::message::{Advanced, Control, Output, PhaserError, Report, Violation};
+use super::share::{Role, Seat, Share, State};
+use crate::PlaceId;
+use crate::roster::Roster;
+use std::collections::BTreeMap;
+
+/// The phasers of one place, opened here or elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Phasers {
+    roster: Roster,
+    shares: Vec<Share>,
+    free_shares: Vec<u32>,
+    seats: Vec<Seat>,
+    free_seats: Vec<u32>,
+    /// Shares of phasers of other, live homes.
+    members: BTreeMap<(PlaceId, u64), u32>,
+    /// The serial of the next phaser opened here.
+    serial: u64,
+}
+
+impl Phasers {
+    /// The phasers of place `here` in a run of `places` places; none yet.
+    ///
+    /// # Panics
+    /// If `here` is not below `places`.
+    pub fn new(here: PlaceId, places: u32) -> Phasers {
+        Phasers {
+            roster: Roster::new(here, places),
+            shares: Vec::new(),
+            free_shares: Vec::new(),
+            seats: Vec::new(),
+            free_seats: Vec::new(),
+            members: BTreeMap::new(),
+            serial: 0,
+        }
+    }
+
+    /// Opens a phaser here, in phase 0, and registers the caller.
+    pub fn open(&mut self) -> Party {
+        let (home, serial) = (self.roster.here, self.serial);
+        self.serial += 1;
+        let share = Share::new(PhaserId::NONE, 0, Role::Home(Box::new(Chair::new(home))));
+        let slot = self.occupy(share);
+        self.shares[slot].id = PhaserId { home, serial, slot: slot as u32 };
+        self.sit(slot)
+    }
+
+    /// Registers another task at this place, in the phase of `party`.
+    ///
+    /// # Errors
+    /// [`PhaserError::NotRegistered`], [`PhaserError::Resumed`], [`PhaserError::Waiting`],
+    /// [`PhaserError::DeadPlace`] of the home.
+    pub fn register(&mut self, party: Party) -> Result<Party, PhaserError> {
+        let share = self.active(party)?;
+        Ok(self.sit(share))
+    }
+
+    /// Registers a task that travels to `to`; the ticket goes with it. The phase cannot end before it has arrived.
+    ///
+    /// # Errors
+    /// As [`Phasers::register`], and [`PhaserError::DeadPlace`] or [`PhaserError::UnknownPlace`] of `to`.
+    ///
+    /// # Panics
+    /// If `to` is this place.
+    pub fn depart(&mut self, party: Party, to: PlaceId) -> Result<Ticket, PhaserError> {
+        assert!(to != self.roster.here, "a registration departs to another place");
+        let index = self.active(party)?;
+        self.admit(to)?;
+        let share = &mut self.shares[index];
+        share.tally.send(to);
+        share.away = true;
+        Ok(Ticket { phaser: share.id, phase: share.phase, dead: share.dead })
+    }
+
+    /// Takes back a [`Phasers::depart`] whose task was not sent after all; `party` must not have signalled since.
+    ///
+    /// # Errors
+    /// As [`Phasers::register`].
+    pub fn undo_depart(&mut self, party: Party, to: PlaceId) -> Result<(), PhaserError> {
+        let share = self.active(party)?;
+        self.shares[share].tally.unsend(to);
+        Ok(())
+    }
+
+    /// Registers a task that arrived here.
+    ///
+    /// # Errors
+    /// [`PhaserError::DeadPlace`], [`PhaserError::UnknownPlace`], [`PhaserError::UnknownPhaser`],
+    /// [`PhaserError::WrongPhase`]: the task is not registered; drop it.
+    pub fn arrive(
+        &mut self,
+        ticket: Ticket,
+        from: PlaceId,
+        out: &mut Vec<Output>,
+    ) -> Result<Party, PhaserError> {
+        self.admit(from)?;
+        if from == self.roster.here {
+            return Err(PhaserError::UnknownPlace(from));
+        }
+        self.admit(ticket.phaser.home)?;
+        self.catch_up(ticket, out)?;
+        let index = match self.find(ticket.phaser) {
+            Some(index) => index,
+            None if ticket.phaser.home == self.roster.here => {
+                return Err(PhaserError::UnknownPhaser(ticket.phaser));
+            }
+            None => self.join(ticket),
+        };
+        self.shares[index].tally.receive(from);
+        Ok(self.sit(index))
+    }
+
+    /// Signals that `party` has done its part of the phase, without waiting. Again in the same phase: no effect.
+    ///
+    /// # Errors
+    /// [`PhaserError::NotRegistered`], [`PhaserError::Waiting`], [`PhaserError::DeadPlace`] of the home.
+    pub fn resume(&mut self, party: Party, out: &mut Vec<Output>) -> Result<(), PhaserError> {
+        match self.active(party) {
+            Ok(index) => {
+                self.seats[party.seat as usize].state = State::Resumed;
+                self.signal(index, out);
+                Ok(())
+            }
+            Err(PhaserError::Resumed) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Signals, if `party` has not, and goes to the next phase.
+    ///
+    /// Returns the new phase if it has begun already. Otherwise the task has to wait for an [`Output::Wake`] that
+    /// names it, which may be in `out` already.
+    ///
+    /// # Errors
+    /// As [`Phasers::resume`].
+    pub fn advance(&mut self, party: Party, out: &mut Vec<Output>) -> Result<Option<Advanced>, PhaserError> {
+        let signalled = match self.active(party) {
+            Ok(_) => false,
+            Err(PhaserError::Resumed) => true,
+            Err(error) => return Err(error),
+        };
+        let seat = &mut self.seats[party.seat as usize];
+        let index = seat.share as usize;
+        let share = &mut self.shares[index];
+        if signalled && seat.phase < share.phase {
+            seat.phase = share.phase;
+            seat.state = State::Active;
+            return Ok(Some(share.advanced()));
+        }
+        seat.state = State::Waiting;
+        share.waiting.push(party);
+        if !signalled {
+            self.signal(index, out);
+        }
+        Ok(None)
+    }
+
+    /// Ends the registration, in whatever state it is; due also when the task ends or is dropped.
+    ///
+    /// # Errors
+    /// [`PhaserError::NotRegistered`].
+    pub fn leave(&mut self, party: Party, out: &mut Vec<Output>) -> Result<(), PhaserError> {
+        let seat = self.seat(party)?;
+        let (index, state, phase) = (seat.share as usize, seat.state, seat.phase);
+        let share = &mut self.shares[index];
+        share.parties -= 1;
+        share.active -= u64::from(state == State::Active || phase < share.phase);
+        if state == State::Waiting {
+            share.waiting.retain(|&waiting| waiting != party);
+        }
+        let seat = &mut self.seats[party.seat as usize];
+        seat.generation = seat.generation.wrapping_add(1);
+        seat.state = State::Free;
+        self.free_seats.push(party.seat);
+        self.settle(index, out);
+        Ok(())
+    }
+
+    /// The phase that `party` is in.
+    ///
+    /// # Errors
+    /// [`PhaserError::NotRegistered`].
+    pub fn phase(&self, party: Party) -> Result<u64, PhaserError> {
+        Ok(self.seat(party)?.phase)
+    }
+
+    /// The places that the current phase waits for, as far as is known here: at other places than the home, only
+    /// whether it is this one.
+    ///
+    /// # Errors
+    /// [`PhaserError::NotRegistered`].
+    pub fn waiting_for(&self, party: Party) -> Result<Vec<PlaceId>, PhaserError> {
+        let share = &self.shares[self.seat(party)?.share as usize];
+        Ok(match &share.role {
+            Role::Home(chair) => chair.laggards(share.phase),
+            _ if share.active > 0 => vec![self.roster.here],
+            _ => vec![share.id.home],
+        })
+    }
+
+    /// How many phasers this place has a share of.
+    pub fn held(&self) -> usize {
+        self.shares.len() - self.free_shares.len()
+    }
+
+    /// Takes in a control message.
+    ///
+    /// # Errors
+    /// A [`Violation`]: the message was ignored; log it with the peer.
+    pub fn receive(
+        &mut self,
+        from: PlaceId,
+        control: Control,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Violation> {
+        if !self.roster.knows(from) || from == self.roster.here {
+            return Err(Violation::UnknownPlace(from));
+        }
+        if !self.roster.is_alive(from) {
+            return Ok(());
+        }
+        match control {
+            Control::Report(report) => self.hear(from, &report, out),
+            Control::Advance { phaser, phase, dead } => self.hear_advance(from, phaser, phase, dead, out),
+            Control::Ask { phaser, dead } => self.answer(from, phaser, dead, out),
+        }
+    }
+
+    /// Learns that `place` is gone for good; harmless if known already.
+    ///
+    /// Its parties are no longer waited for; those who wait are told with the next phase. Parties of phasers that
+    /// were opened there are woken at once.
+    pub fn place_died(&mut self, place: PlaceId, out: &mut Vec<Output>) {
+        if !self.roster.bury(place) {
+            return;
+        }
+        for index in 0..self.shares.len() {
+            match self.shares[index].role {
+                Role::Home(_) => self.bury(index, place, out),
+                Role::Member if self.shares[index].id.home == place => self.orphan(index, place, out),
+                _ => {}
+            }
+        }
+    }
+
+    /// Passes if `place` is of this run and not dead.
+    fn admit(&self, place: PlaceId) -> Result<(), PhaserError> {
+        match (self.roster.is_alive(place), self.roster.knows(place)) {
+            (true, _) => Ok(()),
+            (false, true) => Err(PhaserError::DeadPlace(place)),
+            (false, false) => Err(PhaserError::UnknownPlace(place)),
+        }
+    }
+
+    fn seat(&self, party: Party) -> Result<&Seat, PhaserError> {
+        let seat = self.seats.get(party.seat as usize);
+        let taken = |seat: &&Seat| seat.generation == party.generation && seat.state != State::Free;
+        seat.filter(taken).ok_or(PhaserError::NotRegistered)
+    }
+
+    /// The share of `party`, if it has not signalled in its phase.
+    fn active(&self, party: Party) -> Result<usize, PhaserError> {
+        let seat = self.seat(party)?;
+        if let Role::Orphan(home) = self.shares[seat.share as usize].role {
+            return Err(PhaserError::DeadPlace(home));
+        }
+        match seat.state {
+            State::Active => Ok(seat.share as usize),
+            State::Resumed => Err(PhaserError::Resumed),
+            State::Waiting => Err(PhaserError::Waiting),
+            State::Free => Err(PhaserError::NotRegistered),
+        }
+    }
+
+    /// Adds a party that has not signalled.
+    fn sit(&mut self, index: usize) -> Party {
+        let share = &mut self.shares[index];
+        share.parties += 1;
+        share.active += 1;
+        let (phase, state) = (share.phase, State::Active);
+        let index = index as u32;
+        match self.free_seats.pop() {
+            Some(seat) => {
+                let generation = self.seats[seat as usize].generation;
+                self.seats[seat as usize] = Seat { generation, share: index, phase, state };
+                Party { seat, generation }
+            }
+            None => {
+                self.seats.push(Seat { generation: 0, share: index, phase, state });
+                Party { seat: self.seats.len() as u32 - 1, generation: 0 }
+            }
+        }
+    }
+
+    fn occupy(&mut self, share: Share) -> usize {
+        if let Some(index) = self.free_shares.pop() {
+            self.shares[index as usize] = share;
+            return index as usize;
+        }
+        self.shares.push(share);
+        self.shares.len() - 1
+    }
+
+    fn vacate(&mut self, index: usize) {
+        let id = self.shares[index].id;
+        self.members.remove(&(id.home, id.serial));
+        self.shares[index] = Share::new(PhaserId::NONE, 0, Role::Free);
+        self.free_shares.push(index as u32);
+    }
+
+    /// The share of a phaser, if this place has one.
+    fn find(&self, id: PhaserId) -> Option<usize> {
+        if id.home != self.roster.here {
+            return self.members.get(&(id.home, id.serial)).map(|&index| index as usize);
+        }
+        let index = id.slot as usize;
+        self.shares.get(index).is_some_and(|share| share.id == id).then_some(index)
+    }
+
+    /// Makes a share for a phaser of another home.
+    fn join(&mut self, ticket: Ticket) -> usize {
+        let mut share = Share::new(ticket.phaser, ticket.phase, Role::Member);
+        share.dead = ticket.dead;
+        let index = self.occupy(share);
+        self.members.insert((ticket.phaser.home, ticket.phaser.serial), index as u32);
+        index
+    }
+
+    /// A ticket may bring the news of its phase before the home does.
+    fn catch_up(&mut self, ticket: Ticket, out: &mut Vec<Output>) -> Result<(), PhaserError> {
+        let Some(index) = self.find(ticket.phaser) else { return Ok(()) };
+        let share = &self.shares[index];
+        let here = share.phase;
+        if ticket.phase == here {
+            return Ok(());
+        }
+        let next = Some(ticket.phase) == here.checked_add(1);
+        if !next || share.active > 0 || !matches!(share.role, Role::Member) {
+            return Err(PhaserError::WrongPhase { ticket: ticket.phase, here });
+        }
+        self.begin(index, ticket.phase, ticket.dead, out);
+        Ok(())
+    }
+
+    /// One party of a share has signalled.
+    fn signal(&mut self, index: usize, out: &mut Vec<Output>) {
+        self.shares[index].active -= 1;
+        self.settle(index, out);
+    }
+
+    /// Tells the home that all have signalled, if it has to know; drops a share that nobody needs.
+    fn settle(&mut self, index: usize, out: &mut Vec<Output>) {
+        let share = &mut self.shares[index];
+        match share.role {
+            Role::Orphan(_) if share.parties == 0 => self.vacate(index),
+            Role::Member if share.is_report_due() => {
+                let to = share.id.home;
+                let send = |report| Output::Send { to, control: Control::Report(report) };
+                out.extend(share.reports().into_iter().map(send));
+                if share.parties == 0 {
+                    self.vacate(index);
+                }
+            }
+            Role::Home(_) if share.is_report_due() => {
+                let here = self.roster.here;
+                for report in share.reports() {
+                    self.enter(here, index, &report);
+                }
+                self.conclude(index, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Begins a phase at this place.
+    fn begin(&mut self, index: usize, phase: u64, dead: Option<PlaceId>, out: &mut Vec<Output>) {
+        let share = &mut self.shares[index];
+        share.phase = phase;
+        share.dead = dead;
+        share.active = share.parties;
+        share.told = false;
+        let advanced = share.advanced();
+        share.wake(&mut self.seats, advanced, out);
+        self.settle(index, out);
+    }
+
+    fn enter(&mut self, from: PlaceId, index: usize, report: &Report) {
+        let Share { phase, role: Role::Home(chair), .. } = &mut self.shares[index] else { return };
+        chair.enter(from, *phase, report, |place| self.roster.is_alive(place));
+    }
+
+    /// Ends the phase, or the phaser, if all have signalled.
+    fn conclude(&mut self, index: usize, out: &mut Vec<Output>) {
+        let share = &mut self.shares[index];
+        let Role::Home(chair) = &mut share.role else { return };
+        if !chair.is_complete() {
+            return;
+        }
+        if chair.is_empty() {
+            self.vacate(index);
+            return;
+        }
+        let (phase, dead) = (share.phase + 1, chair.dead.take());
+        let members: Vec<_> = chair.begin().filter(|&place| place != self.roster.here).collect();
+        share.phase = phase;
+        share.dead = dead;
+        let control = share.advance();
+        out.extend(members.into_iter().map(|to| Output::Send { to, control: control.clone() }));
+        self.begin(index, phase, dead, out);
+    }
+
+    /// Takes in a report to a phaser opened here.
+    fn hear(&mut self, from: PlaceId, report: &Report, out: &mut Vec<Output>) -> Result<(), Violation> {
+        let id = report.phaser;
+        if id.home != self.roster.here {
+            return Err(Violation::NotItsHome(id));
+        }
+        if let Some(entry) = report.entries.iter().find(|entry| !self.roster.knows(entry.place)) {
+            return Err(Violation::UnknownPlace(entry.place));
+        }
+        let Some(index) = self.find(id) else { return Ok(()) };
+        let share = &self.shares[index];
+        let Role::Home(chair) = &share.role else { return Ok(()) };
+        let loops = report.entries.iter().any(|entry| entry.place == from);
+        if loops || report.phase > share.phase || report.answers > chair.unanswered(from) {
+            return Err(Violation::FalseReport(id));
+        }
+        self.enter(from, index, report);
+        self.conclude(index, out);
+        Ok(())
+    }
+
+    /// Takes in the news of a phase.
+    fn hear_advance(
+        &mut self,
+        from: PlaceId,
+        id: PhaserId,
+        phase: u64,
+        dead: Option<PlaceId>,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Violation> {
+        if id.home != from {
+            return Err(Violation::NotItsHome(id));
+        }
+        let Some(index) = self.find(id) else { return Ok(()) };
+        let share = &self.shares[index];
+        if phase <= share.phase {
+            return Ok(());
+        }
+        if phase - share.phase > 1 || share.active > 0 {
+            return Err(Violation::FalseAdvance(id));
+        }
+        self.begin(index, phase, dead, out);
+        Ok(())
+    }
+
+    /// Takes in a question of a home that has lost a place.
+    fn answer(
+        &mut self,
+        from: PlaceId,
+        id: PhaserId,
+        dead: PlaceId,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Violation> {
+        if id.home != from {
+            return Err(Violation::NotItsHome(id));
+        }
+        if !self.roster.knows(dead) || dead == self.roster.here || dead == from {
+            return Err(Violation::UnknownPlace(dead));
+        }
+        self.place_died(dead, out);
+        if let Some(index) = self.find(id) {
+            let share = &mut self.shares[index];
+            share.unanswered = share.unanswered.saturating_add(1);
+            self.settle(index, out);
+            return Ok(());
+        }
+        let mut nothing = Share::new(id, 0, Role::Member);
+        nothing.unanswered = 1;
+        let send = |report| Output::Send { to: from, control: Control::Report(report) };
+        out.extend(nothing.reports().into_iter().map(send));
+        Ok(())
+    }
+
+    /// Takes a dead place out of a phaser opened here, and asks the live places: they may hold parties that it sent.
+    fn bury(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
+        let Share { id, phase, away, role: Role::Home(chair), .. } = &mut self.shares[index] else { return };
+        if !*away {
+            return;
+        }
+        chair.bury(place, *phase);
+        for to in self.roster.others() {
+            chair.ask(to, *phase);
+            out.push(Output::Send { to, control: Control::Ask { phaser: *id, dead: place } });
+        }
+        self.conclude(index, out);
+    }
+
+    /// Wakes the parties of a phaser whose home is gone.
+    fn orphan(&mut self, index: usize, home: PlaceId, out: &mut Vec<Output>) {
+        let share = &mut self.shares[index];
+        self.members.remove(&(share.id.home, share.id.serial));
+        share.id = PhaserId::NONE;
+        share.role = Role::Orphan(home);
+        let advanced = Advanced { phase: share.phase, dead: Some(home) };
+        share.wake(&mut self.seats, advanced, out);
+        self.settle(index, out);
+    }
+}

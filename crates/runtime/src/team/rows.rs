@@ -1,0 +1,406 @@
+//! Collectives that deal slices of plain elements out, or put them together: gather, scatter, all-gather, all-to-all.
+//!
+//! What belongs to one member is a *row*. The forms without `v` are for rows of the same length at all members, and
+//! give one vector; those with `v`, after MPI's, are for rows of any length, and give one vector a row. Each message says
+//! how long its row is.
+
+use super::Team;
+use super::choice::{BRUCK_BYTES_MAX, chunk_len};
+use super::letter::{Arrival, Kind};
+use super::schedule::{Chunks, dissemination, pairwise};
+use super::turn::{Turn, misused};
+use super::values;
+use crate::error::Result;
+use bytemuck::{AnyBitPattern, NoUninit};
+use std::ops::Range;
+
+impl Team {
+    /// Puts the slices of all members together, by rank, at member `root`; the others get `None`.
+    ///
+    /// # Errors
+    /// As [`Team`] says; the slices differ in length (see [`Team::gatherv`]).
+    pub async fn gather_slice<T: NoUninit + AnyBitPattern>(
+        &self,
+        root: usize,
+        slice: &[T],
+    ) -> Result<Option<Vec<T>>> {
+        let turn = self.begin_at(Kind::GatherSlice, root).await?;
+        if turn.rank != root {
+            push_row(&turn, root, slice).await?;
+            return turn.complete(None);
+        }
+        let mut all = Vec::with_capacity(turn.size * slice.len());
+        for rank in 0..turn.size {
+            if rank == root {
+                all.extend_from_slice(slice);
+            } else {
+                pull_row(&turn, rank, Some(slice.len()), &mut all).await?;
+            }
+        }
+        turn.complete(Some(all))
+    }
+
+    /// Collects the slices of all members, by rank and of any lengths, at member `root`; the others get `None`.
+    ///
+    /// # Errors
+    /// As [`Team`] says.
+    pub async fn gatherv<T: NoUninit + AnyBitPattern>(
+        &self,
+        root: usize,
+        slice: &[T],
+    ) -> Result<Option<Vec<Vec<T>>>> {
+        let turn = self.begin_at(Kind::Gatherv, root).await?;
+        if turn.rank != root {
+            push_row(&turn, root, slice).await?;
+            return turn.complete(None);
+        }
+        let mut all = Vec::with_capacity(turn.size);
+        for rank in 0..turn.size {
+            let mut row = Vec::new();
+            if rank == root {
+                row.extend_from_slice(slice);
+            } else {
+                pull_row(&turn, rank, None, &mut row).await?;
+            }
+            all.push(row);
+        }
+        turn.complete(Some(all))
+    }
+
+    /// Deals the slice of member `root` out in equal parts, by rank. What others pass is not looked at.
+    ///
+    /// # Errors
+    /// As [`Team`] says; the root passed `None`, or a length that is no multiple of the size.
+    pub async fn scatter_slice<T: NoUninit + AnyBitPattern>(
+        &self,
+        root: usize,
+        slice: Option<&[T]>,
+    ) -> Result<Vec<T>> {
+        let turn = self.begin_at(Kind::ScatterSlice, root).await?;
+        let part = if turn.rank == root {
+            let slice = slice.ok_or_else(|| misused("the root of a scatter has no slice"))?;
+            let rows = equal_rows(&turn, slice)?;
+            push_rows(&turn, &rows).await?
+        } else {
+            pull_one(&turn, root).await?
+        };
+        turn.complete(part)
+    }
+
+    /// Deals the rows of member `root` out, one for each member. What others pass is not looked at.
+    ///
+    /// # Errors
+    /// As [`Team`] says; the root passed `None`, or not one row for each member.
+    pub async fn scatterv<T: NoUninit + AnyBitPattern>(
+        &self,
+        root: usize,
+        rows: Option<&[Vec<T>]>,
+    ) -> Result<Vec<T>> {
+        let turn = self.begin_at(Kind::Scatterv, root).await?;
+        let part = if turn.rank == root {
+            let rows = rows.ok_or_else(|| misused("the root of a scatter has no rows"))?;
+            push_rows(&turn, &row_for_each(&turn, rows)?).await?
+        } else {
+            pull_one(&turn, root).await?
+        };
+        turn.complete(part)
+    }
+
+    /// Puts the slices of all members together, by rank, at every member.
+    ///
+    /// # Errors
+    /// As [`Team`] says; the slices differ in length (see [`Team::all_gatherv`]).
+    pub async fn all_gather_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
+        let turn = self.begin(Kind::AllGatherSlice).await?;
+        let rows = Rows::equal(turn.size, slice.len());
+        let mut all = bytemuck::zeroed_vec(rows.end());
+        all[rows.range(turn.rank)].copy_from_slice(slice);
+        collect(&turn, &rows, &mut all).await?;
+        turn.complete(all)
+    }
+
+    /// Collects the slices of all members, by rank and of any lengths, at every member.
+    ///
+    /// # Errors
+    /// As [`Team`] says.
+    pub async fn all_gatherv<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<Vec<T>>> {
+        let turn = self.begin(Kind::AllGatherv).await?;
+        let lens = values::all_gather(&turn, slice.len() as u64).await?;
+        let rows = Rows::of(lens.into_iter().map(|len| len as usize));
+        let mut all = bytemuck::zeroed_vec(rows.end());
+        all[rows.range(turn.rank)].copy_from_slice(slice);
+        collect(&turn, &rows, &mut all).await?;
+        turn.complete((0..rows.ends.len()).map(|rank| all[rows.range(rank)].to_vec()).collect())
+    }
+
+    /// Gives member `i` part `i` of the slice of every member, by rank; all parts are of the same length.
+    ///
+    /// # Errors
+    /// As [`Team`] says; a length that is no multiple of the size, or that differs between members.
+    pub async fn all_to_all_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
+        let turn = self.begin(Kind::AllToAllSlice).await?;
+        let rows = equal_rows(&turn, slice)?;
+        let part = slice.len() / turn.size;
+        let mut all = bytemuck::zeroed_vec::<T>(slice.len());
+        let place = |rank: usize| rank * part..(rank + 1) * part;
+        all[place(turn.rank)].copy_from_slice(rows[turn.rank]);
+        for round in pairwise(turn.rank, turn.size) {
+            let target = &mut all[place(round.from)];
+            trade(&turn, round.to, rows[round.to], round.from, Some(part), |range, chunk| {
+                bytemuck::cast_slice_mut(&mut target[range]).copy_from_slice(chunk);
+            })
+            .await?;
+        }
+        turn.complete(all)
+    }
+
+    /// Gives member `i` row `i` of every member, by rank; rows are of any lengths.
+    ///
+    /// # Errors
+    /// As [`Team`] says; not one row for each member.
+    pub async fn all_to_allv<T: NoUninit + AnyBitPattern>(&self, rows: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
+        let turn = self.begin(Kind::AllToAllv).await?;
+        let rows = row_for_each(&turn, rows)?;
+        let mut all: Vec<Vec<T>> = vec![Vec::new(); turn.size];
+        all[turn.rank].extend_from_slice(rows[turn.rank]);
+        for round in pairwise(turn.rank, turn.size) {
+            let target = &mut all[round.from];
+            trade(&turn, round.to, rows[round.to], round.from, None, |_, chunk| append(target, chunk))
+                .await?;
+        }
+        turn.complete(all)
+    }
+}
+
+/// Where the rows of all members lie in one vector.
+struct Rows {
+    /// Where each row ends.
+    ends: Vec<usize>,
+    /// Whether they are of one length.
+    are_equal: bool,
+}
+
+impl Rows {
+    fn equal(size: usize, len: usize) -> Rows {
+        Rows { ends: (1..=size).map(|count| count * len).collect(), are_equal: true }
+    }
+
+    fn of(lens: impl Iterator<Item = usize>) -> Rows {
+        let ends = lens.scan(0_usize, |end, len| {
+            *end = end.saturating_add(len);
+            Some(*end)
+        });
+        Rows { ends: ends.collect(), are_equal: false }
+    }
+
+    /// The elements of all rows.
+    fn end(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// The row of `rank`.
+    fn range(&self, rank: usize) -> Range<usize> {
+        let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
+        start..self.ends[rank]
+    }
+
+    /// The rows of `count` members from `rank` on, in two parts: those up to the last member, and those from the first on.
+    fn ranges(&self, rank: usize, count: usize) -> [Range<usize>; 2] {
+        let size = self.ends.len();
+        let first = self.range(rank).start..self.ends[(rank + count).min(size) - 1];
+        let around = (rank + count).saturating_sub(size);
+        [first, 0..if around == 0 { 0 } else { self.ends[around - 1] }]
+    }
+}
+
+fn chunks_of<T>(len: usize) -> Chunks {
+    Chunks::new(len, chunk_len(size_of::<T>()))
+}
+
+fn append<T: NoUninit + AnyBitPattern>(row: &mut Vec<T>, chunk: &[u8]) {
+    match bytemuck::try_cast_slice(chunk) {
+        Ok(elements) => row.extend_from_slice(elements),
+        // A short message lies where it lies.
+        Err(_) => {
+            row.extend(chunk.chunks_exact(size_of::<T>().max(1)).map(bytemuck::pod_read_unaligned::<T>))
+        }
+    }
+}
+
+/// The parts of a slice that has one for each member.
+fn equal_rows<'s, T>(turn: &Turn<'_>, slice: &'s [T]) -> Result<Vec<&'s [T]>> {
+    if !slice.len().is_multiple_of(turn.size) {
+        let text = format!("{} elements cannot be dealt out to {} members equally", slice.len(), turn.size);
+        return Err(misused(text));
+    }
+    let part = slice.len() / turn.size;
+    Ok((0..turn.size).map(|rank| &slice[rank * part..(rank + 1) * part]).collect())
+}
+
+/// The rows as slices, if there is one for each member.
+fn row_for_each<'s, T>(turn: &Turn<'_>, rows: &'s [Vec<T>]) -> Result<Vec<&'s [T]>> {
+    if rows.len() == turn.size {
+        return Ok(rows.iter().map(Vec::as_slice).collect());
+    }
+    Err(misused(format_args!("{} rows for the {} members of the team", rows.len(), turn.size)))
+}
+
+/// Sends a row to a member.
+async fn push_row<T: NoUninit>(turn: &Turn<'_>, to: usize, row: &[T]) -> Result<()> {
+    let chunks = chunks_of::<T>(row.len());
+    for index in 0..chunks.count() {
+        turn.push(to, index, size_of_val(row), bytemuck::cast_slice(&row[chunks.range(index)])).await?;
+    }
+    turn.settle(to, chunks).await
+}
+
+/// Sends each other member its row, all of them at once; gives back this member's own.
+async fn push_rows<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, rows: &[&[T]]) -> Result<Vec<T>> {
+    let others = || rows.iter().enumerate().filter(|(rank, _)| *rank != turn.rank);
+    let most = others().map(|(_, row)| chunks_of::<T>(row.len()).count()).max().unwrap_or(0);
+    for index in 0..most {
+        for (rank, row) in others() {
+            let chunks = chunks_of::<T>(row.len());
+            if index < chunks.count() {
+                let chunk = bytemuck::cast_slice(&row[chunks.range(index)]);
+                turn.push(rank, index, size_of_val(*row), chunk).await?;
+            }
+        }
+    }
+    for (rank, row) in others() {
+        turn.settle(rank, chunks_of::<T>(row.len())).await?;
+    }
+    Ok(rows[turn.rank].to_vec())
+}
+
+/// Takes a row of `len` elements, or of any length, and appends it to `row`.
+async fn pull_row<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    from: usize,
+    len: Option<usize>,
+    row: &mut Vec<T>,
+) -> Result<()> {
+    let first = turn.take_chunk(from, 0).await?;
+    let len = row_len::<T>(turn, from, &first, len)?;
+    let (bytes, chunks) = (len * size_of::<T>(), chunks_of::<T>(len));
+    turn.check_bytes(from, &first, bytes, chunks.range(0).len() * size_of::<T>())?;
+    row.reserve(len);
+    append(row, first.chunk());
+    turn.let_go(from, first, chunks)?;
+    for index in 1..chunks.count() {
+        let len = chunks.range(index).len() * size_of::<T>();
+        let arrival = turn.pull(from, index, bytes, len).await?;
+        append(row, arrival.chunk());
+        turn.let_go(from, arrival, chunks)?;
+    }
+    Ok(())
+}
+
+async fn pull_one<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, from: usize) -> Result<Vec<T>> {
+    let mut row = Vec::new();
+    pull_row(turn, from, None, &mut row).await?;
+    Ok(row)
+}
+
+/// The elements of the row that starts with `first`: as many as wanted, or whole elements.
+fn row_len<T>(turn: &Turn<'_>, from: usize, first: &Arrival, wanted: Option<usize>) -> Result<usize> {
+    let element = size_of::<T>().max(1);
+    let len = first.letter.bytes as usize / element;
+    let fits = first.letter.bytes.is_multiple_of(element as u64) && wanted.is_none_or(|wanted| wanted == len);
+    if fits { Ok(len) } else { Err(turn.odd_length(from, first, wanted.unwrap_or(len) * element)) }
+}
+
+/// Sends a row to one member and takes one from another, chunk by chunk; `take` gets where a chunk belongs.
+async fn trade<T: NoUninit>(
+    turn: &Turn<'_>,
+    to: usize,
+    row: &[T],
+    from: usize,
+    len: Option<usize>,
+    mut take: impl FnMut(Range<usize>, &[u8]),
+) -> Result<()> {
+    let out = chunks_of::<T>(row.len());
+    let mut into: Option<Chunks> = None;
+    let mut index = 0;
+    while index < out.count() || into.is_none_or(|into| index < into.count()) {
+        if index < out.count() {
+            turn.send_chunk(to, index, size_of_val(row), bytemuck::cast_slice(&row[out.range(index)]))?;
+        }
+        if into.is_none_or(|into| index < into.count()) {
+            let arrival = turn.take_chunk(from, index).await?;
+            let len = row_len::<T>(turn, from, &arrival, len.or(into.map(|into| into.len())))?;
+            let into = *into.insert(chunks_of::<T>(len));
+            let bytes = into.range(index).len() * size_of::<T>();
+            turn.check_bytes(from, &arrival, len * size_of::<T>(), bytes)?;
+            take(into.range(index), arrival.chunk());
+        }
+        index += 1;
+    }
+    Ok(())
+}
+
+/// Gives every member all rows, where each has put its own in its place.
+async fn collect<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, rows: &Rows, all: &mut [T]) -> Result<()> {
+    if size_of_val(all) <= BRUCK_BYTES_MAX {
+        collect_short(turn, rows, all).await
+    } else {
+        collect_long(turn, rows, all).await
+    }
+}
+
+/// The bytes that a message about rows says, so that different lengths are seen.
+fn stated_bytes<T>(rows: &Rows, all: &[T]) -> usize {
+    if rows.are_equal { size_of_val(all) } else { 0 }
+}
+
+/// By doubled distances: what a member knows is always the rows from its own on.
+async fn collect_short<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    rows: &Rows,
+    all: &mut [T],
+) -> Result<()> {
+    let bytes = stated_bytes(rows, all);
+    for round in dissemination(turn.rank, turn.size) {
+        let count = round.distance.min(turn.size - round.distance);
+        let known = rows.ranges(turn.rank, count).map(|range| bytemuck::cast_slice(&all[range]));
+        turn.send_parts(round.from, round.distance, bytes, known)?;
+        let wanted = rows.ranges(round.to, count).map(|range| range.len() * size_of::<T>());
+        let arrival = turn.pull(round.to, round.distance, bytes, wanted.iter().sum()).await?;
+        let mut payload = arrival.chunk();
+        for range in rows.ranges(round.to, count) {
+            let target: &mut [u8] = bytemuck::cast_slice_mut(&mut all[range]);
+            let (part, rest) = payload.split_at(target.len());
+            target.copy_from_slice(part);
+            payload = rest;
+        }
+    }
+    Ok(())
+}
+
+/// Round a ring: each member passes on what it took last.
+async fn collect_long<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    rows: &Rows,
+    all: &mut [T],
+) -> Result<()> {
+    let bytes = stated_bytes(rows, all);
+    let (size, rank) = (turn.size, turn.rank);
+    let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+    for round in 0..size - 1 {
+        let given = rows.range((rank + size - round) % size);
+        let wanted = rows.range((previous + size - round) % size);
+        let (out, into) = (chunks_of::<T>(given.len()), chunks_of::<T>(wanted.len()));
+        for index in 0..out.count().max(into.count()) {
+            if index < out.count() {
+                let chunk = &all[given.clone()][out.range(index)];
+                turn.send_chunk(next, index, bytes, bytemuck::cast_slice(chunk))?;
+            }
+            if index < into.count() {
+                let target = &mut all[wanted.clone()][into.range(index)];
+                let arrival = turn.pull(previous, index, bytes, size_of_val(target)).await?;
+                bytemuck::cast_slice_mut(target).copy_from_slice(arrival.chunk());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! The schedules, played by all members at once without a message, for all sizes up to [`SIZE_MAX`].
+
+use super::*;
+use std::collections::BTreeSet;
+
+const SIZE_MAX: usize = 40;
+
+fn sizes() -> impl Iterator<Item = usize> {
+    1..=SIZE_MAX
+}
+
+#[test]
+fn after_dissemination_everybody_has_heard_of_everybody() {
+    for size in sizes() {
+        let mut heard: Vec<BTreeSet<usize>> = (0..size).map(|rank| BTreeSet::from([rank])).collect();
+        let rounds: Vec<Vec<Round>> = (0..size).map(|rank| dissemination(rank, size).collect()).collect();
+        for number in 0..rounds[0].len() {
+            let before = heard.clone();
+            for rank in 0..size {
+                let round = rounds[rank][number];
+                assert_eq!(rounds[round.from][number].to, rank);
+                heard[rank].extend(&before[round.from]);
+            }
+        }
+        assert!(heard.iter().all(|known| known.len() == size), "size {size}");
+        assert_eq!(rounds[0].len(), size.next_power_of_two().ilog2() as usize);
+    }
+}
+
+#[test]
+fn pairwise_rounds_meet_each_other_member_once() {
+    for size in sizes() {
+        for rank in 0..size {
+            let targets: BTreeSet<usize> = pairwise(rank, size).map(|round| round.to).collect();
+            let sources: BTreeSet<usize> = pairwise(rank, size).map(|round| round.from).collect();
+            let others: BTreeSet<usize> = (0..size).filter(|other| *other != rank).collect();
+            assert_eq!((&targets, &sources), (&others, &others));
+        }
+    }
+}
+
+#[test]
+fn a_tree_reaches_every_member_once() {
+    for (size, shape) in sizes().flat_map(|size| [(size, Shape::Binomial), (size, Shape::Chain)]) {
+        for root in 0..size {
+            let tree = |rank| Tree::new(shape, rank, root, size);
+            assert_eq!(tree(root).parent(), None);
+            let mut reached = vec![root];
+            let mut next = 0;
+            while let Some(rank) = reached.get(next).copied() {
+                for child in tree(rank).children() {
+                    assert_eq!(tree(child).parent(), Some(rank));
+                    reached.push(child);
+                }
+                next += 1;
+            }
+            assert_eq!(reached.iter().copied().collect::<BTreeSet<_>>(), (0..size).collect());
+            assert_eq!(reached.len(), size);
+        }
+    }
+}
+
+/// A folded value: the bracketing, as text.
+fn bracket(left: &str, right: &str) -> String {
+    format!("({left} {right})")
+}
+
+fn put(side: Side, own: &str, other: &str) -> String {
+    if side == Side::Before { bracket(other, own) } else { bracket(own, other) }
+}
+
+/// The bracketing that all reductions of `size` members have to use.
+fn expected(size: usize) -> String {
+    let width = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
+    let pairs = size - width;
+    let mut values: Vec<String> = (0..pairs).map(|pair| format!("({} {})", 2 * pair, 2 * pair + 1)).collect();
+    values.extend((2 * pairs..size).map(|rank| rank.to_string()));
+    while values.len() > 1 {
+        values = values.chunks(2).map(|pair| bracket(&pair[0], &pair[1])).collect();
+    }
+    values.remove(0)
+}
+
+/// Plays the steps of all members against each other; gives the values that they end with.
+fn play(size: usize, steps: impl Fn(usize) -> Vec<Fold>) -> Vec<String> {
+    let mut values: Vec<String> = (0..size).map(|rank| rank.to_string()).collect();
+    let mut next = vec![0; size];
+    let mut given = vec![false; size];
+    let mut sent: Vec<Vec<Vec<String>>> = vec![vec![Vec::new(); size]; size];
+    let all: Vec<Vec<Fold>> = (0..size).map(steps).collect();
+    let mut moved = true;
+    while std::mem::take(&mut moved) {
+        for rank in 0..size {
+            let Some(step) = all[rank].get(next[rank]) else { continue };
+            let own = values[rank].clone();
+            let (to, from) = match *step {
+                Fold::Give { to } => (Some(to), None),
+                Fold::Swap { with, .. } => (Some(with), Some(with)),
+                Fold::Merge { from, .. } | Fold::Accept { from } => (None, Some(from)),
+            };
+            if let (Some(to), false) = (to, std::mem::replace(&mut given[rank], true)) {
+                sent[rank][to].push(own.clone());
+                moved = true;
+            }
+            if let Some(from) = from {
+                if sent[from][rank].is_empty() {
+                    continue;
+                }
+                let other = sent[from][rank].remove(0);
+                values[rank] = match *step {
+                    Fold::Merge { side, .. } | Fold::Swap { side, .. } => put(side, &own, &other),
+                    _ => other,
+                };
+            }
+            (next[rank], given[rank], moved) = (next[rank] + 1, false, true);
+        }
+    }
+    assert!((0..size).all(|rank| next[rank] == all[rank].len()), "size {size} stands still");
+    assert!(sent.iter().flatten().all(Vec::is_empty), "size {size} sends what nobody takes");
+    values
+}
+
+#[test]
+fn every_reduction_folds_by_the_same_tree_in_the_order_of_the_ranks() {
+    for size in sizes() {
+        let expected = expected(size);
+        let ranks: Vec<usize> =
+            expected.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
+        assert_eq!(ranks, (0..size).collect::<Vec<_>>());
+        for root in 0..size {
+            let values = play(size, |rank| Folding::new(size, root).to_root(rank).collect());
+            assert_eq!(values[root], expected, "size {size}, root {root}");
+        }
+        let values = play(size, |rank| Folding::new(size, 0).to_all(rank).collect());
+        assert!(values.iter().all(|value| *value == expected), "size {size}");
+    }
+}
+
+#[test]
+fn only_the_root_of_a_reduction_does_not_give() {
+    for size in sizes() {
+        for root in 0..size {
+            for rank in 0..size {
+                let steps: Vec<Fold> = Folding::new(size, root).to_root(rank).collect();
+                let gives = |step: &Fold| matches!(step, Fold::Give { .. });
+                assert_eq!(steps.iter().filter(|step| gives(step)).count(), usize::from(rank != root));
+                assert!(rank == root || gives(&steps[steps.len() - 1]));
+            }
+        }
+    }
+}
+
+/// Plays a reduction by halves of a vector of `len` elements; gives the vectors that the members end with.
+fn play_halves(size: usize, len: usize) -> Vec<Vec<String>> {
+    let folding = Folding::new(size, 0);
+    let mut vectors: Vec<Vec<String>> = (0..size).map(|rank| vec![rank.to_string(); len]).collect();
+    for rank in (0..size).filter(|rank| !folding.stays(*rank)) {
+        let Some(Fold::Give { to }) = folding.pair(rank) else { panic!("{rank} neither stays nor gives") };
+        let Some(Fold::Merge { side, .. }) = folding.pair(to) else { panic!("{to} does not merge") };
+        let merged = (0..len).map(|index| put(side, &vectors[to][index], &vectors[rank][index])).collect();
+        vectors[to] = merged;
+    }
+    let stays: Vec<usize> = (0..folding.width()).map(|leaf| folding.member(leaf)).collect();
+    let rounds = |rank: usize| folding.halving(rank, len).collect::<Vec<_>>();
+    for number in 0..rounds(0).len() {
+        let before = vectors.clone();
+        for rank in &stays {
+            let half = &rounds(*rank)[number];
+            assert_eq!(rounds(half.with)[number].given, half.kept);
+            for index in half.kept.clone() {
+                vectors[*rank][index] = put(half.side, &before[*rank][index], &before[half.with][index]);
+            }
+        }
+    }
+    for number in (0..rounds(0).len()).rev() {
+        let before = vectors.clone();
+        for rank in &stays {
+            let half = &rounds(*rank)[number];
+            vectors[*rank][half.given.clone()].clone_from_slice(&before[half.with][half.given.clone()]);
+        }
+    }
+    stays.into_iter().map(|rank| vectors[rank].clone()).collect()
+}
+
+#[test]
+fn a_reduction_by_halves_folds_by_the_same_tree() {
+    for size in sizes() {
+        for len in [0, 1, 2, 3, 7, 64] {
+            let expected = vec![expected(size); len];
+            assert!(
+                play_halves(size, len).iter().all(|vector| *vector == expected),
+                "size {size}, length {len}"
+            );
+        }
+    }
+}
+
+#[test]
+fn chunks_cover_a_slice_in_order() {
+    for len in 0..50 {
+        for chunk_len in 1..12 {
+            let chunks = Chunks::new(len, chunk_len);
+            let covered: Vec<usize> = (0..chunks.count()).flat_map(|index| chunks.range(index)).collect();
+            assert_eq!(covered, (0..len).collect::<Vec<_>>());
+            assert!(chunks.count() >= 1);
+        }
+    }
+}

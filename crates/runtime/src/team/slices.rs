@@ -1,0 +1,320 @@
+//! Collectives on slices of plain elements that every member has: broadcast, reductions, scans.
+//!
+//! Elements move as they lie in memory, in chunks, written by the sender where the receiver reads them; the sender writes
+//! the next chunk meanwhile. Operators work element by element, straight from the arrived memory. Slices that are
+//! dealt out or put together are in [`super::rows`].
+//!
+//! Invariant: all members pass slices of the same length. Each message says the length, so that a difference is an error.
+
+use super::Team;
+use super::choice::{SWAP_BYTES_MAX, broadcast_shape, chunk_len};
+use super::letter::Kind;
+use super::schedule::{Chunks, Fold, Folding, Half, Side, Tree, dissemination};
+use super::turn::Turn;
+use crate::error::Result;
+use bytemuck::{AnyBitPattern, NoUninit};
+use std::ops::Range;
+
+impl Team {
+    /// Copies the slice of member `root` into those of all others.
+    ///
+    /// # Errors
+    /// As [`Team`] says; the slices differ in length.
+    pub async fn broadcast_slice<T: NoUninit + AnyBitPattern>(
+        &self,
+        root: usize,
+        slice: &mut [T],
+    ) -> Result<()> {
+        let turn = self.begin_at(Kind::BroadcastSlice, root).await?;
+        let (bytes, chunks) = cut(slice);
+        let tree = Tree::new(broadcast_shape(turn.size, chunks.count()), turn.rank, root, turn.size);
+        for index in 0..chunks.count() {
+            let chunk = &mut slice[chunks.range(index)];
+            if let Some(parent) = tree.parent() {
+                let arrival = turn.pull(parent, index, bytes, size_of_val(chunk)).await?;
+                bytemuck::cast_slice_mut(chunk).copy_from_slice(arrival.chunk());
+                turn.let_go(parent, arrival, chunks)?;
+            }
+            for child in tree.children() {
+                turn.push(child, index, bytes, bytemuck::cast_slice(chunk)).await?;
+            }
+        }
+        for child in tree.children() {
+            turn.settle(child, chunks).await?;
+        }
+        turn.complete(())
+    }
+
+    /// Folds the slices of all members, element by element, into that of member `root`; the others stay as they are.
+    ///
+    /// For the operator and the order see [`Team::reduce`].
+    ///
+    /// # Errors
+    /// As [`Team`] says; the slices differ in length.
+    pub async fn reduce_slice<T: NoUninit + AnyBitPattern>(
+        &self,
+        root: usize,
+        slice: &mut [T],
+        operator: impl Fn(T, T) -> T,
+    ) -> Result<()> {
+        let turn = self.begin_at(Kind::ReduceSlice, root).await?;
+        let folding = Folding::new(turn.size, root);
+        let chunks = cut(slice).1;
+        let merges = folding.to_root(turn.rank).any(|step| matches!(step, Fold::Merge { .. }));
+        let is_copied = merges && turn.rank != root;
+        let mut copy = Vec::new();
+        for index in 0..chunks.count() {
+            let own = &mut slice[chunks.range(index)];
+            let own = if is_copied {
+                copy.clear();
+                copy.extend_from_slice(own);
+                &mut copy
+            } else {
+                own
+            };
+            for step in folding.to_root(turn.rank) {
+                fold_chunk(&turn, step, chunks, index, own, &operator).await?;
+            }
+        }
+        settle(&turn, folding.to_root(turn.rank), chunks).await?;
+        turn.complete(())
+    }
+
+    /// As [`Team::reduce_slice`], and every member gets the result, with the same bits.
+    ///
+    /// # Errors
+    /// As [`Team`] says; the slices differ in length.
+    pub async fn all_reduce_slice<T: NoUninit + AnyBitPattern>(
+        &self,
+        slice: &mut [T],
+        operator: impl Fn(T, T) -> T,
+    ) -> Result<()> {
+        let turn = self.begin(Kind::AllReduceSlice).await?;
+        let folding = Folding::new(turn.size, 0);
+        if size_of_val(slice) <= SWAP_BYTES_MAX {
+            let chunks = Chunks::new(slice.len(), slice.len().max(1));
+            for step in folding.to_all(turn.rank) {
+                fold_chunk(&turn, step, chunks, 0, slice, &operator).await?;
+            }
+            return turn.complete(());
+        }
+        transfer(&turn, folding.pair(turn.rank), slice, &operator).await?;
+        if folding.stays(turn.rank) {
+            by_halves(&turn, folding.halving(turn.rank, slice.len()), slice, &operator).await?;
+        }
+        transfer(&turn, folding.unpair(turn.rank), slice, &operator).await?;
+        turn.complete(())
+    }
+
+    /// Folds into the slice of each member those of all members before it, element by element.
+    ///
+    /// # Errors
+    /// As [`Team`] says; the slices differ in length.
+    pub async fn scan_slice<T: NoUninit + AnyBitPattern>(
+        &self,
+        slice: &mut [T],
+        operator: impl Fn(T, T) -> T,
+    ) -> Result<()> {
+        let turn = self.begin(Kind::ScanSlice).await?;
+        scan(&turn, slice, &operator).await?;
+        turn.complete(())
+    }
+
+    /// Replaces the slice of each member by the fold of those of all members before it, element by element.
+    ///
+    /// The first member has none before it: its slice stays as it is.
+    ///
+    /// # Errors
+    /// As [`Team`] says; the slices differ in length.
+    pub async fn exclusive_scan_slice<T: NoUninit + AnyBitPattern>(
+        &self,
+        slice: &mut [T],
+        operator: impl Fn(T, T) -> T,
+    ) -> Result<()> {
+        let turn = self.begin(Kind::ExclusiveScanSlice).await?;
+        let mut up_to_here = slice.to_vec();
+        scan(&turn, &mut up_to_here, &operator).await?;
+        let (bytes, chunks) = cut(slice);
+        let next = (turn.rank + 1 < turn.size).then_some(turn.rank + 1);
+        for index in 0..chunks.count() {
+            let range = chunks.range(index);
+            if let Some(next) = next {
+                turn.push(next, index, bytes, bytemuck::cast_slice(&up_to_here[range.clone()])).await?;
+            }
+            if turn.rank > 0 {
+                let arrival =
+                    turn.pull(turn.rank - 1, index, bytes, size_of_val(&slice[range.clone()])).await?;
+                bytemuck::cast_slice_mut(&mut slice[range]).copy_from_slice(arrival.chunk());
+                turn.let_go(turn.rank - 1, arrival, chunks)?;
+            }
+        }
+        if let Some(next) = next {
+            turn.settle(next, chunks).await?;
+        }
+        turn.complete(())
+    }
+}
+
+/// The bytes of a slice that all members pass, and its chunks.
+fn cut<T>(slice: &[T]) -> (usize, Chunks) {
+    (size_of_val(slice), Chunks::new(slice.len(), chunk_len(size_of::<T>())))
+}
+
+/// Does one step of a reduction with one chunk.
+#[inline]
+async fn fold_chunk<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    step: Fold,
+    chunks: Chunks,
+    index: usize,
+    own: &mut [T],
+    operator: &impl Fn(T, T) -> T,
+) -> Result<()> {
+    let bytes = chunks.len() * size_of::<T>();
+    match step {
+        Fold::Give { to } => turn.push(to, index, bytes, bytemuck::cast_slice(own)).await,
+        Fold::Merge { from, side } => {
+            let arrival = turn.pull(from, index, bytes, size_of_val(own)).await?;
+            merge(side, own, arrival.chunk(), operator);
+            turn.let_go(from, arrival, chunks)
+        }
+        Fold::Swap { with, side } => {
+            turn.send_chunk(with, index, bytes, bytemuck::cast_slice(own))?;
+            let arrival = turn.pull(with, index, bytes, size_of_val(own)).await?;
+            merge(side, own, arrival.chunk(), operator);
+            Ok(())
+        }
+        Fold::Accept { from } => {
+            let arrival = turn.pull(from, index, bytes, size_of_val(own)).await?;
+            bytemuck::cast_slice_mut(own).copy_from_slice(arrival.chunk());
+            turn.let_go(from, arrival, chunks)
+        }
+    }
+}
+
+/// Does one step of a reduction with all chunks of a slice.
+async fn transfer<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    step: Option<Fold>,
+    slice: &mut [T],
+    operator: &impl Fn(T, T) -> T,
+) -> Result<()> {
+    let Some(step) = step else { return Ok(()) };
+    let chunks = cut(slice).1;
+    for index in 0..chunks.count() {
+        fold_chunk(turn, step, chunks, index, &mut slice[chunks.range(index)], operator).await?;
+    }
+    settle(turn, std::iter::once(step), chunks).await
+}
+
+/// Waits until everything that was given in `steps` is taken.
+async fn settle(turn: &Turn<'_>, steps: impl Iterator<Item = Fold>, chunks: Chunks) -> Result<()> {
+    for step in steps {
+        if let Fold::Give { to } = step {
+            turn.settle(to, chunks).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Reduces a vector to everybody: each round halves what a member is responsible for, then the way back.
+async fn by_halves<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    rounds: impl DoubleEndedIterator<Item = Half>,
+    slice: &mut [T],
+    operator: &impl Fn(T, T) -> T,
+) -> Result<()> {
+    let rounds: Vec<Half> = rounds.collect();
+    for Half { with, side, kept, given } in rounds.iter().cloned() {
+        let fold = |own: &mut [T], other: &[u8]| merge(side, own, other, operator);
+        swap(turn, with, slice, given, kept, fold).await?;
+    }
+    for Half { with, kept, given, .. } in rounds.into_iter().rev() {
+        let copy = |own: &mut [T], other: &[u8]| bytemuck::cast_slice_mut(own).copy_from_slice(other);
+        swap(turn, with, slice, kept, given, copy).await?;
+    }
+    Ok(())
+}
+
+/// Sends one range of a slice to another member and takes what that one sends for another range, chunk by chunk.
+async fn swap<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    with: usize,
+    slice: &mut [T],
+    given: Range<usize>,
+    wanted: Range<usize>,
+    take: impl Fn(&mut [T], &[u8]),
+) -> Result<()> {
+    let bytes = size_of_val(slice);
+    let (out, into) = (&cut(&slice[given.clone()]).1, &cut(&slice[wanted.clone()]).1);
+    for index in 0..out.count().max(into.count()) {
+        if index < out.count() {
+            let chunk = &slice[given.clone()][out.range(index)];
+            turn.send_chunk(with, index, bytes, bytemuck::cast_slice(chunk))?;
+        }
+        if index < into.count() {
+            let own = &mut slice[wanted.clone()][into.range(index)];
+            let arrival = turn.pull(with, index, bytes, size_of_val(own)).await?;
+            take(own, arrival.chunk());
+        }
+    }
+    Ok(())
+}
+
+/// Folds the slices of the members up to this one into its own, by doubled distances.
+async fn scan<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    slice: &mut [T],
+    operator: &impl Fn(T, T) -> T,
+) -> Result<()> {
+    let (bytes, chunks) = cut(slice);
+    let above = |distance: usize| turn.rank + distance < turn.size;
+    for index in 0..chunks.count() {
+        let own = &mut slice[chunks.range(index)];
+        for round in dissemination(turn.rank, turn.size) {
+            if above(round.distance) {
+                turn.push(round.to, index, bytes, bytemuck::cast_slice(own)).await?;
+            }
+            if turn.rank >= round.distance {
+                let arrival = turn.pull(round.from, index, bytes, size_of_val(own)).await?;
+                merge(Side::Before, own, arrival.chunk(), operator);
+                turn.let_go(round.from, arrival, chunks)?;
+            }
+        }
+    }
+    for round in dissemination(turn.rank, turn.size).filter(|round| above(round.distance)) {
+        turn.settle(round.to, chunks).await?;
+    }
+    Ok(())
+}
+
+/// Folds the elements in `other` into `own`, each into the one at the same index.
+#[inline]
+fn merge<T: NoUninit + AnyBitPattern>(
+    side: Side,
+    own: &mut [T],
+    other: &[u8],
+    operator: &impl Fn(T, T) -> T,
+) {
+    match bytemuck::try_cast_slice(other) {
+        Ok(other) => merge_elements(side, own, other.iter().copied(), operator),
+        // A short message lies where it lies.
+        Err(_) => {
+            let other = other.chunks_exact(size_of::<T>().max(1)).map(bytemuck::pod_read_unaligned);
+            merge_elements(side, own, other, operator);
+        }
+    }
+}
+
+#[inline]
+fn merge_elements<T: Copy>(
+    side: Side,
+    own: &mut [T],
+    other: impl Iterator<Item = T>,
+    operator: &impl Fn(T, T) -> T,
+) {
+    match side {
+        Side::Before => own.iter_mut().zip(other).for_each(|(own, other)| *own = operator(other, *own)),
+        Side::After => own.iter_mut().zip(other).for_each(|(own, other)| *own = operator(*own, other)),
+    }
+}

@@ -1,0 +1,346 @@
+//! One collective under way at one member: its steps out and in.
+//!
+//! A turn knows the place of its collective in the sequence of the team and stamps it on each step. It is also the
+//! guard of the team's order: a turn that is dropped before its end (an error, a panic of an operator, a cancelled task)
+//! tells the other members, whose waits then end with an error. What is sent to whom is the business of the callers.
+
+use super::Team;
+use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY};
+use super::letter::{self, Arrival, Kind, Letter, Parting};
+use super::schedule::{Chunks, dissemination};
+use super::seat::Seat;
+use crate::breath::yield_now;
+use crate::error::{Error, ErrorKind, Result};
+use crate::local::Local;
+use crate::message::Handler;
+use crate::wire::{EncodeError, Writer};
+use isles_protocol::PlaceId;
+use isles_transport::Class;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cell::Cell;
+use std::future::poll_fn;
+
+/// The steps of an inner barrier start with this number; those of chunks are counted modulo it.
+const MEETING: usize = 0x4000;
+
+/// The steps that say that something long was taken start with this number; the others stay below.
+const TAKEN: usize = 0x8000;
+
+/// See the file header.
+pub(super) struct Turn<'t> {
+    seat: &'t Seat,
+    members: &'t [PlaceId],
+    /// The rank of this member.
+    pub(super) rank: usize,
+    /// How many members there are.
+    pub(super) size: usize,
+    kind: Kind,
+    root: usize,
+    sequence: u32,
+    /// Everything was sent and taken.
+    complete: Cell<bool>,
+}
+
+impl Team {
+    /// Begins a collective without a root.
+    #[inline]
+    pub(super) async fn begin(&self, kind: Kind) -> Result<Turn<'_>> {
+        self.begin_at(kind, 0).await
+    }
+
+    /// Begins a collective with a root.
+    ///
+    /// Now and then it lets other tasks of the place have their turn, and, if the members could have drifted apart, waits
+    /// for all of them.
+    #[inline]
+    pub(super) async fn begin_at(&self, kind: Kind, root: usize) -> Result<Turn<'_>> {
+        let turn = Turn::begin(&self.seat, kind, root)?;
+        if turn.sequence.is_multiple_of(BREATH) {
+            yield_now().await;
+        }
+        if turn.is_loose() {
+            turn.meet(MEETING).await?;
+        }
+        Ok(turn)
+    }
+}
+
+impl<'t> Turn<'t> {
+    #[inline]
+    fn begin(seat: &'t Seat, kind: Kind, root: usize) -> Result<Turn<'t>> {
+        let roll = seat.roll();
+        let Some(rank) = roll.rank else { return Err(misused("this place is not a member of the team")) };
+        if let Some(error) = seat.broken() {
+            return Err(error);
+        }
+        if seat.busy.replace(true) {
+            return Err(misused("another task of this place is in a collective of the same team"));
+        }
+        let sequence = seat.sequence.get();
+        seat.sequence.set(sequence.wrapping_add(1));
+        let size = roll.members.len();
+        let turn = Turn {
+            seat,
+            members: &roll.members,
+            rank,
+            size,
+            kind,
+            root,
+            sequence,
+            complete: Cell::new(false),
+        };
+        if root >= size {
+            return Err(misused(format_args!("root {root} of a team of {size}")));
+        }
+        Ok(turn)
+    }
+
+    /// Counts the collectives that do not wait for all; whether it is time to wait for all.
+    #[inline]
+    fn is_loose(&self) -> bool {
+        let loose = if self.kind.waits_for_all() { 0 } else { self.seat.loose.get() + 1 };
+        let due = loose > AHEAD_MAX;
+        self.seat.loose.set(if due { 1 } else { loose });
+        due
+    }
+
+    /// Ends the collective in order.
+    #[inline]
+    pub(super) fn complete<R>(self, result: R) -> Result<R> {
+        self.complete.set(true);
+        Ok(result)
+    }
+
+    fn letter(&self, step: usize, bytes: usize) -> Letter {
+        Letter::step(self.seat.id, self.sequence, self.kind, self.root, step, bytes)
+    }
+
+    /// Sends one message to member `to`; returns how many bytes follow its head.
+    #[inline]
+    fn send(
+        &self,
+        to: usize,
+        letter: Letter,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<usize> {
+        let sent = Local::with(|local| {
+            local.send(self.members[to], Class::Control, Handler::Team.id(), |writer| {
+                letter.encode(writer);
+                encode(writer)
+            })
+        });
+        match sent {
+            Ok(sent) => Ok(letter::payload_bytes(sent.bytes)),
+            Err(unsent) => Err(self.unsent(unsent.into())),
+        }
+    }
+
+    #[cold]
+    fn unsent(&self, error: Error) -> Error {
+        if matches!(error.kind(), ErrorKind::DeadPlace(_)) {
+            // The others hear of it themselves.
+            self.seat.break_up(error.clone());
+        }
+        error
+    }
+
+    /// Takes the next message of member `from`, which has to be this one.
+    #[inline]
+    async fn take(&self, from: usize, letter: Letter) -> Result<Arrival> {
+        let source = self.members[from];
+        let arrival =
+            poll_fn(|context| Local::with(|local| self.seat.poll_arrival(local, source, context))).await?;
+        if arrival.letter.matches(&letter) {
+            Ok(arrival)
+        } else {
+            Err(self.mismatch(source, &letter, &arrival.letter))
+        }
+    }
+
+    #[cold]
+    fn mismatch(&self, source: PlaceId, ours: &Letter, theirs: &Letter) -> Error {
+        let say = |letter: &Letter| {
+            format!("`{}` with root {} as number {}", letter.name(), letter.root(), letter.sequence)
+        };
+        let text = format!(
+            "the members of the team are in different collectives: this one in {}, {source} in {}",
+            say(ours),
+            say(theirs)
+        );
+        self.part(Parting::Mismatch, misused(text))
+    }
+
+    /// Sends an empty step.
+    #[inline]
+    pub(super) fn signal(&self, to: usize, step: usize) -> Result<()> {
+        self.send(to, self.letter(step, 0), |_| Ok(())).map(drop)
+    }
+
+    /// Waits for an empty step.
+    #[inline]
+    pub(super) async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
+        self.take(from, self.letter(step, 0)).await.map(drop)
+    }
+
+    /// Waits until all members have come here; the steps are numbered from `first`.
+    #[inline]
+    pub(super) async fn meet(&self, first: usize) -> Result<()> {
+        for (number, round) in dissemination(self.rank, self.size).enumerate() {
+            self.signal(round.to, first + number)?;
+            self.await_signal(round.from, first + number).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a value, or whatever `encode` writes; returns whether the receiver says when it was taken.
+    #[inline]
+    pub(super) fn send_with(
+        &self,
+        to: usize,
+        step: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<bool> {
+        self.send(to, self.letter(step, 0), encode).map(letter::is_awaited)
+    }
+
+    /// Sends a value and, if it is long, waits until it was taken.
+    #[inline]
+    pub(super) async fn give<T: Serialize>(&self, to: usize, step: usize, value: &T) -> Result<()> {
+        if self.send_with(to, step, |writer| writer.put_serde(value))? {
+            self.await_signal(to, TAKEN + step).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a value that was given.
+    #[inline]
+    pub(super) async fn receive<T: DeserializeOwned>(&self, from: usize, step: usize) -> Result<T> {
+        let arrival = self.take(from, self.letter(step, 0)).await?;
+        let value = arrival.decode(|reader| reader.take_serde())?;
+        if arrival.is_awaited() {
+            self.signal(from, TAKEN + step)?;
+        }
+        Ok(value)
+    }
+
+    /// Takes a message whose sender does not wait.
+    #[inline]
+    pub(super) async fn take_step(&self, from: usize, step: usize) -> Result<Arrival> {
+        self.take(from, self.letter(step, 0)).await
+    }
+
+    /// Sends a chunk of a slice of `bytes` bytes in all; nobody says when it was taken.
+    #[inline]
+    pub(super) fn send_chunk(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
+        self.send_parts(to, index, bytes, [chunk, &[]])
+    }
+
+    /// Sends a chunk that lies in two parts.
+    #[inline]
+    pub(super) fn send_parts(&self, to: usize, index: usize, bytes: usize, parts: [&[u8]; 2]) -> Result<()> {
+        let encode = |writer: &mut Writer<'_>| {
+            letter::put_chunk(writer, parts);
+            Ok(())
+        };
+        self.send(to, self.letter(index % MEETING, bytes), encode).map(drop)
+    }
+
+    /// Takes a chunk of a slice; the number of bytes in all is in its letter.
+    #[inline]
+    pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
+        self.take(from, self.letter(index % MEETING, 0)).await
+    }
+
+    /// Sends chunk `index` of a slice of `bytes` bytes in all, when there is room for one more under way.
+    #[inline]
+    pub(super) async fn push(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
+        if index >= CHUNKS_UNDER_WAY {
+            self.await_signal(to, TAKEN).await?;
+        }
+        self.send_chunk(to, index, bytes, chunk)
+    }
+
+    /// Waits until `to` has taken the last of the chunks that were pushed; a single chunk is not waited for.
+    #[inline]
+    pub(super) async fn settle(&self, to: usize, chunks: Chunks) -> Result<()> {
+        if chunks.count() > 1 {
+            for _ in 0..chunks.count().min(CHUNKS_UNDER_WAY) {
+                self.await_signal(to, TAKEN).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes chunk `index`, which is of `len` bytes, of a slice of `bytes` bytes in all.
+    #[inline]
+    pub(super) async fn pull(&self, from: usize, index: usize, bytes: usize, len: usize) -> Result<Arrival> {
+        let arrival = self.take_chunk(from, index).await?;
+        self.check_bytes(from, &arrival, bytes, len)?;
+        Ok(arrival)
+    }
+
+    /// Says that a chunk that was pulled is no longer needed.
+    #[inline]
+    pub(super) fn let_go(&self, from: usize, arrival: Arrival, chunks: Chunks) -> Result<()> {
+        // Its memory goes back before its sender is told to go on.
+        drop(arrival);
+        if chunks.count() > 1 { self.signal(from, TAKEN) } else { Ok(()) }
+    }
+
+    /// Checks that the slice of another member is of `bytes` bytes, and this chunk of it of `len`.
+    #[inline]
+    pub(super) fn check_bytes(&self, from: usize, arrival: &Arrival, bytes: usize, len: usize) -> Result<()> {
+        let fits = arrival.letter.bytes == bytes as u64 && arrival.chunk().len() == len;
+        if fits { Ok(()) } else { Err(self.odd_length(from, arrival, bytes)) }
+    }
+
+    /// The error of a slice that is not as long as it should be.
+    #[cold]
+    pub(super) fn odd_length(&self, from: usize, arrival: &Arrival, bytes: usize) -> Error {
+        let text = format!(
+            "the slices of a `{}` differ in length or type: {} bytes at {}, {bytes} here",
+            arrival.letter.name(),
+            arrival.letter.bytes,
+            self.members[from],
+        );
+        self.part(Parting::Mismatch, misused(text))
+    }
+
+    /// Leaves the team for good and tells the others, unless it is broken already.
+    #[cold]
+    fn part(&self, parting: Parting, reason: Error) -> Error {
+        if self.seat.broken().is_none() {
+            self.seat.break_up(reason.clone());
+            let letter = Letter::part(self.seat.id, parting);
+            for rank in (0..self.size).filter(|rank| *rank != self.rank) {
+                // A dead member breaks the team anyway.
+                let _ = self.send(rank, letter, |_| Ok(()));
+            }
+        }
+        reason
+    }
+}
+
+impl Drop for Turn<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.seat.busy.set(false);
+        if !self.complete.get() {
+            self.seat.stop_waiting();
+            if Local::try_with(|_| ()).is_some() {
+                self.part(Parting::Abandoned, abandoned());
+            }
+        }
+    }
+}
+
+/// The error of a team whose member here gave a collective up.
+fn abandoned() -> Error {
+    Error::new(ErrorKind::Cancelled, "this member gave up a collective of the team")
+}
+
+/// A call that cannot be.
+pub(super) fn misused(text: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Misused, text.to_string())
+}

@@ -1,0 +1,218 @@
+//! The ring in mapped memory against a queue that is plainly right, and against garbage.
+
+use super::*;
+use crate::lane::Lane;
+use crate::layout::{Geometry, Layout};
+use crate::segment::Segment;
+use isles_transport::{Class, PlaceId};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const CAPACITY: u64 = 4096;
+
+/// A segment with the smallest rings, and both ends of its data ring from place 0 to place 1.
+fn ends() -> (Segment, Producer<Lane>, Consumer<Lane>) {
+    let geometry =
+        Geometry { places: 2, control_bytes: CAPACITY, data_bytes: CAPACITY, arena_bytes: 2 << 20 };
+    let segment = Segment::create(geometry, [0; 16]).unwrap();
+    let lane = || Lane::new(&segment, PlaceId(0), PlaceId(1), Class::Data);
+    let (producer, consumer) = (Producer::new(lane()), Consumer::new(lane()));
+    (segment, producer, consumer)
+}
+
+/// The payload of message `number`: each byte depends on both.
+fn payload(number: u64, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (number as usize * 31 + at * 7) as u8 | 1).collect()
+}
+
+/// What a producer may try, in any order.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Put a message: its room, and how much of it is used.
+    Put { room: usize, used: usize },
+    /// Write some of the room, then give up.
+    Abandon { room: usize },
+    /// Take as many messages.
+    Take(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let max = payload_max(CAPACITY);
+    let room = prop_oneof![3 => 0..=64usize, 1 => 0..=max];
+    let step = prop_oneof![
+        5 => room.clone().prop_flat_map(|room| (Just(room), 0..=room)).prop_map(|(room, used)| Step::Put { room, used }),
+        1 => room.prop_map(|room| Step::Abandon { room }),
+        2 => (0..20usize).prop_map(Step::Take),
+    ];
+    proptest::collection::vec(step, 1..400)
+}
+
+fn put(producer: &Producer<Lane>, number: u64, room: usize, used: usize) -> Result<(), Refusal> {
+    let message = payload(number, used);
+    producer.put(Kind::Inline, number as u16, room, |bytes| {
+        assert_eq!(bytes.len(), room);
+        // All of the room is dirtied, as a careless writer would.
+        bytes.fill(0xA7);
+        bytes[..used].copy_from_slice(&message);
+        Some(used)
+    })
+}
+
+fn take(consumer: &Consumer<Lane>) -> Result<Option<(u16, Vec<u8>)>, Fault> {
+    let mut seen = None;
+    consumer.take(|record| seen = Some((record.header.handler, record.payload.to_vec())))?;
+    Ok(seen)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_ring_is_a_queue(steps in steps()) {
+        let (_segment, producer, consumer) = ends();
+        let mut oracle = VecDeque::new();
+        let mut number = 0;
+        for step in steps {
+            match step {
+                Step::Put { room, used } => match put(&producer, number, room, used) {
+                    Ok(()) => {
+                        oracle.push_back((number as u16, payload(number, used)));
+                        number += 1;
+                    }
+                    Err(refusal) => {
+                        prop_assert_eq!(refusal, Refusal::Full);
+                        prop_assert!(!oracle.is_empty(), "an empty ring was full");
+                    }
+                },
+                Step::Abandon { room } => {
+                    let answer = producer.put(Kind::Inline, 0, room, |bytes| {
+                        bytes.fill(0xA7);
+                        None
+                    });
+                    prop_assert!(matches!(answer, Err(Refusal::Abandoned | Refusal::Full)));
+                }
+                Step::Take(count) => {
+                    for _ in 0..count {
+                        prop_assert_eq!(take(&consumer), Ok(oracle.pop_front()));
+                    }
+                }
+            }
+            prop_assert_eq!(consumer.is_empty(), oracle.is_empty());
+        }
+        while let Some(expected) = oracle.pop_front() {
+            prop_assert_eq!(take(&consumer), Ok(Some(expected)));
+        }
+        prop_assert_eq!(take(&consumer), Ok(None));
+    }
+
+    #[test]
+    fn garbage_in_a_ring_is_a_fault_and_never_a_panic(
+        before in 0..100u64,
+        garbage in proptest::collection::vec(any::<u8>(), CAPACITY as usize),
+    ) {
+        let (segment, producer, consumer) = ends();
+        for number in 0..before {
+            put(&producer, number, 40, 40).unwrap();
+            take(&consumer).unwrap();
+        }
+        scribble(&segment, &garbage);
+        let header = consumer.offset() as usize;
+        let word = u64::from_le_bytes(garbage[header..header + 8].try_into().unwrap());
+        prop_assume!(word != 0 && word >> 56 != MARK);
+        prop_assert_eq!(take(&consumer), Err(Fault::Mark));
+    }
+
+    #[test]
+    fn headers_with_the_mark_and_a_wrong_rest_are_faults(
+        kind in any::<u8>(),
+        handler in any::<u16>(),
+        len in any::<u32>(),
+    ) {
+        let (segment, _producer, consumer) = ends();
+        let word = MARK << 56 | u64::from(kind) << 48 | u64::from(handler) << 32 | u64::from(len);
+        scribble(&segment, &word.to_le_bytes());
+        let inside = len as usize <= payload_max(CAPACITY);
+        match (kind, take(&consumer)) {
+            (1 | 2, Ok(Some((seen, payload)))) => {
+                prop_assert!(inside);
+                prop_assert_eq!((seen, payload.len()), (handler, len as usize));
+            }
+            (1 | 2, answer) => prop_assert_eq!((answer, inside), (Err(Fault::Length), false)),
+            (3, Ok(None)) => prop_assert_eq!(u64::from(len), CAPACITY),
+            (3, answer) => prop_assert_eq!(answer, Err(Fault::Length)),
+            (_, answer) => prop_assert_eq!(answer, Err(Fault::Kind)),
+        }
+    }
+}
+
+/// Overwrites the first bytes of the ring's records.
+fn scribble(segment: &Segment, bytes: &[u8]) {
+    let start = Layout::of(*segment.geometry()).ring(PlaceId(0), PlaceId(1), Class::Data);
+    for (word, chunk) in (0u64..).zip(bytes.chunks_exact(8)) {
+        let value = u64::from_le_bytes(chunk.try_into().unwrap());
+        segment.mapping().view::<AtomicU64>(start + word * 8).store(value, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn two_skips_in_a_row_are_a_fault_and_not_a_loop() {
+    let (segment, _producer, consumer) = ends();
+    let skip = Header { kind: Kind::Skip, handler: 0, len: CAPACITY as u32 };
+    scribble(&segment, &skip.encode().to_le_bytes());
+    assert_eq!(take(&consumer), Err(Fault::Kind));
+}
+
+#[test]
+fn a_head_that_the_consumer_cannot_have_reached_is_a_fault() {
+    for head in [GRAIN * 1000, 1, u64::MAX] {
+        let (segment, producer, _consumer) = ends();
+        let credit = Layout::of(*segment.geometry()).credit(PlaceId(0), PlaceId(1), Class::Data);
+        segment.mapping().view::<Credit>(credit).head.store(head, Ordering::Relaxed);
+        let refusal = (0..).find_map(|number| put(&producer, number, 8, 8).err());
+        assert_eq!(refusal, Some(Refusal::Fault(Fault::Head)));
+    }
+}
+
+#[test]
+fn a_drained_ring_takes_the_largest_message_wherever_it_stands() {
+    for before in 0..200 {
+        let (_segment, producer, consumer) = ends();
+        for number in 0..before {
+            put(&producer, number, 8, 8).unwrap();
+            take(&consumer).unwrap();
+        }
+        let max = payload_max(CAPACITY);
+        assert_eq!(put(&producer, before, max, max), Ok(()));
+        assert_eq!(take(&consumer), Ok(Some((before as u16, payload(before, max)))));
+    }
+}
+
+#[test]
+fn a_writer_that_unwinds_leaves_the_ring_whole() {
+    let (_segment, producer, consumer) = ends();
+    let room = 500;
+    let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        producer.put(Kind::Inline, 0, room, |bytes| {
+            bytes.fill(0xA7);
+            panic!("the writer gives up");
+        })
+    }));
+    assert!(unwound.is_err());
+    for number in 0..3 {
+        put(&producer, number, 8, 8).unwrap();
+        assert_eq!(take(&consumer), Ok(Some((number as u16, payload(number, 8)))));
+        assert_eq!(take(&consumer), Ok(None));
+    }
+}
+
+#[test]
+fn a_refused_producer_is_told_when_there_is_room() {
+    let (_segment, producer, consumer) = ends();
+    let refused = (0..).find(|number| put(&producer, *number, 8, 8).is_err()).unwrap();
+    assert_eq!(refused, CAPACITY / GRAIN - 1, "one grain stays free for the header after the last record");
+    assert!(!producer.may_have_room());
+    let answers: Vec<_> = (0..refused).map(|_| consumer.take(|_| ()).unwrap()).collect();
+    assert_eq!(answers.iter().filter(|answer| **answer == Taken::RecordAndStarved).count(), 1);
+    assert!(producer.may_have_room());
+    put(&producer, 0, 8, 8).unwrap();
+}

@@ -1,0 +1,27 @@
+//! The promises of every transport, kept by this one: places as threads of one process.
+
+use isles_transport::conformance::{Seat, Threads};
+use isles_transport::{Endpoint, PlaceId};
+use isles_transport_shm::{Geometry, Segment};
+
+/// One fresh segment a run; dropping an endpoint is the death of its place.
+fn seats(geometry: Geometry) -> Vec<Seat> {
+    let segment = Segment::create(geometry, [0; 16]).expect("memory for a segment");
+    let seat = |place: PlaceId| {
+        let segment = segment.clone();
+        Seat {
+            open: Box::new(move || Box::new(segment.endpoint(place).expect("each place attaches once"))),
+            kill: Box::new(drop::<Box<dyn Endpoint>>),
+        }
+    };
+    (0..geometry.places).map(PlaceId).map(seat).collect()
+}
+
+/// The smallest rings and arenas there can be: everything is full all the time.
+fn tight(places: u32) -> Geometry {
+    Geometry { places, control_bytes: 4096, data_bytes: 4096, arena_bytes: 2 << 20 }
+}
+
+isles_transport::conformance!(usual_sizes, Threads::new(|places| seats(Geometry::for_places(places))));
+
+isles_transport::conformance!(smallest_sizes, Threads::new(|places| seats(tight(places))));
