@@ -7,30 +7,47 @@ use isles::prelude::*;
 use isles::{ErrorKind, Loss, Plan, Result};
 use isles_transport::PlaceId;
 
-/// Starts `$member(&team)` at every member of a team and waits for all.
-macro_rules! everywhere {
-    ($team:expr, $member:ident) => {{
-        let team: &Team = &$team;
-        finish(async {
-            for place in team.places() {
-                spawn_at!(place, $member(team).await?);
-            }
-        })
-        .await
-    }};
+/// Runs a member's part at every member of a team and waits for all.
+async fn everywhere(team: &Team, part: &str) -> Result<()> {
+    finish(async {
+        for place in team.places() {
+            spawn_at!(place, take(team, part).await?);
+        }
+    })
+    .await
 }
 
-/// Runs `$member` at every member of teams of several sizes and orders.
+/// A member's part, by its name: a function that is named as a value cannot travel.
+async fn take(team: &Team, part: &str) -> Result<()> {
+    match part {
+        "values" => values(team).await,
+        "texts" => texts(team).await,
+        "slices" => slices(team).await,
+        "maps" => maps(team).await,
+        "sums" => sums(team).await,
+        "equal_rows" => equal_rows(team).await,
+        "odd_rows" => odd_rows(team).await,
+        "splits" => splits(team).await,
+        "ahead" => ahead(team).await,
+        "handles" => handles(team).await,
+        "turns" => turns(team).await,
+        "crowd" => crowd(team).await,
+        "until_death" => until_death(team).await,
+        _ => unreachable!("there is no part {part}"),
+    }
+}
+
+/// Runs a part at every member of teams of several sizes and orders.
 macro_rules! every_size {
-    ($($name:ident => $member:ident;)*) => {$(
+    ($($name:ident => $part:literal;)*) => {$(
         mod $name {
             use super::*;
 
             async fn teams() -> Result<()> {
                 let mut order: Vec<Place> = places().rev().collect();
                 order.rotate_left(1);
-                everywhere!(Team::world(), $member)?;
-                everywhere!(Team::from_places(&order)?, $member)
+                everywhere(&Team::world(), $part).await?;
+                everywhere(&Team::from_places(&order)?, $part).await
             }
 
             #[isles::test(places = 1)]
@@ -58,17 +75,17 @@ macro_rules! every_size {
 }
 
 every_size! {
-    values_are_passed_as_a_plain_program_would => values;
-    texts_are_folded_in_the_order_of_the_ranks => texts;
-    slices_are_passed_as_a_plain_program_would => slices;
-    slices_are_folded_in_the_order_of_the_ranks => maps;
-    floating_point_sums_have_the_bits_of_one_tree => sums;
-    rows_are_dealt_out_and_put_together => equal_rows;
-    rows_of_any_lengths_are_dealt_out_and_put_together => odd_rows;
-    teams_are_split => splits;
-    members_that_run_ahead_stay_in_order => ahead;
-    handles_are_counted_wherever_they_are_passed_on => handles;
-    collectives_leave_the_other_tasks_their_turn => turns;
+    values_are_passed_as_a_plain_program_would => "values";
+    texts_are_folded_in_the_order_of_the_ranks => "texts";
+    slices_are_passed_as_a_plain_program_would => "slices";
+    slices_are_folded_in_the_order_of_the_ranks => "maps";
+    floating_point_sums_have_the_bits_of_one_tree => "sums";
+    rows_are_dealt_out_and_put_together => "equal_rows";
+    rows_of_any_lengths_are_dealt_out_and_put_together => "odd_rows";
+    teams_are_split => "splits";
+    members_that_run_ahead_stay_in_order => "ahead";
+    handles_are_counted_wherever_they_are_passed_on => "handles";
+    collectives_leave_the_other_tasks_their_turn => "turns";
 }
 
 /// What member `rank` passes.
@@ -446,7 +463,7 @@ async fn a_place_that_is_no_member_is_refused() -> Result<()> {
     let team = Team::from_places(&[Place::new(2).expect("there are three"), Place::new(1).expect("there are three")])?;
     assert_eq!(team.barrier().await.unwrap_err().kind(), &ErrorKind::Misused);
     assert_eq!(team.rank_of(here()), None);
-    everywhere!(team, values)?;
+    everywhere(&team, "values").await?;
     assert_eq!(Team::from_places(&[]).unwrap_err().kind(), &ErrorKind::Misused);
     assert_eq!(Team::from_places(&[here(), here()]).unwrap_err().kind(), &ErrorKind::Misused);
     Ok(())
@@ -483,7 +500,7 @@ async fn crowd(team: &Team) -> Result<()> {
 
 #[isles::test(places = 48, machines = [threads])]
 async fn forty_eight_places_take_part() -> Result<()> {
-    everywhere!(Team::world(), crowd)
+    everywhere(&Team::world(), "crowd").await
 }
 
 /// Collectives until an error.
@@ -508,13 +525,13 @@ fn causes(error: isles::Error) -> Vec<isles::Error> {
 }
 
 async fn survive(lost: PlaceId) -> Result<()> {
-    let error = everywhere!(Team::world(), until_death).unwrap_err();
+    let error = everywhere(&Team::world(), "until_death").await.unwrap_err();
     for cause in causes(error) {
         assert_eq!(cause.kind(), &ErrorKind::DeadPlace(lost), "{cause}");
     }
     let living: Vec<Place> = places().filter(|place| place.id() != lost).collect();
     let team = Team::from_places(&living)?;
-    everywhere!(team, texts)
+    everywhere(&team, "texts").await
 }
 
 #[test]

@@ -6,7 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod exploration;
 pub mod finish;
+pub mod phaser;
 mod place;
 mod roster;
 mod tally;

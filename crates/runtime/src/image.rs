@@ -69,6 +69,7 @@ impl Descriptor {
     ///
     /// # Panics
     /// If the descriptor lies outside the image's range: then this code was loaded in a way that Isles does not know.
+    #[inline]
     pub(crate) fn entry(&'static self) -> Entry {
         let range = descriptors();
         let address = std::ptr::from_ref(self) as usize;
@@ -79,6 +80,7 @@ impl Descriptor {
 
 impl Entry {
     /// The function behind an entry that came over the wire.
+    #[inline]
     pub(crate) fn resolve(self) -> Result<Run, EntryFault> {
         let range = descriptors();
         let address = range.start + self.offset as usize;
@@ -102,6 +104,7 @@ impl Entry {
 }
 
 /// The addresses among which all descriptors of this image lie.
+#[inline]
 fn descriptors() -> Range<usize> {
     static RANGE: OnceLock<Range<usize>> = OnceLock::new();
     RANGE.get_or_init(find_range).clone()

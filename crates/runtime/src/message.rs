@@ -68,12 +68,14 @@ pub(crate) struct Head {
 const NO_FINISH: [u8; FinishId::BYTES] = [0xff; FinishId::BYTES];
 
 impl Head {
+    #[inline]
     pub(crate) fn encode(self, writer: &mut Writer<'_>) {
         writer.put_u32(self.entry.offset);
         writer.put_u32(self.entry.hash);
         writer.put_bytes(&self.finish.map_or(NO_FINISH, FinishId::to_bytes));
     }
 
+    #[inline]
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let entry = Entry { offset: reader.take_u32()?, hash: reader.take_u32()? };
         let bytes: [u8; FinishId::BYTES] = reader.take_pod()?;

@@ -24,11 +24,13 @@ pub(crate) struct Tally {
     tasks: Cell<u64>,
 }
 
+#[inline]
 fn add(cell: &Cell<u64>, count: u64) {
     cell.set(cell.get() + count);
 }
 
 impl Tally {
+    #[inline]
     pub(crate) fn sent(&self, class: Class, bytes: usize) {
         let (messages, total) = match class {
             Class::Data => (&self.data_messages, &self.data_bytes),
@@ -38,6 +40,7 @@ impl Tally {
         add(total, bytes as u64);
     }
 
+    #[inline]
     pub(crate) fn received(&self) {
         add(&self.received, 1);
     }

@@ -76,26 +76,46 @@ pub fn serve(local: &Rc<Local>) {
     leave(local);
 }
 
-/// Steps and waits until `over` says so.
+/// Steps and waits until `over` says so; after `stall` of silence says what everyone waits for.
 fn drive(local: &Local, stall: Option<Duration>, mut over: impl FnMut() -> bool) {
-    let mut silent_since = None;
+    let mut silence = Silence { stall, since: None, told: false };
     while !over() {
         if local.step() == Step::Busy {
-            silent_since = None;
+            silence.since = None;
             continue;
         }
         if over() {
             return;
         }
-        if let Some(limit) = stall {
-            let now = local.clock().now();
-            let since = *silent_since.get_or_insert(now);
-            if since != Duration::MAX && now.saturating_sub(since) >= limit {
-                report::print_stall(local, limit);
-                silent_since = Some(Duration::MAX);
-            }
-        }
         local.wait(None);
+        silence.watch(local);
+    }
+}
+
+/// A time in which nothing happens at a place.
+struct Silence {
+    stall: Option<Duration>,
+    /// When it was first noticed, by the place's clock.
+    since: Option<Duration>,
+    /// Whether it was told; once is enough.
+    told: bool,
+}
+
+impl Silence {
+    /// Tells what everyone waits for, if the silence has lasted. Reads the clock only from the second idle turn on.
+    fn watch(&mut self, local: &Local) {
+        let Some(stall) = self.stall else { return };
+        let Some(since) = self.since else {
+            (self.since, self.told) = (Some(Duration::MAX), false);
+            return;
+        };
+        let now = local.clock().now();
+        if since == Duration::MAX {
+            self.since = Some(now);
+        } else if !self.told && now.saturating_sub(since) >= stall {
+            self.told = true;
+            report::print_stall(local, stall);
+        }
     }
 }
 

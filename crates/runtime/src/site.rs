@@ -50,6 +50,7 @@ impl SiteCell {
     }
 
     /// The number of the site in this process, from 0 in the order of first use.
+    #[inline]
     pub(crate) fn number(&'static self) -> usize {
         // PAIR site.number: observe
         match self.number.load(Ordering::Acquire) {
@@ -87,6 +88,7 @@ pub(crate) struct SiteCounts(Vec<SiteCount>);
 
 impl SiteCounts {
     /// Counts one message of `bytes` bytes.
+    #[inline]
     pub(crate) fn add(&mut self, site: &'static SiteCell, bytes: usize) {
         let number = site.number();
         if self.0.len() <= number {

@@ -177,7 +177,7 @@ impl<T: Track> Producer<T> {
     }
 
     /// The sending end of a ring whose ends stand at `start`, in whose memory all header words are zero.
-    #[cfg(test)]
+    #[cfg(all(test, loom))]
     pub fn starting_at(track: T, start: u64) -> Self {
         let producer = Producer::new(track);
         let cells = [&producer.tail, &producer.limit, &producer.head];
@@ -347,7 +347,7 @@ impl<T: Track> Consumer<T> {
     }
 
     /// The receiving end of a ring whose ends stand at `start`.
-    #[cfg(test)]
+    #[cfg(all(test, loom))]
     pub fn starting_at(track: T, start: u64) -> Self {
         Consumer { track, head: Cell::new(start), published: Cell::new(start) }
     }

@@ -71,7 +71,9 @@ impl std::fmt::Display for FinishId {
 /// Valid while the holder accounts for at least one live task of the finish (or, for the opener, until
 /// `Released`). Use after that is a programming error and panics; it never reaches another finish
 /// (until 2³² finishes have used the same slot).
+// One aligned word, so that it is written and read in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(align(8))]
 pub struct Key {
     pub(super) slot: u32,
     pub(super) generation: u32,

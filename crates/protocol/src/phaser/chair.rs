@@ -100,11 +100,16 @@ impl Chair {
 
     /// Drops all that concerns `place`, which is gone.
     pub(super) fn bury(&mut self, place: PlaceId, phase: u64) {
+        let before = self.balances.len();
+        self.balances.retain(|&(to, from), _| to != place && from != place);
+        let mut involved = self.balances.len() < before;
         if let Some(member) = self.members.remove(&place) {
             self.lagging -= usize::from(member.lags(phase));
+            involved |= member.parties > 0;
+        }
+        if involved {
             self.dead = Some(place);
         }
-        self.balances.retain(|&(to, from), _| to != place && from != place);
     }
 
     /// Whether all parties of all places have signalled in the current phase.

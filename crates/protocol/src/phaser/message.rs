@@ -56,8 +56,8 @@ pub struct Report {
 pub struct Advanced {
     /// The phase that the party is in now.
     pub phase: u64,
-    /// A place whose parties did not signal because it is gone. If it is the home, the phase did not end, and
-    /// never will.
+    /// A place whose parties did not signal because it is gone. If it is the home, this is no new phase; whether
+    /// the old one ended elsewhere is unknown.
     pub dead: Option<PlaceId>,
 }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Phasers {
     roster: Roster,
-    shares: Vec<Share>,
+    pub(super) shares: Vec<Share>,
     free_shares: Vec<u32>,
     seats: Vec<Seat>,
     free_seats: Vec<u32>,
@@ -172,7 +172,10 @@ impl Phasers {
         let (index, state, phase) = (seat.share as usize, seat.state, seat.phase);
         let share = &mut self.shares[index];
         share.parties -= 1;
-        share.active -= u64::from(state == State::Active || phase < share.phase);
+        let signalled = state != State::Active && phase == share.phase;
+        if !signalled && !matches!(share.role, Role::Orphan(_)) {
+            share.active -= 1;
+        }
         if state == State::Waiting {
             share.waiting.retain(|&waiting| waiting != party);
         }
@@ -401,7 +404,8 @@ impl Phasers {
     fn conclude(&mut self, index: usize, out: &mut Vec<Output>) {
         let share = &mut self.shares[index];
         let Role::Home(chair) = &mut share.role else { return };
-        if !chair.is_complete() {
+        // After a death the home may hold parties of which no balance tells.
+        if share.active > 0 || !chair.is_complete() {
             return;
         }
         if chair.is_empty() {

@@ -104,6 +104,9 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
+        if self.scope.is_none() {
+            return;
+        }
         let cancelled = Error::new(ErrorKind::Cancelled, "the body was dropped before it ended");
         Local::try_with(|local| self.conclude::<Never>(local, Err(cancelled)));
     }

@@ -130,7 +130,12 @@ impl Local {
     }
 
     /// Counts one more task in `scope`; returns the new task's scope.
+    #[inline]
     pub(crate) fn begin_in(&self, scope: Scope) -> Scope {
+        if let Scope::Counted(key) = scope {
+            self.finishes.begin(key);
+            return scope;
+        }
         match self.counting_key(scope) {
             Some(key) => {
                 self.finishes.begin(key);

@@ -22,7 +22,17 @@ impl Local {
     /// The key of the finish that counts what is started in `scope`; none if it is detached.
     ///
     /// The body of an `at!` from another place is counted from then on.
+    #[inline]
     pub(crate) fn counting_key(&self, scope: Scope) -> Option<Key> {
+        match scope {
+            Scope::Counted(key) => Some(key),
+            Scope::Detached => None,
+            Scope::Borrowed(_) => self.count_visit(scope),
+        }
+    }
+
+    /// Counts the body of an `at!` that starts something.
+    fn count_visit(&self, scope: Scope) -> Option<Key> {
         let key = self.visiting_key(scope)?;
         if let Scope::Borrowed(index) = scope
             && let Some(entry) = self.borrowed.borrow_mut().get_mut(index as usize)
@@ -34,19 +44,23 @@ impl Local {
     }
 
     /// The key of the finish of `scope`, for what need not be counted yet; none if it is detached.
+    #[inline]
     pub(crate) fn visiting_key(&self, scope: Scope) -> Option<Key> {
         match scope {
             Scope::Counted(key) => Some(key),
             Scope::Detached => None,
-            Scope::Borrowed(index) => {
-                let mut borrowed = self.borrowed.borrow_mut();
-                let entry = borrowed.get_mut(index as usize)?;
-                if entry.key.is_none() {
-                    entry.key = self.finishes.visit(entry.finish, entry.caller).ok();
-                }
-                entry.key
-            }
+            Scope::Borrowed(index) => self.visit(index),
         }
+    }
+
+    /// Makes the body of an `at!` known to its finish here.
+    fn visit(&self, index: u32) -> Option<Key> {
+        let mut borrowed = self.borrowed.borrow_mut();
+        let entry = borrowed.get_mut(index as usize)?;
+        if entry.key.is_none() {
+            entry.key = self.finishes.visit(entry.finish, entry.caller).ok();
+        }
+        entry.key
     }
 }
 

@@ -28,8 +28,6 @@ pub(crate) struct FinishTable {
     kinds: RefCell<BTreeMap<Kind, u64>>,
     /// Control messages sent from here.
     controls_sent: Cell<u64>,
-    /// Room for the machine's outputs, kept to be used again.
-    outputs: Cell<Vec<Output>>,
 }
 
 #[derive(Default)]
@@ -50,7 +48,6 @@ impl FinishTable {
             deadlines: RefCell::default(),
             kinds: RefCell::default(),
             controls_sent: Cell::new(0),
-            outputs: Cell::default(),
         }
     }
 
@@ -66,16 +63,19 @@ impl FinishTable {
     }
 
     /// One more task here.
+    #[inline]
     pub(crate) fn begin(&self, key: Key) {
         self.machine.borrow_mut().begin(key);
     }
 
     /// One task here has ended.
+    #[inline]
     pub(crate) fn end(&self, local: &Local, key: Key, fault: Option<Fault>) {
         self.drive(local, |machine, outputs| machine.end(key, fault, outputs));
     }
 
     /// One task is about to leave for `to`; counted even if it cannot be sent, see [`FinishTable::undo_depart`].
+    #[inline]
     pub(crate) fn depart(&self, key: Key, to: PlaceId) -> Result<FinishId, Refusal> {
         self.machine.borrow_mut().depart(key, to)
     }
@@ -106,6 +106,7 @@ impl FinishTable {
     }
 
     /// A task has arrived.
+    #[inline]
     pub(crate) fn arrive(&self, finish: FinishId, source: PlaceId) -> Result<Key, Refusal> {
         self.machine.borrow_mut().arrive(finish, source)
     }
@@ -128,15 +129,13 @@ impl FinishTable {
     }
 
     /// Feeds the machine and carries out what it says.
+    #[inline]
     fn drive(&self, local: &Local, input: impl FnOnce(&mut Finishes, &mut Vec<Output>)) {
-        let mut outputs = self.outputs.take();
+        let mut outputs = Vec::new();
         input(&mut self.machine.borrow_mut(), &mut outputs);
-        if !outputs.is_empty() {
-            for output in outputs.drain(..) {
-                self.carry_out(local, output);
-            }
+        for output in outputs {
+            self.carry_out(local, output);
         }
-        self.outputs.set(outputs);
     }
 
     fn carry_out(&self, local: &Local, output: Output) {
@@ -210,6 +209,7 @@ impl FinishTable {
     }
 
     /// Whether the tasks of `scope` are to be dropped.
+    #[inline]
     pub(crate) fn is_cancelled(&self, scope: Scope) -> bool {
         self.any_cancelled.get()
             && matches!(scope, Scope::Counted(key) if self.machine.borrow().is_cancelled(key))

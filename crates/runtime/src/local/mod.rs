@@ -21,7 +21,7 @@ use crate::handle::WordTable;
 use crate::report::{PlaceReport, Tally};
 use crate::scope::{Borrowed, Scope};
 use crate::site::{SiteCell, SiteCounts};
-use crate::task::{Injector, Priority, TaskRef};
+use crate::task::{Injector, Pool, Priority, TaskRef};
 use crate::team::Mailbox;
 use isles_protocol::PlaceId;
 use isles_transport::Endpoint;
@@ -37,6 +37,7 @@ pub struct Local {
     places: u32,
     endpoint: Box<dyn Endpoint>,
     injector: &'static Injector,
+    pool: Pool,
     clock: Clock,
     ready: RefCell<ReadyQueue>,
     suspended: RefCell<SuspendedTasks>,
@@ -89,6 +90,7 @@ impl Local {
             farewells: RefCell::new(vec![None; endpoint.places() as usize]),
             endpoint,
             injector,
+            pool: Pool::default(),
             clock,
             ready: RefCell::default(),
             suspended: RefCell::default(),
@@ -117,11 +119,13 @@ impl Local {
     ///
     /// # Panics
     /// If none is.
+    #[inline]
     pub(crate) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
         Self::try_with(f).expect("outside of a place: call this from #[isles::main], or from a task")
     }
 
     /// Runs `f` with the place entered on this thread, if there is one.
+    #[inline]
     pub(crate) fn try_with<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
         let current = CURRENT.try_with(Cell::get).unwrap_or(std::ptr::null());
         // NEED: a scoped thread-local reference.
@@ -131,6 +135,7 @@ impl Local {
     }
 
     /// The number of this place.
+    #[inline]
     pub fn here(&self) -> PlaceId {
         self.here
     }
@@ -146,8 +151,15 @@ impl Local {
     }
 
     /// The way back in for tasks that are woken.
+    #[inline]
     pub(crate) fn injector(&self) -> &'static Injector {
         self.injector
+    }
+
+    /// The memory of the place's tasks.
+    #[inline]
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// The attachment to the other places.
@@ -161,6 +173,7 @@ impl Local {
     }
 
     /// Queues a task that is ready to run.
+    #[inline]
     pub(crate) fn ready(&self, task: TaskRef, priority: Priority) {
         self.ready.borrow_mut().push(task, priority);
     }
@@ -171,11 +184,13 @@ impl Local {
     }
 
     /// The scope of the task that runs now.
+    #[inline]
     pub(crate) fn scope(&self) -> Scope {
         self.scope.get()
     }
 
     /// Sets the scope of what runs from now on; returns the one before.
+    #[inline]
     pub(crate) fn set_scope(&self, scope: Scope) -> Scope {
         self.scope.replace(scope)
     }
@@ -189,7 +204,7 @@ impl Local {
         F: Future<Output = crate::Result<()>>,
     {
         // SOUND: by the contract.
-        let task = unsafe { TaskRef::new(future, scope, site, priority, self.injector) };
+        let task = unsafe { TaskRef::new(future, scope, site, priority, (self.injector, &self.pool)) };
         self.ready(task, priority);
     }
 }

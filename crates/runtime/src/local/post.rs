@@ -148,6 +148,7 @@ impl Local {
     }
 
     /// Keeps the books of an attempt.
+    #[inline]
     fn settle(&self, result: Result<(), SendError>, class: Class, bytes: usize) -> Result<Sent, Unsent> {
         match result {
             Ok(()) => {

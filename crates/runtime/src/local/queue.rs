@@ -13,6 +13,7 @@ pub(crate) struct ReadyQueue {
 }
 
 impl ReadyQueue {
+    #[inline]
     pub(crate) fn push(&mut self, task: TaskRef, priority: Priority) {
         match priority {
             Priority::Normal => self.normal.push_back(task),
@@ -21,6 +22,7 @@ impl ReadyQueue {
         }
     }
 
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<TaskRef> {
         if !self.high.is_empty() {
             return self.high.pop_front();

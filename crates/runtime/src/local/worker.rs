@@ -75,7 +75,7 @@ impl Local {
 
     fn run(&self, task: TaskRef) {
         // Read before the poll: a task that ends frees its own memory.
-        let (scope, site, listed) = (task.header().scope.get(), task.header().site, task.listed());
+        let (scope, site, listed) = (task.header().scope, task.header().site, task.listed());
         if self.finishes.is_cancelled(scope) && !task.is_over() {
             self.cancel_task(task, scope);
             // It stood in the queue, so its queue lets it go.
@@ -149,7 +149,7 @@ impl Local {
     pub(crate) fn waiting_sites(&self, wanted: impl Fn(Scope) -> bool) -> Vec<(&'static str, u64)> {
         let mut sites = std::collections::BTreeMap::new();
         for task in self.suspended.borrow().list() {
-            if wanted(task.header().scope.get()) {
+            if wanted(task.header().scope) {
                 *sites.entry(task.header().site.location()).or_insert(0) += 1;
             }
         }

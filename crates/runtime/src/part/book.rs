@@ -99,11 +99,13 @@ impl Parts {
     }
 
     /// The message is sent.
+    #[inline]
     pub(crate) fn let_go(&mut self) {
         self.lent.clear();
     }
 
     /// The message is given up, or will be written again.
+    #[inline]
     pub(crate) fn take_back(&mut self) {
         for (id, weight) in std::mem::take(&mut self.lent) {
             self.entry(id).weight += weight;

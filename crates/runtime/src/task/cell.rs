@@ -5,10 +5,12 @@
 //! of `worker`; what its end means to a finish is the business of whoever reads [`Ended`].
 
 use super::injector::Injector;
+use super::pool::{self, Pool};
 use super::state::{AfterPoll, State};
 use crate::error::Error;
 use crate::scope::Scope;
 use crate::site::SiteCell;
+use std::alloc::{Layout, alloc, handle_alloc_error};
 use std::cell::Cell;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -34,18 +36,24 @@ const UNLISTED: u32 = u32::MAX;
 /// What the worker needs of any task.
 pub(crate) struct Header {
     state: State,
-    poll: unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<Result<(), Error>>,
-    drop_future: unsafe fn(NonNull<Header>),
-    free: unsafe fn(NonNull<Header>),
+    kind: &'static Kind,
     injector: &'static Injector,
-    /// The finish that counts the task; only the owner reads and writes it.
-    pub(crate) scope: Cell<Scope>,
+    /// The finish that counts the task; constant.
+    pub(crate) scope: Scope,
     /// Where the program started the task.
     pub(crate) site: &'static SiteCell,
     /// Its urgency; constant.
     pub(crate) priority: Priority,
     /// Its entry in the place's table of suspended tasks; only the owner reads and writes it.
     listed: Cell<u32>,
+}
+
+/// What differs from one type of future to another.
+struct Kind {
+    poll: unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<Result<(), Error>>,
+    drop_future: unsafe fn(NonNull<Header>),
+    /// Of the whole cell.
+    layout: Layout,
 }
 
 #[repr(C)]
@@ -86,21 +94,18 @@ impl TaskRef {
         scope: Scope,
         site: &'static SiteCell,
         priority: Priority,
-        injector: &'static Injector,
+        (injector, pool): (&'static Injector, &Pool),
     ) -> TaskRef {
-        let header = Header {
-            state: State::scheduled(),
-            poll: poll_future::<F>,
-            drop_future: drop_future::<F>,
-            free: free_cell::<F>,
-            injector,
-            scope: Cell::new(scope),
-            site,
-            priority,
-            listed: Cell::new(UNLISTED),
+        let kind = const {
+            &Kind { poll: poll_future::<F>, drop_future: drop_future::<F>, layout: Layout::new::<TaskCell<F>>() }
         };
-        let cell = Box::new(TaskCell { header, future: ManuallyDrop::new(future) });
-        TaskRef(NonNull::from(Box::leak(cell)).cast())
+        let (state, listed) = (State::scheduled(), Cell::new(UNLISTED));
+        let header = Header { state, kind, injector, scope, site, priority, listed };
+        let cell = take_memory(kind.layout, pool).cast::<TaskCell<F>>();
+        // NEED: the memory of a cell is uninitialised.
+        // SOUND: it has the layout of the cell, and is ours.
+        unsafe { cell.write(TaskCell { header, future: ManuallyDrop::new(future) }) };
+        TaskRef(cell.cast())
     }
 
     /// What the worker needs of the task.
@@ -123,7 +128,7 @@ impl TaskRef {
         // NEED: the type of the future is erased.
         // SOUND: `poll` is the function for this cell's type; the state is RUNNING, so the future is alive and
         // nobody else touches it.
-        match unsafe { (self.header().poll)(self.0, &mut context) } {
+        match unsafe { (self.header().kind.poll)(self.0, &mut context) } {
             Poll::Ready(result) => {
                 self.header().state.conclude();
                 self.release();
@@ -140,7 +145,7 @@ impl TaskRef {
     pub(crate) fn conclude(self) {
         // NEED: the type of the future is erased.
         // SOUND: the task is not over (it is listed or queued) and does not run; this is its owner.
-        unsafe { (self.header().drop_future)(self.0) };
+        unsafe { (self.header().kind.drop_future)(self.0) };
         if !self.header().state.conclude() {
             self.release();
         }
@@ -169,9 +174,10 @@ impl TaskRef {
 
     fn release(self) {
         if self.header().state.release() {
-            // NEED: the size of the cell is erased.
+            let (injector, layout) = (self.header().injector, self.header().kind.layout);
+            // NEED: the memory goes back by hand.
             // SOUND: this was the last reference, and the future is dropped (the place's reference goes only then).
-            unsafe { (self.header().free)(self.0) };
+            unsafe { injector.free(self.0.cast(), layout) };
         }
     }
 }
@@ -243,10 +249,12 @@ unsafe fn drop_future<F>(task: NonNull<Header>) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(future) }));
 }
 
-/// # Safety
-/// `task` is a cell of `F` without references, whose future is dropped.
-unsafe fn free_cell<F>(task: NonNull<Header>) {
-    // NEED: the memory came from a box of the cell.
-    // SOUND: by the contract; `ManuallyDrop` keeps the future from a second drop.
-    drop(unsafe { Box::from_raw(task.as_ptr().cast::<TaskCell<F>>()) });
+/// Memory for a cell: from the pool of its place, if it fits.
+fn take_memory(layout: Layout, pool: &Pool) -> NonNull<u8> {
+    if pool::fits(layout) {
+        return pool.take(layout);
+    }
+    // NEED: a large cell is allocated by its erased layout.
+    // SOUND: a cell holds a header, so its size is not zero.
+    NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
 }

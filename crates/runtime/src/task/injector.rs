@@ -5,8 +5,11 @@
 //! outlive their place. It is small, and there is one for each place that ever was in the process.
 
 use super::cell::{Priority, TaskRef};
+use super::pool;
 use crate::local::Local;
 use isles_transport::Unpark;
+use std::alloc::{Layout, dealloc};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,8 +19,17 @@ pub(crate) struct Injector {
     tasks: Mutex<Option<Vec<TaskRef>>>,
     /// Whether `tasks` may hold something: lets the owner look without the lock.
     filled: AtomicBool,
+    /// Memory of tasks whose last waker was dropped by another thread; left to the pool of the place.
+    returned: Mutex<Vec<Returned>>,
     unpark: Arc<dyn Unpark>,
 }
+
+/// A cell on its way back to its pool.
+struct Returned(NonNull<u8>);
+
+// NEED: the address goes to the thread of the pool.
+// SOUND: nothing uses the cell any more.
+unsafe impl Send for Returned {}
 
 impl Injector {
     /// An injector for the place that `unpark` wakes.
@@ -25,6 +37,7 @@ impl Injector {
         Box::leak(Box::new(Injector {
             tasks: Mutex::new(Some(Vec::new())),
             filled: AtomicBool::new(false),
+            returned: Mutex::default(),
             unpark,
         }))
     }
@@ -54,9 +67,28 @@ impl Injector {
         self.unpark.unpark();
     }
 
-    /// Ends the place's wait, or its next one.
-    pub(crate) fn unpark(&self) {
-        self.unpark.unpark();
+    /// Gives the memory of a task back.
+    ///
+    /// # Safety
+    /// The memory is that of a task of this injector's place, of this layout, and nothing uses it any more.
+    pub(super) unsafe fn free(&'static self, cell: NonNull<u8>, layout: Layout) {
+        if !pool::fits(layout) {
+            // SOUND: by the contract; large cells come from the general allocator.
+            return unsafe { dealloc(cell.as_ptr(), layout) };
+        }
+        let freed = Local::try_with(|local| {
+            let ours = std::ptr::eq(local.injector(), self);
+            if ours {
+                // SOUND: by the contract; the place is entered on its own thread.
+                unsafe { local.pool().give_back(cell) };
+            }
+            ours
+        });
+        if freed != Some(true) {
+            self.returned.lock().unwrap_or_else(PoisonError::into_inner).push(Returned(cell));
+            // PAIR injector.filled: publish
+            self.filled.store(true, Ordering::Release);
+        }
     }
 
     /// Takes what other threads have woken; for the owner.
@@ -67,6 +99,10 @@ impl Injector {
         }
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         self.filled.store(false, Ordering::Relaxed); // Relaxed is enough: the lock orders it.
+        for Returned(cell) in self.returned.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // SOUND: `free` put it here, and this is the owner.
+            Local::try_with(|local| unsafe { local.pool().give_back(cell) });
+        }
         tasks.as_mut().map(std::mem::take).unwrap_or_default()
     }
 

@@ -2,8 +2,10 @@
 
 mod cell;
 mod injector;
+mod pool;
 mod state;
 
 pub use cell::Priority;
 pub(crate) use cell::{Ended, TaskRef};
 pub(crate) use injector::Injector;
+pub(crate) use pool::Pool;

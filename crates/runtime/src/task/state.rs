@@ -8,7 +8,7 @@
 //! | 3.. | references | one of the place until the task is over and out of every queue, one for each waker |
 //!
 //! Illegal: `RUNNING` with `OVER`. A task whose only reference is the place's cannot be touched by anyone
-//! else, so the owner may then change the word with plain stores; [`State::is_sole`] says so.
+//! else, so the owner may then change the word with plain stores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,6 +31,7 @@ pub(super) enum AfterPoll {
 
 impl State {
     /// A task that is about to be queued, held by its place alone.
+    #[inline]
     pub(super) fn scheduled() -> Self {
         State(AtomicUsize::new(SCHEDULED | REFERENCE))
     }
@@ -43,6 +44,7 @@ impl State {
     }
 
     /// Takes a queued task to be polled; false if it is over and only its place's reference is left to drop.
+    #[inline]
     pub(super) fn start(&self) -> bool {
         // Relaxed is enough to look: a word with one reference is changed by the owner alone, and the
         // read-modify-write below orders the other case.
@@ -60,6 +62,7 @@ impl State {
     }
 
     /// Ends a poll that returned `Pending`.
+    #[inline]
     pub(super) fn suspend(&self) -> AfterPoll {
         let before = self.0.fetch_sub(RUNNING, Ordering::AcqRel);
         if before & SCHEDULED != 0 { AfterPoll::Again } else { AfterPoll::Suspended }
@@ -67,6 +70,7 @@ impl State {
 
     /// Marks the task as over, running or not; true if it stands in a queue, whose owner drops the place's
     /// reference when it finds it there.
+    #[inline]
     pub(super) fn conclude(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
         if word & !(SCHEDULED | RUNNING) == REFERENCE {
@@ -83,13 +87,9 @@ impl State {
     }
 
     /// Whether the future is dropped.
+    #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.0.load(Ordering::Acquire) & OVER != 0
-    }
-
-    /// Whether the place's reference is the only one.
-    pub(super) fn is_sole(&self) -> bool {
-        self.0.load(Ordering::Acquire) / REFERENCE == 1
     }
 
     /// One more reference.
@@ -99,7 +99,13 @@ impl State {
     }
 
     /// One reference less; true if it was the last.
+    #[inline]
     pub(super) fn release(&self) -> bool {
+        // Relaxed is enough: with one reference left, which is the caller's, nobody else touches the word; the acquire
+        // below orders what the others did.
+        if self.0.load(Ordering::Acquire) / REFERENCE == 1 {
+            return true;
+        }
         // PAIR task.reference: publish
         // PAIR task.reference: observe
         self.0.fetch_sub(REFERENCE, Ordering::AcqRel) / REFERENCE == 1
@@ -145,7 +151,7 @@ mod tests {
         state.retain();
         assert!(!state.conclude());
         assert!(!state.release());
-        assert!(state.is_over() && state.is_sole());
+        assert!(state.is_over());
         assert!(state.release());
     }
 }

@@ -279,6 +279,20 @@ impl Arrival {
         Arrival { letter, payload }
     }
 
+    /// Whether it lies in the memory of its sender.
+    #[inline]
+    pub(super) fn is_block(&self) -> bool {
+        matches!(self.payload, Payload::Block(..))
+    }
+
+    /// Copies it out of the memory of its sender.
+    #[cold]
+    pub(super) fn copy(&mut self) {
+        if let Payload::Block(block, start) = &self.payload {
+            self.payload = Payload::Long(block.bytes()[*start..].into());
+        }
+    }
+
     /// The bytes after the head.
     #[inline]
     pub(super) fn payload(&self) -> &[u8] {

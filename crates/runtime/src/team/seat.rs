@@ -4,6 +4,9 @@
 //! member has to take next from another is always the oldest message from there, and finding it is no search. A
 //! message that is not what its receiver expects shows that the two are in different collectives.
 //!
+//! Invariant: the memory of a sender lies here only while the task that will use it runs, or is about to. What would lie
+//! longer is copied (see [`Seat::put`]): otherwise members could wait in a circle for each other's memory.
+//!
 //! It knows nothing of schedules and sends nothing.
 
 use super::choice::{LOOKS_MAX, STRANGERS_MAX};
@@ -44,6 +47,10 @@ pub(super) struct Seat {
     broken: RefCell<Option<Error>>,
     /// Whether `broken` holds something.
     is_broken: Cell<bool>,
+    /// Blocks among the arrivals.
+    blocks: Cell<usize>,
+    /// A task looks for messages at this moment.
+    looking: Cell<bool>,
     /// The task that waits, and for whose message.
     waiting: RefCell<Option<(PlaceId, Waker)>>,
 }
@@ -59,6 +66,8 @@ impl Seat {
             busy: Cell::new(false),
             broken: RefCell::new(None),
             is_broken: Cell::new(false),
+            blocks: Cell::new(0),
+            looking: Cell::new(false),
             waiting: RefCell::new(None),
         }
     }
@@ -82,15 +91,16 @@ impl Seat {
         }
     }
 
-    /// Says that the team is of no use any more; the first reason stays.
+    /// Says that the team is of no use any more, and forgets what has arrived; the first reason stays.
     pub(super) fn break_up(&self, reason: Error) {
         if self.is_broken.replace(true) {
             return;
         }
         *self.broken.borrow_mut() = Some(reason);
-        if let Some((_, waker)) = self.waiting.take() {
-            waker.wake();
-        }
+        let forgotten: Vec<_> = self.arrivals.borrow_mut().iter_mut().map(std::mem::take).collect();
+        drop(forgotten);
+        self.blocks.set(0);
+        self.wake();
     }
 
     /// Why the team is of no use any more, if it is not.
@@ -100,26 +110,54 @@ impl Seat {
     }
 
     /// Takes in what came from `source`.
-    fn put(&self, source: PlaceId, arrival: Arrival) {
-        self.arrivals.borrow_mut()[source.index()].push_back(arrival);
+    ///
+    /// A block stays where it is if its task looks for messages now, or waits for this one; else it is copied.
+    #[inline]
+    fn put(&self, source: PlaceId, mut arrival: Arrival) {
+        if self.is_broken.get() {
+            return;
+        }
         let awaited = self.waiting.borrow().as_ref().is_some_and(|(from, _)| *from == source);
-        if awaited {
-            if let Some((_, waker)) = self.waiting.take() {
-                waker.wake();
+        if arrival.is_block() {
+            if awaited || self.looking.get() {
+                self.blocks.set(self.blocks.get() + 1);
+            } else {
+                arrival.copy();
             }
+        }
+        self.arrivals.borrow_mut()[source.index()].push_back(arrival);
+        if awaited {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some((_, waker)) = self.waiting.take() {
+            waker.wake();
         }
     }
 
     #[inline]
     fn pop(&self, source: PlaceId) -> Option<Arrival> {
-        self.arrivals.borrow_mut()[source.index()].pop_front()
+        let arrival = self.arrivals.borrow_mut()[source.index()].pop_front()?;
+        if arrival.is_block() {
+            self.blocks.set(self.blocks.get() - 1);
+        }
+        Some(arrival)
+    }
+
+    /// Copies the blocks that lie here: their task stops for a while.
+    fn copy_blocks(&self) {
+        if self.blocks.replace(0) > 0 {
+            let mut arrivals = self.arrivals.borrow_mut();
+            arrivals.iter_mut().flatten().for_each(Arrival::copy);
+        }
     }
 
     /// Waits for the next message from `source`.
     ///
     /// As long as nothing else is ready to run here, it looks for messages itself for a while: a step of a short
-    /// collective comes sooner than the way through the place's queue takes. What had arrived before the team
-    /// broke is still given.
+    /// collective comes sooner than the way through the place's queue takes.
     #[inline]
     pub(super) fn poll_arrival(
         &self,
@@ -134,7 +172,9 @@ impl Seat {
             if self.is_broken.get() || local.has_ready() {
                 break;
             }
+            self.looking.set(true);
             local.take_in(Inbound::All);
+            self.looking.set(false);
         }
         self.poll_patiently(source, context)
     }
@@ -147,6 +187,7 @@ impl Seat {
         if let Some(error) = self.broken() {
             return Poll::Ready(Err(error));
         }
+        self.copy_blocks();
         *self.waiting.borrow_mut() = Some((source, context.waker().clone()));
         Poll::Pending
     }
@@ -154,9 +195,7 @@ impl Seat {
     /// Forgets who waits; a collective is over.
     #[inline]
     pub(super) fn stop_waiting(&self) {
-        if self.waiting.borrow().is_some() {
-            self.waiting.take();
-        }
+        self.waiting.take();
     }
 }
 

@@ -13,7 +13,7 @@ use crate::breath::yield_now;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
 use crate::message::Handler;
-use crate::wire::{EncodeError, Writer};
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::Class;
 use serde::Serialize;
@@ -193,9 +193,9 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
-    /// Sends a value, or whatever `encode` writes; returns whether the receiver says when it was taken.
+    /// Sends whatever `encode` writes; returns whether it is long, so that its receiver says when it was taken.
     #[inline]
-    pub(super) fn send_with(
+    fn send_with(
         &self,
         to: usize,
         step: usize,
@@ -216,18 +216,44 @@ impl<'t> Turn<'t> {
     /// Takes a value that was given.
     #[inline]
     pub(super) async fn receive<T: DeserializeOwned>(&self, from: usize, step: usize) -> Result<T> {
+        self.receive_with(from, step, |reader| reader.take_serde()).await
+    }
+
+    /// Takes what was sent with [`Turn::send_with`].
+    #[inline]
+    async fn receive_with<T>(
+        &self,
+        from: usize,
+        step: usize,
+        read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, DecodeError>,
+    ) -> Result<T> {
         let arrival = self.take(from, self.letter(step, 0)).await?;
-        let value = arrival.decode(|reader| reader.take_serde())?;
+        let value = arrival.decode(read)?;
         if arrival.is_awaited() {
+            // Its memory goes back before its sender is told to go on.
+            drop(arrival);
             self.signal(from, TAKEN + step)?;
         }
         Ok(value)
     }
 
-    /// Takes a message whose sender does not wait.
+    /// Sends what `encode` writes to one member and takes what another one sends in the same step, which `read` reads; if
+    /// what it sent is long, waits until it was taken.
     #[inline]
-    pub(super) async fn take_step(&self, from: usize, step: usize) -> Result<Arrival> {
-        self.take(from, self.letter(step, 0)).await
+    pub(super) async fn swap<T>(
+        &self,
+        to: usize,
+        from: usize,
+        step: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+        read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, DecodeError>,
+    ) -> Result<T> {
+        let is_awaited = self.send_with(to, step, encode)?;
+        let value = self.receive_with(from, step, read).await?;
+        if is_awaited {
+            self.await_signal(to, TAKEN + step).await?;
+        }
+        Ok(value)
     }
 
     /// Sends a chunk of a slice of `bytes` bytes in all; nobody says when it was taken.

@@ -10,6 +10,7 @@ use super::letter::Kind;
 use super::schedule::{Fold, Folding, Side, Tree, dissemination, pairwise};
 use super::turn::{Turn, misused};
 use crate::error::Result;
+use crate::wire::{Reader, Writer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -87,17 +88,13 @@ impl Team {
         let mut value = value;
         for step in Folding::new(turn.size, 0).to_all(turn.rank) {
             match step {
-                Fold::Merge { from, side } => {
-                    let other = take_value(&turn, from, 0).await?;
-                    value = put(side, value, other, &operator);
-                }
-                Fold::Give { to } => send_value(&turn, to, 0, &value)?,
+                Fold::Merge { from, side } => value = put(side, value, turn.receive(from, 0).await?, &operator),
+                Fold::Give { to } => turn.give(to, 0, &value).await?,
                 Fold::Swap { with, side } => {
-                    send_value(&turn, with, 0, &value)?;
-                    let other = take_value(&turn, with, 0).await?;
+                    let other = swap_values(&turn, with, with, 0, &value).await?;
                     value = put(side, value, other, &operator);
                 }
-                Fold::Accept { from } => value = take_value(&turn, from, 0).await?,
+                Fold::Accept { from } => value = turn.receive(from, 0).await?,
             }
         }
         turn.complete(value)
@@ -207,15 +204,12 @@ impl Team {
     pub async fn all_to_all<T: Serialize + DeserializeOwned>(&self, values: Vec<T>) -> Result<Vec<T>> {
         let turn = self.begin(Kind::AllToAll).await?;
         check_count(&turn, values.len())?;
-        let mut given: Vec<Option<T>> = values.into_iter().map(Some).collect();
-        let mut taken: Vec<Option<T>> = given.iter().map(|_| None).collect();
-        taken[turn.rank] = given[turn.rank].take();
+        let mut taken: Vec<Option<T>> = values.iter().map(|_| None).collect();
         for round in pairwise(turn.rank, turn.size) {
-            if let Some(value) = given[round.to].take() {
-                send_value(&turn, round.to, round.distance, &value)?;
-            }
-            taken[round.from] = Some(take_value(&turn, round.from, round.distance).await?);
+            let value = &values[round.to];
+            taken[round.from] = Some(swap_values(&turn, round.to, round.from, round.distance, value).await?);
         }
+        taken[turn.rank] = values.into_iter().nth(turn.rank);
         turn.complete(taken.into_iter().flatten().collect())
     }
 }
@@ -229,16 +223,16 @@ fn put<T>(side: Side, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T {
     }
 }
 
-/// Sends a value where the schedule itself waits for the receiver.
+/// Gives one member a value and takes one from another.
 #[inline]
-fn send_value<T: Serialize>(turn: &Turn<'_>, to: usize, step: usize, value: &T) -> Result<()> {
-    turn.send_with(to, step, |writer| writer.put_serde(value)).map(drop)
-}
-
-/// Takes a value that [`send_value`] sent.
-#[inline]
-async fn take_value<T: DeserializeOwned>(turn: &Turn<'_>, from: usize, step: usize) -> Result<T> {
-    turn.take_step(from, step).await?.decode(|reader| reader.take_serde())
+async fn swap_values<T: Serialize + DeserializeOwned>(
+    turn: &Turn<'_>,
+    to: usize,
+    from: usize,
+    step: usize,
+    value: &T,
+) -> Result<T> {
+    turn.swap(to, from, step, |writer| writer.put_serde(value), |reader| reader.take_serde()).await
 }
 
 /// Folds the values of the members up to this one, by doubled distances.
@@ -267,13 +261,9 @@ pub(super) async fn all_gather<T: Serialize + DeserializeOwned>(turn: &Turn<'_>,
     for round in dissemination(turn.rank, turn.size) {
         // Sent down, heard from above: values of higher ranks follow those that are known.
         let wanted = round.distance.min(turn.size - round.distance);
-        turn.send_with(round.from, round.distance, |writer| {
-            known[..wanted].iter().try_for_each(|value| writer.put_serde(value))
-        })?;
-        let arrival = turn.take_step(round.to, round.distance).await?;
-        let more = arrival.decode(|reader| {
-            (0..wanted).map(|_| reader.take_serde()).collect::<std::result::Result<Vec<T>, _>>()
-        })?;
+        let encode = |writer: &mut Writer<'_>| known[..wanted].iter().try_for_each(|value| writer.put_serde(value));
+        let read = |reader: &mut Reader<'_>| (0..wanted).map(|_| reader.take_serde()).collect();
+        let more: Vec<T> = turn.swap(round.from, round.to, round.distance, encode, read).await?;
         known.extend(more);
     }
     known.rotate_right(turn.rank);

@@ -88,7 +88,7 @@ pub(super) struct Inlets {
 }
 
 /// Marks a `progress` that is under way, also while it unwinds.
-struct Turn<'a>(&'a Cell<bool>);
+pub(super) struct Turn<'a>(&'a Cell<bool>);
 
 impl<'a> Turn<'a> {
     fn begin(busy: &'a Cell<bool>) -> Turn<'a> {
@@ -125,16 +125,20 @@ impl Inlets {
         }
     }
 
-    /// Delivers a bounded batch: control before data, then the ends of places.
+    /// Begins a `progress`; one at a time.
     #[inline]
-    pub fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        let _turn = Turn::begin(&self.busy);
+    pub fn begin(&self, inbound: Inbound) -> Turn<'_> {
         self.inbound.set(inbound);
-        let count = match &self.own {
+        Turn::begin(&self.busy)
+    }
+
+    /// Delivers a bounded batch of messages, control before data.
+    #[inline]
+    pub fn deliver_messages(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        match &self.own {
             None => self.progress_all(inbound, deliver),
             Some(own) => self.progress_rung(own, inbound, deliver),
-        };
-        count + self.deliver_ends(deliver)
+        }
     }
 
     /// Looks into every ring.
@@ -263,7 +267,9 @@ impl Inlets {
         self.expect_end(place);
     }
 
-    fn deliver_ends(&self, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+    /// Tells of the places that are known to be dead and whose rings are drained.
+    #[inline]
+    pub fn deliver_ends(&self, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         if self.ending.borrow().is_empty() {
             return 0;
         }

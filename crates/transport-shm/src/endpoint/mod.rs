@@ -137,15 +137,13 @@ impl Endpoint for ShmEndpoint {
 
     #[inline]
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let _turn = self.inlets.begin(inbound);
+        let count = self.inlets.deliver_messages(inbound, deliver);
+        // After the messages: this very turn may have found a peer broken, which takes no messages from here on.
         if self.segment.changes() != self.changes_seen.get() {
             self.observe_changes();
         }
-        let count = self.inlets.progress(inbound, deliver);
-        if self.segment.changes() != self.changes_seen.get() {
-            // Maybe this very turn found a peer broken: it takes no more messages from here on.
-            self.observe_changes();
-        }
-        count
+        count + self.inlets.deliver_ends(deliver)
     }
 
     fn wait(&self, timeout: Option<Duration>) {

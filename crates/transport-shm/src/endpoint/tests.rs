@@ -107,6 +107,8 @@ fn a_place_that_broke_off_between_record_and_bell_is_heard_to_the_end() {
     send(&endpoints[8], 0, DATA, &[5]).unwrap();
     segment.block(PlaceId(0)).bell.bits[DATA as usize][0].store(0, Ordering::Relaxed);
     drop(endpoints.pop());
+    assert!(hear(&endpoints[0]).is_empty());
+    assert!(endpoints[0].inlets.is_ready());
     assert_eq!(hear(&endpoints[0]), ["8: [5]", "8 ended"]);
 }
 

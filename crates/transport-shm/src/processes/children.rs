@@ -175,6 +175,14 @@ impl Children {
         self.roster.entries().iter().find(|entry| entry.place == place)?.exit
     }
 
+    /// Ends the process of `place`; its death is told as any other.
+    pub fn kill(&self, place: PlaceId) {
+        if let Some(entry) = self.roster.entries().iter().find(|entry| entry.place == place && entry.exit.is_none()) {
+            // It may have ended by itself meanwhile.
+            let _ = pidfd_send_signal(&entry.pidfd, Signal::KILL);
+        }
+    }
+
     /// Ends what is left and waits for the watch to have seen it.
     fn end_all(&mut self) {
         for entry in self.roster.entries().iter_mut().filter(|entry| entry.exit.is_none()) {

@@ -67,7 +67,7 @@ pub fn join(image: Image) -> Option<Result<(Segment, PlaceId), JoinError>> {
     Some(join_by(&value, image))
 }
 
-fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId), JoinError> {
+pub(super) fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId), JoinError> {
     let (file, lifeline, place) = parse(value)?;
     forget_variable();
     watch(lifeline).map_err(JoinError::NotWatched)?;

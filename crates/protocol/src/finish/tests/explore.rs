@@ -1,61 +1,8 @@
 //! All interleavings of small worlds: never released early, never hanging, nothing left behind.
 
-use super::world::{Action, Mutant, Setting, Step, World};
+use super::world::{Mutant, Setting, Step, World};
+use crate::exploration::explore;
 use Step::*;
-use std::collections::{BTreeMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// What an exploration found.
-#[derive(Default)]
-struct Findings {
-    states: usize,
-    /// Failures with the way to each, one for each beginning of the message.
-    failures: BTreeMap<String, String>,
-}
-
-fn fingerprint(world: &World) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    world.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Visits every reachable state of the world, none beyond a failure; gives up beyond `limit` states.
-fn explore(setting: &Setting, limit: usize) -> Findings {
-    let start = World::new(setting);
-    let mut seen = HashSet::from([fingerprint(&start)]);
-    let mut path: Vec<(World, Vec<Action>)> = vec![(start.clone(), start.actions())];
-    let mut taken = Vec::new();
-    let mut findings = Findings::default();
-    while let Some((world, actions)) = path.last_mut() {
-        let Some(action) = actions.pop() else {
-            path.pop();
-            taken.pop();
-            continue;
-        };
-        let mut next = world.clone();
-        taken.push(action);
-        let mut verdict = next.act(action);
-        let open = next.actions();
-        if verdict.is_ok() && next.is_over(&open) {
-            verdict = next.check_end();
-        }
-        if seen.len() > limit {
-            findings.failures.insert("endless".into(), format!("more than {limit} states"));
-            break;
-        }
-        if seen.insert(fingerprint(&next)) && verdict.is_ok() {
-            path.push((next, open));
-            continue;
-        }
-        if let Err(failure) = verdict {
-            let beginning = failure.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-            findings.failures.entry(beginning).or_insert_with(|| format!("{failure}\nafter {taken:?}"));
-        }
-        taken.pop();
-    }
-    findings.states = seen.len();
-    findings
-}
 
 const LIMIT: usize = 200_000;
 
@@ -70,7 +17,7 @@ fn setting(places: u32, program: &[&[Step]], victims: &[u32], mutant: Mutant) ->
 
 #[track_caller]
 fn holds(places: u32, program: &[&[Step]], victims: &[u32]) {
-    let findings = explore(&setting(places, program, victims, Mutant::None), LIMIT);
+    let findings = explore(World::new(&setting(places, program, victims, Mutant::None)), LIMIT);
     println!("{} states", findings.states);
     assert!(findings.failures.is_empty(), "{:#?}", findings.failures);
 }
@@ -78,7 +25,7 @@ fn holds(places: u32, program: &[&[Step]], victims: &[u32]) {
 #[track_caller]
 fn catches(places: u32, program: &[&[Step]], victims: &[u32], mutant: Mutant, failure: &str) {
     holds(places, program, victims);
-    let findings = explore(&setting(places, program, victims, mutant), 20_000);
+    let findings = explore(World::new(&setting(places, program, victims, mutant)), 20_000);
     assert!(findings.failures.contains_key(failure), "{:#?}", findings.failures);
 }
 

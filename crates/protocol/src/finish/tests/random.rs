@@ -1,6 +1,7 @@
 //! Random programs in random order over more places than exhaustive exploration can bear.
 
 use super::world::{Action, Mutant, Setting, Step, World};
+use crate::exploration::run;
 use proptest::prelude::*;
 
 /// Steps of script `script`: they start later scripts only, so that every program ends.
@@ -37,30 +38,12 @@ fn setting() -> impl Strategy<Value = Setting> {
     })
 }
 
-/// Runs one world to its end; the seed decides each choice.
-fn run(setting: &Setting, mut seed: u64) -> Result<(), String> {
-    let mut world = World::new(setting);
-    for _ in 0..200_000 {
-        let mut actions = world.actions();
-        if world.is_over(&actions) {
-            return world.check_end();
-        }
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        if !(seed >> 33).is_multiple_of(16) {
-            actions.retain(|action| !matches!(action, Action::Kill(_)));
-        }
-        let index = (seed >> 40) as usize % actions.len();
-        world.act(actions[index])?;
-    }
-    Err("endless".into())
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn a_random_program_in_random_order_holds(setting in setting(), seed: u64) {
-        let verdict = run(&setting, seed);
+        let verdict = run(World::new(&setting), seed, |action| matches!(action, Action::Kill(_)));
         prop_assert!(verdict.is_ok(), "{}", verdict.unwrap_err());
     }
 }

@@ -5,7 +5,7 @@
 //! The invariant: two equal worlds have the same future.
 
 use super::super::*;
-use crate::PlaceId;
+use crate::{PlaceId, exploration};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
@@ -189,39 +189,6 @@ impl<'a> World<'a> {
         world
     }
 
-    /// Everything that can happen next, in a fixed order; equal choices once.
-    pub fn actions(&self) -> Vec<Action> {
-        let mut actions = Vec::new();
-        for (place, tasks) in (0..).zip(&self.tasks) {
-            let runnable = tasks.iter().enumerate().filter(|(index, task)| {
-                !tasks[..*index].contains(task)
-                    && (task.waits == Waits::No
-                        || self.is_cancelled(place, task) && !self.waits_in_vain(place, task))
-            });
-            actions.extend(runnable.map(|(index, _)| Action::Run(place, index)));
-        }
-        for (&(from, to), parcels) in &self.parcels {
-            let distinct = (0..parcels.len()).filter(|&index| !parcels[..index].contains(&parcels[index]));
-            actions.extend(distinct.map(|index| Action::Deliver(from, to, index)));
-        }
-        actions.extend(self.controls.keys().map(|&(from, to)| Action::Hear(from, to)));
-        for &dead in &self.dead {
-            let living = (0..self.setting.places).filter(|place| !self.dead.contains(place));
-            let unaware = living.filter(|&place| !self.noticed.contains(&(place, dead)));
-            actions.extend(unaware.map(|place| Action::Notice(place, dead)));
-        }
-        if self.truths.values().any(|truth| truth.outcome.is_none()) {
-            let doomed = self.setting.victims.iter().filter(|victim| !self.dead.contains(victim));
-            actions.extend(doomed.map(|&victim| Action::Kill(victim)));
-        }
-        actions
-    }
-
-    /// Whether nothing but a further death can happen.
-    pub fn is_over(&self, actions: &[Action]) -> bool {
-        actions.iter().all(|action| matches!(action, Action::Kill(_)))
-    }
-
     fn is_cancelled(&self, place: u32, task: &Task) -> bool {
         task.account.governed().is_some_and(|(_, key)| self.machines[place as usize].is_cancelled(key))
     }
@@ -229,37 +196,6 @@ impl<'a> World<'a> {
     /// A cancelled task that waits for an inner finish cancels that, once, and goes on waiting.
     fn waits_in_vain(&self, place: u32, task: &Task) -> bool {
         matches!(task.waits, Waits::Release(key) if self.machines[place as usize].is_cancelled(key))
-    }
-
-    /// Lets one thing happen.
-    pub fn act(&mut self, action: Action) -> Result<(), String> {
-        match action {
-            Action::Run(place, index) => {
-                let task = self.tasks[place as usize].remove(index);
-                self.run(place, task)
-            }
-            Action::Deliver(from, to, index) => {
-                let parcels = self.parcels.get_mut(&(from, to)).unwrap();
-                let parcel = parcels.remove(index);
-                if parcels.is_empty() {
-                    self.parcels.remove(&(from, to));
-                }
-                self.deliver(PlaceId(from), to, parcel)
-            }
-            Action::Hear(from, to) => {
-                let queue = self.controls.get_mut(&(from, to)).unwrap();
-                let control = queue.pop_front().unwrap();
-                if queue.is_empty() {
-                    self.controls.remove(&(from, to));
-                }
-                self.hear(from, to, control)
-            }
-            Action::Kill(victim) => {
-                self.kill(victim);
-                Ok(())
-            }
-            Action::Notice(place, dead) => self.notice(place, dead),
-        }
     }
 
     fn machine(&mut self, place: u32) -> &mut Finishes {
@@ -599,26 +535,6 @@ impl<'a> World<'a> {
         self.carry_out(place, out)
     }
 
-    /// Nothing more can happen: each finish must be over, and nothing left behind.
-    pub fn check_end(&self) -> Result<(), String> {
-        if let Some(&(place, key)) = self.roots.keys().find(|(place, _)| !self.dead.contains(place)) {
-            return Err(format!("hangs: {}", self.machines[place as usize].waiting_for(key)));
-        }
-        for place in self.living() {
-            let machine = &self.machines[place as usize];
-            if machine.proxies.len() != machine.held() {
-                return Err(format!("leaks: place {place} holds more than proxies: {machine:?}"));
-            }
-            for (home, serial) in machine.proxies.keys() {
-                let owed = self.machines[home.index()].forgets.get(&PlaceId(place));
-                if self.dead.contains(&home.0) || !owed.is_some_and(|owed| owed.contains(serial)) {
-                    return Err(format!("leaks: place {place} keeps finish {serial} of {home} for ever"));
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn check_outcome(&self, id: FinishId, outcome: &Outcome) -> Result<(), String> {
         let truth = &self.truths[&id];
         let dead = outcome.faults.iter().any(|fault| matches!(fault, Fault::DeadPlace { .. }));
@@ -642,6 +558,94 @@ impl<'a> World<'a> {
         }
         if truth.asks > truth.remote {
             return Err(format!("too many questions: {truth:?}"));
+        }
+        Ok(())
+    }
+}
+
+impl exploration::World for World<'_> {
+    type Action = Action;
+
+    /// Everything that can happen next, in a fixed order; equal choices once.
+    fn actions(&self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for (place, tasks) in (0..).zip(&self.tasks) {
+            let runnable = tasks.iter().enumerate().filter(|(index, task)| {
+                !tasks[..*index].contains(task)
+                    && (task.waits == Waits::No
+                        || self.is_cancelled(place, task) && !self.waits_in_vain(place, task))
+            });
+            actions.extend(runnable.map(|(index, _)| Action::Run(place, index)));
+        }
+        for (&(from, to), parcels) in &self.parcels {
+            let distinct = (0..parcels.len()).filter(|&index| !parcels[..index].contains(&parcels[index]));
+            actions.extend(distinct.map(|index| Action::Deliver(from, to, index)));
+        }
+        actions.extend(self.controls.keys().map(|&(from, to)| Action::Hear(from, to)));
+        for &dead in &self.dead {
+            let living = (0..self.setting.places).filter(|place| !self.dead.contains(place));
+            let unaware = living.filter(|&place| !self.noticed.contains(&(place, dead)));
+            actions.extend(unaware.map(|place| Action::Notice(place, dead)));
+        }
+        if self.truths.values().any(|truth| truth.outcome.is_none()) {
+            let doomed = self.setting.victims.iter().filter(|victim| !self.dead.contains(victim));
+            actions.extend(doomed.map(|&victim| Action::Kill(victim)));
+        }
+        actions
+    }
+
+    /// Whether nothing but a further death can happen.
+    fn is_over(&self, actions: &[Action]) -> bool {
+        actions.iter().all(|action| matches!(action, Action::Kill(_)))
+    }
+
+    /// Lets one thing happen.
+    fn act(&mut self, action: Action) -> Result<(), String> {
+        match action {
+            Action::Run(place, index) => {
+                let task = self.tasks[place as usize].remove(index);
+                self.run(place, task)
+            }
+            Action::Deliver(from, to, index) => {
+                let parcels = self.parcels.get_mut(&(from, to)).unwrap();
+                let parcel = parcels.remove(index);
+                if parcels.is_empty() {
+                    self.parcels.remove(&(from, to));
+                }
+                self.deliver(PlaceId(from), to, parcel)
+            }
+            Action::Hear(from, to) => {
+                let queue = self.controls.get_mut(&(from, to)).unwrap();
+                let control = queue.pop_front().unwrap();
+                if queue.is_empty() {
+                    self.controls.remove(&(from, to));
+                }
+                self.hear(from, to, control)
+            }
+            Action::Kill(victim) => {
+                self.kill(victim);
+                Ok(())
+            }
+            Action::Notice(place, dead) => self.notice(place, dead),
+        }
+    }
+
+    /// Nothing more can happen: each finish must be over, and nothing left behind.
+    fn check_end(&self) -> Result<(), String> {
+        if let Some(&(place, key)) = self.roots.keys().find(|(place, _)| !self.dead.contains(place)) {
+            return Err(format!("hangs: {}", self.machines[place as usize].waiting_for(key)));
+        }
+        for place in self.living() {
+            let machine = &self.machines[place as usize];
+            if machine.proxies.len() != machine.held() {
+                return Err(format!("leaks: place {place} holds more than proxies: {machine:?}"));
+            }
+            for (home, serial) in machine.proxies.keys() {
+                let owed = self.machines[home.index()].forgets.get(&PlaceId(place));
+                if self.dead.contains(&home.0) || !owed.is_some_and(|owed| owed.contains(serial)) {
+                    return Err(format!("leaks: place {place} keeps finish {serial} of {home} for ever"));
+                }
+            }
         }
         Ok(())
     }

@@ -1,0 +1,265 @@
+//! Memory for tasks: cells of a few sizes, cut from chunks.
+//!
+//! A place makes and ends tasks by the million, nearly always on its own thread and in order; a general allocator
+//! costs several times what running an empty task does. Cells of one size fill a chunk one after the other and leave it in
+//! the same order, so memory is walked in order, and a chunk that is empty goes back to the system.
+//!
+//! It does not know tasks. Invariant: a chunk lives as long as one of its cells, wherever the last reference is dropped: a pool
+//! that ends frees the empty chunks and leaves the others to leak.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::Cell;
+use std::ptr::{NonNull, null_mut};
+
+/// Bytes of a chunk, and its alignment: so a cell finds its chunk.
+const CHUNK_BYTES: usize = 16 << 10;
+
+/// Cells come in multiples of this many bytes, a cache line.
+const CELL_UNIT: usize = 64;
+
+/// Most bytes of a cell; larger tasks come from the general allocator.
+const CELL_BYTES_MAX: usize = 512;
+
+const CLASSES: usize = CELL_BYTES_MAX / CELL_UNIT;
+
+/// Empty chunks of one size that are kept for reuse.
+const SPARE_MAX: u32 = 4;
+
+const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a chunk's size is a power of two"),
+};
+
+/// The first bytes of a chunk. All fields belong to the thread of the pool.
+struct Chunk {
+    class: u32,
+    /// Cells handed out.
+    live: Cell<u32>,
+    /// Cells that came back: each holds the address of the next.
+    free: Cell<*mut u8>,
+    /// First byte never handed out.
+    fresh: Cell<usize>,
+    /// The next chunk with room, in the pool's list.
+    next: Cell<*mut Chunk>,
+    /// Whether the chunk stands in that list.
+    listed: Cell<bool>,
+}
+
+const _: () = assert!(size_of::<Chunk>() <= CELL_UNIT);
+
+/// The cells of one place.
+#[derive(Default)]
+pub(crate) struct Pool {
+    classes: [Class; CLASSES],
+}
+
+struct Class {
+    /// Chunks with room; the first one serves.
+    open: Cell<*mut Chunk>,
+    /// Chunks in that list without a live cell.
+    spare: Cell<u32>,
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Class { open: Cell::new(null_mut()), spare: Cell::new(0) }
+    }
+}
+
+/// Whether a value of this layout lives in a pool.
+pub(super) const fn fits(layout: Layout) -> bool {
+    layout.size() <= CELL_BYTES_MAX && layout.align() <= CELL_UNIT
+}
+
+impl Pool {
+    /// Memory for a value of `layout`, uninitialised.
+    ///
+    /// # Panics
+    /// If the layout does not fit, see [`fits`].
+    #[inline]
+    pub(super) fn take(&self, layout: Layout) -> NonNull<u8> {
+        let index = layout.size().div_ceil(CELL_UNIT).max(1) - 1;
+        let class = &self.classes[index];
+        let chunk = class.open.get();
+        // NEED: chunks are raw memory, linked by their first bytes.
+        // SOUND: a chunk in the list is alive and belongs to this thread.
+        let Some(chunk) = (unsafe { chunk.as_ref() }) else { return self.grow(index) };
+        let cell = chunk.take();
+        if !chunk.has_room() {
+            class.open.set(chunk.next.get());
+            chunk.listed.set(false);
+        }
+        if chunk.live.get() == 1 {
+            class.spare.set(class.spare.get().saturating_sub(1));
+        }
+        cell
+    }
+
+    /// Makes a chunk and takes its first cell.
+    #[cold]
+    fn grow(&self, index: usize) -> NonNull<u8> {
+        let class = &self.classes[index];
+        let chunk = Chunk::make(index as u32);
+        class.open.set(chunk.as_ptr());
+        class.spare.set(1);
+        self.take(Layout::from_size_align((index + 1) * CELL_UNIT, CELL_UNIT).expect("a multiple of a line"))
+    }
+
+    /// Takes a cell back.
+    ///
+    /// # Safety
+    /// 1. The cell came from [`Pool::take`] of this pool, and nothing uses it any more.
+    /// 2. The caller is the thread of the pool.
+    #[inline]
+    pub(super) unsafe fn give_back(&self, cell: NonNull<u8>) {
+        let chunk = Chunk::of(cell);
+        // SOUND: by the contract the chunk is alive: this cell was.
+        let head = unsafe { chunk.as_ref() };
+        let class = &self.classes[head.class as usize];
+        // SOUND: by the contract.
+        unsafe { head.give_back(cell) };
+        if !head.listed.replace(true) {
+            head.next.set(class.open.get());
+            class.open.set(chunk.as_ptr());
+        }
+        if head.live.get() == 0 {
+            class.spare.set(class.spare.get() + 1);
+            if class.spare.get() > SPARE_MAX {
+                self.trim(class);
+            }
+        }
+    }
+
+    /// Gives all but one of the spare chunks back to the system.
+    #[cold]
+    fn trim(&self, class: &Class) {
+        let (mut kept, mut at) = (null_mut(), class.open.replace(null_mut()));
+        let mut spare = 0;
+        // SOUND: chunks in the list are alive; a spare one has no live cell, so nothing refers to it.
+        while let Some(chunk) = unsafe { at.as_ref() } {
+            let next = chunk.next.get();
+            if chunk.live.get() == 0 && spare > 0 {
+                unsafe { dealloc(at.cast(), CHUNK_LAYOUT) };
+            } else {
+                spare += u32::from(chunk.live.get() == 0);
+                chunk.next.set(kept);
+                kept = at;
+            }
+            at = next;
+        }
+        class.open.set(kept);
+        class.spare.set(spare);
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        for class in &self.classes {
+            let mut at = class.open.get();
+            // SOUND: as in `trim`; chunks with live cells stay for their wakers.
+            while let Some(chunk) = unsafe { at.as_ref() } {
+                let next = chunk.next.get();
+                if chunk.live.get() == 0 {
+                    unsafe { dealloc(at.cast(), CHUNK_LAYOUT) };
+                }
+                at = next;
+            }
+        }
+    }
+}
+
+impl Chunk {
+    fn make(class: u32) -> NonNull<Chunk> {
+        // NEED: chunks are aligned to their size, which no collection offers.
+        // SOUND: the layout is not empty.
+        let memory = unsafe { alloc(CHUNK_LAYOUT) };
+        let Some(chunk) = NonNull::new(memory.cast::<Chunk>()) else { handle_alloc_error(CHUNK_LAYOUT) };
+        let head = Chunk {
+            class,
+            live: Cell::new(0),
+            free: Cell::new(null_mut()),
+            fresh: Cell::new(CELL_UNIT),
+            next: Cell::new(null_mut()),
+            listed: Cell::new(true),
+        };
+        // SOUND: the memory is large enough, aligned and ours.
+        unsafe { chunk.write(head) };
+        chunk
+    }
+
+    /// The chunk of a cell.
+    fn of(cell: NonNull<u8>) -> NonNull<Chunk> {
+        let chunk = cell.as_ptr().map_addr(|address| address & !(CHUNK_BYTES - 1));
+        // NEED: the address of a chunk follows from that of its cells.
+        // SOUND: chunks are aligned to their size, and never at address zero.
+        unsafe { NonNull::new_unchecked(chunk.cast()) }
+    }
+
+    fn cell_bytes(&self) -> usize {
+        (self.class as usize + 1) * CELL_UNIT
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        !self.free.get().is_null() || self.fresh.get() + self.cell_bytes() <= CHUNK_BYTES
+    }
+
+    /// A cell of a chunk that has room.
+    #[inline]
+    fn take(&self) -> NonNull<u8> {
+        debug_assert!(self.has_room());
+        self.live.set(self.live.get() + 1);
+        let free = self.free.get();
+        // NEED: free cells are linked through their own memory.
+        // SOUND: a cell in the free list holds the address of the next; a fresh one lies inside the chunk.
+        unsafe {
+            if let Some(cell) = NonNull::new(free) {
+                self.free.set(cell.cast::<*mut u8>().read());
+                return cell;
+            }
+            let offset = self.fresh.replace(self.fresh.get() + self.cell_bytes());
+            NonNull::from(self).cast::<u8>().add(offset)
+        }
+    }
+
+    /// # Safety
+    /// The cell is one of this chunk's, and nothing uses it any more.
+    #[inline]
+    unsafe fn give_back(&self, cell: NonNull<u8>) {
+        self.live.set(self.live.get() - 1);
+        // NEED: free cells are linked through their own memory.
+        // SOUND: by the contract; a cell holds at least a pointer and is aligned for it.
+        unsafe { cell.cast::<*mut u8>().write(self.free.replace(cell.as_ptr())) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes, 8).unwrap()
+    }
+
+    #[test]
+    fn cells_do_not_overlap_and_come_back() {
+        let pool = Pool::default();
+        for bytes in [1, 64, 65, 200, 512] {
+            let cells: Vec<_> = (0..2000).map(|_| pool.take(layout(bytes))).collect();
+            let mut starts: Vec<usize> = cells.iter().map(|cell| cell.addr().get()).collect();
+            starts.sort_unstable();
+            assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= bytes.next_multiple_of(CELL_UNIT)));
+            // SOUND: the cells are ours and unused.
+            cells.into_iter().for_each(|cell| unsafe { pool.give_back(cell) });
+        }
+    }
+
+    #[test]
+    fn memory_of_a_flood_goes_back() {
+        let pool = Pool::default();
+        let cells: Vec<_> = (0..100_000).map(|_| pool.take(layout(64))).collect();
+        // SOUND: the cells are ours and unused.
+        cells.into_iter().for_each(|cell| unsafe { pool.give_back(cell) });
+        assert!(pool.classes[0].spare.get() <= SPARE_MAX);
+    }
+}

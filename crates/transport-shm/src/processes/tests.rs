@@ -1,0 +1,363 @@
+//! Places as real processes: this very test program, started again as [`a_started_process`].
+//!
+//! What a started process does is a [`Role`], passed in the environment. Nobody sleeps: each step waits for a
+//! message, a death, an exit or the end of a stream.
+
+use super::*;
+use crate::endpoint::ShmEndpoint;
+use crate::layout::Geometry;
+use crate::segment::SegmentError;
+use isles_transport::{Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, SendError};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Child;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const IMAGE: Image = *b"the test program";
+const ROLE: &str = "ISLES_TEST_ROLE";
+/// Nothing here takes long; this only keeps a broken build from hanging.
+const LIMIT: Duration = Duration::from_secs(60);
+const STOP: HandlerId = HandlerId(9);
+
+fn program(role: &str) -> Program {
+    let arguments = ["processes::tests::a_started_process", "--exact", "--ignored", "--nocapture"];
+    Program {
+        file: std::env::current_exe().unwrap().into(),
+        name: None,
+        arguments: arguments.map(OsString::from).to_vec(),
+        environment: vec![(ROLE.into(), role.into())],
+    }
+}
+
+fn others(segment: &Segment) -> impl Iterator<Item = PlaceId> + use<> {
+    segment.all_places().skip(1)
+}
+
+fn launch(places: u32, role: &str) -> (Segment, Children) {
+    let segment = Segment::create(Geometry::for_places(places), IMAGE).unwrap();
+    let children = spawn(&segment, &program(role), others(&segment)).unwrap();
+    (segment, children)
+}
+
+#[test]
+#[ignore = "runs as a started process"]
+fn a_started_process() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("echo") => echo(&joined()),
+        Ok("flood") => flood(&joined()),
+        Ok("another image") => {
+            let error = join(*b"another program.").expect("started as a place").unwrap_err();
+            assert!(matches!(error, JoinError::Segment(SegmentError::ImageMismatch { .. })), "{error}");
+        }
+        Ok("end early") => std::process::exit(3),
+        Ok("never join") => wait_forever(),
+        Ok("break the format") => {
+            let endpoint = joined();
+            let ring = endpoint.segment().layout().ring(endpoint.here(), PlaceId(0), Class::Data);
+            endpoint.segment().mapping().view::<AtomicU64>(ring).store(0xBAD, Ordering::Release);
+            wait_forever();
+        }
+        Ok("first") => first(),
+        Ok("limited") => limited(),
+        role => panic!("no such role: {role:?}"),
+    }
+}
+
+fn joined() -> ShmEndpoint {
+    let (segment, here) = join(IMAGE).expect("started as a place").unwrap();
+    segment.endpoint(here).unwrap()
+}
+
+fn wait_forever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Sends every message back to where it came from, as it came, until told to stop.
+fn echo(endpoint: &ShmEndpoint) {
+    let mut stop = false;
+    while !stop {
+        let mut answers = Vec::new();
+        let count = endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+            Arrival::Message(message) if message.handler == STOP => stop = true,
+            Arrival::Message(message) => answers.push((message.source, message.class, message.body.bytes().to_vec())),
+            Arrival::Died { .. } => {}
+        });
+        for (to, class, bytes) in answers {
+            put(endpoint, to, class, HandlerId(1), &bytes);
+        }
+        if count == 0 {
+            endpoint.wait(None);
+        }
+    }
+    endpoint.leave();
+}
+
+/// Sends to everybody for ever, whatever comes.
+fn flood(endpoint: &ShmEndpoint) {
+    let here = endpoint.here();
+    let mut number = 0u64;
+    loop {
+        for to in endpoint.segment().all_places().filter(|to| *to != here) {
+            number += 1;
+            let len = if number % 16 == 0 { 10_000 } else { 40 };
+            let _ = try_put(endpoint, to, Class::Data, HandlerId(1), &vec![here.0 as u8; len]);
+        }
+        endpoint.progress(Inbound::All, &mut |_| ());
+    }
+}
+
+fn try_put(endpoint: &ShmEndpoint, to: PlaceId, class: Class, handler: HandlerId, bytes: &[u8]) -> Result<(), SendError> {
+    if bytes.len() > endpoint.limits().control_bytes_max {
+        return endpoint.send_block(to, class, handler, bytes.len(), &mut |room| room.copy_from_slice(bytes));
+    }
+    endpoint.send(to, class, handler, bytes.len(), &mut |room| {
+        room.copy_from_slice(bytes);
+        Some(bytes.len())
+    })
+}
+
+fn put(endpoint: &ShmEndpoint, to: PlaceId, class: Class, handler: HandlerId, bytes: &[u8]) {
+    loop {
+        match try_put(endpoint, to, class, handler, bytes) {
+            Ok(()) => return,
+            Err(SendError::Full) => endpoint.wait(None),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Waits for one arrival and shows it.
+fn next<R>(endpoint: &ShmEndpoint, mut show: impl FnMut(Arrival<'_>) -> Option<R>) -> R {
+    loop {
+        let mut answer = None;
+        endpoint.progress(Inbound::All, &mut |arrival| answer = answer.take().or(show(arrival)));
+        match answer {
+            Some(answer) => return answer,
+            None => endpoint.wait(None),
+        }
+    }
+}
+
+fn stop_all(endpoint: &ShmEndpoint) {
+    others(endpoint.segment()).for_each(|to| put(endpoint, to, Class::Control, STOP, &[]));
+    endpoint.leave();
+}
+
+fn assert_all_ended_well(exits: Vec<(PlaceId, Exit)>) {
+    assert!(exits.iter().all(|(_, exit)| *exit == Exit::Code(0)), "{exits:?}");
+}
+
+#[test]
+fn messages_and_blocks_go_to_processes_and_come_back() {
+    for places in [2, 3, 12] {
+        let (segment, children) = launch(places, "echo");
+        children.rendezvous(LIMIT).unwrap();
+        let endpoint = segment.endpoint(PlaceId(0)).unwrap();
+        for len in [0, 1, 8, 56, 57, 1000, 100_000, 3 << 20] {
+            let bytes: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            for to in others(&segment) {
+                put(&endpoint, to, Class::Data, HandlerId(1), &bytes);
+                let (source, back) = next(&endpoint, |arrival| match arrival {
+                    Arrival::Message(message) => {
+                        assert_eq!(matches!(message.body, Body::Block(_)), len > 10_000);
+                        Some((message.source, message.body.bytes().to_vec()))
+                    }
+                    Arrival::Died { place, cause } => panic!("{place} died: {cause:?}"),
+                });
+                assert!((source, &back) == (to, &bytes), "{len} bytes from {to}");
+            }
+        }
+        stop_all(&endpoint);
+        assert_all_ended_well(children.finish(LIMIT));
+    }
+}
+
+#[test]
+fn a_killed_process_is_a_death_that_all_others_learn() {
+    let (segment, children) = launch(4, "flood");
+    children.rendezvous(LIMIT).unwrap();
+    let endpoint = segment.endpoint(PlaceId(0)).unwrap();
+    for victim in [2, 1, 3].map(PlaceId) {
+        next(&endpoint, |arrival| matches!(arrival, Arrival::Message(message) if message.source == victim).then_some(()));
+        kill(&segment, victim);
+        let mut kept = Vec::new();
+        next(&endpoint, |arrival| match arrival {
+            Arrival::Died { place, cause } => {
+                assert_eq!((place, cause), (victim, Death::Ended));
+                Some(())
+            }
+            Arrival::Message(message) => {
+                let bytes = message.body.bytes();
+                assert!(bytes.iter().all(|byte| *byte == message.source.0 as u8), "a torn message");
+                kept.push(bytes.len());
+                None
+            }
+        });
+        assert!(endpoint.is_dead(victim));
+        let refusal = try_put(&endpoint, victim, Class::Data, HandlerId(1), &[1]);
+        assert_eq!(refusal, Err(SendError::DeadPlace(victim)));
+        assert_eq!(children.exit(victim), Some(Exit::Signal(9)));
+    }
+    endpoint.leave();
+}
+
+/// Kills the process that joined as `place`.
+fn kill(segment: &Segment, place: PlaceId) {
+    let process = segment.block(place).process.load(Ordering::Relaxed);
+    rustix::process::kill_process(Pid::from_raw(process as i32).unwrap(), Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_process_that_breaks_the_format_is_dead_and_ended() {
+    let (segment, children) = launch(2, "break the format");
+    let endpoint = segment.endpoint(PlaceId(0)).unwrap();
+    let cause = next(&endpoint, |arrival| match arrival {
+        Arrival::Died { cause, .. } => Some(cause),
+        Arrival::Message(_) => panic!("a message out of garbage"),
+    });
+    assert!(matches!(cause, Death::Corrupt(text) if text.contains("place 1 to place 0")));
+    endpoint.leave();
+    // It would stay for ever; the watch ends it long before the limit.
+    assert_eq!(children.finish(LIMIT), [(PlaceId(1), Exit::Signal(9))]);
+}
+
+#[test]
+fn a_process_with_another_image_is_refused_and_the_first_one_told() {
+    let (_segment, children) = launch(3, "another image");
+    match children.rendezvous(LIMIT) {
+        Err(LaunchError::ImageMismatch { ours, theirs, .. }) => {
+            assert_eq!((&ours, &theirs), (&IMAGE, b"another program."));
+        }
+        answer => panic!("{answer:?}"),
+    }
+}
+
+#[test]
+fn a_process_that_ends_before_it_joins_is_told() {
+    let (_segment, children) = launch(2, "end early");
+    let error = children.rendezvous(LIMIT).unwrap_err();
+    assert_eq!(error.to_string(), "the process of place 1 ended with code 3 before it joined");
+}
+
+#[test]
+fn a_process_that_does_not_join_is_late_and_ended() {
+    let (_segment, children) = launch(2, "never join");
+    assert!(matches!(children.rendezvous(Duration::ZERO), Err(LaunchError::Late(PlaceId(1)))));
+    assert_eq!(children.finish(Duration::ZERO), [(PlaceId(1), Exit::Overdue)]);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_not_started() {
+    let segment = Segment::create(Geometry::for_places(2), IMAGE).unwrap();
+    let program = Program { file: "/nowhere/program".into(), ..program("echo") };
+    match spawn(&segment, &program, [PlaceId(1)]) {
+        Err(error @ LaunchError::NotStarted { .. }) => {
+            let text = error.to_string();
+            assert!(text.starts_with("/nowhere/program could not be started as place 1: No such file"), "{text}");
+        }
+        _ => panic!("started a program that is not there"),
+    }
+}
+
+/// Starts a first process of its own as a program, with its output to read.
+fn start_first(role: &str) -> Child {
+    let program = program(role);
+    let mut command = Command::new(&program.file);
+    command.args(&program.arguments).envs(program.environment).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// The first process of a run of four; prints a line when all have joined, and floods.
+fn first() {
+    let (segment, children) = launch(4, "flood");
+    children.rendezvous(LIMIT).unwrap();
+    println!("\nall have joined");
+    flood(&segment.endpoint(PlaceId(0)).unwrap());
+}
+
+#[test]
+fn a_first_process_that_is_killed_takes_all_others_with_it() {
+    let mut first = start_first("first");
+    let mut output = BufReader::new(first.stdout.take().unwrap());
+    let joined = output.by_ref().lines().map(Result::unwrap).any(|line| line == "all have joined");
+    assert!(joined);
+    first.kill().unwrap();
+    // The output ends when the last process that holds it is gone.
+    output.read_to_end(&mut Vec::new()).unwrap();
+    first.wait().unwrap();
+}
+
+/// Under a limit of the shell that started it: creates a segment and says what came of it.
+fn limited() {
+    match Segment::create(Geometry::for_places(2), IMAGE) {
+        Ok(_) => println!("\nanswer: created"),
+        Err(error) => println!("\nanswer: {error}"),
+    }
+}
+
+fn answer_under(limit: &str) -> String {
+    let program = program("limited");
+    let script = format!("{limit} && exec \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh"]).arg(&program.file).args(&program.arguments).envs(program.environment);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answer = text.lines().find_map(|line| line.strip_prefix("answer: "));
+    answer.unwrap_or_else(|| panic!("no answer: {:?} {text}", output.status)).to_owned()
+}
+
+#[test]
+fn limits_of_the_system_are_named_with_what_was_needed() {
+    let bytes = crate::layout::Layout::of(Geometry::for_places(2)).total_bytes;
+    assert_eq!(answer_under("true"), "created");
+    assert_eq!(
+        answer_under("ulimit -f 1000"),
+        format!("a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is 512000 bytes")
+    );
+    let space = answer_under("ulimit -v 4000000");
+    assert!(space.starts_with(&format!("no {bytes} bytes of address space for a shared segment: ")), "{space}");
+    let descriptors = answer_under("exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null && ulimit -n 7");
+    assert!(descriptors.starts_with("no descriptor for a shared segment: "), "{descriptors}");
+}
+
+#[test]
+fn a_join_variable_set_by_hand_is_refused_with_its_value() {
+    for value in ["", "3", "3:4", "0:1:2", "3:3:0", "900:901:1", "a:b:c", "3:4:5:6", "-3:4:5", "4294967299:4:1"] {
+        let error = super::join::join_by(value.as_ref(), IMAGE).unwrap_err();
+        assert!(matches!(&error, JoinError::BadVariable { value: seen } if seen == value), "{value}: {error}");
+    }
+}
+
+/// `./test --long` sets `ISLES_LONG`: then 200 deaths at moments that a seed chooses, else a few.
+#[test]
+fn deaths_at_any_moment_are_told_and_leave_nothing() {
+    let deaths = if std::env::var_os("ISLES_LONG").is_some() { 200 } else { 6 };
+    let mut seed = 0x9E37_79B9_7F4A_7C15u64;
+    for number in 0..deaths {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        let (segment, children) = launch(4, "flood");
+        if seed & 1 == 0 {
+            children.rendezvous(LIMIT).unwrap();
+        }
+        let endpoint = segment.endpoint(PlaceId(0)).unwrap();
+        let victim = PlaceId(1 + (seed >> 8) as u32 % 3);
+        // So many messages later, if it sends any.
+        let mut left = if seed & 1 == 0 { (seed >> 16) % 2000 } else { 0 };
+        while left > 0 {
+            next(&endpoint, |_| Some(left = left.saturating_sub(1)));
+        }
+        children.kill(victim);
+        next(&endpoint, |arrival| match arrival {
+            Arrival::Died { place, .. } => Some(assert_eq!(place, victim, "death {number} of {deaths}")),
+            Arrival::Message(_) => None,
+        });
+        endpoint.leave();
+        drop(children);
+        drop(endpoint);
+        let bytes = rustix::fs::fstat(segment.file()).map(|file| file.st_nlink).unwrap();
+        assert_eq!(bytes, 0, "the memory has a name");
+    }
+}
