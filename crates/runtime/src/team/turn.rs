@@ -19,7 +19,8 @@ use isles_transport::Class;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
-use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// The steps of an inner barrier start with this number; those of chunks are counted modulo it.
 const MEETING: usize = 0x4000;
@@ -45,24 +46,71 @@ pub(super) struct Turn<'t> {
 impl Team {
     /// Begins a collective without a root.
     #[inline]
-    pub(super) async fn begin(&self, kind: Kind) -> Result<Turn<'_>> {
-        self.begin_at(kind, 0).await
+    pub(super) fn begin(&self, kind: Kind) -> Begin<'_> {
+        self.begin_at(kind, 0)
     }
 
     /// Begins a collective with a root.
-    ///
-    /// Now and then it lets other tasks of the place have their turn, and, if the members could have drifted apart, waits
-    /// for all of them.
     #[inline]
-    pub(super) async fn begin_at(&self, kind: Kind, root: usize) -> Result<Turn<'_>> {
-        let turn = Turn::begin(&self.seat, kind, root)?;
-        if turn.sequence.is_multiple_of(BREATH) {
-            yield_now().await;
+    pub(super) fn begin_at(&self, kind: Kind, root: usize) -> Begin<'_> {
+        Begin { seat: &self.seat, kind, root, pause: None }
+    }
+}
+
+/// The beginning of a collective.
+///
+/// Now and then it lets other tasks of the place have their turn, and, if the members could have drifted apart, waits
+/// for all of them. Mostly it is over at once: it is written out, because the short collectives are hardly longer.
+pub(super) struct Begin<'t> {
+    seat: &'t Seat,
+    kind: Kind,
+    root: usize,
+    pause: Option<Pause<'t>>,
+}
+
+type Pause<'t> = Pin<Box<dyn Future<Output = Result<Turn<'t>>> + 't>>;
+
+impl<'t> Future for Begin<'t> {
+    type Output = Result<Turn<'t>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(pause) = &mut self.pause {
+            return pause.as_mut().poll(context);
         }
-        if turn.is_loose() {
-            turn.meet(MEETING).await?;
+        let turn = match Turn::begin(self.seat, self.kind, self.root) {
+            Ok(turn) => turn,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        let (is_long, is_loose) = (turn.sequence.is_multiple_of(BREATH), turn.is_loose());
+        if is_long || is_loose {
+            return self.pause.insert(turn.pause(is_long, is_loose)).as_mut().poll(context);
         }
-        Ok(turn)
+        Poll::Ready(Ok(turn))
+    }
+}
+
+/// The wait for the next message of one member.
+pub(super) struct Take<'a, 't> {
+    turn: &'a Turn<'t>,
+    from: usize,
+    /// What it has to be.
+    letter: Letter,
+}
+
+impl Future for Take<'_, '_> {
+    type Output = Result<Arrival>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Take { turn, from, letter } = &*self;
+        let source = turn.members[*from];
+        match Local::with(|local| turn.seat.poll_arrival(local, source, context)) {
+            Poll::Ready(Ok(arrival)) if !arrival.letter.matches(letter) => {
+                Poll::Ready(Err(turn.mismatch(source, letter, &arrival.letter)))
+            }
+            polled => polled,
+        }
     }
 }
 
@@ -105,6 +153,20 @@ impl<'t> Turn<'t> {
         due
     }
 
+    /// Lets the other tasks of the place have their turn, or waits for the other members, before it goes on.
+    #[cold]
+    fn pause(self, is_long: bool, is_loose: bool) -> Pause<'t> {
+        Box::pin(async move {
+            if is_long {
+                yield_now().await;
+            }
+            if is_loose {
+                self.meet(MEETING).await?;
+            }
+            Ok(self)
+        })
+    }
+
     /// Ends the collective in order.
     #[inline]
     pub(super) fn complete<R>(self, result: R) -> Result<R> {
@@ -112,6 +174,7 @@ impl<'t> Turn<'t> {
         Ok(result)
     }
 
+    #[inline]
     fn letter(&self, step: usize, bytes: usize) -> Letter {
         Letter::step(self.seat.id, self.sequence, self.kind, self.root, step, bytes)
     }
@@ -173,13 +236,13 @@ impl<'t> Turn<'t> {
 
     /// Sends an empty step.
     #[inline]
-    pub(super) fn signal(&self, to: usize, step: usize) -> Result<()> {
+    fn signal(&self, to: usize, step: usize) -> Result<()> {
         self.send(to, self.letter(step, 0), |_| Ok(())).map(drop)
     }
 
     /// Waits for an empty step.
     #[inline]
-    pub(super) async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
+    async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
         self.take(from, self.letter(step, 0)).await.map(drop)
     }
 
@@ -188,7 +251,7 @@ impl<'t> Turn<'t> {
     pub(super) async fn meet(&self, first: usize) -> Result<()> {
         for (number, round) in dissemination(self.rank, self.size).enumerate() {
             self.signal(round.to, first + number)?;
-            self.await_signal(round.from, first + number).await?;
+            self.take(round.from, self.letter(first + number, 0)).await?;
         }
         Ok(())
     }
@@ -274,8 +337,8 @@ impl<'t> Turn<'t> {
 
     /// Takes a chunk of a slice; the number of bytes in all is in its letter.
     #[inline]
-    pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
-        self.take(from, self.letter(index % MEETING, 0)).await
+    pub(super) fn take_chunk(&self, from: usize, index: usize) -> Take<'_, 't> {
+        self.take(from, self.letter(index % MEETING, 0))
     }
 
     /// Sends chunk `index` of a slice of `bytes` bytes in all, when there is room for one more under way.

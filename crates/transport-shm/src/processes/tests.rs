@@ -55,10 +55,15 @@ fn a_started_process() {
             let endpoint = joined();
             let ring = endpoint.segment().layout().ring(endpoint.here(), PlaceId(0), Class::Data);
             endpoint.segment().mapping().view::<AtomicU64>(ring).store(0xBAD, Ordering::Release);
+            crate::parking::rouse(&endpoint.segment().block(PlaceId(0)).sleeping.0);
             wait_forever();
         }
         Ok("first") => first(),
         Ok("limited") => limited(),
+        Ok("crowded") => {
+            let _open: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+            limited();
+        }
         role => panic!("no such role: {role:?}"),
     }
 }
@@ -296,8 +301,8 @@ fn limited() {
     }
 }
 
-fn answer_under(limit: &str) -> String {
-    let program = program("limited");
+fn answer_under(limit: &str, role: &str) -> String {
+    let program = program(role);
     let script = format!("{limit} && exec \"$@\"");
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh"]).arg(&program.file).args(&program.arguments).envs(program.environment);
@@ -310,14 +315,14 @@ fn answer_under(limit: &str) -> String {
 #[test]
 fn limits_of_the_system_are_named_with_what_was_needed() {
     let bytes = crate::layout::Layout::of(Geometry::for_places(2)).total_bytes;
-    assert_eq!(answer_under("true"), "created");
+    assert_eq!(answer_under("true", "limited"), "created");
     assert_eq!(
-        answer_under("ulimit -f 1000"),
+        answer_under("ulimit -f 1000", "limited"),
         format!("a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is 512000 bytes")
     );
-    let space = answer_under("ulimit -v 4000000");
+    let space = answer_under("ulimit -v 4000000", "limited");
     assert!(space.starts_with(&format!("no {bytes} bytes of address space for a shared segment: ")), "{space}");
-    let descriptors = answer_under("exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null && ulimit -n 7");
+    let descriptors = answer_under("ulimit -n 50", "crowded");
     assert!(descriptors.starts_with("no descriptor for a shared segment: "), "{descriptors}");
 }
 
@@ -357,7 +362,7 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
         endpoint.leave();
         drop(children);
         drop(endpoint);
-        let bytes = rustix::fs::fstat(segment.file()).map(|file| file.st_nlink).unwrap();
-        assert_eq!(bytes, 0, "the memory has a name");
+        let names = rustix::fs::fstat(segment.file()).unwrap().st_nlink;
+        assert_eq!(names, 0, "the memory has a name");
     }
 }
