@@ -1,7 +1,7 @@
 //! The applications, by name.
 //!
-//! An application is what `isles run NAME` runs. The registry owns what all have in common: where places and machine come
-//! from, and how failures end. An application folder has no `main` of its own.
+//! An application is what `isles run NAME` runs. The registry owns what all have in common: where places and
+//! machine come from, and how failures end. An application folder has no `main` of its own.
 
 use clap::{ArgMatches, Args, Command};
 use isles::{Launch, Machine};

@@ -15,7 +15,8 @@ pub struct Machine {
     pub cores: usize,
     /// Release of the kernel.
     pub kernel: String,
-    /// Runnable tasks over the last minute, before the first measurement; more than a little makes the figures doubtful.
+    /// Runnable tasks over the last minute, before the first measurement; more than a little makes the
+    /// figures doubtful.
     pub load_average: Option<f64>,
     /// Moment of the first measurement, ISO 8601, UTC.
     pub date: String,

@@ -2,6 +2,8 @@
 //!
 //! `isles-bench child NAME ...` is how it starts itself for one timed contender; see `isles_bench::child`.
 
+#![forbid(unsafe_code)]
+
 use isles_bench::options::{Options, Request, USAGE};
 use isles_bench::session::Session;
 use isles_bench::{child, report, table};

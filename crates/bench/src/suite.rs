@@ -105,7 +105,8 @@ const MESSAGE: Group = Group {
         },
         Row {
             name: "spawn-at",
-            question: "spawn_at! of a tiny body, one place to the other, under one finish; the others: messages of 8 bytes, one way",
+            question: "spawn_at! of a tiny body, one place to the other, under one finish; \
+                       the others: messages of 8 bytes, one way",
             unit: "million/s",
             better: Better::More,
             ours: figure(ISLES, "rate_million"),

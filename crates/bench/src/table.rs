@@ -43,7 +43,8 @@ pub fn whole(session: &Session) -> String {
 fn heading(session: &Session) -> String {
     let machine = &session.machine;
     let mut text = format!(
-        "{}, {} cores, Linux {}, {}, commit {}\n{} runs of each program, in turn; each figure in a run is the median of {} batches of {} ms or more\n",
+        "{}, {} cores, Linux {}, {}, commit {}\n{} runs of each program, in turn; \
+         each figure in a run is the median of {} batches of {} ms or more\n",
         machine.cpu,
         machine.cores,
         machine.kernel,

@@ -1,7 +1,8 @@
 //! The `isles` command: runs applications, launches programs, fetches data.
 //!
-//! It reads arguments and prints; what it does is done by the façade and the applications. Every error is one line on standard
-//! error that names the source, the value and what is allowed; exit code 2 for what cannot be done, 1 for a run that failed.
+//! It reads arguments and prints; what it does is done by the façade and the applications. Every error is one
+//! line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
+//! be done, 1 for a run that failed.
 
 #![forbid(unsafe_code)]
 

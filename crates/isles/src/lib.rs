@@ -1,8 +1,9 @@
 //! Isles runs one Rust program over many places.
 //!
-//! A *place* is an address space with tasks: a thread of this process, a process of this host. [`at!`] runs code at a place
-//! and brings its value back, [`spawn_at!`] starts a task there, [`finish`] waits for everything started inside, at any
-//! place. The machine is chosen when the program starts, not when it is written.
+//! A *place* is an address space with tasks: a thread of this process, a process of this host. [`at!`] runs
+//! code at a place and brings its value back, [`spawn_at!`] starts a task there, [`finish`] waits for
+//! everything started inside, at any place. The machine is chosen when the program starts, not when it is
+//! written.
 //!
 //! ```
 //! use isles::prelude::*;
@@ -33,7 +34,7 @@ mod threads;
 pub use environment::{ConfigError, Machine, Report};
 pub use isles_macros::{at, main, spawn_at, test};
 pub use isles_runtime::{
-    Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome, Place,
+    Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome, Phaser, Place,
     PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, Team, cancel, finish, here, place_count,
     places, spawn, spawn_detached, spawn_with, yield_now,
 };
@@ -44,7 +45,7 @@ pub use processes::serve_if_joined;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Counter, Global, Monitor, Place, PlaceLocal, Replicated, Team, at, finish, here, places, spawn, spawn_at,
+        Counter, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, at, finish, here, places, spawn, spawn_at,
         spawn_detached,
     };
 }

@@ -23,8 +23,8 @@ where
 
 /// Runs `main` over `places` invented places as `plan` says; the same plan gives the same run.
 ///
-/// Gives the result of `main` (an error of kind [`ErrorKind::Misused`] that explains what everyone waits for, if the run
-/// stands still), what the places did, and a digest of the order of events.
+/// Gives the result of `main` (an error of kind [`ErrorKind::Misused`] that explains what everyone waits for,
+/// if the run stands still), what the places did, and a digest of the order of events.
 pub fn simulate<M, F>(places: u32, plan: Plan, main: M) -> (Result<()>, RunReport, u64)
 where
     M: FnOnce() -> F,

@@ -53,8 +53,8 @@ where
 
 /// Serves as a place, and ends the process, if it was started as one; else does nothing.
 ///
-/// `#[isles::main]` and [`Launch::run`] do this; a program with a `main` of its own calls it first, so that the processes it
-/// starts do not read arguments and files again.
+/// `#[isles::main]` and [`Launch::run`] do this; a program with a `main` of its own calls it first, so that
+/// the processes it starts do not read arguments and files again.
 pub fn serve_if_joined() {
     if std::env::var_os(processes::JOIN_VARIABLE).is_none() {
         return;

@@ -112,7 +112,7 @@ fn every_task_of_a_random_program_ends_before_its_finish() {
 }
 
 #[test]
-fn a_lost_place_is_an_error_or_goes_unnoticed_but_never_a_hang() {
+fn a_place_that_dies_is_an_error_or_goes_unnoticed_but_never_a_hang() {
     let (mut noticed, mut total) = (0, 0);
     for seed in seeds() {
         let lost = 1 + (scramble(seed) % (1 + seed % 5)) as u32;

@@ -1,7 +1,7 @@
 //! The arguments of `at!` and `spawn_at!`: a place, perhaps a list of captures, a body.
 //!
-//! Parsing only; [`crate::usage`] finds the captures where there is no list. The one doubtful case is a bracket after the
-//! comma: it is a list if what follows the bracket could not continue an array expression.
+//! Parsing only; [`crate::usage`] finds the captures where there is no list. The one doubtful case is a
+//! bracket after the comma: it is a list if what follows the bracket could not continue an array expression.
 
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};

@@ -1,8 +1,9 @@
 //! The code that captures: what a call site hands over, and what the body binds of it.
 //!
 //! A variable used as a whole is one capture. A variable used through its fields becomes a *view*: a small structure,
-//! made for this call site, that has only the used fields, so that the body's text `graph.offsets` still holds. Whether a
-//! variable or field on the way is a handle, which then travels itself, only the compiler knows; the code asks it by
+//! made for this call site, that has only the used fields, so that the body's text `graph.offsets` still
+//! holds. Whether a variable or field on the way is a handle, which then travels itself, only the compiler
+//! knows; the code asks it by
 //! `prefix(..).__isles_choose(..)`. Captures are nested pairs, in the order of first use.
 
 use crate::call::Item;

@@ -1,7 +1,7 @@
 //! The code that `#[isles::main]` and `#[isles::test]` stand for.
 //!
-//! Both keep the function as it is written and call it from a plain one that starts the places. What a place does until then is
-//! the runtime's affair.
+//! Both keep the function as it is written and call it from a plain one that starts the places. What a place
+//! does until then is the runtime's affair.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};

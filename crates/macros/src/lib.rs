@@ -1,10 +1,12 @@
 //! `at!`, `spawn_at!`, `#[isles::main]` and `#[isles::test]`.
 //!
-//! A crate of its own because procedural macros must be one. It rewrites tokens and nothing else: what a capture is, how it
-//! is written and what may travel is decided by types, in `isles-runtime`, module `capture`. The code that it makes names
+//! A crate of its own because procedural macros must be one. It rewrites tokens and nothing else: what a
+//! capture is, how it is written and what may travel is decided by types, in `isles-runtime`, module
+//! `capture`. The code that it makes names
 //! `::isles::__private` only.
 //!
-//! A call goes through `call` (parsing), `usage` with `invocation` and `text` (which variables), `flow` (how the body ends),
+//! A call goes through `call` (parsing), `usage` with `invocation` and `text` (which variables), `flow` (how
+//! the body ends),
 //! `renaming` (no `self`), `captures` (what travels) and `travel` (the whole).
 
 #![forbid(unsafe_code)]
@@ -24,12 +26,13 @@ use syn::{ItemFn, parse_macro_input};
 
 /// Runs a body at a place and gives its value back: `at!(place, body).await?`.
 ///
-/// The call is a future of `Result<V, isles::Error>`, where `V` is the type of the body; nothing happens before it is polled.
-/// At `place == here()` the body runs as it stands and nothing is serialised. Elsewhere the variables and field paths that it uses
-/// travel, written from references, so the caller keeps them.
+/// The call is a future of `Result<V, isles::Error>`, where `V` is the type of the body; nothing happens
+/// before it is polled. At `place == here()` the body runs as it stands and nothing is serialised. Elsewhere
+/// the variables and field paths that it uses travel, written from references, so the caller keeps them.
 ///
-/// The body sees variables under their own names and with their own types, read-only. It may `.await`, and it may use `?`: its
-/// errors are then the error of the call, and its last expression is the plain value (or `Ok(value)`).
+/// The body sees variables under their own names and with their own types, read-only. It may `.await`, and it
+/// may use `?`: its errors are then the error of the call, and its last expression is the plain value (or
+/// `Ok(value)`).
 ///
 /// What travels is found by spelling: names in small letters that the body does not declare and does not call. A list
 /// says it instead: `at!(place, [graph.offsets, &word, n = a.len()] body)`.
@@ -41,8 +44,8 @@ pub fn at(input: TokenStream) -> TokenStream {
 
 /// Starts a task at a place and returns at once: `spawn_at!(place, body)`.
 ///
-/// The enclosing `finish` waits for it and collects its error. The body is as for `at!`, but has no value: it ends with `()` or
-/// with a `Result` whose error converts into `isles::Error`.
+/// The enclosing `finish` waits for it and collects its error. The body is as for `at!`, but has no value: it
+/// ends with `()` or with a `Result` whose error converts into `isles::Error`.
 #[proc_macro]
 pub fn spawn_at(input: TokenStream) -> TokenStream {
     let call = parse_macro_input!(input as call::Call);
@@ -58,10 +61,11 @@ pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
     finished(entry::main(arguments.into(), &function))
 }
 
-/// Runs an `async fn` as a test on several machines, one test each: `name::threads`, `name::processes`, `name::loopback`.
+/// Runs an `async fn` as a test on several machines, one test each: `name::threads`, `name::processes`,
+/// `name::loopback`.
 ///
-/// `#[isles::test(places = 4, machines = [threads, loopback])]` says how many places (4 if not said) and which machines (all
-/// three if not said).
+/// `#[isles::test(places = 4, machines = [threads, loopback])]` says how many places (4 if not said) and
+/// which machines (all three if not said).
 #[proc_macro_attribute]
 pub fn test(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let function = parse_macro_input!(function as ItemFn);

@@ -1,8 +1,8 @@
 //! The code that `at!` and `spawn_at!` stand for.
 //!
-//! `at!` holds its body twice: once as it stands, for the place where the caller is, and once rewritten into a closure that
-//! catches nothing, whose variables are what landed. `spawn_at!` holds the second only. The types of both copies are
-//! the same; lints speak about the first copy only.
+//! `at!` holds its body twice: once as it stands, for the place where the caller is, and once rewritten into
+//! a closure that catches nothing, whose variables are what landed. `spawn_at!` holds the second only. The
+//! types of both copies are the same; lints speak about the first copy only.
 
 use crate::call::Call;
 use crate::captures::Captures;

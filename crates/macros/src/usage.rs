@@ -1,9 +1,10 @@
 //! Which variables and field paths a body uses that it does not declare itself.
 //!
-//! A macro sees no types and no definitions, so the rule is by spelling: a path of one segment that starts with a small letter,
-//! that nothing in the body declares and that is not called like a function, is a variable from outside. Constants,
-//! types and functions are thus never captured. Invariant: scopes follow the language; a name
-//! declared in the body hides the one outside from its declaration to the end of its block, and not a token longer.
+//! A macro sees no types and no definitions, so the rule is by spelling: a path of one segment that starts
+//! with a small letter, that nothing in the body declares and that is not called like a function, is a
+//! variable from outside. Constants, types and functions are thus never captured. Invariant: scopes follow
+//! the language; a name declared in the body hides the one outside from its declaration to the end of its
+//! block, and not a token longer.
 
 use crate::call::{Call, FieldPath, Item};
 use crate::invocation::{self, Part};

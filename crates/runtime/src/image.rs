@@ -112,6 +112,7 @@ fn descriptors() -> Range<usize> {
 
 /// A descriptor that exists in any case; where it lies, the others lie.
 static ANCHOR: &Descriptor =
+    // NEED: a descriptor holds an unsafe function.
     // SOUND: `run` refuses every call.
     &const { unsafe { Descriptor::new(0, |_, _| Err(DecodeError::Trailing { left: 0 })) } };
 
@@ -136,6 +137,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, argument
     // NEED: C interface.
     // SOUND: the loader passes a valid record, and `find_range` passes its search.
     let (info, search) = unsafe { (&*info, &mut *argument.cast::<Search>()) };
+    // NEED: C interface.
     // SOUND: the record names its own headers and their number.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     for wanted in [libc::PT_LOAD, libc::PT_GNU_RELRO] {
@@ -158,6 +160,7 @@ mod tests {
         Err(DecodeError::Trailing { left: 0 })
     }
 
+    // NEED: a descriptor holds an unsafe function.
     // SOUND: `refuse` is safe to call.
     static HERE: &Descriptor = &const { unsafe { Descriptor::new(0x1234_5678_9abc, refuse) } };
 

@@ -1,8 +1,8 @@
 //! One place: its tasks, and everything a program does with them.
 //!
-//! The crate turns a transport's endpoint into a place of Isles: tasks, `finish`, `at`, handles, teams. It does not know which
-//! transports exist, and nothing of machines; the façade `isles` brings both together. Protocol logic that can be tested
-//! without threads is in `isles_protocol`.
+//! The crate turns a transport's endpoint into a place of Isles: tasks, `finish`, `at`, handles, teams. It
+//! does not know which transports exist, and nothing of machines; the façade `isles` brings both together.
+//! Protocol logic that can be tested without threads is in `isles_protocol`.
 
 mod breath;
 mod call;
@@ -17,6 +17,7 @@ mod local;
 mod message;
 mod monitor;
 mod part;
+mod phaser;
 mod place;
 mod report;
 pub mod run;
@@ -33,6 +34,7 @@ pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, Replicated};
 pub use local::{Clock, Entered, Local, Step};
 pub use monitor::Monitor;
+pub use phaser::Phaser;
 pub use place::{Place, here, place_count, places};
 pub use report::{PlaceReport, RunReport};
 pub use site::{Site, SiteCell};

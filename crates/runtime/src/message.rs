@@ -7,7 +7,7 @@ use crate::image::Entry;
 use crate::local::Local;
 use crate::scope::Scope;
 use crate::wire::{DecodeError, Reader, Writer};
-use crate::{call, finish, part, report, team};
+use crate::{call, finish, part, phaser, report, team};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{FinishId, Refusal, Violation};
 use isles_transport::{Arrival, Body, Death, HandlerId, Message};
@@ -30,18 +30,24 @@ pub(crate) enum Handler {
     Part,
     /// One step of a collective.
     Team,
+    /// Control of phasers.
+    Phaser,
+    /// `spawn_at!` with registrations of phasers.
+    Registered,
     /// Between the first place and the others: the end of the run, and reports.
     Run,
 }
 
 impl Handler {
-    const ALL: [Handler; 7] = [
+    const ALL: [Handler; 9] = [
         Handler::Spawn,
         Handler::Call,
         Handler::Reply,
         Handler::Finish,
         Handler::Part,
         Handler::Team,
+        Handler::Phaser,
+        Handler::Registered,
         Handler::Run,
     ];
 
@@ -76,7 +82,7 @@ impl Head {
     }
 
     #[inline]
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let entry = Entry { offset: reader.take_u32()?, hash: reader.take_u32()? };
         let bytes: [u8; FinishId::BYTES] = reader.take_pod()?;
         let finish = (bytes != NO_FINISH).then(|| FinishId::from_bytes(bytes));
@@ -109,6 +115,8 @@ pub(crate) enum Refused {
     Refusal(Refusal),
     /// It breaks the protocol of finishes.
     Violation(Violation),
+    /// It breaks the protocol of phasers.
+    PhaserViolation(isles_protocol::phaser::Violation),
 }
 
 impl From<DecodeError> for Refused {
@@ -126,6 +134,7 @@ impl fmt::Display for Refused {
             Refused::NotItsHome => write!(f, "only another place may say that"),
             Refused::Refusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
+            Refused::PhaserViolation(violation) => violation.fmt(f),
         }
     }
 }
@@ -164,6 +173,8 @@ fn dispatch(local: &Local, handler: Handler, source: PlaceId, reader: &mut Reade
         Handler::Finish => finish::receive(local, source, reader),
         Handler::Part => part::receive(local, source, reader),
         Handler::Team => team::receive(local, source, reader),
+        Handler::Phaser => phaser::receive(local, source, reader),
+        Handler::Registered => phaser::receive_registered(local, source, reader),
         Handler::Run => report::receive(local, source, reader),
     }
 }
@@ -174,6 +185,7 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     }
     call::place_died(local, place);
     team::place_died(local, place);
+    phaser::place_died(local, place);
     finish::place_died(local, place);
     if place == PlaceId(0) {
         // Nobody is left to say when the run ends.

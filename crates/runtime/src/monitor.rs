@@ -7,8 +7,8 @@ use std::task::{Poll, Waker};
 
 /// A value of one place with X10's `atomic` and `when`: a change wakes the tasks that wait for a condition on it.
 ///
-/// A place runs one task at a time, so a change is atomic by itself; what a monitor adds is the waiting. X10 has one monitor
-/// for a whole place; here each value has its own, so unrelated waits do not wake each other.
+/// A place runs one task at a time, so a change is atomic by itself; what a monitor adds is the waiting. X10
+/// has one monitor for a whole place; here each value has its own, so unrelated waits do not wake each other.
 pub struct Monitor<T> {
     state: RefCell<T>,
     waiting: RefCell<Vec<(u64, Waker)>>,

@@ -219,9 +219,10 @@ fn explanation(local: &Local) -> Vec<String> {
     let finishes = finishes.map(|(id, explanation)| format!("{here}: {id}: {explanation}"));
     let calls = local.calls.borrow().waiting().into_iter();
     let calls = calls.map(|(to, site)| format!("{here}: the answer of {to} to the call at {site}"));
+    let phasers = local.phasers.explain().into_iter().map(|line| format!("{here}: {line}"));
     let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
     let tasks = tasks.map(|(site, count)| format!("{here}: {count} waiting tasks started at {site}"));
-    finishes.chain(calls).chain(tasks).collect()
+    finishes.chain(calls).chain(phasers).chain(tasks).collect()
 }
 
 /// Prints what every place waits for, as far as they answer.

@@ -16,7 +16,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// The program's main task, under way at the first place.
-pub struct Root(Rc<Cell<Option<Result<()>>>>);
+pub struct Root(Rc<Ending>);
+
+/// How the main task ended.
+#[derive(Default)]
+struct Ending {
+    /// Whether it has; looked at in every turn of the worker.
+    over: Cell<bool>,
+    result: Cell<Option<Result<()>>>,
+}
 
 impl Root {
     /// Starts `main` as the task from which everything else comes; the place must be entered.
@@ -27,21 +35,28 @@ impl Root {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        let result = Rc::new(Cell::new(None));
-        let root = Root(Rc::clone(&result));
+        let ending = Rc::new(Ending::default());
+        let root = Root(Rc::clone(&ending));
         let task = async move {
             let body = async move { main.await.into_result() };
-            result.set(Some(finish(body).await));
+            ending.result.set(Some(finish(body).await));
+            ending.over.set(true);
             Ok(())
         };
+        // NEED: starting a task of any lifetime is unsafe.
         // SOUND: the future is 'static.
         unsafe { local.start(task, Scope::Detached, &INTERNAL, Priority::Normal) };
         root
     }
 
+    /// Whether the main task has ended.
+    pub fn is_over(&self) -> bool {
+        self.0.over.get()
+    }
+
     /// The result, once there is one.
     pub fn take(&self) -> Option<Result<()>> {
-        self.0.take()
+        self.0.result.take()
     }
 }
 
@@ -55,14 +70,10 @@ where
 {
     let _entered = local.enter();
     let root = Root::start(local, main);
-    let mut result = None;
-    drive(local, stall, || {
-        result = root.take();
-        result.is_some()
-    });
+    drive(local, stall, || root.is_over());
     let report = dismiss(local);
     leave(local);
-    (result.unwrap_or(Ok(())), report)
+    (root.take().unwrap_or(Ok(())), report)
 }
 
 /// Serves at any other place until the first one says that the run is over.

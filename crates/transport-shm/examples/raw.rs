@@ -128,45 +128,49 @@ fn line_exchange(endpoint: &ShmEndpoint) -> f64 {
 
 /// A plain single-producer ring: 128 slots of 64 bytes, head and tail on lines of their own.
 struct Plain<'a> {
-    endpoint: &'a ShmEndpoint,
-    start: u64,
+    tail: &'a AtomicU64,
+    head: &'a AtomicU64,
+    slots: [&'a AtomicU64; 128],
     /// The side's own index, and the other side's as last read.
     own: u64,
     other: u64,
 }
 
 impl<'a> Plain<'a> {
-    fn new(endpoint: &'a ShmEndpoint, number: u64) -> Plain<'a> {
-        Plain { endpoint, start: 32 + number * (32 + 128 * 8), own: 0, other: 0 }
+    /// Ring 0 or 1; each side takes its index up where the last repetition left it.
+    fn new(endpoint: &'a ShmEndpoint, number: u64, produces: bool) -> Plain<'a> {
+        let start = 32 + number * (32 + 128 * 8);
+        let (tail, head) = (word(endpoint, start), word(endpoint, start + 16));
+        let own = if produces { tail } else { head }.load(Ordering::Acquire);
+        let slots = std::array::from_fn(|slot| word(endpoint, start + 32 + slot as u64 * 8));
+        Plain { tail, head, slots, own, other: own }
     }
 
-    fn slot(&self, index: u64, at: u64) -> &'a AtomicU64 {
-        word(self.endpoint, self.start + 32 + index % 128 * 8 + at)
-    }
-
+    #[inline]
     fn try_push(&mut self, value: u64) -> bool {
         if self.own - self.other == 128 {
-            self.other = word(self.endpoint, self.start + 16).load(Ordering::Acquire);
+            self.other = self.head.load(Ordering::Acquire);
             if self.own - self.other == 128 {
                 return false;
             }
         }
-        self.slot(self.own, 0).store(value, Ordering::Relaxed);
+        self.slots[self.own as usize % 128].store(value, Ordering::Relaxed);
         self.own += 1;
-        word(self.endpoint, self.start).store(self.own, Ordering::Release);
+        self.tail.store(self.own, Ordering::Release);
         true
     }
 
+    #[inline]
     fn try_pop(&mut self) -> Option<u64> {
         if self.own == self.other {
-            self.other = word(self.endpoint, self.start).load(Ordering::Acquire);
+            self.other = self.tail.load(Ordering::Acquire);
             if self.own == self.other {
                 return None;
             }
         }
-        let value = self.slot(self.own, 0).load(Ordering::Relaxed);
+        let value = self.slots[self.own as usize % 128].load(Ordering::Relaxed);
         self.own += 1;
-        word(self.endpoint, self.start + 16).store(self.own, Ordering::Release);
+        self.head.store(self.own, Ordering::Release);
         Some(value)
     }
 
@@ -184,19 +188,12 @@ impl<'a> Plain<'a> {
             std::hint::spin_loop();
         }
     }
-
-    /// Both sides take their indices up where the last repetition left them.
-    fn resume(mut self, produces: bool) -> Plain<'a> {
-        let index = word(self.endpoint, self.start + if produces { 0 } else { 16 }).load(Ordering::Acquire);
-        (self.own, self.other) = (index, index);
-        self
-    }
 }
 
 fn plain_round_trips(endpoint: &ShmEndpoint) -> f64 {
     let leads = endpoint.here().0 == 0;
-    let mut out = Plain::new(endpoint, u64::from(!leads)).resume(true);
-    let mut back = Plain::new(endpoint, u64::from(leads)).resume(false);
+    let mut out = Plain::new(endpoint, u64::from(!leads), true);
+    let mut back = Plain::new(endpoint, u64::from(leads), false);
     let start = Instant::now();
     for value in 0..ROUND_TRIPS {
         if leads {
@@ -212,7 +209,7 @@ fn plain_round_trips(endpoint: &ShmEndpoint) -> f64 {
 
 fn plain_stream(endpoint: &ShmEndpoint) -> f64 {
     let leads = endpoint.here().0 == 0;
-    let mut ring = Plain::new(endpoint, 0).resume(leads);
+    let mut ring = Plain::new(endpoint, 0, leads);
     sync(endpoint);
     let start = Instant::now();
     for value in 0..MESSAGES {
@@ -259,6 +256,8 @@ fn receive(endpoint: &ShmEndpoint, count: u64, wait: bool) -> u64 {
         }
         if wait {
             endpoint.wait(None);
+        } else {
+            std::hint::spin_loop();
         }
     }
 }

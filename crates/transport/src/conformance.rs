@@ -61,7 +61,8 @@ pub trait Fixture {
     fn keep(&self, promise: &Promise);
 }
 
-/// Makes a module `$name` with one test for each promise; `$fixture` is a [`conformance::Fixture`](crate::conformance::Fixture).
+/// Makes a module `$name` with one test for each promise; `$fixture` is a
+/// [`conformance::Fixture`](crate::conformance::Fixture).
 #[macro_export]
 macro_rules! conformance {
     (@list $form:ident $($fixture:expr)?) => {

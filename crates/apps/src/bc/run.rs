@@ -110,7 +110,8 @@ fn open(arguments: &Arguments) -> Result<Graph, Failure> {
     let graph = graph::open(&arguments.graph, &options).map_err(|error| usage(&error))?;
     match arguments.weights {
         Lengths::File if !graph.is_weighted() => {
-            Err(Failure::Usage(format!("--weights is \"file\", but {} has no weights; allowed: ignore, unit", arguments.graph)))
+            let graph = &arguments.graph;
+            Err(Failure::Usage(format!("--weights is \"file\", but {graph} has no weights; allowed: ignore, unit")))
         }
         Lengths::Unit => graph.with_weights(|_, _| 1.0).map_err(|error| usage(&error)),
         Lengths::File | Lengths::Ignore => Ok(graph),
@@ -169,8 +170,13 @@ async fn add_sources(
 ) -> isles::Result<()> {
     let mut progress = (here().index() == 0).then(|| Progress::new(graph.vertices(), "sources"));
     while let Some(source) = deal.take().await? {
+        // What a dead place had added is lost, and its loss is the error of the whole: the others need not go on.
+        if places().any(Place::is_dead) {
+            break;
+        }
         scores.lock().add_source(graph, source);
         let before = done.add(1).await?;
+        isles::yield_now().await; // a source is long: messages, and the news of a death, have waited
         if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
             progress.tell(before + 1);
         }
@@ -283,5 +289,6 @@ fn write(
 /// The name of a graph as part of a file's name.
 fn file_name(graph: &str) -> String {
     let name = Path::new(graph).file_name().map_or(graph.into(), |name| name.to_string_lossy());
-    name.chars().map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' }).collect()
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    name.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect()
 }

@@ -34,7 +34,11 @@ const fn hash(site: u64, landed_size: usize, future_size: usize) -> u64 {
 /// A value of `F` must have existed: it is at the sender.
 unsafe fn conjure<F: Copy>() -> F {
     const {
-        assert!(size_of::<F>() == 0, "the body of at! or spawn_at! uses a variable that the macro could not see: name it in an explicit list, at!(place, [variable] body)");
+        assert!(
+            size_of::<F>() == 0,
+            "the body of at! or spawn_at! uses a variable that the macro could not see: \
+             name it in an explicit list, at!(place, [variable] body)"
+        );
     }
     // NEED: a zero-sized closure has no bytes to send.
     // SOUND: `F` is zero-sized and `Copy`, and by the contract a value of it exists, which this copies.
@@ -50,6 +54,7 @@ where
 {
     /// What names this body on the wire.
     pub(super) const DESCRIPTOR: &'static Descriptor =
+        // NEED: whoever names the descriptor gets `run` called.
         // SOUND: `run` is sound for any captures that decode.
         unsafe { &Descriptor::new(hash(S::HASH, size_of::<C::Landed>(), size_of::<B>()), Self::run) };
 
@@ -57,9 +62,10 @@ where
     /// Called through the descriptor, which a sender that has the closure named.
     unsafe fn run(local: &Local, arrived: Arrived<'_, '_>) -> std::result::Result<(), DecodeError> {
         let landed = C::decode(arrived.reader)?;
-        // SOUND: by the contract.
+        // NEED: the closure has no bytes, so it is made here; its future has no `'static` type.
+        // SOUND: a sender that has the closure named it; the future owns what it holds, for the closure is empty and
+        // landed captures are decoded values.
         let body = unsafe { conjure::<F>() };
-        // SOUND: the future owns what it holds: the closure is empty and landed captures are decoded values.
         unsafe { local.start(body(landed), arrived.scope, S::cell(), Priority::Normal) };
         Ok(())
     }
@@ -75,6 +81,7 @@ where
 {
     /// What names this body on the wire.
     pub(super) const DESCRIPTOR: &'static Descriptor =
+        // NEED: whoever names the descriptor gets `run` called.
         // SOUND: `run` is sound for any captures that decode.
         unsafe { &Descriptor::new(hash(!S::HASH, size_of::<C::Landed>(), size_of::<B>()), Self::run) };
 
@@ -82,10 +89,12 @@ where
     /// As for a `SpawnBody`.
     unsafe fn run(local: &Local, arrived: Arrived<'_, '_>) -> std::result::Result<(), DecodeError> {
         let landed = C::decode(arrived.reader)?;
-        // SOUND: by the contract.
+        // NEED: the closure has no bytes, so it is made here.
+        // SOUND: a sender that has the closure named it.
         let body = unsafe { conjure::<F>() };
         let answering = Answering::new(arrived.answer, arrived.scope);
         let future = answer::<B, R>(body(landed), answering);
+        // NEED: the future has no `'static` type.
         // SOUND: as for a `SpawnBody`.
         unsafe { local.start(future, arrived.scope, S::cell(), Priority::Normal) };
         Ok(())

@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::image::Descriptor;
 use crate::local::Local;
 use crate::message::{Arrived, Handler, Head, Refused};
+use crate::phaser;
 use crate::place::Place;
 use crate::scope::{Borrowed, Scope};
 use crate::site::{INTERNAL, Site};
@@ -106,6 +107,7 @@ where
 {
     Local::with(|local| {
         let scope = local.begin();
+        // NEED: starting a task of any lifetime is unsafe.
         // SOUND: the future is 'static.
         unsafe { local.start(body::Plain::new(future), scope, &INTERNAL, priority) };
     });
@@ -118,6 +120,7 @@ where
     F::Output: TaskOutcome,
 {
     Local::with(|local| {
+        // NEED: starting a task of any lifetime is unsafe.
         // SOUND: the future is 'static.
         unsafe { local.start(body::Plain::new(future), Scope::Detached, &INTERNAL, Priority::Normal) };
     });
@@ -152,7 +155,9 @@ where
     B: Future<Output = Result<()>>,
 {
     let scope = local.begin();
-    match local.round_trip::<C>(captures) {
+    let landed = local.round_trip::<C>(captures).or_else(|error| phaser::land_here(local, captures, error));
+    match landed {
+        // NEED: the future has no `'static` type.
         // SOUND: landed captures own what they hold, see `body`.
         Ok(landed) => unsafe { local.start(body(landed), scope, S::cell(), Priority::Normal) },
         Err(error) => local.finish_task(scope, Err(error.at(local.here(), Some(S::LOCATION)))),
@@ -172,13 +177,14 @@ fn depart<S: Site, C: Travel>(local: &Local, place: PlaceId, descriptor: &'stati
         head.encode(writer);
         captures.encode(writer)
     });
+    let sent = sent.or_else(|unsent| phaser::send_along(local, place, head, captures, unsent.into()));
     match sent {
         Ok(sent) => local.site_counts.borrow_mut().add(S::cell(), sent.bytes),
         Err(error) => {
             if let Some(key) = key {
                 local.finishes.undo_depart(key, place);
             }
-            unsent::<S>(local, key, error.into());
+            unsent::<S>(local, key, error);
         }
     }
 }
@@ -230,7 +236,7 @@ fn request<S: Site, C: Travel>(
             if let Some(key) = key {
                 local.finishes.settle(local, key, place, false);
             }
-            Err(located(error.into()))
+            Err(located(phaser::not_in_calls(local, error.into())))
         }
     }
 }
@@ -272,6 +278,7 @@ pub(crate) fn receive_call(local: &Local, source: PlaceId, head: Head, reader: &
 fn run_entry(local: &Local, head: Head, arrived: Arrived<'_, '_>) -> Result<()> {
     let run = head.entry.resolve().map_err(|fault| Error::new(ErrorKind::Undecodable, fault.to_string()))?;
     let started = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        // NEED: descriptors hold unsafe functions.
         // SOUND: a resolved function takes any captures.
         unsafe { run(local, arrived) }
     }));

@@ -13,7 +13,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 /// The name of one call in the table of its caller.
+// One aligned word, so that it is written and read in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(8))]
 pub(super) struct Slot {
     index: u32,
     /// Tells a call from an earlier one with the same index.

@@ -2,8 +2,8 @@
 //!
 //! Stable Rust has no specialisation; method lookup has an order. Each level below is a type that dereferences to the
 //! next one, and its method exists only for the types that the level is for, so `tag(&x).__isles_capture()` finds the
-//! most special level that fits. It works where the compiler knows the type, thus in the macro's expansion and never inside a
-//! generic function of ours.
+//! most special level that fits. It works where the compiler knows the type, thus in the macro's expansion
+//! and never inside a generic function of ours.
 //!
 //! Invariant: the last level takes everything. Whether it can travel is asked later, by [`super::travelling`], because
 //! a field that lies behind a handle is looked at here and then stays at home.

@@ -72,8 +72,8 @@ pub trait Ship {
 
 /// Marks a small value that stands for parts on several places, such as `Replicated<T>`.
 ///
-/// A body that reads a field through a handle (`graph.offsets`, where `graph: Replicated<Graph>`) takes the handle along, not
-/// the field of the local copy.
+/// A body that reads a field through a handle (`graph.offsets`, where `graph: Replicated<Graph>`) takes the
+/// handle along, not the field of the local copy.
 pub trait Handle: Serialize + DeserializeOwned {}
 
 /// Types whose values may go to another place.

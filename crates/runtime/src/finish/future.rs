@@ -44,8 +44,8 @@ impl<T, E: Into<Error>> Outcome for std::result::Result<T, E> {
 ///
 /// # Errors
 /// What went wrong in the body and in the tasks: one error comes back as itself, several as a list
-/// ([`ErrorKind::Several`](crate::ErrorKind::Several)) with the place of each. A place that died with tasks of this finish
-/// is one of them.
+/// ([`ErrorKind::Several`](crate::ErrorKind::Several)) with the place of each. A place that died with tasks
+/// of this finish is one of them.
 pub fn finish<F>(body: F) -> Finish<F>
 where
     F: Future,
@@ -133,7 +133,8 @@ where
             None => Local::with(|local| this.open(local)),
         };
         if this.body.is_some() {
-            // SOUND: see above.
+            // NEED: pin projection to the body.
+            // SOUND: as above.
             let mut body = unsafe { Pin::new_unchecked(&mut this.body) };
             match poll_body(key, body.as_mut().as_pin_mut(), context) {
                 Poll::Pending if !Local::with(|local| local.finishes.is_cancelled(Scope::Counted(key))) => {
@@ -142,7 +143,8 @@ where
                 Poll::Pending => this.result = Some(Err(dropped())),
                 Poll::Ready(result) => this.result = Some(result),
             }
-            // SOUND: see above; `set` drops the body where it stands.
+            // NEED: pin projection to the body.
+            // SOUND: as above; `set` drops the body where it stands.
             unsafe { Pin::new_unchecked(&mut this.body) }.set(None);
             Local::with(|local| local.finishes.end(local, key, None));
         }

@@ -101,13 +101,14 @@ enum Operation {
 impl Operation {
     /// Does it; the number before, if it was done.
     fn apply(self, number: &AtomicU64) -> Option<u64> {
-        // PAIR counter: publish
-        // PAIR counter: observe
         match self {
+            // PAIR counter: publish, observe
             Operation::Add(count) => Some(number.fetch_add(count, Ordering::AcqRel)),
+            // PAIR counter: publish, observe
             Operation::Set(count) => Some(number.swap(count, Ordering::AcqRel)),
             Operation::TakeBelow(limit) => {
                 let next = |before: u64| (before < limit).then_some(before + 1);
+                // PAIR counter: publish, observe
                 number.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok()
             }
         }
@@ -179,12 +180,13 @@ impl Counter {
             return Ok(result);
         }
         let wanted = (self.share.clone(), operation);
-        call::at_there(Internal, self.home(), (Carried(&wanted), ()), |mut landed: (Taken<(Share, Operation)>, ())| async move {
+        let captures = (Carried(&wanted), ());
+        let body = |mut landed: (Taken<(Share, Operation)>, ())| async move {
             let ((share, operation), ()) = landed.bind();
             let cell = share.value::<Cell>();
             Ok(Before(cell.and_then(|cell| operation.apply(&cell.number))))
-        })
-        .await
+        };
+        call::at_there(Internal, self.home(), captures, body).await
     }
 
     /// The operation done from here, if that is possible.

@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 /// A reference to a value that stays where it was made (X10's `GlobalRef`).
 ///
-/// It can be sent to any place and back; only at its [`home`](Global::home) can it be opened. The value lives until the last
-/// reference, at any place, is gone.
+/// It can be sent to any place and back; only at its [`home`](Global::home) can it be opened. The value lives
+/// until the last reference, at any place, is gone.
 pub struct Global<T: 'static> {
     share: Share,
     value: PhantomData<Rc<T>>,

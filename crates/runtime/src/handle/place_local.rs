@@ -62,8 +62,9 @@ impl<T: 'static> PlaceLocal<T> {
 
     /// Puts the instances of all places together, in the order of the places; they stay where they are.
     ///
-    /// The order of the merges depends on the number of places only, so a floating-point result has the same bits at every
-    /// run with the same places. `merge` runs at several places, so it must not capture anything.
+    /// The order of the merges depends on the number of places only, so a floating-point result has the same
+    /// bits at every run with the same places. `merge` runs at several places, so it must not capture
+    /// anything.
     ///
     /// # Errors
     /// A place is dead, an instance is locked, or `merge` panicked.

@@ -12,11 +12,13 @@ mod queue;
 mod worker;
 
 pub use clock::Clock;
+pub(crate) use post::Sent;
 pub use worker::Step;
 
 use crate::call::Calls;
 use crate::finish::FinishTable;
 use crate::part::Parts;
+use crate::phaser::PhaserTable;
 use crate::handle::WordTable;
 use crate::report::{PlaceReport, Tally};
 use crate::scope::{Borrowed, Scope};
@@ -55,6 +57,7 @@ pub struct Local {
     pub(crate) parts: RefCell<Parts>,
     pub(crate) words: RefCell<WordTable>,
     pub(crate) mailbox: RefCell<Mailbox>,
+    pub(crate) phasers: PhaserTable,
     pub(crate) site_counts: RefCell<SiteCounts>,
     pub(crate) tally: Tally,
     /// What the other places said at the end of the run; used at the first place only.
@@ -87,6 +90,7 @@ impl Local {
             here: endpoint.here(),
             places: endpoint.places(),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
+            phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
             farewells: RefCell::new(vec![None; endpoint.places() as usize]),
             endpoint,
             injector,
@@ -203,6 +207,7 @@ impl Local {
     where
         F: Future<Output = crate::Result<()>>,
     {
+        // NEED: a task of any lifetime.
         // SOUND: by the contract.
         let task = unsafe { TaskRef::new(future, scope, site, priority, (self.injector, &self.pool)) };
         self.ready(task, priority);

@@ -2,9 +2,10 @@
 //!
 //! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
 //! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
-//! own ready queue is at its bound, or when it is delivering messages itself (or the world is simulated), does the message go to the outbox on the
-//! heap, which is emptied before anything else is sent the same way. So nothing deadlocks and nothing is lost; the
-//! outbox grows only by what handlers answer, and by what one poll sends against a full queue at that bound.
+//! own ready queue is at its bound, or when it is delivering messages itself (or the world is simulated),
+//! does the message go to the outbox on the heap, which is emptied before anything else is sent the same way.
+//! So nothing deadlocks and nothing is lost; the outbox grows only by what handlers answer, and by what one
+//! poll sends against a full queue at that bound.
 
 use super::{Clock, Local};
 use crate::limits::{READY_TASKS_MAX, ROOM_GUESS, ROOM_WAIT};
@@ -123,9 +124,11 @@ impl Local {
         let mut fill = |room: &mut [u8]| {
             let len = room.len();
             let mut writer = Writer::new(room);
-            fault.set(encode(&mut writer).err());
+            let error = encode(&mut writer).err();
+            let failed = error.is_some();
+            fault.set(error);
             needed.set(writer.written());
-            (writer.written() <= len).then_some(writer.written())
+            (writer.written() <= len && !failed).then_some(writer.written())
         };
         let mut result = self.endpoint.send(to, class, handler, ROOM_GUESS.min(inline_max), &mut fill);
         if let Some(fault) = fault.take() {
@@ -172,9 +175,10 @@ impl Local {
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
         let mut measure = Writer::new(&mut []);
-        encode(&mut measure).map_err(Unsent::Unencodable)?;
+        let measured = encode(&mut measure);
         let len = measure.written();
         self.parts.borrow_mut().take_back();
+        measured.map_err(Unsent::Unencodable)?;
         let max = self.endpoint.limits().block_bytes_max;
         if len > max {
             return Err(Unsent::TooLong { len, max });
@@ -188,8 +192,8 @@ impl Local {
         Ok(Sent { bytes: len })
     }
 
-    /// Whether a send may wait for room: not while messages are delivered, and not in an invented world, where the other
-    /// places run only when this one gives the thread back.
+    /// Whether a send may wait for room: not while messages are delivered, and not in an invented world,
+    /// where the other places run only when this one gives the thread back.
     fn may_wait(&self) -> bool {
         !self.delivering.get() && matches!(self.clock, Clock::Host(_))
     }

@@ -1,10 +1,11 @@
 //! Parts: values that a handle stands for, on one place or on all, and how many handles there are anywhere.
 //!
 //! Handles are counted by weight (weighted reference counting: Bevan, PARLE 1987; Watson and Watson, same volume). The
-//! home of a part starts with a fixed weight; a handle that travels takes some of its place's weight along, a place whose last
-//! handle is gone sends its weight home. When all weight is home and no handle lives there, none lives anywhere, and the
-//! part is freed on all places. No message is sent when a handle is copied, and none but the handle itself when it
-//! travels. A place whose weight is down to one pins the part instead: it then lives until the program ends.
+//! home of a part starts with a fixed weight; a handle that travels takes some of its place's weight along, a
+//! place whose last handle is gone sends its weight home. When all weight is home and no handle lives there,
+//! none lives anywhere, and the part is freed on all places. No message is sent when a handle is copied, and
+//! none but the handle itself when it travels. A place whose weight is down to one pins the part instead: it
+//! then lives until the program ends.
 //!
 //! What is lost: the weight of a handle on its way to a place that dies. Such a part is not freed before the end.
 

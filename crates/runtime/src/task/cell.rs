@@ -234,6 +234,7 @@ unsafe fn poll_future<F: Future<Output = Result<(), Error>>>(
         Ok(Poll::Ready(result)) => result,
         Err(payload) => Err(Error::panicked(payload)),
     };
+    // NEED: the future is dropped by hand, before its memory goes.
     // SOUND: the future has returned or panicked; it is dropped here once and never polled again.
     let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(future) }));
     Poll::Ready(result.and(dropped.map_err(Error::panicked)))

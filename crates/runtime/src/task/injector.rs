@@ -73,12 +73,14 @@ impl Injector {
     /// The memory is that of a task of this injector's place, of this layout, and nothing uses it any more.
     pub(super) unsafe fn free(&'static self, cell: NonNull<u8>, layout: Layout) {
         if !pool::fits(layout) {
+            // NEED: memory that was allocated by hand.
             // SOUND: by the contract; large cells come from the general allocator.
             return unsafe { dealloc(cell.as_ptr(), layout) };
         }
         let freed = Local::try_with(|local| {
             let ours = std::ptr::eq(local.injector(), self);
             if ours {
+                // NEED: the pool takes raw memory.
                 // SOUND: by the contract; the place is entered on its own thread.
                 unsafe { local.pool().give_back(cell) };
             }
@@ -100,6 +102,7 @@ impl Injector {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         self.filled.store(false, Ordering::Relaxed); // Relaxed is enough: the lock orders it.
         for Returned(cell) in self.returned.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // NEED: the pool takes raw memory.
             // SOUND: `free` put it here, and this is the owner.
             Local::try_with(|local| unsafe { local.pool().give_back(cell) });
         }

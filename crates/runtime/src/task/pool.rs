@@ -1,11 +1,12 @@
 //! Memory for tasks: cells of a few sizes, cut from chunks.
 //!
 //! A place makes and ends tasks by the million, nearly always on its own thread and in order; a general allocator
-//! costs several times what running an empty task does. Cells of one size fill a chunk one after the other and leave it in
-//! the same order, so memory is walked in order, and a chunk that is empty goes back to the system.
+//! costs several times what running an empty task does. Cells of one size fill a chunk one after the other
+//! and leave it in the same order, so memory is walked in order, and a chunk that is empty goes back to the
+//! system.
 //!
-//! It does not know tasks. Invariant: a chunk lives as long as one of its cells, wherever the last reference is dropped: a pool
-//! that ends frees the empty chunks and leaves the others to leak.
+//! It does not know tasks. Invariant: a chunk lives as long as one of its cells, wherever the last reference
+//! is dropped: a pool that ends frees the empty chunks and leaves the others to leak.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
@@ -113,10 +114,12 @@ impl Pool {
     #[inline]
     pub(super) unsafe fn give_back(&self, cell: NonNull<u8>) {
         let chunk = Chunk::of(cell);
-        // SOUND: by the contract the chunk is alive: this cell was.
+        // NEED: chunks are raw memory; free cells are linked through theirs.
+        // SOUND: by the contract the chunk is alive, for this cell was, and the cell is unused.
         let head = unsafe { chunk.as_ref() };
         let class = &self.classes[head.class as usize];
-        // SOUND: by the contract.
+        // NEED: as above.
+        // SOUND: as above.
         unsafe { head.give_back(cell) };
         if !head.listed.replace(true) {
             head.next.set(class.open.get());
@@ -135,10 +138,13 @@ impl Pool {
     fn trim(&self, class: &Class) {
         let (mut kept, mut at) = (null_mut(), class.open.replace(null_mut()));
         let mut spare = 0;
+        // NEED: chunks are raw memory, linked by their first bytes.
         // SOUND: chunks in the list are alive; a spare one has no live cell, so nothing refers to it.
         while let Some(chunk) = unsafe { at.as_ref() } {
             let next = chunk.next.get();
             if chunk.live.get() == 0 && spare > 0 {
+                // NEED: as above.
+                // SOUND: as above.
                 unsafe { dealloc(at.cast(), CHUNK_LAYOUT) };
             } else {
                 spare += u32::from(chunk.live.get() == 0);
@@ -156,10 +162,13 @@ impl Drop for Pool {
     fn drop(&mut self) {
         for class in &self.classes {
             let mut at = class.open.get();
+            // NEED: as in `trim`.
             // SOUND: as in `trim`; chunks with live cells stay for their wakers.
             while let Some(chunk) = unsafe { at.as_ref() } {
                 let next = chunk.next.get();
                 if chunk.live.get() == 0 {
+                    // NEED: as in `trim`.
+                    // SOUND: as in `trim`.
                     unsafe { dealloc(at.cast(), CHUNK_LAYOUT) };
                 }
                 at = next;
@@ -182,6 +191,7 @@ impl Chunk {
             next: Cell::new(null_mut()),
             listed: Cell::new(true),
         };
+        // NEED: raw memory becomes a chunk.
         // SOUND: the memory is large enough, aligned and ours.
         unsafe { chunk.write(head) };
         chunk
@@ -249,6 +259,7 @@ mod tests {
             let mut starts: Vec<usize> = cells.iter().map(|cell| cell.addr().get()).collect();
             starts.sort_unstable();
             assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= bytes.next_multiple_of(CELL_UNIT)));
+            // NEED: the pool takes raw memory.
             // SOUND: the cells are ours and unused.
             cells.into_iter().for_each(|cell| unsafe { pool.give_back(cell) });
         }
@@ -258,6 +269,7 @@ mod tests {
     fn memory_of_a_flood_goes_back() {
         let pool = Pool::default();
         let cells: Vec<_> = (0..100_000).map(|_| pool.take(layout(64))).collect();
+        // NEED: the pool takes raw memory.
         // SOUND: the cells are ours and unused.
         cells.into_iter().for_each(|cell| unsafe { pool.give_back(cell) });
         assert!(pool.classes[0].spare.get() <= SPARE_MAX);

@@ -64,6 +64,7 @@ impl State {
     /// Ends a poll that returned `Pending`.
     #[inline]
     pub(super) fn suspend(&self) -> AfterPoll {
+        // PAIR task.wake: observe
         let before = self.0.fetch_sub(RUNNING, Ordering::AcqRel);
         if before & SCHEDULED != 0 { AfterPoll::Again } else { AfterPoll::Suspended }
     }
@@ -78,9 +79,11 @@ impl State {
             self.0.store(OVER | REFERENCE | (word & SCHEDULED), Ordering::Relaxed);
             return word & (SCHEDULED | RUNNING) == SCHEDULED;
         }
+        // PAIR task.over: publish
         let before = self.0.fetch_or(OVER, Ordering::AcqRel);
         if before & RUNNING != 0 {
-            self.0.fetch_sub(RUNNING, Ordering::AcqRel);
+            // Relaxed is enough: only the owner looks at this bit.
+            self.0.fetch_sub(RUNNING, Ordering::Relaxed);
             return false;
         }
         before & SCHEDULED != 0
@@ -89,6 +92,7 @@ impl State {
     /// Whether the future is dropped.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
+        // PAIR task.over: observe
         self.0.load(Ordering::Acquire) & OVER != 0
     }
 
@@ -101,13 +105,12 @@ impl State {
     /// One reference less; true if it was the last.
     #[inline]
     pub(super) fn release(&self) -> bool {
-        // Relaxed is enough: with one reference left, which is the caller's, nobody else touches the word; the acquire
-        // below orders what the others did.
+        // With one reference left, which is the caller's, nobody else touches the word.
+        // PAIR task.reference: observe
         if self.0.load(Ordering::Acquire) / REFERENCE == 1 {
             return true;
         }
-        // PAIR task.reference: publish
-        // PAIR task.reference: observe
+        // PAIR task.reference: publish, observe
         self.0.fetch_sub(REFERENCE, Ordering::AcqRel) / REFERENCE == 1
     }
 }

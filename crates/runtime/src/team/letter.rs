@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::BlockMemory;
+use std::fmt;
 use std::rc::Rc;
 
 /// The name of a team in the whole run.
@@ -133,18 +134,38 @@ impl Parting {
     }
 }
 
+/// What a message belongs to, in one word: the collective, counted since the team was made (32 bits), the step of it
+/// (16), its [`Kind`] or a [`Parting`] (8), and its root (8), from the lowest bit up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp(u64);
+
+impl Stamp {
+    /// The first step of a collective; `root` is 0 if it has none.
+    #[inline]
+    pub(super) fn new(sequence: u32, kind: Kind, root: usize) -> Stamp {
+        Stamp(u64::from(sequence) | (kind as u64) << 48 | (root as u64) << 56)
+    }
+
+    /// Step `step`, below 2^16, of the same collective.
+    #[inline]
+    pub(super) fn step(self, step: usize) -> Stamp {
+        Stamp(self.0 | (step as u64) << 32)
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [sequence, kind, root] = [self.0 & 0xffff_ffff, self.0 >> 48 & 0xff, self.0 >> 56];
+        let name = Kind::NAMES.get(kind as usize).copied().unwrap_or("an unknown collective");
+        write!(f, "`{name}` with root {root} as number {sequence}")
+    }
+}
+
 /// The head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Letter {
     pub(super) team: TeamId,
-    /// The collective, counted since the team was made.
-    pub(super) sequence: u32,
-    /// The step of the collective, in its lower bits.
-    pub(super) step: u16,
-    /// A [`Kind`], or a [`Parting`].
-    kind: u8,
-    /// The root of the collective; 0 if it has none.
-    root: u8,
+    pub(super) stamp: Stamp,
     /// Of a transfer of a slice: all of its bytes; else 0.
     pub(super) bytes: u64,
 }
@@ -159,76 +180,35 @@ const LINE_ALIGNED_BYTES_MIN: usize = 4096;
 const LINE_BYTES: usize = 64;
 
 impl Letter {
-    /// The head of a step of a collective.
-    #[inline]
-    pub(super) fn step(
-        team: TeamId,
-        sequence: u32,
-        kind: Kind,
-        root: usize,
-        step: usize,
-        bytes: usize,
-    ) -> Letter {
-        Letter { team, sequence, step: step as u16, kind: kind as u8, root: root as u8, bytes: bytes as u64 }
-    }
-
     /// The head of a parting.
     pub(super) fn part(team: TeamId, parting: Parting) -> Letter {
-        Letter { team, sequence: 0, step: 0, kind: parting as u8, root: 0, bytes: 0 }
+        Letter { team, stamp: Stamp((parting as u64) << 48), bytes: 0 }
     }
 
     /// What it says if it is no step of a collective.
     #[inline]
     pub(super) fn parting(&self) -> Option<Parting> {
-        match self.kind {
+        match self.stamp.0 >> 48 & 0xff {
             0xfe => Some(Parting::Mismatch),
             0xff => Some(Parting::Abandoned),
             _ => None,
         }
     }
 
-    /// Whether it belongs to the same step as `other`.
-    #[inline]
-    pub(super) fn matches(&self, other: &Letter) -> bool {
-        (self.sequence, self.step, self.kind, self.root)
-            == (other.sequence, other.step, other.kind, other.root)
-    }
-
-    /// The collective, for people.
-    pub(super) fn name(&self) -> &'static str {
-        Kind::NAMES.get(self.kind as usize).copied().unwrap_or("an unknown collective")
-    }
-
-    /// The root, for people.
-    pub(super) fn root(&self) -> u8 {
-        self.root
-    }
-
     #[inline]
     pub(super) fn encode(&self, writer: &mut Writer<'_>) {
         let mut head = [0; HEAD_BYTES];
         head[..8].copy_from_slice(&self.team.0.to_le_bytes());
-        head[8..12].copy_from_slice(&self.sequence.to_le_bytes());
-        head[12..14].copy_from_slice(&self.step.to_le_bytes());
-        head[14] = self.kind;
-        head[15] = self.root;
+        head[8..16].copy_from_slice(&self.stamp.0.to_le_bytes());
         head[16..].copy_from_slice(&self.bytes.to_le_bytes());
         writer.put_bytes(&head);
     }
 
     #[inline]
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Letter, DecodeError> {
-        let head: [u8; HEAD_BYTES] = reader.take_pod()?;
+        let head: &[u8; HEAD_BYTES] = reader.take_bytes(HEAD_BYTES)?.try_into().expect("so many were taken");
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
-        let middle = word(8);
-        Ok(Letter {
-            team: TeamId(word(0)),
-            sequence: middle as u32,
-            step: (middle >> 32) as u16,
-            kind: head[14],
-            root: head[15],
-            bytes: word(16),
-        })
+        Ok(Letter { team: TeamId(word(0)), stamp: Stamp(word(8)), bytes: word(16) })
     }
 }
 

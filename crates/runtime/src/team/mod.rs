@@ -137,24 +137,24 @@ impl Team {
     pub async fn split(&self, color: usize, key: usize) -> Result<Team> {
         let turn = self.begin(Kind::Split).await?;
         let wishes: Vec<(u64, u64)> = values::all_gather(&turn, (color as u64, key as u64)).await?;
-        let mut ranks: Vec<usize> = (0..turn.size).filter(|rank| wishes[*rank].0 == color as u64).collect();
+        let mut ranks: Vec<usize> = (0..turn.size()).filter(|rank| wishes[*rank].0 == color as u64).collect();
         ranks.sort_by_key(|rank| (wishes[*rank].1, *rank));
         // The first member makes the team and sends the handle to the others.
-        let team = if ranks[0] == turn.rank {
-            let team = Team::make(ranks.iter().map(|rank| self.seat.roll().members[*rank]).collect());
+        let team = if ranks[0] == turn.rank() {
+            let team = Team::make(ranks.iter().map(|rank| self.seat.members()[*rank]).collect());
             for rank in &ranks[1..] {
-                turn.give(*rank, turn.size, &team).await?;
+                turn.give(*rank, turn.size(), &team).await?;
             }
             team
         } else {
-            turn.receive(ranks[0], turn.size).await?
+            turn.receive(ranks[0], turn.size()).await?
         };
         turn.complete(team)
     }
 
     /// How many members there are.
     pub fn size(&self) -> usize {
-        self.seat.roll().members.len()
+        self.seat.members().len()
     }
 
     /// The rank of this place, from 0.
@@ -162,7 +162,7 @@ impl Team {
     /// # Panics
     /// If this place is not a member; see [`Team::rank_of`].
     pub fn rank(&self) -> usize {
-        self.seat.roll().rank.expect("this place is not a member of the team")
+        self.seat.rank().expect("this place is not a member of the team")
     }
 
     /// The member with `rank`.
@@ -170,17 +170,17 @@ impl Team {
     /// # Panics
     /// If there is none.
     pub fn place_of(&self, rank: usize) -> Place {
-        Place::of(self.seat.roll().members[rank])
+        Place::of(self.seat.members()[rank])
     }
 
     /// The rank of `place`; none if it is not a member.
     pub fn rank_of(&self, place: Place) -> Option<usize> {
-        self.seat.roll().members.iter().position(|member| *member == place.id())
+        self.seat.members().iter().position(|member| *member == place.id())
     }
 
     /// The members, by rank.
     pub fn places(&self) -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + Clone + '_ {
-        self.seat.roll().members.iter().map(|member| Place::of(*member))
+        self.seat.members().iter().map(|member| Place::of(*member))
     }
 }
 
@@ -190,7 +190,7 @@ type Travelling<Share, Members> = Option<(Share, TeamId, Members)>;
 impl Serialize for Team {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let travelling: Travelling<&Share, &[PlaceId]> =
-            self.share.as_ref().map(|share| (share, self.seat.id, &*self.seat.roll().members));
+            self.share.as_ref().map(|share| (share, self.seat.id, self.seat.members()));
         travelling.serialize(serializer)
     }
 }

@@ -25,12 +25,12 @@ impl Team {
         slice: &[T],
     ) -> Result<Option<Vec<T>>> {
         let turn = self.begin_at(Kind::GatherSlice, root).await?;
-        if turn.rank != root {
+        if turn.rank() != root {
             push_row(&turn, root, slice).await?;
             return turn.complete(None);
         }
-        let mut all = Vec::with_capacity(turn.size * slice.len());
-        for rank in 0..turn.size {
+        let mut all = Vec::with_capacity(turn.size() * slice.len());
+        for rank in 0..turn.size() {
             if rank == root {
                 all.extend_from_slice(slice);
             } else {
@@ -50,12 +50,12 @@ impl Team {
         slice: &[T],
     ) -> Result<Option<Vec<Vec<T>>>> {
         let turn = self.begin_at(Kind::Gatherv, root).await?;
-        if turn.rank != root {
+        if turn.rank() != root {
             push_row(&turn, root, slice).await?;
             return turn.complete(None);
         }
-        let mut all = Vec::with_capacity(turn.size);
-        for rank in 0..turn.size {
+        let mut all = Vec::with_capacity(turn.size());
+        for rank in 0..turn.size() {
             let mut row = Vec::new();
             if rank == root {
                 row.extend_from_slice(slice);
@@ -77,7 +77,7 @@ impl Team {
         slice: Option<&[T]>,
     ) -> Result<Vec<T>> {
         let turn = self.begin_at(Kind::ScatterSlice, root).await?;
-        let part = if turn.rank == root {
+        let part = if turn.rank() == root {
             let slice = slice.ok_or_else(|| misused("the root of a scatter has no slice"))?;
             let rows = equal_rows(&turn, slice)?;
             push_rows(&turn, &rows).await?
@@ -97,7 +97,7 @@ impl Team {
         rows: Option<&[Vec<T>]>,
     ) -> Result<Vec<T>> {
         let turn = self.begin_at(Kind::Scatterv, root).await?;
-        let part = if turn.rank == root {
+        let part = if turn.rank() == root {
             let rows = rows.ok_or_else(|| misused("the root of a scatter has no rows"))?;
             push_rows(&turn, &row_for_each(&turn, rows)?).await?
         } else {
@@ -112,9 +112,9 @@ impl Team {
     /// As [`Team`] says; the slices differ in length (see [`Team::all_gatherv`]).
     pub async fn all_gather_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
         let turn = self.begin(Kind::AllGatherSlice).await?;
-        let rows = Rows::equal(turn.size, slice.len());
+        let rows = Rows::equal(turn.size(), slice.len());
         let mut all = bytemuck::zeroed_vec(rows.end());
-        all[rows.range(turn.rank)].copy_from_slice(slice);
+        all[rows.range(turn.rank())].copy_from_slice(slice);
         collect(&turn, &rows, &mut all).await?;
         turn.complete(all)
     }
@@ -128,7 +128,7 @@ impl Team {
         let lens = values::all_gather(&turn, slice.len() as u64).await?;
         let rows = Rows::of(lens.into_iter().map(|len| len as usize));
         let mut all = bytemuck::zeroed_vec(rows.end());
-        all[rows.range(turn.rank)].copy_from_slice(slice);
+        all[rows.range(turn.rank())].copy_from_slice(slice);
         collect(&turn, &rows, &mut all).await?;
         turn.complete((0..rows.ends.len()).map(|rank| all[rows.range(rank)].to_vec()).collect())
     }
@@ -140,11 +140,11 @@ impl Team {
     pub async fn all_to_all_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
         let turn = self.begin(Kind::AllToAllSlice).await?;
         let rows = equal_rows(&turn, slice)?;
-        let part = slice.len() / turn.size;
+        let part = slice.len() / turn.size();
         let mut all = bytemuck::zeroed_vec::<T>(slice.len());
         let place = |rank: usize| rank * part..(rank + 1) * part;
-        all[place(turn.rank)].copy_from_slice(rows[turn.rank]);
-        for round in pairwise(turn.rank, turn.size) {
+        all[place(turn.rank())].copy_from_slice(rows[turn.rank()]);
+        for round in pairwise(turn.rank(), turn.size()) {
             let target = &mut all[place(round.from)];
             trade(&turn, round.to, rows[round.to], round.from, Some(part), |range, chunk| {
                 bytemuck::cast_slice_mut(&mut target[range]).copy_from_slice(chunk);
@@ -161,9 +161,9 @@ impl Team {
     pub async fn all_to_allv<T: NoUninit + AnyBitPattern>(&self, rows: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
         let turn = self.begin(Kind::AllToAllv).await?;
         let rows = row_for_each(&turn, rows)?;
-        let mut all: Vec<Vec<T>> = vec![Vec::new(); turn.size];
-        all[turn.rank].extend_from_slice(rows[turn.rank]);
-        for round in pairwise(turn.rank, turn.size) {
+        let mut all: Vec<Vec<T>> = vec![Vec::new(); turn.size()];
+        all[turn.rank()].extend_from_slice(rows[turn.rank()]);
+        for round in pairwise(turn.rank(), turn.size()) {
             let target = &mut all[round.from];
             trade(&turn, round.to, rows[round.to], round.from, None, |_, chunk| append(target, chunk))
                 .await?;
@@ -229,20 +229,20 @@ fn append<T: NoUninit + AnyBitPattern>(row: &mut Vec<T>, chunk: &[u8]) {
 
 /// The parts of a slice that has one for each member.
 fn equal_rows<'s, T>(turn: &Turn<'_>, slice: &'s [T]) -> Result<Vec<&'s [T]>> {
-    if !slice.len().is_multiple_of(turn.size) {
-        let text = format!("{} elements cannot be dealt out to {} members equally", slice.len(), turn.size);
+    if !slice.len().is_multiple_of(turn.size()) {
+        let text = format!("{} elements cannot be dealt out to {} members equally", slice.len(), turn.size());
         return Err(misused(text));
     }
-    let part = slice.len() / turn.size;
-    Ok((0..turn.size).map(|rank| &slice[rank * part..(rank + 1) * part]).collect())
+    let part = slice.len() / turn.size();
+    Ok((0..turn.size()).map(|rank| &slice[rank * part..(rank + 1) * part]).collect())
 }
 
 /// The rows as slices, if there is one for each member.
 fn row_for_each<'s, T>(turn: &Turn<'_>, rows: &'s [Vec<T>]) -> Result<Vec<&'s [T]>> {
-    if rows.len() == turn.size {
+    if rows.len() == turn.size() {
         return Ok(rows.iter().map(Vec::as_slice).collect());
     }
-    Err(misused(format_args!("{} rows for the {} members of the team", rows.len(), turn.size)))
+    Err(misused(format_args!("{} rows for the {} members of the team", rows.len(), turn.size())))
 }
 
 /// Sends a row to a member.
@@ -256,7 +256,7 @@ async fn push_row<T: NoUninit>(turn: &Turn<'_>, to: usize, row: &[T]) -> Result<
 
 /// Sends each other member its row, all of them at once; gives back this member's own.
 async fn push_rows<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, rows: &[&[T]]) -> Result<Vec<T>> {
-    let others = || rows.iter().enumerate().filter(|(rank, _)| *rank != turn.rank);
+    let others = || rows.iter().enumerate().filter(|(rank, _)| *rank != turn.rank());
     let most = others().map(|(_, row)| chunks_of::<T>(row.len()).count()).max().unwrap_or(0);
     for index in 0..most {
         for (rank, row) in others() {
@@ -270,7 +270,7 @@ async fn push_rows<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, rows: &[&[T]]) 
     for (rank, row) in others() {
         turn.settle(rank, chunks_of::<T>(row.len())).await?;
     }
-    Ok(rows[turn.rank].to_vec())
+    Ok(rows[turn.rank()].to_vec())
 }
 
 /// Takes a row of `len` elements, or of any length, and appends it to `row`.
@@ -360,9 +360,9 @@ async fn collect_short<T: NoUninit + AnyBitPattern>(
     all: &mut [T],
 ) -> Result<()> {
     let bytes = stated_bytes(rows, all);
-    for round in dissemination(turn.rank, turn.size) {
-        let count = round.distance.min(turn.size - round.distance);
-        let known = rows.ranges(turn.rank, count).map(|range| bytemuck::cast_slice(&all[range]));
+    for round in dissemination(turn.rank(), turn.size()) {
+        let count = round.distance.min(turn.size() - round.distance);
+        let known = rows.ranges(turn.rank(), count).map(|range| bytemuck::cast_slice(&all[range]));
         turn.send_parts(round.from, round.distance, bytes, known)?;
         let wanted = rows.ranges(round.to, count).map(|range| range.len() * size_of::<T>());
         let arrival = turn.pull(round.to, round.distance, bytes, wanted.iter().sum()).await?;
@@ -384,7 +384,7 @@ async fn collect_long<T: NoUninit + AnyBitPattern>(
     all: &mut [T],
 ) -> Result<()> {
     let bytes = stated_bytes(rows, all);
-    let (size, rank) = (turn.size, turn.rank);
+    let (size, rank) = (turn.size(), turn.rank());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     for round in 0..size - 1 {
         let given = rows.range((rank + size - round) % size);

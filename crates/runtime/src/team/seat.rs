@@ -10,7 +10,7 @@
 //! It knows nothing of schedules and sends nothing.
 
 use super::choice::{LOOKS_MAX, STRANGERS_MAX};
-use super::letter::{Arrival, Letter, TeamId};
+use super::letter::{Arrival, Kind, Letter, Stamp, TeamId};
 use crate::error::Error;
 use crate::local::Local;
 use crate::message::Refused;
@@ -22,19 +22,13 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// The members of a team, as one of them sees it.
-pub(super) struct Roll {
-    /// The members by rank.
-    pub(super) members: Box<[PlaceId]>,
-    /// The rank of this place; none if it is not a member.
-    pub(super) rank: Option<usize>,
-}
-
 /// What one place keeps of one team.
 pub(super) struct Seat {
     pub(super) id: TeamId,
-    /// Unknown as long as only messages have come, but no handle.
-    roll: OnceCell<Roll>,
+    /// The members by rank; unknown as long as only messages have come, but no handle.
+    members: OnceCell<Box<[PlaceId]>>,
+    /// The rank of this place; none if it is not a member.
+    rank: Cell<Option<usize>>,
     /// By place: what has come from there, the oldest first.
     arrivals: RefCell<Box<[VecDeque<Arrival>]>>,
     /// Collectives begun so far.
@@ -43,6 +37,8 @@ pub(super) struct Seat {
     pub(super) loose: Cell<u32>,
     /// A collective is under way.
     pub(super) busy: Cell<bool>,
+    /// The collective that is under way, or was last.
+    pub(super) stamp: Cell<Stamp>,
     /// Why the team is of no use any more.
     broken: RefCell<Option<Error>>,
     /// Whether `broken` holds something.
@@ -59,11 +55,13 @@ impl Seat {
     fn new(id: TeamId, places: u32) -> Seat {
         Seat {
             id,
-            roll: OnceCell::new(),
+            members: OnceCell::new(),
+            rank: Cell::new(None),
             arrivals: RefCell::new((0..places).map(|_| VecDeque::new()).collect()),
             sequence: Cell::new(0),
             loose: Cell::new(0),
             busy: Cell::new(false),
+            stamp: Cell::new(Stamp::new(0, Kind::Barrier, 0)),
             broken: RefCell::new(None),
             is_broken: Cell::new(false),
             blocks: Cell::new(0),
@@ -72,21 +70,26 @@ impl Seat {
         }
     }
 
-    /// The members.
+    /// The members, by rank.
     ///
     /// # Panics
     /// If no handle has come here; whoever holds one has called [`Seat::seat_members`].
-    pub(super) fn roll(&self) -> &Roll {
-        self.roll.get().expect("a handle brings the members of its team along")
+    #[inline]
+    pub(super) fn members(&self) -> &[PlaceId] {
+        self.members.get().expect("a handle brings the members of its team along")
+    }
+
+    /// The rank of this place; none if it is not a member.
+    #[inline]
+    pub(super) fn rank(&self) -> Option<usize> {
+        self.rank.get()
     }
 
     /// Notes who the members are; the first word counts.
     pub(super) fn seat_members(&self, local: &Local, members: Box<[PlaceId]>) {
-        let roll = self.roll.get_or_init(|| {
-            let rank = members.iter().position(|member| *member == local.here());
-            Roll { members, rank }
-        });
-        if let Some(dead) = roll.members.iter().find(|member| local.is_dead(**member)) {
+        let members = self.members.get_or_init(|| members);
+        self.rank.set(members.iter().position(|member| *member == local.here()));
+        if let Some(dead) = members.iter().find(|member| local.is_dead(**member)) {
             self.break_up(Error::dead(*dead));
         }
     }
@@ -138,7 +141,19 @@ impl Seat {
     }
 
     #[inline]
-    fn pop(&self, source: PlaceId) -> Option<Arrival> {
+    fn holds(&self, source: PlaceId) -> bool {
+        !self.arrivals.borrow()[source.index()].is_empty()
+    }
+
+    /// What the next message of `source` belongs to.
+    #[inline]
+    pub(super) fn front(&self, source: PlaceId) -> Option<Stamp> {
+        self.arrivals.borrow()[source.index()].front().map(|arrival| arrival.letter.stamp)
+    }
+
+    /// Takes the next message of `source`.
+    #[inline]
+    pub(super) fn pop(&self, source: PlaceId) -> Option<Arrival> {
         let arrival = self.arrivals.borrow_mut()[source.index()].pop_front()?;
         if arrival.is_block() {
             self.blocks.set(self.blocks.get() - 1);
@@ -154,7 +169,7 @@ impl Seat {
         }
     }
 
-    /// Waits for the next message from `source`.
+    /// Waits until there is a message from `source`.
     ///
     /// As long as nothing else is ready to run here, it looks for messages itself for a while: a step of a short
     /// collective comes sooner than the way through the place's queue takes.
@@ -164,26 +179,26 @@ impl Seat {
         local: &Local,
         source: PlaceId,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Arrival, Error>> {
+    ) -> Poll<Result<(), Error>> {
+        if self.holds(source) {
+            return Poll::Ready(Ok(()));
+        }
         for _ in 0..LOOKS_MAX {
-            if let Some(arrival) = self.pop(source) {
-                return Poll::Ready(Ok(arrival));
-            }
             if self.is_broken.get() || local.has_ready() {
                 break;
             }
             self.looking.set(true);
-            local.take_in(Inbound::All);
+            let arrived = local.take_in(Inbound::All);
             self.looking.set(false);
+            if arrived > 0 && self.holds(source) {
+                return Poll::Ready(Ok(()));
+            }
         }
         self.poll_patiently(source, context)
     }
 
     #[cold]
-    fn poll_patiently(&self, source: PlaceId, context: &mut Context<'_>) -> Poll<Result<Arrival, Error>> {
-        if let Some(arrival) = self.pop(source) {
-            return Poll::Ready(Ok(arrival));
-        }
+    fn poll_patiently(&self, source: PlaceId, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if let Some(error) = self.broken() {
             return Poll::Ready(Err(error));
         }
@@ -211,7 +226,7 @@ impl Mailbox {
     /// The seat in the team of all places.
     pub(super) fn world(local: &Local) -> Rc<Seat> {
         let seat = local.mailbox.borrow_mut().seat(TeamId::WORLD, local.places());
-        if seat.roll.get().is_none() {
+        if seat.members.get().is_none() {
             seat.seat_members(local, (0..local.places()).map(PlaceId).collect());
         }
         seat
@@ -236,7 +251,7 @@ impl Mailbox {
 
     #[cold]
     fn add(&mut self, id: TeamId, places: u32) -> Rc<Seat> {
-        let is_stranger = |seat: &Rc<Seat>| seat.id != TeamId::WORLD && seat.roll.get().is_none();
+        let is_stranger = |seat: &Rc<Seat>| seat.id != TeamId::WORLD && seat.members.get().is_none();
         if self.seats.iter().filter(|seat| is_stranger(seat)).count() >= STRANGERS_MAX {
             if let Some(oldest) = self.seats.iter().position(is_stranger) {
                 self.seats.remove(oldest);
@@ -273,7 +288,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let seats: Vec<Rc<Seat>> = local.mailbox.borrow().seats.clone();
     for seat in seats {
-        if seat.roll.get().is_some_and(|roll| roll.members.contains(&place)) {
+        if seat.members.get().is_some_and(|members| members.contains(&place)) {
             seat.break_up(Error::dead(place));
         }
     }

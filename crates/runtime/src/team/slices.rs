@@ -27,7 +27,7 @@ impl Team {
     ) -> Result<()> {
         let turn = self.begin_at(Kind::BroadcastSlice, root).await?;
         let (bytes, chunks) = cut(slice);
-        let tree = Tree::new(broadcast_shape(turn.size, chunks.count()), turn.rank, root, turn.size);
+        let tree = Tree::new(broadcast_shape(turn.size(), chunks.count()), turn.rank(), root, turn.size());
         for index in 0..chunks.count() {
             let chunk = &mut slice[chunks.range(index)];
             if let Some(parent) = tree.parent() {
@@ -58,10 +58,10 @@ impl Team {
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
         let turn = self.begin_at(Kind::ReduceSlice, root).await?;
-        let folding = Folding::new(turn.size, root);
+        let folding = Folding::new(turn.size(), root);
         let chunks = cut(slice).1;
-        let merges = folding.to_root(turn.rank).any(|step| matches!(step, Fold::Merge { .. }));
-        let is_copied = merges && turn.rank != root;
+        let merges = folding.to_root(turn.rank()).any(|step| matches!(step, Fold::Merge { .. }));
+        let is_copied = merges && turn.rank() != root;
         let mut copy = Vec::new();
         for index in 0..chunks.count() {
             let own = &mut slice[chunks.range(index)];
@@ -72,11 +72,11 @@ impl Team {
             } else {
                 own
             };
-            for step in folding.to_root(turn.rank) {
+            for step in folding.to_root(turn.rank()) {
                 fold_chunk(&turn, step, chunks, index, own, &operator).await?;
             }
         }
-        settle(&turn, folding.to_root(turn.rank), chunks).await?;
+        settle(&turn, folding.to_root(turn.rank()), chunks).await?;
         turn.complete(())
     }
 
@@ -90,19 +90,19 @@ impl Team {
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
         let turn = self.begin(Kind::AllReduceSlice).await?;
-        let folding = Folding::new(turn.size, 0);
+        let folding = Folding::new(turn.size(), 0);
         if size_of_val(slice) <= SWAP_BYTES_MAX {
             let chunks = Chunks::new(slice.len(), slice.len().max(1));
-            for step in folding.to_all(turn.rank) {
+            for step in folding.to_all(turn.rank()) {
                 fold_chunk(&turn, step, chunks, 0, slice, &operator).await?;
             }
             return turn.complete(());
         }
-        transfer(&turn, folding.pair(turn.rank), slice, &operator).await?;
-        if folding.stays(turn.rank) {
-            by_halves(&turn, folding.halving(turn.rank, slice.len()), slice, &operator).await?;
+        transfer(&turn, folding.pair(turn.rank()), slice, &operator).await?;
+        if folding.stays(turn.rank()) {
+            by_halves(&turn, folding.halving(turn.rank(), slice.len()), slice, &operator).await?;
         }
-        transfer(&turn, folding.unpair(turn.rank), slice, &operator).await?;
+        transfer(&turn, folding.unpair(turn.rank()), slice, &operator).await?;
         turn.complete(())
     }
 
@@ -135,17 +135,17 @@ impl Team {
         let mut up_to_here = slice.to_vec();
         scan(&turn, &mut up_to_here, &operator).await?;
         let (bytes, chunks) = cut(slice);
-        let next = (turn.rank + 1 < turn.size).then_some(turn.rank + 1);
+        let next = (turn.rank() + 1 < turn.size()).then_some(turn.rank() + 1);
         for index in 0..chunks.count() {
             let range = chunks.range(index);
             if let Some(next) = next {
                 turn.push(next, index, bytes, bytemuck::cast_slice(&up_to_here[range.clone()])).await?;
             }
-            if turn.rank > 0 {
+            if turn.rank() > 0 {
                 let arrival =
-                    turn.pull(turn.rank - 1, index, bytes, size_of_val(&slice[range.clone()])).await?;
+                    turn.pull(turn.rank() - 1, index, bytes, size_of_val(&slice[range.clone()])).await?;
                 bytemuck::cast_slice_mut(&mut slice[range]).copy_from_slice(arrival.chunk());
-                turn.let_go(turn.rank - 1, arrival, chunks)?;
+                turn.let_go(turn.rank() - 1, arrival, chunks)?;
             }
         }
         if let Some(next) = next {
@@ -268,21 +268,21 @@ async fn scan<T: NoUninit + AnyBitPattern>(
     operator: &impl Fn(T, T) -> T,
 ) -> Result<()> {
     let (bytes, chunks) = cut(slice);
-    let above = |distance: usize| turn.rank + distance < turn.size;
+    let above = |distance: usize| turn.rank() + distance < turn.size();
     for index in 0..chunks.count() {
         let own = &mut slice[chunks.range(index)];
-        for round in dissemination(turn.rank, turn.size) {
+        for round in dissemination(turn.rank(), turn.size()) {
             if above(round.distance) {
                 turn.push(round.to, index, bytes, bytemuck::cast_slice(own)).await?;
             }
-            if turn.rank >= round.distance {
+            if turn.rank() >= round.distance {
                 let arrival = turn.pull(round.from, index, bytes, size_of_val(own)).await?;
                 merge(Side::Before, own, arrival.chunk(), operator);
                 turn.let_go(round.from, arrival, chunks)?;
             }
         }
     }
-    for round in dissemination(turn.rank, turn.size).filter(|round| above(round.distance)) {
+    for round in dissemination(turn.rank(), turn.size()).filter(|round| above(round.distance)) {
         turn.settle(round.to, chunks).await?;
     }
     Ok(())

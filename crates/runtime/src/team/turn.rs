@@ -6,7 +6,7 @@
 
 use super::Team;
 use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY};
-use super::letter::{self, Arrival, Kind, Letter, Parting};
+use super::letter::{self, Arrival, Kind, Letter, Parting, Stamp};
 use super::schedule::{Chunks, dissemination};
 use super::seat::Seat;
 use crate::breath::yield_now;
@@ -18,7 +18,6 @@ use isles_protocol::PlaceId;
 use isles_transport::Class;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -28,19 +27,9 @@ const MEETING: usize = 0x4000;
 /// The steps that say that something long was taken start with this number; the others stay below.
 const TAKEN: usize = 0x8000;
 
-/// See the file header.
+/// See the file header. One word, because it is handed on a lot; what belongs to it is in the seat.
 pub(super) struct Turn<'t> {
     seat: &'t Seat,
-    members: &'t [PlaceId],
-    /// The rank of this member.
-    pub(super) rank: usize,
-    /// How many members there are.
-    pub(super) size: usize,
-    kind: Kind,
-    root: usize,
-    sequence: u32,
-    /// Everything was sent and taken.
-    complete: Cell<bool>,
 }
 
 impl Team {
@@ -82,7 +71,7 @@ impl<'t> Future for Begin<'t> {
             Ok(turn) => turn,
             Err(error) => return Poll::Ready(Err(error)),
         };
-        let (is_long, is_loose) = (turn.sequence.is_multiple_of(BREATH), turn.is_loose());
+        let (is_long, is_loose) = (self.seat.sequence.get().is_multiple_of(BREATH), turn.is_loose(self.kind));
         if is_long || is_loose {
             return self.pause.insert(turn.pause(is_long, is_loose)).as_mut().poll(context);
         }
@@ -90,26 +79,24 @@ impl<'t> Future for Begin<'t> {
     }
 }
 
-/// The wait for the next message of one member.
+/// The wait for the next message of one member; the message stays where it is.
 pub(super) struct Take<'a, 't> {
     turn: &'a Turn<'t>,
-    from: usize,
-    /// What it has to be.
-    letter: Letter,
+    source: PlaceId,
+    /// What it has to belong to.
+    stamp: Stamp,
 }
 
 impl Future for Take<'_, '_> {
-    type Output = Result<Arrival>;
+    type Output = Result<()>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Take { turn, from, letter } = &*self;
-        let source = turn.members[*from];
-        match Local::with(|local| turn.seat.poll_arrival(local, source, context)) {
-            Poll::Ready(Ok(arrival)) if !arrival.letter.matches(letter) => {
-                Poll::Ready(Err(turn.mismatch(source, letter, &arrival.letter)))
-            }
-            polled => polled,
+        let Take { turn, source, stamp } = *self;
+        let polled = Local::with(|local| turn.seat.poll_arrival(local, source, context));
+        match turn.seat.front(source) {
+            Some(other) if other != stamp => Poll::Ready(Err(turn.mismatch(source, stamp, other))),
+            _ => polled,
         }
     }
 }
@@ -117,40 +104,46 @@ impl Future for Take<'_, '_> {
 impl<'t> Turn<'t> {
     #[inline]
     fn begin(seat: &'t Seat, kind: Kind, root: usize) -> Result<Turn<'t>> {
-        let roll = seat.roll();
-        let Some(rank) = roll.rank else { return Err(misused("this place is not a member of the team")) };
+        if seat.rank().is_none() {
+            return Err(misused("this place is not a member of the team"));
+        }
         if let Some(error) = seat.broken() {
             return Err(error);
         }
         if seat.busy.replace(true) {
             return Err(misused("another task of this place is in a collective of the same team"));
         }
-        let sequence = seat.sequence.get();
-        seat.sequence.set(sequence.wrapping_add(1));
-        let size = roll.members.len();
-        let turn = Turn {
-            seat,
-            members: &roll.members,
-            rank,
-            size,
-            kind,
-            root,
-            sequence,
-            complete: Cell::new(false),
-        };
-        if root >= size {
-            return Err(misused(format_args!("root {root} of a team of {size}")));
-        }
-        Ok(turn)
+        let sequence = seat.sequence.get().wrapping_add(1);
+        seat.sequence.set(sequence);
+        seat.stamp.set(Stamp::new(sequence, kind, root));
+        let turn = Turn { seat };
+        if root < turn.size() { Ok(turn) } else { Err(turn.without_root(root)) }
+    }
+
+    #[cold]
+    fn without_root(self, root: usize) -> Error {
+        misused(format_args!("root {root} of a team of {}", self.size()))
     }
 
     /// Counts the collectives that do not wait for all; whether it is time to wait for all.
     #[inline]
-    fn is_loose(&self) -> bool {
-        let loose = if self.kind.waits_for_all() { 0 } else { self.seat.loose.get() + 1 };
-        let due = loose > AHEAD_MAX;
-        self.seat.loose.set(if due { 1 } else { loose });
-        due
+    fn is_loose(&self, kind: Kind) -> bool {
+        let loose = if kind.waits_for_all() { 0 } else { self.seat.loose.get() + 1 };
+        let is_due = loose > AHEAD_MAX;
+        self.seat.loose.set(if is_due { 1 } else { loose });
+        is_due
+    }
+
+    /// The rank of this member.
+    #[inline]
+    pub(super) fn rank(&self) -> usize {
+        self.seat.rank().expect("a turn is begun by a member")
+    }
+
+    /// How many members there are.
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        self.seat.members().len()
     }
 
     /// Lets the other tasks of the place have their turn, or waits for the other members, before it goes on.
@@ -170,13 +163,9 @@ impl<'t> Turn<'t> {
     /// Ends the collective in order.
     #[inline]
     pub(super) fn complete<R>(self, result: R) -> Result<R> {
-        self.complete.set(true);
+        self.seat.busy.set(false);
+        std::mem::forget(self);
         Ok(result)
-    }
-
-    #[inline]
-    fn letter(&self, step: usize, bytes: usize) -> Letter {
-        Letter::step(self.seat.id, self.sequence, self.kind, self.root, step, bytes)
     }
 
     /// Sends one message to member `to`; returns how many bytes follow its head.
@@ -184,11 +173,23 @@ impl<'t> Turn<'t> {
     fn send(
         &self,
         to: usize,
+        step: usize,
+        bytes: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<usize> {
+        let letter = Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes: bytes as u64 };
+        self.post(to, letter, encode)
+    }
+
+    #[inline]
+    fn post(
+        &self,
+        to: usize,
         letter: Letter,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<usize> {
         let sent = Local::with(|local| {
-            local.send(self.members[to], Class::Control, Handler::Team.id(), |writer| {
+            local.send(self.seat.members()[to], Class::Control, Handler::Team.id(), |writer| {
                 letter.encode(writer);
                 encode(writer)
             })
@@ -208,28 +209,24 @@ impl<'t> Turn<'t> {
         error
     }
 
-    /// Takes the next message of member `from`, which has to be this one.
+    /// Waits until the next message of member `from` is there, which has to belong to `step`.
     #[inline]
-    async fn take(&self, from: usize, letter: Letter) -> Result<Arrival> {
-        let source = self.members[from];
-        let arrival =
-            poll_fn(|context| Local::with(|local| self.seat.poll_arrival(local, source, context))).await?;
-        if arrival.letter.matches(&letter) {
-            Ok(arrival)
-        } else {
-            Err(self.mismatch(source, &letter, &arrival.letter))
-        }
+    fn expect(&self, from: usize, step: usize) -> Take<'_, 't> {
+        Take { turn: self, source: self.seat.members()[from], stamp: self.seat.stamp.get().step(step) }
+    }
+
+    /// Takes the message that was waited for.
+    #[inline]
+    fn pop(&self, from: usize) -> Result<Arrival> {
+        let arrival = self.seat.pop(self.seat.members()[from]);
+        // Nothing runs between the end of the wait and this call, so it is still there.
+        arrival.ok_or_else(|| misused("a message of the team was taken twice"))
     }
 
     #[cold]
-    fn mismatch(&self, source: PlaceId, ours: &Letter, theirs: &Letter) -> Error {
-        let say = |letter: &Letter| {
-            format!("`{}` with root {} as number {}", letter.name(), letter.root(), letter.sequence)
-        };
+    fn mismatch(&self, source: PlaceId, ours: Stamp, theirs: Stamp) -> Error {
         let text = format!(
-            "the members of the team are in different collectives: this one in {}, {source} in {}",
-            say(ours),
-            say(theirs)
+            "the members of the team are in different collectives: this one in {ours}, {source} in {theirs}"
         );
         self.part(Parting::Mismatch, misused(text))
     }
@@ -237,21 +234,23 @@ impl<'t> Turn<'t> {
     /// Sends an empty step.
     #[inline]
     fn signal(&self, to: usize, step: usize) -> Result<()> {
-        self.send(to, self.letter(step, 0), |_| Ok(())).map(drop)
+        self.send(to, step, 0, |_| Ok(())).map(drop)
     }
 
     /// Waits for an empty step.
     #[inline]
     async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
-        self.take(from, self.letter(step, 0)).await.map(drop)
+        self.expect(from, step).await?;
+        self.pop(from).map(drop)
     }
 
     /// Waits until all members have come here; the steps are numbered from `first`.
     #[inline]
     pub(super) async fn meet(&self, first: usize) -> Result<()> {
-        for (number, round) in dissemination(self.rank, self.size).enumerate() {
+        for (number, round) in dissemination(self.rank(), self.size()).enumerate() {
             self.signal(round.to, first + number)?;
-            self.take(round.from, self.letter(first + number, 0)).await?;
+            self.expect(round.from, first + number).await?;
+            self.pop(round.from)?;
         }
         Ok(())
     }
@@ -264,7 +263,7 @@ impl<'t> Turn<'t> {
         step: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<bool> {
-        self.send(to, self.letter(step, 0), encode).map(letter::is_awaited)
+        self.send(to, step, 0, encode).map(letter::is_awaited)
     }
 
     /// Sends a value and, if it is long, waits until it was taken.
@@ -290,7 +289,8 @@ impl<'t> Turn<'t> {
         step: usize,
         read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, DecodeError>,
     ) -> Result<T> {
-        let arrival = self.take(from, self.letter(step, 0)).await?;
+        self.expect(from, step).await?;
+        let arrival = self.pop(from)?;
         let value = arrival.decode(read)?;
         if arrival.is_awaited() {
             // Its memory goes back before its sender is told to go on.
@@ -332,13 +332,14 @@ impl<'t> Turn<'t> {
             letter::put_chunk(writer, parts);
             Ok(())
         };
-        self.send(to, self.letter(index % MEETING, bytes), encode).map(drop)
+        self.send(to, index % MEETING, bytes, encode).map(drop)
     }
 
     /// Takes a chunk of a slice; the number of bytes in all is in its letter.
     #[inline]
-    pub(super) fn take_chunk(&self, from: usize, index: usize) -> Take<'_, 't> {
-        self.take(from, self.letter(index % MEETING, 0))
+    pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
+        self.expect(from, index % MEETING).await?;
+        self.pop(from)
     }
 
     /// Sends chunk `index` of a slice of `bytes` bytes in all, when there is room for one more under way.
@@ -388,10 +389,10 @@ impl<'t> Turn<'t> {
     #[cold]
     pub(super) fn odd_length(&self, from: usize, arrival: &Arrival, bytes: usize) -> Error {
         let text = format!(
-            "the slices of a `{}` differ in length or type: {} bytes at {}, {bytes} here",
-            arrival.letter.name(),
+            "the slices differ in length or type: {} bytes at {}, {bytes} here, in {}",
             arrival.letter.bytes,
-            self.members[from],
+            self.seat.members()[from],
+            arrival.letter.stamp,
         );
         self.part(Parting::Mismatch, misused(text))
     }
@@ -402,9 +403,9 @@ impl<'t> Turn<'t> {
         if self.seat.broken().is_none() {
             self.seat.break_up(reason.clone());
             let letter = Letter::part(self.seat.id, parting);
-            for rank in (0..self.size).filter(|rank| *rank != self.rank) {
+            for rank in (0..self.size()).filter(|rank| *rank != self.rank()) {
                 // A dead member breaks the team anyway.
-                let _ = self.send(rank, letter, |_| Ok(()));
+                let _ = self.post(rank, letter, |_| Ok(()));
             }
         }
         reason
@@ -412,14 +413,13 @@ impl<'t> Turn<'t> {
 }
 
 impl Drop for Turn<'_> {
-    #[inline]
+    /// The collective was given up: [`Turn::complete`] does not come here.
+    #[cold]
     fn drop(&mut self) {
         self.seat.busy.set(false);
-        if !self.complete.get() {
-            self.seat.stop_waiting();
-            if Local::try_with(|_| ()).is_some() {
-                self.part(Parting::Abandoned, abandoned());
-            }
+        self.seat.stop_waiting();
+        if Local::try_with(|_| ()).is_some() {
+            self.part(Parting::Abandoned, abandoned());
         }
     }
 }

@@ -35,7 +35,7 @@ impl Team {
         value: Option<T>,
     ) -> Result<T> {
         let turn = self.begin_at(Kind::Broadcast, root).await?;
-        let tree = Tree::new(broadcast_shape(turn.size, 1), turn.rank, root, turn.size);
+        let tree = Tree::new(broadcast_shape(turn.size(), 1), turn.rank(), root, turn.size());
         let value = match tree.parent() {
             Some(parent) => turn.receive(parent, 0).await?,
             None => value.ok_or_else(|| misused("the root of a broadcast has no value"))?,
@@ -61,7 +61,7 @@ impl Team {
     ) -> Result<Option<T>> {
         let turn = self.begin_at(Kind::Reduce, root).await?;
         let mut value = value;
-        for step in Folding::new(turn.size, root).to_root(turn.rank) {
+        for step in Folding::new(turn.size(), root).to_root(turn.rank()) {
             match step {
                 Fold::Merge { from, side } => {
                     value = put(side, value, turn.receive(from, 0).await?, &operator)
@@ -71,7 +71,7 @@ impl Team {
                 }
             }
         }
-        let is_root = turn.rank == root;
+        let is_root = turn.rank() == root;
         turn.complete(is_root.then_some(value))
     }
 
@@ -86,7 +86,7 @@ impl Team {
     ) -> Result<T> {
         let turn = self.begin(Kind::AllReduce).await?;
         let mut value = value;
-        for step in Folding::new(turn.size, 0).to_all(turn.rank) {
+        for step in Folding::new(turn.size(), 0).to_all(turn.rank()) {
             match step {
                 Fold::Merge { from, side } => value = put(side, value, turn.receive(from, 0).await?, &operator),
                 Fold::Give { to } => turn.give(to, 0, &value).await?,
@@ -127,10 +127,10 @@ impl Team {
     ) -> Result<Option<T>> {
         let turn = self.begin(Kind::ExclusiveScan).await?;
         let value = scan(&turn, value, operator).await?;
-        if turn.rank + 1 < turn.size {
-            turn.give(turn.rank + 1, turn.size, &value).await?;
+        if turn.rank() + 1 < turn.size() {
+            turn.give(turn.rank() + 1, turn.size(), &value).await?;
         }
-        let before = if turn.rank > 0 { Some(turn.receive(turn.rank - 1, turn.size).await?) } else { None };
+        let before = if turn.rank() > 0 { Some(turn.receive(turn.rank() - 1, turn.size()).await?) } else { None };
         turn.complete(before)
     }
 
@@ -144,13 +144,13 @@ impl Team {
         value: T,
     ) -> Result<Option<Vec<T>>> {
         let turn = self.begin_at(Kind::Gather, root).await?;
-        if turn.rank != root {
+        if turn.rank() != root {
             turn.give(root, 0, &value).await?;
             return turn.complete(None);
         }
         let mut own = Some(value);
-        let mut all = Vec::with_capacity(turn.size);
-        for rank in 0..turn.size {
+        let mut all = Vec::with_capacity(turn.size());
+        for rank in 0..turn.size() {
             all.push(match own.take_if(|_| rank == root) {
                 Some(value) => value,
                 None => turn.receive(rank, 0).await?,
@@ -179,7 +179,7 @@ impl Team {
         values: Option<Vec<T>>,
     ) -> Result<T> {
         let turn = self.begin_at(Kind::Scatter, root).await?;
-        if turn.rank != root {
+        if turn.rank() != root {
             let value = turn.receive(root, 0).await?;
             return turn.complete(value);
         }
@@ -205,11 +205,11 @@ impl Team {
         let turn = self.begin(Kind::AllToAll).await?;
         check_count(&turn, values.len())?;
         let mut taken: Vec<Option<T>> = values.iter().map(|_| None).collect();
-        for round in pairwise(turn.rank, turn.size) {
+        for round in pairwise(turn.rank(), turn.size()) {
             let value = &values[round.to];
             taken[round.from] = Some(swap_values(&turn, round.to, round.from, round.distance, value).await?);
         }
-        taken[turn.rank] = values.into_iter().nth(turn.rank);
+        taken[turn.rank()] = values.into_iter().nth(turn.rank());
         turn.complete(taken.into_iter().flatten().collect())
     }
 }
@@ -242,11 +242,11 @@ async fn scan<T: Serialize + DeserializeOwned>(
     operator: impl Fn(T, T) -> T,
 ) -> Result<T> {
     let mut value = value;
-    for round in dissemination(turn.rank, turn.size) {
-        if turn.rank + round.distance < turn.size {
+    for round in dissemination(turn.rank(), turn.size()) {
+        if turn.rank() + round.distance < turn.size() {
             turn.give(round.to, round.distance, &value).await?;
         }
-        if turn.rank >= round.distance {
+        if turn.rank() >= round.distance {
             value = operator(turn.receive(round.from, round.distance).await?, value);
         }
     }
@@ -256,24 +256,24 @@ async fn scan<T: Serialize + DeserializeOwned>(
 /// Collects the values of all members, by rank.
 pub(super) async fn all_gather<T: Serialize + DeserializeOwned>(turn: &Turn<'_>, value: T) -> Result<Vec<T>> {
     // Counted from this member on: what it knows is always the first part.
-    let mut known = Vec::with_capacity(turn.size);
+    let mut known = Vec::with_capacity(turn.size());
     known.push(value);
-    for round in dissemination(turn.rank, turn.size) {
+    for round in dissemination(turn.rank(), turn.size()) {
         // Sent down, heard from above: values of higher ranks follow those that are known.
-        let wanted = round.distance.min(turn.size - round.distance);
+        let wanted = round.distance.min(turn.size() - round.distance);
         let encode = |writer: &mut Writer<'_>| known[..wanted].iter().try_for_each(|value| writer.put_serde(value));
         let read = |reader: &mut Reader<'_>| (0..wanted).map(|_| reader.take_serde()).collect();
         let more: Vec<T> = turn.swap(round.from, round.to, round.distance, encode, read).await?;
         known.extend(more);
     }
-    known.rotate_right(turn.rank);
+    known.rotate_right(turn.rank());
     Ok(known)
 }
 
 /// Checks that there is one value for each member.
 fn check_count(turn: &Turn<'_>, count: usize) -> Result<()> {
-    if count == turn.size {
+    if count == turn.size() {
         return Ok(());
     }
-    Err(misused(format_args!("{count} values for the {} members of the team", turn.size)))
+    Err(misused(format_args!("{count} values for the {} members of the team", turn.size())))
 }

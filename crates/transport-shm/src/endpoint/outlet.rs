@@ -234,6 +234,9 @@ impl Outlets {
 
     fn ring_is_ready(&self) -> bool {
         let mut starving = self.starving.borrow_mut();
+        if starving.is_empty() {
+            return false;
+        }
         let before = starving.len();
         starving.retain(|(to, class)| {
             !self.peers[to.index()].as_ref().is_some_and(|outlet| outlet.producer(*class).may_have_room())

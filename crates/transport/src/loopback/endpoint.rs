@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// What the caller is in the middle of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Activity {
+enum Moment {
     Nothing,
     Delivering,
     Filling,
@@ -29,13 +29,13 @@ enum Activity {
 pub struct LoopbackEndpoint {
     here: PlaceId,
     shared: Rc<Shared>,
-    activity: Cell<Activity>,
+    activity: Cell<Moment>,
 }
 
 /// Gives the earlier activity back, also when the callback panics.
 struct Turn<'a> {
-    activity: &'a Cell<Activity>,
-    before: Activity,
+    activity: &'a Cell<Moment>,
+    before: Moment,
 }
 
 impl Drop for Turn<'_> {
@@ -46,14 +46,14 @@ impl Drop for Turn<'_> {
 
 impl LoopbackEndpoint {
     pub(super) fn new(here: PlaceId, shared: Rc<Shared>) -> LoopbackEndpoint {
-        LoopbackEndpoint { here, shared, activity: Cell::new(Activity::Nothing) }
+        LoopbackEndpoint { here, shared, activity: Cell::new(Moment::Nothing) }
     }
 
     fn state(&self) -> RefMut<'_, State> {
         self.shared.state.borrow_mut()
     }
 
-    fn enter(&self, activity: Activity) -> Turn<'_> {
+    fn enter(&self, activity: Moment) -> Turn<'_> {
         let before = self.activity.replace(activity);
         Turn { activity: &self.activity, before }
     }
@@ -61,7 +61,7 @@ impl LoopbackEndpoint {
     fn check_send(&self, to: PlaceId, len: usize, max: usize) -> Result<(), SendError> {
         assert_ne!(to, self.here, "{to} sends to itself through its endpoint");
         assert!(to.0 < self.places(), "{to} does not exist, there are {} places", self.places());
-        assert_ne!(self.activity.get(), Activity::Filling, "`fill` must not call the endpoint");
+        assert_ne!(self.activity.get(), Moment::Filling, "`fill` must not call the endpoint");
         if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
     }
 
@@ -100,7 +100,7 @@ impl Endpoint for LoopbackEndpoint {
         self.state().admit(self.here, to, class)?;
         let mut content = AlignedBytes::new(room);
         let len = {
-            let _turn = self.enter(Activity::Filling);
+            let _turn = self.enter(Moment::Filling);
             fill(content.bytes_mut()).ok_or(SendError::Abandoned)?
         };
         content.shorten(len);
@@ -120,7 +120,7 @@ impl Endpoint for LoopbackEndpoint {
         self.state().admit_block(self.here, to, class)?;
         let mut content = AlignedBytes::new(len);
         {
-            let _turn = self.enter(Activity::Filling);
+            let _turn = self.enter(Moment::Filling);
             fill(content.bytes_mut());
         }
         let block = LoopbackBlock::new(content, self.state().live_blocks(self.here));
@@ -131,10 +131,10 @@ impl Endpoint for LoopbackEndpoint {
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         assert_eq!(
             self.activity.get(),
-            Activity::Nothing,
+            Moment::Nothing,
             "`progress` from within a callback of the endpoint"
         );
-        let _turn = self.enter(Activity::Delivering);
+        let _turn = self.enter(Moment::Delivering);
         let batch = self.state().batch();
         for count in 0..batch {
             match self.take(inbound) {
@@ -159,7 +159,7 @@ impl Endpoint for LoopbackEndpoint {
 
     /// Returns at once: the driver asks [`World::wakes`](super::World::wakes) instead.
     fn wait(&self, _timeout: Option<Duration>) {
-        assert_eq!(self.activity.get(), Activity::Nothing, "`wait` from within a callback of the endpoint");
+        assert_eq!(self.activity.get(), Moment::Nothing, "`wait` from within a callback of the endpoint");
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {

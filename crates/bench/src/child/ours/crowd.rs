@@ -40,24 +40,24 @@ fn pass(left: u64) {
 
 /// Processor time of all places while every task of the program waits, in percent of all cores.
 async fn idle_percent() -> isles::Result<f64> {
-    let (before, start) = (processor_seconds().await?, Instant::now());
+    let (before, start) = (busy_seconds().await?, Instant::now());
     let waited = finish(std::future::pending::<()>()).deadline(IDLE).await;
     assert!(waited.is_err(), "nothing but the deadline ends it");
     let elapsed = start.elapsed().as_secs_f64();
-    let spent = processor_seconds().await? - before;
+    let spent = busy_seconds().await? - before;
     Ok(100.0 * spent / elapsed / crate::machine::cores() as f64)
 }
 
 /// Processor time that the processes of all places have used.
-async fn processor_seconds() -> isles::Result<f64> {
+async fn busy_seconds() -> isles::Result<f64> {
     let mut seconds = 0.0;
     for place in places() {
-        seconds += at!(place, own_processor_seconds()).await?;
+        seconds += at!(place, own_busy_seconds()).await?;
     }
     Ok(seconds)
 }
 
-fn own_processor_seconds() -> f64 {
+fn own_busy_seconds() -> f64 {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
 }

@@ -1,0 +1,174 @@
+//! kill -9 of any place, at random moments of a real run: a typed error at once, and nothing left.
+//!
+//! A round starts `isles run bc` over processes, waits until the place to be killed has computed for a random share of
+//! time (its own processor time, so the machine's load does not matter), and kills it. The graph is so large that no
+//! run ends by itself before. `ISLES_TEST_KILLS` says how many rounds, `ISLES_SEED` where they begin; the seed of each
+//! round is printed. This is the one test that looks at a time, because the promise is one: see [`PROMISE`].
+
+mod scene;
+
+use scene::{Ended, PlaceProcess, Random, Running, Scene, has_thread, kill, processor_ns, until};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Rounds in the ordinary tests.
+const ROUNDS: u64 = 5;
+
+/// Within what the survivors must have said so and be gone. Held by the median of the rounds; one alone may
+/// suffer from whatever else the machine does.
+const PROMISE: Duration = Duration::from_secs(1);
+
+/// What no round may take, on any machine.
+const PROMISE_MAX: Duration = Duration::from_secs(20);
+
+/// Processor time after which a place that has its threads has surely joined, and so have the others: it computes.
+const COMPUTING_NS: u64 = 20_000_000;
+
+/// Most processor time of a place before it is killed.
+const KILL_NS_MAX: u64 = 300_000_000;
+
+/// The rounds of one test, each with its random numbers.
+fn rounds() -> impl Iterator<Item = Random> {
+    let read = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    let first = read("ISLES_SEED").unwrap_or(clock);
+    (0..read("ISLES_TEST_KILLS").unwrap_or(ROUNDS)).map(move |round| {
+        println!("ISLES_SEED={} (round {round})", first + round);
+        Random(first + round)
+    })
+}
+
+/// One run that computes, and the processes of its places other than the first.
+struct Run {
+    scene: Scene,
+    running: Running,
+    others: Vec<PlaceProcess>,
+}
+
+impl Run {
+    fn start(random: &mut Random) -> Run {
+        let scene = Scene::new("kill");
+        let places = 4 + random.below(5);
+        let balance = ["static", "dynamic"][random.below(2) as usize];
+        let places_text = places.to_string();
+        let running = Running::start(scene.isles(&[
+            "run", "bc", "--graph", "rmat-15", "--machine", "processes", "--balance", balance, "--places", &places_text,
+            "--json", "-",
+        ]));
+        let mut others = Vec::new();
+        until("the places have started", || {
+            others = scene.places();
+            others.len() as u64 == places - 1
+        });
+        println!("{places} places, {balance}");
+        Run { scene, running, others }
+    }
+
+    /// Waits until a process has computed for a random time.
+    fn let_compute(&self, pid: i32, random: &mut Random) {
+        until("it has joined", || has_thread(pid, "isles-watch"));
+        let joined = processor_ns(pid).expect("nobody has killed it yet");
+        let more = COMPUTING_NS + random.below(KILL_NS_MAX - COMPUTING_NS);
+        until("it has computed", || processor_ns(pid).expect("nobody has killed it yet") >= joined + more);
+    }
+
+    /// Waits for the end of all; how the first process ended, and how long after `since` that was.
+    fn conclude(self, since: Instant) -> (Ended, Duration) {
+        let Run { scene, running, .. } = self;
+        let ended = running.finish();
+        scene.until_all_ended();
+        let took = since.elapsed();
+        scene.assert_nothing_left();
+        println!("{took:?}: {:?}", ended.stderr);
+        assert!(took < PROMISE_MAX, "{took:?}");
+        assert_eq!(ended.stdout, "", "a run that failed wrote a result");
+        (ended, took)
+    }
+}
+
+/// Asserts that most rounds kept the promise.
+fn assert_promise(mut took: Vec<Duration>) {
+    took.sort();
+    let (median, longest) = (took[took.len() / 2], took[took.len() - 1]);
+    println!("over after {median:?} (median), {longest:?} (longest)");
+    assert!(median < PROMISE, "half of the rounds took longer than {median:?}: {took:?}");
+}
+
+/// The lines that are no progress and no heading.
+fn errors(ended: &Ended) -> Vec<&str> {
+    ended.stderr.lines().filter(|line| line.starts_with("error: ") || line.starts_with("  ")).collect()
+}
+
+#[test]
+fn a_killed_place_is_a_dead_place_error_that_names_it() {
+    let took = rounds().map(|mut random| {
+        let run = Run::start(&mut random);
+        let victim = run.others[random.below(run.others.len() as u64) as usize];
+        run.let_compute(victim.pid, &mut random);
+        assert_eq!(run.scene.named_memory(), [""; 0], "the run uses memory with a name, which could be left behind");
+        let since = Instant::now();
+        kill(victim.pid);
+        let (ended, took) = run.conclude(since);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let (errors, name) = (errors(&ended), format!("DeadPlace: place {} is dead", victim.place));
+        assert!(errors[0].starts_with("error: "), "{ended:?}");
+        assert!(errors.iter().any(|line| line.contains(&name)), "{victim:?} is not named: {ended:?}");
+        took
+    });
+    assert_promise(took.collect());
+}
+
+#[test]
+fn nobody_outlives_the_first_place() {
+    let took = rounds().map(|mut random| {
+        let run = Run::start(&mut random);
+        run.let_compute(run.others[0].pid, &mut random);
+        let since = Instant::now();
+        kill(run.running.child.id() as i32);
+        let (ended, took) = run.conclude(since);
+        assert_eq!((ended.code, errors(&ended)), (None, vec![]), "{ended:?}");
+        took
+    });
+    assert_promise(took.collect());
+}
+
+/// A run so short that the kill may come at any moment between the first process and the last word: while the places
+/// start, join, work, or say farewell.
+#[test]
+fn a_place_that_is_killed_at_any_moment_leaves_nothing_and_no_wait() {
+    for mut random in rounds() {
+        let scene = Scene::new("moment");
+        let running = Running::start(scene.isles(&[
+            "run", "bc", "--graph", "karate", "--machine", "processes", "--places", "4", "--json", "-",
+        ]));
+        let (wanted, more) = (1 + random.below(3) as u32, random.below(4 * COMPUTING_NS));
+        let mut victim = None;
+        let mut over = false;
+        until("the place has started, or all is over", || {
+            victim = scene.places().into_iter().find(|process| process.place == wanted);
+            over = victim.is_none() && is_zombie(running.child.id());
+            victim.is_some() || over
+        });
+        if let Some(victim) = victim {
+            let now = processor_ns(victim.pid).unwrap_or(u64::MAX - more);
+            until("its time has come", || processor_ns(victim.pid).is_none_or(|time| time >= now + more || is_zombie(victim.pid as u32)));
+            kill(victim.pid);
+        }
+        let ended = running.finish();
+        scene.until_all_ended();
+        scene.assert_nothing_left();
+        println!("{:?} {:?}", ended.code, ended.stderr);
+        let errors = errors(&ended);
+        match ended.code {
+            Some(0) => assert!(errors.is_empty() && ended.stdout.contains("betweenness"), "{ended:?}"),
+            Some(1) => assert!(ended.stderr.contains(&format!("DeadPlace: place {wanted} is dead")), "{ended:?}"),
+            Some(2) => assert!(errors.len() == 1 && errors[0].contains(&format!("place {wanted}")), "{ended:?}"),
+            _ => panic!("{ended:?}"),
+        }
+    }
+}
+
+/// Whether a process has ended and nobody has asked how yet.
+fn is_zombie(pid: u32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z') || rest.is_empty())
+}

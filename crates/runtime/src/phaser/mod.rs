@@ -1,0 +1,205 @@
+//! Phasers: barriers that tasks of several places join and leave (X10's clocks).
+//!
+//! The protocol is `isles_protocol::phaser`, a pure machine. [`table`] carries its messages and wakes who waits,
+//! [`passage`] lets registrations travel with tasks; this file is the handle. The invariant: one handle is one
+//! registration, so what is dropped is deregistered, and nothing can be done with a phaser that one has left.
+
+mod passage;
+mod table;
+
+pub(crate) use passage::{land_here, not_in_calls, receive_registered, send_along};
+pub(crate) use table::{PhaserTable, place_died, receive};
+
+use crate::breath::breathe;
+use crate::capture::Handle;
+use crate::error::{Error, ErrorKind, Result};
+use crate::local::Local;
+use isles_protocol::phaser::{Advanced, Party, PhaserError};
+use std::cell::Cell;
+use std::fmt;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// A task's registration with a barrier that tasks of all places join and leave (X10's `Clock`).
+///
+/// Registered tasks go from phase to phase together: no task is in phase *k* + 1 before every registered task has
+/// ended phase *k*, by [`advance`](Phaser::advance) or [`resume`](Phaser::resume). Each handle is one registration.
+/// Dropping it leaves; so a task that ends or is cancelled, in whatever way, does not hold the others up.
+///
+/// **Joining.** [`Phaser::new`] registers the task that calls it. A registered task registers others: whoever is
+/// started by `spawn_at!` with a body that uses the phaser gets a registration of its own, which travels with it; for
+/// `spawn` there is [`register`](Phaser::register). The phase cannot end before they have arrived. A body of `at!` is
+/// part of a task that is registered already, so a phaser does not travel with it to another place.
+///
+/// ```ignore
+/// let phaser = Phaser::new();
+/// finish(async {
+///     for place in places() {
+///         spawn_at!(place, {
+///             step_one();
+///             phaser.advance().await?; // no task is in step two before all have done step one
+///             step_two();
+///         });
+///     }
+///     drop(phaser); // this task is registered too, and would hold the others up
+/// })
+/// .await?;
+/// ```
+///
+/// **Cost.** Two control messages a phase for each other place with registered tasks, however many; none for tasks
+/// at the place of `new`.
+///
+/// # Errors
+/// Of every operation:
+/// - [`DeadPlace`](ErrorKind::DeadPlace): a place died while tasks there, or on their way, were registered; they are
+///   not waited for any more. Each task is told once, by the [`advance`](Phaser::advance) that ends the phase, and the
+///   phaser goes on without them. If it is the place where the phaser was made, every operation fails from then on.
+/// - [`Misused`](ErrorKind::Misused): the text says how. Nothing was done.
+pub struct Phaser {
+    /// The party at this place; why there is none, for a task that arrived too late to be registered.
+    seat: Seat,
+    /// Whether an `advance` of this handle is under way.
+    advancing: Cell<bool>,
+    /// A handle belongs to its place.
+    place: PhantomData<Rc<()>>,
+}
+
+/// A registration that was made, or why it was not.
+type Seat = std::result::Result<Party, PhaserError>;
+
+impl Phaser {
+    /// A new phaser in phase 0, with which the calling task is registered.
+    ///
+    /// # Panics
+    /// Outside of a place.
+    #[expect(clippy::new_without_default, reason = "it registers the caller: no value is like another")]
+    pub fn new() -> Phaser {
+        Phaser::sit(Ok(Local::with(|local| local.phasers.open())))
+    }
+
+    fn sit(seat: Seat) -> Phaser {
+        Phaser { seat, advancing: Cell::new(false), place: PhantomData }
+    }
+
+    /// One more registration here, in the phase that this one is in: for a task that `spawn` starts.
+    ///
+    /// # Errors
+    /// [`Misused`](ErrorKind::Misused): this registration has resumed, or waits; it registers others only while it
+    /// holds up its phase. [`DeadPlace`](ErrorKind::DeadPlace) of the phaser's home.
+    pub fn register(&self) -> Result<Phaser> {
+        let party = self.seat.and_then(|party| Local::with(|local| local.phasers.register(party)));
+        party.map(|party| Phaser::sit(Ok(party))).map_err(refused)
+    }
+
+    /// Ends the phase for this task, unless `resume` has done so, and waits until all have; gives the phase that begins.
+    ///
+    /// If the future is dropped, the phase stays ended for this task, and the next `advance` takes up the wait.
+    ///
+    /// # Errors
+    /// See [`Phaser`]. After [`DeadPlace`](ErrorKind::DeadPlace) of another place than the phaser's home the next phase
+    /// has begun all the same.
+    pub async fn advance(&self) -> Result<u64> {
+        let party = self.seat.map_err(refused)?;
+        let _turn = Turn::begin(&self.advancing)?;
+        let begun = Local::with(|local| local.phasers.advance(local, party)).map_err(refused)?;
+        let advanced = match begun {
+            Some(advanced) => advanced,
+            None => return entered(wait(party).await),
+        };
+        breathe().await;
+        entered(advanced)
+    }
+
+    /// Ends the phase for this task without waiting for the others; `advance` then waits. Again in the same phase it
+    /// does nothing.
+    ///
+    /// # Errors
+    /// See [`Phaser`]. [`Misused`](ErrorKind::Misused): an `advance` of this registration is under way, or was dropped
+    /// before it was over.
+    pub fn resume(&self) -> Result<()> {
+        let party = self.seat.map_err(refused)?;
+        Local::with(|local| local.phasers.resume(local, party)).map_err(refused)
+    }
+
+    /// The phase that this task is in, from 0. After `resume` it is the one that the task has ended, until `advance`.
+    ///
+    /// # Errors
+    /// [`DeadPlace`](ErrorKind::DeadPlace): the phaser's home was dead before this task arrived here.
+    pub fn phase(&self) -> Result<u64> {
+        self.seat.and_then(|party| Local::with(|local| local.phasers.phase(party))).map_err(refused)
+    }
+
+    /// Advances several phasers as one step (X10's `Clock.advanceAll`): ends the phase of each before it waits for any, so
+    /// that tasks which name the same phasers in different orders do not wait for each other for ever.
+    ///
+    /// # Errors
+    /// The first one of any of them; the others have advanced all the same, unless ending a phase failed.
+    pub async fn advance_all<'a>(phasers: impl IntoIterator<Item = &'a Phaser>) -> Result<()> {
+        let phasers: Vec<&Phaser> = phasers.into_iter().collect();
+        phasers.iter().try_for_each(|phaser| phaser.resume())?;
+        let mut result = Ok(());
+        for phaser in phasers {
+            result = result.and(phaser.advance().await.map(drop));
+        }
+        result
+    }
+}
+
+/// Waits for the next phase; gives the others of the place a turn if it has begun already.
+async fn wait(party: Party) -> Advanced {
+    let mut polls = 0;
+    let advanced = poll_fn(|context| {
+        polls += 1;
+        Local::with(|local| local.phasers.poll(party, context.waker())).map_or(Poll::Pending, Poll::Ready)
+    })
+    .await;
+    if polls == 1 {
+        breathe().await;
+    }
+    advanced
+}
+
+/// The phase that was entered, or the place that was lost on the way there.
+fn entered(advanced: Advanced) -> Result<u64> {
+    advanced.dead.map_or(Ok(advanced.phase), |place| Err(Error::dead(place)))
+}
+
+fn refused(error: PhaserError) -> Error {
+    match error {
+        PhaserError::DeadPlace(place) => Error::dead(place),
+        misuse => Error::new(ErrorKind::Misused, misuse.to_string()),
+    }
+}
+
+/// One `advance` under way.
+struct Turn<'a>(&'a Cell<bool>);
+
+impl<'a> Turn<'a> {
+    fn begin(advancing: &'a Cell<bool>) -> Result<Turn<'a>> {
+        if advancing.replace(true) { Err(refused(PhaserError::Waiting)) } else { Ok(Turn(advancing)) }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl Drop for Phaser {
+    fn drop(&mut self) {
+        if let Ok(party) = self.seat {
+            Local::try_with(|local| local.phasers.leave(local, party));
+        }
+    }
+}
+
+impl Handle for Phaser {}
+
+impl fmt::Debug for Phaser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Phaser").field("seat", &self.seat).finish_non_exhaustive()
+    }
+}
