@@ -8,11 +8,11 @@ async fn main() -> isles::Result<()> {
     let phaser = Phaser::new();
     finish(async {
         for place in places() {
-            let registration = phaser.register();
             spawn_at!(place, {
+                // The phaser came along: this task is registered.
                 for step in 0..STEPS {
                     println!("step {step} at {}", here());
-                    registration.advance().await?; // no place is in step 1 before all have done step 0
+                    phaser.advance().await?; // no place is in step 1 before all have done step 0
                 }
             });
         }

@@ -80,7 +80,7 @@ impl From<isles::ConfigError> for Failure {
 #[derive(Args, Clone, Debug)]
 pub struct PlaceArguments {
     /// Number of places [default: one for each processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub places: Option<String>,
 
     /// What the places are: threads, processes or loopback [default: processes]

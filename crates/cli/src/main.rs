@@ -10,9 +10,13 @@ mod data_sets;
 mod launch;
 mod run;
 
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isles_apps::registry::Failure;
 use std::process::ExitCode;
+
+/// Exit code for arguments that cannot be carried out.
+const EXIT_USAGE: u8 = 2;
 
 /// One Rust program over many places.
 #[derive(Parser)]
@@ -40,7 +44,14 @@ fn command() -> Command {
 
 fn main() -> ExitCode {
     isles::serve_if_joined();
-    let matches = command().get_matches();
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) if is_help(&error) => error.exit(),
+        Err(error) => {
+            eprintln!("{}", one_line(&error));
+            return ExitCode::from(EXIT_USAGE);
+        }
+    };
     let result = match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
         _ => match Arguments::from_arg_matches(&matches) {
@@ -55,6 +66,20 @@ fn main() -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Whether what was asked for is what is allowed.
+fn is_help(error: &clap::Error) -> bool {
+    !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+}
+
+/// What is wrong with the arguments, without the general advice that follows it.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let advice = ["Usage:", "For more information"];
+    let said = text.lines().map(str::trim).take_while(|line| !advice.iter().any(|start| line.starts_with(start)));
+    let said: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
+    said.join(" ").replace(" tip: ", "; tip: ")
 }
 
 fn carry_out(verb: Verb) -> Result<(), Failure> {

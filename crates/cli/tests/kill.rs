@@ -7,7 +7,7 @@
 
 mod scene;
 
-use scene::{Ended, PlaceProcess, Random, Running, Scene, has_thread, kill, processor_ns, until};
+use scene::{Ended, PlaceProcess, Random, Running, Scene, has_thread, kill, processor_ns, until, words};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Rounds in the ordinary tests.
@@ -25,6 +25,9 @@ const COMPUTING_NS: u64 = 20_000_000;
 
 /// Most processor time of a place before it is killed.
 const KILL_NS_MAX: u64 = 300_000_000;
+
+/// Nanoseconds in a millisecond.
+const MS: u64 = 1_000_000;
 
 /// The rounds of one test, each with its random numbers.
 fn rounds() -> impl Iterator<Item = Random> {
@@ -49,11 +52,10 @@ impl Run {
         let scene = Scene::new("kill");
         let places = 4 + random.below(5);
         let balance = ["static", "dynamic"][random.below(2) as usize];
-        let places_text = places.to_string();
-        let running = Running::start(scene.isles(&[
-            "run", "bc", "--graph", "rmat-15", "--machine", "processes", "--balance", balance, "--places", &places_text,
-            "--json", "-",
-        ]));
+        let line = format!(
+            "run bc --graph rmat-15 --machine processes --balance {balance} --places {places} --json -"
+        );
+        let running = Running::start(scene.isles(&words(&line)));
         let mut others = Vec::new();
         until("the places have started", || {
             others = scene.places();
@@ -93,9 +95,9 @@ fn assert_promise(mut took: Vec<Duration>) {
     assert!(median < PROMISE, "half of the rounds took longer than {median:?}: {took:?}");
 }
 
-/// The lines that are no progress and no heading.
+/// The lines of the error, the last thing that is said.
 fn errors(ended: &Ended) -> Vec<&str> {
-    ended.stderr.lines().filter(|line| line.starts_with("error: ") || line.starts_with("  ")).collect()
+    ended.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect()
 }
 
 #[test]
@@ -104,7 +106,11 @@ fn a_killed_place_is_a_dead_place_error_that_names_it() {
         let run = Run::start(&mut random);
         let victim = run.others[random.below(run.others.len() as u64) as usize];
         run.let_compute(victim.pid, &mut random);
-        assert_eq!(run.scene.named_memory(), [""; 0], "the run uses memory with a name, which could be left behind");
+        assert_eq!(
+            run.scene.named_memory(),
+            [""; 0],
+            "the run uses memory with a name, which could be left behind"
+        );
         let since = Instant::now();
         kill(victim.pid);
         let (ended, took) = run.conclude(since);
@@ -135,23 +141,18 @@ fn nobody_outlives_the_first_place() {
 /// start, join, work, or say farewell.
 #[test]
 fn a_place_that_is_killed_at_any_moment_leaves_nothing_and_no_wait() {
+    let (joined, whole) = whole_run_ns();
+    println!("a place has a processor for {} ms until it joins, for {} ms in all", joined / MS, whole / MS);
     for mut random in rounds() {
         let scene = Scene::new("moment");
-        let running = Running::start(scene.isles(&[
-            "run", "bc", "--graph", "karate", "--machine", "processes", "--places", "4", "--json", "-",
-        ]));
-        let (wanted, more) = (1 + random.below(3) as u32, random.below(4 * COMPUTING_NS));
-        let mut victim = None;
-        let mut over = false;
-        until("the place has started, or all is over", || {
-            victim = scene.places().into_iter().find(|process| process.place == wanted);
-            over = victim.is_none() && is_zombie(running.child.id());
-            victim.is_some() || over
-        });
-        if let Some(victim) = victim {
-            let now = processor_ns(victim.pid).unwrap_or(u64::MAX - more);
-            until("its time has come", || processor_ns(victim.pid).is_none_or(|time| time >= now + more || is_zombie(victim.pid as u32)));
-            kill(victim.pid);
+        let running = start_short_run(&scene);
+        let place = 1 + random.below(3) as u32;
+        // Most of a short run is its start; so every other kill comes after it.
+        let share =
+            if random.below(2) == 0 { random.below(joined) } else { joined + random.below(whole - joined) };
+        if let Some(pid) = until_started(&scene, &running, place) {
+            until("its time has come", || processor_ns(pid).is_none_or(|time| time >= share) || is_over(pid));
+            kill(pid);
         }
         let ended = running.finish();
         scene.until_all_ended();
@@ -160,15 +161,53 @@ fn a_place_that_is_killed_at_any_moment_leaves_nothing_and_no_wait() {
         let errors = errors(&ended);
         match ended.code {
             Some(0) => assert!(errors.is_empty() && ended.stdout.contains("betweenness"), "{ended:?}"),
-            Some(1) => assert!(ended.stderr.contains(&format!("DeadPlace: place {wanted} is dead")), "{ended:?}"),
-            Some(2) => assert!(errors.len() == 1 && errors[0].contains(&format!("place {wanted}")), "{ended:?}"),
+            Some(1) => {
+                assert!(ended.stderr.contains(&format!("DeadPlace: place {place} is dead")), "{ended:?}")
+            }
+            Some(2) => {
+                assert!(errors.len() == 1 && errors[0].contains(&format!("place {place}")), "{ended:?}")
+            }
             _ => panic!("{ended:?}"),
         }
     }
 }
 
-/// Whether a process has ended and nobody has asked how yet.
-fn is_zombie(pid: u32) -> bool {
+fn start_short_run(scene: &Scene) -> Running {
+    let line = "run bc --graph karate --machine processes --places 4 --json - --csv /dev/null";
+    Running::start(scene.isles(&words(line)))
+}
+
+/// Processor time that a place has had when it joins, and when a short run is over.
+fn whole_run_ns() -> (u64, u64) {
+    let scene = Scene::new("whole");
+    let running = start_short_run(&scene);
+    let (mut joined, mut whole) = (0, 1);
+    until("the run is over", || {
+        for process in scene.places() {
+            let Some(time) = processor_ns(process.pid) else { continue };
+            whole = time.max(whole);
+            if !has_thread(process.pid, "isles-watch") {
+                joined = time.max(joined);
+            }
+        }
+        is_over(running.child.id() as i32)
+    });
+    assert_eq!(running.finish().code, Some(0));
+    (joined.min(whole - 1).max(1), whole)
+}
+
+/// The process of `place`, as soon as there is one; `None` if the run is over before it was seen.
+fn until_started(scene: &Scene, running: &Running, place: u32) -> Option<i32> {
+    let mut pid = None;
+    until("the place has started, or all is over", || {
+        pid = scene.places().into_iter().find(|process| process.place == place).map(|process| process.pid);
+        pid.is_some() || is_over(running.child.id() as i32)
+    });
+    pid
+}
+
+/// Whether a process has ended, even if nobody has asked how yet.
+fn is_over(pid: i32) -> bool {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z') || rest.is_empty())
 }

@@ -1,1 +1,385 @@
-//! placeholder.
+//! Bad input to the `isles` command: one clear line, exit code 2, nothing left behind.
+//!
+//! Each case is run as a user would run it, in a folder of its own. The line must name the source of the value, the
+//! value, and what is allowed; and no process, file or result may come of it. Good input is in `run.rs`.
+
+mod scene;
+
+use rustix::process::Signal;
+use scene::{Ended, Running, Scene, ended, has_thread, processor_ns, until, words};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Runs `isles` with bad arguments and gives its one line.
+fn refuse(arguments: &[&str]) -> String {
+    let scene = Scene::new("usage");
+    let line = scene.run(arguments).refusal().to_owned();
+    scene.assert_nothing_left();
+    line
+}
+
+/// Asserts that the line of a refusal says all of these.
+fn assert_says(line: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(line.contains(part), "{part:?} is not said: {line}");
+    }
+}
+
+#[test]
+fn an_unknown_machine_is_named_with_those_that_are_known() {
+    let line = refuse(&["run", "bc", "--machine", "gpu"]);
+    assert_eq!(line, r#"error: --machine is "gpu"; allowed: threads, processes, loopback"#);
+}
+
+#[test]
+fn a_number_of_places_that_cannot_be_is_named_with_its_bounds() {
+    for value in ["0", "257", "1000000000000000000000", "-1", "1.5", "two", ""] {
+        let line = refuse(&["run", "bc", &format!("--places={value}")]);
+        assert_eq!(line, format!("error: --places is {value:?}; allowed: a whole number from 1 to 256"));
+    }
+    assert_says(&refuse(&["run", "bc", "--places", "-1"]), &["--places", "-1"]);
+}
+
+#[test]
+fn variables_with_bad_values_are_named() {
+    let cases = [
+        ("ISLES_MACHINE", "gpu", "threads, processes, loopback"),
+        ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
+        ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
+        ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
+        ("ISLES_REPORT", "all", "captures, finish, or both with a comma"),
+        ("ISLES_STALL", "soon", "seconds of silence, from 0 (never report) to 86400"),
+        ("ISLES_STALL", "NaN", "seconds of silence, from 0 (never report) to 86400"),
+        ("ISLES_SEED", "-1", "a whole number from 0 to 2^64 - 1"),
+    ];
+    for (name, value, allowed) in cases {
+        let scene = Scene::new("usage");
+        let mut command = scene.isles(&["run", "bc", "--graph", "karate"]);
+        command.env(name, value);
+        assert_eq!(ended(command).refusal(), format!("error: {name} is {value:?}; allowed: {allowed}"));
+        scene.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_bad_variable_is_refused_even_where_a_flag_says_otherwise() {
+    let scene = Scene::new("usage");
+    let mut command = scene.isles(&["run", "bc", "--graph", "karate", "--places", "2"]);
+    command.env("ISLES_PLACES", std::ffi::OsStr::from_bytes(b"\xff2"));
+    assert_says(ended(command).refusal(), &["ISLES_PLACES is ", "allowed: a whole number from 1 to 256"]);
+}
+
+#[test]
+fn arguments_that_do_not_exist_are_named() {
+    assert_says(&refuse(&["run", "bc", "--grph", "karate"]), &["--grph", "--graph"]);
+    assert_says(&refuse(&["run", "bc", "karate"]), &["karate"]);
+    assert_says(&refuse(&["run", "bc", "--report", "all"]), &["--report", "all", "captures, finish"]);
+    assert_says(&refuse(&["run", "bc", "--balance", "fair"]), &["--balance", "fair", "static, dynamic"]);
+    assert_says(&refuse(&["run", "bc", "--weights", "heavy"]), &["--weights", "heavy", "ignore, file, unit"]);
+    assert_says(&refuse(&["run", "bc", "--top", "ten"]), &["--top", "ten"]);
+    assert_says(&refuse(&["run", "bc", "--graph"]), &["--graph"]);
+    assert_says(&refuse(&["run"]), &["bc"]);
+    assert_says(&refuse(&["run", "sort"]), &["sort"]);
+    assert_says(&refuse(&["rum"]), &["rum", "run"]);
+    assert_says(&refuse(&["launch", "--places", "2"]), &["PROGRAM"]);
+}
+
+#[test]
+fn an_unknown_graph_is_named_with_those_that_are_known() {
+    let known = ["karate", "power", "email-Enron", "rmat-15"];
+    assert_says(
+        &refuse(&["run", "bc", "--graph", "whales"]),
+        &[&["`whales`", "no such file"], &known[..]].concat(),
+    );
+    assert_says(&refuse(&["data", "fetch", "whales"]), &["`whales`", "karate", "power", "email-Enron"]);
+}
+
+#[test]
+fn parameters_of_a_generated_graph_are_checked() {
+    for bad in [
+        "rmat:",
+        "rmat:0,0.25,0.25,0.25,0.25",
+        "rmat:99,0.25,0.25,0.25,0.25",
+        "rmat:9,1,1,1,1",
+        "rmat:9,NaN,0,0,1",
+    ] {
+        assert_says(&refuse(&["run", "bc", "--graph", bad]), &[bad, "expected `rmat:n,a,b,c,d`"]);
+    }
+}
+
+/// A file with a fault, how it is read, and what is said of it.
+struct Fault {
+    name: &'static str,
+    bytes: &'static [u8],
+    weights: &'static str,
+    says: &'static [&'static str],
+}
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        name: "word.txt",
+        bytes: b"# a graph\n0 1\n\n1 two\n",
+        weights: "ignore",
+        says: &["line 4: found `1 two`", "`from to`"],
+    },
+    Fault {
+        name: "short.txt",
+        bytes: b"0 1\n7\n",
+        weights: "ignore",
+        says: &["line 2: found `7`", "`from to`"],
+    },
+    Fault {
+        name: "below.txt",
+        bytes: b"0 1\n-1 0\n",
+        weights: "ignore",
+        says: &["line 2: found `-1 0`", "vertices from 0"],
+    },
+    Fault {
+        name: "far.txt",
+        bytes: b"0 1\n0 99999999999\n",
+        weights: "ignore",
+        says: &["line 2: vertex 99999999999 is out of range", "0 to "],
+    },
+    Fault {
+        name: "empty.txt",
+        bytes: b"",
+        weights: "ignore",
+        says: &["the graph has no vertices, at least one is needed"],
+    },
+    Fault {
+        name: "silent.txt",
+        bytes: b"# nothing\n\n",
+        weights: "ignore",
+        says: &["the graph has no vertices, at least one is needed"],
+    },
+    Fault {
+        name: "negative.txt",
+        bytes: b"0 1 2.5\n1 2 -1\n",
+        weights: "file",
+        says: &["line 2: weight -1 is not a length", "above zero and not NaN"],
+    },
+    Fault {
+        name: "nan.txt",
+        bytes: b"0 1 NaN\n",
+        weights: "file",
+        says: &["line 1: weight NaN is not a length", "above zero and not NaN"],
+    },
+    Fault {
+        name: "zero.txt",
+        bytes: b"0 1 0\n",
+        weights: "file",
+        says: &["line 1: weight 0 is not a length"],
+    },
+    Fault { name: "heavy.txt", bytes: b"0 1 x\n", weights: "file", says: &["line 1: found `0 1 x`"] },
+    Fault {
+        name: "some.txt",
+        bytes: b"0 1 1\n1 2\n",
+        weights: "file",
+        says: &["line 2: found `1 2`", "a weight on each line or on none"],
+    },
+    Fault {
+        name: "plain.txt",
+        bytes: b"0 1\n",
+        weights: "file",
+        says: &["--weights is \"file\"", "plain.txt has no weights", "allowed: ignore, unit"],
+    },
+    Fault {
+        name: "far.mtx",
+        bytes: b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n4 1\n",
+        weights: "ignore",
+        says: &["line 4: vertex 4 is out of range, the vertices here are 1 to 3"],
+    },
+    Fault {
+        name: "nobody.mtx",
+        bytes: b"%%MatrixMarket matrix coordinate pattern symmetric\n0 0 0\n",
+        weights: "ignore",
+        says: &["the graph has no vertices"],
+    },
+    Fault {
+        name: "early.mtx",
+        bytes: b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n",
+        weights: "ignore",
+        says: &["ends early", "line"],
+    },
+    Fault {
+        name: "binary",
+        bytes: b"\x00\x01\x02\x03",
+        weights: "ignore",
+        says: &["unknown format; known are edge list, Matrix Market"],
+    },
+    Fault {
+        name: "cut.gt",
+        bytes: b"\xe2\x9b\xbe gt\x01\x00",
+        weights: "ignore",
+        says: &["ends early", "byte 8"],
+    },
+    Fault {
+        name: "cut.gz",
+        bytes: b"\x1f\x8b\x08\x00\x00",
+        weights: "ignore",
+        says: &["damaged gzip stream"],
+    },
+];
+
+#[test]
+fn a_faulty_graph_is_named_with_the_place_of_the_fault() {
+    let scene = Scene::new("usage");
+    for fault in FAULTS {
+        let path = scene.file(fault.name, fault.bytes);
+        let path = path.to_str().unwrap();
+        for machine in ["processes", "threads"] {
+            let ended =
+                scene.run(&["run", "bc", "--graph", path, "--weights", fault.weights, "--machine", machine]);
+            assert_says(ended.refusal(), fault.says);
+            assert_says(ended.refusal(), &[path]);
+            scene.assert_nothing_left();
+        }
+    }
+}
+
+#[test]
+fn a_graph_that_cannot_be_read_is_named() {
+    let scene = Scene::new("usage");
+    let folder = scene.file("x", "").parent().unwrap().to_str().unwrap().to_owned();
+    assert_says(
+        scene.run(&["run", "bc", "--graph", &folder]).refusal(),
+        &[&folder, "cannot be read: Is a directory"],
+    );
+    scene.assert_nothing_left();
+}
+
+/// Runs `isles` by a shell that does something first.
+fn behind(scene: &Scene, preparation: &str, arguments: &[&str]) -> Ended {
+    let mut shell = scene.program("sh");
+    let script = format!("{preparation}; exec \"$0\" \"$@\"");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_isles")]).args(arguments);
+    ended(shell)
+}
+
+#[test]
+fn shared_memory_that_cannot_be_had_is_a_refusal() {
+    for machine in ["processes", "threads"] {
+        let scene = Scene::new("memory");
+        let arguments =
+            ["run", "bc", "--graph", "karate", "--machine", machine, "--places", "4", "--json", "-"];
+        let line = behind(&scene, "ulimit -f 1", &arguments).refusal_after_heading();
+        assert_says(&line, &[&format!("machine {machine}: "), "bytes of address space", "ulimit -f"]);
+        let line = behind(&scene, "ulimit -v 400000", &arguments).refusal_after_heading();
+        assert_says(&line, &[&format!("machine {machine}: "), "bytes of address space"]);
+        scene.assert_nothing_left();
+    }
+}
+
+impl Ended {
+    /// The refusal of a run whose graph had been read, so that its heading was said.
+    fn refusal_after_heading(&self) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
+        let lines: Vec<&str> = self.stderr.lines().collect();
+        assert!(lines.len() == 2 && lines[1].starts_with("error: "), "{self:?}");
+        lines[1].to_owned()
+    }
+}
+
+/// Starts `program` as a place by hand: descriptor 8 is the segment of the running `pid`, 9 a pipe of our own.
+fn join_by_hand(scene: &Scene, program: &Path, pid: u32, place: u32) -> Ended {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten().map(|entry| entry.path());
+    let is_segment = |file: &std::path::PathBuf| {
+        std::fs::read_link(file).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:isles"))
+    };
+    let segment = files.filter(is_segment).min().expect("a run over processes has a segment");
+    let mut shell = scene.program("sh");
+    let script = format!("exec \"$0\" run bc --graph karate 8<>{} 9<&0 </dev/null", segment.display());
+    shell.args(["-c", &script]).arg(program).env("ISLES_JOIN", format!("8:9:{place}"));
+    let (lifeline, _held) = std::io::pipe().unwrap();
+    shell.stdin(lifeline);
+    ended(shell)
+}
+
+#[test]
+fn a_process_with_another_program_image_is_refused_and_the_run_goes_on() {
+    let scene = Scene::new("image");
+    let line = "run bc --graph power --places 2 --machine processes --json - --csv /dev/null";
+    let running = Running::start(scene.isles(&words(line)));
+    let second = stop_second_place(&scene);
+    let same = Path::new(env!("CARGO_BIN_EXE_isles"));
+    let mut bytes = std::fs::read(same).unwrap();
+    bytes.push(0);
+    let other = scene.file("isles", bytes);
+    std::fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+
+    let first = running.child.id();
+    let line = join_by_hand(&scene, &other, first, 1).refusal().to_owned();
+    assert_says(
+        &line,
+        &[
+            "this process cannot join as a place",
+            "the segment belongs to program image",
+            "this program is image",
+        ],
+    );
+    let (_, images) = line.split_once("image ").unwrap();
+    assert_ne!(images[..32], images[images.len() - 32..], "the two images are told apart");
+
+    let line = join_by_hand(&scene, same, first, 1).refusal().to_owned();
+    assert_says(&line, &["place 1 is attached already, or dead"]);
+    let line = join_by_hand(&scene, same, first, 7).refusal().to_owned();
+    assert_says(&line, &["place 7 of 2 places"]);
+
+    scene::signal(second, Signal::CONT);
+    let ended = running.finish();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    scene.assert_nothing_left();
+}
+
+/// Stops the second place once it computes, so that the run cannot end meanwhile; its process.
+fn stop_second_place(scene: &Scene) -> i32 {
+    const COMPUTING_NS: u64 = 5_000_000;
+    until("the second place has joined", || {
+        scene.places().first().is_some_and(|found| has_thread(found.pid, "isles-watch"))
+    });
+    let second = scene.places()[0].pid;
+    let joined = processor_ns(second).unwrap();
+    until("it computes", || processor_ns(second).unwrap() >= joined + COMPUTING_NS);
+    scene::signal(second, Signal::STOP);
+    second
+}
+
+#[test]
+fn a_join_variable_set_by_hand_is_refused() {
+    for value in ["", "yes", "3", "3:4", "3:4:1:1", "1000:1001:1", "0:1:1", "3:3:1", "-3:4:1"] {
+        let scene = Scene::new("join");
+        let mut command = scene.isles(&["run", "bc", "--graph", "karate"]);
+        command.env("ISLES_JOIN", value);
+        let ended = ended(command);
+        assert_says(
+            ended.refusal(),
+            &[&format!("ISLES_JOIN={value}:"), "SEGMENT:LIFELINE:PLACE", "not meant to be set by hand"],
+        );
+        scene.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_launched_is_named() {
+    assert_says(&refuse(&["launch", "--", "/no/such/program"]), &["/no/such/program", "No such file"]);
+    assert_says(
+        &refuse(&["launch", "--machine", "gpu", "--", "true"]),
+        &["--machine", "gpu", "allowed: threads"],
+    );
+    assert_says(&refuse(&["launch", "--places", "0", "--", "true"]), &["--places", "\"0\"", "from 1 to 256"]);
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_named_and_the_run_has_failed() {
+    let scene = Scene::new("output");
+    for (flag, other) in [("--json", "--csv"), ("--csv", "--json")] {
+        for (path, says) in [("/dev/full", "No space left"), ("/no/such/folder/file", "No such file")] {
+            let arguments =
+                ["run", "bc", "--graph", "karate", "--machine", "threads", other, "/dev/null", flag, path];
+            let ended = scene.run(&arguments);
+            assert_eq!(ended.code, Some(1), "{ended:?}");
+            assert_says(&ended.stderr, &[path, says]);
+        }
+    }
+    scene.assert_nothing_left();
+}

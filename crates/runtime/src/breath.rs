@@ -1,15 +1,11 @@
 //! Giving way: how a task that never has to wait lets its place look at its messages.
 
-use std::cell::Cell;
+use crate::local::Local;
 use std::future::poll_fn;
 use std::task::Poll;
 
 /// Operations that end at once before a task gives way.
 const BREATH: u32 = 8;
-
-thread_local! {
-    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
-}
 
 /// Lets other tasks and messages of the place have their turn.
 pub async fn yield_now() {
@@ -26,8 +22,8 @@ pub async fn yield_now() {
 
 /// Gives way now and then; called by operations that ended without waiting.
 pub(crate) async fn breathe() {
-    let operations = OPERATIONS.get() + 1;
-    OPERATIONS.set(operations % BREATH);
+    // Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
+    let operations = Local::with(|local| local.operations.replace((local.operations.get() + 1) % BREATH)) + 1;
     if operations == BREATH {
         yield_now().await;
     }

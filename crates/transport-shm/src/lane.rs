@@ -62,7 +62,7 @@ impl Track for Lane {
     fn word(&self, position: u64) -> &AtomicU64 {
         let offset = position & self.mask & !(GRAIN - 1);
         // NEED: a view of a header word in mapped memory, without the cost of a bounds check.
-        // SOUND: masked to a multiple of 64 below the capacity, so in bounds and aligned; the segment lives as
+        // SOUND: masked to a multiple of 16 below the capacity, so in bounds and aligned; the segment lives as
         // long as `self`; an atomic is valid for every content.
         unsafe { self.records.add(offset as usize).cast::<AtomicU64>().as_ref() }
     }

@@ -7,7 +7,7 @@
 //! one entry a place (or an ordered pair of places), so that each offset is one multiplication away.
 
 use crate::bell::{Bell, PLACES_MAX};
-use crate::ring::{Credit, GRAIN, payload_max};
+use crate::ring::{Credit, GRAIN, HEADER_BYTES, payload_max};
 use isles_transport::{Class, PlaceId};
 use std::mem::{align_of, offset_of, size_of};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -20,6 +20,9 @@ pub(crate) const VERSION: u32 = 1;
 
 /// The unit in which parts are aligned.
 pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// Bytes of a cache line, and of each credit line.
+pub(crate) const LINE_BYTES: u64 = 64;
 
 /// How many words of [`isles_transport::Endpoint::word`] each place has.
 pub(crate) const WORDS: u32 = 4096;
@@ -194,9 +197,10 @@ const _: () = {
     assert!(PLACE_BLOCK_BYTES == 256);
     assert!(offset_of!(Credit, head) == 0);
     assert!(offset_of!(Credit, starved) == 8);
-    assert!(size_of::<Credit>() as u64 == GRAIN && align_of::<Credit>() as u64 == GRAIN);
+    assert!(size_of::<Credit>() as u64 == LINE_BYTES && align_of::<Credit>() as u64 == LINE_BYTES);
     assert!(size_of::<Bell>() == 64);
-    assert!(PAGE_BYTES % GRAIN == 0 && BLOCK_HEADER_BYTES == GRAIN);
+    assert!(PAGE_BYTES % LINE_BYTES == 0 && BLOCK_HEADER_BYTES == LINE_BYTES);
+    assert!(GRAIN == 16 && HEADER_BYTES == 8);
 };
 
 /// The offsets of one segment.
@@ -218,7 +222,7 @@ impl Layout {
         let places = u64::from(geometry.places);
         let words_start = (PAGE_BYTES + places * PLACE_BLOCK_BYTES).next_multiple_of(PAGE_BYTES);
         let credits_start = words_start + places * u64::from(WORDS) * 8;
-        let rings_start = (credits_start + places * places * 2 * GRAIN).next_multiple_of(PAGE_BYTES);
+        let rings_start = (credits_start + places * places * 2 * LINE_BYTES).next_multiple_of(PAGE_BYTES);
         let rings_bytes = places * places * (geometry.control_bytes + geometry.data_bytes);
         let arenas_start = (rings_start + rings_bytes).next_multiple_of(ARENA_ALIGN);
         let total_bytes = arenas_start + places * geometry.arena_bytes;
@@ -246,7 +250,7 @@ impl Layout {
     /// Offset of the [`Credit`] of the ring from `source` to `target`; those of one receiver lie together.
     pub fn credit(&self, source: PlaceId, target: PlaceId, class: Class) -> u64 {
         let pair = self.pair(target, source);
-        self.credits_start + (pair * 2 + u64::from(class == Class::Data)) * GRAIN
+        self.credits_start + (pair * 2 + u64::from(class == Class::Data)) * LINE_BYTES
     }
 
     /// Offset of the ring from `source` to `target`; those of one sender lie together.
@@ -287,7 +291,7 @@ mod tests {
             let last = PlaceId(places - 1);
             assert!(layout.place_block(last) + PLACE_BLOCK_BYTES <= layout.word(PlaceId(0), 0));
             assert!(layout.word(last, WORDS - 1) + 8 <= layout.credit(PlaceId(0), PlaceId(0), Class::Control));
-            assert!(layout.credit(last, last, Class::Data) + GRAIN <= layout.ring(PlaceId(0), PlaceId(0), Class::Control));
+            assert!(layout.credit(last, last, Class::Data) + LINE_BYTES <= layout.ring(PlaceId(0), PlaceId(0), Class::Control));
             assert!(layout.ring(last, last, Class::Data) + geometry.data_bytes <= layout.arena(PlaceId(0)));
             assert_eq!(layout.arena(last) + geometry.arena_bytes, layout.total_bytes);
         }

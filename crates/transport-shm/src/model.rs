@@ -16,7 +16,7 @@ use loom::thread;
 const GRAINS: usize = 8;
 const CAPACITY: u64 = GRAINS as u64 * GRAIN;
 /// Two grains: the most that a record may take of this ring.
-const LONG: usize = 100;
+const LONG: usize = 20;
 
 /// A ring's memory: the payload of a record lies whole in the cell of its first grain.
 struct Model {

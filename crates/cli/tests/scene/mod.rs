@@ -63,15 +63,21 @@ impl Scene {
         path
     }
 
+    /// What a command has written into a file of the folder in which it ran.
+    pub fn result(&self, name: &str) -> String {
+        std::fs::read_to_string(self.work().join(name)).unwrap()
+    }
+
     /// A program that will run in this scene and nowhere else: its folder, its temporary files, no settings of ours.
     pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ISLES_")) {
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ISLES_"))
+        {
             command.env_remove(name);
         }
-        let dirs = self.folder.join("work");
-        std::fs::create_dir_all(&dirs).unwrap();
-        command.env(MARK, &self.mark).env("TMPDIR", &dirs).current_dir(dirs);
+        let work = self.work();
+        std::fs::create_dir_all(&work).unwrap();
+        command.env(MARK, &self.mark).env("TMPDIR", &work).current_dir(work);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -108,13 +114,17 @@ impl Scene {
     fn environments(&self) -> Vec<(i32, Vec<u8>)> {
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        let environments = pids.filter_map(|pid| Some((pid, std::fs::read(format!("/proc/{pid}/environ")).ok()?)));
-        environments.filter(|(_, environment)| variable(environment, MARK).as_deref() == Some(&self.mark)).collect()
+        let environments =
+            pids.filter_map(|pid| Some((pid, std::fs::read(format!("/proc/{pid}/environ")).ok()?)));
+        environments
+            .filter(|(_, environment)| variable(environment, MARK).as_deref() == Some(&self.mark))
+            .collect()
     }
 
     /// Files with a name that a process of this scene has open or mapped where shared memory and temporary files lie.
     pub fn named_memory(&self) -> Vec<String> {
-        let shared = |path: &str| path.starts_with("/dev/shm/") || path.starts_with(&*self.work().to_string_lossy());
+        let shared =
+            |path: &str| path.starts_with("/dev/shm/") || path.starts_with(&*self.work().to_string_lossy());
         let mut named = Vec::new();
         for pid in self.processes() {
             let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
@@ -167,9 +177,19 @@ fn variable(environment: &[u8], name: &str) -> Option<String> {
     entries.filter_map(|entry| Some(entry.strip_prefix(name)?.strip_prefix('=')?.to_owned())).next()
 }
 
-/// Sends the signal that cannot be caught; the process may have ended by itself.
+/// The words of a command line.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+/// Sends the signal that cannot be caught.
 pub fn kill(pid: i32) {
-    let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+    signal(pid, Signal::KILL);
+}
+
+/// Sends a signal; the process may have ended by itself.
+pub fn signal(pid: i32, signal: Signal) {
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
 /// Nanoseconds for which the first thread of a process has had a processor; `None` if it is gone.
@@ -239,7 +259,8 @@ impl Running {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let line = self.stderr.recv_timeout(left).unwrap_or_else(|_| panic!("there was no such line: {what}"));
+            let line =
+                self.stderr.recv_timeout(left).unwrap_or_else(|_| panic!("there was no such line: {what}"));
             if wanted(&line) {
                 return line;
             }
