@@ -6,11 +6,13 @@
 use isles::prelude::*;
 use isles::{ErrorKind, Result};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long an idle run is watched.
 const WATCHED: Duration = Duration::from_secs(3);
+
+/// What an idle run may use of the processors.
+const IDLE_SHARE: f64 = 0.01;
 
 /// Every place greets every other; the greetings that the first place collected are complete.
 async fn greetings() -> Result<()> {
@@ -77,18 +79,66 @@ async fn places_256_work() -> Result<()> {
     everything().await
 }
 
-/// Where the system keeps the account of the calling place: its thread, or all threads of a process of its own.
-fn account() -> PathBuf {
-    let thread = std::fs::read_link("/proc/thread-self").unwrap();
-    match std::env::var_os("ISLES_PLACE_ZERO") {
-        _ if here().index() == 0 => Path::new("/proc").join(thread),
-        _ => Path::new("/proc").join(thread),
+/// The threads that work for the calling place, as folders in which the system keeps their accounts: all of its
+/// process, or its own alone where it shares the process with the first place.
+fn threads(first_process: u32) -> Vec<String> {
+    if std::process::id() == first_process {
+        return vec![format!("/proc/{}", std::fs::read_link("/proc/thread-self").unwrap().display())];
     }
+    let folder = format!("/proc/{}/task", std::process::id());
+    let threads = std::fs::read_dir(folder).unwrap();
+    threads.map(|thread| thread.unwrap().path().display().to_string()).collect()
 }
 
-/// Processor time that an account has seen.
-fn processor_time(account: &Path) -> Duration {
-    let text = std::fs::read_to_string(account.join("schedstat")).unwrap();
-    let nanoseconds = text.split_whitespace().next().unwrap().parse().unwrap();
-    Duration::from_nanos(nanoseconds)
+/// For how long the threads have had a processor.
+fn processor_time(threads: &[String]) -> Duration {
+    let nanoseconds = threads.iter().map(|thread| {
+        let text = std::fs::read_to_string(format!("{thread}/schedstat")).unwrap();
+        text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    });
+    Duration::from_nanos(nanoseconds.sum())
+}
+
+/// Every place has a task that waits; nothing happens until the first place has seen enough.
+async fn idleness() -> Result<()> {
+    let first = std::process::id();
+    let mut watched = Vec::new();
+    for place in places() {
+        watched.extend(at!(place, threads(first)).await?);
+    }
+    assert!(watched.len() >= isles::place_count());
+    let waiting = finish(async {
+        for place in places() {
+            spawn_at!(place, std::future::pending::<()>().await);
+        }
+        for place in places() {
+            at!(place, ()).await?; // arrives after the task
+        }
+        let (before, since) = (processor_time(&watched), Instant::now());
+        let silence = finish(std::future::pending::<()>()).deadline(WATCHED).await;
+        assert_eq!(silence.unwrap_err().kind(), &ErrorKind::DeadlinePassed);
+        let (used, whole) = (processor_time(&watched) - before, since.elapsed());
+        assert_idle(used, whole);
+        isles::cancel("seen enough");
+        Ok::<_, isles::Error>(())
+    });
+    assert_eq!(waiting.await.unwrap_err().kind(), &ErrorKind::Cancelled);
+    Ok(())
+}
+
+fn assert_idle(used: Duration, whole: Duration) {
+    let processors = std::thread::available_parallelism().unwrap().get() as u32;
+    let share = used.as_secs_f64() / (whole * processors).as_secs_f64();
+    println!("{} idle places use {:.3} % of {processors} processors", isles::place_count(), share * 100.0);
+    assert!(share < IDLE_SHARE, "an idle run uses {used:?} of {processors} processors in {whole:?}");
+}
+
+#[isles::test(places = 48, machines = [processes])]
+async fn places_48_that_wait_use_less_than_a_hundredth_of_the_machine() -> Result<()> {
+    idleness().await
+}
+
+#[isles::test(places = 256, machines = [threads])]
+async fn places_256_that_wait_use_less_than_a_hundredth_of_the_machine() -> Result<()> {
+    idleness().await
 }

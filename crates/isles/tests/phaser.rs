@@ -116,7 +116,7 @@ async fn a_task_that_ends_without_advancing_releases_the_others() -> Result<()> 
         for place in places() {
             spawn_at!(place, {
                 let _phaser = phaser;
-                if here().index() % 2 == 0 {
+                if here().index().is_multiple_of(2) {
                     panic!("on purpose");
                 }
                 Err(Error::message("on purpose"))?;
@@ -267,7 +267,8 @@ async fn several_phasers_advance_as_one_step() -> Result<()> {
         for place in places() {
             spawn_at!(place, {
                 for _ in 0..5 {
-                    let (first, second) = if here().index() % 2 == 0 { (&one, &two) } else { (&two, &one) };
+                    let (first, second) =
+                        if here().index().is_multiple_of(2) { (&one, &two) } else { (&two, &one) };
                     Phaser::advance_all([first, second]).await?;
                 }
                 assert_eq!((one.phase()?, two.phase()?), (5, 5));
@@ -337,8 +338,8 @@ async fn a_task_that_never_started_does_not_hold_the_others_up() -> Result<()> {
                 Ok::<_, Error>(())
             });
             let expected =
-                (first == Willing && after == Willing).then_some(()).ok_or(&ErrorKind::Undecodable);
-            assert_eq!(home.await.as_ref().map(|()| ()).map_err(Error::kind), expected, "at {place}");
+                (first == Willing && after == Willing).then_some(&()).ok_or(&ErrorKind::Undecodable);
+            assert_eq!(home.await.as_ref().map_err(Error::kind), expected, "at {place}");
         }
     }
     assert_eq!(*number.open()?, 7);

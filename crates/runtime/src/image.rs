@@ -84,7 +84,7 @@ impl Entry {
     pub(crate) fn resolve(self) -> Result<Run, EntryFault> {
         let range = descriptors();
         let address = range.start + self.offset as usize;
-        let aligned = address % align_of::<Descriptor>() == 0;
+        let aligned = address.is_multiple_of(align_of::<Descriptor>());
         if !aligned || address + size_of::<Descriptor>() > range.end {
             return Err(EntryFault::Outside(self.offset));
         }

@@ -2,26 +2,42 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// Waits for all `futures`; gives their outputs in the same order.
 pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut waiting: Vec<(Option<Pin<Box<F>>>, Option<F::Output>)> =
-        futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
+    let mut waiting: Vec<Member<F>> = futures.into_iter().map(|future| Member::Waiting(Box::pin(future))).collect();
     std::future::poll_fn(move |context| {
-        let mut left = 0;
-        for (future, output) in &mut waiting {
-            if let Some(pinned) = future {
-                match pinned.as_mut().poll(context) {
-                    Poll::Ready(value) => (*future, *output) = (None, Some(value)),
-                    Poll::Pending => left += 1,
-                }
-            }
-        }
-        if left > 0 {
+        let pending = waiting.iter_mut().filter_map(|member| member.poll(context).is_pending().then_some(())).count();
+        if pending > 0 {
             return Poll::Pending;
         }
-        Poll::Ready(waiting.iter_mut().filter_map(|(_, output)| output.take()).collect())
+        Poll::Ready(waiting.drain(..).filter_map(Member::output).collect())
     })
     .await
+}
+
+/// One future of a join, or what came out of it.
+enum Member<F: Future> {
+    Waiting(Pin<Box<F>>),
+    Over(F::Output),
+}
+
+impl<F: Future> Member<F> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Member::Waiting(future) = self {
+            match future.as_mut().poll(context) {
+                Poll::Ready(output) => *self = Member::Over(output),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(())
+    }
+
+    fn output(self) -> Option<F::Output> {
+        match self {
+            Member::Over(output) => Some(output),
+            Member::Waiting(_) => None,
+        }
+    }
 }

@@ -15,7 +15,7 @@ pub struct Place(PlaceId);
 impl Place {
     /// The place with number `index`, if the run has that many.
     pub fn new(index: usize) -> Option<Place> {
-        Local::with(|local| (index < local.places() as usize).then(|| Place(PlaceId(index as u32))))
+        Local::with(|local| (index < local.places() as usize).then_some(Place(PlaceId(index as u32))))
     }
 
     /// The place of a number that is known to be in range.

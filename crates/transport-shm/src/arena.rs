@@ -67,7 +67,12 @@ pub(crate) struct Arena {
 impl Arena {
     /// An arena of `bytes` bytes, a multiple of [`PAGE_BYTES`], all free.
     pub fn new(bytes: u64) -> Arena {
-        Arena { free: BTreeMap::from([(0, bytes)]), warm: BTreeMap::new(), warm_bytes: 0, lent: VecDeque::new() }
+        Arena {
+            free: BTreeMap::from([(0, bytes)]),
+            warm: BTreeMap::new(),
+            warm_bytes: 0,
+            lent: VecDeque::new(),
+        }
     }
 
     /// Lends a block with room for `len` bytes to `to`; answers the offset of its header.

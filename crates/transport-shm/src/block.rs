@@ -43,7 +43,8 @@ impl Ticket {
         let payload: &[u8; Ticket::BYTES] = payload.try_into().map_err(|_| Fault::Block)?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| payload[at + byte]));
         let ticket = Ticket { offset: word(0), len: word(8) };
-        let end = ticket.offset.checked_add(BLOCK_HEADER_BYTES).and_then(|start| start.checked_add(ticket.len));
+        let end =
+            ticket.offset.checked_add(BLOCK_HEADER_BYTES).and_then(|start| start.checked_add(ticket.len));
         let inside = end.is_some_and(|end| end <= arena_bytes);
         if inside && ticket.offset % BLOCK_HEADER_BYTES == 0 { Ok(ticket) } else { Err(Fault::Block) }
     }
@@ -129,7 +130,7 @@ impl Drop for ShmBlock {
         // PAIR block.returned: publish
         self.segment.mapping().view::<AtomicU64>(self.start).store(RETURNED, Ordering::Release);
         let lender = self.segment.block(self.source);
-        // PAIR arena.starved: observe
+        // PAIR parking.word: observe
         fence(Ordering::SeqCst);
         // Relaxed, both: ordered by the fence; a wish taken too early is noticed before its maker sleeps.
         if lender.arena_starved.0.load(Ordering::Relaxed) != 0 {

@@ -290,8 +290,13 @@ mod tests {
             let layout = Layout::of(geometry);
             let last = PlaceId(places - 1);
             assert!(layout.place_block(last) + PLACE_BLOCK_BYTES <= layout.word(PlaceId(0), 0));
-            assert!(layout.word(last, WORDS - 1) + 8 <= layout.credit(PlaceId(0), PlaceId(0), Class::Control));
-            assert!(layout.credit(last, last, Class::Data) + LINE_BYTES <= layout.ring(PlaceId(0), PlaceId(0), Class::Control));
+            assert!(
+                layout.word(last, WORDS - 1) + 8 <= layout.credit(PlaceId(0), PlaceId(0), Class::Control)
+            );
+            assert!(
+                layout.credit(last, last, Class::Data) + LINE_BYTES
+                    <= layout.ring(PlaceId(0), PlaceId(0), Class::Control)
+            );
             assert!(layout.ring(last, last, Class::Data) + geometry.data_bytes <= layout.arena(PlaceId(0)));
             assert_eq!(layout.arena(last) + geometry.arena_bytes, layout.total_bytes);
         }

@@ -102,8 +102,12 @@ impl Evidence {
         };
         let (offset, witness) = (self.offset, self.witness);
         match self.fault {
-            Fault::Head => format!("{what}, in the {class} ring from {witness} to {place}, seen by {witness}"),
-            _ => format!("{what}, in the {class} ring from {place} to {witness} at byte {offset}, seen by {witness}"),
+            Fault::Head => {
+                format!("{what}, in the {class} ring from {witness} to {place}, seen by {witness}")
+            }
+            _ => format!(
+                "{what}, in the {class} ring from {place} to {witness} at byte {offset}, seen by {witness}"
+            ),
         }
     }
 }

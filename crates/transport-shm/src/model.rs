@@ -98,7 +98,7 @@ fn put(producer: &Producer<Arc<Model>>, number: u16, len: usize) -> Result<(), R
 /// Takes one record, checks that it is number `number` and whole, and wakes the producer if it waits.
 fn take(consumer: &Consumer<Arc<Model>>, number: u16, producer_word: &AtomicU32) -> bool {
     let taken = consumer.take(|record| {
-        assert_eq!(record.header.handler, number);
+        assert_eq!(record.handler, number);
         assert!(record.payload.iter().all(|byte| *byte == number as u8), "a torn record");
     });
     let taken = taken.expect("a header that nobody wrote");
@@ -180,7 +180,8 @@ fn a_producer_that_waits_again_and_again_is_woken_each_time() {
 #[test]
 fn a_bell_is_never_slept_through() {
     check(|| {
-        let bell = Arc::new(Bell { bits: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))) });
+        let bell =
+            Arc::new(Bell { bits: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))) });
         let sent = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let word = Arc::new(AtomicU32::new(0));
         let senders: Vec<_> = (0..2)

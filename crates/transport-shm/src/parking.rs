@@ -71,12 +71,21 @@ pub(crate) fn rouse(word: &AtomicU32) {
 }
 
 /// Sleeps until an [`alert`], unless `ready` finds work after the sleep has been announced.
-pub(crate) fn park(word: &AtomicU32, fencing: Fencing, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
+pub(crate) fn park(
+    word: &AtomicU32,
+    fencing: Fencing,
+    timeout: Option<Duration>,
+    ready: impl FnOnce() -> bool,
+) {
     word.swap(ASLEEP, Ordering::AcqRel);
     // PAIR parking.word: publish
     let ordered = fence_all(fencing);
     if !ready() {
-        futex::sleep(word, ASLEEP, if ordered { timeout } else { Some(timeout.map_or(BLIND, |t| t.min(BLIND))) });
+        futex::sleep(
+            word,
+            ASLEEP,
+            if ordered { timeout } else { Some(timeout.map_or(BLIND, |t| t.min(BLIND))) },
+        );
     }
     // A giver that still sees the old value wakes nobody, which is harmless.
     word.swap(AWAKE, Ordering::AcqRel);

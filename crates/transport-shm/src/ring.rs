@@ -72,40 +72,45 @@ pub(crate) enum Kind {
     Skip,
 }
 
-/// A header word, taken apart.
+/// A header word: mark, kind, handler, length from the highest byte down; never zero.
+///
+/// Kept as the word: taking it apart into fields costs more than the fields are worth, at every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    /// What follows.
-    pub kind: Kind,
-    /// The receiving function's number.
-    pub handler: u16,
-    /// Payload in bytes; for a skip, the bytes to the end of the memory.
-    pub len: u32,
-}
+pub(crate) struct Header(pub u64);
 
 impl Header {
-    /// The word: mark, kind, handler, length from the highest byte down; never zero.
-    pub fn encode(self) -> u64 {
-        let kind = match self.kind {
+    /// The header of a record of `len` payload bytes; of a skip, `len` bytes to the end of the memory.
+    pub fn new(kind: Kind, handler: u16, len: usize) -> Header {
+        let kind = match kind {
             Kind::Inline => 1u64,
             Kind::Block => 2,
             Kind::Skip => 3,
         };
-        MARK << 56 | kind << 48 | u64::from(self.handler) << 32 | u64::from(self.len)
+        Header(MARK << 56 | kind << 48 | u64::from(handler) << 32 | len as u64)
     }
 
-    /// Takes a word apart, if it is one.
-    pub fn decode(word: u64) -> Result<Header, Fault> {
-        if word >> 56 != MARK {
-            return Err(Fault::Mark);
+    /// What follows, if this is a header at all.
+    #[inline]
+    fn kind(self) -> Result<Kind, Fault> {
+        match (self.0 >> 48) ^ (MARK << 8) {
+            1 => Ok(Kind::Inline),
+            2 => Ok(Kind::Block),
+            3 => Ok(Kind::Skip),
+            unknown if unknown <= 0xFF => Err(Fault::Kind),
+            _ => Err(Fault::Mark),
         }
-        let kind = match (word >> 48) & 0xFF {
-            1 => Kind::Inline,
-            2 => Kind::Block,
-            3 => Kind::Skip,
-            _ => return Err(Fault::Kind),
-        };
-        Ok(Header { kind, handler: (word >> 32) as u16, len: word as u32 })
+    }
+
+    /// The receiving function's number.
+    #[inline]
+    pub fn handler(self) -> u16 {
+        (self.0 >> 32) as u16
+    }
+
+    /// Payload in bytes; for a skip, the bytes to the end of the memory.
+    #[inline]
+    fn len(self) -> usize {
+        self.0 as u32 as usize
     }
 }
 
@@ -223,9 +228,9 @@ impl<T: Track> Producer<T> {
             self.cleared.set(cleared);
         }
         if skip != 0 {
-            self.publish(start, Header { kind: Kind::Skip, handler: 0, len: skip as u32 });
+            self.publish(start, Header::new(Kind::Skip, 0, skip as usize));
         }
-        self.publish(start + span(used), Header { kind, handler, len: used as u32 });
+        self.publish(start + span(used), Header::new(kind, handler, used));
         self.clear_ahead();
         Ok(())
     }
@@ -239,7 +244,7 @@ impl<T: Track> Producer<T> {
             self.cleared.set(next + GRAIN);
         }
         // PAIR ring.record: publish
-        self.track.word(self.tail.get()).store(header.encode(), Ordering::Release);
+        self.track.word(self.tail.get()).store(header.0, Ordering::Release);
         self.tail.set(next);
     }
 
@@ -256,27 +261,20 @@ impl<T: Track> Producer<T> {
         }
     }
 
-    /// Makes the limit at least `tail + needed`, or says why not.
+    /// Makes the limit at least `tail + needed`, or says why not and asks the consumer to wake this place.
     #[cold]
     fn extend(&self, needed: u64) -> Result<(), Refusal> {
         let end = self.tail.get() + needed;
         if self.head.get() + self.track.capacity() < end {
             self.refresh()?;
-            if self.head.get() + self.track.capacity() < end {
-                self.starve(end)?;
-            }
+        }
+        if self.head.get() + self.track.capacity() < end {
+            // Relaxed: who wants to sleep until there is room looks once more behind the parking protocol's
+            // fence (`may_have_room`): either it sees a new head, or the consumer sees the wish.
+            self.track.credit().starved.store(1, Ordering::Relaxed);
+            return Err(Refusal::Full);
         }
         self.reserve(end)
-    }
-
-    /// Asks the consumer to wake this place for room up to `end`, unless the room has come meanwhile.
-    fn starve(&self, end: u64) -> Result<(), Refusal> {
-        // Relaxed, with the fence: either this end sees the new head below, or the consumer sees the wish.
-        self.track.credit().starved.store(1, Ordering::Relaxed);
-        // PAIR ring.starved: publish
-        fence(Ordering::SeqCst);
-        self.refresh()?;
-        if self.head.get() + self.track.capacity() < end { Err(Refusal::Full) } else { Ok(()) }
     }
 
     /// Reads the consumer's head.
@@ -319,8 +317,10 @@ impl<T: Track> Producer<T> {
 
 /// One record as the consumer sees it.
 pub(crate) struct Record<'a> {
-    /// Its header; never a skip.
-    pub header: Header,
+    /// What it is; never a skip.
+    pub kind: Kind,
+    /// The receiving function's number.
+    pub handler: u16,
     /// Its payload.
     pub payload: &'a [u8],
 }
@@ -367,29 +367,34 @@ impl<T: Track> Consumer<T> {
     /// Shows the next record, if there is one, to `look`; the record is gone even if `look` unwinds.
     #[inline]
     pub fn take(&self, look: impl FnOnce(Record<'_>)) -> Result<Taken, Fault> {
-        let mut position = self.head.get();
-        // PAIR ring.record: observe
-        let mut word = self.track.word(position).load(Ordering::Acquire);
-        if word == 0 {
+        let mut header = self.header();
+        if header.0 == 0 {
             return Ok(Taken::Nothing);
         }
-        let mut header = self.check(position, word)?;
-        if header.kind == Kind::Skip {
-            position += u64::from(header.len);
-            self.head.set(position);
-            // PAIR ring.record: observe
-            word = self.track.word(position).load(Ordering::Acquire);
-            if word == 0 {
+        let mut kind = self.check(header)?;
+        if kind == Kind::Skip {
+            self.head.set(self.head.get() + header.len() as u64);
+            header = self.header();
+            if header.0 == 0 {
                 return Ok(Taken::Nothing);
             }
-            header = self.check(position, word)?;
-            if header.kind == Kind::Skip {
+            kind = self.check(header)?;
+            if kind == Kind::Skip {
                 return Err(Fault::Kind);
             }
         }
-        self.head.set(position + span(header.len as usize));
-        self.track.read(position, header.len as usize, |payload| look(Record { header, payload }));
+        let position = self.head.get();
+        self.head.set(position + span(header.len()));
+        let show = |payload: &[u8]| look(Record { kind, handler: header.handler(), payload });
+        self.track.read(position, header.len(), show);
         Ok(self.give_credit())
+    }
+
+    /// The word at the head: a header, garbage, or zero.
+    #[inline]
+    fn header(&self) -> Header {
+        // PAIR ring.record: observe
+        Header(self.track.word(self.head.get()).load(Ordering::Acquire))
     }
 
     /// Where the next record starts, as an offset in the memory; names a fault.
@@ -397,19 +402,17 @@ impl<T: Track> Consumer<T> {
         self.head.get() & (self.track.capacity() - 1)
     }
 
-    /// Takes a header word apart and checks that its record stays inside.
+    /// What the record at the head is, if its header is one and it stays inside the memory.
     #[inline]
-    fn check(&self, position: u64, word: u64) -> Result<Header, Fault> {
-        let header = Header::decode(word)?;
+    fn check(&self, header: Header) -> Result<Kind, Fault> {
+        let kind = header.kind()?;
         let capacity = self.track.capacity();
-        let rest = capacity - (position & (capacity - 1));
-        let sound = match header.kind {
-            Kind::Skip => u64::from(header.len) == rest,
-            Kind::Inline | Kind::Block => {
-                header.len as usize <= payload_max(capacity) && span(header.len as usize) <= rest
-            }
+        let rest = capacity - self.offset();
+        let sound = match kind {
+            Kind::Skip => header.len() as u64 == rest,
+            Kind::Inline | Kind::Block => header.len() <= payload_max(capacity) && span(header.len()) <= rest,
         };
-        if sound { Ok(header) } else { Err(Fault::Length) }
+        if sound { Ok(kind) } else { Err(Fault::Length) }
     }
 
     /// Publishes the head once a quarter of the ring has been taken.
@@ -426,7 +429,7 @@ impl<T: Track> Consumer<T> {
         let credit = self.track.credit();
         // PAIR ring.head: publish
         credit.head.store(self.head.get(), Ordering::Release);
-        // PAIR ring.starved: observe
+        // PAIR parking.word: observe
         fence(Ordering::SeqCst);
         // Relaxed, both: the fence above orders them after the head. The second may take a wish that was made
         // for a later head: its maker then finds it taken before it sleeps (`Producer::may_have_room`).

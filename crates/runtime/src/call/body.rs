@@ -42,7 +42,7 @@ unsafe fn conjure<F: Copy>() -> F {
     }
     // NEED: a zero-sized closure has no bytes to send.
     // SOUND: `F` is zero-sized and `Copy`, and by the contract a value of it exists, which this copies.
-    unsafe { std::mem::MaybeUninit::<F>::uninit().assume_init() }
+    unsafe { std::ptr::NonNull::<F>::dangling().read() }
 }
 
 impl<S, C, F, B> SpawnBody<S, C, F, B>

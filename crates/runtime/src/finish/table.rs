@@ -58,10 +58,6 @@ impl FinishTable {
         key
     }
 
-    pub(crate) fn id(&self, key: Key) -> FinishId {
-        self.machine.borrow().id(key)
-    }
-
     /// One more task here.
     #[inline]
     pub(crate) fn begin(&self, key: Key) {

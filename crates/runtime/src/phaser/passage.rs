@@ -45,14 +45,22 @@ impl Passage {
     }
 
     /// Writes captures with their phasers; gives the phasers.
-    fn write<C: Travel>(&self, captures: &C, writer: &mut Writer<'_>) -> (std::result::Result<(), EncodeError>, Vec<Seat>) {
+    fn write<C: Travel>(
+        &self,
+        captures: &C,
+        writer: &mut Writer<'_>,
+    ) -> (std::result::Result<(), EncodeError>, Vec<Seat>) {
         let before = self.aboard.replace(Some(Vec::new()));
         let written = captures.encode(writer);
         (written, self.aboard.replace(before).unwrap_or_default())
     }
 
     /// Lets `read` take `seats`; gives those that it left.
-    fn read<R>(&self, seats: impl Iterator<Item = Seat>, read: impl FnOnce() -> R) -> (R, impl Iterator<Item = Seat>) {
+    fn read<R>(
+        &self,
+        seats: impl Iterator<Item = Seat>,
+        read: impl FnOnce() -> R,
+    ) -> (R, impl Iterator<Item = Seat>) {
         let before = self.landed.replace(seats.map(Some).collect());
         let result = read();
         (result, self.landed.replace(before).into_iter().flatten())
@@ -108,7 +116,8 @@ pub(crate) fn receive_registered(
     let tickets: Vec<Ticket> = reader.take_serde()?;
     let head = Head::decode(reader)?;
     let seats = tickets.into_iter().map(|ticket| local.phasers.arrive(local, ticket, source));
-    let (received, left) = local.phasers.passage.read(seats, || call::receive_spawn(local, source, head, reader));
+    let (received, left) =
+        local.phasers.passage.read(seats, || call::receive_spawn(local, source, head, reader));
     left.map(Phaser::sit).for_each(drop);
     received
 }
@@ -131,7 +140,9 @@ pub(crate) fn land_here<C: Travel>(local: &Local, captures: &C, error: Error) ->
     let seats = registered.into_iter().map(Phaser::rise);
     let (landed, left) = table.passage.read(seats, || C::decode(&mut Reader::new(&bytes)));
     left.map(Phaser::sit).for_each(drop);
-    landed.map_err(|fault| Error::new(ErrorKind::Undecodable, format!("its captures could not be read: {fault}")))
+    landed.map_err(|fault| {
+        Error::new(ErrorKind::Undecodable, format!("its captures could not be read: {fault}"))
+    })
 }
 
 /// The error of a call that was not sent: `error`, unless it was a phaser that refused to go along.
@@ -162,7 +173,8 @@ impl Serialize for Phaser {
 impl<'de> Deserialize<'de> for Phaser {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let position = u32::deserialize(deserializer)?;
-        let take = |local: &Local| local.phasers.passage.landed.borrow_mut().get_mut(position as usize)?.take();
+        let take =
+            |local: &Local| local.phasers.passage.landed.borrow_mut().get_mut(position as usize)?.take();
         let seat = Local::try_with(take).flatten();
         seat.map(Phaser::sit).ok_or_else(|| serde::de::Error::custom(ONLY_WITH_TASKS))
     }

@@ -4,8 +4,8 @@
 //! feed the machine again, and what that leads to must not overtake. The invariant: a party has an entry in `waits` from
 //! the `advance` that has to wait until its outcome is taken, also if nobody polls meanwhile.
 
-use super::passage::Passage;
 use super::Seat;
+use super::passage::Passage;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -154,14 +154,16 @@ impl PhaserTable {
         match output {
             Output::Send { to, control } => {
                 // A place that died meanwhile is reported to the machine by itself.
-                let _ = local.send(to, Class::Control, Handler::Phaser.id(), |writer| writer.put_serde(&control));
+                let _ =
+                    local.send(to, Class::Control, Handler::Phaser.id(), |writer| writer.put_serde(&control));
             }
             Output::Wake { party, advanced } => self.wake(party, advanced),
         }
     }
 
     fn wake(&self, party: Party, advanced: Advanced) {
-        let wait = self.waits.borrow_mut().get_mut(&party).map(|wait| std::mem::replace(wait, Wait::Over(advanced)));
+        let wait =
+            self.waits.borrow_mut().get_mut(&party).map(|wait| std::mem::replace(wait, Wait::Over(advanced)));
         if let Some(Wait::Pending(Some(waker))) = wait {
             waker.wake();
         }
@@ -172,13 +174,18 @@ impl PhaserTable {
         let machine = self.machine.borrow();
         let mut groups: BTreeMap<(Vec<PlaceId>, u64), u64> = BTreeMap::new();
         for (party, wait) in self.waits.borrow().iter() {
-            if let (Wait::Pending(_), Ok(places), Ok(phase)) = (wait, machine.waiting_for(*party), machine.phase(*party)) {
+            if let (Wait::Pending(_), Ok(places), Ok(phase)) =
+                (wait, machine.waiting_for(*party), machine.phase(*party))
+            {
                 *groups.entry((places, phase)).or_default() += 1;
             }
         }
         let line = |((places, phase), tasks): ((Vec<PlaceId>, u64), u64)| {
             let places: Vec<String> = places.iter().map(PlaceId::to_string).collect();
-            format!("the end of phase {phase} of a phaser, for {tasks} tasks; it waits for {}", places.join(", "))
+            format!(
+                "the end of phase {phase} of a phaser, for {tasks} tasks; it waits for {}",
+                places.join(", ")
+            )
         };
         groups.into_iter().map(line).collect()
     }
@@ -188,7 +195,9 @@ impl PhaserTable {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let control: Control = reader.take_serde()?;
     let phasers = &local.phasers;
-    phasers.drive(local, |machine, outputs| machine.receive(source, control, outputs)).map_err(Refused::PhaserViolation)
+    phasers
+        .drive(local, |machine, outputs| machine.receive(source, control, outputs))
+        .map_err(Refused::PhaserViolation)
 }
 
 /// Tells the protocol that a place died.

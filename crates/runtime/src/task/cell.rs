@@ -48,9 +48,12 @@ pub(crate) struct Header {
     listed: Cell<u32>,
 }
 
+/// Polls the future of a cell; see `poll_future`.
+type PollFn = unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<Result<(), Error>>;
+
 /// What differs from one type of future to another.
 struct Kind {
-    poll: unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<Result<(), Error>>,
+    poll: PollFn,
     drop_future: unsafe fn(NonNull<Header>),
     /// Of the whole cell.
     layout: Layout,
@@ -226,7 +229,7 @@ unsafe fn poll_future<F: Future<Output = Result<(), Error>>>(
 ) -> Poll<Result<(), Error>> {
     // NEED: back from the erased pointer to the cell.
     // SOUND: by the contract; the future is pinned because a cell never moves.
-    let future = unsafe { &mut *(&raw mut (*task.as_ptr().cast::<TaskCell<F>>()).future) };
+    let future = unsafe { &mut (*task.as_ptr().cast::<TaskCell<F>>()).future };
     let pinned = unsafe { Pin::new_unchecked(&mut **future) };
     let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pinned.poll(context)));
     let result = match polled {
@@ -245,7 +248,7 @@ unsafe fn poll_future<F: Future<Output = Result<(), Error>>>(
 unsafe fn drop_future<F>(task: NonNull<Header>) {
     // NEED: back from the erased pointer to the cell.
     // SOUND: by the contract.
-    let future = unsafe { &mut *(&raw mut (*task.as_ptr().cast::<TaskCell<F>>()).future) };
+    let future = unsafe { &mut (*task.as_ptr().cast::<TaskCell<F>>()).future };
     // A panic in a destructor of a task that is cancelled has nobody to tell.
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(future) }));
 }

@@ -197,18 +197,15 @@ impl Letter {
 
     #[inline]
     pub(super) fn encode(&self, writer: &mut Writer<'_>) {
-        let mut head = [0; HEAD_BYTES];
-        head[..8].copy_from_slice(&self.team.0.to_le_bytes());
-        head[8..16].copy_from_slice(&self.stamp.0.to_le_bytes());
-        head[16..].copy_from_slice(&self.bytes.to_le_bytes());
-        writer.put_bytes(&head);
+        writer.put_u64(self.team.0);
+        writer.put_u64(self.stamp.0);
+        writer.put_u64(self.bytes);
     }
 
     #[inline]
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Letter, DecodeError> {
-        let head: &[u8; HEAD_BYTES] = reader.take_bytes(HEAD_BYTES)?.try_into().expect("so many were taken");
-        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
-        Ok(Letter { team: TeamId(word(0)), stamp: Stamp(word(8)), bytes: word(16) })
+        let team = TeamId(reader.take_u64()?);
+        Ok(Letter { team, stamp: Stamp(reader.take_u64()?), bytes: reader.take_u64()? })
     }
 }
 
@@ -221,8 +218,8 @@ pub(super) fn put_chunk(writer: &mut Writer<'_>, parts: [&[u8]; 2]) {
     parts.into_iter().for_each(|part| writer.put_bytes(part));
 }
 
-/// Longest payload that is kept without an allocation, in bytes.
-const SHORT_BYTES: usize = 32;
+/// Words of the longest payload that is kept without an allocation.
+const SHORT_WORDS: usize = 4;
 
 /// A message that has arrived.
 pub(super) struct Arrival {
@@ -232,8 +229,9 @@ pub(super) struct Arrival {
 
 /// What follows the head, until it is taken.
 enum Payload {
-    /// Up to [`SHORT_BYTES`] bytes.
-    Short([u8; SHORT_BYTES], u8),
+    /// As many bytes as the number says, in words: those of the messages of short collectives are moved from
+    /// register to register.
+    Short([u64; SHORT_WORDS], usize),
     /// More, that came in a queue.
     Long(Box<[u8]>),
     /// What came as a block; it starts at the byte of the number.
@@ -249,12 +247,18 @@ impl Arrival {
             return Arrival { letter, payload };
         }
         let bytes = reader.rest();
-        let payload = if bytes.len() > SHORT_BYTES {
-            Payload::Long(bytes.into())
-        } else {
-            let mut short = [0; SHORT_BYTES];
-            short[..bytes.len()].copy_from_slice(bytes);
-            Payload::Short(short, bytes.len() as u8)
+        let payload = match bytes.len() {
+            0 => Payload::Short([0; SHORT_WORDS], 0),
+            8 => {
+                let word = u64::from_ne_bytes(bytes.try_into().expect("there are eight"));
+                Payload::Short([word, 0, 0, 0], 8)
+            }
+            len if len <= 8 * SHORT_WORDS => {
+                let mut short = [0; SHORT_WORDS];
+                bytemuck::bytes_of_mut(&mut short)[..len].copy_from_slice(bytes);
+                Payload::Short(short, len)
+            }
+            _ => Payload::Long(bytes.into()),
         };
         Arrival { letter, payload }
     }
@@ -277,7 +281,7 @@ impl Arrival {
     #[inline]
     pub(super) fn payload(&self) -> &[u8] {
         match &self.payload {
-            Payload::Short(bytes, len) => &bytes[..*len as usize],
+            Payload::Short(words, len) => &bytemuck::bytes_of(words)[..*len],
             Payload::Long(bytes) => bytes,
             Payload::Block(block, start) => &block.bytes()[*start..],
         }

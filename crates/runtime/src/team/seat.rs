@@ -152,7 +152,7 @@ impl Seat {
     }
 
     /// Takes the next message of `source`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop(&self, source: PlaceId) -> Option<Arrival> {
         let arrival = self.arrivals.borrow_mut()[source.index()].pop_front()?;
         if arrival.is_block() {

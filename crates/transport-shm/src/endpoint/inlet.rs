@@ -156,7 +156,12 @@ impl Inlets {
     }
 
     /// Looks into the rings of those who have rung.
-    fn progress_rung(&self, own: &PlaceBlock, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+    fn progress_rung(
+        &self,
+        own: &PlaceBlock,
+        inbound: Inbound,
+        deliver: &mut dyn FnMut(Arrival<'_>),
+    ) -> usize {
         let mut count = 0;
         for class in classes(inbound) {
             let pending = &self.pending[*class as usize];
@@ -235,8 +240,8 @@ impl Inlets {
         record: Record<'_>,
         deliver: &mut dyn FnMut(Arrival<'_>),
     ) -> Result<(), Fault> {
-        let handler = HandlerId(record.header.handler);
-        let body = if record.header.kind == Kind::Block {
+        let handler = HandlerId(record.handler);
+        let body = if record.kind == Kind::Block {
             let ticket = Ticket::decode(record.payload, self.segment.geometry().arena_bytes)?;
             Body::Block(Box::new(ShmBlock::new(&self.segment, source, ticket)))
         } else {
@@ -296,7 +301,8 @@ impl Inlets {
             Some(own) => {
                 let words = self.peers.len().div_ceil(64);
                 classes(inbound).iter().any(|class| {
-                    bell::rings(&own.bell, *class as usize, words) || !self.pending[*class as usize].is_empty()
+                    bell::rings(&own.bell, *class as usize, words)
+                        || !self.pending[*class as usize].is_empty()
                 })
             }
         }

@@ -17,9 +17,7 @@ use crate::life::Life;
 use crate::ring::Fault;
 use crate::segment::Segment;
 use inlet::Inlets;
-use isles_transport::{
-    Arrival, Class, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark,
-};
+use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark};
 use outlet::Outlets;
 use rest::Rest;
 use std::cell::Cell;
@@ -148,7 +146,9 @@ impl Endpoint for ShmEndpoint {
 
     fn wait(&self, timeout: Option<Duration>) {
         self.rest.wait(timeout, self.outlets.take_shortage(), &|| {
-            self.segment.changes() != self.changes_seen.get() || self.inlets.is_ready() || self.outlets.is_ready()
+            self.segment.changes() != self.changes_seen.get()
+                || self.inlets.is_ready()
+                || self.outlets.is_ready()
         });
     }
 

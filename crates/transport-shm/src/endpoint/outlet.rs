@@ -13,7 +13,7 @@ use crate::ring::{Fault, Kind, Producer, Refusal};
 use crate::segment::{Segment, View};
 use isles_transport::{Class, HandlerId, PlaceId, SendError};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 /// Why nothing was sent.
 pub(super) enum Rejection {
@@ -190,20 +190,14 @@ impl Outlets {
     }
 
     fn lend(&self, len: usize, to: PlaceId) -> Result<u64, Rejection> {
-        let lend = || self.arena.borrow_mut().lend(len, to, &self.ground);
-        let answer = lend().or_else(|shortage| match shortage {
-            Shortage::NoMemory => Err(shortage),
-            Shortage::Lent => {
-                // Relaxed, with the fence: either a block that came back is seen now, or its receiver sees the wish.
-                self.own.arena_starved.0.store(1, Ordering::Relaxed);
-                // PAIR arena.starved: publish
-                fence(Ordering::SeqCst);
-                lend()
-            }
-        });
+        let answer = self.arena.borrow_mut().lend(len, to, &self.ground);
         self.arena_starving.set(answer == Err(Shortage::Lent));
-        if answer == Err(Shortage::NoMemory) {
-            self.short_of_memory.set(true);
+        match answer {
+            Ok(_) => {}
+            // Relaxed: the look before a sleep (`arena_is_ready`) comes after the parking protocol's fence: either
+            // it sees a block that came back, or that block's receiver sees the wish.
+            Err(Shortage::Lent) => self.own.arena_starved.0.store(1, Ordering::Relaxed),
+            Err(Shortage::NoMemory) => self.short_of_memory.set(true),
         }
         answer.map_err(|_| SendError::Full.into())
     }
@@ -219,7 +213,9 @@ impl Outlets {
     /// Whether the process of `place` is known to have ended.
     pub fn is_reaped(&self, place: PlaceId) -> bool {
         // PAIR place.reaped: observe
-        self.peers[place.index()].as_ref().is_some_and(|outlet| outlet.peer.reaped.load(Ordering::Acquire) != 0)
+        self.peers[place.index()]
+            .as_ref()
+            .is_some_and(|outlet| outlet.peer.reaped.load(Ordering::Acquire) != 0)
     }
 
     /// Takes back the blocks lent to a place whose process is gone.

@@ -58,8 +58,16 @@ impl Rest {
     pub fn wait(&self, timeout: Option<Duration>, short_of_memory: bool, ready: &dyn Fn() -> bool) {
         // Relaxed: `take_alarm` observes.
         let ready = || self.alarm.set.load(Ordering::Relaxed) || ready();
-        let timeout = if short_of_memory { Some(timeout.map_or(SHORTAGE_SLEEP, |t| t.min(SHORTAGE_SLEEP))) } else { timeout };
-        if !(ready() || timeout == Some(Duration::ZERO) || self.look(timeout, &ready) || self.step_aside(&ready)) {
+        let timeout = if short_of_memory {
+            Some(timeout.map_or(SHORTAGE_SLEEP, |t| t.min(SHORTAGE_SLEEP)))
+        } else {
+            timeout
+        };
+        if !(ready()
+            || timeout == Some(Duration::ZERO)
+            || self.look(timeout, &ready)
+            || self.step_aside(&ready))
+        {
             parking::park(&self.alarm.own.sleeping.0, self.alarm.fencing, timeout, ready);
         }
         self.take_alarm();

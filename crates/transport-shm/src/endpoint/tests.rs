@@ -69,8 +69,8 @@ fn a_block_outside_the_arena_is_the_death_of_its_sender() {
         for (at, value) in [(8, offset), (16, len)] {
             segment.mapping().view::<AtomicU64>(ring + at).store(value, Ordering::Relaxed);
         }
-        let header = Header { kind: Kind::Block, handler: 0, len: 16 };
-        scribble(&segment, 1, 0, Class::Control, 0, header.encode());
+        let header = Header::new(Kind::Block, 0, 16);
+        scribble(&segment, 1, 0, Class::Control, 0, header.0);
         let cause = "1: a block outside the arena of its sender, in the control ring from place 1 to place 0 at byte 0, seen by place 0";
         assert_eq!(hear(&endpoints[0]), [cause], "{offset} {len}");
     }
@@ -170,7 +170,8 @@ fn blocks_lent_to_a_process_that_is_gone_are_lent_again() {
     let segment = Segment::create(geometry, [0; 16]).unwrap();
     let endpoints = endpoints(&segment);
     let len = endpoints[0].limits().block_bytes_max;
-    let lend = |to: u32| endpoints[0].send_block(PlaceId(to), DATA, HandlerId(0), len, &mut |room| room.fill(1));
+    let lend =
+        |to: u32| endpoints[0].send_block(PlaceId(to), DATA, HandlerId(0), len, &mut |room| room.fill(1));
     (0..4).for_each(|_| lend(1).unwrap());
     assert_eq!(lend(2), Err(SendError::Full));
     segment.mark_dead(PlaceId(1));
@@ -203,7 +204,9 @@ fn a_block_dropped_elsewhere_wakes_the_sender_that_waits_for_it() {
         while seen < rounds {
             receiver.progress(Inbound::All, &mut |arrival| {
                 if let Arrival::Message(Message { body: Body::Block(block), .. }) = arrival {
-                    assert!(block.bytes().iter().all(|byte| *byte == seen as u8) && block.bytes().len() == len);
+                    assert!(
+                        block.bytes().iter().all(|byte| *byte == seen as u8) && block.bytes().len() == len
+                    );
                     seen += 1;
                     kept.push(block);
                 }

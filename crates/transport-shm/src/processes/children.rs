@@ -105,13 +105,22 @@ impl Children {
     /// Starts the watch, once all processes have been added.
     pub(super) fn watch(&mut self) -> Result<(), LaunchError> {
         let roster = Arc::clone(&self.roster);
-        let pidfds = roster.entries().iter().map(|entry| entry.pidfd.try_clone()).collect::<io::Result<Vec<_>>>();
+        let pidfds =
+            roster.entries().iter().map(|entry| entry.pidfd.try_clone()).collect::<io::Result<Vec<_>>>();
         let pidfds = pidfds.map_err(LaunchError::NotWatched)?;
         let thread = std::thread::Builder::new().name("isles-watch".into()).stack_size(256 << 10);
         let (sender, receiver) = std::sync::mpsc::channel::<Vec<Child>>();
         let body = move || {
             let children = receiver.recv().unwrap_or_default();
-            Watch { roster, open: (0..).zip(children).zip(pidfds).map(|((index, child), pidfd)| Open { index, child, pidfd }).collect() }.run();
+            Watch {
+                roster,
+                open: (0..)
+                    .zip(children)
+                    .zip(pidfds)
+                    .map(|((index, child), pidfd)| Open { index, child, pidfd })
+                    .collect(),
+            }
+            .run();
         };
         self.watch = Some(thread.spawn(body).map_err(LaunchError::NotWatched)?);
         // The watch cannot be gone: it waits for exactly this.
@@ -145,7 +154,9 @@ impl Children {
                     let (ours, theirs) = (segment.image(), refused_image(segment, place));
                     return Err(LaunchError::ImageMismatch { place, ours, theirs });
                 }
-                (Life::Absent | Life::Ended, Some(exit)) => return Err(LaunchError::EndedEarly { place, exit }),
+                (Life::Absent | Life::Ended, Some(exit)) => {
+                    return Err(LaunchError::EndedEarly { place, exit });
+                }
                 (Life::Absent, None) => missing = Some(place),
                 _ => {}
             }
@@ -166,7 +177,12 @@ impl Children {
         }
         drop(entries);
         self.end_all();
-        let exits = self.roster.entries().iter().map(|entry| (entry.place, entry.exit.unwrap_or(Exit::Unseen))).collect();
+        let exits = self
+            .roster
+            .entries()
+            .iter()
+            .map(|entry| (entry.place, entry.exit.unwrap_or(Exit::Unseen)))
+            .collect();
         exits
     }
 
@@ -177,7 +193,9 @@ impl Children {
 
     /// Ends the process of `place`; its death is told as any other.
     pub fn kill(&self, place: PlaceId) {
-        if let Some(entry) = self.roster.entries().iter().find(|entry| entry.place == place && entry.exit.is_none()) {
+        if let Some(entry) =
+            self.roster.entries().iter().find(|entry| entry.place == place && entry.exit.is_none())
+        {
             // It may have ended by itself meanwhile.
             let _ = pidfd_send_signal(&entry.pidfd, Signal::KILL);
         }
@@ -231,7 +249,8 @@ struct Watch {
 impl Watch {
     fn run(mut self) {
         while !self.open.is_empty() {
-            let mut fds: Vec<_> = self.open.iter().map(|open| PollFd::new(&open.pidfd, PollFlags::IN)).collect();
+            let mut fds: Vec<_> =
+                self.open.iter().map(|open| PollFd::new(&open.pidfd, PollFlags::IN)).collect();
             // An error (a signal) shows no descriptor as ready; the next turn looks again.
             let _ = poll(&mut fds, Some(&CORRUPT_LOOK));
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();

@@ -46,7 +46,9 @@ impl fmt::Display for JoinError {
                  and is not meant to be set by hand"
             ),
             JoinError::Segment(error) => error.fmt(f),
-            JoinError::NoSuchPlace { place, places } => write!(f, "{JOIN_VARIABLE} names {place} of {places} places"),
+            JoinError::NoSuchPlace { place, places } => {
+                write!(f, "{JOIN_VARIABLE} names {place} of {places} places")
+            }
             JoinError::NotWatched(cause) => write!(f, "the first process cannot be watched: {cause}"),
         }
     }
@@ -155,5 +157,9 @@ fn watch(lifeline: OwnedFd) -> io::Result<()> {
         }
     };
     // The watch calls two functions; a small stack keeps 256 of them cheap.
-    std::thread::Builder::new().name("isles-watch".into()).stack_size(64 << 10).spawn(end_with_first).map(drop)
+    std::thread::Builder::new()
+        .name("isles-watch".into())
+        .stack_size(64 << 10)
+        .spawn(end_with_first)
+        .map(drop)
 }

@@ -72,7 +72,9 @@ impl fmt::Display for LaunchError {
                 write!(f, "{} could not be started as {place}: {cause}", program.display())
             }
             LaunchError::NotWatched(cause) => write!(f, "a started process cannot be watched: {cause}"),
-            LaunchError::EndedEarly { place, exit } => write!(f, "the process of {place} {exit} before it joined"),
+            LaunchError::EndedEarly { place, exit } => {
+                write!(f, "the process of {place} {exit} before it joined")
+            }
             LaunchError::ImageMismatch { place, ours, theirs } => {
                 let (ours, theirs) = (u128::from_be_bytes(*ours), u128::from_be_bytes(*theirs));
                 write!(f, "{place} runs program image {theirs:032x}; this run is image {ours:032x}")
@@ -102,7 +104,12 @@ impl Program {
     pub fn current() -> Program {
         let mut arguments = std::env::args_os();
         let name = arguments.next();
-        Program { file: "/proc/self/exe".into(), name, arguments: arguments.collect(), environment: Vec::new() }
+        Program {
+            file: "/proc/self/exe".into(),
+            name,
+            arguments: arguments.collect(),
+            environment: Vec::new(),
+        }
     }
 }
 

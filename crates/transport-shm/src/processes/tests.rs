@@ -86,7 +86,9 @@ fn echo(endpoint: &ShmEndpoint) {
         let mut answers = Vec::new();
         let count = endpoint.progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) if message.handler == STOP => stop = true,
-            Arrival::Message(message) => answers.push((message.source, message.class, message.body.bytes().to_vec())),
+            Arrival::Message(message) => {
+                answers.push((message.source, message.class, message.body.bytes().to_vec()))
+            }
             Arrival::Died { .. } => {}
         });
         for (to, class, bytes) in answers {
@@ -113,7 +115,13 @@ fn flood(endpoint: &ShmEndpoint) {
     }
 }
 
-fn try_put(endpoint: &ShmEndpoint, to: PlaceId, class: Class, handler: HandlerId, bytes: &[u8]) -> Result<(), SendError> {
+fn try_put(
+    endpoint: &ShmEndpoint,
+    to: PlaceId,
+    class: Class,
+    handler: HandlerId,
+    bytes: &[u8],
+) -> Result<(), SendError> {
     if bytes.len() > endpoint.limits().control_bytes_max {
         return endpoint.send_block(to, class, handler, bytes.len(), &mut |room| room.copy_from_slice(bytes));
     }
@@ -185,8 +193,10 @@ fn a_killed_process_is_a_death_that_all_others_learn() {
     children.rendezvous(LIMIT).unwrap();
     let endpoint = segment.endpoint(PlaceId(0)).unwrap();
     for victim in [2, 1, 3].map(PlaceId) {
-        next(&endpoint, |arrival| matches!(arrival, Arrival::Message(message) if message.source == victim).then_some(()));
-        kill(&segment, victim);
+        next(&endpoint, |arrival| {
+            matches!(arrival, Arrival::Message(message) if message.source == victim).then_some(())
+        });
+        children.kill(victim);
         let mut kept = Vec::new();
         next(&endpoint, |arrival| match arrival {
             Arrival::Died { place, cause } => {
@@ -206,12 +216,6 @@ fn a_killed_process_is_a_death_that_all_others_learn() {
         assert_eq!(children.exit(victim), Some(Exit::Signal(9)));
     }
     endpoint.leave();
-}
-
-/// Kills the process that joined as `place`.
-fn kill(segment: &Segment, place: PlaceId) {
-    let process = segment.block(place).process.load(Ordering::Relaxed);
-    rustix::process::kill_process(Pid::from_raw(process as i32).unwrap(), Signal::KILL).unwrap();
 }
 
 #[test]
@@ -260,7 +264,10 @@ fn a_program_that_is_not_there_is_not_started() {
     match spawn(&segment, &program, [PlaceId(1)]) {
         Err(error @ LaunchError::NotStarted { .. }) => {
             let text = error.to_string();
-            assert!(text.starts_with("/nowhere/program could not be started as place 1: No such file"), "{text}");
+            assert!(
+                text.starts_with("/nowhere/program could not be started as place 1: No such file"),
+                "{text}"
+            );
         }
         _ => panic!("started a program that is not there"),
     }
@@ -318,19 +325,29 @@ fn limits_of_the_system_are_named_with_what_was_needed() {
     assert_eq!(answer_under("true", "limited"), "created");
     assert_eq!(
         answer_under("ulimit -f 1000", "limited"),
-        format!("a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is 512000 bytes")
+        format!(
+            "a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is 512000 bytes"
+        )
     );
     let space = answer_under("ulimit -v 4000000", "limited");
-    assert!(space.starts_with(&format!("no {bytes} bytes of address space for a shared segment: ")), "{space}");
+    assert!(
+        space.starts_with(&format!("no {bytes} bytes of address space for a shared segment: ")),
+        "{space}"
+    );
     let descriptors = answer_under("ulimit -n 50", "crowded");
     assert!(descriptors.starts_with("no descriptor for a shared segment: "), "{descriptors}");
 }
 
 #[test]
 fn a_join_variable_set_by_hand_is_refused_with_its_value() {
-    for value in ["", "3", "3:4", "0:1:2", "3:3:0", "900:901:1", "a:b:c", "3:4:5:6", "-3:4:5", "4294967299:4:1"] {
+    for value in
+        ["", "3", "3:4", "0:1:2", "3:3:0", "900:901:1", "a:b:c", "3:4:5:6", "-3:4:5", "4294967299:4:1"]
+    {
         let error = super::join::join_by(value.as_ref(), IMAGE).unwrap_err();
-        assert!(matches!(&error, JoinError::BadVariable { value: seen } if seen == value), "{value}: {error}");
+        assert!(
+            matches!(&error, JoinError::BadVariable { value: seen } if seen == value),
+            "{value}: {error}"
+        );
     }
 }
 

@@ -60,7 +60,7 @@ fn put(producer: &Producer<Lane>, number: u64, room: usize, used: usize) -> Resu
 
 fn take(consumer: &Consumer<Lane>) -> Result<Option<(u16, Vec<u8>)>, Fault> {
     let mut seen = None;
-    consumer.take(|record| seen = Some((record.header.handler, record.payload.to_vec())))?;
+    consumer.take(|record| seen = Some((record.handler, record.payload.to_vec())))?;
     Ok(seen)
 }
 
@@ -147,19 +147,35 @@ proptest! {
 
 /// Overwrites the first bytes of the ring's records.
 fn scribble(segment: &Segment, bytes: &[u8]) {
-    let start = Layout::of(*segment.geometry()).ring(PlaceId(0), PlaceId(1), Class::Data);
     for (word, chunk) in (0u64..).zip(bytes.chunks_exact(8)) {
-        let value = u64::from_le_bytes(chunk.try_into().unwrap());
-        segment.mapping().view::<AtomicU64>(start + word * 8).store(value, Ordering::Relaxed);
+        scribble_at(segment, word * 8, u64::from_le_bytes(chunk.try_into().unwrap()));
     }
+}
+
+/// Overwrites one word of the ring's records.
+fn scribble_at(segment: &Segment, offset: u64, word: u64) {
+    let start = Layout::of(*segment.geometry()).ring(PlaceId(0), PlaceId(1), Class::Data);
+    segment.mapping().view::<AtomicU64>(start + offset).store(word, Ordering::Relaxed);
 }
 
 #[test]
 fn two_skips_in_a_row_are_a_fault_and_not_a_loop() {
     let (segment, _producer, consumer) = ends();
-    let skip = Header { kind: Kind::Skip, handler: 0, len: CAPACITY as u32 };
-    scribble(&segment, &skip.encode().to_le_bytes());
+    let skip = Header::new(Kind::Skip, 0, CAPACITY as usize);
+    scribble(&segment, &skip.0.to_le_bytes());
     assert_eq!(take(&consumer), Err(Fault::Kind));
+}
+
+#[test]
+fn a_record_that_would_cross_the_end_is_a_fault() {
+    let (segment, producer, consumer) = ends();
+    while consumer.offset() < CAPACITY - 2 * GRAIN {
+        put(&producer, 0, 8, 8).unwrap();
+        take(&consumer).unwrap();
+    }
+    let header = Header::new(Kind::Inline, 0, 2 * GRAIN as usize);
+    scribble_at(&segment, consumer.offset(), header.0);
+    assert_eq!(take(&consumer), Err(Fault::Length));
 }
 
 #[test]

@@ -50,7 +50,10 @@ impl fmt::Display for MemoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MemoryError::FileSizeLimit { bytes, limit } => {
-                write!(f, "a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is {limit} bytes")
+                write!(
+                    f,
+                    "a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is {limit} bytes"
+                )
             }
             MemoryError::NoDescriptor(cause) => write!(f, "no descriptor for a shared segment: {cause}"),
             MemoryError::NoAddressSpace { bytes, cause } => {
@@ -111,7 +114,8 @@ impl Mapping {
             .map_err(|cause| MemoryError::NoDescriptor(cause.into()))?;
         let no_space = |cause: Errno| MemoryError::NoAddressSpace { bytes, cause: cause.into() };
         fs::ftruncate(&file, bytes).map_err(no_space)?;
-        fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).map_err(no_space)?;
+        fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+            .map_err(no_space)?;
         fs::fallocate(&file, FallocateFlags::empty(), 0, reserved)
             .map_err(|cause| MemoryError::NoPages { bytes: reserved, cause: cause.into() })?;
         Mapping::map(file, bytes)
@@ -124,7 +128,8 @@ impl Mapping {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
         // NEED: mapping memory has no safe form.
         // SOUND: the kernel chooses an address where nothing lies, and the mapping is removed only by `drop`.
-        let start = unsafe { mm::mmap(std::ptr::null_mut(), len, access, flags, &file, 0) }.map_err(no_space)?;
+        let start =
+            unsafe { mm::mmap(std::ptr::null_mut(), len, access, flags, &file, 0) }.map_err(no_space)?;
         // NEED: as above.
         // SOUND: the advice keeps the memory out of core files and changes no content. It may be refused.
         let _ = unsafe { mm::madvise(start, len, Advice::LinuxDontDump) };
@@ -150,7 +155,8 @@ impl Mapping {
     /// The address of the `len` bytes at `offset`; panics if they do not lie in the mapping.
     #[inline]
     pub fn range(&self, offset: u64, len: usize) -> NonNull<u8> {
-        let inside = usize::try_from(offset).ok().filter(|start| *start <= self.bytes && len <= self.bytes - start);
+        let inside =
+            usize::try_from(offset).ok().filter(|start| *start <= self.bytes && len <= self.bytes - start);
         let start = inside.unwrap_or_else(|| panic!("{len} bytes at {offset} of {}", self.bytes));
         // NEED: address arithmetic.
         // SOUND: the result lies in the mapping or one past its end (checked above).
@@ -167,7 +173,9 @@ impl Mapping {
         match unsafe { mm::madvise(start.as_ptr().cast(), len, Advice::LinuxPopulateWrite) } {
             Ok(()) => true,
             // A kernel before 5.14: reserve the pages; they are mapped at their first touch.
-            Err(Errno::INVAL) => fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, first, len as u64).is_ok(),
+            Err(Errno::INVAL) => {
+                fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, first, len as u64).is_ok()
+            }
             Err(_) => false,
         }
     }
@@ -175,7 +183,8 @@ impl Mapping {
     /// Gives the pages of a range back to the system; they read as zero afterwards.
     pub fn release(&self, offset: u64, len: u64) {
         // If the system refuses, the pages stay; that costs memory and nothing else.
-        let _ = fs::fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len);
+        let _ =
+            fs::fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len);
     }
 }
 

@@ -66,7 +66,10 @@ impl fmt::Display for SegmentError {
             }
             SegmentError::ImageMismatch { ours, theirs } => {
                 let (ours, theirs) = (u128::from_be_bytes(*ours), u128::from_be_bytes(*theirs));
-                write!(f, "the segment belongs to program image {theirs:032x}; this program is image {ours:032x}")
+                write!(
+                    f,
+                    "the segment belongs to program image {theirs:032x}; this program is image {ours:032x}"
+                )
             }
             SegmentError::PlaceTaken(place) => write!(f, "{place} is attached already, or dead"),
         }

@@ -48,13 +48,19 @@ fn an_attached_segment_is_the_same_memory() {
 fn another_image_is_refused_and_both_are_named() {
     let error = attach(&create(2), b"another program!").unwrap_err().to_string();
     let hex = |image: &Image| format!("{:032x}", u128::from_be_bytes(*image));
-    assert!(error.contains(&hex(b"the same program")) && error.contains(&hex(b"another program!")), "{error}");
+    assert!(
+        error.contains(&hex(b"the same program")) && error.contains(&hex(b"another program!")),
+        "{error}"
+    );
 }
 
 #[test]
 fn another_version_is_refused_and_both_are_named() {
     let error = forged(sealed(), total(), |page| page[8] = 77).unwrap_err();
-    assert_eq!(error.to_string(), format!("the segment has layout version 77; this program has version {VERSION}"));
+    assert_eq!(
+        error.to_string(),
+        format!("the segment has layout version 77; this program has version {VERSION}")
+    );
 }
 
 #[test]
@@ -62,7 +68,10 @@ fn a_file_that_is_no_segment_is_refused() {
     let refuse = |answer: Result<Segment, SegmentError>| answer.unwrap_err().to_string();
     let genuine = |_: &mut [u8]| ();
     assert!(forged(sealed(), total(), genuine).is_ok(), "the forgery is perfect");
-    assert_eq!(refuse(forged(SealFlags::SEAL, total(), genuine)), "not a segment: the memory file is not sealed");
+    assert_eq!(
+        refuse(forged(SealFlags::SEAL, total(), genuine)),
+        "not a segment: the memory file is not sealed"
+    );
     let short = refuse(forged(sealed(), 100, genuine));
     assert_eq!(short, "not a segment: the memory file is shorter than its header");
     let magic = refuse(forged(sealed(), total(), |page| page[0] ^= 1));
@@ -98,6 +107,7 @@ fn sizes_that_cannot_be_are_refused() {
 #[test]
 fn a_segment_is_not_in_any_file_system() {
     let segment = create(2);
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&segment.file())));
+    let link =
+        std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&segment.file())));
     assert_eq!(link.unwrap().to_str(), Some("/memfd:isles (deleted)"));
 }
