@@ -68,7 +68,7 @@ impl Scores {
 #[isles::main]
 async fn main() -> isles::Result<()> {
     let graph = Replicated::new(Graph::path(101)).await?; // broadcast once, one copy a place
-    let scores = PlaceLocal::with(graph.vertices(), |vertices| Scores::zero(vertices)).await?; // one instance a place
+    let scores = PlaceLocal::with(graph.vertices(), Scores::zero).await?; // one instance a place
 
     let next = Counter::new(); // lives here, usable from anywhere
     finish(async {

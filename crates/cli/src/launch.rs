@@ -4,7 +4,6 @@ use clap::Args;
 use isles_apps::registry::{Failure, PlaceArguments};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::Command;
 
 /// The arguments of `isles launch`.
@@ -29,10 +28,13 @@ pub struct BenchArguments {
 /// Becomes the program, with the places in its environment.
 pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
     let launch = arguments.places.launch()?;
-    let (program, own) = arguments.program.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
+    let (program, own) =
+        arguments.program.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
     let mut command = Command::new(program);
     command.args(own);
-    command.env("ISLES_PLACES", launch.chosen_places().to_string()).env("ISLES_MACHINE", launch.chosen_machine().name());
+    command
+        .env("ISLES_PLACES", launch.chosen_places().to_string())
+        .env("ISLES_MACHINE", launch.chosen_machine().name());
     if let Some(report) = &arguments.places.report {
         command.env("ISLES_REPORT", report);
     }
@@ -45,7 +47,7 @@ pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
     let program = beside.filter(|path| path.exists()).ok_or_else(|| {
         Failure::Usage("isles-bench is not built; run `cargo build --release -p isles-bench`".to_owned())
     })?;
-    let mut command = Command::new(PathBuf::from(program));
+    let mut command = Command::new(program);
     command.args(&arguments.arguments);
     become_program(command)
 }

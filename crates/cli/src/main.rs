@@ -77,7 +77,8 @@ fn is_help(error: &clap::Error) -> bool {
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let advice = ["Usage:", "For more information"];
-    let said = text.lines().map(str::trim).take_while(|line| !advice.iter().any(|start| line.starts_with(start)));
+    let said =
+        text.lines().map(str::trim).take_while(|line| !advice.iter().any(|start| line.starts_with(start)));
     let said: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
     said.join(" ").replace(" tip: ", "; tip: ")
 }

@@ -19,6 +19,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let app = APPS.iter().find(|app| app.name() == name);
     let app = app.ok_or_else(|| Failure::Usage(format!("there is no application {name:?}")))?;
-    let places = PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
+    let places =
+        PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
     app.run(matches, places.launch()?)
 }

@@ -7,7 +7,7 @@
 
 mod scene;
 
-use scene::{Ended, PlaceProcess, Random, Running, Scene, has_thread, kill, processor_ns, until, words};
+use scene::{Ended, PlaceProcess, Random, Running, Scene, has_thread, kill, busy_ns, until, words};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Rounds in the ordinary tests.
@@ -68,9 +68,9 @@ impl Run {
     /// Waits until a process has computed for a random time.
     fn let_compute(&self, pid: i32, random: &mut Random) {
         until("it has joined", || has_thread(pid, "isles-watch"));
-        let joined = processor_ns(pid).expect("nobody has killed it yet");
+        let joined = busy_ns(pid).expect("nobody has killed it yet");
         let more = COMPUTING_NS + random.below(KILL_NS_MAX - COMPUTING_NS);
-        until("it has computed", || processor_ns(pid).expect("nobody has killed it yet") >= joined + more);
+        until("it has computed", || busy_ns(pid).expect("nobody has killed it yet") >= joined + more);
     }
 
     /// Waits for the end of all; how the first process ended, and how long after `since` that was.
@@ -151,7 +151,7 @@ fn a_place_that_is_killed_at_any_moment_leaves_nothing_and_no_wait() {
         let share =
             if random.below(2) == 0 { random.below(joined) } else { joined + random.below(whole - joined) };
         if let Some(pid) = until_started(&scene, &running, place) {
-            until("its time has come", || processor_ns(pid).is_none_or(|time| time >= share) || is_over(pid));
+            until("its time has come", || busy_ns(pid).is_none_or(|time| time >= share) || is_over(pid));
             kill(pid);
         }
         let ended = running.finish();
@@ -184,7 +184,7 @@ fn whole_run_ns() -> (u64, u64) {
     let (mut joined, mut whole) = (0, 1);
     until("the run is over", || {
         for process in scene.places() {
-            let Some(time) = processor_ns(process.pid) else { continue };
+            let Some(time) = busy_ns(process.pid) else { continue };
             whole = time.max(whole);
             if !has_thread(process.pid, "isles-watch") {
                 joined = time.max(joined);

@@ -6,7 +6,7 @@
 mod scene;
 
 use rustix::process::Signal;
-use scene::{Ended, Running, Scene, ended, has_thread, processor_ns, until, words};
+use scene::{Ended, Running, Scene, ended, has_thread, busy_ns, until, words};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -338,8 +338,8 @@ fn stop_second_place(scene: &Scene) -> i32 {
         scene.places().first().is_some_and(|found| has_thread(found.pid, "isles-watch"))
     });
     let second = scene.places()[0].pid;
-    let joined = processor_ns(second).unwrap();
-    until("it computes", || processor_ns(second).unwrap() >= joined + COMPUTING_NS);
+    let joined = busy_ns(second).unwrap();
+    until("it computes", || busy_ns(second).unwrap() >= joined + COMPUTING_NS);
     scene::signal(second, Signal::STOP);
     second
 }

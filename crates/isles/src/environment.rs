@@ -96,9 +96,10 @@ pub(crate) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigEr
 
 /// Reads the seconds of silence before a stall report.
 fn stall(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
-    let seconds: f64 = value.parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds)).ok_or_else(|| {
-        ConfigError::new(source, value, "seconds of silence, from 0 (never report) to 86400")
-    })?;
+    let seconds: f64 =
+        value.parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds)).ok_or_else(|| {
+            ConfigError::new(source, value, "seconds of silence, from 0 (never report) to 86400")
+        })?;
     Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
 }
 
@@ -130,7 +131,9 @@ impl Environment {
             get(name).filter(|value| !value.is_empty()).map(|value| read(name, &value)).transpose()
         }
         let seed = |source: &str, value: &str| {
-            value.parse::<u64>().map_err(|_| ConfigError::new(source, value, "a whole number from 0 to 2^64 - 1"))
+            value
+                .parse::<u64>()
+                .map_err(|_| ConfigError::new(source, value, "a whole number from 0 to 2^64 - 1"))
         };
         Ok(Environment {
             machine: take(&get, "ISLES_MACHINE", machine)?,
@@ -155,7 +158,10 @@ mod tests {
     fn good_values_are_taken() {
         assert_eq!(read("ISLES_MACHINE", "processes").unwrap().machine, Some(Machine::Processes));
         assert_eq!(read("ISLES_PLACES", "48").unwrap().places, Some(48));
-        assert_eq!(read("ISLES_REPORT", "captures,finish").unwrap().reports, [Report::Captures, Report::Finish]);
+        assert_eq!(
+            read("ISLES_REPORT", "captures,finish").unwrap().reports,
+            [Report::Captures, Report::Finish]
+        );
         assert_eq!(read("ISLES_STALL", "0").unwrap().stall, None);
         assert_eq!(read("ISLES_PLACES", "").unwrap().places, None);
     }
@@ -163,7 +169,10 @@ mod tests {
     #[test]
     fn bad_values_are_named_with_what_is_allowed() {
         let error = |name, value| read(name, value).unwrap_err();
-        assert_eq!(error("ISLES_MACHINE", "gpu"), r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback"#);
+        assert_eq!(
+            error("ISLES_MACHINE", "gpu"),
+            r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback"#
+        );
         for value in ["0", "257", "-1", "two", "1e9"] {
             assert_eq!(
                 error("ISLES_PLACES", value),

@@ -34,9 +34,9 @@ mod threads;
 pub use environment::{ConfigError, Machine, Report};
 pub use isles_macros::{at, main, spawn_at, test};
 pub use isles_runtime::{
-    Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome, Phaser, Place,
-    PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, Team, cancel, finish, here, place_count,
-    places, spawn, spawn_detached, spawn_with, yield_now,
+    Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome,
+    Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, Team,
+    cancel, finish, here, place_count, places, spawn, spawn_detached, spawn_with, yield_now,
 };
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
@@ -45,8 +45,8 @@ pub use processes::serve_if_joined;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Counter, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, at, finish, here, places, spawn, spawn_at,
-        spawn_detached,
+        Counter, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, at, finish, here, places,
+        spawn, spawn_at, spawn_detached,
     };
 }
 

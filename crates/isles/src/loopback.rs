@@ -4,9 +4,9 @@ use crate::launch::Launch;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::{self, Root};
 use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step};
-pub use isles_transport::loopback::{Loss, Plan};
 use isles_transport::PlaceId;
 use isles_transport::loopback::World;
+pub use isles_transport::loopback::{Loss, Plan};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -62,7 +62,8 @@ fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Optio
             return Some(result);
         }
         let places = (0..locals.len() as u32).map(PlaceId);
-        let runnable: Vec<PlaceId> = places.filter(|place| busy[place.index()] || world.wakes(*place)).collect();
+        let runnable: Vec<PlaceId> =
+            places.filter(|place| busy[place.index()] || world.wakes(*place)).collect();
         match world.choose(&runnable) {
             Some(place) => {
                 let _entered = locals[place.index()].enter();

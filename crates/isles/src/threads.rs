@@ -15,7 +15,8 @@ where
 {
     let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
     // Threads share one image, so there is nothing to tell apart.
-    let segment = Segment::create(Geometry::for_places(launch.places), [0; 16]).map_err(|error| unable(&error))?;
+    let segment =
+        Segment::create(Geometry::for_places(launch.places), [0; 16]).map_err(|error| unable(&error))?;
     let mut threads = Vec::new();
     for place in (1..launch.places).map(PlaceId) {
         let shared = segment.clone();

@@ -91,7 +91,7 @@ fn threads(first_process: u32) -> Vec<String> {
 }
 
 /// For how long the threads have had a processor.
-fn processor_time(threads: &[String]) -> Duration {
+fn busy_time(threads: &[String]) -> Duration {
     let nanoseconds = threads.iter().map(|thread| {
         let text = std::fs::read_to_string(format!("{thread}/schedstat")).unwrap();
         text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
@@ -114,10 +114,10 @@ async fn idleness() -> Result<()> {
         for place in places() {
             at!(place, ()).await?; // arrives after the task
         }
-        let (before, since) = (processor_time(&watched), Instant::now());
+        let (before, since) = (busy_time(&watched), Instant::now());
         let silence = finish(std::future::pending::<()>()).deadline(WATCHED).await;
         assert_eq!(silence.unwrap_err().kind(), &ErrorKind::DeadlinePassed);
-        let (used, whole) = (processor_time(&watched) - before, since.elapsed());
+        let (used, whole) = (busy_time(&watched) - before, since.elapsed());
         assert_idle(used, whole);
         isles::cancel("seen enough");
         Ok::<_, isles::Error>(())

@@ -46,7 +46,8 @@ impl Node {
         let count = if self.depth == 0 { 0 } else { scramble(self.seed) % 4 };
         (0..count).map(move |index| {
             let seed = scramble(self.seed ^ (index + 1) << 32);
-            let way = [Way::Here, Way::There, Way::There, Way::AwaitedThere, Way::Nested][(seed % 5) as usize];
+            let way =
+                [Way::Here, Way::There, Way::There, Way::AwaitedThere, Way::Nested][(seed % 5) as usize];
             let finish = if matches!(way, Way::Nested) { seed } else { self.finish };
             (way, scramble(seed), Node { seed, depth: self.depth - 1, finish })
         })
@@ -54,7 +55,11 @@ impl Node {
 
     /// How many nodes of this tree the finish of its root counts.
     fn counted(self) -> u64 {
-        1 + self.children().filter(|(way, ..)| !matches!(way, Way::Nested)).map(|(_, _, node)| node.counted()).sum::<u64>()
+        1 + self
+            .children()
+            .filter(|(way, ..)| !matches!(way, Way::Nested))
+            .map(|(_, _, node)| node.counted())
+            .sum::<u64>()
     }
 }
 
@@ -132,5 +137,8 @@ fn a_place_that_dies_is_an_error_or_goes_unnoticed_but_never_a_hang() {
         }
         assert_eq!(digest, run(seed, plan()).2, "ISLES_SEED={seed} gave two different runs");
     }
-    assert!(noticed * 10 >= total || total < 20, "only {noticed} of {total} losses came at a time when they mattered");
+    assert!(
+        noticed * 10 >= total || total < 20,
+        "only {noticed} of {total} losses came at a time when they mattered"
+    );
 }

@@ -1,7 +1,7 @@
 //! Collectives of teams, each against a plain computation: every member knows what the others pass.
 //!
-//! Each test runs on threads, processes and the seeded loopback; those of `every_size` on 1, 2, 3, 5 and 8 places, on the team
-//! of all places and on one in another order.
+//! Each test runs on threads, processes and the seeded loopback; those of `every_size` on 1, 2, 3, 5 and 8
+//! places, on the team of all places and on one in another order.
 
 use isles::prelude::*;
 use isles::{ErrorKind, Loss, Plan, Result};
@@ -264,8 +264,10 @@ async fn equal_rows(team: &Team) -> Result<()> {
             assert!(dealt == slice(rank, len), "scatter of {len}");
         }
         assert!(team.all_gather_slice(&slice(rank, len)).await? == all, "all_gather of {len}");
-        let element = |from: usize, to: usize, index: usize| (from * 1_000 + to) as u64 * 100_000 + index as u64;
-        let row: Vec<u64> = (0..size).flat_map(|to| (0..len).map(move |index| element(rank, to, index))).collect();
+        let element =
+            |from: usize, to: usize, index: usize| (from * 1_000 + to) as u64 * 100_000 + index as u64;
+        let row: Vec<u64> =
+            (0..size).flat_map(|to| (0..len).map(move |index| element(rank, to, index))).collect();
         let column: Vec<u64> =
             (0..size).flat_map(|from| (0..len).map(move |index| element(from, rank, index))).collect();
         assert!(team.all_to_all_slice(&row).await? == column, "all_to_all of {len}");
@@ -286,7 +288,10 @@ async fn odd_rows(team: &Team) -> Result<()> {
         let expected: Vec<Vec<u64>> = (0..size).map(|from| row(from, 0)).collect();
         assert!(gathered == (rank == root).then_some(expected), "gather");
         let rows: Vec<Vec<u64>> = (0..size).map(|to| row(root, to)).collect();
-        assert!(team.scatterv(root, (rank == root).then_some(&rows[..])).await? == row(root, rank), "scatter");
+        assert!(
+            team.scatterv(root, (rank == root).then_some(&rows[..])).await? == row(root, rank),
+            "scatter"
+        );
     }
     let short: Vec<Vec<u8>> = (0..size).map(|rank| vec![rank as u8; rank % 3]).collect();
     assert_eq!(team.all_gatherv(&short[rank]).await?, short);
@@ -412,12 +417,17 @@ async fn members_in_different_collectives_are_told() -> Result<()> {
 
 #[isles::test(places = 3)]
 async fn a_member_that_fails_does_not_leave_the_others_waiting() -> Result<()> {
-    for (fails, own) in [("type", ErrorKind::Undecodable), ("value", ErrorKind::Misused), ("count", ErrorKind::Misused)] {
+    for (fails, own) in
+        [("type", ErrorKind::Undecodable), ("value", ErrorKind::Misused), ("count", ErrorKind::Misused)]
+    {
         let team = Team::from_places(&places().collect::<Vec<_>>())?;
         let kinds = kinds(&team, fails).await?;
         assert_eq!(kinds.len(), 3, "{fails}: {kinds:?}");
         let told = kinds.iter().filter(|(_, kind)| *kind == ErrorKind::Cancelled).count();
-        assert!(kinds.iter().all(|(_, kind)| [&own, &ErrorKind::Cancelled].contains(&kind)), "{fails}: {kinds:?}");
+        assert!(
+            kinds.iter().all(|(_, kind)| [&own, &ErrorKind::Cancelled].contains(&kind)),
+            "{fails}: {kinds:?}"
+        );
         assert!(told < 3, "{fails}: {kinds:?}");
     }
     Ok(())
@@ -460,7 +470,10 @@ async fn a_second_task_of_a_place_is_refused_and_the_first_goes_on() -> Result<(
 
 #[isles::test(places = 3)]
 async fn a_place_that_is_no_member_is_refused() -> Result<()> {
-    let team = Team::from_places(&[Place::new(2).expect("there are three"), Place::new(1).expect("there are three")])?;
+    let team = Team::from_places(&[
+        Place::new(2).expect("there are three"),
+        Place::new(1).expect("there are three"),
+    ])?;
     assert_eq!(team.barrier().await.unwrap_err().kind(), &ErrorKind::Misused);
     assert_eq!(team.rank_of(here()), None);
     everywhere(&team, "values").await?;

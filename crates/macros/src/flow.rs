@@ -89,7 +89,8 @@ fn block_ends<'a>(block: &'a syn::Block, visit: &mut dyn FnMut(&'a Expr)) {
 fn ends_in_result(body: &Expr) -> bool {
     let mut found = false;
     ends(body, &mut |end| {
-        found |= matches!(end, Expr::Call(call) if last_name(&call.func).is_some_and(|name| name == "Ok" || name == "Err"));
+        let is_result = |name: &syn::Ident| name == "Ok" || name == "Err";
+        found |= matches!(end, Expr::Call(call) if last_name(&call.func).is_some_and(is_result));
     });
     found
 }

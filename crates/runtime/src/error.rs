@@ -62,7 +62,8 @@ struct Body {
 impl Error {
     /// An error of `kind` that `text` describes.
     pub fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
-        let body = Body { kind, text: text.into(), place: None, site: None, causes: Vec::new(), uncounted: 0 };
+        let body =
+            Body { kind, text: text.into(), place: None, site: None, causes: Vec::new(), uncounted: 0 };
         Error(Box::new(body))
     }
 
@@ -131,7 +132,8 @@ impl Error {
 
     /// This error and those of `other`, as one list.
     pub(crate) fn beside(self, other: Error) -> Self {
-        let mut several = if other.0.kind == ErrorKind::Several { other } else { Error::several(vec![other], 0) };
+        let mut several =
+            if other.0.kind == ErrorKind::Several { other } else { Error::several(vec![other], 0) };
         several.0.causes.insert(0, *self.0);
         several
     }
@@ -162,7 +164,9 @@ impl Error {
     pub(crate) fn from_wire(bytes: &[u8]) -> Self {
         match postcard::from_bytes::<Body>(bytes) {
             Ok(body) => Error(Box::new(body)),
-            Err(fault) => Error::new(ErrorKind::Undecodable, format!("an error that could not be read: {fault}")),
+            Err(fault) => {
+                Error::new(ErrorKind::Undecodable, format!("an error that could not be read: {fault}"))
+            }
         }
     }
 }
@@ -227,7 +231,9 @@ impl fmt::Display for Body {
             ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", self.text)?,
             ErrorKind::Cancelled => write!(f, "cancelled: {}", self.text)?,
             ErrorKind::DeadlinePassed => write!(f, "the deadline passed: {}", self.text)?,
-            ErrorKind::TooLong { len, max } => write!(f, "a message of {len} bytes; at most {max} are allowed")?,
+            ErrorKind::TooLong { len, max } => {
+                write!(f, "a message of {len} bytes; at most {max} are allowed")?
+            }
             ErrorKind::Several => {
                 write!(f, "{} errors", self.causes.len() as u64 + self.uncounted)?;
                 self.causes.iter().try_for_each(|cause| write!(f, "\n  {cause}"))?;

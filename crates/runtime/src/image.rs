@@ -5,8 +5,8 @@
 //! checks that), so an offset means the same everywhere, wherever the image is loaded. An arriving offset is
 //! believed only if it lies in that range, is aligned, and shows the magic word and the sender's hash.
 
-use crate::message::Arrived;
 use crate::local::Local;
+use crate::message::Arrived;
 use crate::wire::DecodeError;
 use std::fmt;
 use std::ops::Range;
@@ -40,7 +40,9 @@ pub(crate) enum EntryFault {
 impl fmt::Display for EntryFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EntryFault::Outside(offset) => write!(f, "entry {offset:#x} lies outside the program's descriptors"),
+            EntryFault::Outside(offset) => {
+                write!(f, "entry {offset:#x} lies outside the program's descriptors")
+            }
             EntryFault::Magic(offset) => write!(f, "there is no descriptor at entry {offset:#x}"),
             EntryFault::Hash(offset) => write!(f, "the descriptor at entry {offset:#x} is of another type"),
         }

@@ -6,9 +6,11 @@ use std::task::{Context, Poll};
 
 /// Waits for all `futures`; gives their outputs in the same order.
 pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut waiting: Vec<Member<F>> = futures.into_iter().map(|future| Member::Waiting(Box::pin(future))).collect();
+    let mut waiting: Vec<Member<F>> =
+        futures.into_iter().map(|future| Member::Waiting(Box::pin(future))).collect();
     std::future::poll_fn(move |context| {
-        let pending = waiting.iter_mut().filter_map(|member| member.poll(context).is_pending().then_some(())).count();
+        let pending =
+            waiting.iter_mut().filter_map(|member| member.poll(context).is_pending().then_some(())).count();
         if pending > 0 {
             return Poll::Pending;
         }

@@ -165,7 +165,12 @@ fn receive(local: &Local, message: Message<'_>) -> Result<(), Refused> {
     }
 }
 
-fn dispatch(local: &Local, handler: Handler, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+fn dispatch(
+    local: &Local,
+    handler: Handler,
+    source: PlaceId,
+    reader: &mut Reader<'_>,
+) -> Result<(), Refused> {
     match handler {
         Handler::Spawn => call::receive_spawn(local, source, Head::decode(reader)?, reader),
         Handler::Call => call::receive_call(local, source, Head::decode(reader)?, reader),

@@ -37,7 +37,11 @@ impl<T> Monitor<T> {
     ///
     /// # Panics
     /// As [`Monitor::atomic`].
-    pub async fn when<R>(&self, mut condition: impl FnMut(&T) -> bool, change: impl FnOnce(&mut T) -> R) -> R {
+    pub async fn when<R>(
+        &self,
+        mut condition: impl FnMut(&T) -> bool,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> R {
         let serial = self.serial.replace(self.serial.get() + 1);
         let _leave = Leave { monitor: self, serial };
         poll_fn(|context| {

@@ -132,7 +132,8 @@ impl Silence {
 
 /// Tells all places that the run is over, and gathers what they did.
 fn dismiss(local: &Local) -> RunReport {
-    let others: Vec<PlaceId> = (0..local.places()).map(PlaceId).filter(|place| *place != local.here()).collect();
+    let others: Vec<PlaceId> =
+        (0..local.places()).map(PlaceId).filter(|place| *place != local.here()).collect();
     for place in &others {
         report::tell(local, *place, &RunMessage::Dismiss);
     }

@@ -1,7 +1,7 @@
 //! Which finish counts a task.
 
-use isles_protocol::finish::{FinishId, Key};
 use isles_protocol::PlaceId;
+use isles_protocol::finish::{FinishId, Key};
 
 /// Which finish counts what a task starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

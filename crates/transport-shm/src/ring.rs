@@ -281,7 +281,7 @@ impl<T: Track> Producer<T> {
     fn refresh(&self) -> Result<(), Refusal> {
         // PAIR ring.head: observe
         let head = self.track.credit().head.load(Ordering::Acquire);
-        if head < self.head.get() || head > self.tail.get() || head % GRAIN != 0 {
+        if head < self.head.get() || head > self.tail.get() || !head.is_multiple_of(GRAIN) {
             return Err(Refusal::Fault(Fault::Head));
         }
         self.head.set(head);

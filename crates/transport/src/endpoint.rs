@@ -128,7 +128,9 @@ impl fmt::Display for SendError {
         match self {
             SendError::Full => write!(f, "the queue to the place is full"),
             SendError::DeadPlace(place) => write!(f, "{place} is dead"),
-            SendError::TooLong { len, max } => write!(f, "a message of {len} bytes; at most {max} are allowed"),
+            SendError::TooLong { len, max } => {
+                write!(f, "a message of {len} bytes; at most {max} are allowed")
+            }
             SendError::Abandoned => write!(f, "the message was abandoned while it was written"),
         }
     }

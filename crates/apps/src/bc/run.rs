@@ -86,7 +86,8 @@ impl App for Betweenness {
     }
 
     fn run(&self, arguments: &ArgMatches, launch: Launch) -> Result<(), Failure> {
-        let arguments = Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
+        let arguments =
+            Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
         let graph = open(&arguments)?;
         let facts = Facts::of(&arguments, &graph, &launch);
         tell(&arguments, &facts.heading());
@@ -111,7 +112,9 @@ fn open(arguments: &Arguments) -> Result<Graph, Failure> {
     match arguments.weights {
         Lengths::File if !graph.is_weighted() => {
             let graph = &arguments.graph;
-            Err(Failure::Usage(format!("--weights is \"file\", but {graph} has no weights; allowed: ignore, unit")))
+            Err(Failure::Usage(format!(
+                "--weights is \"file\", but {graph} has no weights; allowed: ignore, unit"
+            )))
         }
         Lengths::Unit => graph.with_weights(|_, _| 1.0).map_err(|error| usage(&error)),
         Lengths::File | Lengths::Ignore => Ok(graph),

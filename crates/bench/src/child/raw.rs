@@ -40,8 +40,7 @@ pub fn run(effort: Effort) {
 }
 
 fn start(segment: &Segment) -> Children {
-    let children =
-        spawn(segment, &Program::current(), [SECOND].into_iter()).expect("a process can be started");
+    let children = spawn(segment, &Program::current(), [SECOND]).expect("a process can be started");
     children.rendezvous(LIMIT).expect("the process becomes a place");
     children
 }

@@ -193,7 +193,7 @@ pub fn signal(pid: i32, signal: Signal) {
 }
 
 /// Nanoseconds for which the first thread of a process has had a processor; `None` if it is gone.
-pub fn processor_ns(pid: i32) -> Option<u64> {
+pub fn busy_ns(pid: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok()
 }

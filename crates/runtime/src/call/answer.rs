@@ -182,7 +182,11 @@ impl Answer {
 }
 
 /// Receives an answer.
-pub(super) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<(), Refused> {
+pub(super) fn receive(
+    local: &Local,
+    source: PlaceId,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
     let slot = Slot::decode(reader)?;
     let flags = reader.take_u32()?;
     reader.align(8)?;

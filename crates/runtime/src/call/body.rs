@@ -25,7 +25,8 @@ pub(super) struct CallBody<S, C, F, B, R>(PhantomData<(S, C, F, B, R)>);
 
 /// The hash of a monomorphic body: its site, and the sizes that tell its types apart.
 const fn hash(site: u64, landed_size: usize, future_size: usize) -> u64 {
-    (site ^ (landed_size as u64).rotate_left(20) ^ (future_size as u64).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    (site ^ (landed_size as u64).rotate_left(20) ^ (future_size as u64).rotate_left(40))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// A closure of type `F` out of nothing.

@@ -86,7 +86,11 @@ where
     let place = place.into().id();
     let descriptor = body::SpawnBody::<S, C, F, B>::DESCRIPTOR;
     Local::with(|local| {
-        if place == local.here() { spawn_here::<S, C, F, B>(local, &captures, body) } else { depart::<S, C>(local, place, descriptor, &captures) }
+        if place == local.here() {
+            spawn_here::<S, C, F, B>(local, &captures, body)
+        } else {
+            depart::<S, C>(local, place, descriptor, &captures)
+        }
     });
 }
 
@@ -203,7 +207,9 @@ fn refused(refusal: Refusal) -> Error {
     match refusal {
         Refusal::DeadPlace(place) => Error::dead(place),
         Refusal::Cancelled => Error::new(ErrorKind::Cancelled, refusal.to_string()),
-        Refusal::UnknownFinish | Refusal::UnknownPlace(_) => Error::new(ErrorKind::Misused, refusal.to_string()),
+        Refusal::UnknownFinish | Refusal::UnknownPlace(_) => {
+            Error::new(ErrorKind::Misused, refusal.to_string())
+        }
     }
 }
 
@@ -246,7 +252,12 @@ fn undecodable(fault: DecodeError) -> Error {
 }
 
 /// Receives a `spawn_at!`.
-pub(crate) fn receive_spawn(local: &Local, source: PlaceId, head: Head, reader: &mut Reader<'_>) -> std::result::Result<(), Refused> {
+pub(crate) fn receive_spawn(
+    local: &Local,
+    source: PlaceId,
+    head: Head,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
     let scope = match head.finish {
         Some(finish) => Scope::Counted(local.finishes.arrive(finish, source).map_err(Refused::Refusal)?),
         None => Scope::Detached,
@@ -259,7 +270,12 @@ pub(crate) fn receive_spawn(local: &Local, source: PlaceId, head: Head, reader: 
 }
 
 /// Receives an `at!`.
-pub(crate) fn receive_call(local: &Local, source: PlaceId, head: Head, reader: &mut Reader<'_>) -> std::result::Result<(), Refused> {
+pub(crate) fn receive_call(
+    local: &Local,
+    source: PlaceId,
+    head: Head,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
     let answer = Address::decode(source, reader)?;
     let scope = match head.finish {
         Some(finish) => {
@@ -289,7 +305,11 @@ fn run_entry(local: &Local, head: Head, arrived: Arrived<'_, '_>) -> Result<()> 
 }
 
 /// Receives the answer to an `at!`.
-pub(crate) fn receive_reply(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<(), Refused> {
+pub(crate) fn receive_reply(
+    local: &Local,
+    source: PlaceId,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
     answer::receive(local, source, reader)
 }
 

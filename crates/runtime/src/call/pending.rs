@@ -85,7 +85,13 @@ impl Conclusion {
 
 impl Calls {
     /// Notes a call that is about to be sent.
-    pub(super) fn open(&mut self, to: PlaceId, scope: Scope, key: Option<Key>, site: &'static SiteCell) -> Slot {
+    pub(super) fn open(
+        &mut self,
+        to: PlaceId,
+        scope: Scope,
+        key: Option<Key>,
+        site: &'static SiteCell,
+    ) -> Slot {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         let pending = Pending { generation, to, scope, key, site, state: State::Waiting(None) };
@@ -104,7 +110,12 @@ impl Calls {
     }
 
     /// Puts the answer in its place; `None` if nobody asked `source` that.
-    pub(super) fn answer(&mut self, slot: Slot, source: PlaceId, answer: Result<Answer>) -> Option<Conclusion> {
+    pub(super) fn answer(
+        &mut self,
+        slot: Slot,
+        source: PlaceId,
+        answer: Result<Answer>,
+    ) -> Option<Conclusion> {
         let pending = self.get(slot).filter(|pending| pending.to == source)?;
         let (to, scope, key) = (pending.to, pending.scope, pending.key);
         match std::mem::replace(&mut pending.state, State::Answered(answer)) {
@@ -123,8 +134,9 @@ impl Calls {
     /// Answers all calls to `place` with its death.
     pub(super) fn place_died(&mut self, place: PlaceId) -> Vec<Conclusion> {
         let slots = self.pending.iter().filter(|(_, pending)| pending.to == place);
-        let slots: Vec<Slot> =
-            slots.map(|(index, pending)| Slot { index: index as u32, generation: pending.generation }).collect();
+        let slots: Vec<Slot> = slots
+            .map(|(index, pending)| Slot { index: index as u32, generation: pending.generation })
+            .collect();
         slots.into_iter().filter_map(|slot| self.answer(slot, place, Err(Error::dead(place)))).collect()
     }
 

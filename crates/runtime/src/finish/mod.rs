@@ -10,10 +10,10 @@ pub use future::{Canceller, Finish, Outcome, cancel, finish};
 pub(crate) use table::FinishTable;
 
 use crate::error::{Error, ErrorKind};
-use crate::local::Local;
-use crate::scope::Scope;
 use crate::limits::ERROR_BYTES_MAX;
+use crate::local::Local;
 use crate::message::Refused;
+use crate::scope::Scope;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Control, Fault, Key, Reason};

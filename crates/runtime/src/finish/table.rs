@@ -139,7 +139,8 @@ impl FinishTable {
             Output::Send { to, control } => {
                 self.controls_sent.set(self.controls_sent.get() + 1);
                 // A place that died meanwhile is reported to the machine by itself.
-                let _ = local.send(to, Class::Control, Handler::Finish.id(), |writer| writer.put_serde(&control));
+                let _ =
+                    local.send(to, Class::Control, Handler::Finish.id(), |writer| writer.put_serde(&control));
             }
             Output::Released { key, outcome } => self.released(local, key, outcome),
             Output::Cancelled { .. } => {

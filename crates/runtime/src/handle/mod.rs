@@ -8,11 +8,11 @@ mod global;
 mod place_local;
 mod replicated;
 
+pub(crate) use counter::WordTable;
 pub use counter::{Counter, CounterNumber};
 pub use global::{Global, NotHome, Opened};
 pub use place_local::{PlaceGuard, PlaceLocal};
 pub use replicated::Replicated;
-pub(crate) use counter::WordTable;
 
 /// Implements serde and `Handle` for a handle of the form `{ share: Share, value: Rc<T> }`.
 macro_rules! travels_by_share {

@@ -57,7 +57,9 @@ impl<T: 'static> PlaceLocal<T> {
     /// If the instance is locked already.
     pub fn lock(&self) -> PlaceGuard<'_, T> {
         let guard = self.value.try_borrow_mut();
-        PlaceGuard(guard.expect("the instance is locked already: a guard was held across an `await`, or twice in one task"))
+        PlaceGuard(guard.expect(
+            "the instance is locked already: a guard was held across an `await`, or twice in one task",
+        ))
     }
 
     /// Puts the instances of all places together, in the order of the places; they stay where they are.

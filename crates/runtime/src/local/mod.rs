@@ -17,9 +17,9 @@ pub use worker::Step;
 
 use crate::call::Calls;
 use crate::finish::FinishTable;
+use crate::handle::WordTable;
 use crate::part::Parts;
 use crate::phaser::PhaserTable;
-use crate::handle::WordTable;
 use crate::report::{PlaceReport, Tally};
 use crate::scope::{Borrowed, Scope};
 use crate::site::{SiteCell, SiteCounts};

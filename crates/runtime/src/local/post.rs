@@ -8,8 +8,8 @@
 //! poll sends against a full queue at that bound.
 
 use super::{Clock, Local};
-use crate::limits::{READY_TASKS_MAX, ROOM_GUESS, ROOM_WAIT};
 use crate::error::{Error, ErrorKind};
+use crate::limits::{READY_TASKS_MAX, ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, HandlerId, Inbound, SendError};
@@ -118,7 +118,8 @@ impl Local {
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
         let limits = self.endpoint.limits();
-        let inline_max = if class == Class::Data { limits.inline_bytes_max } else { limits.control_bytes_max };
+        let inline_max =
+            if class == Class::Data { limits.inline_bytes_max } else { limits.control_bytes_max };
         let needed = Cell::new(0);
         let fault = Cell::new(None);
         let mut fill = |room: &mut [u8]| {

@@ -152,6 +152,7 @@ where
 }
 
 fn read_here<T: 'static, V>(share: &Share, read: impl Fn(&T) -> V) -> Result<V> {
-    let value = share.value::<T>().ok_or_else(|| Error::new(ErrorKind::Misused, "the part is not at this place"))?;
+    let value =
+        share.value::<T>().ok_or_else(|| Error::new(ErrorKind::Misused, "the part is not at this place"))?;
     Ok(read(&value))
 }

@@ -100,7 +100,11 @@ impl TaskRef {
         (injector, pool): (&'static Injector, &Pool),
     ) -> TaskRef {
         let kind = const {
-            &Kind { poll: poll_future::<F>, drop_future: drop_future::<F>, layout: Layout::new::<TaskCell<F>>() }
+            &Kind {
+                poll: poll_future::<F>,
+                drop_future: drop_future::<F>,
+                layout: Layout::new::<TaskCell<F>>(),
+            }
         };
         let (state, listed) = (State::scheduled(), Cell::new(UNLISTED));
         let header = Header { state, kind, injector, scope, site, priority, listed };
@@ -239,7 +243,8 @@ unsafe fn poll_future<F: Future<Output = Result<(), Error>>>(
     };
     // NEED: the future is dropped by hand, before its memory goes.
     // SOUND: the future has returned or panicked; it is dropped here once and never polled again.
-    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(future) }));
+    let dropped =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(future) }));
     Poll::Ready(result.and(dropped.map_err(Error::panicked)))
 }
 
@@ -249,8 +254,11 @@ unsafe fn drop_future<F>(task: NonNull<Header>) {
     // NEED: back from the erased pointer to the cell.
     // SOUND: by the contract.
     let future = unsafe { &mut (*task.as_ptr().cast::<TaskCell<F>>()).future };
+    // NEED: the future is dropped by hand, before its memory goes.
+    // SOUND: by the contract; it is dropped here once and never polled again.
+    let drop_it = || unsafe { ManuallyDrop::drop(future) };
     // A panic in a destructor of a task that is cancelled has nobody to tell.
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(future) }));
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(drop_it));
 }
 
 /// Memory for a cell: from the pool of its place, if it fits.

@@ -58,7 +58,8 @@ const _: () = assert!(crate::limits::PLACES_MAX <= 256);
 /// Elements of a chunk of elements of `element_bytes` bytes.
 pub(super) fn chunk_len(element_bytes: usize) -> usize {
     static C: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    let c = *C.get_or_init(|| std::env::var("CHUNK").ok().and_then(|c| c.parse().ok()).unwrap_or(CHUNK_BYTES));
+    let c =
+        *C.get_or_init(|| std::env::var("CHUNK").ok().and_then(|c| c.parse().ok()).unwrap_or(CHUNK_BYTES));
     (c / element_bytes.max(1)).max(1)
 }
 

@@ -1,9 +1,9 @@
 //! Teams: ordered sets of places that do collectives.
 //!
-//! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says who sends what
-//! to whom (pure functions of ranks), [`choice`] which algorithm is used and every bound, [`letter`] the messages,
-//! [`seat`] what has arrived at a place, [`turn`] one collective under way; [`values`], [`slices`] and [`rows`] are the
-//! collectives themselves.
+//! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says
+//! who sends what to whom (pure functions of ranks), [`choice`] which algorithm is used and every bound,
+//! [`letter`] the messages, [`seat`] what has arrived at a place, [`turn`] one collective under way;
+//! [`values`], [`slices`] and [`rows`] are the collectives themselves.
 //!
 //! A team costs no message to make: its handle carries the list of its members. Invariants: all members do the same
 //! collectives in the same order, so that all counts agree without being sent; a team that one of them cannot go on
@@ -35,9 +35,9 @@ use turn::misused;
 
 /// An ordered set of places that do collectives; a handle that can be sent to any place.
 ///
-/// The position of a member is its *rank*. Every member calls the same collectives in the same order, each time from one
-/// task of its place; that is the one rule. The values and operators are those of each member: operators run where they
-/// are called and may use whatever is there.
+/// The position of a member is its *rank*. Every member calls the same collectives in the same order, each
+/// time from one task of its place; that is the one rule. The values and operators are those of each member:
+/// operators run where they are called and may use whatever is there.
 ///
 /// ```ignore
 /// let team = Team::world();
@@ -52,27 +52,28 @@ use turn::misused;
 /// .await?;
 /// ```
 ///
-/// Collectives on single values take any type that serde can carry; those whose name ends with `slice` or `v` take slices of
-/// plain elements (`bytemuck`), which are copied as memory.
+/// Collectives on single values take any type that serde can carry; those whose name ends with `slice` or `v`
+/// take slices of plain elements (`bytemuck`), which are copied as memory.
 ///
 /// **Reductions repeat.** Every reduction of a team folds by one tree, which depends on its size only: floating-point
 /// results have the same bits at every run with as many members, whatever arrives first, and at every member.
 ///
-/// **Order.** A member can be ahead of another by a bounded number of collectives; long transfers wait until they are taken. So
-/// a broadcast, say, may or may not be over at its root when others have not begun it; only `barrier`, `split` and those that
-/// give all members something of every other (`all_..`) wait for all.
+/// **Order.** A member can be ahead of another by a bounded number of collectives; long transfers wait until
+/// they are taken. So a broadcast, say, may or may not be over at its root when others have not begun it;
+/// only `barrier`, `split` and those that give all members something of every other (`all_..`) wait for all.
 ///
 /// # Errors
 /// Of every collective:
 /// - [`DeadPlace`](crate::ErrorKind::DeadPlace): a member died. Make a team of those that are left.
-/// - [`Misused`](crate::ErrorKind::Misused): this place is not a member; another task of it is in a collective of the team; the
-///   root is no rank; or the members are in different collectives, which is seen when a message of one meets another.
+/// - [`Misused`](crate::ErrorKind::Misused): this place is not a member; another task of it is in a
+///   collective of the team; the root is no rank; or the members are in different collectives, which is seen
+///   when a message of one meets another.
 /// - [`Cancelled`](crate::ErrorKind::Cancelled): a member gave a collective up, because its task was cancelled or
 ///   an operator panicked.
 /// - [`Undecodable`](crate::ErrorKind::Undecodable): members passed different types.
 ///
-/// After an error of one member the collective fails at all, and the team is of no use any more. Members that were done with it
-/// by then see the error at their next one.
+/// After an error of one member the collective fails at all, and the team is of no use any more. Members that
+/// were done with it by then see the error at their next one.
 #[derive(Clone)]
 pub struct Team {
     /// None for the team of all places, which is never freed.
@@ -103,8 +104,8 @@ impl Team {
 
     /// A new team of `places`, in that order.
     ///
-    /// One place makes it and sends the handle to the members, who take part from wherever they get it. The maker need not be a
-    /// member. Costs no message.
+    /// One place makes it and sends the handle to the members, who take part from wherever they get it. The
+    /// maker need not be a member. Costs no message.
     ///
     /// # Errors
     /// [`Misused`](crate::ErrorKind::Misused): no places, or one of them twice.

@@ -1,8 +1,8 @@
 //! Collectives that deal slices of plain elements out, or put them together: gather, scatter, all-gather, all-to-all.
 //!
 //! What belongs to one member is a *row*. The forms without `v` are for rows of the same length at all members, and
-//! give one vector; those with `v`, after MPI's, are for rows of any length, and give one vector a row. Each message says
-//! how long its row is.
+//! give one vector; those with `v`, after MPI's, are for rows of any length, and give one vector a row. Each
+//! message says how long its row is.
 
 use super::Team;
 use super::choice::{BRUCK_BYTES_MAX, chunk_len};
@@ -204,7 +204,8 @@ impl Rows {
         start..self.ends[rank]
     }
 
-    /// The rows of `count` members from `rank` on, in two parts: those up to the last member, and those from the first on.
+    /// The rows of `count` members from `rank` on, in two parts: those up to the last member, and those from
+    /// the first on.
     fn ranges(&self, rank: usize, count: usize) -> [Range<usize>; 2] {
         let size = self.ends.len();
         let first = self.range(rank).start..self.ends[(rank + count).min(size) - 1];

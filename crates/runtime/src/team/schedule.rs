@@ -1,12 +1,12 @@
 //! Who sends what to whom in which round: the schedules of the collectives, as pure functions of ranks.
 //!
 //! Its own file so that they can be tested over all ranks and sizes without a message. Nothing here sends, waits or
-//! knows what is sent. Invariant: every member computes the same schedule, and what one sends in a round is what the other
-//! expects there.
+//! knows what is sent. Invariant: every member computes the same schedule, and what one sends in a round is
+//! what the other expects there.
 //!
-//! Sources: the dissemination barrier is of Hensgen, Finkel and Manber (1988); all-gather by doubled distances of Bruck et
-//! al. (1997); reduction by halved vectors of Rabenseifner (2004), here with doubled distances, which keeps the
-//! order of the ranks.
+//! Sources: the dissemination barrier is of Hensgen, Finkel and Manber (1988); all-gather by doubled
+//! distances of Bruck et al. (1997); reduction by halved vectors of Rabenseifner (2004), here with doubled
+//! distances, which keeps the order of the ranks.
 
 use std::ops::Range;
 
@@ -129,9 +129,10 @@ pub(super) enum Fold {
 
 /// The tree by which values are reduced: the one bracketing of the ranks that all reductions of a team use.
 ///
-/// The first `pairs` pairs of neighbours are folded first, which leaves `width` values, a power of two; those are folded
-/// as a perfect binary tree. Neighbours only are put together, the lower ranks to the left, so the operator has to be
-/// associative but need not commute. Which member computes an inner node is free, and differs between schedules.
+/// The first `pairs` pairs of neighbours are folded first, which leaves `width` values, a power of two; those
+/// are folded as a perfect binary tree. Neighbours only are put together, the lower ranks to the left, so the
+/// operator has to be associative but need not commute. Which member computes an inner node is free, and
+/// differs between schedules.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Folding {
     pairs: usize,
@@ -197,8 +198,8 @@ impl Folding {
     }
 
     /// The steps of `rank` where the root gets the result: merges, then one gift from all but the root.
-    pub(super) fn to_root(&self, rank: usize) -> impl Iterator<Item = Fold> {
-        let folding = *self;
+    pub(super) fn to_root(self, rank: usize) -> impl Iterator<Item = Fold> {
+        let folding = self;
         let leaf = self.leaf(rank);
         // Counted so that the root is 0: then every member but 0 gives at its lowest bit.
         let relative = leaf ^ self.leaf(self.root);
@@ -215,8 +216,8 @@ impl Folding {
     }
 
     /// The steps of `rank` where all members get the result, by doubled distances.
-    pub(super) fn to_all(&self, rank: usize) -> impl Iterator<Item = Fold> {
-        let folding = *self;
+    pub(super) fn to_all(self, rank: usize) -> impl Iterator<Item = Fold> {
+        let folding = self;
         let leaf = self.leaf(rank);
         let core = doubled(self.width).map(move |bit| {
             let other = folding.member(leaf ^ bit);
@@ -229,7 +230,7 @@ impl Folding {
     /// The rounds of `rank`, which stays, in the reduction of a vector by halves: the member it swaps with, what it
     /// keeps of its range, and what it gives away. Played backwards they give everybody everything.
     pub(super) fn halving(&self, rank: usize, len: usize) -> impl DoubleEndedIterator<Item = Half> + use<> {
-        let folding = *self;
+        let folding = self;
         let leaf = self.leaf(rank);
         let mut range = 0..len;
         let rounds: Vec<Half> = doubled(self.width)

@@ -4,8 +4,9 @@
 //! member has to take next from another is always the oldest message from there, and finding it is no search. A
 //! message that is not what its receiver expects shows that the two are in different collectives.
 //!
-//! Invariant: the memory of a sender lies here only while the task that will use it runs, or is about to. What would lie
-//! longer is copied (see [`Seat::put`]): otherwise members could wait in a circle for each other's memory.
+//! Invariant: the memory of a sender lies here only while the task that will use it runs, or is about to.
+//! What would lie longer is copied (see [`Seat::put`]): otherwise members could wait in a circle for each
+//! other's memory.
 //!
 //! It knows nothing of schedules and sends nothing.
 
@@ -252,10 +253,10 @@ impl Mailbox {
     #[cold]
     fn add(&mut self, id: TeamId, places: u32) -> Rc<Seat> {
         let is_stranger = |seat: &Rc<Seat>| seat.id != TeamId::WORLD && seat.members.get().is_none();
-        if self.seats.iter().filter(|seat| is_stranger(seat)).count() >= STRANGERS_MAX {
-            if let Some(oldest) = self.seats.iter().position(is_stranger) {
-                self.seats.remove(oldest);
-            }
+        if self.seats.iter().filter(|seat| is_stranger(seat)).count() >= STRANGERS_MAX
+            && let Some(oldest) = self.seats.iter().position(is_stranger)
+        {
+            self.seats.remove(oldest);
         }
         let seat = Rc::new(Seat::new(id, places));
         self.seats.push(Rc::clone(&seat));

@@ -1,10 +1,11 @@
 //! Collectives on slices of plain elements that every member has: broadcast, reductions, scans.
 //!
-//! Elements move as they lie in memory, in chunks, written by the sender where the receiver reads them; the sender writes
-//! the next chunk meanwhile. Operators work element by element, straight from the arrived memory. Slices that are
-//! dealt out or put together are in [`super::rows`].
+//! Elements move as they lie in memory, in chunks, written by the sender where the receiver reads them; the
+//! sender writes the next chunk meanwhile. Operators work element by element, straight from the arrived
+//! memory. Slices that are dealt out or put together are in [`super::rows`].
 //!
-//! Invariant: all members pass slices of the same length. Each message says the length, so that a difference is an error.
+//! Invariant: all members pass slices of the same length. Each message says the length, so that a difference
+//! is an error.
 
 use super::Team;
 use super::choice::{SWAP_BYTES_MAX, broadcast_shape, chunk_len};

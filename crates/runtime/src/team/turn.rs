@@ -1,8 +1,9 @@
 //! One collective under way at one member: its steps out and in.
 //!
 //! A turn knows the place of its collective in the sequence of the team and stamps it on each step. It is also the
-//! guard of the team's order: a turn that is dropped before its end (an error, a panic of an operator, a cancelled task)
-//! tells the other members, whose waits then end with an error. What is sent to whom is the business of the callers.
+//! guard of the team's order: a turn that is dropped before its end (an error, a panic of an operator, a
+//! cancelled task) tells the other members, whose waits then end with an error. What is sent to whom is the
+//! business of the callers.
 
 use super::Team;
 use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY};
@@ -177,7 +178,8 @@ impl<'t> Turn<'t> {
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<usize> {
-        let letter = Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes: bytes as u64 };
+        let letter =
+            Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes: bytes as u64 };
         self.post(to, letter, encode)
     }
 
@@ -307,8 +309,8 @@ impl<'t> Turn<'t> {
         Ok(value)
     }
 
-    /// Sends what `encode` writes to one member and takes what another one sends in the same step, which `read` reads; if
-    /// what it sent is long, waits until it was taken.
+    /// Sends what `encode` writes to one member and takes what another one sends in the same step, which
+    /// `read` reads; if what it sent is long, waits until it was taken.
     #[inline]
     pub(super) async fn swap<T>(
         &self,

@@ -1,8 +1,8 @@
 //! Collectives on single values of any type that serde can carry.
 //!
-//! A value travels whole, in one message. It is decoded and encoded again where it is passed on, because a handle inside
-//! of it is counted each time it is sent. What they promise is said at each method; how they do it is chosen in
-//! [`super::choice`].
+//! A value travels whole, in one message. It is decoded and encoded again where it is passed on, because a
+//! handle inside of it is counted each time it is sent. What they promise is said at each method; how they do
+//! it is chosen in [`super::choice`].
 
 use super::Team;
 use super::choice::broadcast_shape;
@@ -48,8 +48,8 @@ impl Team {
 
     /// Folds the values of all members, in the order of their ranks; member `root` gets the result, the others `None`.
     ///
-    /// `operator` has to be associative; it need not commute: its left argument is of the lower ranks. It is applied in an
-    /// order that depends on the size of the team only, the same one for all reductions.
+    /// `operator` has to be associative; it need not commute: its left argument is of the lower ranks. It is
+    /// applied in an order that depends on the size of the team only, the same one for all reductions.
     ///
     /// # Errors
     /// As [`Team`] says.
@@ -88,7 +88,9 @@ impl Team {
         let mut value = value;
         for step in Folding::new(turn.size(), 0).to_all(turn.rank()) {
             match step {
-                Fold::Merge { from, side } => value = put(side, value, turn.receive(from, 0).await?, &operator),
+                Fold::Merge { from, side } => {
+                    value = put(side, value, turn.receive(from, 0).await?, &operator)
+                }
                 Fold::Give { to } => turn.give(to, 0, &value).await?,
                 Fold::Swap { with, side } => {
                     let other = swap_values(&turn, with, with, 0, &value).await?;
@@ -130,7 +132,8 @@ impl Team {
         if turn.rank() + 1 < turn.size() {
             turn.give(turn.rank() + 1, turn.size(), &value).await?;
         }
-        let before = if turn.rank() > 0 { Some(turn.receive(turn.rank() - 1, turn.size()).await?) } else { None };
+        let before =
+            if turn.rank() > 0 { Some(turn.receive(turn.rank() - 1, turn.size()).await?) } else { None };
         turn.complete(before)
     }
 
@@ -261,7 +264,8 @@ pub(super) async fn all_gather<T: Serialize + DeserializeOwned>(turn: &Turn<'_>,
     for round in dissemination(turn.rank(), turn.size()) {
         // Sent down, heard from above: values of higher ranks follow those that are known.
         let wanted = round.distance.min(turn.size() - round.distance);
-        let encode = |writer: &mut Writer<'_>| known[..wanted].iter().try_for_each(|value| writer.put_serde(value));
+        let encode =
+            |writer: &mut Writer<'_>| known[..wanted].iter().try_for_each(|value| writer.put_serde(value));
         let read = |reader: &mut Reader<'_>| (0..wanted).map(|_| reader.take_serde()).collect();
         let more: Vec<T> = turn.swap(round.from, round.to, round.distance, encode, read).await?;
         known.extend(more);

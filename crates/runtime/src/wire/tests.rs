@@ -127,7 +127,10 @@ proptest! {
     }
 
     #[test]
-    fn a_shortened_message_is_refused(items in prop::collection::vec(item(), 1..6), cut in any::<prop::sample::Index>()) {
+    fn a_shortened_message_is_refused(
+        items in prop::collection::vec(item(), 1..6),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let bytes = encoded(&items);
         let short = &bytes[..cut.index(bytes.len())];
         let mut reader = Reader::new(short);

@@ -103,7 +103,8 @@ found! {
     room_that_never_returns_is_found: StaysFull => a_full_queue_has_room_again, "stalled";
     a_queue_without_bound_is_found: NeverFull => control_passes_a_full_data_queue, "never fills";
     a_damaged_block_is_found: FlipsBlocks => blocks_of_every_size_arrive_unchanged, "bytes changed";
-    a_block_reused_too_early_is_found: ReusesBlocks => kept_blocks_stay_intact_and_are_dropped_in_any_order, "bytes changed";
+    a_block_reused_too_early_is_found: ReusesBlocks =>
+        kept_blocks_stay_intact_and_are_dropped_in_any_order, "bytes changed";
     exhaustion_of_blocks_is_found: ExhaustsBlocks => kept_blocks_stay_intact_and_are_dropped_in_any_order, "stalled";
     a_block_that_is_not_given_back_is_found: HoardsBlocks => blocks_of_every_size_arrive_unchanged, "not given back";
     blocks_that_overtake_are_found: BlocksFirst => blocks_and_small_messages_keep_one_order, "order broken";
@@ -112,8 +113,10 @@ found! {
     a_second_death_is_found: DiesTwice => a_death_is_told_once_after_the_last_message, "dead twice";
     a_message_after_a_death_is_found: DiesEarly => a_death_is_told_once_after_the_last_message, "after its death";
     an_untold_death_is_found: HidesDeath => several_deaths_are_told_one_by_one, "stalled";
-    a_send_into_the_void_is_found: SendsToTheDead => a_sender_to_a_place_that_dies_is_released, "is dead and the answer";
-    a_death_told_of_a_place_that_left_is_found: ForgetsLeave => an_orderly_end_is_not_a_death, "was told dead and is not";
+    a_send_into_the_void_is_found: SendsToTheDead =>
+        a_sender_to_a_place_that_dies_is_released, "is dead and the answer";
+    a_death_told_of_a_place_that_left_is_found: ForgetsLeave =>
+        an_orderly_end_is_not_a_death, "was told dead and is not";
     words_that_are_not_shared_are_found: PrivateWords => words_are_the_same_memory_at_all_places, "the word of";
     places_mixed_up_are_found: MasksPlaces => many_places_all_reach_each_other, "one message too many";
     a_rare_flipped_bit_is_found: FlipsRarely => a_long_random_mix_arrives_as_sent, "bytes changed";

@@ -129,11 +129,7 @@ impl Endpoint for LoopbackEndpoint {
     }
 
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        assert_eq!(
-            self.activity.get(),
-            Moment::Nothing,
-            "`progress` from within a callback of the endpoint"
-        );
+        assert_eq!(self.activity.get(), Moment::Nothing, "`progress` from within a callback of the endpoint");
         let _turn = self.enter(Moment::Delivering);
         let batch = self.state().batch();
         for count in 0..batch {

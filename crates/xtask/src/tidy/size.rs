@@ -1,7 +1,7 @@
 //! Sizes: functions, files, test modules and lines that a reader can hold in the head.
 //!
 //! Refused: functions over 70 lines, files over 800 lines without their tests, test modules over 150 lines
-//! inside a file, and lines over 120 columns (apart from tables and addresses in documents, which cannot
+//! inside a file, and lines over 120 columns (apart from tables, addresses and long texts in quotes, which cannot
 //! be broken). The first two have a list of exceptions that may only shrink.
 
 use super::ratchet::Ratchet;
@@ -67,14 +67,20 @@ fn long_test_modules(tree: &Tree) -> Vec<Finding> {
     .collect()
 }
 
+/// Columns of a text in quotes from which on its line may be as long as it needs.
+const TEXT_COLUMNS: usize = 60;
+
 fn long_lines(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files() {
         let document = file.path.ends_with(".md");
         for (number, line) in file.lines() {
             let columns = line.chars().count();
-            let unbreakable =
-                line.contains("://") || (document && (line.starts_with('|') || line.contains("](")));
+            // A text is easier to find, and in an attribute only possible, in one piece.
+            let literal = line.split('"').skip(1).step_by(2).any(|text| text.chars().count() > TEXT_COLUMNS);
+            let unbreakable = literal
+                || line.contains("://")
+                || (document && (line.starts_with('|') || line.contains("](")));
             if columns > COLUMNS_MAX && !unbreakable {
                 let message = format!("a line of {columns} columns; at most {COLUMNS_MAX}");
                 findings.push(Finding::new(&file.path, number, message));
@@ -129,6 +135,7 @@ mod tests {
         assert_eq!(found(check, &[("a.md", &long), ("run", &long)]).len(), 2);
         assert!(found(check, &[("a.md", &format!("|{long}"))]).is_empty());
         assert!(found(check, &[("a.rs", &format!("// https://{long}"))]).is_empty());
+        assert!(found(check, &[("a.rs", &format!("note = \"{long}\""))]).is_empty());
     }
 
     #[test]

@@ -14,11 +14,13 @@ fn after_dissemination_everybody_has_heard_of_everybody() {
     for size in sizes() {
         let mut heard: Vec<BTreeSet<usize>> = (0..size).map(|rank| BTreeSet::from([rank])).collect();
         let rounds: Vec<Vec<Round>> = (0..size).map(|rank| dissemination(rank, size).collect()).collect();
-        for number in 0..rounds[0].len() {
+        let turns = rounds.iter().map(Vec::len).max().unwrap_or(0);
+        let round_of = |rank: usize, number: usize| rounds[rank][number];
+        for number in 0..turns {
             let before = heard.clone();
             for rank in 0..size {
-                let round = rounds[rank][number];
-                assert_eq!(rounds[round.from][number].to, rank);
+                let round = round_of(rank, number);
+                assert_eq!(round_of(round.from, number).to, rank);
                 heard[rank].extend(&before[round.from]);
             }
         }
