@@ -18,10 +18,10 @@ fn after_dissemination_everybody_has_heard_of_everybody() {
         let round_of = |rank: usize, number: usize| rounds[rank][number];
         for number in 0..turns {
             let before = heard.clone();
-            for rank in 0..size {
+            for (rank, known) in heard.iter_mut().enumerate() {
                 let round = round_of(rank, number);
                 assert_eq!(round_of(round.from, number).to, rank);
-                heard[rank].extend(&before[round.from]);
+                known.extend(&before[round.from]);
             }
         }
         assert!(heard.iter().all(|known| known.len() == size), "size {size}");
