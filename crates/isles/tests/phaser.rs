@@ -403,6 +403,38 @@ fn handles_that_go_with_a_phaser_are_freed() {
     }
 }
 
+/// Control messages of a run in which `tasks` tasks at each of four places go through `phases` phases.
+fn control_messages(tasks: usize, phases: u64) -> u64 {
+    let program = move || async move {
+        let phaser = Phaser::new();
+        finish(async {
+            for place in (0..tasks).flat_map(|_| places()) {
+                spawn_at!(place, {
+                    for _ in 0..phases {
+                        phaser.advance().await?;
+                    }
+                });
+            }
+            drop(phaser);
+        })
+        .await
+    };
+    let (result, report, _) = isles::simulate(4, Plan::calm(1), program);
+    result.unwrap();
+    report.places.iter().flatten().map(|place| place.control_messages).sum()
+}
+
+#[test]
+fn a_phase_costs_two_messages_for_each_other_place() {
+    for tasks in [1, 5] {
+        assert_eq!(
+            control_messages(tasks, 30) - control_messages(tasks, 10),
+            20 * 2 * 3,
+            "{tasks} tasks a place"
+        );
+    }
+}
+
 /// Phases of the programs that lose a place.
 const PHASES: u64 = 25;
 

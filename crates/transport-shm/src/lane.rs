@@ -62,7 +62,7 @@ impl Track for Lane {
     fn word(&self, position: u64) -> &AtomicU64 {
         let offset = position & self.mask & !(GRAIN - 1);
         // NEED: a view of a header word in mapped memory, without the cost of a bounds check.
-        // SOUND: masked to a multiple of 16 below the capacity, so in bounds and aligned; the segment lives as
+        // SOUND: masked to a multiple of 64 below the capacity, so in bounds and aligned; the segment lives as
         // long as `self`; an atomic is valid for every content.
         unsafe { self.records.add(offset as usize).cast::<AtomicU64>().as_ref() }
     }
@@ -86,6 +86,19 @@ impl Track for Lane {
         // SOUND: in bounds; the record was published, and by the credit rule its producer does not write it
         // again before the head has passed it, which is after this call.
         look(unsafe { std::slice::from_raw_parts(self.payload(position, len).as_ptr(), len) })
+    }
+
+    #[inline]
+    fn prefetch(&self, position: u64) {
+        let word: *const AtomicU64 = self.word(position);
+        #[cfg(target_arch = "x86_64")]
+        // NEED: the instruction has no safe form.
+        // SOUND: it is a hint on a mapped address and changes nothing that a program can see.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(word.cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = word;
     }
 
     fn reserve(&self, from: u64, to: u64) -> bool {

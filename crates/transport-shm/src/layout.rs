@@ -202,8 +202,8 @@ const _: () = {
     assert!(offset_of!(Credit, starved) == 8);
     assert!(size_of::<Credit>() as u64 == LINE_BYTES && align_of::<Credit>() as u64 == LINE_BYTES);
     assert!(size_of::<Bell>() == 64);
-    assert!(PAGE_BYTES.is_multiple_of(LINE_BYTES) && BLOCK_HEADER_BYTES == LINE_BYTES);
-    assert!(GRAIN == 16 && HEADER_BYTES == 8);
+    assert!(PAGE_BYTES % LINE_BYTES == 0 && BLOCK_HEADER_BYTES == LINE_BYTES);
+    assert!(GRAIN == LINE_BYTES && HEADER_BYTES == 8);
 };
 
 /// The offsets of one segment.

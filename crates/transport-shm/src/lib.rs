@@ -31,6 +31,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(loom, allow(dead_code, reason = "under loom only the modelled half of the crate is built"))]
+
 mod bell;
 mod futex;
 mod parking;

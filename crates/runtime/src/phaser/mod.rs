@@ -93,8 +93,8 @@ impl Phaser {
         party.map(|party| Phaser::sit(Ok(party))).map_err(refused)
     }
 
-    /// Ends the phase for this task, unless `resume` has done so, and waits until all have; gives the phase
-    /// that begins.
+    /// Ends the phase for this task, unless `resume` has done so, and waits until all have; gives the phase that
+    /// begins.
     ///
     /// If the future is dropped, the phase stays ended for this task, and the next `advance` takes up the wait.
     ///
@@ -132,9 +132,8 @@ impl Phaser {
         self.seat.and_then(|party| Local::with(|local| local.phasers.phase(party))).map_err(refused)
     }
 
-    /// Advances several phasers as one step (X10's `Clock.advanceAll`): ends the phase of each before it
-    /// waits for any, so that tasks which name the same phasers in different orders do not wait for each
-    /// other for ever.
+    /// Advances several phasers as one step (X10's `Clock.advanceAll`): ends the phase of each before it waits for any,
+    /// so that tasks which name the same phasers in different orders do not wait for each other for ever.
     ///
     /// # Errors
     /// The first one of any of them; the others have advanced all the same, unless ending a phase failed.

@@ -1,10 +1,10 @@
 //! Registrations that travel with tasks.
 //!
-//! A capture is written without knowing where it goes, and perhaps several times; a registration must be
-//! counted once and for one receiver. So a phaser refuses to be written until the spawn that meets the
-//! refusal sends the captures by the way of this file: it looks which registrations there are, lets them
-//! depart, and puts their tickets ahead of the captures, in which a phaser is only its position in that list.
-//! The receiver takes in the tickets first. Spawns without a phaser pay nothing for it.
+//! A capture is written without knowing where it goes, and perhaps several times; a registration must be counted once
+//! and for one receiver. So a phaser refuses to be written until the spawn that meets the refusal sends the captures by
+//! the way of this file: it looks which registrations there are, lets them depart, and puts their tickets ahead of the
+//! captures, in which a phaser is only its position in that list. The receiver takes in the tickets first. Spawns
+//! without a phaser pay nothing for it.
 //!
 //! The invariant: each ticket that arrives is taken by one handle, or left at once; also if the task could not be read.
 

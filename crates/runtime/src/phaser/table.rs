@@ -1,8 +1,8 @@
 //! The phasers of one place: the protocol's machine, and who waits.
 //!
 //! What the machine says is carried out in its order and by one caller at a time: to send may deliver messages, which
-//! feed the machine again, and what that leads to must not overtake. The invariant: a party has an entry in
-//! `waits` from the `advance` that has to wait until its outcome is taken, also if nobody polls meanwhile.
+//! feed the machine again, and what that leads to must not overtake. The invariant: a party has an entry in `waits`
+//! from the `advance` that has to wait until its outcome is taken, also if nobody polls meanwhile.
 
 use super::Seat;
 use super::passage::Passage;

@@ -3,7 +3,7 @@
 //! The head is 24 bytes, so that an eight-byte value fits one cache line together with the transport's own header. It
 //! names the step exactly; that is how a receiver sees that a member is in another collective.
 
-use super::choice::CHUNK_BYTES;
+use super::choice::EAGER_BYTES_MAX;
 use crate::error::{Error, ErrorKind};
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
@@ -321,9 +321,9 @@ impl Arrival {
     }
 }
 
-/// Whether the sender of a value of `bytes` bytes waits until it is taken.
+/// Whether the sender of a value or slice of `bytes` bytes waits until it is taken.
 pub(super) fn is_awaited(bytes: usize) -> bool {
-    bytes > CHUNK_BYTES
+    bytes > EAGER_BYTES_MAX
 }
 
 /// Bytes of the value in a message of `message_bytes` bytes.

@@ -215,7 +215,7 @@ impl Rows {
 }
 
 fn chunks_of<T>(len: usize) -> Chunks {
-    Chunks::new(len, chunk_len(size_of::<T>()))
+    Chunks::new(len, chunk_len(len, size_of::<T>()))
 }
 
 fn append<T: NoUninit + AnyBitPattern>(row: &mut Vec<T>, chunk: &[u8]) {
@@ -252,7 +252,7 @@ async fn push_row<T: NoUninit>(turn: &Turn<'_>, to: usize, row: &[T]) -> Result<
     for index in 0..chunks.count() {
         turn.push(to, index, size_of_val(row), bytemuck::cast_slice(&row[chunks.range(index)])).await?;
     }
-    turn.settle(to, chunks).await
+    turn.settle(to, size_of_val(row), chunks).await
 }
 
 /// Sends each other member its row, all of them at once; gives back this member's own.
@@ -269,7 +269,7 @@ async fn push_rows<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, rows: &[&[T]]) 
         }
     }
     for (rank, row) in others() {
-        turn.settle(rank, chunks_of::<T>(row.len())).await?;
+        turn.settle(rank, size_of_val(*row), chunks_of::<T>(row.len())).await?;
     }
     Ok(rows[turn.rank()].to_vec())
 }
@@ -287,12 +287,12 @@ async fn pull_row<T: NoUninit + AnyBitPattern>(
     turn.check_bytes(from, &first, bytes, chunks.range(0).len() * size_of::<T>())?;
     row.reserve(len);
     append(row, first.chunk());
-    turn.let_go(from, first, chunks)?;
+    turn.let_go(from, first, bytes)?;
     for index in 1..chunks.count() {
         let len = chunks.range(index).len() * size_of::<T>();
         let arrival = turn.pull(from, index, bytes, len).await?;
         append(row, arrival.chunk());
-        turn.let_go(from, arrival, chunks)?;
+        turn.let_go(from, arrival, bytes)?;
     }
     Ok(())
 }

@@ -34,14 +34,14 @@ impl Team {
             if let Some(parent) = tree.parent() {
                 let arrival = turn.pull(parent, index, bytes, size_of_val(chunk)).await?;
                 bytemuck::cast_slice_mut(chunk).copy_from_slice(arrival.chunk());
-                turn.let_go(parent, arrival, chunks)?;
+                turn.let_go(parent, arrival, bytes)?;
             }
             for child in tree.children() {
                 turn.push(child, index, bytes, bytemuck::cast_slice(chunk)).await?;
             }
         }
         for child in tree.children() {
-            turn.settle(child, chunks).await?;
+            turn.settle(child, bytes, chunks).await?;
         }
         turn.complete(())
     }
@@ -77,7 +77,7 @@ impl Team {
                 fold_chunk(&turn, step, chunks, index, own, &operator).await?;
             }
         }
-        settle(&turn, folding.to_root(turn.rank()), chunks).await?;
+        settle::<T>(&turn, folding.to_root(turn.rank()), chunks).await?;
         turn.complete(())
     }
 
@@ -146,11 +146,11 @@ impl Team {
                 let arrival =
                     turn.pull(turn.rank() - 1, index, bytes, size_of_val(&slice[range.clone()])).await?;
                 bytemuck::cast_slice_mut(&mut slice[range]).copy_from_slice(arrival.chunk());
-                turn.let_go(turn.rank() - 1, arrival, chunks)?;
+                turn.let_go(turn.rank() - 1, arrival, bytes)?;
             }
         }
         if let Some(next) = next {
-            turn.settle(next, chunks).await?;
+            turn.settle(next, bytes, chunks).await?;
         }
         turn.complete(())
     }
@@ -158,7 +158,7 @@ impl Team {
 
 /// The bytes of a slice that all members pass, and its chunks.
 fn cut<T>(slice: &[T]) -> (usize, Chunks) {
-    (size_of_val(slice), Chunks::new(slice.len(), chunk_len(size_of::<T>())))
+    (size_of_val(slice), Chunks::new(slice.len(), chunk_len(slice.len(), size_of::<T>())))
 }
 
 /// Does one step of a reduction with one chunk.
@@ -177,7 +177,7 @@ async fn fold_chunk<T: NoUninit + AnyBitPattern>(
         Fold::Merge { from, side } => {
             let arrival = turn.pull(from, index, bytes, size_of_val(own)).await?;
             merge(side, own, arrival.chunk(), operator);
-            turn.let_go(from, arrival, chunks)
+            turn.let_go(from, arrival, bytes)
         }
         Fold::Swap { with, side } => {
             turn.send_chunk(with, index, bytes, bytemuck::cast_slice(own))?;
@@ -188,7 +188,7 @@ async fn fold_chunk<T: NoUninit + AnyBitPattern>(
         Fold::Accept { from } => {
             let arrival = turn.pull(from, index, bytes, size_of_val(own)).await?;
             bytemuck::cast_slice_mut(own).copy_from_slice(arrival.chunk());
-            turn.let_go(from, arrival, chunks)
+            turn.let_go(from, arrival, bytes)
         }
     }
 }
@@ -205,14 +205,14 @@ async fn transfer<T: NoUninit + AnyBitPattern>(
     for index in 0..chunks.count() {
         fold_chunk(turn, step, chunks, index, &mut slice[chunks.range(index)], operator).await?;
     }
-    settle(turn, std::iter::once(step), chunks).await
+    settle::<T>(turn, std::iter::once(step), chunks).await
 }
 
 /// Waits until everything that was given in `steps` is taken.
-async fn settle(turn: &Turn<'_>, steps: impl Iterator<Item = Fold>, chunks: Chunks) -> Result<()> {
+async fn settle<T>(turn: &Turn<'_>, steps: impl Iterator<Item = Fold>, chunks: Chunks) -> Result<()> {
     for step in steps {
         if let Fold::Give { to } = step {
-            turn.settle(to, chunks).await?;
+            turn.settle(to, chunks.len() * size_of::<T>(), chunks).await?;
         }
     }
     Ok(())
@@ -279,12 +279,12 @@ async fn scan<T: NoUninit + AnyBitPattern>(
             if turn.rank() >= round.distance {
                 let arrival = turn.pull(round.from, index, bytes, size_of_val(own)).await?;
                 merge(Side::Before, own, arrival.chunk(), operator);
-                turn.let_go(round.from, arrival, chunks)?;
+                turn.let_go(round.from, arrival, bytes)?;
             }
         }
     }
     for round in dissemination(turn.rank(), turn.size()).filter(|round| above(round.distance)) {
-        turn.settle(round.to, chunks).await?;
+        turn.settle(round.to, bytes, chunks).await?;
     }
     Ok(())
 }

@@ -351,19 +351,19 @@ impl<'t> Turn<'t> {
         self.pop(from)
     }
 
-    /// Sends chunk `index` of a slice of `bytes` bytes in all, when there is room for one more under way.
+    /// Sends chunk `index` of a slice of `bytes` bytes in all; if that is long, when there is room for one more under way.
     #[inline]
     pub(super) async fn push(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
-        if index >= CHUNKS_UNDER_WAY {
+        if index >= CHUNKS_UNDER_WAY && letter::is_awaited(bytes) {
             self.await_signal(to, TAKEN).await?;
         }
         self.send_chunk(to, index, bytes, chunk)
     }
 
-    /// Waits until `to` has taken the last of the chunks that were pushed; a single chunk is not waited for.
+    /// Waits until `to` has taken the last of the chunks that were pushed, if the slice of `bytes` bytes is long.
     #[inline]
-    pub(super) async fn settle(&self, to: usize, chunks: Chunks) -> Result<()> {
-        if chunks.count() > 1 {
+    pub(super) async fn settle(&self, to: usize, bytes: usize, chunks: Chunks) -> Result<()> {
+        if letter::is_awaited(bytes) {
             for _ in 0..chunks.count().min(CHUNKS_UNDER_WAY) {
                 self.await_signal(to, TAKEN).await?;
             }
@@ -379,12 +379,12 @@ impl<'t> Turn<'t> {
         Ok(arrival)
     }
 
-    /// Says that a chunk that was pulled is no longer needed.
+    /// Says that a chunk that was pulled is no longer needed; it is of a slice of `bytes` bytes.
     #[inline]
-    pub(super) fn let_go(&self, from: usize, arrival: Arrival, chunks: Chunks) -> Result<()> {
+    pub(super) fn let_go(&self, from: usize, arrival: Arrival, bytes: usize) -> Result<()> {
         // Its memory goes back before its sender is told to go on.
         drop(arrival);
-        if chunks.count() > 1 { self.signal(from, TAKEN) } else { Ok(()) }
+        if letter::is_awaited(bytes) { self.signal(from, TAKEN) } else { Ok(()) }
     }
 
     /// Checks that the slice of another member is of `bytes` bytes, and this chunk of it of `len`.

@@ -48,8 +48,8 @@ fn garbage_in_a_ring_is_the_death_of_its_sender_at_every_place() {
         let endpoints = endpoints(&segment);
         send(&endpoints[1], 0, DATA, &[7]).unwrap();
         send(&endpoints[1], 2, DATA, &[8]).unwrap();
-        scribble(&segment, 1, 0, DATA, 16, 0x1234);
-        let cause = "1: a header without its mark, in the data ring from place 1 to place 0 at byte 16, seen by place 0";
+        scribble(&segment, 1, 0, DATA, 64, 0x1234);
+        let cause = "1: a header without its mark, in the data ring from place 1 to place 0 at byte 64, seen by place 0";
         assert_eq!(hear(&endpoints[0]), ["1: [7]", cause]);
         assert_eq!(hear(&endpoints[2]), ["1: [8]", cause], "what had been sent arrives before the end");
         assert!(endpoints[2].is_dead(PlaceId(1)) && endpoints[0].is_dead(PlaceId(1)));
