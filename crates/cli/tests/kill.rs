@@ -7,7 +7,7 @@
 
 mod scene;
 
-use scene::{Ended, PlaceProcess, Random, Running, Scene, has_thread, kill, busy_ns, until, words};
+use scene::{Ended, PlaceProcess, Random, Running, Scene, busy_ns, has_thread, kill, until, words};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Rounds in the ordinary tests.

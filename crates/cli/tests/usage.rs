@@ -6,7 +6,7 @@
 mod scene;
 
 use rustix::process::Signal;
-use scene::{Ended, Running, Scene, ended, has_thread, busy_ns, until, words};
+use scene::{Ended, Running, Scene, busy_ns, ended, has_thread, until, words};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 

@@ -140,28 +140,37 @@ impl fmt::Display for Refused {
 }
 
 /// Receives one arrival of the endpoint.
+#[inline]
 pub(crate) fn deliver(local: &Local, arrival: Arrival<'_>) {
+    // By reference: an arrival is large, and a small message should not be copied to be looked at.
+    match &arrival {
+        Arrival::Message(Message { source, handler, body: Body::Inline(bytes), .. }) => {
+            let received = dispatch(local, *handler, *source, &mut Reader::new(bytes));
+            note(local, *source, received);
+        }
+        _ => deliver_rare(local, arrival),
+    }
+}
+
+/// Receives what is not a small message.
+fn deliver_rare(local: &Local, arrival: Arrival<'_>) {
     match arrival {
         Arrival::Died { place, cause } => place_died(local, place, &cause),
-        Arrival::Message(message) => {
-            let source = message.source;
-            local.tally.received();
-            if let Err(fault) = receive(local, message) {
-                eprintln!("isles: {}: a message from {source} was refused: {fault}", local.here());
-            }
+        Arrival::Message(Message { source, handler, body, .. }) => {
+            let received = match body {
+                Body::Inline(bytes) => dispatch(local, handler, source, &mut Reader::new(bytes)),
+                Body::Block(block) => dispatch(local, handler, source, &mut Reader::from_block(&Rc::from(block))),
+            };
+            note(local, source, received);
         }
     }
 }
 
-fn receive(local: &Local, message: Message<'_>) -> Result<(), Refused> {
-    let Message { source, handler, body, .. } = message;
-    let handler = Handler::of(handler).ok_or(Refused::UnknownHandler(handler.0))?;
-    match body {
-        Body::Inline(bytes) => dispatch(local, handler, source, &mut Reader::new(bytes)),
-        Body::Block(block) => {
-            let block = Rc::from(block);
-            dispatch(local, handler, source, &mut Reader::from_block(&block))
-        }
+/// Counts a message, and says if it was refused.
+fn note(local: &Local, source: PlaceId, received: Result<(), Refused>) {
+    local.tally.received();
+    if let Err(fault) = received {
+        eprintln!("isles: {}: a message from {source} was refused: {fault}", local.here());
     }
 }
 

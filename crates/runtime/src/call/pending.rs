@@ -8,9 +8,13 @@ use crate::site::SiteCell;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
+use isles_transport::Inbound;
 use slab::Slab;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+
+/// How often a caller looks for its answer itself before it gives way.
+const LOOKS_MAX: u32 = 64;
 
 /// The name of one call in the table of its caller.
 // One aligned word, so that it is written and read in one piece.
@@ -109,6 +113,23 @@ impl Calls {
         self.pending.get_mut(slot.index as usize).filter(|pending| pending.generation == slot.generation)
     }
 
+    fn is_waiting(&mut self, slot: Slot) -> bool {
+        self.get(slot).is_some_and(|pending| matches!(pending.state, State::Waiting(_)))
+    }
+
+    /// Takes the answer, if it is here; else notes who waits.
+    fn take(&mut self, slot: Slot, context: &mut Context<'_>) -> Option<Result<Answer>> {
+        let pending = self.get(slot)?;
+        if let State::Waiting(waker) = &mut pending.state {
+            waker.replace(context.waker().clone());
+            return None;
+        }
+        match self.pending.remove(slot.index as usize).state {
+            State::Answered(answer) => Some(answer),
+            State::Waiting(_) | State::Abandoned => None,
+        }
+    }
+
     /// Puts the answer in its place; `None` if nobody asked `source` that.
     pub(super) fn answer(
         &mut self,
@@ -165,16 +186,8 @@ impl Future for Answered {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let slot = self.slot.expect("an answer is taken once");
         let taken = Local::with(|local| {
-            let mut calls = local.calls.borrow_mut();
-            let pending = calls.get(slot)?;
-            if let State::Waiting(waker) = &mut pending.state {
-                waker.replace(context.waker().clone());
-                return None;
-            }
-            match calls.pending.remove(slot.index as usize).state {
-                State::Answered(answer) => Some(answer),
-                State::Waiting(_) | State::Abandoned => None,
-            }
+            look_for(local, slot);
+            local.calls.borrow_mut().take(slot, context)
         });
         match taken {
             None => Poll::Pending,
@@ -190,6 +203,17 @@ impl Drop for Answered {
     fn drop(&mut self) {
         let Some(slot) = self.slot.take() else { return };
         Local::try_with(|local| abandon(local, slot));
+    }
+}
+
+/// Looks for messages while nothing else is ready to run here: the answer to a short call comes sooner than the way
+/// through the place's queue takes.
+fn look_for(local: &Local, slot: Slot) {
+    for _ in 0..LOOKS_MAX {
+        if local.has_ready() || !local.calls.borrow_mut().is_waiting(slot) {
+            return;
+        }
+        local.take_in(Inbound::All);
     }
 }
 

@@ -62,7 +62,10 @@ const _: () = assert!(crate::limits::PLACES_MAX <= 256);
 /// Elements of each chunk of a slice of `len` elements of `element_bytes` bytes.
 pub(super) fn chunk_len(len: usize, element_bytes: usize) -> usize {
     static C: std::sync::OnceLock<[usize; 2]> = std::sync::OnceLock::new();
-    let c = *C.get_or_init(|| [("MID", 65536), ("CHUNK", CHUNK_BYTES)].map(|(n, d)| std::env::var(n).ok().and_then(|c| c.parse().ok()).unwrap_or(d)));
+    let c = *C.get_or_init(|| {
+        [("MID", 65536), ("CHUNK", CHUNK_BYTES)]
+            .map(|(n, d)| std::env::var(n).ok().and_then(|c| c.parse().ok()).unwrap_or(d))
+    });
     let chunk_bytes = if len * element_bytes <= EAGER_BYTES_MAX { c[0] } else { c[1] };
     (chunk_bytes / element_bytes.max(1)).max(1)
 }

@@ -351,7 +351,8 @@ impl<'t> Turn<'t> {
         self.pop(from)
     }
 
-    /// Sends chunk `index` of a slice of `bytes` bytes in all; if that is long, when there is room for one more under way.
+    /// Sends chunk `index` of a slice of `bytes` bytes in all; if that is long, when there is room for one
+    /// more under way.
     #[inline]
     pub(super) async fn push(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
         if index >= CHUNKS_UNDER_WAY && letter::is_awaited(bytes) {
