@@ -170,11 +170,10 @@ impl Arena {
     }
 
     fn give_free(&mut self, mut offset: u64, mut bytes: u64) {
-        if let Some((&before, &len)) = self.free.range(..offset).next_back() {
-            if before + len == offset {
-                self.free.remove(&before);
-                (offset, bytes) = (before, bytes + len);
-            }
+        let before = self.free.range(..offset).next_back().map(|(&before, &len)| (before, len));
+        if let Some((before, len)) = before.filter(|(before, len)| before + len == offset) {
+            self.free.remove(&before);
+            (offset, bytes) = (before, bytes + len);
         }
         if let Some(len) = self.free.remove(&(offset + bytes)) {
             bytes += len;

@@ -46,7 +46,11 @@ impl Ticket {
         let end =
             ticket.offset.checked_add(BLOCK_HEADER_BYTES).and_then(|start| start.checked_add(ticket.len));
         let inside = end.is_some_and(|end| end <= arena_bytes);
-        if inside && ticket.offset % BLOCK_HEADER_BYTES == 0 { Ok(ticket) } else { Err(Fault::Block) }
+        if inside && ticket.offset.is_multiple_of(BLOCK_HEADER_BYTES) {
+            Ok(ticket)
+        } else {
+            Err(Fault::Block)
+        }
     }
 }
 

@@ -80,7 +80,10 @@ impl Geometry {
             Err("the number of places must be 1 to 256")
         } else if !ring(self.control_bytes) || !ring(self.data_bytes) {
             Err("a ring must be a power of two from 4 KiB to 16 MiB")
-        } else if self.arena_bytes == 0 || self.arena_bytes % ARENA_ALIGN != 0 || self.arena_bytes > 1 << 40 {
+        } else if self.arena_bytes == 0
+            || !self.arena_bytes.is_multiple_of(ARENA_ALIGN)
+            || self.arena_bytes > 1 << 40
+        {
             Err("an arena must be a multiple of 2 MiB of at most 1 TiB")
         } else {
             Ok(())
@@ -199,7 +202,7 @@ const _: () = {
     assert!(offset_of!(Credit, starved) == 8);
     assert!(size_of::<Credit>() as u64 == LINE_BYTES && align_of::<Credit>() as u64 == LINE_BYTES);
     assert!(size_of::<Bell>() == 64);
-    assert!(PAGE_BYTES % LINE_BYTES == 0 && BLOCK_HEADER_BYTES == LINE_BYTES);
+    assert!(PAGE_BYTES.is_multiple_of(LINE_BYTES) && BLOCK_HEADER_BYTES == LINE_BYTES);
     assert!(GRAIN == LINE_BYTES && HEADER_BYTES == 8);
 };
 

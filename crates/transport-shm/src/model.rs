@@ -1,9 +1,9 @@
 //! The lock-free protocols under loom: every interleaving within the bound.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-transport-shm --lib` runs these and nothing else. The ring's memory
-//! is owned here, and smaller than any real one: eight grains. What the model adds to the real thing is a
-//! check that no two threads touch one payload at a time, and stale payload in every header word that a
-//! record covers.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-transport-shm --lib` runs these and nothing else.
+//! The ring's memory is owned here, and smaller than any real one: eight grains. What the model adds to the
+//! real thing is a check that no two threads touch one payload at a time, and stale payload in every header
+//! word that a record covers.
 
 use crate::bell::{self, Bell};
 use crate::parking::{self, Fencing, alert, park, rouse};
@@ -192,6 +192,7 @@ fn a_bell_is_never_slept_through() {
                 thread::spawn(move || {
                     for _ in 0..2 - source {
                         // Stands for a published record.
+                        // PAIR model.sent: publish
                         sent[source].fetch_add(1, Ordering::Release);
                         bell::ring(&bell, 1, source as u32);
                         alert(&word, Fencing::Both);
@@ -204,6 +205,7 @@ fn a_bell_is_never_slept_through() {
             let bits = bell::take(&bell, 1, 0);
             for source in 0..2 {
                 if bits >> source & 1 == 1 {
+                    // PAIR model.sent: observe
                     seen[source] = sent[source].load(Ordering::Acquire);
                 }
             }
@@ -224,11 +226,14 @@ fn a_death_wakes_a_place_whose_waker_died_before_the_wake() {
         let monitor = thread::spawn(move || {
             // The waker took the word and was killed.
             parking::take_word(&theirs);
+            // PAIR model.changes: publish
             announced.fetch_add(1, Ordering::SeqCst);
             rouse(&theirs);
         });
-        while changes.load(Ordering::Acquire) == 0 {
-            park(&word, Fencing::Both, None, || changes.load(Ordering::Acquire) != 0);
+        // PAIR model.changes: observe
+        let changed = || changes.load(Ordering::Acquire) != 0;
+        while !changed() {
+            park(&word, Fencing::Both, None, changed);
         }
         monitor.join().unwrap();
     });

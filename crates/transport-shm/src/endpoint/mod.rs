@@ -1,7 +1,7 @@
 //! One place's attachment to the segment.
 //!
-//! [`ShmEndpoint`] joins the parts into the [`Endpoint`] interface: rings out ([`outlet`]), rings in ([`inlet`]), blocks,
-//! waiting ([`rest`]). It knows bytes, peers and handlers; neither tasks nor processes.
+//! [`ShmEndpoint`] joins the parts into the [`Endpoint`] interface: rings out ([`outlet`]), rings in
+//! ([`inlet`]), blocks, waiting ([`rest`]). It knows bytes, peers and handlers; neither tasks nor processes.
 //!
 //! Invariant: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because
 //! `deliver` may send in the middle of a `progress`.

@@ -108,7 +108,7 @@ fn flood(endpoint: &ShmEndpoint) {
     loop {
         for to in endpoint.segment().all_places().filter(|to| *to != here) {
             number += 1;
-            let len = if number % 16 == 0 { 10_000 } else { 40 };
+            let len = if number.is_multiple_of(16) { 10_000 } else { 40 };
             let _ = try_put(endpoint, to, Class::Data, HandlerId(1), &vec![here.0 as u8; len]);
         }
         endpoint.progress(Inbound::All, &mut |_| ());
@@ -369,11 +369,17 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
         // So many messages later, if it sends any.
         let mut left = if seed & 1 == 0 { (seed >> 16) % 2000 } else { 0 };
         while left > 0 {
-            next(&endpoint, |_| Some(left = left.saturating_sub(1)));
+            next(&endpoint, |_| {
+                left = left.saturating_sub(1);
+                Some(())
+            });
         }
         children.kill(victim);
         next(&endpoint, |arrival| match arrival {
-            Arrival::Died { place, .. } => Some(assert_eq!(place, victim, "death {number} of {deaths}")),
+            Arrival::Died { place, .. } => {
+                assert_eq!(place, victim, "death {number} of {deaths}");
+                Some(())
+            }
             Arrival::Message(_) => None,
         });
         endpoint.leave();

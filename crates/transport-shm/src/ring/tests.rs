@@ -40,7 +40,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let max = payload_max(CAPACITY);
     let room = prop_oneof![3 => 0..=64usize, 1 => 0..=max];
     let step = prop_oneof![
-        5 => room.clone().prop_flat_map(|room| (Just(room), 0..=room)).prop_map(|(room, used)| Step::Put { room, used }),
+        5 => room
+            .clone()
+            .prop_flat_map(|room| (Just(room), 0..=room))
+            .prop_map(|(room, used)| Step::Put { room, used }),
         1 => room.prop_map(|room| Step::Abandon { room }),
         2 => (0..20usize).prop_map(Step::Take),
     ];
