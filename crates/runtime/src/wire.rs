@@ -211,17 +211,24 @@ pub struct Reader<'a> {
     position: usize,
     /// The owner of `bytes`, where slices may stay in place.
     block: Option<&'a Rc<dyn BlockMemory>>,
+    /// Bytes of the message before the first of `bytes`; alignments count them.
+    before: usize,
 }
 
 impl<'a> Reader<'a> {
     /// Reads bytes that are only lent: everything kept is copied.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, position: 0, block: None }
+        Reader { bytes, position: 0, block: None, before: 0 }
+    }
+
+    /// As [`Reader::new`], for what is left of a message after its first `before` bytes.
+    pub fn after(before: usize, bytes: &'a [u8]) -> Self {
+        Reader { before, ..Reader::new(bytes) }
     }
 
     /// Reads an owned message: plain slices can stay where they are and keep the block alive.
     pub fn from_block(block: &'a Rc<dyn BlockMemory>) -> Self {
-        Reader { bytes: block.bytes(), position: 0, block: Some(block) }
+        Reader { bytes: block.bytes(), position: 0, block: Some(block), before: 0 }
     }
 
     /// Bytes not yet read.
@@ -300,8 +307,8 @@ impl<'a> Reader<'a> {
     /// [`DecodeError::Truncated`].
     #[inline]
     pub fn align(&mut self, alignment: usize) -> Result<(), DecodeError> {
-        let padding = aligned(self.position, alignment) - self.position;
-        self.range(padding).map(drop)
+        let position = self.before.saturating_add(self.position);
+        self.range(aligned(position, alignment) - position).map(drop)
     }
 
     /// Takes one plain value.

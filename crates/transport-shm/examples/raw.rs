@@ -8,7 +8,7 @@
 //! `cargo run --release --example raw` for two places; with a number of places as argument: a token round a ring
 //! of so many processes. It is a measurement, never a test.
 
-use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, Message, PlaceId, SendError};
 use isles_transport_shm::processes::{self, Program};
 use isles_transport_shm::{Geometry, Segment, ShmEndpoint};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,7 +99,7 @@ fn word(endpoint: &ShmEndpoint, index: u64) -> &AtomicU64 {
 
 fn await_change(word: &AtomicU64, old: u64) -> u64 {
     loop {
-        // PAIR example.slot: observe
+        // PAIR raw.line: observe
         let now = word.load(Ordering::Acquire);
         if now != old {
             return now;
@@ -113,17 +113,17 @@ fn line_exchange(endpoint: &ShmEndpoint) -> f64 {
     let (mine, theirs) = if endpoint.here().0 == 0 { (0, 16) } else { (16, 0) };
     let (mine, theirs) = (word(endpoint, mine), word(endpoint, theirs));
     // Both words stand at the same count between repetitions; the other side may have begun already.
-    // PAIR example.slot: observe
+    // PAIR raw.line: observe
     let mut seen = mine.load(Ordering::Acquire);
     let start = Instant::now();
     for _ in 0..ROUND_TRIPS {
         if endpoint.here().0 == 0 {
-            // PAIR example.slot: publish
+            // PAIR raw.line: publish
             mine.fetch_add(1, Ordering::Release);
             seen = await_change(theirs, seen);
         } else {
             seen = await_change(theirs, seen);
-            // PAIR example.slot: publish
+            // PAIR raw.line: publish
             mine.fetch_add(1, Ordering::Release);
         }
     }
@@ -145,7 +145,7 @@ impl<'a> Plain<'a> {
     fn new(endpoint: &'a ShmEndpoint, number: u64, produces: bool) -> Plain<'a> {
         let start = 32 + number * (32 + 128 * 8);
         let (tail, head) = (word(endpoint, start), word(endpoint, start + 16));
-        // PAIR example.slot: observe
+        // PAIR raw.tail: observe
         let own = if produces { tail } else { head }.load(Ordering::Acquire);
         let slots = std::array::from_fn(|slot| word(endpoint, start + 32 + slot as u64 * 8));
         Plain { tail, head, slots, own, other: own }
@@ -154,7 +154,7 @@ impl<'a> Plain<'a> {
     #[inline]
     fn try_push(&mut self, value: u64) -> bool {
         if self.own - self.other == 128 {
-            // PAIR example.slot: observe
+            // PAIR raw.head: observe
             self.other = self.head.load(Ordering::Acquire);
             if self.own - self.other == 128 {
                 return false;
@@ -162,7 +162,7 @@ impl<'a> Plain<'a> {
         }
         self.slots[self.own as usize % 128].store(value, Ordering::Relaxed);
         self.own += 1;
-        // PAIR example.slot: publish
+        // PAIR raw.tail: publish
         self.tail.store(self.own, Ordering::Release);
         true
     }
@@ -170,7 +170,7 @@ impl<'a> Plain<'a> {
     #[inline]
     fn try_pop(&mut self) -> Option<u64> {
         if self.own == self.other {
-            // PAIR example.slot: observe
+            // PAIR raw.tail: observe
             self.other = self.tail.load(Ordering::Acquire);
             if self.own == self.other {
                 return None;
@@ -178,7 +178,7 @@ impl<'a> Plain<'a> {
         }
         let value = self.slots[self.own as usize % 128].load(Ordering::Relaxed);
         self.own += 1;
-        // PAIR example.slot: publish
+        // PAIR raw.head: publish
         self.head.store(self.own, Ordering::Release);
         Some(value)
     }
@@ -351,9 +351,7 @@ fn blocks(endpoint: &ShmEndpoint) -> f64 {
         let mut seen = 0;
         while seen < BLOCKS {
             endpoint.progress(Inbound::All, &mut |arrival| {
-                if let Arrival::Message(message) = arrival
-                    && let Body::Block(block) = message.body
-                {
+                if let Arrival::Message(Message { body: Body::Block(block), .. }) = arrival {
                     array.copy_from_slice(block.bytes());
                     seen += 1;
                 }

@@ -170,9 +170,8 @@ impl Arena {
     }
 
     fn give_free(&mut self, mut offset: u64, mut bytes: u64) {
-        if let Some((&before, &len)) = self.free.range(..offset).next_back()
-            && before + len == offset
-        {
+        let before = self.free.range(..offset).next_back().map(|(&before, &len)| (before, len));
+        if let Some((before, len)) = before.filter(|(before, len)| before + len == offset) {
             self.free.remove(&before);
             (offset, bytes) = (before, bytes + len);
         }

@@ -202,7 +202,7 @@ const _: () = {
     assert!(offset_of!(Credit, starved) == 8);
     assert!(size_of::<Credit>() as u64 == LINE_BYTES && align_of::<Credit>() as u64 == LINE_BYTES);
     assert!(size_of::<Bell>() == 64);
-    assert!(PAGE_BYTES % LINE_BYTES == 0 && BLOCK_HEADER_BYTES == LINE_BYTES);
+    assert!(PAGE_BYTES.is_multiple_of(LINE_BYTES) && BLOCK_HEADER_BYTES == LINE_BYTES);
     assert!(GRAIN == LINE_BYTES && HEADER_BYTES == 8);
 };
 

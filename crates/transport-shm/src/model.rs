@@ -192,7 +192,7 @@ fn a_bell_is_never_slept_through() {
                 thread::spawn(move || {
                     for _ in 0..2 - source {
                         // Stands for a published record.
-                        // PAIR model.word: publish
+                        // PAIR model.sent: publish
                         sent[source].fetch_add(1, Ordering::Release);
                         bell::ring(&bell, 1, source as u32);
                         alert(&word, Fencing::Both);
@@ -205,7 +205,7 @@ fn a_bell_is_never_slept_through() {
             let bits = bell::take(&bell, 1, 0);
             for source in 0..2 {
                 if bits >> source & 1 == 1 {
-                    // PAIR model.word: observe
+                    // PAIR model.sent: observe
                     seen[source] = sent[source].load(Ordering::Acquire);
                 }
             }
@@ -226,13 +226,14 @@ fn a_death_wakes_a_place_whose_waker_died_before_the_wake() {
         let monitor = thread::spawn(move || {
             // The waker took the word and was killed.
             parking::take_word(&theirs);
+            // PAIR model.changes: publish
             announced.fetch_add(1, Ordering::SeqCst);
             rouse(&theirs);
         });
-        // PAIR model.word: observe
-        while changes.load(Ordering::Acquire) == 0 {
-            // PAIR model.word: observe
-            park(&word, Fencing::Both, None, || changes.load(Ordering::Acquire) != 0);
+        // PAIR model.changes: observe
+        let changed = || changes.load(Ordering::Acquire) != 0;
+        while !changed() {
+            park(&word, Fencing::Both, None, changed);
         }
         monitor.join().unwrap();
     });

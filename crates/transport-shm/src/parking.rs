@@ -47,7 +47,7 @@ pub(crate) fn alert(word: &AtomicU32, fencing: Fencing) {
 
 #[cold]
 fn wake(word: &AtomicU32) {
-    // PAIR parking.turn: publish, observe
+    // PAIR parking.turns: observe
     if word.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
         futex::wake(word);
     }
@@ -67,7 +67,7 @@ pub(crate) fn rouse(word: &AtomicU32) {
     // PAIR parking.word: observe
     fence(Ordering::SeqCst);
     // Either this swap sees the sleep announced, or the sleeper's look sees the reason.
-    // PAIR parking.turn: publish, observe
+    // PAIR parking.turns: observe
     word.swap(AWAKE, Ordering::AcqRel);
     futex::wake(word);
 }
@@ -79,7 +79,7 @@ pub(crate) fn park(
     timeout: Option<Duration>,
     ready: impl FnOnce() -> bool,
 ) {
-    // PAIR parking.turn: publish, observe
+    // PAIR parking.turns: publish
     word.swap(ASLEEP, Ordering::AcqRel);
     // PAIR parking.word: publish
     let ordered = fence_all(fencing);
@@ -91,7 +91,7 @@ pub(crate) fn park(
         );
     }
     // A giver that still sees the old value wakes nobody, which is harmless.
-    // PAIR parking.turn: publish, observe
+    // PAIR parking.turns: publish
     word.swap(AWAKE, Ordering::AcqRel);
 }
 

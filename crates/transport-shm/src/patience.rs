@@ -16,9 +16,7 @@ pub(crate) struct Patience {
     /// How many times to give the processor away after that, looking in between.
     ///
     /// Where places share processors, the one that has the work gets the processor at once this way, without
-    /// the cost of a sleep for the one that waits. Measured on 2 cores, a token round 8 and 48 processes: 2
-    /// yields 2.3 to 2.7 and 6.6 to 7.5 microseconds a hop; none 3.2 to 3.4 and 5.9 to 7.0; 20 and more 2.3 to
-    /// 3.3 and 5.7 to 8.2. More than a few only burn time when there is nothing to do.
+    /// the cost of a sleep for the one that waits.
     pub yields: u32,
 }
 

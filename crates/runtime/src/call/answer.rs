@@ -62,6 +62,7 @@ impl Address {
             slot.encode(writer);
             writer.put_u32(flags);
             writer.align(8);
+            debug_assert_eq!(writer.written(), HEAD_BYTES);
             encode(writer)
         })?;
         Ok(())
@@ -138,6 +139,9 @@ fn drop_borrowed(local: &Local, scope: Scope) -> (Option<Key>, bool) {
     }
 }
 
+/// Bytes of an answer before its value: the slot, the flags, and what brings them to a multiple of 8.
+const HEAD_BYTES: usize = 16;
+
 /// Longest answer that is kept without an allocation, in bytes.
 const SHORT_BYTES: usize = 64;
 
@@ -168,8 +172,8 @@ impl Answer {
     /// The value, back from its bytes.
     pub(super) fn decode<R: Ship>(self) -> Result<R::Value> {
         let decoded = match &self {
-            Answer::Short(bytes, len) => R::decode(&mut Reader::new(&bytes[..*len])),
-            Answer::Long(bytes) => R::decode(&mut Reader::new(bytes)),
+            Answer::Short(bytes, len) => R::decode(&mut Reader::after(HEAD_BYTES, &bytes[..*len])),
+            Answer::Long(bytes) => R::decode(&mut Reader::after(HEAD_BYTES, bytes)),
             Answer::Block(block, start) => {
                 let mut reader = Reader::from_block(block);
                 reader.take_bytes(*start).and_then(|_| R::decode(&mut reader))

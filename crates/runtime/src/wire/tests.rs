@@ -220,3 +220,18 @@ fn what_the_format_lacks_is_refused_at_the_sender() {
 fn bytes_after_the_end_are_reported() {
     assert_eq!(Reader::new(&[1, 2]).finish(), Err(DecodeError::Trailing { left: 2 }));
 }
+
+#[test]
+fn what_is_left_of_a_message_keeps_its_alignment() {
+    let long = vec![7u64; LINE_ALIGNED_BYTES_MIN / 8];
+    for before in [0, 8, 16, 56, 64] {
+        let mut bytes = vec![0; LINE_ALIGNED_BYTES_MIN + 256];
+        let mut writer = Writer::new(&mut bytes);
+        writer.put_bytes(&vec![1; before]);
+        writer.put_pod_slice(&long);
+        let written = writer.written();
+        let mut reader = Reader::after(before, &bytes[before..written]);
+        assert_eq!(reader.take_pod_vec::<u64>().unwrap(), long, "after {before} bytes");
+        reader.finish().unwrap();
+    }
+}

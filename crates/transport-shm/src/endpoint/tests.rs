@@ -49,7 +49,8 @@ fn garbage_in_a_ring_is_the_death_of_its_sender_at_every_place() {
         send(&endpoints[1], 0, DATA, &[7]).unwrap();
         send(&endpoints[1], 2, DATA, &[8]).unwrap();
         scribble(&segment, 1, 0, DATA, 64, 0x1234);
-        let cause = "1: a header without its mark, in the data ring from place 1 to place 0 at byte 64, seen by place 0";
+        let cause = "1: a header without its mark, in the data ring from place 1 to place 0 at byte 64, \
+                     seen by place 0";
         assert_eq!(hear(&endpoints[0]), ["1: [7]", cause]);
         assert_eq!(hear(&endpoints[2]), ["1: [8]", cause], "what had been sent arrives before the end");
         assert!(endpoints[2].is_dead(PlaceId(1)) && endpoints[0].is_dead(PlaceId(1)));
@@ -71,7 +72,8 @@ fn a_block_outside_the_arena_is_the_death_of_its_sender() {
         }
         let header = Header::new(Kind::Block, 0, 16);
         scribble(&segment, 1, 0, Class::Control, 0, header.0);
-        let cause = "1: a block outside the arena of its sender, in the control ring from place 1 to place 0 at byte 0, seen by place 0";
+        let cause = "1: a block outside the arena of its sender, in the control ring from place 1 to place 0 \
+                     at byte 0, seen by place 0";
         assert_eq!(hear(&endpoints[0]), [cause], "{offset} {len}");
     }
 }

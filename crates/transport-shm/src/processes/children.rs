@@ -177,8 +177,8 @@ impl Children {
         }
         drop(entries);
         self.end_all();
-
-        self.roster.entries().iter().map(|entry| (entry.place, entry.exit.unwrap_or(Exit::Unseen))).collect()
+        let entries = self.roster.entries();
+        entries.iter().map(|entry| (entry.place, entry.exit.unwrap_or(Exit::Unseen))).collect()
     }
 
     /// How the process of `place` ended, if it has.

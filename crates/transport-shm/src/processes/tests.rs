@@ -370,14 +370,14 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
         let mut left = if seed & 1 == 0 { (seed >> 16) % 2000 } else { 0 };
         while left > 0 {
             next(&endpoint, |_| {
-                let _: () = left = left.saturating_sub(1);
+                left = left.saturating_sub(1);
                 Some(())
             });
         }
         children.kill(victim);
         next(&endpoint, |arrival| match arrival {
             Arrival::Died { place, .. } => {
-                let _: () = assert_eq!(place, victim, "death {number} of {deaths}");
+                assert_eq!(place, victim, "death {number} of {deaths}");
                 Some(())
             }
             Arrival::Message(_) => None,
