@@ -159,7 +159,9 @@ fn deliver_rare(local: &Local, arrival: Arrival<'_>) {
         Arrival::Message(Message { source, handler, body, .. }) => {
             let received = match body {
                 Body::Inline(bytes) => dispatch(local, handler, source, &mut Reader::new(bytes)),
-                Body::Block(block) => dispatch(local, handler, source, &mut Reader::from_block(&Rc::from(block))),
+                Body::Block(block) => {
+                    dispatch(local, handler, source, &mut Reader::from_block(&Rc::from(block)))
+                }
             };
             note(local, source, received);
         }
@@ -176,10 +178,11 @@ fn note(local: &Local, source: PlaceId, received: Result<(), Refused>) {
 
 fn dispatch(
     local: &Local,
-    handler: Handler,
+    handler: HandlerId,
     source: PlaceId,
     reader: &mut Reader<'_>,
 ) -> Result<(), Refused> {
+    let handler = Handler::of(handler).ok_or(Refused::UnknownHandler(handler.0))?;
     match handler {
         Handler::Spawn => call::receive_spawn(local, source, Head::decode(reader)?, reader),
         Handler::Call => call::receive_call(local, source, Head::decode(reader)?, reader),

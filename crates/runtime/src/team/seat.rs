@@ -184,7 +184,9 @@ impl Seat {
         if self.holds(source) {
             return Poll::Ready(Ok(()));
         }
-        static L: std::sync::OnceLock<u32> = std::sync::OnceLock::new(); let looks = *L.get_or_init(|| std::env::var("LOOKS").ok().and_then(|c| c.parse().ok()).unwrap_or(LOOKS_MAX));
+        static L: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+        let looks =
+            *L.get_or_init(|| std::env::var("LOOKS").ok().and_then(|c| c.parse().ok()).unwrap_or(LOOKS_MAX));
         for _ in 0..looks {
             if self.is_broken.get() || local.has_ready() {
                 break;
