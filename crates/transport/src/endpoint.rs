@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The priority class of a message. Order is kept within one class of one ordered pair of places.
 ///
 /// The classes have separate queues, so control messages never wait behind data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// Finish, replies, collectives, handles: never blocked by a full data queue.
     Control,

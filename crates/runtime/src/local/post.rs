@@ -14,24 +14,22 @@ use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, HandlerId, Inbound, SendError};
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// A message that waits on the heap for room in a queue.
 struct Waiting {
-    to: PlaceId,
-    class: Class,
     handler: HandlerId,
     bytes: Vec<u8>,
 }
 
-/// Messages that wait for room, in the order in which they were to be sent.
+/// Messages that wait for room: for each receiver and class, in the order in which they were to be sent.
 #[derive(Default)]
-pub(crate) struct Outbox(VecDeque<Waiting>);
+pub(crate) struct Outbox(BTreeMap<(PlaceId, Class), VecDeque<Waiting>>);
 
 impl Outbox {
     fn holds(&self, to: PlaceId, class: Class) -> bool {
-        self.0.iter().any(|waiting| waiting.to == to && waiting.class == class)
+        self.0.contains_key(&(to, class))
     }
 }
 
@@ -187,7 +185,7 @@ impl Local {
         let mut bytes = vec![0; len];
         encode(&mut Writer::new(&mut bytes)).map_err(Unsent::Unencodable)?;
         self.parts.borrow_mut().let_go();
-        self.outbox.borrow_mut().0.push_back(Waiting { to, class, handler, bytes });
+        self.outbox.borrow_mut().0.entry((to, class)).or_default().push_back(Waiting { handler, bytes });
         self.outbox_len.set(self.outbox_len.get() + 1);
         self.tally.put_aside();
         Ok(Sent { bytes: len })
@@ -219,18 +217,18 @@ impl Local {
         if self.outbox_len.get() == 0 {
             return 0;
         }
-        let waiting = std::mem::take(&mut self.outbox.borrow_mut().0);
-        let before = waiting.len();
-        let mut kept = Outbox::default();
-        for message in waiting {
-            if kept.holds(message.to, message.class) || !self.flush_one(&message) {
-                kept.0.push_back(message);
+        let mut waiting = std::mem::take(&mut self.outbox.borrow_mut().0);
+        let before = self.outbox_len.get();
+        for ((to, class), queue) in &mut waiting {
+            while queue.front().is_some_and(|message| self.flush_one(*to, *class, message)) {
+                queue.pop_front();
+                self.outbox_len.set(self.outbox_len.get() - 1);
             }
         }
-        self.outbox_len.set(kept.0.len());
-        let sent = before - kept.0.len();
-        *self.outbox.borrow_mut() = kept;
-        sent
+        waiting.retain(|_, queue| !queue.is_empty());
+        // Nothing was put aside meanwhile: sending tries once, and comes back.
+        self.outbox.borrow_mut().0 = waiting;
+        before - self.outbox_len.get()
     }
 
     /// Sends all that waits in the outbox, for at most `limit`; for the end of the place.
@@ -244,11 +242,11 @@ impl Local {
     }
 
     /// False if there is still no room. A message to a dead place is dropped: its sender hears of the death.
-    fn flush_one(&self, message: &Waiting) -> bool {
+    fn flush_one(&self, to: PlaceId, class: Class, message: &Waiting) -> bool {
         let encode = |writer: &mut Writer<'_>| {
             writer.put_bytes(&message.bytes);
             Ok(())
         };
-        !matches!(self.attempt(message.to, message.class, message.handler, &encode), Err(Unsent::Full))
+        !matches!(self.attempt(to, class, message.handler, &encode), Err(Unsent::Full))
     }
 }
