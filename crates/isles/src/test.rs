@@ -5,6 +5,10 @@ use crate::launch::Launch;
 use crate::{loopback, processes, threads};
 use isles_runtime::capture::TaskOutcome;
 use isles_transport_shm::processes::Program;
+use std::time::Duration;
+
+/// How long nothing may happen before a test says what it waits for.
+const STALL: Duration = Duration::from_secs(10);
 
 /// Seeds that a test on the loopback is run with, unless `ISLES_SEED` names one.
 const SEEDS: u64 = 8;
@@ -22,7 +26,7 @@ where
     F::Output: TaskOutcome,
 {
     processes::serve_if_joined();
-    let launch = Launch { machine, places, reports: Vec::new(), stall: None, seed: 0 };
+    let launch = Launch { machine, places, reports: Vec::new(), stall: Some(STALL), seed: 0 };
     let (result, _) = match machine {
         Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
         Machine::Processes => {
