@@ -27,6 +27,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-sleeping", ours::sleeping::measure),
     ("isles-spawn", ours::tasks::measure),
     ("isles-large", ours::large::measure),
+    ("isles-collective", ours::collective::measure),
     ("isles-crowd", ours::crowd::measure),
     ("isles-memory", ours::memory::measure),
     ("isles-betweenness-power", ours::betweenness::power),

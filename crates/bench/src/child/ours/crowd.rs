@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const IDLE: Duration = Duration::from_secs(2);
 
-/// Prints `hop_us` and `idle_percent`.
+/// Prints `hop_us`, `barrier_us` and `idle_percent`.
 pub fn measure(effort: Effort) {
     run(move || async move {
         let places = isles::place_count() as u64;
@@ -25,6 +25,7 @@ pub fn measure(effort: Effort) {
         })
         .await?;
         say("hop_us", seconds * 1e6 / places as f64);
+        say("barrier_us", super::collective::barrier(effort).await? * 1e6);
         say("idle_percent", idle_percent().await?);
         Ok(())
     });

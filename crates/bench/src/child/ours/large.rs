@@ -17,6 +17,7 @@ pub fn measure(effort: Effort) {
     run(move || async move {
         let there = here().next();
         let array = vec![1_u64; WORDS];
+        let array = &array[..];
         let seconds = seconds_per_step(effort, async |count| {
             for _ in 0..count {
                 assert_eq!(at!(there, array.len() as u64).await?, WORDS as u64);
@@ -35,7 +36,7 @@ pub fn measure(effort: Effort) {
         say("read_gb", gigabytes(1, seconds));
         let seconds = seconds_per_step(effort, async |count| {
             for _ in 0..count {
-                window(there, &array).await?;
+                window(there, array).await?;
             }
             Ok(())
         })

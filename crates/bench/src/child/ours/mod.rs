@@ -4,6 +4,7 @@
 //! The invariant: place 0 measures; what it times has ended at all places when its clock is read.
 
 pub mod betweenness;
+pub mod collective;
 pub mod crowd;
 pub mod large;
 pub mod memory;

@@ -1,0 +1,72 @@
+//! Collectives of all places.
+//!
+//! Its own file because the four rows share a program. The forms are those of `peers/mpi.c`, section `collective`.
+//! The invariant: all places do the same collectives in the same order.
+
+use super::{run, seconds_per_step};
+use crate::child::say;
+use crate::options::Effort;
+use isles::prelude::*;
+
+/// What is measured.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+enum Collective {
+    Barrier,
+    AllReduce,
+    /// Of that many words, the root changing each time.
+    Broadcast(usize),
+}
+
+/// Prints `barrier_us`, `all_reduce_us`, `broadcast_8k_us` and `broadcast_1m_us`.
+pub fn measure(effort: Effort) {
+    run(move || async move {
+        let rows = [
+            ("barrier_us", Collective::Barrier),
+            ("all_reduce_us", Collective::AllReduce),
+            ("broadcast_8k_us", Collective::Broadcast((8 << 10) / size_of::<u64>())),
+            ("broadcast_1m_us", Collective::Broadcast((1 << 20) / size_of::<u64>())),
+        ];
+        for (name, collective) in rows {
+            say(name, time(effort, collective).await? * 1e6);
+        }
+        Ok(())
+    });
+}
+
+/// Seconds of one collective of all places.
+pub(super) async fn barrier(effort: Effort) -> isles::Result<f64> {
+    time(effort, Collective::Barrier).await
+}
+
+async fn time(effort: Effort, collective: Collective) -> isles::Result<f64> {
+    seconds_per_step(effort, async |count| {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, repeat(collective, count).await);
+            }
+        })
+        .await
+    })
+    .await
+}
+
+async fn repeat(collective: Collective, count: u64) -> isles::Result<()> {
+    let team = Team::world();
+    let mut words = match collective {
+        Collective::Broadcast(len) => vec![1_u64; len],
+        Collective::Barrier | Collective::AllReduce => Vec::new(),
+    };
+    for number in 0..count {
+        match collective {
+            Collective::Barrier => team.barrier().await?,
+            Collective::AllReduce => {
+                let sum = team.all_reduce(1_u64, |left, right| left + right).await?;
+                assert_eq!(sum, team.size() as u64);
+            }
+            Collective::Broadcast(_) => {
+                team.broadcast_slice(number as usize % team.size(), &mut words).await?;
+            }
+        }
+    }
+    Ok(())
+}
