@@ -3,7 +3,7 @@
 //! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole
 //! numbers from 0 and there are as many as the largest says. Empty lines and lines that begin with `#` or `%`
 //! are skipped. A graph has a weight on each line or on none. The format does not say whether edges lead one
-//! way; [`ReadOptions`] does. Invariant: memory stays in proportion to the text, see [`vertices_max`].
+//! way; [`ReadOptions`] does. Invariant: memory stays in proportion to the text, see `vertices_max`.
 
 use super::error::{check_weight, excerpt};
 use super::{Graph, GraphError, Position, ReadOptions, Weights};

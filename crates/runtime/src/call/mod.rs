@@ -27,7 +27,7 @@ use isles_protocol::PlaceId;
 use isles_protocol::finish::{Key, Refusal};
 use isles_transport::Class;
 
-/// What [`at!`](macro@crate) expands to: `body` gets the place and goes one of the two ways below.
+/// What `at!` expands to: `body` gets the place and goes one of the two ways below.
 pub fn at<V, B>(place: impl Into<Place>, body: B) -> impl Future<Output = Result<V>>
 where
     B: AsyncFnOnce(Place) -> Result<V>,
