@@ -31,6 +31,7 @@ async fn take(team: &Team, part: &str) -> Result<()> {
         "ahead" => ahead(team).await,
         "handles" => handles(team).await,
         "turns" => turns(team).await,
+        "long_slices" => long_slices(team).await,
         "crowd" => crowd(team).await,
         "until_death" => until_death(team).await,
         _ => unreachable!("there is no part {part}"),
@@ -148,7 +149,7 @@ async fn texts(team: &Team) -> Result<()> {
 }
 
 /// Lengths of slices: none, one, short, over one message, over what is swapped whole, several chunks.
-const LENS: [usize; 6] = [0, 1, 5, 700, 1_500, 40_000];
+const LENS: [usize; 6] = [0, 1, 5, 700, 1_500, 20_000];
 
 /// What member `rank` passes as a slice.
 fn slice(rank: usize, len: usize) -> Vec<u64> {
@@ -181,6 +182,43 @@ async fn slices(team: &Team) -> Result<()> {
         assert!(own == if rank > 0 { sum(0..rank) } else { slice(0, len) }, "exclusive scan of {len}");
     }
     Ok(())
+}
+
+/// Longer than what is under way at once.
+async fn long_slices(team: &Team) -> Result<()> {
+    let (rank, size, len) = (team.rank(), team.size(), 200_000);
+    let sum: Vec<u64> =
+        (0..len).map(|index| (0..size).map(|rank| slice(rank, 1)[0] + index as u64).sum()).collect();
+    for root in [0, size - 1] {
+        let mut own = slice(rank, len);
+        team.broadcast_slice(root, &mut own).await?;
+        assert!(own == slice(root, len), "broadcast");
+        let mut own = slice(rank, len);
+        team.reduce_slice(root, &mut own, |a, b| a + b).await?;
+        assert!(rank != root || own == sum, "reduce");
+        let all = team.gather_slice(root, &slice(rank, len)).await?;
+        assert!(
+            all.is_none_or(|all| all.chunks(len).enumerate().all(|(rank, row)| row == slice(rank, len))),
+            "gather"
+        );
+        let rows: Vec<Vec<u64>> = (0..size).map(|rank| slice(rank, len + rank)).collect();
+        assert!(team.scatterv(root, Some(&rows)).await? == rows[rank], "scatter");
+    }
+    let mut own = slice(rank, len);
+    team.all_reduce_slice(&mut own, |a, b| a + b).await?;
+    assert!(own == sum, "all_reduce");
+    let mut own = slice(rank, len);
+    team.scan_slice(&mut own, |a, b| a + b).await?;
+    assert!(rank != size - 1 || own == sum, "scan");
+    let mut own = slice(rank, len);
+    team.exclusive_scan_slice(&mut own, |a, _| a).await?;
+    assert!(own == slice(0, len), "exclusive scan");
+    Ok(())
+}
+
+#[isles::test(places = 5, machines = [threads, processes])]
+async fn long_slices_are_passed_while_they_are_taken() -> Result<()> {
+    everywhere(&Team::world(), "long_slices").await
 }
 
 /// An affine map modulo a prime; composing them is associative and does not commute.
@@ -255,7 +293,7 @@ async fn sums(team: &Team) -> Result<()> {
 
 async fn equal_rows(team: &Team) -> Result<()> {
     let (rank, size) = (team.rank(), team.size());
-    for len in LENS {
+    for len in [0, 1, 5, 700, 9_000] {
         let all: Vec<u64> = (0..size).flat_map(|rank| slice(rank, len)).collect();
         for root in [0, size - 1] {
             let gathered = team.gather_slice(root, &slice(rank, len)).await?;

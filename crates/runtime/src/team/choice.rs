@@ -6,7 +6,7 @@
 //!
 //! | collective | up to | algorithm | beyond |
 //! |---|---|---|---|
-//! | `barrier` | any size | dissemination, log2 rounds | |
+//! | `barrier` | 2 members | dissemination | all meet at the first member |
 //! | `broadcast` | one chunk | binomial tree | pipelined chunks, down a chain if that is shorter |
 //! | `reduce` | any length | binomial tree, pipelined chunks | |
 //! | `all_reduce` | [`SWAP_BYTES_MAX`] | doubled distances, whole vectors | halved vectors, there and back |
@@ -15,24 +15,28 @@
 //! | `all_gather` | [`BRUCK_BYTES_MAX`] | doubled distances (Bruck) | ring of chunks |
 //! | `all_to_all` | any length | pairwise | |
 //!
-//! What waits in a place's memory, for one team and one other member: at most [`AHEAD_MAX`] + 1 collectives of one
-//! eager message (at most [`CHUNK_BYTES`]) each, or of [`CHUNKS_UNDER_WAY`] chunks of one long transfer. A long
-//! transfer ends only when it was taken, so there is never a second one. In `all_gather` of slices it may be as
-//! much as the result.
+//! What waits in a place's memory, for one team and one other member: at most [`AHEAD_MAX`] + 1 collectives of at most
+//! [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer slice, or one longer value. A long
+//! transfer ends only when it was taken, so there is never a second one. In the `all_..` forms on slices it may be as
+//! much as the slice that its task takes there.
 
 use super::schedule::Shape;
+use std::ops::RangeInclusive;
 
 /// Longest slice or value that is sent without waiting until it is taken, in bytes.
 pub(super) const EAGER_BYTES_MAX: usize = 64 << 10;
+
+/// Length of a chunk of a slice that is sent so, in bytes: two overlap, more cost more than they gain.
+const EAGER_CHUNK_BYTES: usize = 32 << 10;
 
 /// Length of a chunk of what is longer, in bytes.
 ///
 /// Measured with two places on two cores, 1 MiB: each chunk costs about 1 µs at each side, and the first and the
 /// last one overlap with nothing. 128 KiB is best, 64 KiB and 256 KiB cost a tenth.
-pub(super) const CHUNK_BYTES: usize = 128 << 10;
+const CHUNK_BYTES: usize = 128 << 10;
 
 /// How many chunks of one transfer are sent before the first has to be taken.
-pub(super) const CHUNKS_UNDER_WAY: usize = 6;
+pub(super) const CHUNKS_UNDER_WAY: usize = 4;
 
 /// How many collectives that do not wait for all members may follow each other before the team waits for all.
 pub(super) const AHEAD_MAX: u32 = 16;
@@ -40,11 +44,15 @@ pub(super) const AHEAD_MAX: u32 = 16;
 /// Longest vector that an `all_reduce` swaps whole, in bytes.
 pub(super) const SWAP_BYTES_MAX: usize = 8 << 10;
 
-/// Longest result that an `all_gather` collects by doubled distances, in bytes; at most a chunk.
+/// Longest result that an `all_gather` collects by doubled distances, in bytes.
 pub(super) const BRUCK_BYTES_MAX: usize = 32 << 10;
 
-/// How often a waiting member looks for messages itself before it lets its place wait.
-pub(super) const LOOKS_MAX: u32 = 40;
+/// How often a waiting member looks for messages itself before it lets its place wait: at least, and at most.
+///
+/// A member whose looks find something looks longer the next time, and one whose looks do not, shorter. Where each
+/// place has a processor they find something; where places share them each look takes time from who is waited for
+/// (40 looks at all times made a barrier of 8 places on two processors twice as long).
+pub(super) const LOOKS: RangeInclusive<u32> = 2..=64;
 
 /// How many collectives a task does before it lets the other tasks of its place have their turn.
 pub(super) const BREATH: u32 = 64;
@@ -61,13 +69,18 @@ const _: () = assert!(crate::limits::PLACES_MAX <= 256);
 
 /// Elements of each chunk of a slice of `len` elements of `element_bytes` bytes.
 pub(super) fn chunk_len(len: usize, element_bytes: usize) -> usize {
-    static C: std::sync::OnceLock<[usize; 2]> = std::sync::OnceLock::new();
-    let c = *C.get_or_init(|| {
-        [("MID", 65536), ("CHUNK", CHUNK_BYTES)]
-            .map(|(n, d)| std::env::var(n).ok().and_then(|c| c.parse().ok()).unwrap_or(d))
-    });
-    let chunk_bytes = if len * element_bytes <= EAGER_BYTES_MAX { c[0] } else { c[1] };
+    let is_eager = len.saturating_mul(element_bytes) <= EAGER_BYTES_MAX;
+    let chunk_bytes = if is_eager { EAGER_CHUNK_BYTES } else { CHUNK_BYTES };
     (chunk_bytes / element_bytes.max(1)).max(1)
+}
+
+/// Whether the members of a team of `size` meet at the first one, instead of by dissemination.
+///
+/// Two messages for each member, and each has to run twice only. Where places share processors (the usual case of many
+/// places) that is 2 to 3 times faster than dissemination, with 8 and with 48 places on two processors; where each has
+/// a processor of its own it should be as fast up to about 8, and half as fast at 48.
+pub(super) fn meets_at_first(size: usize) -> bool {
+    size > 2
 }
 
 /// The tree of a broadcast of `chunks` chunks: the one in which the last member has the last chunk first.

@@ -10,7 +10,7 @@
 //!
 //! It knows nothing of schedules and sends nothing.
 
-use super::choice::{LOOKS_MAX, STRANGERS_MAX};
+use super::choice::{LOOKS, STRANGERS_MAX};
 use super::letter::{Arrival, Kind, Letter, Stamp, TeamId};
 use crate::error::Error;
 use crate::local::Local;
@@ -48,6 +48,8 @@ pub(super) struct Seat {
     blocks: Cell<usize>,
     /// A task looks for messages at this moment.
     looking: Cell<bool>,
+    /// How often the next wait looks for messages, within [`LOOKS`].
+    looks: Cell<u32>,
     /// The task that waits, and for whose message.
     waiting: RefCell<Option<(PlaceId, Waker)>>,
 }
@@ -67,6 +69,7 @@ impl Seat {
             is_broken: Cell::new(false),
             blocks: Cell::new(0),
             looking: Cell::new(false),
+            looks: Cell::new(*LOOKS.start()),
             waiting: RefCell::new(None),
         }
     }
@@ -184,10 +187,7 @@ impl Seat {
         if self.holds(source) {
             return Poll::Ready(Ok(()));
         }
-        static L: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-        let looks =
-            *L.get_or_init(|| std::env::var("LOOKS").ok().and_then(|c| c.parse().ok()).unwrap_or(LOOKS_MAX));
-        for _ in 0..looks {
+        for _ in 0..self.looks.get() {
             if self.is_broken.get() || local.has_ready() {
                 break;
             }
@@ -195,9 +195,11 @@ impl Seat {
             let arrived = local.take_in(Inbound::All);
             self.looking.set(false);
             if arrived > 0 && self.holds(source) {
+                self.looks.set((self.looks.get() * 2).min(*LOOKS.end()));
                 return Poll::Ready(Ok(()));
             }
         }
+        self.looks.set((self.looks.get() / 2).max(*LOOKS.start()));
         self.poll_patiently(source, context)
     }
 

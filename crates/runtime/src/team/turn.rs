@@ -6,7 +6,7 @@
 //! business of the callers.
 
 use super::Team;
-use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY};
+use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY, meets_at_first};
 use super::letter::{self, Arrival, Kind, Letter, Parting, Stamp};
 use super::schedule::{Chunks, dissemination};
 use super::seat::Seat;
@@ -256,10 +256,22 @@ impl<'t> Turn<'t> {
     /// Waits until all members have come here; the steps are numbered from `first`.
     #[inline]
     pub(super) async fn meet(&self, first: usize) -> Result<()> {
-        for (number, round) in dissemination(self.rank(), self.size()).enumerate() {
-            self.signal(round.to, first + number)?;
-            self.expect(round.from, first + number).await?;
-            self.discard(round.from);
+        let (rank, size) = (self.rank(), self.size());
+        if !meets_at_first(size) {
+            for (number, round) in dissemination(rank, size).enumerate() {
+                self.signal(round.to, first + number)?;
+                self.await_signal(round.from, first + number).await?;
+            }
+        } else if rank > 0 {
+            self.signal(0, first)?;
+            self.await_signal(0, first).await?;
+        } else {
+            for other in 1..size {
+                self.await_signal(other, first).await?;
+            }
+            for other in 1..size {
+                self.signal(other, first)?;
+            }
         }
         Ok(())
     }
