@@ -10,7 +10,7 @@ use crate::bell::{Bell, PLACES_MAX};
 use crate::ring::{Credit, GRAIN, HEADER_BYTES, payload_max};
 use isles_transport::{Class, PlaceId};
 use std::mem::{align_of, offset_of, size_of};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of every segment: `ISLESSHM` as bytes in memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISLESSHM");
@@ -142,6 +142,15 @@ pub(crate) struct Head {
     pub processor_set: [u8; PROCESSORS_MAX / 8],
     /// Counts every change of any place's life; also a futex for those who wait for one.
     pub changes: ChangeCount,
+}
+
+impl Head {
+    /// How many changes of lives there have been.
+    #[inline]
+    pub fn changes(&self) -> u32 {
+        // PAIR head.changes: observe
+        self.changes.0.load(Ordering::Acquire)
+    }
 }
 
 /// A count on a line of its own.

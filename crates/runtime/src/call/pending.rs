@@ -209,11 +209,15 @@ impl Drop for Answered {
 /// Looks for messages while nothing else is ready to run here: the answer to a short call comes sooner than the way
 /// through the place's queue takes.
 fn look_for(local: &Local, slot: Slot) {
+    if local.has_ready() {
+        return;
+    }
     for _ in 0..LOOKS_MAX {
-        if local.has_ready() || !local.calls.borrow_mut().is_waiting(slot) {
+        if local.take_in(Inbound::All) > 0
+            && (local.has_ready() || !local.calls.borrow_mut().is_waiting(slot))
+        {
             return;
         }
-        local.take_in(Inbound::All);
     }
 }
 

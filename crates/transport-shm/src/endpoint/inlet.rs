@@ -23,6 +23,7 @@ const BELL_WORDS: usize = bell::PLACES_MAX as usize / 64;
 
 /// The way from one peer.
 struct Inlet {
+    place: PlaceId,
     control: Consumer<Lane>,
     bulk: Consumer<Lane>,
     peer: View<PlaceBlock>,
@@ -38,9 +39,11 @@ impl Inlet {
         }
     }
 
-    /// Whether nothing more can come out of it, given that nothing more is put in.
-    fn is_drained(&self) -> bool {
-        self.broken.get() || (self.control.is_empty() && self.bulk.is_empty())
+    /// Whether a `progress` that may take `inbound` would find something.
+    #[inline]
+    fn holds(&self, inbound: Inbound) -> bool {
+        let holds = !self.control.is_empty() || (inbound == Inbound::All && !self.bulk.is_empty());
+        holds && !self.broken.get()
     }
 }
 
@@ -71,8 +74,8 @@ impl Pending {
 pub(super) struct Inlets {
     segment: Segment,
     here: PlaceId,
-    /// By place; none for the place itself.
-    peers: Box<[Option<Inlet>]>,
+    /// All other places, in order.
+    peers: Box<[Inlet]>,
     /// With a bell: this place's own.
     own: Option<View<PlaceBlock>>,
     /// With a bell: places that have rung for control, and for data, and whose rings have not been found empty.
@@ -106,6 +109,7 @@ impl Drop for Turn<'_> {
 impl Inlets {
     pub fn new(segment: &Segment, here: PlaceId) -> Inlets {
         let inlet = |from: PlaceId| Inlet {
+            place: from,
             control: Consumer::new(Lane::new(segment, from, here, Class::Control)),
             bulk: Consumer::new(Lane::new(segment, from, here, Class::Data)),
             peer: View::new(segment, segment.layout().place_block(from)),
@@ -115,7 +119,7 @@ impl Inlets {
         Inlets {
             segment: segment.clone(),
             here,
-            peers: segment.all_places().map(|from| (from != here).then(|| inlet(from))).collect(),
+            peers: segment.all_places().filter(|from| *from != here).map(inlet).collect(),
             own: (!segment.geometry().is_direct()).then(own),
             pending: Default::default(),
             inbound: Cell::new(Inbound::All),
@@ -123,6 +127,12 @@ impl Inlets {
             ended: segment.all_places().map(|_| Cell::new(false)).collect(),
             busy: Cell::new(false),
         }
+    }
+
+    /// The way from `place`, if it is another place.
+    fn inlet(&self, place: PlaceId) -> Option<&Inlet> {
+        let index = place.index() - usize::from(place > self.here);
+        self.peers.get(index).filter(|_| place != self.here)
     }
 
     /// Begins a `progress`; one at a time.
@@ -141,15 +151,18 @@ impl Inlets {
         }
     }
 
+    /// How many words of a bell have a bit of a place of this run.
+    fn bell_words(&self) -> usize {
+        self.ended.len().div_ceil(64)
+    }
+
     /// Looks into every ring.
     #[inline]
     fn progress_all(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let mut count = 0;
         for class in classes(inbound) {
-            for (place, inlet) in (0..).map(PlaceId).zip(&self.peers) {
-                if let Some(inlet) = inlet {
-                    count += self.drain(place, inlet, *class, deliver).0;
-                }
+            for inlet in &self.peers {
+                count += self.drain(inlet, *class, deliver).0;
             }
         }
         count
@@ -165,7 +178,7 @@ impl Inlets {
         let mut count = 0;
         for class in classes(inbound) {
             let pending = &self.pending[*class as usize];
-            for index in 0..self.peers.len().div_ceil(64) {
+            for index in 0..self.bell_words() {
                 pending.add(index, bell::take(&own.bell, *class as usize, index));
                 count += self.drain_pending(pending, index, *class, deliver);
             }
@@ -186,11 +199,11 @@ impl Inlets {
             let place = PlaceId(index as u32 * 64 + bits.trailing_zeros());
             bits &= bits - 1;
             // A bell is written by peers: a bit without a peer behind it means nothing.
-            let Some(inlet) = self.peers.get(place.index()).and_then(Option::as_ref) else {
+            let Some(inlet) = self.inlet(place) else {
                 pending.remove_place(place);
                 continue;
             };
-            let (taken, emptied) = self.drain(place, inlet, class, deliver);
+            let (taken, emptied) = self.drain(inlet, class, deliver);
             if emptied {
                 pending.remove_place(place);
             }
@@ -201,13 +214,7 @@ impl Inlets {
 
     /// Delivers at most one batch of one ring; also says whether the ring was found empty.
     #[inline]
-    fn drain(
-        &self,
-        source: PlaceId,
-        inlet: &Inlet,
-        class: Class,
-        deliver: &mut dyn FnMut(Arrival<'_>),
-    ) -> (usize, bool) {
+    fn drain(&self, inlet: &Inlet, class: Class, deliver: &mut dyn FnMut(Arrival<'_>)) -> (usize, bool) {
         if inlet.broken.get() {
             return (0, true);
         }
@@ -215,7 +222,7 @@ impl Inlets {
         for count in 0..BATCH {
             let offset = consumer.offset();
             let mut fault = None;
-            let taken = consumer.take(|record| fault = self.show(source, class, record, deliver).err());
+            let taken = consumer.take(|record| fault = self.show(inlet.place, class, record, deliver).err());
             match (taken, fault) {
                 (Ok(Taken::Nothing), _) => return (count, true),
                 (Ok(Taken::Record), None) => {}
@@ -223,7 +230,7 @@ impl Inlets {
                     parking::alert(&inlet.peer.sleeping.0, self.segment.fencing());
                 }
                 (Err(fault), _) | (Ok(_), Some(fault)) => {
-                    self.condemn(source, class, fault, offset);
+                    self.condemn(inlet.place, class, fault, offset);
                     return (count, true);
                 }
             }
@@ -264,7 +271,7 @@ impl Inlets {
     /// Declares `place` dead for everybody, because of what it wrote into a ring, and reads it no more.
     #[cold]
     pub fn condemn(&self, place: PlaceId, class: Class, fault: Fault, offset: u64) {
-        if let Some(inlet) = &self.peers[place.index()] {
+        if let Some(inlet) = self.inlet(place) {
             inlet.broken.set(true);
         }
         let evidence = Evidence { fault, class, witness: self.here, offset: offset as u32 };
@@ -279,7 +286,7 @@ impl Inlets {
             return 0;
         }
         let drained = |(place, _): &mut (PlaceId, Death)| {
-            self.peers[place.index()].as_ref().is_none_or(Inlet::is_drained)
+            self.inlet(*place).is_none_or(|inlet| !inlet.holds(Inbound::All))
         };
         let ends: Vec<_> = self.ending.borrow_mut().extract_if(.., drained).collect();
         let count = ends.len();
@@ -294,12 +301,9 @@ impl Inlets {
     pub fn is_ready(&self) -> bool {
         let inbound = self.inbound.get();
         match &self.own {
-            None => self.peers.iter().flatten().any(|inlet| {
-                let holds = |class: &Class| !inlet.consumer(*class).is_empty();
-                !inlet.broken.get() && classes(inbound).iter().any(holds)
-            }),
+            None => self.peers.iter().any(|inlet| inlet.holds(inbound)),
             Some(own) => {
-                let words = self.peers.len().div_ceil(64);
+                let words = self.bell_words();
                 classes(inbound).iter().any(|class| {
                     bell::rings(&own.bell, *class as usize, words)
                         || !self.pending[*class as usize].is_empty()

@@ -12,10 +12,10 @@ mod rest;
 #[cfg(test)]
 mod tests;
 
-use crate::layout::WORDS;
+use crate::layout::{Head, WORDS};
 use crate::life::Life;
 use crate::ring::Fault;
-use crate::segment::Segment;
+use crate::segment::{Segment, View};
 use inlet::Inlets;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark};
 use outlet::Outlets;
@@ -34,6 +34,8 @@ pub struct ShmEndpoint {
     outlets: Outlets,
     inlets: Inlets,
     rest: Rest,
+    /// The head of the segment, where changes are counted.
+    head: View<Head>,
     /// The count of changes that this endpoint has looked at.
     changes_seen: Cell<u32>,
 }
@@ -46,12 +48,19 @@ impl ShmEndpoint {
         let rest = Rest::new(&segment, here);
         // One less than any count that may have been reached: the first `progress` looks at all lives.
         let changes_seen = Cell::new(segment.changes().wrapping_sub(1));
-        ShmEndpoint { segment, here, outlets, inlets, rest, changes_seen }
+        let head = View::new(&segment, 0);
+        ShmEndpoint { segment, here, outlets, inlets, rest, head, changes_seen }
     }
 
     /// The segment of the run.
     pub fn segment(&self) -> &Segment {
         &self.segment
+    }
+
+    /// Whether the life of some place has changed since [`ShmEndpoint::observe_changes`] looked.
+    #[inline]
+    fn has_changes(&self) -> bool {
+        self.head.changes() != self.changes_seen.get()
     }
 
     /// Looks at the lives of all places after one of them changed.
@@ -138,7 +147,7 @@ impl Endpoint for ShmEndpoint {
         let _turn = self.inlets.begin(inbound);
         let count = self.inlets.deliver_messages(inbound, deliver);
         // After the messages: this very turn may have found a peer broken, which takes no messages from here on.
-        if self.segment.changes() != self.changes_seen.get() {
+        if self.has_changes() {
             self.observe_changes();
         }
         count + self.inlets.deliver_ends(deliver)
@@ -146,9 +155,7 @@ impl Endpoint for ShmEndpoint {
 
     fn wait(&self, timeout: Option<Duration>) {
         self.rest.wait(timeout, self.outlets.take_shortage(), &|| {
-            self.segment.changes() != self.changes_seen.get()
-                || self.inlets.is_ready()
-                || self.outlets.is_ready()
+            self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready()
         });
     }
 

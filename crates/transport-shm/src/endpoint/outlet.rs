@@ -224,15 +224,15 @@ impl Outlets {
     }
 
     /// Whether something that was refused as full may be accepted now.
+    #[inline]
     pub fn is_ready(&self) -> bool {
-        self.ring_is_ready() || self.arena_is_ready()
+        (!self.starving.borrow().is_empty() && self.ring_is_ready())
+            || (self.arena_starving.get() && self.arena_is_ready())
     }
 
+    #[cold]
     fn ring_is_ready(&self) -> bool {
         let mut starving = self.starving.borrow_mut();
-        if starving.is_empty() {
-            return false;
-        }
         let before = starving.len();
         starving.retain(|(to, class)| {
             !self.peers[to.index()].as_ref().is_some_and(|outlet| outlet.producer(*class).may_have_room())
@@ -240,10 +240,8 @@ impl Outlets {
         starving.len() < before
     }
 
+    #[cold]
     fn arena_is_ready(&self) -> bool {
-        if !self.arena_starving.get() {
-            return false;
-        }
         // Relaxed: ordered by the fence of the parking place.
         let taken = self.own.arena_starved.0.load(Ordering::Relaxed) == 0;
         let ready = taken || self.arena.borrow().has_returned(&self.ground);

@@ -256,8 +256,7 @@ impl Segment {
     /// How many changes there have been.
     #[inline]
     pub(crate) fn changes(&self) -> u32 {
-        // PAIR head.changes: observe
-        self.head().changes.0.load(Ordering::Acquire)
+        self.head().changes()
     }
 
     /// Sleeps until the count of changes is no longer `seen`, at most to `deadline`; `false` at its end.
