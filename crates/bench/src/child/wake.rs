@@ -17,30 +17,36 @@ use std::time::{Duration, Instant};
 
 const END: u32 = u32::MAX;
 
-/// Long enough for the sleeper to reach the kernel and its core to go idle.
-const PAUSE: Duration = Duration::from_micros(200);
+/// Long enough for the sleeper to reach the kernel: several times what a place looks for work before it sleeps.
+pub const PAUSE: Duration = Duration::from_micros(200);
+
+/// Long enough for the sleeper's processor to sleep as well; a virtual one is then given back to its host.
+pub const LONG_PAUSE: Duration = Duration::from_millis(1);
 
 #[repr(align(128))]
 struct Word(AtomicU32);
 
-/// Prints `there_and_back_us`: from before the wake until the woken thread's answer is seen.
+/// Prints `there_and_back_us`, and `long_asleep_us`: from before the wake until the woken thread's answer is seen.
 pub fn run(effort: Effort) {
     let (call, reply) = (Word(AtomicU32::new(0)), Word(AtomicU32::new(0)));
     thread::scope(|scope| {
         scope.spawn(|| sleeper(&call, &reply));
         pin(0);
-        let rounds = (effort.batch.as_micros() * effort.repetitions as u128 / PAUSE.as_micros()) as u32;
-        let seconds: Vec<f64> = (1..=rounds.max(3)).map(|number| round(&call, &reply, number)).collect();
+        let rounds = (effort.batch.as_millis() as u32 * effort.repetitions as u32).max(3);
+        let mut numbers = 1..END;
+        for (name, pause) in [("there_and_back_us", PAUSE), ("long_asleep_us", LONG_PAUSE)] {
+            let numbers = numbers.by_ref().take(rounds as usize);
+            say(name, median(numbers.map(|number| round(&call, &reply, number, pause)).collect()) * 1e6);
+        }
         call.0.store(END, Release); // PAIR bench.wake.call: publish
         wake(&call);
-        say("there_and_back_us", median(seconds) * 1e6);
     });
 }
 
 /// The seconds from the wake to the answer.
-fn round(call: &Word, reply: &Word, number: u32) -> f64 {
-    let pause = Instant::now();
-    while pause.elapsed() < PAUSE {}
+fn round(call: &Word, reply: &Word, number: u32, pause: Duration) -> f64 {
+    let before = Instant::now();
+    while before.elapsed() < pause {}
     let start = Instant::now();
     call.0.store(number, Release); // PAIR bench.wake.call: publish
     wake(call);
