@@ -87,6 +87,17 @@ impl Finishes {
         }
     }
 
+    /// Counts the end of a task here, if it is not the last one; else does nothing and says so. *Hot.*
+    ///
+    /// The same as [`Finishes::end`] without a fault, for the case in which there is nothing to do but count.
+    #[inline]
+    pub fn end_one_of_many(&mut self, key: Key) -> bool {
+        let slot = self.slot(key);
+        let many = slot.live > 1;
+        slot.live -= u64::from(many);
+        many
+    }
+
     /// Counts a task that a live task here sends to `to`; the name goes along with it. *Hot.*
     ///
     /// # Errors

@@ -67,6 +67,14 @@ impl FinishTable {
     /// One task here has ended.
     #[inline]
     pub(crate) fn end(&self, local: &Local, key: Key, fault: Option<Fault>) {
+        if fault.is_none() && self.machine.borrow_mut().end_one_of_many(key) {
+            return;
+        }
+        self.end_rare(local, key, fault);
+    }
+
+    /// The last task here has ended, or one with a fault.
+    fn end_rare(&self, local: &Local, key: Key, fault: Option<Fault>) {
         self.drive(local, |machine, outputs| machine.end(key, fault, outputs));
     }
 

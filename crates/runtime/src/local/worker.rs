@@ -79,11 +79,11 @@ impl Local {
         if self.finishes.is_cancelled(scope) && !task.is_over() {
             self.cancel_task(task, scope);
             // It stood in the queue, so its queue lets it go.
-            let _ = task.run();
+            let _ = self.poll(task);
             return;
         }
         let before = self.set_scope(scope);
-        let ended = task.run();
+        let ended = self.poll(task);
         self.set_scope(before);
         match ended {
             None => {}
@@ -102,13 +102,29 @@ impl Local {
         }
     }
 
+    /// Polls a task of this place.
+    #[inline]
+    fn poll(&self, task: TaskRef) -> Option<Ended> {
+        // NEED: a task gives its memory back to the pool of its place.
+        // SOUND: the tasks in the queues of a place are its own, and so is the thread.
+        unsafe { task.run(&self.pool) }
+    }
+
     /// Tells the finish of `scope` that one of its tasks has ended.
+    #[inline]
     pub(crate) fn finish_task(&self, scope: Scope, result: crate::Result<()>) {
         match (scope, result) {
             (Scope::Counted(key), Ok(())) => self.finishes.end(self, key, None),
-            (Scope::Counted(key), Err(error)) => self.finishes.end(self, key, Some(fault_of(self, &error))),
             (_, Ok(())) => {}
-            (_, Err(error)) => eprintln!("isles: a detached task failed {error}"),
+            (scope, Err(error)) => self.fail_task(scope, &error),
+        }
+    }
+
+    #[cold]
+    fn fail_task(&self, scope: Scope, error: &crate::Error) {
+        match scope {
+            Scope::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
+            Scope::Borrowed(_) | Scope::Detached => eprintln!("isles: a detached task failed {error}"),
         }
     }
 
@@ -141,7 +157,7 @@ impl Local {
                 task.conclude();
             }
             // A task that was over is let go by its queue.
-            let _ = task.run();
+            let _ = self.poll(task);
         }
     }
 

@@ -123,7 +123,11 @@ impl TaskRef {
     }
 
     /// Polls a task that came out of a queue; `None` if it was over already and is now let go.
-    pub(crate) fn run(self) -> Option<Ended> {
+    ///
+    /// # Safety
+    /// `pool` is that of the task's place, whose thread calls.
+    #[inline]
+    pub(crate) unsafe fn run(self, pool: &Pool) -> Option<Ended> {
         if !self.header().state.start() {
             self.release();
             return None;
@@ -138,7 +142,9 @@ impl TaskRef {
         match unsafe { (self.header().kind.poll)(self.0, &mut context) } {
             Poll::Ready(result) => {
                 self.header().state.conclude();
-                self.release();
+                // NEED: the memory goes back by hand.
+                // SOUND: the future is dropped; the rest by the contract.
+                unsafe { self.release_to(pool) };
                 Some(Ended::Over(result))
             }
             Poll::Pending => Some(match self.header().state.suspend() {
@@ -177,6 +183,23 @@ impl TaskRef {
     /// Notes its entry in the table of suspended tasks.
     pub(crate) fn list(&self, entry: Option<usize>) {
         self.header().listed.set(entry.map_or(UNLISTED, |entry| entry as u32));
+    }
+
+    /// As `release`, where the pool of the task's place is at hand.
+    ///
+    /// # Safety
+    /// As for `run`, and the future is dropped.
+    #[inline]
+    unsafe fn release_to(self, pool: &Pool) {
+        if pool::fits(self.header().kind.layout) {
+            if self.header().state.release() {
+                // NEED: the memory goes back by hand.
+                // SOUND: this was the last reference; the rest by the contract.
+                unsafe { pool.give_back(self.0.cast()) };
+            }
+        } else {
+            self.release();
+        }
     }
 
     fn release(self) {
