@@ -74,19 +74,24 @@ pub(crate) struct Head {
 const NO_FINISH: [u8; FinishId::BYTES] = [0xff; FinishId::BYTES];
 
 impl Head {
+    /// Bytes on the wire: offset and hash of the entry, and the finish; written and read in one piece.
+    const BYTES: usize = 8 + FinishId::BYTES;
+
     #[inline]
     pub(crate) fn encode(self, writer: &mut Writer<'_>) {
-        writer.put_u32(self.entry.offset);
-        writer.put_u32(self.entry.hash);
-        writer.put_bytes(&self.finish.map_or(NO_FINISH, FinishId::to_bytes));
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&self.entry.offset.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.entry.hash.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.finish.map_or(NO_FINISH, FinishId::to_bytes));
+        writer.put_bytes(&bytes);
     }
 
     #[inline]
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let entry = Entry { offset: reader.take_u32()?, hash: reader.take_u32()? };
-        let bytes: [u8; FinishId::BYTES] = reader.take_pod()?;
-        let finish = (bytes != NO_FINISH).then(|| FinishId::from_bytes(bytes));
-        Ok(Head { entry, finish })
+        let [a, b, c, d, e, f, g, h, finish @ ..] = reader.take_pod::<[u8; Self::BYTES]>()?;
+        let entry =
+            Entry { offset: u32::from_le_bytes([a, b, c, d]), hash: u32::from_le_bytes([e, f, g, h]) };
+        Ok(Head { entry, finish: (finish != NO_FINISH).then(|| FinishId::from_bytes(finish)) })
     }
 }
 

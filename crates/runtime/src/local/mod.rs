@@ -26,7 +26,7 @@ use crate::site::{SiteCell, SiteCounts};
 use crate::task::{Injector, Pool, Priority, TaskRef};
 use crate::team::Mailbox;
 use isles_protocol::PlaceId;
-use isles_transport::Endpoint;
+use isles_transport::{Endpoint, Limits};
 use post::Outbox;
 use queue::{ReadyQueue, SuspendedTasks};
 use slab::Slab;
@@ -38,6 +38,8 @@ pub struct Local {
     here: PlaceId,
     places: u32,
     endpoint: Box<dyn Endpoint>,
+    /// The bounds of the endpoint.
+    limits: Limits,
     injector: &'static Injector,
     pool: Pool,
     clock: Clock,
@@ -91,6 +93,7 @@ impl Local {
         Rc::new(Local {
             here: endpoint.here(),
             places: endpoint.places(),
+            limits: endpoint.limits(),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
             phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
             farewells: RefCell::new(vec![None; endpoint.places() as usize]),

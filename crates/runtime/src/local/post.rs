@@ -115,9 +115,8 @@ impl Local {
         handler: HandlerId,
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
-        let limits = self.endpoint.limits();
         let inline_max =
-            if class == Class::Data { limits.inline_bytes_max } else { limits.control_bytes_max };
+            if class == Class::Data { self.limits.inline_bytes_max } else { self.limits.control_bytes_max };
         let needed = Cell::new(0);
         let fault = Cell::new(None);
         let mut fill = |room: &mut [u8]| {
@@ -178,7 +177,7 @@ impl Local {
         let len = measure.written();
         self.parts.borrow_mut().take_back();
         measured.map_err(Unsent::Unencodable)?;
-        let max = self.endpoint.limits().block_bytes_max;
+        let max = self.limits.block_bytes_max;
         if len > max {
             return Err(Unsent::TooLong { len, max });
         }
