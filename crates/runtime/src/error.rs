@@ -6,7 +6,11 @@
 use isles_protocol::PlaceId;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
+
+/// Deepest nesting of causes that is read: a peer must not choose how much of the stack reading takes.
+const NESTING_MAX: u32 = 16;
 
 /// The result of an operation of Isles.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -54,6 +58,7 @@ struct Body {
     place: Option<PlaceId>,
     /// Where the program started it, as `file:line:column`.
     site: Option<String>,
+    #[serde(deserialize_with = "causes")]
     causes: Vec<Body>,
     /// Errors beyond those listed, which were only counted.
     uncounted: u64,
@@ -169,6 +174,21 @@ impl Error {
             }
         }
     }
+}
+
+/// Reads the causes of an error, which have causes of their own.
+fn causes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<Body>, D::Error> {
+    thread_local! {
+        static NESTING: Cell<u32> = const { Cell::new(0) };
+    }
+    let nesting = NESTING.get();
+    if nesting == NESTING_MAX {
+        return Err(serde::de::Error::custom("errors are nested too deeply"));
+    }
+    NESTING.set(nesting + 1);
+    let causes = Vec::deserialize(deserializer);
+    NESTING.set(nesting);
+    causes
 }
 
 impl Body {
@@ -291,6 +311,16 @@ mod tests {
         assert!(wire.len() <= 300);
         let back = Error::from_wire(&wire);
         assert_eq!((back.kind(), back.place()), (&ErrorKind::Failed, Some(PlaceId(3))));
+    }
+
+    #[test]
+    fn errors_that_are_nested_without_end_are_refused() {
+        // Each level: kind, no text, no place, no site, one cause.
+        let endless = [0, 0, 0, 0, 1].repeat(100_000);
+        assert_eq!(Error::from_wire(&endless).kind(), &ErrorKind::Undecodable);
+        let causes =
+            (0..NESTING_MAX - 2).fold(Error::message("deep"), |cause, _| Error::several(vec![cause], 0));
+        assert_eq!(Error::from_wire(&causes.to_wire(1000)).to_string(), causes.to_string());
     }
 
     #[test]

@@ -50,6 +50,9 @@ mod arena;
 mod block;
 #[cfg(not(loom))]
 mod endpoint;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+#[doc(hidden)]
+pub mod fuzz;
 #[cfg(not(loom))]
 mod lane;
 #[cfg(not(loom))]

@@ -406,6 +406,16 @@ impl<T: Track> Consumer<T> {
         Header(self.track.word(self.head.get()).load(Ordering::Acquire))
     }
 
+    /// Size of the ring in bytes.
+    pub fn capacity(&self) -> u64 {
+        self.track.capacity()
+    }
+
+    /// Bytes taken since creation.
+    pub fn taken(&self) -> u64 {
+        self.head.get()
+    }
+
     /// Where the next record starts, as an offset in the memory; names a fault.
     pub fn offset(&self) -> u64 {
         self.head.get() & (self.track.capacity() - 1)

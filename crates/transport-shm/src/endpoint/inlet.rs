@@ -27,8 +27,12 @@ struct Inlet {
     control: Consumer<Lane>,
     bulk: Consumer<Lane>,
     peer: View<PlaceBlock>,
-    /// The peer broke the format: nothing is read any more.
+    /// The peer broke the format, or its end has been told: nothing is read any more.
     broken: Cell<bool>,
+    /// Once the peer is known to be dead: how many bytes its rings, by class, can hold in all.
+    ///
+    /// A ring holds one lap. Records beyond are stale ones that a broken peer did not clear, round and round.
+    ends: Cell<Option<[u64; 2]>>,
 }
 
 impl Inlet {
@@ -37,6 +41,18 @@ impl Inlet {
             Class::Control => &self.control,
             Class::Data => &self.bulk,
         }
+    }
+
+    /// Notes that nothing more is put in.
+    fn expect_end(&self) {
+        self.ends.set(Some([&self.control, &self.bulk].map(|ring| ring.taken() + ring.capacity())));
+    }
+
+    /// Whether nothing more can come out of it, given that nothing more is put in.
+    fn is_drained(&self) -> bool {
+        let ends = self.ends.get().unwrap_or([u64::MAX; 2]);
+        let is_over = |(ring, end): (&Consumer<Lane>, u64)| ring.is_empty() || ring.taken() >= end;
+        self.broken.get() || [&self.control, &self.bulk].into_iter().zip(ends).all(is_over)
     }
 
     /// Whether a `progress` that may take `inbound` would find something.
@@ -114,6 +130,7 @@ impl Inlets {
             bulk: Consumer::new(Lane::new(segment, from, here, Class::Data)),
             peer: View::new(segment, segment.layout().place_block(from)),
             broken: Cell::new(false),
+            ends: Cell::new(None),
         };
         let own = || View::new(segment, segment.layout().place_block(here));
         Inlets {
@@ -263,6 +280,7 @@ impl Inlets {
         let Some(cause) = self.segment.life(place).death(place) else { return };
         if !self.ended[place.index()].replace(true) {
             self.ending.borrow_mut().push((place, cause));
+            self.inlet(place).inspect(|inlet| inlet.expect_end());
             // It may have died after a record and before its bell.
             self.pending.iter().for_each(|pending| pending.add_place(place));
         }
@@ -285,12 +303,11 @@ impl Inlets {
         if self.ending.borrow().is_empty() {
             return 0;
         }
-        let drained = |(place, _): &mut (PlaceId, Death)| {
-            self.inlet(*place).is_none_or(|inlet| !inlet.holds(Inbound::All))
-        };
+        let drained = |(place, _): &mut (PlaceId, Death)| self.inlet(*place).is_none_or(Inlet::is_drained);
         let ends: Vec<_> = self.ending.borrow_mut().extract_if(.., drained).collect();
         let count = ends.len();
         for (place, cause) in ends {
+            self.inlet(place).inspect(|inlet| inlet.broken.set(true));
             deliver(Arrival::Died { place, cause });
         }
         count
