@@ -367,7 +367,11 @@ const MEMORY: Group = Group {
             better: Better::Less,
             ours: figure(ISLES, "loaded_mib"),
             peers: &[figure(ISLES, "stated_bound_mib")],
-            targets: &[],
+            targets: &[Target::Ratio {
+                limit: 1.0,
+                of: &[ISLES],
+                words: "the stated bound (docs/memory.md)",
+            }],
         },
     ],
 };

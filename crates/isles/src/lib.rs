@@ -27,6 +27,7 @@ mod environment;
 mod image;
 mod launch;
 mod loopback;
+mod memory;
 mod processes;
 mod test;
 mod threads;
@@ -40,6 +41,7 @@ pub use isles_runtime::{
 };
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
+pub use memory::SMALL_TASK_BYTES;
 pub use processes::serve_if_joined;
 
 /// What most programs need.

@@ -1,13 +1,17 @@
 //! Every bound of the runtime, with where it comes from.
 
+use crate::task::Pool;
 use std::time::Duration;
 
 /// Most places of one run: what the doorbell bitmap of a place on shared memory can name.
 pub const PLACES_MAX: u32 = 256;
 
-/// Most tasks that wait in a place's ready queue before it stops taking data messages from its queues, and so
-/// lets their senders wait. At 128 bytes a small task this is 8 MiB.
+/// Most messages taken in whose tasks have not begun, before a place stops taking data messages from its queues,
+/// and so lets their senders wait. At 128 bytes a small task this is 8 MiB.
 pub(crate) const READY_TASKS_MAX: usize = 65_536;
+
+/// Most bytes of such messages.
+pub const READY_BYTES_MAX: usize = 16 << 20;
 
 /// Tasks that a worker polls before it looks for messages again.
 pub(crate) const READY_BATCH: usize = 64;
@@ -27,6 +31,17 @@ pub(crate) const FAREWELL_WAIT: Duration = Duration::from_secs(5);
 
 /// Longest uninterrupted wait of a place, so that clocks and stall reports are looked at.
 pub(crate) const WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// Most bytes of the heap that messages take at a place before their tasks begin, at `task_bytes` bytes a task.
+///
+/// A place that is not full takes in all that one turn gives: at most `turn_messages` messages of together `turn_bytes`
+/// bytes in its queues. Beside the tasks there are their captures, as long as they were on the way, and the queue.
+pub fn backlog_bytes_max(turn_messages: usize, turn_bytes: usize, task_bytes: usize) -> u64 {
+    let tasks = READY_TASKS_MAX + turn_messages;
+    // A queue that grows has twice the memory it needs, and the half of it that it leaves.
+    let queue = 3 * tasks * size_of::<usize>();
+    (Pool::bytes_for(tasks, task_bytes) + queue + READY_BYTES_MAX + turn_bytes) as u64
+}
 
 const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
 const _: () = assert!(ERROR_BYTES_MAX < 512);

@@ -150,6 +150,7 @@ pub(crate) fn deliver(local: &Local, arrival: Arrival<'_>) {
     // By reference: an arrival is large, and a small message should not be copied to be looked at.
     match &arrival {
         Arrival::Message(Message { source, handler, body: Body::Inline(bytes), .. }) => {
+            local.backlog.note(bytes.len());
             let received = dispatch(local, *handler, *source, &mut Reader::new(bytes));
             note(local, *source, received);
         }
@@ -162,6 +163,7 @@ fn deliver_rare(local: &Local, arrival: Arrival<'_>) {
     match arrival {
         Arrival::Died { place, cause } => place_died(local, place, &cause),
         Arrival::Message(Message { source, handler, body, .. }) => {
+            local.backlog.note(body.bytes().len());
             let received = match body {
                 Body::Inline(bytes) => dispatch(local, handler, source, &mut Reader::new(bytes)),
                 Body::Block(block) => {

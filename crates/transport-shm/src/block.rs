@@ -2,8 +2,8 @@
 //!
 //! The unsafe half of large messages: the sender writes into lent memory, the receiver reads there, and one
 //! store gives it back. What is free is the arena's business ([`crate::arena`]). Every block starts with a line of
-//! its own whose first word is 0 while it is lent and 1 once it has been returned; the payload follows, on a
-//! boundary of 64 bytes.
+//! its own whose first word is 0 while it is lent, 2 once the receiver has taken it out of its ring, and 1 once it has
+//! been returned; the payload follows, on a boundary of 64 bytes.
 
 use crate::arena::Store;
 use crate::layout::BLOCK_HEADER_BYTES;
@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 const LENT: u64 = 0;
 /// The word of a block that came back.
 const RETURNED: u64 = 1;
+/// The word of a block that its receiver has taken out of its ring.
+const TAKEN: u64 = 2;
 
 /// What a ring carries for a block: offset of its header in the arena, and length of its payload; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +93,11 @@ impl Store for Ground {
         self.word(offset).load(Ordering::Acquire) == RETURNED
     }
 
+    fn is_taken(&self, offset: u64) -> bool {
+        // Relaxed: it gives credit back and no memory.
+        self.word(offset).load(Ordering::Relaxed) != LENT
+    }
+
     fn populate(&self, offset: u64, len: u64) -> bool {
         self.segment.mapping().populate(self.start + offset, len)
     }
@@ -111,12 +118,32 @@ pub(crate) struct ShmBlock {
 }
 
 impl ShmBlock {
-    /// The block that `ticket`, which was checked, names in the arena of `source`.
+    /// The block that `ticket`, which was checked, names in the arena of `source`; tells the sender that it is taken.
     pub fn new(segment: &Segment, source: PlaceId, ticket: Ticket) -> ShmBlock {
         let start = segment.layout().arena(source) + ticket.offset;
         let len = ticket.len as usize;
         let payload = segment.mapping().range(start + BLOCK_HEADER_BYTES, len);
-        ShmBlock { segment: segment.clone(), source, start, payload, len }
+        let block = ShmBlock { segment: segment.clone(), source, start, payload, len };
+        // Relaxed: it gives credit and no memory.
+        block.word().store(TAKEN, Ordering::Relaxed);
+        block.wake_lender();
+        block
+    }
+
+    fn word(&self) -> &AtomicU64 {
+        self.segment.mapping().view(self.start)
+    }
+
+    /// Wakes the sender if it waits for a change of the word, which was made before.
+    fn wake_lender(&self) {
+        let lender = self.segment.block(self.source);
+        // PAIR parking.word: observe
+        fence(Ordering::SeqCst);
+        // Relaxed, both: ordered by the fence; a wish taken too early is noticed before its maker sleeps.
+        if lender.arena_starved.0.load(Ordering::Relaxed) != 0 {
+            lender.arena_starved.0.store(0, Ordering::Relaxed);
+            parking::alert(&lender.sleeping.0, self.segment.fencing());
+        }
     }
 }
 
@@ -132,14 +159,7 @@ impl BlockMemory for ShmBlock {
 impl Drop for ShmBlock {
     fn drop(&mut self) {
         // PAIR block.returned: publish
-        self.segment.mapping().view::<AtomicU64>(self.start).store(RETURNED, Ordering::Release);
-        let lender = self.segment.block(self.source);
-        // PAIR parking.word: observe
-        fence(Ordering::SeqCst);
-        // Relaxed, both: ordered by the fence; a wish taken too early is noticed before its maker sleeps.
-        if lender.arena_starved.0.load(Ordering::Relaxed) != 0 {
-            lender.arena_starved.0.store(0, Ordering::Relaxed);
-            parking::alert(&lender.sleeping.0, self.segment.fencing());
-        }
+        self.word().store(RETURNED, Ordering::Release);
+        self.wake_lender();
     }
 }

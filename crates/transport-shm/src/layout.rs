@@ -6,7 +6,9 @@
 //! All offsets are bytes from the start of the segment, all integers little-endian. Every part is a table with
 //! one entry a place (or an ordered pair of places), so that each offset is one multiplication away.
 
+use crate::arena::WARM_BYTES_MAX;
 use crate::bell::{Bell, PLACES_MAX};
+use crate::endpoint::BATCH;
 use crate::ring::{Credit, GRAIN, HEADER_BYTES, payload_max};
 use isles_transport::{Class, PlaceId};
 use std::mem::{align_of, offset_of, size_of};
@@ -16,7 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISLESSHM");
 
 /// Version of this layout; attaching to another one is refused.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// The unit in which parts are aligned.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -35,6 +37,11 @@ pub(crate) const PROCESSORS_MAX: usize = 1024;
 
 /// Alignment of each arena, so that a large page can lie in one.
 const ARENA_ALIGN: u64 = 2 << 20;
+
+/// Credit for blocks of one class from one place, in data rings.
+///
+/// Of rings, so that it shrinks with the number of places; several messages of 2 MiB up to 8 places.
+const CREDIT_RINGS: u64 = 64;
 
 /// Bytes of the header in front of each block, which keep the payload on its own cache line.
 pub(crate) const BLOCK_HEADER_BYTES: u64 = 64;
@@ -108,10 +115,49 @@ impl Geometry {
         ((self.arena_bytes / 4).min(1 << 30) - BLOCK_HEADER_BYTES) as usize
     }
 
+    /// How many bytes of blocks of one class, sent by one place, may lie in receivers' rings: 8 MiB up to 8 places.
+    ///
+    /// A ring has room for hundreds of tickets, which says nothing about the memory behind them. A longer block goes
+    /// when no other of its class lies there.
+    pub fn credit_bytes(&self) -> u64 {
+        CREDIT_RINGS * self.data_bytes
+    }
+
+    /// What one turn of a place takes in at most, beside large messages.
+    pub fn turn_max(&self) -> Turn {
+        let others = self.places as usize - 1;
+        let bytes = others * (self.control_bytes + self.data_bytes) as usize;
+        Turn { messages: others * 2 * BATCH, bytes }
+    }
+
+    /// Most bytes of the segment that one place accounts for, while each place has taken in at most `held_bytes` of
+    /// large messages, beyond one turn, and no message is longer than [`Geometry::credit_bytes`].
+    ///
+    /// Its share of the tables; its rings to all others; of its blocks those in rings (two classes), those that came
+    /// back unnoticed, and those that wait for the next; and what it has taken in itself, of which one turn may take
+    /// twice the credit from each ring. Blocks that the program keeps are not among them.
+    pub fn place_bytes_max(&self, held_bytes: u64) -> u64 {
+        let others = u64::from(self.places) - 1;
+        let tables = Layout::of(*self).reserved_bytes().div_ceil(u64::from(self.places));
+        let rings = others * (self.control_bytes + self.data_bytes);
+        let lent = 3 * self.credit_bytes() + WARM_BYTES_MAX;
+        let held = held_bytes + others * 2 * self.credit_bytes();
+        tables + rings + if others == 0 { 0 } else { lent + held }
+    }
+
     /// Whether receivers look into every ring.
     pub(crate) fn is_direct(&self) -> bool {
         self.places <= DIRECT_PLACES_MAX
     }
+}
+
+/// How much a place takes in at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Messages.
+    pub messages: usize,
+    /// Bytes of all of them.
+    pub bytes: usize,
 }
 
 /// The first page.

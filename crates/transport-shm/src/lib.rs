@@ -69,6 +69,6 @@ mod segment;
 #[cfg(not(loom))]
 pub use endpoint::ShmEndpoint;
 #[cfg(not(loom))]
-pub use layout::Geometry;
+pub use layout::{Geometry, Turn};
 #[cfg(not(loom))]
 pub use segment::{Image, MemoryError, Segment, SegmentError};

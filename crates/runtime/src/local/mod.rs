@@ -6,6 +6,7 @@
 //!
 //! What it does not know: which transport carries the messages, and what a program computes.
 
+mod backlog;
 mod clock;
 mod post;
 mod queue;
@@ -25,6 +26,7 @@ use crate::scope::{Borrowed, Scope};
 use crate::site::{SiteCell, SiteCounts};
 use crate::task::{Injector, Pool, Priority, TaskRef};
 use crate::team::Mailbox;
+use backlog::Backlog;
 use isles_protocol::PlaceId;
 use isles_transport::{Endpoint, Limits};
 use post::Outbox;
@@ -44,6 +46,8 @@ pub struct Local {
     pool: Pool,
     clock: Clock,
     ready: RefCell<ReadyQueue>,
+    /// What was taken in and has not begun.
+    pub(crate) backlog: Backlog,
     suspended: RefCell<SuspendedTasks>,
     /// The scope of the task that runs now; that of the root where none does.
     scope: Cell<Scope>,
@@ -102,6 +106,7 @@ impl Local {
             pool: Pool::default(),
             clock,
             ready: RefCell::default(),
+            backlog: Backlog::default(),
             suspended: RefCell::default(),
             scope: Cell::new(Scope::Detached),
             delivering: Cell::new(false),

@@ -2,14 +2,14 @@
 //!
 //! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
 //! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
-//! own ready queue is at its bound, or when it is delivering messages itself (or the world is simulated),
+//! backlog is at its bound, or when it is delivering messages itself (or the world is simulated),
 //! does the message go to the outbox on the heap, which is emptied before anything else is sent the same way.
 //! So nothing deadlocks and nothing is lost; the outbox grows only by what handlers answer, and by what one
 //! poll sends against a full queue at that bound.
 
 use super::{Clock, Local};
 use crate::error::{Error, ErrorKind};
-use crate::limits::{READY_TASKS_MAX, ROOM_GUESS, ROOM_WAIT};
+use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, HandlerId, Inbound, SendError};
@@ -198,7 +198,7 @@ impl Local {
 
     /// Takes in messages, or waits a little, so that a full queue can empty; false if that cannot help.
     fn make_room(&self) -> bool {
-        let bound = self.ready.borrow().len() >= READY_TASKS_MAX;
+        let bound = self.is_full();
         let inbound = if bound { Inbound::Control } else { Inbound::All };
         let arrived = self.take_in(inbound);
         self.flush_outbox();

@@ -10,6 +10,8 @@ pub(crate) struct ReadyQueue {
     high: VecDeque<TaskRef>,
     normal: VecDeque<TaskRef>,
     low: VecDeque<TaskRef>,
+    /// How many of normal priority have ever been taken out.
+    begun: u64,
 }
 
 impl ReadyQueue {
@@ -27,7 +29,18 @@ impl ReadyQueue {
         if !self.high.is_empty() {
             return self.high.pop_front();
         }
-        self.normal.pop_front().or_else(|| self.low.pop_front())
+        let task = self.normal.pop_front();
+        if task.is_none() {
+            return self.low.pop_front();
+        }
+        self.begun += 1;
+        task
+    }
+
+    /// How many tasks of normal priority have ever been queued, and how many of them have begun.
+    #[inline]
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.begun + self.normal.len() as u64, self.begun)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use super::Local;
 use crate::finish::fault_of;
-use crate::limits::{READY_BATCH, READY_TASKS_MAX, WAIT_MAX};
+use crate::limits::{READY_BATCH, WAIT_MAX};
 use crate::message;
 use crate::scope::Scope;
 use crate::task::{Ended, TaskRef};
@@ -21,8 +21,7 @@ pub enum Step {
 impl Local {
     /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
     pub fn step(&self) -> Step {
-        let full = self.ready.borrow().len() >= READY_TASKS_MAX;
-        let arrived = self.take_in(if full { Inbound::Control } else { Inbound::All });
+        let arrived = self.take_in(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
         let ran = self.run_ready();
         let flushed = self.flush_outbox();
@@ -43,6 +42,12 @@ impl Local {
         } else {
             self.endpoint.wait(Some(crate::limits::ROOM_WAIT));
         }
+    }
+
+    /// Whether so much was taken in that data stays in its queues until tasks have begun.
+    pub(crate) fn is_full(&self) -> bool {
+        let (queued, begun) = self.ready.borrow().progress();
+        self.backlog.is_full(queued, begun)
     }
 
     /// Delivers a batch of arrivals; returns how many.

@@ -73,6 +73,15 @@ pub(super) const fn fits(layout: Layout) -> bool {
 }
 
 impl Pool {
+    /// Bytes of memory for `count` tasks of `task_bytes` bytes, with the spare chunks.
+    pub(crate) const fn bytes_for(count: usize, task_bytes: usize) -> usize {
+        if task_bytes > CELL_BYTES_MAX {
+            return count * task_bytes;
+        }
+        let cells = (CHUNK_BYTES - CELL_UNIT) / task_bytes.next_multiple_of(CELL_UNIT);
+        (count.div_ceil(cells) + SPARE_MAX as usize) * CHUNK_BYTES
+    }
+
     /// Memory for a value of `layout`, uninitialised.
     ///
     /// # Panics

@@ -7,10 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const BYTES: u64 = 4 << 20;
 
+/// Credit where it is what the test is about.
+const CREDIT: u64 = 8 << 20;
+
 /// Notes which blocks came back, and which pages are there.
 #[derive(Default)]
 struct Notes {
     returned: RefCell<BTreeSet<u64>>,
+    taken: RefCell<BTreeSet<u64>>,
     pages: RefCell<BTreeSet<u64>>,
     exhausted: Cell<bool>,
 }
@@ -18,6 +22,10 @@ struct Notes {
 impl Store for Notes {
     fn is_returned(&self, offset: u64) -> bool {
         self.returned.borrow().contains(&offset)
+    }
+
+    fn is_taken(&self, offset: u64) -> bool {
+        self.taken.borrow().contains(&offset) || self.is_returned(offset)
     }
 
     fn populate(&self, offset: u64, len: u64) -> bool {
@@ -34,6 +42,21 @@ impl Store for Notes {
 }
 
 impl Notes {
+    /// Lends a block and marks it so, as its sender does.
+    fn lend(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, Shortage> {
+        let offset = arena.lend(len, PlaceId(to), Class::Data, self)?;
+        self.returned.borrow_mut().remove(&offset);
+        self.taken.borrow_mut().remove(&offset);
+        Ok(offset)
+    }
+
+    /// The same, and the receiver takes it at once.
+    fn hand_over(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, Shortage> {
+        let offset = self.lend(arena, len, to)?;
+        self.taken.borrow_mut().insert(offset);
+        Ok(offset)
+    }
+
     /// The receiver's side of a block: given back once, and new when it is lent again.
     fn give_back(&self, offset: u64) {
         assert!(self.returned.borrow_mut().insert(offset));
@@ -62,7 +85,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn no_two_blocks_overlap_and_nothing_is_lost(steps in steps()) {
-        let (notes, mut arena) = (Notes::default(), Arena::new(BYTES));
+        let (notes, mut arena) = (Notes::default(), Arena::new(BYTES, BYTES));
         // Blocks out: end and receiver by offset; and the order in which they were lent.
         let mut out: BTreeMap<u64, (u64, PlaceId)> = BTreeMap::new();
         let mut newest = None;
@@ -70,10 +93,9 @@ proptest! {
             match step {
                 Step::Lend(len) => {
                     let to = PlaceId(number % 4);
-                    let answer = arena.lend(len, to, &notes);
+                    let answer = notes.lend(&mut arena, len, to.0);
                     newest = answer.ok();
                     let Ok(offset) = answer else { continue };
-                    notes.returned.borrow_mut().remove(&offset);
                     let end = offset + len as u64 + BLOCK_HEADER_BYTES;
                     prop_assert!(end <= BYTES && offset % PAGE_BYTES == 0);
                     prop_assert!(out.range(..end).next_back().is_none_or(|(_, (before, _))| *before <= offset));
@@ -106,41 +128,40 @@ proptest! {
             notes.give_back(offset);
         }
         // All is back: the whole arena can be lent as one.
-        prop_assert!(arena.lend((BYTES - BLOCK_HEADER_BYTES) as usize, PlaceId(0), &notes).is_ok());
+        prop_assert!(notes.lend(&mut arena, (BYTES - BLOCK_HEADER_BYTES) as usize, 0).is_ok());
     }
 }
 
 #[test]
 fn a_block_that_came_back_is_lent_again_with_its_pages() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES));
-    let first = arena.lend(100_000, PlaceId(1), &notes).unwrap();
+    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES, BYTES));
+    let first = notes.hand_over(&mut arena, 100_000, 1).unwrap();
     notes.give_back(first);
     notes.exhausted.set(true);
-    assert_eq!(arena.lend(100_000, PlaceId(1), &notes), Ok(first));
+    assert_eq!(notes.hand_over(&mut arena, 100_000, 1), Ok(first));
 }
 
 #[test]
 fn an_arena_that_is_lent_out_says_so_until_a_block_comes_back() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES));
+    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES, BYTES));
     let quarter = (BYTES / 4 - BLOCK_HEADER_BYTES) as usize;
-    let blocks: Vec<u64> = (0..4).map(|_| arena.lend(quarter, PlaceId(1), &notes).unwrap()).collect();
-    assert_eq!(arena.lend(1, PlaceId(1), &notes), Err(Shortage::Lent));
+    let blocks: Vec<u64> = (0..4).map(|_| notes.hand_over(&mut arena, quarter, 1).unwrap()).collect();
+    assert_eq!(notes.hand_over(&mut arena, 1, 1), Err(Shortage::Lent));
     assert!(!arena.has_returned(&notes));
     notes.give_back(blocks[2]);
     assert!(arena.has_returned(&notes));
-    assert_eq!(arena.lend(1, PlaceId(1), &notes), Ok(blocks[2]));
+    assert_eq!(notes.hand_over(&mut arena, 1, 1), Ok(blocks[2]));
 }
 
 #[test]
 fn more_than_the_bound_goes_back_to_the_system() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(8 * WARM_BYTES_MAX));
+    let (notes, mut arena) = (Notes::default(), Arena::new(8 * WARM_BYTES_MAX, CREDIT));
     let half = (WARM_BYTES_MAX / 2 - BLOCK_HEADER_BYTES) as usize;
-    let blocks: Vec<u64> = (0..6).map(|_| arena.lend(half, PlaceId(1), &notes).unwrap()).collect();
+    let blocks: Vec<u64> = (0..6).map(|_| notes.hand_over(&mut arena, half, 1).unwrap()).collect();
     blocks.into_iter().for_each(|offset| notes.give_back(offset));
     // Each new block looks at a few loans.
     for _ in 0..3 {
-        let offset = arena.lend(1, PlaceId(1), &notes).unwrap();
-        notes.returned.borrow_mut().remove(&offset);
+        notes.hand_over(&mut arena, 1, 1).unwrap();
     }
     assert_eq!(arena.warm_bytes, WARM_BYTES_MAX);
     let pages = notes.pages.borrow().len() as u64;
@@ -148,10 +169,44 @@ fn more_than_the_bound_goes_back_to_the_system() {
 }
 
 #[test]
+fn what_nobody_takes_is_bounded_for_each_class() {
+    let (notes, mut arena) = (Notes::default(), Arena::new(64 * CREDIT, CREDIT));
+    let quarter = (CREDIT / 4 - BLOCK_HEADER_BYTES) as usize;
+    let blocks: Vec<u64> = (0..4).map(|_| notes.lend(&mut arena, quarter, 1).unwrap()).collect();
+    assert_eq!(notes.lend(&mut arena, 1, 2), Err(Shortage::Lent), "to anybody");
+    assert!(arena.lend(1, PlaceId(1), Class::Control, &notes).is_ok(), "control does not wait for data");
+    assert!(!arena.has_returned(&notes));
+    notes.taken.borrow_mut().insert(blocks[3]);
+    assert!(arena.has_returned(&notes), "a block that is taken gives credit, though it is in use");
+    assert!(notes.lend(&mut arena, quarter, 1).is_ok());
+    assert_eq!(notes.lend(&mut arena, 1, 2), Err(Shortage::Lent));
+    arena.write_off(PlaceId(1));
+    let large = 2 * CREDIT as usize;
+    assert!(notes.lend(&mut arena, large, 2).is_ok(), "a long block goes when nothing else lies there");
+    assert_eq!(notes.lend(&mut arena, 1, 3), Err(Shortage::Lent));
+}
+
+#[test]
+fn pages_that_came_back_unnoticed_are_bounded() {
+    let (notes, mut arena) = (Notes::default(), Arena::new(1 << 30, CREDIT));
+    let step = 64 << 10;
+    let held: Vec<u64> = (0..200).map(|_| notes.hand_over(&mut arena, step, 1).unwrap()).collect();
+    // Blocks of ever other sizes, so that none is used again, and each is back at once.
+    for number in 0..2000 {
+        let offset = notes.hand_over(&mut arena, step + number % 7 * step, 1).unwrap();
+        notes.give_back(offset);
+        let lent: u64 = arena.lent.iter().map(|loan| loan.piece.bytes).sum();
+        let out = held.len() as u64 * rounded((step as u64) + BLOCK_HEADER_BYTES);
+        let slack = 8 * step as u64;
+        assert!(lent <= out + CREDIT + slack, "{lent} bytes lent, {out} in use");
+    }
+}
+
+#[test]
 fn without_memory_nothing_is_lent_and_nothing_is_lost() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES));
+    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES, BYTES));
     notes.exhausted.set(true);
-    assert_eq!(arena.lend(10_000, PlaceId(1), &notes), Err(Shortage::NoMemory));
+    assert_eq!(notes.hand_over(&mut arena, 10_000, 1), Err(Shortage::NoMemory));
     notes.exhausted.set(false);
-    assert!(arena.lend((BYTES - BLOCK_HEADER_BYTES) as usize, PlaceId(1), &notes).is_ok());
+    assert!(notes.lend(&mut arena, (BYTES - BLOCK_HEADER_BYTES) as usize, 1).is_ok());
 }

@@ -16,7 +16,7 @@ use isles_transport::{Arrival, Body, Class, Death, HandlerId, Inbound, Message, 
 use std::cell::{Cell, RefCell};
 
 /// How many messages of one ring are delivered before the next ring has its turn.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// Words of one class of a bell.
 const BELL_WORDS: usize = bell::PLACES_MAX as usize / 64;
@@ -102,6 +102,8 @@ pub(super) struct Inlets {
     ending: RefCell<Vec<(PlaceId, Death)>>,
     /// Places whose end is among `ending` or has been delivered.
     ended: Box<[Cell<bool>]>,
+    /// After so many bytes of large messages of one ring the next ring has its turn.
+    large_max: u64,
     /// A `progress` is under way.
     busy: Cell<bool>,
 }
@@ -142,6 +144,7 @@ impl Inlets {
             inbound: Cell::new(Inbound::All),
             ending: RefCell::new(Vec::new()),
             ended: segment.all_places().map(|_| Cell::new(false)).collect(),
+            large_max: segment.geometry().credit_bytes(),
             busy: Cell::new(false),
         }
     }
@@ -236,10 +239,18 @@ impl Inlets {
             return (0, true);
         }
         let consumer = inlet.consumer(class);
+        let mut large = 0;
         for count in 0..BATCH {
+            // What is taken gives credit, and a sender that is quick would fill the place's memory in one turn.
+            if large >= self.large_max {
+                return (count, false);
+            }
             let offset = consumer.offset();
             let mut fault = None;
-            let taken = consumer.take(|record| fault = self.show(inlet.place, class, record, deliver).err());
+            let taken = consumer.take(|record| match self.show(inlet.place, class, record, deliver) {
+                Ok(bytes) => large += bytes,
+                Err(broken) => fault = Some(broken),
+            });
             match (taken, fault) {
                 (Ok(Taken::Nothing), _) => return (count, true),
                 (Ok(Taken::Record), None) => {}
@@ -255,7 +266,7 @@ impl Inlets {
         (BATCH, false)
     }
 
-    /// Shows one record to `deliver`.
+    /// Shows one record to `deliver`; gives the bytes of a large message.
     #[inline]
     fn show(
         &self,
@@ -263,16 +274,16 @@ impl Inlets {
         class: Class,
         record: Record<'_>,
         deliver: &mut dyn FnMut(Arrival<'_>),
-    ) -> Result<(), Fault> {
+    ) -> Result<u64, Fault> {
         let handler = HandlerId(record.handler);
-        let body = if record.kind == Kind::Block {
+        let (body, large) = if record.kind == Kind::Block {
             let ticket = Ticket::decode(record.payload, self.segment.geometry().arena_bytes)?;
-            Body::Block(Box::new(ShmBlock::new(&self.segment, source, ticket)))
+            (Body::Block(Box::new(ShmBlock::new(&self.segment, source, ticket))), ticket.len)
         } else {
-            Body::Inline(record.payload)
+            (Body::Inline(record.payload), 0)
         };
         deliver(Arrival::Message(Message { source, class, handler, body }));
-        Ok(())
+        Ok(large)
     }
 
     /// Notes that `place` is dead; its end is delivered once its rings are drained.

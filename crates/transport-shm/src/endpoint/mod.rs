@@ -16,6 +16,7 @@ use crate::layout::{Head, WORDS};
 use crate::life::Life;
 use crate::ring::Fault;
 use crate::segment::{Segment, View};
+pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark};
 use outlet::Outlets;

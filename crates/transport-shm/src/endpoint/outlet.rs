@@ -85,7 +85,7 @@ impl Outlets {
             rings: !geometry.is_direct(),
             inline_max: [geometry.inline_max(Class::Control), geometry.inline_max(Class::Data)],
             block_max: geometry.block_max(),
-            arena: RefCell::new(Arena::new(geometry.arena_bytes)),
+            arena: RefCell::new(Arena::new(geometry.arena_bytes, geometry.credit_bytes())),
             ground: Ground::new(segment, here),
             own: View::new(segment, segment.layout().place_block(here)),
             starving: RefCell::new(Vec::new()),
@@ -123,7 +123,7 @@ impl Outlets {
         if len > self.block_max {
             return Err(SendError::TooLong { len, max: self.block_max }.into());
         }
-        let offset = self.lend(len, to)?;
+        let offset = self.lend(len, to, class)?;
         let ticket = Ticket { offset, len: len as u64 };
         let mut write = |room: &mut [u8]| {
             self.ground.write(offset, len, fill);
@@ -189,13 +189,13 @@ impl Outlets {
         }
     }
 
-    fn lend(&self, len: usize, to: PlaceId) -> Result<u64, Rejection> {
-        let answer = self.arena.borrow_mut().lend(len, to, &self.ground);
+    fn lend(&self, len: usize, to: PlaceId, class: Class) -> Result<u64, Rejection> {
+        let answer = self.arena.borrow_mut().lend(len, to, class, &self.ground);
         self.arena_starving.set(answer == Err(Shortage::Lent));
         match answer {
             Ok(_) => {}
             // Relaxed: the look before a sleep (`arena_is_ready`) comes after the parking protocol's fence: either
-            // it sees a block that came back, or that block's receiver sees the wish.
+            // it sees a block that was taken or came back, or that block's receiver sees the wish.
             Err(Shortage::Lent) => self.own.arena_starved.0.store(1, Ordering::Relaxed),
             Err(Shortage::NoMemory) => self.short_of_memory.set(true),
         }
@@ -207,6 +207,7 @@ impl Outlets {
         if let Some(outlet) = &self.peers[place.index()] {
             outlet.closed.set(true);
         }
+        self.arena.borrow_mut().write_off(place);
         self.starving.borrow_mut().retain(|(to, _)| *to != place);
     }
 

@@ -9,6 +9,7 @@ use crate::child::say;
 use crate::options::Effort;
 use crate::output::Output;
 use isles::prelude::*;
+use isles::{Launch, SMALL_TASK_BYTES};
 use std::hint::black_box;
 use std::process::Command;
 use std::time::Duration;
@@ -18,7 +19,8 @@ const ARRAYS: u64 = 64;
 const WORDS: usize = (2 << 20) / size_of::<u64>();
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Prints `idle_mib` and `loaded_mib` of a place that is not the first one, beyond the bare program.
+/// Prints `idle_mib` and `loaded_mib` of a place that is not the first one, beyond the bare program, and the bound on
+/// the latter that the product states.
 pub fn measure(_effort: Effort) {
     run(move || async move {
         let there = here().next();
@@ -28,6 +30,10 @@ pub fn measure(_effort: Effort) {
         flood(there).await?;
         let loaded = at!(there, resident_mib()).await?;
         say("loaded_mib", loaded - bare);
+        let launch = Launch::from_environment()?;
+        if let Some(bound) = launch.resident_bytes_max(SMALL_TASK_BYTES) {
+            say("stated_bound_mib", bound as f64 / (1 << 20) as f64);
+        }
         Ok(())
     });
 }

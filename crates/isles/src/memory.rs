@@ -1,0 +1,66 @@
+//! The stated bound on the memory of a place under load.
+//!
+//! Here because only this crate knows both halves: what the transport keeps in the segment, and what the runtime keeps
+//! on the heap. It computes from the constants that the code uses and holds no figure of its own but that of an idle
+//! place. `docs/memory.md` says what is bounded, what is the program's own, and why.
+
+use crate::environment::Machine;
+use crate::launch::Launch;
+use isles_runtime::limits::{READY_BYTES_MAX, backlog_bytes_max};
+use isles_transport_shm::Geometry;
+
+/// What a place needs beside its messages: tables, stacks, pages of the program that it touches.
+const IDLE_BYTES: u64 = 2 << 20;
+
+/// Bytes of a task that captures a few words.
+pub const SMALL_TASK_BYTES: usize = 128;
+
+/// Most bytes that one of `places` places accounts for: in the segment, and on its own heap.
+fn place_bytes_max(places: u32, task_bytes: usize) -> [u64; 2] {
+    let geometry = Geometry::for_places(places);
+    let turn = geometry.turn_max();
+    let heap = backlog_bytes_max(turn.messages, turn.bytes, task_bytes);
+    [geometry.place_bytes_max(READY_BYTES_MAX as u64), IDLE_BYTES + heap]
+}
+
+impl Launch {
+    /// Most bytes that messages make resident in the process of one place, whatever the places send each other; none on
+    /// the loopback machine, whose queues count messages.
+    ///
+    /// `task_bytes` is the size of a task that arrives; [`SMALL_TASK_BYTES`] if it captures a few words. A process may
+    /// have touched the shared memory of all places, so all of it is in the bound. What is the program's own is not:
+    /// values and tasks that have begun, and what one poll sends while place and receiver are both full.
+    pub fn resident_bytes_max(&self, task_bytes: usize) -> Option<u64> {
+        let places = u64::from(self.places);
+        let [shared, heap] = place_bytes_max(self.places, task_bytes);
+        match self.machine {
+            Machine::Processes => Some(places * shared + heap),
+            Machine::Threads => Some(places * (shared + heap)),
+            Machine::Loopback => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_of_the_memory_page_are_those_of_the_code() {
+        let document = include_str!("../../../docs/memory.md");
+        for places in [2, 8, 48, 256] {
+            let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+            let [shared, heap] = place_bytes_max(places, SMALL_TASK_BYTES);
+            let row = format!("| {places} | {} | {} |", mib(shared), mib(heap));
+            assert!(document.contains(&row), "docs/memory.md has no row {row}");
+        }
+    }
+
+    #[test]
+    fn an_invented_world_states_no_bound() {
+        let launch = Launch::from_environment_or(Machine::Threads).unwrap().places(2);
+        assert!(launch.clone().machine(Machine::Loopback).resident_bytes_max(SMALL_TASK_BYTES).is_none());
+        let of = |machine| launch.clone().machine(machine).resident_bytes_max(SMALL_TASK_BYTES).unwrap();
+        assert!(of(Machine::Processes) < of(Machine::Threads), "one process has the heaps of all threads");
+    }
+}
