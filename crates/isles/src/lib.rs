@@ -37,7 +37,7 @@ pub use isles_macros::{at, main, spawn_at, test};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome,
     Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, Team,
-    cancel, finish, here, place_count, places, spawn, spawn_detached, spawn_with, yield_now,
+    cancel, finish, here, place_count, places, plain, spawn, spawn_detached, spawn_with, yield_now,
 };
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};

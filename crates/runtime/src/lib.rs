@@ -19,6 +19,7 @@ mod monitor;
 mod part;
 mod phaser;
 mod place;
+pub mod plain;
 mod report;
 pub mod run;
 mod scope;

@@ -376,7 +376,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A vector of `len` elements whose memory is `source`.
-fn copied<T: NoUninit + AnyBitPattern>(len: usize, source: &[u8]) -> Vec<T> {
+pub(crate) fn copied<T: NoUninit + AnyBitPattern>(len: usize, source: &[u8]) -> Vec<T> {
     let mut elements = bytemuck::zeroed_vec::<T>(len);
     bytemuck::cast_slice_mut(&mut elements).copy_from_slice(source);
     elements

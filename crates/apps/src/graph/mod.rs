@@ -39,10 +39,13 @@ pub struct Graph {
     /// Edges after merging; an undirected edge counts once.
     edges: u64,
     /// Row `v` is `offsets[v]..offsets[v + 1]` of `targets`; one entry more than vertices.
+    #[serde(with = "isles::plain")]
     offsets: Vec<u32>,
     /// Out-neighbours, ascending within a row.
+    #[serde(with = "isles::plain")]
     targets: Vec<u32>,
     /// Lengths parallel to `targets`: above zero, not NaN. None: every edge has length one.
+    #[serde(with = "isles::plain::optional")]
     weights: Option<Vec<f64>>,
 }
 
