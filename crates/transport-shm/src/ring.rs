@@ -152,7 +152,7 @@ pub(crate) enum Refusal {
 
 /// Bytes from one record to the next for a payload of `len` bytes.
 pub(crate) const fn span(len: usize) -> u64 {
-    (len as u64 + HEADER_BYTES as u64).next_multiple_of(GRAIN)
+    (len as u64 + HEADER_BYTES as u64 + GRAIN - 1) & !(GRAIN - 1)
 }
 
 /// Largest payload of a ring of `capacity` bytes: a record takes at most a quarter.
