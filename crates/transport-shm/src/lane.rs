@@ -88,19 +88,6 @@ impl Track for Lane {
         look(unsafe { std::slice::from_raw_parts(self.payload(position, len).as_ptr(), len) })
     }
 
-    #[inline]
-    fn prefetch(&self, position: u64) {
-        let word: *const AtomicU64 = self.word(position);
-        #[cfg(target_arch = "x86_64")]
-        // NEED: the instruction has no safe form.
-        // SOUND: it is a hint on a mapped address and changes nothing that a program can see.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(word.cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = word;
-    }
-
     fn reserve(&self, from: u64, to: u64) -> bool {
         self.segment.mapping().populate(self.offset + from, to - from)
     }

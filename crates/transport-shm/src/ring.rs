@@ -33,12 +33,6 @@ pub(crate) const HEADER_BYTES: usize = 8;
 /// change nothing.
 const CLEAR_AHEAD: u64 = 256;
 
-/// How far after an empty head the consumer fetches: the line of the record after the next.
-///
-/// The next look then finds a line that is here already, instead of asking for it at the moment when the producer
-/// wants it. Measured: a twelfth less for half a round trip.
-const LOOK_AHEAD: u64 = GRAIN;
-
 /// Highest byte of every header word; a word without it is garbage.
 const MARK: u64 = 0xA7;
 
@@ -63,8 +57,6 @@ pub(crate) trait Track {
     fn write<R>(&self, position: u64, room: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R;
     /// Lends the `len` bytes after the header word at `position` for reading; contiguous, in bounds.
     fn read<R>(&self, position: u64, len: usize, look: impl FnOnce(&[u8]) -> R) -> R;
-    /// Brings the line at `position` to this core for reading, if that is possible.
-    fn prefetch(&self, position: u64);
     /// Makes sure that memory stands behind `[from, to)`, positions of the first lap; `false` if there is none.
     fn reserve(&self, from: u64, to: u64) -> bool;
 }
@@ -377,7 +369,6 @@ impl<T: Track> Consumer<T> {
     pub fn take(&self, look: impl FnOnce(Record<'_>)) -> Result<Taken, Fault> {
         let mut header = self.header();
         if header.0 == 0 {
-            self.track.prefetch(self.head.get() + LOOK_AHEAD);
             return Ok(Taken::Nothing);
         }
         let mut kind = self.check(header)?;
