@@ -110,6 +110,21 @@ async fn the_errors_of_several_tasks_come_out_as_a_list_with_the_place_of_each()
 }
 
 #[isles::test]
+async fn a_long_error_in_any_script_comes_out_of_a_finish_with_its_place_and_site() -> Result<()> {
+    for place in places() {
+        let error = finish(async {
+            spawn_at!(place, Err::<(), _>(Error::message("żółw ".repeat(100))));
+        })
+        .await
+        .unwrap_err();
+        assert_eq!((error.kind(), error.place()), (&ErrorKind::Failed, Some(place.id())));
+        assert!(error.site().is_some_and(|site| site.contains("failure.rs:")), "{error}");
+        assert!(error.to_string().contains(&"żółw ".repeat(100)), "{error}");
+    }
+    Ok(())
+}
+
+#[isles::test]
 async fn a_finish_of_hundreds_of_errors_names_some_and_counts_all() -> Result<()> {
     let error = finish(async {
         for place in places() {

@@ -3,6 +3,7 @@
 //! A task's body may fail with any error type; the error then travels as text, because the place that hears
 //! of it may be another process. What a program can act on is the [`ErrorKind`].
 
+use crate::limits::ERROR_TEXT_BYTES_MIN;
 use isles_protocol::PlaceId;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -150,18 +151,16 @@ impl Error {
         several
     }
 
-    /// The wire form, at most `len_max` bytes: texts are cut to make it fit.
+    /// The wire form, at most `len_max` bytes: what is said is cut to make it fit, where it happened is kept.
     pub(crate) fn to_wire(&self, len_max: usize) -> Vec<u8> {
         let mut body = (*self.0).clone();
-        let mut text_max = len_max;
         loop {
             // An error holds strings and numbers only, which always encode.
             let bytes = postcard::to_allocvec(&body).unwrap_or_default();
             if bytes.len() <= len_max {
                 return bytes;
             }
-            text_max /= 2;
-            body.shorten(text_max);
+            body.shorten(bytes.len() - len_max);
         }
     }
 
@@ -192,22 +191,31 @@ fn causes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Res
 }
 
 impl Body {
-    fn shorten(&mut self, text_max: usize) {
-        cut(&mut self.text, text_max);
-        self.site.iter_mut().for_each(|site| cut(site, text_max));
-        if text_max < 64 && !self.causes.is_empty() {
-            self.causes.pop();
+    /// Takes away up to `excess` bytes of what matters least: of long texts, then causes, then the site.
+    fn shorten(&mut self, excess: usize) {
+        let text = self.longest_text();
+        if text.len() > ERROR_TEXT_BYTES_MIN {
+            // A half at most, so that several long texts share the loss.
+            let half = ERROR_TEXT_BYTES_MIN.max(text.len() / 2);
+            cut(text, half.max(text.len().saturating_sub(excess)));
+        } else if self.causes.pop().is_some() {
             self.uncounted += 1;
+        } else if let Some(site) = &mut self.site {
+            cut(site, site.len().saturating_sub(excess));
         }
-        self.causes.iter_mut().for_each(|cause| cause.shorten(text_max));
+    }
+
+    /// The longest text of this error and of all its causes.
+    fn longest_text(&mut self) -> &mut String {
+        let causes = self.causes.iter_mut().map(Body::longest_text);
+        causes.fold(&mut self.text, |longest, text| if text.len() > longest.len() { text } else { longest })
     }
 }
 
+/// Cuts a text to at most `len_max` bytes, at the end of a character.
 fn cut(text: &mut String, len_max: usize) {
-    if text.len() > len_max {
-        let end = (0..=len_max).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-        text.truncate(end);
-    }
+    let end = (0..=len_max.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    text.truncate(end.unwrap_or(0));
 }
 
 impl<E: std::error::Error> From<E> for Error {
@@ -284,6 +292,7 @@ impl fmt::Debug for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::ERROR_BYTES_MAX;
 
     #[test]
     fn one_collected_error_is_itself() {
@@ -304,13 +313,42 @@ mod tests {
         );
     }
 
+    /// The error that arrives, and the length of its wire form.
+    fn sent(error: &Error) -> (Error, usize) {
+        let wire = error.to_wire(ERROR_BYTES_MAX);
+        (Error::from_wire(&wire), wire.len())
+    }
+
     #[test]
-    fn a_long_error_is_cut_to_fit_the_wire() {
-        let error = Error::message("é".repeat(4000)).at(PlaceId(3), None);
-        let wire = error.to_wire(300);
-        assert!(wire.len() <= 300);
-        let back = Error::from_wire(&wire);
-        assert_eq!((back.kind(), back.place()), (&ErrorKind::Failed, Some(PlaceId(3))));
+    fn a_long_error_keeps_where_it_happened_and_what_fits_of_its_text() {
+        for pad in ["", "x", "xy"] {
+            let text = format!("{pad}{}", "€".repeat(4000));
+            let (back, len) = sent(&Error::message(&text).at(PlaceId(3), Some("src/far.rs:12:5")));
+            assert_eq!((back.kind(), back.place()), (&ErrorKind::Failed, Some(PlaceId(3))));
+            assert_eq!(back.site(), Some("src/far.rs:12:5"));
+            assert!(text.starts_with(&back.0.text) && !back.0.text.is_empty(), "{back}");
+            assert!((ERROR_BYTES_MAX - 4..=ERROR_BYTES_MAX).contains(&len), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn many_long_errors_are_shortened_before_they_are_left_out() {
+        let cause = |place| Error::message("é".repeat(300)).at(PlaceId(place), Some("src/far.rs:12:5"));
+        let (back, len) = sent(&Error::collect((0..4).map(cause).collect(), 2).unwrap());
+        assert!(len <= ERROR_BYTES_MAX);
+        assert_eq!((back.causes().len(), back.0.uncounted), (4, 2));
+        let lens = back.0.causes.iter().map(|cause| cause.text.len());
+        assert!(lens.clone().min().unwrap() >= 150, "{:?}", lens.collect::<Vec<_>>());
+        let (back, _) = sent(&Error::collect((0..200).map(cause).collect(), 2).unwrap());
+        assert!(back.causes().len() >= 5, "{back}");
+        assert_eq!(back.causes().len() as u64 + back.0.uncounted, 202);
+    }
+
+    #[test]
+    fn even_an_endless_site_fits_the_wire() {
+        let (back, len) = sent(&Error::message("short").at(PlaceId(3), Some(&"é".repeat(4000))));
+        assert!(len <= ERROR_BYTES_MAX);
+        assert_eq!((back.place(), back.0.text.as_str()), (Some(PlaceId(3)), "short"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Every bound of the runtime, with where it comes from.
 
 use crate::task::Pool;
+use isles_protocol::finish::PAYLOAD_BYTES_MAX;
 use std::time::Duration;
 
 /// Most places of one run: what the doorbell bitmap of a place on shared memory can name.
@@ -19,9 +20,11 @@ pub(crate) const READY_BATCH: usize = 64;
 /// First guess of the room that a message needs, in bytes; longer ones are measured by the first attempt.
 pub(crate) const ROOM_GUESS: usize = 256;
 
-/// Longest wire form of one error, in bytes; longer texts are cut. Part of a control message, so well below the
-/// smallest control queue.
-pub(crate) const ERROR_BYTES_MAX: usize = 400;
+/// Longest wire form of one error, in bytes; longer texts are cut. What a finish carries of each fault.
+pub(crate) const ERROR_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
+
+/// Texts of an error that are never cut below this many bytes, as long as anything else can go.
+pub(crate) const ERROR_TEXT_BYTES_MIN: usize = 64;
 
 /// How long a place that waits for room in a full queue sleeps at a time before it looks at its own queues again.
 pub(crate) const ROOM_WAIT: Duration = Duration::from_micros(200);
@@ -44,4 +47,5 @@ pub fn backlog_bytes_max(turn_messages: usize, turn_bytes: usize, task_bytes: us
 }
 
 const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
-const _: () = assert!(ERROR_BYTES_MAX < 512);
+// Everything of an error but its texts takes less than 64 bytes.
+const _: () = assert!(ERROR_BYTES_MAX >= 64 + ERROR_TEXT_BYTES_MIN);

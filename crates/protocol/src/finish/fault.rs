@@ -1,10 +1,11 @@
 //! What can go wrong in a finish, and how a finish ends.
 //!
 //! Faults travel with reports, so number and length are bounded here. What a fault *means* to the program
-//! is the runtime's affair. The invariant: a dead place is named once and never crowded out by task faults.
+//! is the runtime's affair: the payload of a fault is bytes to this crate. The invariant: a dead place is
+//! named once and never crowded out by task faults.
 
 use super::kind::Kind;
-use super::limits::{FAULTS_MAX, TEXT_BYTES_MAX};
+use super::limits::{FAULTS_MAX, PAYLOAD_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
 
@@ -42,22 +43,51 @@ impl std::fmt::Display for Text {
     }
 }
 
+/// What a runtime says about a task that failed: at most [`PAYLOAD_BYTES_MAX`] bytes, which mean nothing here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u8>")]
+pub struct Payload(Box<[u8]>);
+
+impl Payload {
+    /// The bytes, as they were given.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Bytes that are too many for a [`Payload`]: only who knows what they mean can shorten them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadTooLong {
+    /// How many there were; [`PAYLOAD_BYTES_MAX`] are allowed.
+    pub len: usize,
+}
+
+impl std::fmt::Display for PayloadTooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a fault of {} bytes; at most {PAYLOAD_BYTES_MAX} are allowed", self.len)
+    }
+}
+
+impl std::error::Error for PayloadTooLong {}
+
+impl TryFrom<Vec<u8>> for Payload {
+    type Error = PayloadTooLong;
+
+    fn try_from(bytes: Vec<u8>) -> Result<Payload, PayloadTooLong> {
+        let len = bytes.len();
+        if len <= PAYLOAD_BYTES_MAX { Ok(Payload(bytes.into())) } else { Err(PayloadTooLong { len }) }
+    }
+}
+
 /// One thing that went wrong under a finish.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Fault {
-    /// A task at `place` ended with an error.
-    Error {
+    /// A task at `place` failed.
+    Failed {
         /// Where the task ran.
         place: PlaceId,
-        /// The error, as text.
-        text: Text,
-    },
-    /// A task at `place` panicked.
-    Panic {
-        /// Where the task ran.
-        place: PlaceId,
-        /// The panic's message.
-        text: Text,
+        /// What the runtime there says about it.
+        payload: Payload,
     },
     /// A place that the finish had reached, or that held tasks for it, is gone; those tasks are lost.
     DeadPlace {

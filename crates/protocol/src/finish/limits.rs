@@ -3,8 +3,11 @@
 //! They exist so that each message fits a fixed buffer and a place's memory for finishes can be stated.
 //! Nothing here is tuned at run time. The invariant: [`CONTROL_BYTES_MAX`] follows from the others.
 
-/// Longest text of one fault or reason, in bytes of UTF-8; longer texts are cut at a character.
+/// Longest text of one reason, in bytes of UTF-8; longer texts are cut at a character.
 pub const TEXT_BYTES_MAX: usize = 1024;
+
+/// Most bytes that a runtime may say about one fault; more are refused.
+pub const PAYLOAD_BYTES_MAX: usize = 1024;
 
 /// Most task faults that one finish keeps (dead places not counted); the rest is counted only.
 pub const FAULTS_MAX: usize = 16;
@@ -29,13 +32,15 @@ const U64_BYTES: usize = 10;
 
 const FINISH_BYTES: usize = 2 * U32_BYTES + U64_BYTES;
 const ENTRY_BYTES: usize = U32_BYTES + 2 * U64_BYTES;
-const FAULT_BYTES: usize = 1 + 1 + U32_BYTES + U32_BYTES + TEXT_BYTES_MAX;
+const FAULT_BYTES: usize = 1 + 1 + U32_BYTES + U32_BYTES + PAYLOAD_BYTES_MAX;
 const REPORT_BYTES: usize =
     1 + FINISH_BYTES + U32_BYTES + U32_BYTES + REPORT_ENTRIES_MAX * ENTRY_BYTES + FAULT_BYTES + U64_BYTES + 1;
+const CANCEL_BYTES: usize = 1 + FINISH_BYTES + 1 + U32_BYTES + TEXT_BYTES_MAX;
 const FORGET_BYTES: usize = 1 + U32_BYTES + FORGET_BATCH * U64_BYTES;
 
 /// Largest encoding of one [`Control`](super::Control) message in postcard, in bytes.
 pub const CONTROL_BYTES_MAX: usize = 2048;
 
 const _: () = assert!(REPORT_BYTES <= CONTROL_BYTES_MAX);
+const _: () = assert!(CANCEL_BYTES <= CONTROL_BYTES_MAX);
 const _: () = assert!(FORGET_BYTES <= CONTROL_BYTES_MAX);

@@ -28,8 +28,10 @@ mod tests;
 pub use crate::tally::Entry;
 pub use control::{Control, Output, Refusal, Report, Violation};
 pub use explanation::{Explanation, Waiting};
-pub use fault::{Fault, Outcome, Reason, Text};
+pub use fault::{Fault, Outcome, Payload, PayloadTooLong, Reason, Text};
 pub use finishes::Finishes;
 pub use id::{FinishId, Key};
 pub use kind::Kind;
-pub use limits::{CONTROL_BYTES_MAX, FAULTS_MAX, FORGET_BATCH, REPORT_ENTRIES_MAX, TEXT_BYTES_MAX};
+pub use limits::{
+    CONTROL_BYTES_MAX, FAULTS_MAX, FORGET_BATCH, PAYLOAD_BYTES_MAX, REPORT_ENTRIES_MAX, TEXT_BYTES_MAX,
+};

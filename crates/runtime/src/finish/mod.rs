@@ -16,7 +16,7 @@ use crate::message::Refused;
 use crate::scope::Scope;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
-use isles_protocol::finish::{Control, Fault, Key, Reason};
+use isles_protocol::finish::{Control, Fault, Key, Payload, Reason};
 
 impl Local {
     /// The key of the finish that counts what is started in `scope`; none if it is detached.
@@ -64,21 +64,17 @@ impl Local {
     }
 }
 
-/// An error as the protocol carries it.
+/// An error as the protocol carries it: bytes of ours, and the place in case that nobody can read them.
 pub(crate) fn fault_of(local: &Local, error: &Error) -> Fault {
     let place = error.place().unwrap_or(local.here());
-    // The wire form as text, one character a byte: the protocol carries texts.
-    let text: String = error.to_wire(ERROR_BYTES_MAX).into_iter().map(char::from).collect();
-    Fault::Error { place, text: text.into() }
+    let payload = Payload::try_from(error.to_wire(ERROR_BYTES_MAX));
+    Fault::Failed { place, payload: payload.expect("the wire form of an error keeps to its bound") }
 }
 
 /// An error back from the protocol.
 fn error_of(fault: Fault) -> Error {
     match fault {
-        Fault::Error { text, .. } | Fault::Panic { text, .. } => {
-            let wire: Vec<u8> = text.as_str().chars().map(|byte| byte as u8).collect();
-            Error::from_wire(&wire)
-        }
+        Fault::Failed { place, payload } => Error::from_wire(payload.as_bytes()).at(place, None),
         Fault::DeadPlace { place } => Error::dead(place),
     }
 }

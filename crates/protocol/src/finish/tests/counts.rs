@@ -224,7 +224,7 @@ fn a_long_report_travels_in_parts_and_releases_once() {
 fn faults_are_kept_up_to_a_bound_and_then_counted() {
     let mut net = Net::new(3);
     let key = net.at(0).open();
-    let fault = |place: u32| Some(Fault::Panic { place: PlaceId(place), text: "oops".into() });
+    let fault = |place: u32| Some(Fault::Failed { place: PlaceId(place), payload: Payload::default() });
     for place in [1, 2] {
         let tasks: Vec<_> = (0..FAULTS_MAX + 3).map(|_| net.send(key, 0, place)).collect();
         tasks.into_iter().for_each(|task| net.end_with(place, task, fault(place)));
@@ -306,11 +306,12 @@ fn the_largest_message_fits_its_bound() {
     let finish = FinishId { home: PlaceId(u32::MAX), serial: u64::MAX, slot: u32::MAX };
     let entry = Entry { place: PlaceId(u32::MAX), sent: u64::MAX, received: u64::MAX };
     let text = Text::from("x".repeat(2 * TEXT_BYTES_MAX));
+    let payload = Payload::try_from(vec![0xff; PAYLOAD_BYTES_MAX]).unwrap();
     let report = Control::Report(Report {
         finish,
         answers: u32::MAX,
         entries: vec![entry; REPORT_ENTRIES_MAX],
-        fault: Some(Fault::Panic { place: PlaceId(u32::MAX), text: text.clone() }),
+        fault: Some(Fault::Failed { place: PlaceId(u32::MAX), payload }),
         faults_lost: u64::MAX,
         more: true,
     });
@@ -331,6 +332,18 @@ fn a_text_is_cut_at_a_character_also_when_decoded() {
     let text: Text = postcard::from_bytes(&bytes).unwrap();
     assert_eq!(text.as_str().len(), TEXT_BYTES_MAX - 1);
     assert_eq!(text, Text::from(format!("x{long}")));
+}
+
+#[test]
+fn a_payload_arrives_as_it_was_given_and_is_refused_if_it_is_too_long() {
+    let bytes: Vec<u8> = (0..PAYLOAD_BYTES_MAX).map(|index| index as u8).collect();
+    let payload = Payload::try_from(bytes.clone()).unwrap();
+    let wire = postcard::to_allocvec(&payload).unwrap();
+    assert_eq!(wire.len(), PAYLOAD_BYTES_MAX + 2, "a byte is a byte on the wire, behind the length");
+    assert_eq!(postcard::from_bytes::<Payload>(&wire).unwrap().as_bytes(), bytes);
+    let long = vec![0; PAYLOAD_BYTES_MAX + 1];
+    assert_eq!(Payload::try_from(long.clone()), Err(PayloadTooLong { len: PAYLOAD_BYTES_MAX + 1 }));
+    assert!(postcard::from_bytes::<Payload>(&postcard::to_allocvec(&long).unwrap()).is_err());
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn finish() -> impl Strategy<Value = FinishId> {
 fn fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
         place().prop_map(|place| Fault::DeadPlace { place }),
-        place().prop_map(|place| Fault::Error { place, text: "x".into() }),
+        place().prop_map(|place| Fault::Failed { place, payload: Payload::default() }),
     ]
 }
 

@@ -343,7 +343,7 @@ impl<'a> World<'a> {
         match step {
             None => self.end_task(place, task, None),
             Some(Step::Fail) => {
-                let fault = Fault::Error { place: PlaceId(place), text: "failed".into() };
+                let fault = Fault::Failed { place: PlaceId(place), payload: Payload::default() };
                 self.end_task(place, task, Some(fault))
             }
             Some(step) => self.take_step(place, task, step),
