@@ -5,7 +5,8 @@ use isles::prelude::*;
 /// Does one piece of work at the first place that lives to answer.
 async fn somewhere(piece: u64) -> isles::Result<u64> {
     for place in places().rev() {
-        match at!(place, piece * piece).await {
+        // A finish of its own: the death of a place is its error, and not that of the whole program.
+        match finish(async { at!(place, piece * piece).await }).await {
             Err(error) if matches!(error.kind(), ErrorKind::DeadPlace(_)) => {
                 println!("{error}; trying the next")
             }

@@ -734,6 +734,63 @@ async fn every_wait_on_a_dead_place_is_answered_with_its_name() -> Result<()> {
     Ok(())
 }
 
+/// The error of a finish of which only the body of an `at!` was at `victim`, which dies; the caller takes the error.
+async fn handle_a_death(caller: Place, victim: Place) -> Result<()> {
+    finish(async {
+        spawn_at!(caller, {
+            let call = at!(victim, die()).await.unwrap_err();
+            assert!(is_death_of(&call, victim), "{call}");
+        });
+    })
+    .await
+}
+
+#[isles::test(machines = [processes])]
+async fn a_call_whose_target_dies_is_an_error_of_its_finish_even_if_the_caller_took_it() -> Result<()> {
+    let (first, other) = (second(), second().next());
+    for (caller, victim) in [(here(), first), (here().prev(), other)] {
+        let error = handle_a_death(caller, victim).await.unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::DeadPlace(victim.id()), "{error}");
+        // A place that is known to be dead is not reached, so no finish has lost anything there.
+        finish(async { assert!(at!(victim, ()).await.is_err()) }).await?;
+    }
+    Ok(())
+}
+
+#[isles::test(machines = [processes])]
+async fn a_call_in_a_finish_of_its_own_keeps_the_death_of_its_target_to_itself() -> Result<()> {
+    let victim = second();
+    finish(async {
+        at!(victim, ()).await?;
+        let error = finish(async { at!(victim, die()).await }).await.unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::DeadPlace(victim.id()), "{error}");
+        assert!(error.site().is_some_and(|site| site.contains("failure.rs:")), "{error}");
+        Ok::<_, Error>(())
+    })
+    .await
+}
+
+#[isles::test(machines = [processes])]
+async fn a_finish_with_a_dead_place_waits_for_the_tasks_of_the_others() -> Result<()> {
+    let (victim, survivor) = (second(), second().next());
+    let ended = Counter::new();
+    let error = finish(async {
+        spawn_at!(victim, die());
+        spawn_at!(survivor, {
+            while !victim.is_dead() {
+                isles::yield_now().await;
+            }
+            for _ in 0..1_000 {
+                isles::yield_now().await;
+            }
+            ended.add(1).await?;
+        });
+    });
+    assert_eq!(error.await.unwrap_err().kind(), &ErrorKind::DeadPlace(victim.id()));
+    assert_eq!(ended.get().await?, 1);
+    Ok(())
+}
+
 #[isles::test(places = 2, machines = [processes])]
 async fn a_flood_towards_a_place_that_dies_ends() -> Result<()> {
     let victim = second();

@@ -5,7 +5,7 @@
 
 use isles::prelude::*;
 use isles::{ErrorKind, Loss, Plan, Result};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::pin::Pin;
 
@@ -141,4 +141,69 @@ fn a_place_that_dies_is_an_error_or_goes_unnoticed_but_never_a_hang() {
         noticed * 10 >= total || total < 20,
         "only {noticed} of {total} losses came at a time when they mattered"
     );
+}
+
+thread_local! {
+    /// Tasks of [`escape`] that live at the surviving place, and whether its finish is over.
+    static LIVING: Cell<i64> = const { Cell::new(0) };
+    static OVER: Cell<bool> = const { Cell::new(false) };
+    /// Whether such a task lived when the finish was over.
+    static ESCAPED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Work of some turns, which tells if it outlives its finish.
+async fn linger() {
+    LIVING.set(LIVING.get() + 1);
+    for _ in 0..40 {
+        ESCAPED.set(ESCAPED.get() || OVER.get());
+        isles::yield_now().await;
+    }
+    LIVING.set(LIVING.get() - 1);
+}
+
+/// A task calls the body of an `at!` that starts a task at a third place, and takes the error of that call.
+async fn escape() -> Result<()> {
+    let [caller, target, third] = [1, 2, 3].map(|place| Place::new(place).unwrap());
+    let result = finish(async {
+        spawn_at!(caller, {
+            let call = at!(target, {
+                spawn_at!(third, linger().await);
+                for _ in 0..10 {
+                    isles::yield_now().await;
+                }
+            });
+            drop(call.await);
+        });
+    });
+    let result = result.await;
+    ESCAPED.set(ESCAPED.get() || LIVING.get() > 0);
+    OVER.set(true);
+    // Whatever is still on its way arrives meanwhile.
+    finish(async { spawn_at!(third, linger_on().await) }).await?;
+    result
+}
+
+async fn linger_on() {
+    for _ in 0..100 {
+        isles::yield_now().await;
+    }
+}
+
+#[test]
+fn a_call_whose_target_dies_does_not_let_its_finish_end_before_what_its_body_started() {
+    let mut blamed = 0;
+    for seed in seeds() {
+        for step in (0..60).step_by(3) {
+            (LIVING.set(0), OVER.set(false), ESCAPED.set(false));
+            let mut plan = Plan::adversarial(seed);
+            plan.losses = vec![Loss { place: isles_transport::PlaceId(2), step: step + seed % 3 }];
+            let (result, _, _) = isles::simulate(4, plan, escape);
+            assert!(!ESCAPED.get(), "ISLES_SEED={seed}, loss at step {step}: a task outlived its finish");
+            if let Err(error) = result {
+                assert_eq!(*error.kind(), ErrorKind::DeadPlace(isles_transport::PlaceId(2)), "{error}");
+                blamed += 1;
+            }
+        }
+    }
+    assert!(blamed > 0, "no loss came while the call was under way");
 }

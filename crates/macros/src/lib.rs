@@ -34,6 +34,10 @@ use syn::{ItemFn, parse_macro_input};
 /// may use `?`: its errors are then the error of the call, and its last expression is the plain value (or
 /// `Ok(value)`).
 ///
+/// If the place dies before it has answered, the error is `ErrorKind::DeadPlace`. The enclosing finish then ends with
+/// that error too, even if the caller has taken it: nobody knows what the body had started under the finish. A
+/// call in a finish of its own, `finish(async { at!(place, body).await }).await`, keeps the death to itself.
+///
 /// What travels is found by spelling: names in small letters that the body does not declare and does not call. A list
 /// says it instead: `at!(place, [graph.offsets, &word, n = a.len()] body)`.
 #[proc_macro]

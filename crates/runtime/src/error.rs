@@ -25,6 +25,10 @@ pub enum ErrorKind {
     /// The body of a task panicked.
     Panicked,
     /// A place that will never answer again; leave teams and finishes that need it.
+    ///
+    /// An operation that needs the place ends with it, and so does each finish of which a task was at the place, or
+    /// came from there, or had a call there under way, when it died. It does so when all its tasks at the other
+    /// places have ended.
     DeadPlace(PlaceId),
     /// The enclosing finish was cancelled.
     Cancelled,
@@ -101,6 +105,11 @@ impl Error {
     /// The error of a place that died.
     pub(crate) fn dead(place: PlaceId) -> Self {
         Error::new(ErrorKind::DeadPlace(place), "it will never answer again")
+    }
+
+    /// Whether it is the death of one place and nothing else.
+    pub(crate) fn is_death(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::DeadPlace(_))
     }
 
     /// The error of a body that panicked with `payload`.

@@ -313,10 +313,10 @@ pub(crate) fn receive_reply(
     answer::receive(local, source, reader)
 }
 
-/// Answers all calls to a place that died.
+/// Answers all calls to a place that died. They count: their bodies may have started tasks that live elsewhere.
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let concluded = local.calls.borrow_mut().place_died(place);
-    concluded.into_iter().for_each(|conclusion| conclusion.tell(local, false));
+    concluded.into_iter().for_each(|conclusion| conclusion.tell(local, true));
 }
 
 impl Local {

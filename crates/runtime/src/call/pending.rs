@@ -75,8 +75,8 @@ impl Conclusion {
     /// Tells the finish, and wakes the caller. `counted` is whether the body was counted by it.
     pub(super) fn tell(self, local: &Local, counted: bool) {
         if let Some(key) = self.key {
-            if counted && self.waker.is_some() {
-                // The caller may be a body that is not counted itself; one that is gone was counted when it went.
+            if counted {
+                // The caller may be a body that is not counted itself.
                 local.counting_key(self.scope);
             }
             local.finishes.settle(local, key, self.to, counted);
@@ -143,7 +143,8 @@ impl Calls {
             State::Waiting(waker) => Some(Conclusion { to, scope, key, waker }),
             State::Abandoned => {
                 self.pending.remove(slot.index as usize);
-                Some(Conclusion { to, scope, key, waker: None })
+                // The caller was counted when it went, and its scope is no more.
+                Some(Conclusion { to, scope: Scope::Detached, key, waker: None })
             }
             State::Answered(first) => {
                 pending.state = State::Answered(first);
@@ -234,4 +235,40 @@ fn abandon(local: &Local, slot: Slot) {
     drop(calls);
     // The body that asked ends before the answer says whether it counts, so it counts.
     local.counting_key(scope);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::Clock;
+    use crate::scope::Borrowed;
+    use crate::site::INTERNAL;
+    use isles_protocol::finish::Finishes;
+    use isles_transport::loopback::{Plan, World};
+
+    /// A body at place 1 of a call from place 0, which makes a call to place 2.
+    fn nested_call(local: &Local) -> (u32, Slot) {
+        let mut home = Finishes::new(PlaceId(0), 3);
+        let opened = home.open();
+        let finish = home.id(opened);
+        let entry = Borrowed { finish, caller: PlaceId(0), key: None, counted: false };
+        let index = local.borrowed.borrow_mut().insert(entry) as u32;
+        let scope = Scope::Borrowed(index);
+        let key = local.visiting_key(scope).unwrap();
+        local.finishes.request(key, PlaceId(2)).unwrap();
+        (index, local.calls.borrow_mut().open(PlaceId(2), scope, Some(key), &INTERNAL))
+    }
+
+    #[test]
+    fn a_body_counts_if_its_call_counted_even_if_the_answer_comes_before_it_waits() {
+        let world = World::new(3, Plan::calm(0));
+        for counted in [false, true] {
+            let local = Local::new(Box::new(world.endpoint(PlaceId(1))), Clock::host());
+            let (index, slot) = nested_call(&local);
+            let answer = Ok(Answer::Long(Vec::new()));
+            let conclusion = local.calls.borrow_mut().answer(slot, PlaceId(2), answer).unwrap();
+            conclusion.tell(&local, counted);
+            assert_eq!(local.borrowed.borrow()[index as usize].counted, counted);
+        }
+    }
 }

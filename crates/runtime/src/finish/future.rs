@@ -45,7 +45,9 @@ impl<T, E: Into<Error>> Outcome for std::result::Result<T, E> {
 /// # Errors
 /// What went wrong in the body and in the tasks: one error comes back as itself, several as a list
 /// ([`ErrorKind::Several`](crate::ErrorKind::Several)) with the place of each. A place that died with tasks
-/// of this finish is one of them.
+/// of this finish is one of them ([`ErrorKind::DeadPlace`](crate::ErrorKind::DeadPlace)), also if all that was
+/// under way there was the body of an `at!` whose caller has taken the error: what that body had started is lost,
+/// or lives elsewhere, and nobody can know. To go on without the place, give the call a finish of its own.
 pub fn finish<F>(body: F) -> Finish<F>
 where
     F: Future,
@@ -171,6 +173,8 @@ fn join<V>(body: Result<V>, tasks: Result<()>) -> Result<V> {
             drop(body);
             Err(tasks)
         }
+        // The body took the death as an error of a call; the finish has nothing to add.
+        (Err(body), Err(tasks)) if tasks.is_death() && body.kind() == tasks.kind() => Err(body),
         (Err(body), Err(tasks)) => Err(body.beside(tasks)),
     }
 }
