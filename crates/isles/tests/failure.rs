@@ -670,6 +670,26 @@ async fn a_thousand_calls_may_be_nested_round_all_places() -> Result<()> {
     Ok(())
 }
 
+/// Not on the loopback, where a message may take as many turns as a million calls.
+#[isles::test(machines = [threads, processes])]
+async fn a_loop_of_calls_to_the_own_place_lets_its_tasks_and_messages_have_their_turn() -> Result<()> {
+    const CALLS_MAX: usize = 10_000_000;
+    for place in places() {
+        let told = Global::new(Cell::new(false));
+        finish(async {
+            spawn_at!(place, at!(told.home(), told.open()?.set(true)).await?);
+            for _ in 0..CALLS_MAX {
+                if at!(here(), told.open()?.get()).await? {
+                    return Ok(());
+                }
+            }
+            Err(Error::message(format!("no task had its turn in {CALLS_MAX} calls")))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
 #[isles::test]
 async fn urgent_tasks_of_a_place_run_before_the_others() -> Result<()> {
     for place in places() {

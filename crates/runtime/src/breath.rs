@@ -4,8 +4,14 @@ use crate::local::Local;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Operations that end at once before a task gives way.
-const BREATH: u32 = 8;
+/// Effort of operations that end at once before a task gives way.
+const BREATH: u32 = 64;
+
+/// Effort of an operation on a handle or a phaser: a few dozen nanoseconds.
+pub(crate) const OPERATION: u32 = 8;
+
+/// Effort of an `at!` at the own place: next to nothing.
+pub(crate) const LOCAL_CALL: u32 = 1;
 
 /// Lets other tasks and messages of the place have their turn.
 pub async fn yield_now() {
@@ -20,11 +26,16 @@ pub async fn yield_now() {
     .await
 }
 
-/// Gives way now and then; called by operations that ended without waiting.
-pub(crate) async fn breathe() {
+/// Gives way now and then; called by operations that ended without waiting, with the effort that they were.
+#[inline]
+pub(crate) async fn breathe(effort: u32) {
     // Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
-    let operations = Local::with(|local| local.operations.replace((local.operations.get() + 1) % BREATH)) + 1;
-    if operations == BREATH {
+    let is_due = Local::with(|local| {
+        let spent = local.spent.get() + effort;
+        local.spent.set(if spent < BREATH { spent } else { 0 });
+        spent >= BREATH
+    });
+    if is_due {
         yield_now().await;
     }
 }

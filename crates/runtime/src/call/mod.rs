@@ -12,6 +12,7 @@ mod pending;
 pub(crate) use answer::Address;
 pub(crate) use pending::Calls;
 
+use crate::breath::{LOCAL_CALL, breathe};
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::Descriptor;
@@ -42,6 +43,8 @@ pub fn is_here(place: Place) -> bool {
 
 /// Runs the body of an `at!` whose place is here: it borrows what it uses and nothing is serialised.
 ///
+/// Now and then it gives way, so that a loop of such calls does not keep the place to itself.
+///
 /// # Errors
 /// The body's own, or its panic.
 pub async fn at_here<S, V, B>(_site: S, body: B) -> Result<V>
@@ -50,7 +53,9 @@ where
     B: Future<Output = Result<V>>,
 {
     let here = Local::with(Local::here);
-    body::Guarded::new(body).await.map_err(|error| error.at(here, Some(S::LOCATION)))
+    let result = body::Guarded::new(body).await;
+    breathe(LOCAL_CALL).await;
+    result.map_err(|error| error.at(here, Some(S::LOCATION)))
 }
 
 /// Runs the body of an `at!` at another place and brings its value back.

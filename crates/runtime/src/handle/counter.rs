@@ -1,6 +1,6 @@
 //! A number that all places count with.
 
-use crate::breath::breathe;
+use crate::breath::{OPERATION, breathe};
 use crate::call;
 use crate::capture::form::Taken;
 use crate::capture::{Handle, Land, Ship};
@@ -176,7 +176,7 @@ impl Counter {
             return Err(Error::dead(self.share.id().home));
         }
         if let Some(result) = self.operate_here(operation) {
-            breathe().await;
+            breathe(OPERATION).await;
             return Ok(result);
         }
         let wanted = (self.share.clone(), operation);

@@ -66,8 +66,8 @@ pub struct Local {
     pub(crate) phasers: PhaserTable,
     pub(crate) site_counts: RefCell<SiteCounts>,
     pub(crate) tally: Tally,
-    /// Operations that ended at once since a task last gave way for it; see `breath`.
-    pub(crate) operations: Cell<u32>,
+    /// Effort of operations that ended at once, since a task last gave way for it; see `breath`.
+    pub(crate) spent: Cell<u32>,
     /// What the other places said at the end of the run; used at the first place only.
     pub(crate) farewells: RefCell<Vec<Option<PlaceReport>>>,
     /// Whether the first place has told this one to end.
@@ -119,7 +119,7 @@ impl Local {
             mailbox: RefCell::default(),
             site_counts: RefCell::default(),
             tally: Tally::default(),
-            operations: Cell::new(0),
+            spent: Cell::new(0),
             dismissed: Cell::new(false),
         })
     }

@@ -10,7 +10,7 @@ mod table;
 pub(crate) use passage::{land_here, not_in_calls, receive_registered, send_along};
 pub(crate) use table::{PhaserTable, place_died, receive};
 
-use crate::breath::breathe;
+use crate::breath::{OPERATION, breathe};
 use crate::capture::Handle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
@@ -109,7 +109,7 @@ impl Phaser {
             Some(advanced) => advanced,
             None => return entered(wait(party).await),
         };
-        breathe().await;
+        breathe(OPERATION).await;
         entered(advanced)
     }
 
@@ -157,7 +157,7 @@ async fn wait(party: Party) -> Advanced {
     })
     .await;
     if polls == 1 {
-        breathe().await;
+        breathe(OPERATION).await;
     }
     advanced
 }
