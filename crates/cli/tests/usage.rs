@@ -48,8 +48,9 @@ fn variables_with_bad_values_are_named() {
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
         ("ISLES_REPORT", "all", "captures, finish, or both with a comma"),
-        ("ISLES_STALL", "soon", "seconds of silence, from 0 (never report) to 86400"),
-        ("ISLES_STALL", "NaN", "seconds of silence, from 0 (never report) to 86400"),
+        ("ISLES_STALL", "soon", "seconds of silence, from 0 (for ever) to 86400"),
+        ("ISLES_STALL", "NaN", "seconds of silence, from 0 (for ever) to 86400"),
+        ("ISLES_STALL_LIMIT", "a day", "seconds of silence, from 0 (for ever) to 86400"),
         ("ISLES_SEED", "-1", "a whole number from 0 to 2^64 - 1"),
     ];
     for (name, value, allowed) in cases {

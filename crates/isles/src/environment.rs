@@ -1,11 +1,9 @@
 //! The variables `ISLES_*`, and what they may say.
 
 use isles_runtime::limits::PLACES_MAX;
+use isles_runtime::run::Stall;
 use std::fmt;
 use std::time::Duration;
-
-/// How long nothing may happen before a run says what it waits for, unless `ISLES_STALL` says otherwise.
-const STALL_DEFAULT: Duration = Duration::from_secs(30);
 
 /// What the places of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,11 +92,11 @@ pub(crate) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigEr
         .collect()
 }
 
-/// Reads the seconds of silence before a stall report.
-fn stall(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
+/// Reads seconds of silence.
+fn silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
     let seconds: f64 =
         value.parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds)).ok_or_else(|| {
-            ConfigError::new(source, value, "seconds of silence, from 0 (never report) to 86400")
+            ConfigError::new(source, value, "seconds of silence, from 0 (for ever) to 86400")
         })?;
     Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
 }
@@ -109,11 +107,21 @@ pub(crate) struct Environment {
     pub(crate) machine: Option<Machine>,
     pub(crate) places: Option<u32>,
     pub(crate) reports: Vec<Report>,
-    pub(crate) stall: Option<Duration>,
+    /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
+    pub(crate) stall_report: Option<Option<Duration>>,
+    pub(crate) stall_limit: Option<Option<Duration>>,
     pub(crate) seed: u64,
 }
 
 impl Environment {
+    /// How long nothing may happen, with `default` where nothing is said.
+    pub(crate) fn stall(&self, default: Stall) -> Stall {
+        Stall {
+            report: self.stall_report.unwrap_or(default.report),
+            limit: self.stall_limit.unwrap_or(default.limit),
+        }
+    }
+
     /// Reads the variables of the process.
     ///
     /// # Errors
@@ -139,7 +147,8 @@ impl Environment {
             machine: take(&get, "ISLES_MACHINE", machine)?,
             places: take(&get, "ISLES_PLACES", places)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
-            stall: take(&get, "ISLES_STALL", stall)?.unwrap_or(Some(STALL_DEFAULT)),
+            stall_report: take(&get, "ISLES_STALL", silence)?,
+            stall_limit: take(&get, "ISLES_STALL_LIMIT", silence)?,
             seed: take(&get, "ISLES_SEED", seed)?.unwrap_or_default(),
         })
     }
@@ -162,7 +171,9 @@ mod tests {
             read("ISLES_REPORT", "captures,finish").unwrap().reports,
             [Report::Captures, Report::Finish]
         );
-        assert_eq!(read("ISLES_STALL", "0").unwrap().stall, None);
+        assert_eq!(read("ISLES_STALL", "0").unwrap().stall_report, Some(None));
+        let limit = read("ISLES_STALL_LIMIT", "0.5").unwrap();
+        assert_eq!((limit.stall_report, limit.stall_limit), (None, Some(Some(Duration::from_millis(500)))));
         assert_eq!(read("ISLES_PLACES", "").unwrap().places, None);
     }
 
@@ -180,7 +191,8 @@ mod tests {
             );
         }
         assert!(error("ISLES_REPORT", "captures,all").starts_with(r#"ISLES_REPORT is "all""#));
-        assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL"));
+        assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL is"));
+        assert!(error("ISLES_STALL_LIMIT", "soon").starts_with("ISLES_STALL_LIMIT is"));
         assert!(error("ISLES_SEED", "x").starts_with("ISLES_SEED"));
     }
 }

@@ -3,10 +3,14 @@
 use crate::environment::{self, ConfigError, Environment, Machine, Report};
 use crate::{loopback, processes, threads};
 use isles_runtime::capture::TaskOutcome;
+use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
 use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// How long nothing may happen before a run says what it waits for, unless the environment says otherwise.
+const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None };
 
 /// Exit code of a run whose main task ended with an error.
 const EXIT_FAILED: u8 = 1;
@@ -49,12 +53,13 @@ pub struct Launch {
     pub(crate) machine: Machine,
     pub(crate) places: u32,
     pub(crate) reports: Vec<Report>,
-    pub(crate) stall: Option<Duration>,
+    pub(crate) stall: Stall,
     pub(crate) seed: u64,
 }
 
 impl Launch {
-    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`, `ISLES_SEED`.
+    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`,
+    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`.
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -71,8 +76,8 @@ impl Launch {
         Ok(Launch {
             machine: environment.machine.unwrap_or(machine),
             places: environment.places.unwrap_or_else(processors),
+            stall: environment.stall(STALL),
             reports: environment.reports,
-            stall: environment.stall,
             seed: environment.seed,
         })
     }

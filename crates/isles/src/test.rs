@@ -1,14 +1,16 @@
 //! One test on one machine: what `#[isles::test]` expands to.
 
-use crate::environment::Machine;
+use crate::environment::{Environment, Machine};
 use crate::launch::Launch;
 use crate::{loopback, processes, threads};
 use isles_runtime::capture::TaskOutcome;
+use isles_runtime::run::Stall;
 use isles_transport_shm::processes::Program;
 use std::time::Duration;
 
-/// How long nothing may happen before a test says what it waits for.
-const STALL: Duration = Duration::from_secs(10);
+/// How long nothing may happen before a test says what it waits for, and before it fails, unless the environment
+/// says otherwise.
+const STALL: Stall = Stall { report: Some(Duration::from_secs(10)), limit: Some(Duration::from_secs(60)) };
 
 /// Seeds that a test on the loopback is run with, unless `ISLES_SEED` names one.
 const SEEDS: u64 = 8;
@@ -18,7 +20,8 @@ const SEEDS: u64 = 8;
 /// `name` is the path of the test function, with which the other processes start as places.
 ///
 /// # Panics
-/// If the body fails, or the machine cannot be set up.
+/// If the body fails, if nothing happens at the first place for a minute (or `ISLES_STALL_LIMIT` seconds), or if the
+/// machine cannot be set up.
 pub fn test<M, F>(machine: Machine, places: u32, name: &'static str, body: M)
 where
     M: Fn() -> F,
@@ -26,7 +29,8 @@ where
     F::Output: TaskOutcome,
 {
     processes::serve_if_joined();
-    let launch = Launch { machine, places, reports: Vec::new(), stall: Some(STALL), seed: 0 };
+    let environment = Environment::read().unwrap_or_else(|error| panic!("{error}"));
+    let launch = Launch { machine, places, reports: Vec::new(), stall: environment.stall(STALL), seed: 0 };
     let (result, _) = match machine {
         Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
         Machine::Processes => {

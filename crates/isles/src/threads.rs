@@ -5,6 +5,7 @@ use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
 use isles_transport_shm::{Geometry, Segment};
+use std::collections::BTreeMap;
 
 /// Runs `main` at the first place, on the calling thread.
 pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
@@ -17,7 +18,7 @@ where
     // Threads share one image, so there is nothing to tell apart.
     let segment =
         Segment::create(Geometry::for_places(launch.places), [0; 16]).map_err(|error| unable(&error))?;
-    let mut threads = Vec::new();
+    let mut threads = BTreeMap::new();
     for place in (1..launch.places).map(PlaceId) {
         let shared = segment.clone();
         let thread = std::thread::Builder::new().name(place.to_string());
@@ -29,7 +30,7 @@ where
             }
         };
         match thread.spawn(body) {
-            Ok(handle) => threads.push(handle),
+            Ok(handle) => _ = threads.insert(place, handle),
             Err(error) => {
                 (0..launch.places).map(PlaceId).for_each(|place| segment.mark_dead(place));
                 return Err(unable(&format_args!("{place} could not be started: {error}")));
@@ -41,9 +42,11 @@ where
     let local = Local::new(Box::new(endpoint), Clock::host());
     let outcome = run::lead(&local, main(), launch.stall);
     drop(local);
-    for thread in threads {
-        // A place that panicked has said so; its tasks' errors came out of their finish.
-        let _ = thread.join();
+    for (place, thread) in threads {
+        // A place that computes for ever says no farewell, and is left to itself.
+        if outcome.1.places[place.index()].is_some() {
+            let _ = thread.join();
+        }
     }
     Ok(outcome)
 }

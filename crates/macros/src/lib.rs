@@ -70,6 +70,9 @@ pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
 ///
 /// `#[isles::test(places = 4, machines = [threads, loopback])]` says how many places (4 if not said) and
 /// which machines (all three if not said).
+///
+/// A test that stands still says after 10 seconds what it waits for (`ISLES_STALL`), and fails after a minute
+/// (`ISLES_STALL_LIMIT`); on the loopback, where nothing more can happen, it fails at once.
 #[proc_macro_attribute]
 pub fn test(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let function = parse_macro_input!(function as ItemFn);

@@ -32,6 +32,9 @@ pub(crate) const ROOM_WAIT: Duration = Duration::from_micros(200);
 /// How long the first place waits for the others to say that they have ended, before it goes without them.
 pub(crate) const FAREWELL_WAIT: Duration = Duration::from_secs(5);
 
+/// How long the first place waits for the others to explain what they wait for, before it gives a run up.
+pub(crate) const EXPLAIN_WAIT: Duration = Duration::from_millis(500);
+
 /// Longest uninterrupted wait of a place, so that clocks and stall reports are looked at.
 pub(crate) const WAIT_MAX: Duration = Duration::from_millis(500);
 

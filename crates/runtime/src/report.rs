@@ -1,5 +1,6 @@
 //! What a place has done, told to the first place at the end of the run or when a run stands still.
 
+use crate::error::{Error, ErrorKind};
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::scope::Scope;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 /// Running totals of one place.
 #[derive(Default)]
@@ -117,7 +119,7 @@ impl Local {
     }
 
     /// When the next deadline of a finish is due, by the place's clock.
-    pub fn next_due(&self) -> Option<std::time::Duration> {
+    pub fn next_due(&self) -> Option<Duration> {
         self.finishes.next_due()
     }
 }
@@ -203,8 +205,10 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         }
         RunMessage::Explain => tell(local, source, &RunMessage::Explained(explanation(local))),
         RunMessage::Explained(lines) => {
-            for line in lines {
-                eprintln!("isles:   {line}");
+            print(&lines);
+            let mut explanations = local.explanations.borrow_mut();
+            if explanations.len() < local.places() as usize {
+                explanations.push(lines);
             }
         }
         RunMessage::Dismiss | RunMessage::Farewell(_) => return Err(Refused::NotItsHome),
@@ -225,10 +229,24 @@ fn explanation(local: &Local) -> Vec<String> {
     finishes.chain(calls).chain(phasers).chain(tasks).collect()
 }
 
+fn print(lines: &[String]) {
+    lines.iter().for_each(|line| eprintln!("isles:   {line}"));
+}
+
+/// The error of a run that is given up: what every place waits for, as far as they answered [`print_stall`].
+pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
+    let lines: Vec<String> =
+        explanation(local).into_iter().chain(local.explanations.take().into_iter().flatten()).collect();
+    let seconds = silence.as_secs_f64();
+    let text = format!("nothing has happened for {seconds:.1} s; waiting for:\n  {}", lines.join("\n  "));
+    Error::new(ErrorKind::Misused, text)
+}
+
 /// Prints what every place waits for, as far as they answer.
-pub(crate) fn print_stall(local: &Local, silence: std::time::Duration) {
+pub(crate) fn print_stall(local: &Local, silence: Duration) {
     eprintln!("isles: {}: nothing has happened for {} s; waiting for:", local.here(), silence.as_secs());
-    explanation(local).iter().for_each(|line| eprintln!("isles:   {line}"));
+    print(&explanation(local));
+    local.explanations.borrow_mut().clear();
     for place in (0..local.places()).map(PlaceId).filter(|place| *place != local.here()) {
         if !local.is_dead(place) {
             tell(local, place, &RunMessage::Explain);

@@ -3,7 +3,7 @@
 use crate::capture::TaskOutcome;
 use crate::error::Result;
 use crate::finish::finish;
-use crate::limits::FAREWELL_WAIT;
+use crate::limits::{EXPLAIN_WAIT, FAREWELL_WAIT};
 use crate::local::{Local, Step};
 use crate::report::{self, RunMessage, RunReport};
 use crate::scope::Scope;
@@ -62,24 +62,26 @@ impl Root {
 
 /// Runs `main` at the first place until everything it has started has ended, then lets the other places go.
 ///
-/// After `stall` without anything to do, prints what each open finish waits for, once for each silence.
-pub fn lead<F>(local: &Rc<Local>, main: F, stall: Option<Duration>) -> (Result<()>, RunReport)
+/// What is done when nothing happens for a while, `stall` says; a run that is given up ends with an error of kind
+/// [`Misused`](crate::ErrorKind::Misused) that explains what everyone waits for.
+pub fn lead<F>(local: &Rc<Local>, main: F, stall: Stall) -> (Result<()>, RunReport)
 where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
     let _entered = local.enter();
     let root = Root::start(local, main);
-    drive(local, stall, || root.is_over());
+    let driven = drive(local, stall, || root.is_over());
     let report = dismiss(local);
     leave(local);
-    (root.take().unwrap_or(Ok(())), report)
+    (root.take().unwrap_or(driven), report)
 }
 
 /// Serves at any other place until the first one says that the run is over.
 pub fn serve(local: &Rc<Local>) {
     let _entered = local.enter();
-    drive(local, None, || local.dismissed.get());
+    // Only the first place judges silence.
+    let _ = drive(local, Stall::default(), || local.dismissed.get());
     let report = Box::new(local.report());
     if !local.is_dead(PlaceId(0)) {
         report::tell(local, PlaceId(0), &RunMessage::Farewell(report));
@@ -87,46 +89,83 @@ pub fn serve(local: &Rc<Local>) {
     leave(local);
 }
 
-/// Steps and waits until `over` says so; after `stall` of silence says what everyone waits for.
-fn drive(local: &Local, stall: Option<Duration>, mut over: impl FnMut() -> bool) {
-    let mut silence = Silence { stall, since: None, told: false };
+/// Steps and waits until `over` says so, or the silence has lasted too long: then the error says for what.
+fn drive(local: &Local, stall: Stall, mut over: impl FnMut() -> bool) -> Result<()> {
+    let mut silence = Silence { stall, since: None, told: None, explained: 0 };
     while !over() {
         if local.step() == Step::Busy {
-            silence.since = None;
+            silence.interrupt(local);
             continue;
         }
         if over() {
-            return;
+            return Ok(());
         }
         local.wait(None);
-        silence.watch(local);
+        silence.watch(local)?;
     }
+    Ok(())
+}
+
+/// How long nothing may happen at the first place; where nothing is set, for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stall {
+    /// Until what everyone waits for is printed, once for each silence.
+    pub report: Option<Duration>,
+    /// Until the run is given up.
+    pub limit: Option<Duration>,
 }
 
 /// A time in which nothing happens at a place.
 struct Silence {
-    stall: Option<Duration>,
+    stall: Stall,
     /// When it was first noticed, by the place's clock.
     since: Option<Duration>,
-    /// Whether it was told; once is enough.
-    told: bool,
+    /// When it was told; once is enough.
+    told: Option<Duration>,
+    /// Explanations of other places that had come before.
+    explained: usize,
 }
 
 impl Silence {
-    /// Tells what everyone waits for, if the silence has lasted. Reads the clock only from the second idle turn on.
-    fn watch(&mut self, local: &Local) {
-        let Some(stall) = self.stall else { return };
+    /// Something has happened. If it was no more than that another place explained itself, that is still silence.
+    #[inline]
+    fn interrupt(&mut self, local: &Local) {
+        if self.since.is_some() {
+            let explained = local.explanations.borrow().len();
+            if std::mem::replace(&mut self.explained, explained) == explained {
+                self.since = None;
+            }
+        }
+    }
+
+    /// Does what is due if the silence has lasted. Reads the clock only from the second idle turn on.
+    fn watch(&mut self, local: &Local) -> Result<()> {
+        let Some(earliest) = [self.stall.report, self.stall.limit].into_iter().flatten().min() else {
+            return Ok(());
+        };
         let Some(since) = self.since else {
-            (self.since, self.told) = (Some(Duration::MAX), false);
-            return;
+            (self.since, self.told) = (Some(Duration::MAX), None);
+            return Ok(());
         };
         let now = local.clock().now();
         if since == Duration::MAX {
             self.since = Some(now);
-        } else if !self.told && now.saturating_sub(since) >= stall {
-            self.told = true;
-            report::print_stall(local, stall);
+            return Ok(());
         }
+        let silence = now.saturating_sub(since);
+        match self.told {
+            None if silence >= earliest => {
+                (self.told, self.explained) = (Some(now), 0);
+                report::print_stall(local, silence);
+            }
+            Some(told) if now.saturating_sub(told) >= EXPLAIN_WAIT => {
+                if self.stall.limit.is_some_and(|limit| silence >= limit) {
+                    return Err(report::stalled(local, silence));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -142,7 +181,7 @@ fn dismiss(local: &Local) -> RunReport {
         let farewells = local.farewells.borrow();
         others.iter().all(|place| farewells[place.index()].is_some() || local.is_dead(*place))
     };
-    drive(local, None, || answered() || local.clock().now() > until);
+    let _ = drive(local, Stall::default(), || answered() || local.clock().now() > until);
     let mut places = local.farewells.take();
     if let Some(own) = places.get_mut(local.here().index()) {
         *own = Some(local.report());

@@ -70,6 +70,8 @@ pub struct Local {
     pub(crate) spent: Cell<u32>,
     /// What the other places said at the end of the run; used at the first place only.
     pub(crate) farewells: RefCell<Vec<Option<PlaceReport>>>,
+    /// What the other places said that they wait for, since they were last asked; used at the first place only.
+    pub(crate) explanations: RefCell<Vec<Vec<String>>>,
     /// Whether the first place has told this one to end.
     pub(crate) dismissed: Cell<bool>,
 }
@@ -120,6 +122,7 @@ impl Local {
             site_counts: RefCell::default(),
             tally: Tally::default(),
             spent: Cell::new(0),
+            explanations: RefCell::default(),
             dismissed: Cell::new(false),
         })
     }

@@ -1,0 +1,56 @@
+//! Runs that stand still: they say what they wait for, and tests end.
+//!
+//! The tests that stand still are run by others, in a process of their own, with little patience.
+
+use isles::Result;
+use isles::prelude::*;
+use std::future::pending;
+use std::process::{Command, Output};
+
+#[isles::test(places = 2, machines = [threads, processes])]
+#[ignore = "stands still on purpose"]
+async fn stands_still() -> Result<()> {
+    finish(async { spawn_at!(here().next(), pending::<()>().await) }).await
+}
+
+#[isles::test(places = 2, machines = [threads, processes])]
+#[ignore = "never ends on purpose"]
+async fn computes_for_ever() -> Result<()> {
+    finish(async { spawn_at!(here().next(), while !std::hint::black_box(false) {}) }).await
+}
+
+/// What comes of the test `name` if it may be silent for a fifth of a second.
+fn run_impatiently(name: &str) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([name, "--exact", "--ignored", "--nocapture"]);
+    command.env("ISLES_STALL", "0.1").env("ISLES_STALL_LIMIT", "0.2").output().unwrap()
+}
+
+#[track_caller]
+fn assert_fails_saying(name: &str, expected: &[&str]) {
+    let output = run_impatiently(name);
+    let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("0 passed; 1 failed"), "{name}: {text}");
+    let message = &text[text.find("panicked at").expect("the test panics")..];
+    for line in expected {
+        assert!(message.contains(line), "{name}: {line:?} is not in {message}");
+    }
+}
+
+#[test]
+fn a_test_that_stands_still_fails_and_says_what_every_place_waits_for() {
+    for machine in ["threads", "processes"] {
+        let name = format!("stands_still::{machine}");
+        let said =
+            ["nothing has happened for ", "1 at place 1", "place 1: 1 waiting tasks started at", "stall.rs:"];
+        assert_fails_saying(&name, &said);
+    }
+}
+
+#[test]
+fn a_test_of_which_one_place_computes_for_ever_fails_too() {
+    for machine in ["threads", "processes"] {
+        let name = format!("computes_for_ever::{machine}");
+        assert_fails_saying(&name, &["nothing has happened for ", "1 at place 1"]);
+    }
+}
