@@ -12,6 +12,7 @@ mod death;
 mod exchange;
 pub mod promises;
 mod seeded;
+mod shelf;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -76,6 +77,7 @@ macro_rules! conformance {
             a_full_queue_has_room_again
             blocks_of_every_size_arrive_unchanged
             kept_blocks_stay_intact_and_are_dropped_in_any_order
+            a_block_that_is_dropped_wakes_a_refused_sender
             blocks_and_small_messages_keep_one_order
             messages_can_be_sent_while_messages_are_delivered
             a_send_to_oneself_is_an_assertion

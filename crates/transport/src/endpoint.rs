@@ -41,7 +41,8 @@ pub trait BlockMemory {
     fn bytes(&self) -> &[u8];
 }
 
-/// An owned large message; dropping it gives its memory back to the sender.
+/// An owned large message; dropping it gives its memory back to the sender, and wakes one that was refused for lack
+/// of it.
 pub type Block = Box<dyn BlockMemory>;
 
 /// What a message carries.
@@ -110,7 +111,8 @@ pub enum Inbound {
 pub enum SendError {
     /// No room at the moment: call [`Endpoint::progress`] and try again, or [`Endpoint::wait`].
     Full,
-    /// The receiver is dead and will never take a message.
+    /// The receiver is dead, or has left, and will never take a message. Whether it died is what
+    /// [`Endpoint::is_dead`] says: of a place that left it says no, and no [`Arrival::Died`] tells of it.
     DeadPlace(PlaceId),
     /// The message can never be sent this way.
     TooLong {
@@ -179,7 +181,8 @@ pub trait Endpoint {
     /// receiver will read; arrives as [`Body::Block`], in order with the small messages of its class.
     ///
     /// # Errors
-    /// Nothing was sent and `fill` was not called.
+    /// Nothing was sent and `fill` was not called. [`SendError::Full`] is also the answer while the receiver keeps
+    /// so many blocks that there is no memory for another one.
     fn send_block(
         &self,
         to: PlaceId,
@@ -194,17 +197,19 @@ pub trait Endpoint {
     /// `deliver` may send; it must not call `progress` or `wait`.
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize;
 
-    /// Returns when there may be something to do: an arrival, room in a queue that answered
-    /// [`SendError::Full`], an [`Unpark`], or the end of `timeout`. May return early.
+    /// Returns when there may be something to do: an arrival, room where a send answered [`SendError::Full`] (in a
+    /// queue, or in the memory for blocks, once the receiver drops one), an [`Unpark`], or the end of `timeout`. May
+    /// return early.
     fn wait(&self, timeout: Option<Duration>);
 
     /// The means to end a wait from another thread.
     fn unparker(&self) -> Arc<dyn Unpark>;
 
-    /// Whether `place` is known to be dead.
+    /// Whether `place` is known to be dead. A place that has left is not: its end was orderly.
     fn is_dead(&self, place: PlaceId) -> bool;
 
-    /// Says that this place sends nothing more: its end is orderly from here on, not a death.
+    /// Says that this place sends nothing more and takes nothing more: its end is orderly from here on, not a death.
+    /// Sends to it answer [`SendError::DeadPlace`].
     fn leave(&self) {}
 
     /// Extended: word `index` of the words of `place`, mapped here; `None` where memory is not shared.

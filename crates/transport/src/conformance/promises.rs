@@ -7,6 +7,7 @@ use super::calls::{self, PingPong, Words};
 use super::dam::{Size, dam};
 use super::death::{End, death};
 use super::exchange::Exchange;
+use super::shelf::shelf;
 use super::traffic::{Kind, small_max};
 use super::{Promise, Script};
 use crate::random::Random;
@@ -58,6 +59,11 @@ pub fn blocks_of_every_size_arrive_unchanged() -> Promise {
 /// Blocks live as long as the receiver keeps them, and their memory comes back in any order, for ever.
 pub fn kept_blocks_stay_intact_and_are_dropped_in_any_order() -> Promise {
     Promise { places: 3, script: |here| Box::new(Exchange::of(here, many_blocks)) }
+}
+
+/// A sender that is refused because the receiver keeps so many blocks is woken when one is dropped.
+pub fn a_block_that_is_dropped_wakes_a_refused_sender() -> Promise {
+    Promise { places: 2, script: shelf }
 }
 
 /// A small message does not overtake a block of its class, nor a block a small message.

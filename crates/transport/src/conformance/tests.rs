@@ -107,6 +107,8 @@ found! {
         kept_blocks_stay_intact_and_are_dropped_in_any_order, "bytes changed";
     exhaustion_of_blocks_is_found: ExhaustsBlocks => kept_blocks_stay_intact_and_are_dropped_in_any_order, "stalled";
     a_block_that_is_not_given_back_is_found: HoardsBlocks => blocks_of_every_size_arrive_unchanged, "not given back";
+    memory_that_does_not_come_back_is_found: HoardsBlocks =>
+        a_block_that_is_dropped_wakes_a_refused_sender, "stalled";
     blocks_that_overtake_are_found: BlocksFirst => blocks_and_small_messages_keep_one_order, "order broken";
     replies_lost_in_deliver_are_found: LosesReplies => messages_can_be_sent_while_messages_are_delivered, "stalled";
     sending_to_oneself_is_found: SendsToItself => a_send_to_oneself_is_an_assertion, "to oneself was accepted";
