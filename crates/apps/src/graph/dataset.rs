@@ -173,16 +173,36 @@ impl Scratch {
         static MADE: AtomicU64 = AtomicU64::new(0);
         // Relaxed is enough: only that each caller gets another number counts.
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let folder = cache.join(format!(".fetch-{}-{number}", std::process::id()));
-        // Left over from a process that was killed and had the same number.
+        let folder = cache.join(format!("{SCRATCH_PREFIX}{}-{number}", std::process::id()));
+        // Also one that was left over from a process that had the same number.
         let _ = std::fs::remove_dir_all(&folder);
+        sweep(cache);
         std::fs::create_dir(&folder).map(|()| Scratch(folder))
     }
 }
 
+/// What the names of scratch folders begin with; the number of the process follows.
+const SCRATCH_PREFIX: &str = ".fetch-";
+
+/// Removes the scratch folders of processes that were killed. What cannot be removed, or judged, stays.
+fn sweep(cache: &Path) {
+    let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
+    let stale = entries.filter(|entry| {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(SCRATCH_PREFIX)?.split_once('-'));
+        owner.and_then(|(process, _)| process.parse().ok()).is_some_and(|process| !is_running(process))
+    });
+    stale.for_each(|entry| _ = std::fs::remove_dir_all(entry.path()));
+}
+
+/// Whether a process of that number may be running; where the system does not say, it may.
+fn is_running(process: u32) -> bool {
+    !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{process}")).exists()
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nothing depends on it: a folder that stays is overwritten or ignored.
+        // Nothing depends on it: a folder that stays is swept by a later fetch.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

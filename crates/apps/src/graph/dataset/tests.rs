@@ -86,6 +86,25 @@ fn child() {
 }
 
 #[test]
+fn a_fetch_sweeps_away_what_killed_ones_left_and_nothing_else() {
+    let folder = Folder::new("swept");
+    // Numbers of processes end far below this one.
+    let stale = format!("{SCRATCH_PREFIX}{}-0", u32::MAX);
+    let living = format!("{SCRATCH_PREFIX}{}-0", std::process::id());
+    let foreign = format!("{SCRATCH_PREFIX}of-a-person");
+    for name in [&stale, &living, &foreign] {
+        std::fs::create_dir_all(folder.0.join("cache").join(name).join("usr/share")).unwrap();
+    }
+    let karate = fetch("karate").unwrap();
+    let report = format!("{} bytes", karate.len());
+    assert_eq!(folder.delivering("karate", &karate).fetch("karate"), report);
+    let graph = format!("karate-{}.gt.gz", &find("karate").unwrap().sha256[..12]);
+    let mut expected = [living, foreign, graph];
+    expected.sort();
+    assert_eq!(folder.cached(), expected);
+}
+
+#[test]
 fn a_delivered_graph_enters_the_cache_and_is_not_delivered_twice() {
     let karate = fetch("karate").unwrap();
     let folder = Folder::new("delivered");
