@@ -17,6 +17,9 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// So many blocks are taken for memory without end; fixtures with less memory than that show something.
 const BLOCKS_MAX: u64 = 100;
 
+/// Turns that place 1 lets pass before it drops a block: time for place 0 to fall asleep.
+const TURNS: u32 = 2_000;
+
 /// From place 1: how many blocks it has taken in.
 const COUNT: HandlerId = HandlerId(1);
 
@@ -31,7 +34,7 @@ pub(super) fn shelf(here: PlaceId) -> Box<dyn Script> {
     let letters = VecDeque::new();
     match here {
         PlaceId(0) => Box::new(Sender { sent: 0, taken: 0, asked: None, rounds: ROUNDS, letters }),
-        _ => Box::new(Receiver { taken: 0, kept: VecDeque::new(), end: None, letters }),
+        _ => Box::new(Receiver { taken: 0, kept: VecDeque::new(), turns: 0, end: None, letters }),
     }
 }
 
@@ -51,6 +54,8 @@ struct Sender {
 struct Receiver {
     taken: u64,
     kept: VecDeque<Block>,
+    /// Turns until a block is dropped, if one is to be; else 0.
+    turns: u32,
     /// How many blocks come, once that is told.
     end: Option<u64>,
     letters: Letters,
@@ -122,7 +127,6 @@ impl Script for Sender {
 
 impl Script for Receiver {
     fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
-        let mut dropped = None;
         let arrived = endpoint.progress(Inbound::All, &mut |arrival| {
             let Arrival::Message(message) = arrival else { panic!("nobody dies") };
             match (message.handler, message.body) {
@@ -131,7 +135,7 @@ impl Script for Receiver {
                     self.taken += 1;
                     self.kept.push_back(block);
                 }
-                (DROP, _) => dropped = self.kept.pop_front(),
+                (DROP, _) => self.turns = TURNS,
                 (END, body) => self.end = Some(number(body.bytes())),
                 (handler, _) => panic!("nobody sends {handler:?}"),
             }
@@ -139,8 +143,14 @@ impl Script for Receiver {
                 self.letters.push_back((COUNT, self.taken));
             }
         });
-        // Outside of `progress`, and with nothing that follows it.
-        drop(dropped);
+        if self.turns > 0 {
+            self.turns -= 1;
+            if self.turns == 0 {
+                // Outside of `progress`, and with no message that follows it.
+                self.kept.pop_front();
+            }
+            return Step::Busy;
+        }
         match (post(endpoint, &mut self.letters), arrived) {
             (true, _) if self.end == Some(self.taken) => Step::Done,
             (_, 0) => Step::Idle,
