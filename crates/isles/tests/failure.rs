@@ -346,6 +346,42 @@ async fn the_deadline_of_an_outer_finish_ends_the_inner_ones_too() -> Result<()>
 }
 
 #[isles::test]
+async fn a_deadline_ends_calls_that_are_never_answered_with_their_bodies() -> Result<()> {
+    let (there, beyond) = (second(), second().next());
+    let direct = finish(async { at!(there, wait_holding().await).await }).deadline(Duration::from_millis(20));
+    assert_eq!(direct.await.unwrap_err().kind(), &ErrorKind::DeadlinePassed);
+    let nested = finish(async {
+        spawn_at!(there, at!(beyond, at!(here().next(), wait_holding().await).await?).await?);
+    });
+    let error = nested.deadline(Duration::from_millis(20)).await.unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::DeadlinePassed, "{error}");
+    until_nothing_lives().await
+}
+
+#[isles::test]
+async fn the_body_of_a_call_that_nobody_waits_for_any_more_is_dropped() -> Result<()> {
+    let there = second();
+    finish(async {
+        for _ in 0..10 {
+            let mut call = Box::pin(at!(there, wait_holding().await));
+            let begun = std::future::poll_fn(|context| {
+                std::task::Poll::Ready(call.as_mut().poll(context).is_pending())
+            });
+            assert!(begun.await);
+            while at!(there, alive()).await? == 0 {}
+            drop(call);
+            until_nothing_lives().await?;
+            // The call may also be dropped before its body has begun.
+            let mut call = Box::pin(at!(there, wait_holding().await));
+            std::future::poll_fn(|context| std::task::Poll::Ready(drop(call.as_mut().poll(context)))).await;
+        }
+        Ok::<_, Error>(())
+    })
+    .await?;
+    until_nothing_lives().await
+}
+
+#[isles::test]
 async fn a_task_anywhere_may_cancel_its_finish_at_all_places() -> Result<()> {
     for place in places() {
         let race = finish(async {

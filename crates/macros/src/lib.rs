@@ -34,6 +34,9 @@ use syn::{ItemFn, parse_macro_input};
 /// may use `?`: its errors are then the error of the call, and its last expression is the plain value (or
 /// `Ok(value)`).
 ///
+/// If the future is dropped before the answer is there, the body is dropped too, at its next `await`; in a detached
+/// task it goes on.
+///
 /// If the place dies before it has answered, the error is `ErrorKind::DeadPlace`. The enclosing finish then ends with
 /// that error too, even if the caller has taken it: nobody knows what the body had started under the finish. A
 /// call in a finish of its own, `finish(async { at!(place, body).await }).await`, keeps the death to itself.

@@ -36,10 +36,12 @@ pub(crate) enum Handler {
     Registered,
     /// Between the first place and the others: the end of the run, and reports.
     Run,
+    /// Nobody waits for the answer to a `Call` any more.
+    Abandon,
 }
 
 impl Handler {
-    const ALL: [Handler; 9] = [
+    const ALL: [Handler; 10] = [
         Handler::Spawn,
         Handler::Call,
         Handler::Reply,
@@ -49,6 +51,7 @@ impl Handler {
         Handler::Phaser,
         Handler::Registered,
         Handler::Run,
+        Handler::Abandon,
     ];
 
     /// Its number on the wire.
@@ -200,6 +203,7 @@ fn dispatch(
         Handler::Phaser => phaser::receive(local, source, reader),
         Handler::Registered => phaser::receive_registered(local, source, reader),
         Handler::Run => report::receive(local, source, reader),
+        Handler::Abandon => call::receive_abandon(local, source, reader),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which finish counts a task.
 
+use crate::call::Slot;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{FinishId, Key};
 
@@ -25,4 +26,8 @@ pub(crate) struct Borrowed {
     pub(crate) key: Option<Key>,
     /// Whether the finish counts the body; then the answer says so.
     pub(crate) counted: bool,
+    /// The caller's name of the call.
+    pub(crate) call: Slot,
+    /// Whether the caller has gone: the body is to be dropped.
+    pub(crate) abandoned: bool,
 }

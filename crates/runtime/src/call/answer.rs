@@ -34,6 +34,11 @@ impl Address {
         Ok(Address { caller, slot: Some(Slot::decode(reader)?) })
     }
 
+    /// The caller's name of the call; none if nobody waits.
+    pub(super) fn slot(self) -> Option<Slot> {
+        self.slot
+    }
+
     /// Answers with an error a call whose body never started.
     pub(super) fn refuse(self, local: &Local, scope: Scope, error: Error) {
         drop_borrowed(local, scope);

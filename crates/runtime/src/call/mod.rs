@@ -10,7 +10,7 @@ mod body;
 mod pending;
 
 pub(crate) use answer::Address;
-pub(crate) use pending::Calls;
+pub(crate) use pending::{Calls, Slot};
 
 use crate::breath::{LOCAL_CALL, breathe};
 use crate::capture::{Ship, TaskOutcome, Travel};
@@ -282,9 +282,10 @@ pub(crate) fn receive_call(
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
     let answer = Address::decode(source, reader)?;
-    let scope = match head.finish {
-        Some(finish) => {
-            let borrowed = Borrowed { finish, caller: source, key: None, counted: false };
+    let scope = match head.finish.zip(answer.slot()) {
+        Some((finish, call)) => {
+            let borrowed =
+                Borrowed { finish, caller: source, key: None, counted: false, call, abandoned: false };
             Scope::Borrowed(local.borrowed.borrow_mut().insert(borrowed) as u32)
         }
         None => Scope::Detached,
@@ -316,6 +317,26 @@ pub(crate) fn receive_reply(
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
     answer::receive(local, source, reader)
+}
+
+/// Receives word that nobody waits for the answer to an `at!` any more: its body is dropped, which answers.
+///
+/// A body that has ended meanwhile is not found. Nor is one of a detached task: nobody waits for that at all.
+pub(crate) fn receive_abandon(
+    local: &Local,
+    source: PlaceId,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
+    let call = Slot::decode(reader)?;
+    let mut borrowed = local.borrowed.borrow_mut();
+    let mut entries = borrowed.iter_mut();
+    if let Some((index, entry)) = entries.find(|(_, entry)| entry.caller == source && entry.call == call) {
+        entry.abandoned = true;
+        drop(borrowed);
+        local.any_abandoned.set(true);
+        local.wake_suspended(|scope| scope == Scope::Borrowed(index as u32));
+    }
+    Ok(())
 }
 
 /// Answers all calls to a place that died. They count: their bodies may have started tasks that live elsewhere.

@@ -3,12 +3,13 @@
 use super::answer::Answer;
 use crate::error::{Error, Result};
 use crate::local::Local;
+use crate::message::Handler;
 use crate::scope::Scope;
 use crate::site::SiteCell;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
-use isles_transport::Inbound;
+use isles_transport::{Class, Inbound};
 use slab::Slab;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -20,7 +21,7 @@ const LOOKS_MAX: u32 = 64;
 // One aligned word, so that it is written and read in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(8))]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     index: u32,
     /// Tells a call from an earlier one with the same index.
     generation: u32,
@@ -222,7 +223,8 @@ fn look_for(local: &Local, slot: Slot) {
     }
 }
 
-/// The caller is gone; its finish keeps waiting for the body.
+/// The caller is gone; its finish keeps waiting for the body, which is told to end.
+#[cold]
 fn abandon(local: &Local, slot: Slot) {
     let mut calls = local.calls.borrow_mut();
     let Some(pending) = calls.get(slot) else { return };
@@ -231,10 +233,15 @@ fn abandon(local: &Local, slot: Slot) {
         return;
     }
     pending.state = State::Abandoned;
-    let scope = pending.scope;
+    let (scope, to) = (pending.scope, pending.to);
     drop(calls);
     // The body that asked ends before the answer says whether it counts, so it counts.
     local.counting_key(scope);
+    // In the class of the call, so that it does not overtake it. To a dead place it need not go.
+    let _ = local.send(to, Class::Data, Handler::Abandon.id(), |writer| {
+        slot.encode(writer);
+        Ok(())
+    });
 }
 
 #[cfg(test)]
@@ -251,7 +258,9 @@ mod tests {
         let mut home = Finishes::new(PlaceId(0), 3);
         let opened = home.open();
         let finish = home.id(opened);
-        let entry = Borrowed { finish, caller: PlaceId(0), key: None, counted: false };
+        let call = Slot { index: 0, generation: 0 };
+        let entry =
+            Borrowed { finish, caller: PlaceId(0), key: None, counted: false, call, abandoned: false };
         let index = local.borrowed.borrow_mut().insert(entry) as u32;
         let scope = Scope::Borrowed(index);
         let key = local.visiting_key(scope).unwrap();

@@ -153,7 +153,7 @@ impl FinishTable {
             Output::Released { key, outcome } => self.released(local, key, outcome),
             Output::Cancelled { .. } => {
                 self.any_cancelled.set(true);
-                local.wake_suspended();
+                local.wake_suspended(|_| true);
             }
         }
     }

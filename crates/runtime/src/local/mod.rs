@@ -72,6 +72,8 @@ pub struct Local {
     pub(crate) farewells: RefCell<Vec<Option<PlaceReport>>>,
     /// What the other places said that they wait for, since they were last asked; used at the first place only.
     pub(crate) explanations: RefCell<Vec<Vec<String>>>,
+    /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.
+    pub(crate) any_abandoned: Cell<bool>,
     /// Whether the first place has told this one to end.
     pub(crate) dismissed: Cell<bool>,
 }
@@ -123,6 +125,7 @@ impl Local {
             tally: Tally::default(),
             spent: Cell::new(0),
             explanations: RefCell::default(),
+            any_abandoned: Cell::new(false),
             dismissed: Cell::new(false),
         })
     }

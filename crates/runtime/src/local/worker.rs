@@ -81,7 +81,7 @@ impl Local {
     fn run(&self, task: TaskRef) {
         // Read before the poll: a task that ends frees its own memory.
         let (scope, site, listed) = (task.header().scope, task.header().site, task.listed());
-        if self.finishes.is_cancelled(scope) && !task.is_over() {
+        if self.is_cancelled(scope) && !task.is_over() {
             self.cancel_task(task, scope);
             // It stood in the queue, so its queue lets it go.
             let _ = self.poll(task);
@@ -96,7 +96,13 @@ impl Local {
                 self.suspended.borrow_mut().insert(task);
                 self.ready(task, task.header().priority);
             }
-            Some(Ended::Suspended) => self.suspended.borrow_mut().insert(task),
+            Some(Ended::Suspended) => {
+                self.suspended.borrow_mut().insert(task);
+                // The news may have come while it ran.
+                if self.is_cancelled(scope) {
+                    task.wake();
+                }
+            }
             Some(Ended::Over(result)) => {
                 if let Some(listed) = listed {
                     self.suspended.borrow_mut().remove(listed);
@@ -144,10 +150,22 @@ impl Local {
         self.finish_task(scope, Ok(()));
     }
 
-    /// Queues every waiting task, so that those whose finish was cancelled meanwhile end.
-    pub(crate) fn wake_suspended(&self) {
+    /// Whether the tasks of `scope` are to be dropped.
+    #[inline]
+    fn is_cancelled(&self, scope: Scope) -> bool {
+        self.finishes.is_cancelled(scope) || (self.any_abandoned.get() && self.is_abandoned(scope))
+    }
+
+    #[cold]
+    fn is_abandoned(&self, scope: Scope) -> bool {
+        let Scope::Borrowed(index) = scope else { return false };
+        self.borrowed.borrow().get(index as usize).is_some_and(|entry| entry.abandoned)
+    }
+
+    /// Queues the waiting tasks of the scopes that are `wanted`, so that those to be dropped end.
+    pub(crate) fn wake_suspended(&self, wanted: impl Fn(Scope) -> bool) {
         let tasks = self.suspended.borrow().list();
-        tasks.into_iter().for_each(TaskRef::wake);
+        tasks.into_iter().filter(|task| wanted(task.header().scope)).for_each(TaskRef::wake);
     }
 
     /// Drops every task of the place; for its end.
