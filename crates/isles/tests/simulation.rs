@@ -194,7 +194,9 @@ fn a_call_whose_target_dies_does_not_let_its_finish_end_before_what_its_body_sta
     let mut blamed = 0;
     for seed in seeds() {
         for step in (0..60).step_by(3) {
-            (LIVING.set(0), OVER.set(false), ESCAPED.set(false));
+            LIVING.set(0);
+            OVER.set(false);
+            ESCAPED.set(false);
             let mut plan = Plan::adversarial(seed);
             plan.losses = vec![Loss { place: isles_transport::PlaceId(2), step: step + seed % 3 }];
             let (result, _, _) = isles::simulate(4, plan, escape);

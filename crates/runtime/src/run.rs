@@ -158,10 +158,11 @@ impl Silence {
                 (self.told, self.explained) = (Some(now), 0);
                 report::print_stall(local, silence);
             }
-            Some(told) if now.saturating_sub(told) >= EXPLAIN_WAIT => {
-                if self.stall.limit.is_some_and(|limit| silence >= limit) {
-                    return Err(report::stalled(local, silence));
-                }
+            Some(told)
+                if now.saturating_sub(told) >= EXPLAIN_WAIT
+                    && self.stall.limit.is_some_and(|limit| silence >= limit) =>
+            {
+                return Err(report::stalled(local, silence));
             }
             _ => {}
         }
