@@ -195,17 +195,17 @@ impl Letter {
         }
     }
 
+    // Written and read in one piece.
     #[inline]
     pub(super) fn encode(&self, writer: &mut Writer<'_>) {
-        writer.put_u64(self.team.0);
-        writer.put_u64(self.stamp.0);
-        writer.put_u64(self.bytes);
+        let words = [self.team.0, self.stamp.0, self.bytes].map(u64::to_le);
+        writer.put_bytes(bytemuck::bytes_of(&words));
     }
 
     #[inline]
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Letter, DecodeError> {
-        let team = TeamId(reader.take_u64()?);
-        Ok(Letter { team, stamp: Stamp(reader.take_u64()?), bytes: reader.take_u64()? })
+        let [team, stamp, bytes] = reader.take_pod::<[u64; HEAD_BYTES / 8]>()?.map(u64::from_le);
+        Ok(Letter { team: TeamId(team), stamp: Stamp(stamp), bytes })
     }
 }
 

@@ -22,8 +22,11 @@ pub(super) struct Round {
 }
 
 impl Round {
+    /// `distance` is below `size`; so a comparison does, where a division would be longer than a short collective.
+    #[inline]
     fn at(distance: usize, rank: usize, size: usize) -> Round {
-        Round { distance, to: (rank + distance) % size, from: (rank + size - distance) % size }
+        let wrapped = |rank: usize| if rank < size { rank } else { rank - size };
+        Round { distance, to: wrapped(rank + distance), from: wrapped(rank + size - distance) }
     }
 }
 
