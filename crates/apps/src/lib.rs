@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bc;
+pub mod console;
 pub mod graph;
 pub mod progress;
 pub mod registry;

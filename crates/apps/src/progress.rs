@@ -1,6 +1,8 @@
 //! How far a run is: a bar on a terminal, a plain line now and then elsewhere.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::console;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -27,8 +29,12 @@ impl Progress {
     pub fn new(total: u64, unit: &'static str) -> Self {
         let drawn = std::io::stderr().is_terminal();
         let target = if drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let template = format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{per_sec}} {unit}, {{eta}} left");
+        let template = format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{rate}} {unit}/s, {{eta}} left");
         let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let rate = |state: &ProgressState, text: &mut dyn Write| {
+            let _ = write!(text, "{:.0}", state.per_sec()); // a bar that cannot be drawn is left out
+        };
+        let style = style.with_key("rate", rate);
         let bar = ProgressBar::with_draw_target(Some(total), target).with_style(style);
         let now = Instant::now();
         Progress { bar, unit, total, started: now, told: now, drawn }
@@ -50,7 +56,7 @@ impl Progress {
         let rate = done as f64 / elapsed;
         let left = self.total.saturating_sub(done) as f64 / rate;
         let (total, unit) = (self.total, self.unit);
-        eprintln!("{done} of {total} {unit}, {rate:.0} {unit}/s, {left:.0} s left");
+        console::notice(format_args!("{done} of {total} {unit}, {rate:.0} {unit}/s, {left:.0} s left"));
     }
 
     /// Takes the bar away.

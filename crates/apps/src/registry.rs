@@ -45,6 +45,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Standard output could not be written.
+    pub fn stdout(cause: std::io::Error) -> Failure {
+        Failure::Output { path: "standard output".to_owned(), cause }
+    }
+
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -12,6 +12,7 @@ mod run;
 
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use isles_apps::console;
 use isles_apps::registry::Failure;
 use std::process::ExitCode;
 
@@ -46,31 +47,39 @@ fn main() -> ExitCode {
     isles::serve_if_joined();
     let matches = match command().try_get_matches() {
         Ok(matches) => matches,
-        Err(error) if is_help(&error) => error.exit(),
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            console::notice(error.to_string().trim_end());
+            return ExitCode::from(EXIT_USAGE);
+        }
+        Err(error) if !error.use_stderr() => return outcome(print_help(&error)),
         Err(error) => {
-            eprintln!("{}", one_line(&error));
+            console::notice(one_line(&error));
             return ExitCode::from(EXIT_USAGE);
         }
     };
-    let result = match matches.subcommand() {
+    outcome(match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
         _ => match Arguments::from_arg_matches(&matches) {
             Ok(arguments) => carry_out(arguments.verb),
-            Err(error) => error.exit(),
+            Err(error) => Err(Failure::Usage(error.to_string())),
         },
-    };
+    })
+}
+
+/// The exit code, and the line that goes with it.
+fn outcome(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            console::notice(format_args!("error: {failure}"));
             ExitCode::from(failure.exit_code())
         }
     }
 }
 
-/// Whether what was asked for is what is allowed.
-fn is_help(error: &clap::Error) -> bool {
-    !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+/// Prints what was asked for: the help, or the version.
+fn print_help(error: &clap::Error) -> Result<(), Failure> {
+    console::write_to_stdout(|_| error.print()).map_err(Failure::stdout)
 }
 
 /// What is wrong with the arguments, without the general advice that follows it.

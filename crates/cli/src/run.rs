@@ -6,8 +6,8 @@ use isles_apps::registry::{APPS, Failure, PlaceArguments};
 /// The command with one subcommand an application.
 pub fn command() -> Command {
     let apps = APPS.iter().map(|app| {
-        let command = Command::new(app.name()).about(app.about());
-        PlaceArguments::augment_args(app.arguments(command))
+        // Last, because arguments bring what they say of themselves.
+        PlaceArguments::augment_args(app.arguments(Command::new(app.name()))).about(app.about())
     });
     Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
 }

@@ -261,8 +261,8 @@ fn behind(scene: &Scene, preparation: &str, arguments: &[&str]) -> Ended {
 fn shared_memory_that_cannot_be_had_is_a_refusal() {
     for machine in ["processes", "threads"] {
         let scene = Scene::new("memory");
-        let arguments =
-            ["run", "bc", "--graph", "karate", "--machine", machine, "--places", "4", "--json", "-"];
+        let line = format!("run bc --graph karate --machine {machine} --places 4 --json - --csv scores.csv");
+        let arguments = words(&line);
         let line = behind(&scene, "ulimit -f 1", &arguments).refusal_after_heading();
         assert_says(&line, &[&format!("machine {machine}: "), "bytes of address space", "ulimit -f"]);
         let line = behind(&scene, "ulimit -v 400000", &arguments).refusal_after_heading();
@@ -368,19 +368,4 @@ fn a_program_that_cannot_be_launched_is_named() {
         &["--machine", "gpu", "allowed: threads"],
     );
     assert_says(&refuse(&["launch", "--places", "0", "--", "true"]), &["--places", "\"0\"", "from 1 to 256"]);
-}
-
-#[test]
-fn a_result_that_cannot_be_written_is_named_and_the_run_has_failed() {
-    let scene = Scene::new("output");
-    for (flag, other) in [("--json", "--csv"), ("--csv", "--json")] {
-        for (path, says) in [("/dev/full", "No space left"), ("/no/such/folder/file", "No such file")] {
-            let arguments =
-                ["run", "bc", "--graph", "karate", "--machine", "threads", other, "/dev/null", flag, path];
-            let ended = scene.run(&arguments);
-            assert_eq!(ended.code, Some(1), "{ended:?}");
-            assert_says(&ended.stderr, &[path, says]);
-        }
-    }
-    scene.assert_nothing_left();
 }

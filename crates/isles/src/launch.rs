@@ -6,6 +6,7 @@ use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
 use std::fmt;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -154,10 +155,11 @@ impl Launch {
             Machine::Loopback => loopback::run(&self, main),
         };
         for wanted in &self.reports {
-            match wanted {
-                Report::Captures => eprint!("{}", report.captures()),
-                Report::Finish => eprint!("{}", report.finishes()),
-            }
+            // A report that nobody can read any more changes nothing about the run.
+            let _ = match wanted {
+                Report::Captures => write!(std::io::stderr(), "{}", report.captures()),
+                Report::Finish => write!(std::io::stderr(), "{}", report.finishes()),
+            };
         }
         Ok((result, report))
     }

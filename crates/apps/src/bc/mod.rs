@@ -8,6 +8,7 @@
 
 mod bfs;
 mod count;
+mod destination;
 mod dijkstra;
 pub mod output;
 mod run;

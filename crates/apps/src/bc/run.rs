@@ -1,6 +1,8 @@
 //! Betweenness over all places: the graph once at each, the sources dealt out, the scores folded together.
 
+use super::destination::Destination;
 use super::{Scores, output};
+use crate::console;
 use crate::graph::{self, Graph, ReadOptions, Weights};
 use crate::progress::Progress;
 use crate::registry::{App, Failure};
@@ -9,9 +11,7 @@ use isles::prelude::*;
 use isles::{Launch, RunReport};
 use serde::Serialize;
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub struct Betweenness;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Balance {
-    /// Every place takes the sources whose number leaves its own when divided by the number of places.
+    /// Of n places, place p takes the sources p, p + n, p + 2 n and so on.
     Static,
     /// Every place takes the next source from a counter that all share.
     Dynamic,
@@ -89,8 +89,9 @@ impl App for Betweenness {
         let arguments =
             Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
         let graph = open(&arguments)?;
+        let results = Results::check(&arguments)?;
         let facts = Facts::of(&arguments, &graph, &launch);
-        tell(&arguments, &facts.heading());
+        results.tell(&facts.heading())?;
         let balance = arguments.balance;
         let found = Rc::new(RefCell::new(None));
         let place = Rc::clone(&found);
@@ -100,7 +101,7 @@ impl App for Betweenness {
         })?;
         result.map_err(Failure::Run)?;
         let (scores, seconds) = found.take().unwrap_or_default();
-        conclude(&arguments, facts.complete(&scores, seconds, &report), &scores)
+        results.write(facts.complete(&scores, seconds, &report), &scores, arguments.top)
     }
 }
 
@@ -228,7 +229,19 @@ impl Facts {
     fn heading(&self) -> String {
         let Facts { graph, vertices, edges, places, machine, .. } = self;
         let kind = if self.directed { "directed" } else { "undirected" };
-        format!("{graph}: {vertices} vertices, {edges} edges, {kind}; {places} places ({machine})")
+        let [vertices, edges] = [count(*vertices, "vertex", "vertices"), count(*edges, "edge", "edges")];
+        let places = count(u64::from(*places), "place", "places");
+        format!("{graph}: {vertices}, {edges}, {kind}; {places} ({machine})")
+    }
+
+    fn figures(&self) -> String {
+        let Facts { seconds, edges_traversed_per_second, bytes_moved, messages, .. } = self;
+        let speed = edges_traversed_per_second / 1e6;
+        format!(
+            "time   {seconds:.3} s\n\
+             speed  {speed:.1} million edges traversed a second\n\
+             moved  {bytes_moved} bytes in {messages} messages"
+        )
     }
 
     fn complete(mut self, scores: &Scores, seconds: f64, report: &RunReport) -> Self {
@@ -240,53 +253,63 @@ impl Facts {
     }
 }
 
-/// Whether standard output carries a file, so that people are told on standard error.
-fn is_piped(arguments: &Arguments) -> bool {
-    [&arguments.json, &arguments.csv].into_iter().any(|path| path.as_deref() == Some("-"))
+/// A number with its noun.
+fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
-fn tell(arguments: &Arguments, text: &str) {
-    if is_piped(arguments) { eprintln!("{text}") } else { println!("{text}") }
+/// Where the results go.
+struct Results {
+    json: Destination,
+    csv: Destination,
 }
 
-/// Writes the files and tells the result.
-fn conclude(arguments: &Arguments, facts: Facts, scores: &Scores) -> Result<(), Failure> {
-    let json = write(&arguments.json, &facts.graph, "json", |out| output::write_json(out, scores, &facts))?;
-    let csv = write(&arguments.csv, &facts.graph, "csv", |out| output::write_csv(out, scores))?;
-    tell(arguments, &format!("{}", scores.top(arguments.top)));
-    let Facts { seconds, edges_traversed_per_second, bytes_moved, messages, .. } = facts;
-    let speed = edges_traversed_per_second / 1e6;
-    tell(arguments, &format!("time   {seconds:.3} s"));
-    tell(arguments, &format!("speed  {speed:.1} million edges traversed a second"));
-    tell(arguments, &format!("moved  {bytes_moved} bytes in {messages} messages"));
-    for path in [json, csv].into_iter().flatten() {
-        tell(arguments, &format!("wrote  {}", path.display()));
+impl Results {
+    /// Checks that both can be written, and apart from each other.
+    fn check(arguments: &Arguments) -> Result<Results, Failure> {
+        let default = |ending| Path::new("out").join(format!("bc-{}.{ending}", file_name(&arguments.graph)));
+        let json = Destination::check("--json", arguments.json.as_deref(), &default("json"))?;
+        let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"))?;
+        if json.is_same_as(&csv) {
+            let path = arguments.csv.as_deref().unwrap_or_default();
+            return Err(Failure::Usage(format!("--csv is {path:?}, as --json is; allowed: another file")));
+        }
+        Ok(Results { json, csv })
     }
+
+    /// Tells people a line: on standard error where standard output carries a file.
+    fn tell(&self, text: &str) -> Result<(), Failure> {
+        tell(self.leaves_standard_output_free(), text)
+    }
+
+    fn leaves_standard_output_free(&self) -> bool {
+        !(self.json.is_standard() || self.csv.is_standard())
+    }
+
+    /// Tells the result and writes the files; what fails keeps nothing else from being written.
+    fn write(self, facts: Facts, scores: &Scores, top: usize) -> Result<(), Failure> {
+        let is_free = self.leaves_standard_output_free();
+        let told = tell(is_free, &format!("{}{}", ranking(scores, top), facts.figures()));
+        let json = self.json.write(|out| output::write_json(out, scores, &facts));
+        let csv = self.csv.write(|out| output::write_csv(out, scores));
+        let written = [&json, &csv].into_iter().filter_map(|result| result.as_ref().ok()?.as_ref());
+        let named: Result<(), _> =
+            written.map(|path| tell(is_free, &format!("wrote  {}", path.display()))).collect();
+        told.and(json.map(drop)).and(csv.map(drop)).and(named)
+    }
+}
+
+fn tell(is_result: bool, text: &str) -> Result<(), Failure> {
+    if is_result {
+        return console::print(format_args!("{text}\n")).map_err(Failure::stdout);
+    }
+    console::notice(text);
     Ok(())
 }
 
-/// Writes one result where it was asked for; the path, unless it went to standard output.
-fn write(
-    wanted: &Option<String>,
-    graph: &str,
-    ending: &str,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<Option<PathBuf>, Failure> {
-    let path = match wanted.as_deref() {
-        Some("-") => {
-            let failed = |cause| Failure::Output { path: "standard output".to_owned(), cause };
-            return content(&mut io::stdout().lock()).map(|()| None).map_err(failed);
-        }
-        Some(path) => PathBuf::from(path),
-        None => Path::new("out").join(format!("bc-{}.{ending}", file_name(graph))),
-    };
-    let failed = |cause| Failure::Output { path: path.display().to_string(), cause };
-    if let Some(folder) = path.parent().filter(|folder| wanted.is_none() && !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let file = File::create(&path).map_err(failed)?;
-    content(&mut BufWriter::new(file)).map_err(failed)?;
-    Ok(Some(path))
+/// The most central vertices as lines; none when none are wanted.
+fn ranking(scores: &Scores, top: usize) -> String {
+    if top == 0 { String::new() } else { format!("{}\n", scores.top(top)) }
 }
 
 /// The name of a graph as part of a file's name.

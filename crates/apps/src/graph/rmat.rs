@@ -20,7 +20,8 @@ pub const WORKLOADS: [(&str, Rmat); 4] = [
     ("rmat-15", Rmat { scale: 15, a: 0.55, b: 0.1, c: 0.1, d: 0.25, seed: 1 }),
 ];
 
-const ALLOWED: &str =
+/// What may be said of a graph to generate.
+pub const ALLOWED: &str =
     "`rmat:n,a,b,c,d` or `rmat:n,a,b,c,d,seed`, n from 1 to 24, a, b, c and d at least 0 with sum 1";
 
 /// Parameters of one R-MAT graph.

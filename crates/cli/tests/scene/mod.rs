@@ -65,7 +65,18 @@ impl Scene {
 
     /// What a command has written into a file of the folder in which it ran.
     pub fn result(&self, name: &str) -> String {
-        std::fs::read_to_string(self.work().join(name)).unwrap()
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A file that lies in the folder of the command before it runs.
+    pub fn leave(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.work()).unwrap();
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// The path of a file in the folder of the command.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.work().join(name)
     }
 
     /// A program that will run in this scene and nowhere else: its folder, its temporary files, no settings of ours.
