@@ -12,6 +12,7 @@ mod tests;
 
 pub use error::DatasetError;
 
+use crate::console;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -89,13 +90,20 @@ pub enum Presence {
 }
 
 impl Dataset {
-    /// Where this graph is at this moment. Looks for the file only, its digest is checked when it is read.
+    /// Where this graph is at this moment; a file with other contents than recorded is none.
     pub fn presence(&self) -> Presence {
         if built_in(&self.name).is_some() {
             return Presence::BuiltIn;
         }
-        let cached = cache().is_ok_and(|cache| self.cached_in(&cache).is_file());
-        if cached || Path::new(&self.path).is_file() { Presence::Here } else { Presence::Away }
+        let cache = cache().unwrap_or_default(); // without one there are still the installed packages
+        if self.present_in(&cache).is_some() { Presence::Here } else { Presence::Away }
+    }
+
+    /// The contents of the file in the cache, or in an installed package.
+    fn present_in(&self, cache: &Path) -> Option<Vec<u8>> {
+        let files = [self.cached_in(cache), PathBuf::from(&self.path)];
+        let mut contents = files.iter().filter_map(|file| std::fs::read(file).ok());
+        contents.find(|bytes| self.verify(bytes))
     }
 
     /// The name carries the digest, so that another version of a graph never takes this one's place.
@@ -112,7 +120,7 @@ impl Dataset {
 /// The file of the graph `name`, from the program, the cache, an installed package, or downloaded into the
 /// cache.
 ///
-/// A download brings all graphs of the same package into the cache at once.
+/// A download brings all graphs of the same package into the cache at once, and is announced on standard error.
 ///
 /// # Errors
 /// Any of [`DatasetError`]; the cache is as before, or richer.
@@ -129,15 +137,14 @@ fn built_in(name: &str) -> Option<&'static [u8]> {
 }
 
 fn fetch_into(wanted: &Dataset, cache: &Path) -> Result<Vec<u8>, DatasetError> {
-    let cached = wanted.cached_in(cache);
-    let present =
-        [cached.as_path(), Path::new(&wanted.path)].into_iter().filter_map(|file| std::fs::read(file).ok());
-    if let Some(bytes) = present.into_iter().find(|bytes| wanted.verify(bytes)) {
+    if let Some(bytes) = wanted.present_in(cache) {
         return Ok(bytes);
     }
     let unwritable = |error| DatasetError::UnwritableCache { path: cache.to_path_buf(), error };
     std::fs::create_dir_all(cache).map_err(unwritable)?;
     let scratch = Scratch::new(cache).map_err(unwritable)?;
+    let Dataset { name, package, .. } = wanted;
+    console::notice(format_args!("fetching {name}: Debian package {package}, into {}", cache.display()));
     debian::unpack(wanted, &scratch.0)?;
     for known in list().iter().filter(|known| known.package == wanted.package) {
         let file = scratch.0.join(known.path.trim_start_matches('/'));
@@ -145,8 +152,7 @@ fn fetch_into(wanted: &Dataset, cache: &Path) -> Result<Vec<u8>, DatasetError> {
             std::fs::rename(&file, known.cached_in(cache)).map_err(unwritable)?;
         }
     }
-    let bytes = std::fs::read(&cached).ok().filter(|bytes| wanted.verify(bytes));
-    bytes.ok_or_else(|| DatasetError::WrongDigest {
+    wanted.present_in(cache).ok_or_else(|| DatasetError::WrongDigest {
         name: wanted.name.clone(),
         package: wanted.package.clone(),
     })

@@ -34,10 +34,11 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
     if edges.ends.is_empty() {
         return Err(GraphError::NoVertices);
     }
-    let limit = vertices_max(edges.ends.len() as u64);
+    let count = edges.ends.len() as u64;
+    let limit = vertices_max(count);
     if edges.vertex_max >= limit {
         let (position, vertex) = (edges.vertex_max_position, edges.vertex_max);
-        return Err(GraphError::VertexOutOfRange { position, vertex, first: 0, last: limit - 1 });
+        return Err(GraphError::SparseVertices { position, vertex, edges: count, last: limit - 1 });
     }
     let lengths = (!edges.lengths.is_empty()).then_some(edges.lengths.as_slice());
     Graph::from_edges(edges.vertex_max + 1, options.directed, &edges.ends, lengths)

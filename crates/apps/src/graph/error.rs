@@ -56,6 +56,17 @@ pub enum GraphError {
         /// The last vertex that exists, as the format counts.
         last: u64,
     },
+    /// A vertex so far beyond the number of edges that most vertices would have none.
+    SparseVertices {
+        /// Where it is named.
+        position: Position,
+        /// The vertex as written.
+        vertex: u64,
+        /// Number of edges of the graph.
+        edges: u64,
+        /// The last vertex that so many edges can have.
+        last: u64,
+    },
     /// A length that no shortest path can use.
     BadWeight {
         /// Where it stands.
@@ -110,10 +121,18 @@ impl fmt::Display for GraphError {
                     "{position}: vertex {vertex} is out of range, the vertices here are {first} to {last}"
                 )
             }
+            GraphError::SparseVertices { position, vertex, edges, last } => {
+                let plural = if *edges == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "{position}: vertex {vertex} in a graph of {edges} edge{plural}, at most {last} is accepted: \
+                     vertices are numbered from 0 without large gaps"
+                )
+            }
             GraphError::BadWeight { position, weight } => {
                 write!(
                     f,
-                    "{position}: weight {weight} is not a length, weights must be above zero and not NaN"
+                    "{position}: weight {weight} is not a length, weights must be above zero and finite"
                 )
             }
             GraphError::NoVertices => write!(f, "the graph has no vertices, at least one is needed"),
@@ -139,9 +158,13 @@ impl std::error::Error for GraphError {
     }
 }
 
-/// Returns `weight` when it is a usable length: above zero, not NaN. Infinity is a closed edge and allowed.
+/// Returns `weight` when it is a usable length: above zero and finite.
 pub(super) fn check_weight(weight: f64, position: Position) -> Result<f64, GraphError> {
-    if weight > 0.0 { Ok(weight) } else { Err(GraphError::BadWeight { position, weight }) }
+    if weight > 0.0 && weight.is_finite() {
+        Ok(weight)
+    } else {
+        Err(GraphError::BadWeight { position, weight })
+    }
 }
 
 /// The first characters of `bytes`, printable, for a message of one line.

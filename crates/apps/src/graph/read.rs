@@ -2,19 +2,27 @@
 //!
 //! Recognises the format by its first bytes, not by the file's name, and decompresses. Knows where graphs
 //! come from; what a format means is the decoders' business. Invariant: nothing here panics, whatever the
-//! bytes.
+//! bytes, and nothing reads without end, whatever the file is (a device, a pipe).
 
 use super::dataset::{self, DatasetError};
+use super::error::excerpt;
 use super::rmat::Rmat;
-use super::{Graph, GraphError, edge_list, gt, matrix_market};
+use super::{Graph, GraphError, Position, edge_list, gt, matrix_market};
 use flate2::read::MultiGzDecoder;
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Most bytes of a file after decompression: 4 GiB, far above any graph that [`super::ARCS_MAX`] admits as
-/// binary.
-const INFLATED_BYTES_MAX: u64 = 1 << 32;
+/// Most bytes of a file, before and after decompression: 4 GiB, far above any graph that [`super::ARCS_MAX`]
+/// admits as binary.
+const BYTES_MAX: u64 = 1 << 32;
+
+/// How many bytes are read at once; between two readings it is seen whether going on makes sense.
+const PORTION_BYTES: u64 = 1 << 20;
+
+/// From how many bytes on a line that has not ended is refused.
+const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// How two readers of the same file may differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,8 +59,8 @@ impl Graph {
     /// [`OpenError::Graph`] with the file's name.
     pub fn read_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Graph, OpenError> {
         let path = path.as_ref();
-        let decode = |bytes: Vec<u8>| Graph::decode(&bytes, options);
-        let graph = std::fs::read(path).map_err(GraphError::Unreadable).and_then(decode);
+        let opened = File::open(path).map_err(GraphError::Unreadable);
+        let graph = opened.and_then(contents).and_then(|bytes| Graph::decode(&bytes, options));
         graph.map_err(|error| OpenError::Graph { origin: path.display().to_string(), error })
     }
 
@@ -62,14 +70,70 @@ impl Graph {
     /// Any of [`GraphError`].
     pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
         let bytes = inflated(bytes)?;
-        if bytes.starts_with(gt::MAGIC) {
-            gt::decode(&bytes, options)
-        } else if has_prefix_ignoring_case(&bytes, matrix_market::MAGIC) {
-            matrix_market::decode(&bytes, options)
-        } else if looks_like_text(&bytes) {
-            edge_list::decode(&bytes, options)
+        match Format::of(&bytes)? {
+            Format::GraphTool => gt::decode(&bytes, options),
+            Format::MatrixMarket => matrix_market::decode(&bytes, options),
+            Format::EdgeList => edge_list::decode(&bytes, options),
+            Format::Gzip => Err(GraphError::UnknownFormat), // compressed twice
+        }
+    }
+}
+
+/// What the first bytes of a file say that it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Gzip,
+    GraphTool,
+    MatrixMarket,
+    EdgeList,
+}
+
+impl Format {
+    fn of(bytes: &[u8]) -> Result<Format, GraphError> {
+        if bytes.starts_with(&[0x1f, 0x8b]) {
+            Ok(Format::Gzip)
+        } else if bytes.starts_with(gt::MAGIC) {
+            Ok(Format::GraphTool)
+        } else if has_prefix_ignoring_case(bytes, matrix_market::MAGIC) {
+            Ok(Format::MatrixMarket)
+        } else if looks_like_text(bytes) {
+            Ok(Format::EdgeList)
         } else {
             Err(GraphError::UnknownFormat)
+        }
+    }
+
+    fn is_text(self) -> bool {
+        matches!(self, Format::MatrixMarket | Format::EdgeList)
+    }
+}
+
+/// Reads to the end, or to where it is clear that no graph will come of it.
+fn contents(mut source: impl Read) -> Result<Vec<u8>, GraphError> {
+    let mut bytes = Vec::new();
+    let (mut line, mut line_start) = (1, 0);
+    loop {
+        let old = bytes.len();
+        let read = source.by_ref().take(PORTION_BYTES).read_to_end(&mut bytes);
+        if read.map_err(GraphError::Unreadable)? == 0 {
+            return Ok(bytes);
+        }
+        let found = bytes.len() as u64;
+        if found > BYTES_MAX {
+            return Err(GraphError::TooLarge { what: "bytes", found, limit: BYTES_MAX });
+        }
+        if !Format::of(&bytes)?.is_text() {
+            continue;
+        }
+        let ends = bytes[old..].iter().zip(old..).filter(|&(&byte, _)| byte == b'\n');
+        (line, line_start) = ends.fold((line, line_start), |(line, _), (_, end)| (line + 1, end + 1));
+        if bytes.len() - line_start > LINE_BYTES_MAX {
+            let (position, found) = (Position::Line(line), excerpt(&bytes[line_start..]));
+            return Err(GraphError::Malformed {
+                position,
+                found,
+                allowed: "the end of the line within 1 MiB",
+            });
         }
     }
 }
@@ -79,11 +143,11 @@ fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, GraphError> {
         return Ok(Cow::Borrowed(bytes));
     }
     let mut plain = Vec::new();
-    let mut stream = MultiGzDecoder::new(bytes).take(INFLATED_BYTES_MAX + 1);
+    let mut stream = MultiGzDecoder::new(bytes).take(BYTES_MAX + 1);
     stream.read_to_end(&mut plain).map_err(GraphError::BadCompression)?;
     let found = plain.len() as u64;
-    if found > INFLATED_BYTES_MAX {
-        return Err(GraphError::TooLarge { what: "decompressed bytes", found, limit: INFLATED_BYTES_MAX });
+    if found > BYTES_MAX {
+        return Err(GraphError::TooLarge { what: "decompressed bytes", found, limit: BYTES_MAX });
     }
     Ok(Cow::Owned(plain))
 }
@@ -106,7 +170,7 @@ fn looks_like_text(bytes: &[u8]) -> bool {
 pub fn open(name: &str, options: &ReadOptions) -> Result<Graph, OpenError> {
     let located = |error| OpenError::Graph { origin: name.to_string(), error };
     if let Some(parameters) = Rmat::parse(name) {
-        return parameters.and_then(|rmat| rmat.generate()).map_err(located);
+        return parameters.and_then(|rmat| rmat.generate()).map_err(OpenError::Parameters);
     }
     if dataset::find(name).is_some() {
         let bytes = dataset::fetch(name).map_err(OpenError::Dataset)?;
@@ -126,13 +190,15 @@ pub enum OpenError {
         /// What was asked for.
         name: String,
     },
-    /// The file or generator exists but gives no graph.
+    /// The file exists but gives no graph.
     Graph {
         /// The file, or the name of the graph.
         origin: String,
         /// What is wrong.
         error: GraphError,
     },
+    /// The name describes a graph to generate, wrongly.
+    Parameters(GraphError),
     /// The data set could not be fetched.
     Dataset(DatasetError),
 }
@@ -147,6 +213,7 @@ impl std::fmt::Display for OpenError {
                 write!(f, "`{name}`: no such file, and no graph of that name; names are {known}, {generated}")
             }
             OpenError::Graph { origin, error } => write!(f, "{origin}: {error}"),
+            OpenError::Parameters(error) => error.fmt(f),
             OpenError::Dataset(error) => error.fmt(f),
         }
     }
@@ -156,7 +223,7 @@ impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             OpenError::NoSuchGraph { .. } => None,
-            OpenError::Graph { error, .. } => Some(error),
+            OpenError::Graph { error, .. } | OpenError::Parameters(error) => Some(error),
             OpenError::Dataset(error) => Some(error),
         }
     }

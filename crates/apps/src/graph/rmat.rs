@@ -52,17 +52,14 @@ impl Rmat {
         }
         let parameters = text.strip_prefix("rmat:")?;
         let bad = || GraphError::BadParameter { found: text.to_string(), allowed: ALLOWED };
-        Some(numbers(parameters).ok_or_else(bad).and_then(|rmat| rmat.check().map(|()| rmat)))
+        Some(numbers(parameters).filter(Rmat::is_sound).ok_or_else(bad))
     }
 
-    fn check(&self) -> Result<(), GraphError> {
+    fn is_sound(&self) -> bool {
         let shares = [self.a, self.b, self.c, self.d];
-        let sound = (1..=SCALE_MAX).contains(&self.scale)
+        (1..=SCALE_MAX).contains(&self.scale)
             && shares.iter().all(|share| *share >= 0.0)
-            && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9;
-        let Rmat { scale, a, b, c, d, seed } = self;
-        let found = || format!("rmat:{scale},{a},{b},{c},{d},{seed}");
-        if sound { Ok(()) } else { Err(GraphError::BadParameter { found: found(), allowed: ALLOWED }) }
+            && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9
     }
 
     /// Draws the graph: directed, unweighted, `2^scale` vertices.
@@ -70,7 +67,11 @@ impl Rmat {
     /// # Errors
     /// [`GraphError::BadParameter`].
     pub fn generate(&self) -> Result<Graph, GraphError> {
-        self.check()?;
+        if !self.is_sound() {
+            let Rmat { scale, a, b, c, d, seed } = self;
+            let found = format!("rmat:{scale},{a},{b},{c},{d},{seed}");
+            return Err(GraphError::BadParameter { found, allowed: ALLOWED });
+        }
         let vertices = 1u64 << self.scale;
         let mut random = SplitMix(self.seed);
         let ends: Vec<_> = (0..EDGES_A_VERTEX * vertices).map(|_| self.draw(&mut random)).collect();

@@ -86,17 +86,21 @@ mod edge_list {
             ("99999999999999999999 0\n", format!("line 1: found `99999999999999999999 0`, {line}")),
             ("0 1 heavy\n", format!("line 1: found `0 1 heavy`, {line}")),
             ("0 1 1\n1 2\n", "line 2: found `1 2`, expected a weight on each line or on none".into()),
-            ("0 1 -2\n", "line 1: weight -2 is not a length, weights must be above zero and not NaN".into()),
-            ("0 1 0\n", "line 1: weight 0 is not a length, weights must be above zero and not NaN".into()),
+            ("0 1 -2\n", "line 1: weight -2 is not a length, weights must be above zero and finite".into()),
+            ("0 1 0\n", "line 1: weight 0 is not a length, weights must be above zero and finite".into()),
+            ("0 1 NaN\n", "line 1: weight NaN is not a length, weights must be above zero and finite".into()),
+            ("0 1 inf\n", "line 1: weight inf is not a length, weights must be above zero and finite".into()),
             (
-                "0 1 NaN\n",
-                "line 1: weight NaN is not a length, weights must be above zero and not NaN".into(),
+                "0 1 1e400\n",
+                "line 1: weight inf is not a length, weights must be above zero and finite".into(),
             ),
             ("", "the graph has no vertices, at least one is needed".into()),
             ("# nothing\n\n", "the graph has no vertices, at least one is needed".into()),
             (
                 "0 1\n0 4000000000\n1 2\n",
-                "line 2: vertex 4000000000 is out of range, the vertices here are 0 to 1048575".into(),
+                "line 2: vertex 4000000000 in a graph of 3 edges, at most 1048575 is accepted: \
+                 vertices are numbered from 0 without large gaps"
+                    .into(),
             ),
         ];
         for (bytes, expected) in cases {
@@ -153,7 +157,7 @@ mod matrix_market {
                 "line 4: found `2 1 1`, expected the end, all entries are read".into()
             }),
             (format!("{head}2 2 1\n1 2 -1\n"), {
-                "line 3: weight -1 is not a length, weights must be above zero and not NaN".into()
+                "line 3: weight -1 is not a length, weights must be above zero and finite".into()
             }),
             (format!("{head}4000000000 4000000000 0\n"), {
                 "4000000000 vertices for so few entries, at most 1048576 are accepted".into()
@@ -335,7 +339,7 @@ mod gt {
                     .number(f64::NAN.to_bits(), 8)
                     .bytes
                     .clone(),
-                { "byte 92: weight NaN is not a length, weights must be above zero and not NaN" },
+                { "byte 92: weight NaN is not a length, weights must be above zero and finite" },
             ),
         ];
         for (bytes, expected) in cases {
@@ -446,6 +450,37 @@ fn unknown_bytes_and_damaged_compression_are_named() {
 }
 
 #[test]
+fn a_file_without_end_is_refused_after_its_first_portions() {
+    let message = Graph::read("/dev/zero").unwrap_err().to_string();
+    assert!(message.starts_with("/dev/zero: unknown format"), "{message}");
+    let (reader, writer) = std::io::pipe().unwrap();
+    let filling = std::thread::spawn(move || {
+        let _ = (&writer).write_all(b"0 1\n0 2\n");
+        while (&writer).write_all(&[b'7'; 4096]).is_ok() {}
+    });
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+    let message = Graph::read(&path).unwrap_err().to_string();
+    drop(reader);
+    filling.join().unwrap();
+    let sevens = "7".repeat(40);
+    assert_eq!(
+        message,
+        format!("{path}: line 3: found `{sevens}…`, expected the end of the line within 1 MiB")
+    );
+}
+
+#[test]
+fn a_file_longer_than_one_portion_is_read_whole() {
+    let file = std::env::temp_dir().join(format!("isles-portions-{}", std::process::id()));
+    let lines: String = (0..300_000).map(|vertex| format!("{vertex} {}\n", vertex + 1)).collect();
+    assert!(lines.len() > 3 << 20);
+    std::fs::write(&file, lines).unwrap();
+    let graph = Graph::read(&file);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(graph.unwrap().edges(), 300_000);
+}
+
+#[test]
 fn a_name_that_is_neither_file_nor_graph_is_answered_with_the_names() {
     let message = open("karat", &PLAIN).unwrap_err().to_string();
     assert!(
@@ -472,7 +507,7 @@ fn edges_given_by_a_program_are_checked_too() {
     assert_eq!(refusal(1 << 40, &[], None), "1099511627776 vertices, at most 2147483648 are accepted");
     assert_eq!(
         refusal(2, &[(0, 1)], Some(&[-0.0])),
-        "edge 0: weight -0 is not a length, weights must be above zero and not NaN"
+        "edge 0: weight -0 is not a length, weights must be above zero and finite"
     );
     let graph = Graph::from_edges(2, false, &[(0, 1)], None).unwrap();
     assert_eq!(text(&graph.clone().with_weights(|from, to| f64::from(from + to)).unwrap()), "2: 0-1=1");
@@ -518,7 +553,12 @@ fn r_mat_parameters_out_of_range_are_refused_with_the_range() {
         ["rmat:0,1,0,0,0", "rmat:25,1,0,0,0", "rmat:3,0.5,0,0,0", "rmat:3,2,-1,0,0", "rmat:3,NaN,0,0,1"]
     {
         let message = Rmat::parse(text).unwrap().unwrap_err().to_string();
-        assert!(message.ends_with(&format!(" is not accepted, {allowed}")), "{message}");
+        assert_eq!(message, format!("`{text}` is not accepted, {allowed}"));
     }
+    assert_eq!(
+        open("rmat:25, 1.0, 0,0,0", &PLAIN).unwrap_err().to_string(),
+        format!("`rmat:25, 1.0, 0,0,0` is not accepted, {allowed}"),
+        "named once, and as it was written"
+    );
     assert!(Rmat::parse("power").is_none());
 }

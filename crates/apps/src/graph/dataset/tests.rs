@@ -32,6 +32,11 @@ impl Folder {
 
     /// What a child that fetches `name` with these tools reports.
     fn fetch(&self, name: &str) -> String {
+        self.fetch_aloud(name).0
+    }
+
+    /// The report, and what is said on standard error.
+    fn fetch_aloud(&self, name: &str) -> (String, String) {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "graph::dataset::tests::child", "--ignored", "--nocapture"]);
         child.env("PATH", self.0.join("tools")).env("ISLES_CACHE", self.0.join("cache")).env("WANTED", name);
@@ -39,7 +44,8 @@ impl Folder {
         let lines = String::from_utf8(output.stdout).unwrap();
         let report =
             lines.lines().find_map(|line| line.split_once("REPORT ")).map(|(_, report)| report.to_string());
-        report.unwrap_or_else(|| panic!("no report in {lines}"))
+        let report = report.unwrap_or_else(|| panic!("no report in {lines}"));
+        (report, String::from_utf8(output.stderr).unwrap())
     }
 
     fn cached(&self) -> Vec<String> {
@@ -109,13 +115,29 @@ fn a_delivered_graph_enters_the_cache_and_is_not_delivered_twice() {
     let karate = fetch("karate").unwrap();
     let folder = Folder::new("delivered");
     let report = format!("{} bytes", karate.len());
-    assert_eq!(folder.delivering("karate", &karate).fetch("karate"), report);
+    let (first, said) = folder.delivering("karate", &karate).fetch_aloud("karate");
+    let cache = folder.0.join("cache");
+    let announced = format!("fetching karate: Debian package python3-graph-tool, into {}\n", cache.display());
+    assert_eq!((first, said.contains(&announced)), (report.clone(), true), "{said}");
     let expected = format!("karate-{}.gt.gz", &find("karate").unwrap().sha256[..12]);
     assert_eq!(folder.cached(), std::slice::from_ref(&expected));
     folder.tool("apt-get", "exit 1");
-    assert_eq!(folder.fetch("karate"), report);
+    let (second, said) = folder.fetch_aloud("karate");
+    assert_eq!((second, said.contains("fetching")), (report, false), "{said}");
     std::fs::write(folder.0.join("cache").join(expected), "damaged").unwrap();
     assert_eq!(folder.fetch("karate"), "cannot download python3-graph-tool: exit status: 1");
+}
+
+#[test]
+fn a_damaged_file_in_the_cache_is_no_graph() {
+    let folder = Folder::new("presence");
+    let known = Dataset { path: "/nonexistent".to_owned(), ..find("karate").unwrap().clone() };
+    let file = known.cached_in(&folder.0);
+    let karate = fetch("karate").unwrap();
+    std::fs::write(&file, &karate).unwrap();
+    assert_eq!(known.present_in(&folder.0), Some(karate));
+    std::fs::write(&file, "x").unwrap();
+    assert_eq!(known.present_in(&folder.0), None);
 }
 
 #[test]
