@@ -4,7 +4,7 @@
 //! machine come from, and how failures end. An application folder has no `main` of its own.
 
 use clap::{ArgMatches, Args, Command};
-use isles::{Launch, Machine};
+use isles::{Flag, Launch, Machine};
 use std::fmt;
 
 /// One application of the suite.
@@ -98,21 +98,21 @@ pub struct PlaceArguments {
 }
 
 impl PlaceArguments {
-    /// The launch that the flags describe; the environment where there is no flag, then the default.
+    /// The launch that the flags describe; the environment where there is no flag, then the default, which is the
+    /// machine `processes`.
     ///
     /// # Errors
     /// A flag or a variable has a value that is not allowed.
     pub fn launch(&self) -> Result<Launch, Failure> {
-        let mut launch = Launch::from_environment_or(Machine::Processes)?;
-        if let Some(places) = &self.places {
-            launch = launch.places_named("--places", places)?;
-        }
-        if let Some(machine) = &self.machine {
-            launch = launch.machine_named("--machine", machine)?;
-        }
-        if let Some(report) = &self.report {
-            launch = launch.reports_named("--report", report)?;
-        }
-        Ok(launch)
+        let flags = [
+            ("ISLES_PLACES", "--places", &self.places),
+            ("ISLES_MACHINE", "--machine", &self.machine),
+            ("ISLES_REPORT", "--report", &self.report),
+        ];
+        let flags = flags
+            .into_iter()
+            .filter_map(|(variable, name, value)| Some(Flag { variable, name, value: value.as_deref()? }));
+        let flags: Vec<Flag<'_>> = flags.collect();
+        Ok(Launch::from_environment_with(Machine::Processes, &flags)?)
     }
 }

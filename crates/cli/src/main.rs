@@ -10,10 +10,11 @@ mod data_sets;
 mod launch;
 mod run;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isles_apps::console;
 use isles_apps::registry::Failure;
+use std::error::Error;
 use std::process::ExitCode;
 
 /// Exit code for arguments that cannot be carried out.
@@ -84,6 +85,27 @@ fn print_help(error: &clap::Error) -> Result<(), Failure> {
 
 /// What is wrong with the arguments, without the general advice that follows it.
 fn one_line(error: &clap::Error) -> String {
+    bad_value(error).unwrap_or_else(|| first_sentence(error))
+}
+
+/// A value that is not allowed, said as the façade says it of places and machines.
+fn bad_value(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => Some(texts.join(", ")),
+        _ => None,
+    };
+    let allowed = match error.kind() {
+        ErrorKind::InvalidValue => text(ContextKind::ValidValue)?,
+        ErrorKind::ValueValidation => error.source()?.to_string(),
+        _ => return None,
+    };
+    let (argument, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    let flag = argument.split(' ').next()?;
+    Some(format!("error: {flag} is {value:?}; allowed: {allowed}"))
+}
+
+fn first_sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let advice = ["Usage:", "For more information"];
     let said =

@@ -7,6 +7,7 @@ mod scene;
 
 use rustix::process::Signal;
 use scene::{Ended, Running, Scene, busy_ns, ended, has_thread, until, words};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -63,11 +64,21 @@ fn variables_with_bad_values_are_named() {
 }
 
 #[test]
-fn a_bad_variable_is_refused_even_where_a_flag_says_otherwise() {
+fn a_bad_variable_is_refused_unless_a_flag_takes_its_place() {
     let scene = Scene::new("usage");
-    let mut command = scene.isles(&["run", "bc", "--graph", "karate", "--places", "2"]);
-    command.env("ISLES_PLACES", std::ffi::OsStr::from_bytes(b"\xff2"));
-    assert_says(ended(command).refusal(), &["ISLES_PLACES is ", "allowed: a whole number from 1 to 256"]);
+    let files = ["--json", "/dev/null", "--csv", "/dev/null"];
+    for (flag, code) in [("--places", 0), ("--machine", 2)] {
+        let value = if flag == "--places" { "2" } else { "threads" };
+        let mut command = scene.isles(&["run", "bc", "--graph", "karate", flag, value]);
+        command.args(files).env("ISLES_PLACES", OsStr::from_bytes(b"\xff2"));
+        let ended = ended(command);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        if code == 2 {
+            let says = ["ISLES_PLACES is ", "allowed: a whole number from 1 to 256"];
+            assert_says(ended.refusal(), &says);
+        }
+    }
+    scene.assert_nothing_left();
 }
 
 #[test]
@@ -75,14 +86,28 @@ fn arguments_that_do_not_exist_are_named() {
     assert_says(&refuse(&["run", "bc", "--grph", "karate"]), &["--grph", "--graph"]);
     assert_says(&refuse(&["run", "bc", "karate"]), &["karate"]);
     assert_says(&refuse(&["run", "bc", "--report", "all"]), &["--report", "all", "captures, finish"]);
-    assert_says(&refuse(&["run", "bc", "--balance", "fair"]), &["--balance", "fair", "static, dynamic"]);
-    assert_says(&refuse(&["run", "bc", "--weights", "heavy"]), &["--weights", "heavy", "ignore, file, unit"]);
-    assert_says(&refuse(&["run", "bc", "--top", "ten"]), &["--top", "ten"]);
     assert_says(&refuse(&["run", "bc", "--graph"]), &["--graph"]);
     assert_says(&refuse(&["run"]), &["bc"]);
     assert_says(&refuse(&["run", "sort"]), &["sort"]);
     assert_says(&refuse(&["rum"]), &["rum", "run"]);
     assert_says(&refuse(&["launch", "--places", "2"]), &["PROGRAM"]);
+}
+
+#[test]
+fn values_of_every_flag_are_refused_in_the_same_words() {
+    let cases = [
+        ("--balance", "fair", "static, dynamic"),
+        ("--weights", "heavy", "ignore, file, unit"),
+        ("--weights", "", "ignore, file, unit"),
+        ("--top", "ten", "a whole number from 0 up"),
+        ("--top", "-1", "a whole number from 0 up"),
+        ("--machine", "gpu", "threads, processes, loopback"),
+        ("--places", "-1", "a whole number from 1 to 256"),
+    ];
+    for (flag, value, allowed) in cases {
+        let line = refuse(&["run", "bc", flag, value]);
+        assert_eq!(line, format!("error: {flag} is {value:?}; allowed: {allowed}"));
+    }
 }
 
 #[test]

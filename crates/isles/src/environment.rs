@@ -68,20 +68,20 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// Reads a machine's name; `source` is where it was written.
-pub(crate) fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
+fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
     let known = [Machine::Threads, Machine::Processes, Machine::Loopback];
     let found = known.into_iter().find(|machine| machine.name() == value);
     found.ok_or_else(|| ConfigError::new(source, value, "threads, processes, loopback"))
 }
 
 /// Reads a number of places.
-pub(crate) fn places(source: &str, value: &str) -> Result<u32, ConfigError> {
+fn places(source: &str, value: &str) -> Result<u32, ConfigError> {
     let number = value.parse().ok().filter(|number| (1..=PLACES_MAX).contains(number));
     number.ok_or_else(|| ConfigError::new(source, value, format!("a whole number from 1 to {PLACES_MAX}")))
 }
 
 /// Reads a list of reports.
-pub(crate) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
+fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
     let names = value.split(',').filter(|name| !name.is_empty());
     names
         .map(|name| match name {
@@ -99,6 +99,17 @@ fn silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
             ConfigError::new(source, value, "seconds of silence, from 0 (for ever) to 86400")
         })?;
     Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
+}
+
+/// A flag of a command line that says what a variable would.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag<'a> {
+    /// The variable, for example `ISLES_PLACES`.
+    pub variable: &'a str,
+    /// The flag, for example `--places`.
+    pub name: &'a str,
+    /// What it says.
+    pub value: &'a str,
 }
 
 /// What the environment says.
@@ -122,22 +133,27 @@ impl Environment {
         }
     }
 
-    /// Reads the variables of the process.
+    /// Reads the variables of the process; a flag takes the place of its variable, which is then not looked at.
     ///
     /// # Errors
-    /// The first variable with a value that is not allowed.
-    pub(crate) fn read() -> Result<Self, ConfigError> {
-        Self::read_from(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    /// The first flag or variable with a value that is not allowed.
+    pub(crate) fn read(flags: &[Flag<'_>]) -> Result<Self, ConfigError> {
+        let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        Self::read_from(flags, variable)
     }
 
-    fn read_from(get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+    fn read_from(flags: &[Flag<'_>], get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         fn take<T>(
-            get: &impl Fn(&str) -> Option<String>,
-            name: &str,
+            (flags, get): &(&[Flag<'_>], impl Fn(&str) -> Option<String>),
+            variable: &str,
             read: impl Fn(&str, &str) -> Result<T, ConfigError>,
         ) -> Result<Option<T>, ConfigError> {
-            get(name).filter(|value| !value.is_empty()).map(|value| read(name, &value)).transpose()
+            if let Some(flag) = flags.iter().find(|flag| flag.variable == variable) {
+                return read(flag.name, flag.value).map(Some);
+            }
+            get(variable).filter(|value| !value.is_empty()).map(|value| read(variable, &value)).transpose()
         }
+        let get = (flags, get);
         let seed = |source: &str, value: &str| {
             value
                 .parse::<u64>()
@@ -160,7 +176,7 @@ mod tests {
 
     fn read(name: &str, value: &str) -> Result<Environment, String> {
         let get = |asked: &str| (asked == name).then(|| value.to_owned());
-        Environment::read_from(get).map_err(|error| error.to_string())
+        Environment::read_from(&[], get).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -175,6 +191,17 @@ mod tests {
         let limit = read("ISLES_STALL_LIMIT", "0.5").unwrap();
         assert_eq!((limit.stall_report, limit.stall_limit), (None, Some(Some(Duration::from_millis(500)))));
         assert_eq!(read("ISLES_PLACES", "").unwrap().places, None);
+    }
+
+    #[test]
+    fn a_flag_takes_the_place_of_its_variable_and_of_no_other() {
+        let flag = |value| [Flag { variable: "ISLES_PLACES", name: "--places", value }];
+        let bad = |asked: &str| asked.starts_with("ISLES_P").then(|| "0".to_owned());
+        assert_eq!(Environment::read_from(&flag("3"), bad).unwrap().places, Some(3));
+        let error = |value| Environment::read_from(&flag(value), bad).unwrap_err().to_string();
+        assert_eq!(error(""), r#"--places is ""; allowed: a whole number from 1 to 256"#);
+        let bad = |asked: &str| (asked == "ISLES_MACHINE").then(|| "gpu".to_owned());
+        assert_eq!(Environment::read_from(&flag("3"), bad).unwrap_err().source, "ISLES_MACHINE");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
-use crate::environment::{self, ConfigError, Environment, Machine, Report};
+use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
 use crate::{loopback, processes, threads};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
@@ -65,15 +65,19 @@ impl Launch {
     /// # Errors
     /// A variable has a value that is not allowed.
     pub fn from_environment() -> std::result::Result<Launch, ConfigError> {
-        Launch::from_environment_or(Machine::Threads)
+        Launch::from_environment_with(Machine::Threads, &[])
     }
 
-    /// As [`Launch::from_environment`], with another machine where the environment says none.
+    /// As [`Launch::from_environment`], with another machine where none is said, and with flags, each in the place
+    /// of a variable.
     ///
     /// # Errors
-    /// A variable has a value that is not allowed.
-    pub fn from_environment_or(machine: Machine) -> std::result::Result<Launch, ConfigError> {
-        let environment = Environment::read()?;
+    /// A flag, or a variable without a flag, has a value that is not allowed.
+    pub fn from_environment_with(
+        machine: Machine,
+        flags: &[Flag<'_>],
+    ) -> std::result::Result<Launch, ConfigError> {
+        let environment = Environment::read(flags)?;
         Ok(Launch {
             machine: environment.machine.unwrap_or(machine),
             places: environment.places.unwrap_or_else(processors),
@@ -81,33 +85,6 @@ impl Launch {
             reports: environment.reports,
             seed: environment.seed,
         })
-    }
-
-    /// The machine named `value`; `source` is the flag that said so, for the error.
-    ///
-    /// # Errors
-    /// There is no such machine.
-    pub fn machine_named(mut self, source: &str, value: &str) -> std::result::Result<Launch, ConfigError> {
-        self.machine = environment::machine(source, value)?;
-        Ok(self)
-    }
-
-    /// The number of places `value`; `source` is the flag that said so, for the error.
-    ///
-    /// # Errors
-    /// It is no number, zero, or above the bound.
-    pub fn places_named(mut self, source: &str, value: &str) -> std::result::Result<Launch, ConfigError> {
-        self.places = environment::places(source, value)?;
-        Ok(self)
-    }
-
-    /// The reports `value`, a list with commas; `source` is the flag that said so, for the error.
-    ///
-    /// # Errors
-    /// There is no such report.
-    pub fn reports_named(mut self, source: &str, value: &str) -> std::result::Result<Launch, ConfigError> {
-        self.reports = environment::reports(source, value)?;
-        Ok(self)
     }
 
     /// The machine.

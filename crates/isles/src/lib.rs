@@ -32,7 +32,7 @@ mod processes;
 mod test;
 mod threads;
 
-pub use environment::{ConfigError, Machine, Report};
+pub use environment::{ConfigError, Flag, Machine, Report};
 pub use isles_macros::{at, main, spawn_at, test};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome,

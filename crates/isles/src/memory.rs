@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn an_invented_world_states_no_bound() {
-        let launch = Launch::from_environment_or(Machine::Threads).unwrap().places(2);
+        let launch = Launch::from_environment().unwrap().places(2);
         assert!(launch.clone().machine(Machine::Loopback).resident_bytes_max(SMALL_TASK_BYTES).is_none());
         let of = |machine| launch.clone().machine(machine).resident_bytes_max(SMALL_TASK_BYTES).unwrap();
         assert!(of(Machine::Processes) < of(Machine::Threads), "one process has the heaps of all threads");

@@ -29,7 +29,7 @@ where
     F::Output: TaskOutcome,
 {
     processes::serve_if_joined();
-    let environment = Environment::read().unwrap_or_else(|error| panic!("{error}"));
+    let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let launch = Launch { machine, places, reports: Vec::new(), stall: environment.stall(STALL), seed: 0 };
     let (result, _) = match machine {
         Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),

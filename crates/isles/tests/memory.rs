@@ -88,7 +88,7 @@ async fn large(there: Place) -> Result<()> {
 
 #[isles::test(places = 2, machines = [processes])]
 async fn floods_leave_both_places_within_the_stated_bound() -> Result<()> {
-    let launch = Launch::from_environment_or(Machine::Processes)?.machine(Machine::Processes).places(2);
+    let launch = Launch::from_environment()?.machine(Machine::Processes).places(2);
     let bound = launch.resident_bytes_max(SMALL_TASK_BYTES).unwrap();
     assert!(ARRAYS * 8 * WORDS as u64 > 2 * bound, "the flood is larger than the bound");
     let there = here().next();

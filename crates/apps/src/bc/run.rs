@@ -60,7 +60,7 @@ struct Arguments {
     balance: Balance,
 
     /// How many of the most central vertices to print
-    #[arg(long, value_name = "N", default_value = "10")]
+    #[arg(long, value_name = "N", default_value = "10", allow_hyphen_values = true, value_parser = top)]
     top: usize,
 
     /// Where the JSON goes; - is standard output [default: out/bc-GRAPH.json]
@@ -70,6 +70,11 @@ struct Arguments {
     /// Where the CSV goes; - is standard output [default: out/bc-GRAPH.csv]
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
+}
+
+/// Reads a number of vertices.
+fn top(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "a whole number from 0 up")
 }
 
 impl App for Betweenness {
