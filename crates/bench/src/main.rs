@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+use isles_apps::console;
 use isles_bench::options::{Options, Request, USAGE};
 use isles_bench::session::Session;
 use isles_bench::{child, report, table};
@@ -15,14 +16,8 @@ fn main() -> ExitCode {
         return outcome(child::run(&words[1..]));
     }
     match Options::read(&words) {
-        Ok(Request::Help) => {
-            println!("{USAGE}");
-            ExitCode::SUCCESS
-        }
-        Ok(Request::List) => {
-            print!("{}", table::list());
-            ExitCode::SUCCESS
-        }
+        Ok(Request::Help) => outcome(print(USAGE)),
+        Ok(Request::List) => outcome(print(&table::list())),
         Ok(Request::Measure(options)) => outcome(measure(&options)),
         Err(refusal) => outcome(Err(refusal)),
     }
@@ -31,11 +26,13 @@ fn main() -> ExitCode {
 /// Runs the session and shows it; the text of an error is one line for the person.
 fn measure(options: &Options) -> Result<(), String> {
     let session = Session::run(options)?;
-    print!("{}", table::whole(&session));
-    match &options.json {
-        Some(path) => report::write(&session, path),
-        None => Ok(()),
-    }
+    let printed = print(&table::whole(&session));
+    let written = options.json.as_ref().map_or(Ok(()), |path| report::write(&session, path));
+    printed.and(written)
+}
+
+fn print(text: &str) -> Result<(), String> {
+    console::print(text).map_err(|error| format!("standard output: {error}"))
 }
 
 /// Exit code 2 and one line for what the person can put right.
@@ -43,7 +40,7 @@ fn outcome(result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(line) => {
-            eprintln!("isles-bench: {line}");
+            console::notice(format_args!("isles-bench: {line}"));
             ExitCode::from(2)
         }
     }

@@ -8,16 +8,8 @@ use crate::suite;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What `--help` prints.
-pub const USAGE: &str = "\
-usage: isles bench core [--only NAME]... [--runs N] [--quick] [--json FILE]
-       isles bench core --list
-
-  --only NAME   only this group or row (see --list); may be repeated
-  --runs N      how often each contender is run, 1 to 1000 (default 5)
-  --quick       short batches and one run: for a first look, not for a claim
-  --json FILE   also writes the outcome to FILE (- for standard output)
-  --list        what is measured, against whom, and what it must reach";
+/// What `--help` prints; `isles bench --help` prints it too, without this program.
+pub const USAGE: &str = include_str!("usage.txt");
 
 /// How long and how often to measure, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use crate::measure::{Better, Figure, Row, Verdict, samples};
 use crate::program::Absence;
 use crate::samples::Samples;
 use crate::session::{Outcome, Session};
+use isles_apps::console;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
 const FORMAT: u32 = 1;
@@ -61,11 +61,7 @@ struct FigureReport<'a> {
 pub fn write(session: &Session, path: &Path) -> Result<(), String> {
     let mut text = serde_json::to_string_pretty(&report(session)).expect("the report is plain values");
     text.push('\n');
-    let written = if path == Path::new("-") {
-        std::io::stdout().write_all(text.as_bytes())
-    } else {
-        std::fs::write(path, text)
-    };
+    let written = if path == Path::new("-") { console::print(text) } else { std::fs::write(path, text) };
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 

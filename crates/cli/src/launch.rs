@@ -1,9 +1,11 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
 use clap::Args;
+use isles_apps::console;
 use isles_apps::registry::{Failure, PlaceArguments};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The arguments of `isles launch`.
@@ -41,18 +43,50 @@ pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
     become_program(command)
 }
 
-/// Becomes the program `isles-bench` beside this one.
+/// What `isles bench --help` says, so that nobody builds the measurements to read it.
+const BENCH_USAGE: &str = include_str!("../../bench/src/usage.txt");
+
+/// Becomes the program `isles-bench` beside this one, or, from inside the sources, what Cargo builds of it.
 pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
-    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join("isles-bench")));
-    let program = beside.filter(|path| path.exists()).ok_or_else(|| {
-        Failure::Usage("isles-bench is not built; run `cargo build --release -p isles-bench`".to_owned())
-    })?;
-    let mut command = Command::new(program);
-    command.args(&arguments.arguments);
+    let arguments = &arguments.arguments;
+    if arguments.iter().any(|word| word == "--help" || word == "-h") {
+        return console::print(BENCH_USAGE).map_err(Failure::stdout);
+    }
+    let own = std::env::current_exe().unwrap_or_default();
+    let beside = own.with_file_name("isles-bench");
+    let mut command = if beside.is_file() {
+        Command::new(beside)
+    } else {
+        let manifest = std::env::current_dir().ok().and_then(|here| manifest_above(&here));
+        let manifest = manifest.or_else(|| manifest_above(&own)).ok_or_else(|| {
+            Failure::Usage("isles-bench is not built; run this inside the sources of Isles".to_owned())
+        })?;
+        console::notice("building isles-bench; the first time takes a minute or two");
+        let mut cargo = Command::new("cargo");
+        cargo.args([
+            "run",
+            "--release",
+            "--locked",
+            "--quiet",
+            "--package",
+            "isles-bench",
+            "--manifest-path",
+        ]);
+        cargo.arg(manifest).arg("--");
+        cargo
+    };
+    command.args(arguments);
     become_program(command)
+}
+
+/// The manifest of the sources of Isles that `inside` lies in.
+fn manifest_above(inside: &Path) -> Option<PathBuf> {
+    let sources = inside.ancestors().find(|folder| folder.join("crates/bench/Cargo.toml").is_file());
+    sources.map(|folder| folder.join("Cargo.toml"))
 }
 
 fn become_program(mut command: Command) -> Result<(), Failure> {
     let cause = command.exec();
-    Err(Failure::Usage(format!("cannot start {}: {cause}", command.get_program().display())))
+    let program = command.get_program().display();
+    Err(Failure::Usage(format!("cannot start {program}: {cause}")))
 }

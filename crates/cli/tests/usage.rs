@@ -394,3 +394,46 @@ fn a_program_that_cannot_be_launched_is_named() {
     );
     assert_says(&refuse(&["launch", "--places", "0", "--", "true"]), &["--places", "\"0\"", "from 1 to 256"]);
 }
+
+/// A copy of the command in a folder of its own, where no `isles-bench` lies beside it, with these words.
+fn lonely_isles(scene: &Scene, arguments: &[&str]) -> std::process::Command {
+    let lonely = scene.file("isles", std::fs::read(env!("CARGO_BIN_EXE_isles")).unwrap());
+    std::fs::set_permissions(&lonely, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = scene.program(lonely);
+    command.args(arguments);
+    command
+}
+
+#[test]
+fn the_help_of_the_bench_needs_no_bench() {
+    let scene = Scene::new("bench");
+    for line in ["bench --help", "bench core --help", "bench core --quick -h"] {
+        let ended = ended(lonely_isles(&scene, &words(line)));
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        assert!(ended.stdout.starts_with("usage: isles bench core"), "{ended:?}");
+    }
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_bench_that_is_not_built_is_built_inside_the_sources_and_refused_elsewhere() {
+    let scene = Scene::new("bench");
+    let outside = ended(lonely_isles(&scene, &["bench", "core"]));
+    let expected = "error: isles-bench is not built; run this inside the sources of Isles";
+    assert_eq!(outside.refusal(), expected);
+
+    let cargo = scene.file("cargo", "#!/bin/sh\necho \"$@\"\n");
+    std::fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(scene.path("crates/bench")).unwrap();
+    scene.leave("crates/bench/Cargo.toml", "");
+    let mut command = lonely_isles(&scene, &["bench", "core", "--quick"]);
+    command.env("PATH", cargo.parent().unwrap()).current_dir(scene.path("crates"));
+    let ended = ended(command);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let manifest = scene.path("Cargo.toml").display().to_string();
+    let expected = format!(
+        "run --release --locked --quiet --package isles-bench --manifest-path {manifest} -- core --quick\n"
+    );
+    assert_eq!(ended.stdout, expected);
+    assert!(ended.stderr.starts_with("building isles-bench"), "{ended:?}");
+}

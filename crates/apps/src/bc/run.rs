@@ -11,7 +11,7 @@ use isles::prelude::*;
 use isles::{Launch, RunReport};
 use serde::Serialize;
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -297,10 +297,12 @@ impl Results {
         let told = tell(is_free, &format!("{}{}", ranking(scores, top), facts.figures()));
         let json = self.json.write(|out| output::write_json(out, scores, &facts));
         let csv = self.csv.write(|out| output::write_csv(out, scores));
-        let written = [&json, &csv].into_iter().filter_map(|result| result.as_ref().ok()?.as_ref());
-        let named: Result<(), _> =
-            written.map(|path| tell(is_free, &format!("wrote  {}", path.display()))).collect();
-        told.and(json.map(drop)).and(csv.map(drop)).and(named)
+        let name = |path: &Option<PathBuf>| match path {
+            Some(path) => tell(is_free, &format!("wrote  {}", path.display())),
+            None => Ok(()),
+        };
+        let results = [json, csv].map(|result| result.and_then(|path| name(&path)));
+        results.into_iter().fold(told, Result::and)
     }
 }
 

@@ -1,0 +1,27 @@
+//! What `isles-bench` does where nobody reads it, and where nothing fits.
+//!
+//! The figures are not the subject: only its help and its list are asked for.
+
+use std::fs::OpenOptions;
+use std::process::{Command, Output, Stdio};
+
+fn run(word: &str, stdout: impl Into<Stdio>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isles-bench"));
+    command.arg(word).stdin(Stdio::null()).stderr(Stdio::piped()).stdout(stdout);
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+#[test]
+fn a_closed_pipe_is_quiet_and_a_full_device_one_line() {
+    for word in ["--help", "--list"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let closed = run(word, writer);
+        assert!(closed.status.success() && closed.stderr.is_empty(), "{closed:?}");
+        let full = run(word, OpenOptions::new().write(true).open("/dev/full").unwrap());
+        let said = String::from_utf8_lossy(&full.stderr);
+        assert_eq!(full.status.code(), Some(2), "{said}");
+        assert!(said.starts_with("isles-bench: standard output: No space left"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
