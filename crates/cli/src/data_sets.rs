@@ -11,7 +11,7 @@ use isles_apps::registry::Failure;
 pub enum Verb {
     /// Lists the graphs, with where each is
     List,
-    /// Reads a graph out of its Debian package into the cache
+    /// Reads a graph out of its Debian package into the cache: ISLES_CACHE, or ~/.cache/isles
     Fetch {
         /// The name of the graph
         name: String,

@@ -27,10 +27,10 @@ fn karate_has_the_published_scores() {
     assert!((score(0) - 231.0714285714).abs() < 1e-9, "{}", score(0));
     assert!((score(33) - 160.5515873016).abs() < 1e-9, "{}", score(33));
     assert_eq!(document["betweenness"].as_array().unwrap().len(), 34);
-    assert_eq!(
-        (document["run"]["vertices"].as_u64(), document["run"]["edges"].as_u64()),
-        (Some(34), Some(78))
-    );
+    let run = &document["run"];
+    assert_eq!((run["vertices"].as_u64(), run["edges"].as_u64()), (Some(34), Some(78)));
+    assert_eq!(run["version"].as_str(), Some(env!("CARGO_PKG_VERSION")));
+    assert!(run["processors"].as_u64() >= Some(1), "{run}");
 }
 
 #[test]

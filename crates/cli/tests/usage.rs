@@ -27,6 +27,25 @@ fn assert_says(line: &str, parts: &[&str]) {
 }
 
 #[test]
+fn the_help_of_an_application_begins_with_what_it_computes() {
+    let scene = Scene::new("help");
+    for (line, begins) in [
+        ("run bc --help", "Betweenness centrality of a graph"),
+        ("launch --help", "Starts a program of yours over places"),
+    ] {
+        let ended = scene.run(&words(line));
+        assert!(ended.code == Some(0) && ended.stdout.starts_with(begins), "{ended:?}");
+    }
+    let list = scene.run(&words("run --help"));
+    assert!(list.stdout.contains("bc    Betweenness centrality"), "{list:?}");
+    let graphs = scene.run(&words("data list"));
+    assert!(
+        graphs.stdout.contains("rmat-14-steep") && graphs.stdout.contains("`rmat:n,a,b,c,d"),
+        "{graphs:?}"
+    );
+}
+
+#[test]
 fn an_unknown_machine_is_named_with_those_that_are_known() {
     let line = refuse(&["run", "bc", "--machine", "gpu"]);
     assert_eq!(line, r#"error: --machine is "gpu"; allowed: threads, processes, loopback"#);

@@ -43,7 +43,7 @@ enum Lengths {
 /// The arguments of `isles run bc`.
 #[derive(Args, Debug)]
 struct Arguments {
-    /// A file (edge list, Matrix Market, .gt, .gt.gz), a data set (`isles data list`), or rmat:n,a,b,c,d
+    /// A file (edge list, Matrix Market, .gt; also gzipped), a name (`isles data list`), or rmat:n,a,b,c,d[,seed]
     #[arg(long, value_name = "FILE|NAME", default_value = "power")]
     graph: String,
 
@@ -199,6 +199,7 @@ async fn add_sources(
 /// What is known of a run; the head of the JSON document.
 #[derive(Clone, Debug, Serialize)]
 struct Facts {
+    version: &'static str,
     graph: String,
     vertices: u64,
     edges: u64,
@@ -206,6 +207,8 @@ struct Facts {
     weights: Lengths,
     machine: &'static str,
     places: u32,
+    /// Processors that this process may use; 0 if the system does not say.
+    processors: usize,
     balance: Balance,
     seconds: f64,
     edges_traversed_per_second: f64,
@@ -216,6 +219,7 @@ struct Facts {
 impl Facts {
     fn of(arguments: &Arguments, graph: &Graph, launch: &Launch) -> Self {
         Facts {
+            version: env!("CARGO_PKG_VERSION"),
             graph: arguments.graph.clone(),
             vertices: graph.vertices(),
             edges: graph.edges(),
@@ -223,6 +227,7 @@ impl Facts {
             weights: arguments.weights,
             machine: launch.chosen_machine().name(),
             places: launch.chosen_places(),
+            processors: std::thread::available_parallelism().map_or(0, usize::from),
             balance: arguments.balance,
             seconds: 0.0,
             edges_traversed_per_second: 0.0,

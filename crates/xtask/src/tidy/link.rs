@@ -1,6 +1,6 @@
 //! Documents: every link inside the repository leads somewhere, and every page is in the table of contents.
 //!
-//! Refused: a link or include whose file is not in the tree, a `#heading` that the page does not have, and a
+//! Refused: a link whose file is not in the tree, a `#heading` that the page does not have, and a
 //! page in `docs/` that `docs/SUMMARY.md` does not link. Addresses outside the repository are not fetched.
 
 use crate::finding::Finding;
@@ -20,7 +20,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The targets of the links and includes of `file` that stay in the repository.
+/// The targets of the links of `file` that stay in the repository.
 fn links(file: &File) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -30,9 +30,7 @@ fn links(file: &File) -> Vec<(usize, String)> {
         let inline =
             text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
         let named = text.strip_prefix('[').and_then(|rest| rest.split_once("]: ")).map(|(_, target)| target);
-        let include = line.split_once("{{#include ").and_then(|(_, rest)| rest.split_once("}}"));
-        let include = include.map(|(target, _)| target.split(':').next().unwrap_or(target));
-        let targets = inline.chain(named).chain(include).map(str::trim);
+        let targets = inline.chain(named).map(str::trim);
         let inside = targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:"));
         found.extend(inside.map(|target| (number, target.trim_matches(['<', '>']).to_string())));
     }
@@ -104,7 +102,7 @@ mod tests {
     #[test]
     fn links_that_lead_somewhere_pass() {
         let a = "# One `two`, three\n[b](deep/b.md) [c](../crates/) [here](#one-two-three) [x](https://x.y)\n\
-            ```text\n[gone](gone.md)\n```\n`[gone](gone.md)` {{#include ../crates/a.rs:main}}\n[d]: ../crates/a.rs\n";
+            ```text\n[gone](gone.md)\n```\n`[gone](gone.md)`\n[d]: ../crates/a.rs\n";
         let b = "[a](../a.md#one-two-three)";
         let files = [CONTENTS, ("docs/a.md", a), ("docs/deep/b.md", b), ("crates/a.rs", "")];
         assert_eq!(found(check, &files), Vec::<String>::new());
@@ -112,14 +110,7 @@ mod tests {
 
     #[test]
     fn a_link_to_nowhere_is_refused() {
-        for text in [
-            "[x](gone.md)",
-            "![x](gone.png)",
-            "[x]: gone.md",
-            "{{#include gone.rs}}",
-            "[x](#gone)",
-            "[x](a.md#gone)",
-        ] {
+        for text in ["[x](gone.md)", "![x](gone.png)", "[x]: gone.md", "[x](#gone)", "[x](a.md#gone)"] {
             let files = [("docs/SUMMARY.md", "- [A](a.md)\n"), ("docs/a.md", text)];
             assert_eq!(found(check, &files).len(), 1, "{text}");
         }
