@@ -14,7 +14,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
     write_to_stdout(|out| write!(out, "{text}"))
 }
 
-/// Lets `content` write to standard output; errors as those of [`print`].
+/// Lets `content` write to standard output; errors as those of [`print()`].
 ///
 /// # Errors
 /// What `content` gives, but for a closed pipe.
