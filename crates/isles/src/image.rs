@@ -1,33 +1,77 @@
-//! The identity of the running program, for the handshake between places.
+//! The identity of the running program, for the handshake between processes of one host.
+//!
+//! It is made of what the system knows of the program's file, not of its bytes: each place asks for it at its start,
+//! and a digest of a large program at every place would take longer than many runs. Invariant: while a program runs,
+//! its file cannot be written, so one file with one time of change holds one program. It does not compare programs
+//! of different hosts: there the same program is another file.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-/// A 128-bit digest of the program's file: two FNV-1a style lanes over its 64-bit words.
+/// What tells the running program's file from every other file of this host, and from itself before a change.
 ///
-/// It tells builds apart, not forgeries: places trust each other as processes of one user.
+/// It tells builds apart, not forgeries: places trust each other as processes of one user. The path still names the
+/// running program when its file has been replaced or deleted.
 ///
 /// # Errors
-/// The program's file cannot be read.
+/// The system does not say what the program's file is.
 pub(crate) fn identity() -> io::Result<[u8; 16]> {
+    identity_of(Path::new("/proc/self/exe"))
+}
+
+/// 128 bits of the file's device, number, length and time of change: two FNV-1a style lanes over these words.
+fn identity_of(file: &Path) -> io::Result<[u8; 16]> {
+    let file = fs::metadata(file)?;
+    let words = [file.dev(), file.ino(), file.len(), file.mtime() as u64, file.mtime_nsec() as u64];
     let mut lanes = [0xcbf2_9ce4_8422_2325_u64, 0x6c62_272e_07bb_0142];
-    let mut file = File::open("/proc/self/exe")?;
-    let mut room = vec![0; 1 << 16];
-    loop {
-        let read = file.read(&mut room)?;
-        if read == 0 {
-            break;
-        }
-        for chunk in room[..read].chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            let word = u64::from_le_bytes(word);
-            lanes[0] = (lanes[0] ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
-            lanes[1] = (lanes[1] ^ word.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
-        }
+    for word in words {
+        lanes[0] = (lanes[0] ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+        lanes[1] = (lanes[1] ^ word.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
     }
-    let mut digest = [0; 16];
-    digest[..8].copy_from_slice(&lanes[0].to_le_bytes());
-    digest[8..].copy_from_slice(&lanes[1].to_le_bytes());
-    Ok(digest)
+    let mut identity = [0; 16];
+    identity[..8].copy_from_slice(&lanes[0].to_le_bytes());
+    identity[8..].copy_from_slice(&lanes[1].to_le_bytes());
+    Ok(identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::time::{Duration, SystemTime};
+
+    /// The identity of a file at `path` of `len` bytes, changed last at `changed`.
+    fn identity_at(path: &Path, len: u64, changed: SystemTime) -> [u8; 16] {
+        let file = File::options().create(true).append(true).open(path).unwrap();
+        file.set_len(len).unwrap();
+        file.set_modified(changed).unwrap();
+        identity_of(path).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_is_another_one_or_has_changed_is_another_program() {
+        let folder = std::env::temp_dir().join(format!("isles-image-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (now, old) = (SystemTime::now(), SystemTime::now() - Duration::from_millis(1));
+        let first = identity_at(&folder.join("first"), 100, now);
+        assert_eq!(first, identity_at(&folder.join("first"), 100, now));
+        let others = [("second", 100, now), ("first", 101, now), ("first", 100, old)];
+        let identities: Vec<_> = others
+            .iter()
+            .map(|(name, len, changed)| identity_at(&folder.join(name), *len, *changed))
+            .collect();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(identities.iter().all(|other| *other != first), "{first:?} {identities:?}");
+    }
+
+    #[test]
+    fn a_program_is_known_without_being_read() {
+        // A sparse file of a tebibyte: a digest of it would not end while anybody waits.
+        let path = std::env::temp_dir().join(format!("isles-image-large-{}", std::process::id()));
+        let identity = identity_at(&path, 1 << 40, SystemTime::now());
+        fs::remove_file(&path).unwrap();
+        assert_ne!(identity, [0; 16]);
+    }
 }
