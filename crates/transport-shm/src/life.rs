@@ -16,11 +16,22 @@ pub(crate) enum Life {
     /// It said that it is done; not a death.
     Left,
     /// Its process ended, or its endpoint was dropped without a word.
-    Ended,
+    Ended(End),
     /// Its process was refused: another program image.
     Refused,
     /// It broke the format.
     Corrupt(Evidence),
+}
+
+/// How the process of a place ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nobody saw it, or it is a thread.
+    Unseen,
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
 }
 
 /// What a place saw when another broke the format.
@@ -37,13 +48,16 @@ pub(crate) struct Evidence {
 }
 
 impl Life {
-    /// The word: state in bits 0 to 7, fault in 8 to 14, class in 15, witness in 16 to 31, offset in 32 to 63.
+    /// The word: state in bits 0 to 7. Of a corrupt place: fault in 8 to 14, class in 15, witness in 16 to 31, offset
+    /// in 32 to 63. Of one that ended: how in 8 to 15, the code or signal in 32 to 63.
     pub fn encode(self) -> u64 {
         match self {
             Life::Absent => 0,
             Life::Joined => 1,
             Life::Left => 2,
-            Life::Ended => 3,
+            Life::Ended(End::Unseen) => 3,
+            Life::Ended(End::Code(code)) => 3 | 1 << 8 | u64::from(code as u32) << 32,
+            Life::Ended(End::Signal(signal)) => 3 | 2 << 8 | u64::from(signal as u32) << 32,
             Life::Refused => 4,
             Life::Corrupt(Evidence { fault, class, witness, offset }) => {
                 5 | fault_number(fault) << 8
@@ -67,15 +81,24 @@ impl Life {
                 witness: PlaceId((word >> 16 & 0xFFFF) as u32),
                 offset: (word >> 32) as u32,
             }),
-            _ => Life::Ended,
+            3 if word >> 8 & 0xFF == 1 => Life::Ended(End::Code((word >> 32) as i32)),
+            3 if word >> 8 & 0xFF == 2 => Life::Ended(End::Signal((word >> 32) as i32)),
+            _ => Life::Ended(End::Unseen),
         }
     }
 
     /// Whether the place will never take or send a message again without having said so.
+    pub fn is_dead(self) -> bool {
+        matches!(self, Life::Ended(_) | Life::Refused | Life::Corrupt(_))
+    }
+
+    /// Why the place is dead, if it is.
     pub fn death(self, place: PlaceId) -> Option<Death> {
         match self {
             Life::Absent | Life::Joined | Life::Left => None,
-            Life::Ended | Life::Refused => Some(Death::Ended),
+            Life::Ended(End::Unseen) | Life::Refused => Some(Death::Ended),
+            Life::Ended(End::Code(code)) => Some(Death::Exited(code)),
+            Life::Ended(End::Signal(signal)) => Some(Death::Killed(signal)),
             Life::Corrupt(evidence) => Some(Death::Corrupt(evidence.text(place))),
         }
     }
@@ -138,7 +161,10 @@ mod tests {
 
     #[test]
     fn every_life_comes_back_from_its_word() {
-        let mut lives = vec![Life::Absent, Life::Joined, Life::Left, Life::Ended, Life::Refused];
+        let mut lives = vec![Life::Absent, Life::Joined, Life::Left, Life::Refused];
+        lives.extend(
+            [End::Unseen, End::Code(0), End::Code(-1), End::Code(255), End::Signal(9)].map(Life::Ended),
+        );
         for fault in [Fault::Mark, Fault::Kind, Fault::Length, Fault::Head, Fault::Block] {
             for class in [Class::Control, Class::Data] {
                 lives.push(Life::Corrupt(Evidence { fault, class, witness: PlaceId(255), offset: 131_008 }));
@@ -146,6 +172,7 @@ mod tests {
         }
         for life in lives {
             assert_eq!(Life::decode(life.encode()), life);
+            assert_eq!(life.is_dead(), life.death(PlaceId(1)).is_some());
         }
     }
 }

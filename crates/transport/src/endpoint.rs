@@ -78,10 +78,25 @@ pub struct Message<'a> {
 /// Why a place counts as dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// Its process ended, or its simulated world took it away.
+    /// It is gone, and nobody saw how: its endpoint was dropped, or its simulated world took it away.
     Ended,
+    /// Its process ended by itself, with this exit code.
+    Exited(i32),
+    /// Its process was ended by this signal.
+    Killed(i32),
     /// It broke the transport's format; the text names where.
     Corrupt(String),
+}
+
+impl fmt::Display for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Death::Ended => write!(f, "it will never answer again"),
+            Death::Exited(code) => write!(f, "its process ended with code {code}"),
+            Death::Killed(signal) => write!(f, "its process was ended by signal {signal}"),
+            Death::Corrupt(place_of_fault) => write!(f, "it broke the format: {place_of_fault}"),
+        }
+    }
 }
 
 /// What [`Endpoint::progress`] delivers.
@@ -207,6 +222,11 @@ pub trait Endpoint {
 
     /// Whether `place` is known to be dead. A place that has left is not: its end was orderly.
     fn is_dead(&self, place: PlaceId) -> bool;
+
+    /// Why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
+    fn death(&self, place: PlaceId) -> Option<Death> {
+        self.is_dead(place).then_some(Death::Ended)
+    }
 
     /// Says that this place sends nothing more and takes nothing more: its end is orderly from here on, not a death.
     /// Sends to it answer [`SendError::DeadPlace`].

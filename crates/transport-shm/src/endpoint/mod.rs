@@ -18,7 +18,9 @@ use crate::ring::Fault;
 use crate::segment::{Segment, View};
 pub(crate) use inlet::BATCH;
 use inlet::Inlets;
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark};
+use isles_transport::{
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark,
+};
 use outlet::Outlets;
 use rest::Rest;
 use std::cell::Cell;
@@ -165,7 +167,11 @@ impl Endpoint for ShmEndpoint {
     }
 
     fn is_dead(&self, place: PlaceId) -> bool {
-        self.segment.life(place).death(place).is_some()
+        self.segment.life(place).is_dead()
+    }
+
+    fn death(&self, place: PlaceId) -> Option<Death> {
+        self.segment.life(place).death(place)
     }
 
     /// What this place has sent stays and is delivered; messages to it are refused from now on.

@@ -3,8 +3,9 @@
 use super::*;
 use crate::bell;
 use crate::layout::{Geometry, PAGE_BYTES};
+use crate::life::End;
 use crate::ring::{Header, Kind};
-use isles_transport::{Block, Body, Death, Message};
+use isles_transport::{Block, Body, Message};
 use std::sync::atomic::Ordering;
 
 const DATA: Class = Class::Data;
@@ -179,7 +180,7 @@ fn blocks_lent_to_a_process_that_is_gone_are_lent_again() {
     segment.mark_dead(PlaceId(1));
     hear(&endpoints[0]);
     assert_eq!(lend(2), Err(SendError::Full), "a dead thread may have left a block with another one");
-    segment.mark_reaped(PlaceId(1));
+    segment.mark_reaped(PlaceId(1), End::Unseen);
     hear(&endpoints[0]);
     assert_eq!(lend(2), Ok(()));
 }

@@ -4,7 +4,7 @@
 //! segment, which wakes all places; one that broke the format is ended. It decides nothing about the run.
 
 use super::LaunchError;
-use crate::life::Life;
+use crate::life::{End, Life};
 use crate::segment::{Image, Segment};
 use isles_transport::PlaceId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -154,7 +154,7 @@ impl Children {
                     let (ours, theirs) = (segment.image(), refused_image(segment, place));
                     return Err(LaunchError::ImageMismatch { place, ours, theirs });
                 }
-                (Life::Absent | Life::Ended, Some(exit)) => {
+                (Life::Absent | Life::Ended(_), Some(exit)) => {
                     return Err(LaunchError::EndedEarly { place, exit });
                 }
                 (Life::Absent, None) => missing = Some(place),
@@ -274,11 +274,18 @@ fn note_end(roster: &Roster, mut ended: Open) {
     let status = ended.child.wait();
     let mut entries = roster.entries();
     let entry = &mut entries[ended.index];
+    let (end, place) = (end_of(&status), entry.place);
     entry.exit = Some(exit_of(status, entry.overdue));
-    let place = entry.place;
     drop(entries);
-    roster.segment.mark_reaped(place);
+    roster.segment.mark_reaped(place, end);
     roster.ended.notify_all();
+}
+
+/// What the other places are told.
+fn end_of(status: &io::Result<ExitStatus>) -> End {
+    let Ok(status) = status else { return End::Unseen };
+    let code = status.code().map(End::Code);
+    code.or(status.signal().map(End::Signal)).unwrap_or(End::Unseen)
 }
 
 fn exit_of(status: io::Result<ExitStatus>, overdue: bool) -> Exit {

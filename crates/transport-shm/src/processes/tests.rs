@@ -200,7 +200,7 @@ fn a_killed_process_is_a_death_that_all_others_learn() {
         let mut kept = Vec::new();
         next(&endpoint, |arrival| match arrival {
             Arrival::Died { place, cause } => {
-                assert_eq!((place, cause), (victim, Death::Ended));
+                assert_eq!((place, cause), (victim, Death::Killed(9)));
                 Some(())
             }
             Arrival::Message(message) => {
@@ -211,6 +211,7 @@ fn a_killed_process_is_a_death_that_all_others_learn() {
             }
         });
         assert!(endpoint.is_dead(victim));
+        assert_eq!(endpoint.death(victim), Some(Death::Killed(9)));
         let refusal = try_put(&endpoint, victim, Class::Data, HandlerId(1), &[1]);
         assert_eq!(refusal, Err(SendError::DeadPlace(victim)));
         assert_eq!(children.exit(victim), Some(Exit::Signal(9)));

@@ -15,7 +15,7 @@ use crate::affinity;
 use crate::endpoint::ShmEndpoint;
 use crate::futex;
 use crate::layout::{Geometry, Head, Layout, MAGIC, PAGE_BYTES, PROCESSORS_MAX, PlaceBlock, VERSION};
-use crate::life::Life;
+use crate::life::{End, Life};
 use crate::parking::{self, Fencing};
 use isles_transport::{Class, PlaceId};
 use rustix::fs::{self, SealFlags};
@@ -163,7 +163,7 @@ impl Segment {
 
     /// Declares `place` dead, unless it has left; all others are woken and told.
     pub fn mark_dead(&self, place: PlaceId) {
-        self.change_life(place, Life::Ended, |life| !life.is_over());
+        self.change_life(place, Life::Ended(End::Unseen), |life| !life.is_over());
     }
 
     /// Binds the calling thread to the processor of `place`, if every place can have one of its own.
@@ -228,11 +228,11 @@ impl Segment {
         changed
     }
 
-    /// Notes that the process of `place` has ended, and so holds no memory any more; all others are told.
-    pub(crate) fn mark_reaped(&self, place: PlaceId) {
+    /// Notes that the process of `place` has ended, and how, and so holds no memory any more; all others are told.
+    pub(crate) fn mark_reaped(&self, place: PlaceId, end: End) {
         // PAIR place.reaped: publish
         self.block(place).reaped.store(1, Ordering::Release);
-        if !self.change_life(place, Life::Ended, |life| !life.is_over()) {
+        if !self.change_life(place, Life::Ended(end), |life| !life.is_over()) {
             self.count_change();
             self.rouse_all();
         }
