@@ -14,6 +14,12 @@ use std::time::Duration;
 const JOIN_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(5);
 
+/// Stack of the thread of a place in bytes: as much as the first thread of a process usually has.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Exit code of a process whose place panicked outside of any task; Rust's own.
+const EXIT_PANICKED: i32 = 101;
+
 /// Runs `main` at the first place, in this process.
 pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
 where
@@ -68,12 +74,23 @@ pub fn serve_if_joined() {
         Some(Err(error)) => fail(&error),
         None => return,
     };
+    // On a thread of its own, because the name of the first one, which panics tell, is always `main`.
+    let thread = std::thread::Builder::new().name(place.to_string()).stack_size(STACK_BYTES);
+    match thread.spawn(move || serve(&segment, place)).map(|thread| thread.join()) {
+        Ok(Ok(())) => std::process::exit(0),
+        // The panic has been printed.
+        Ok(Err(_)) => std::process::exit(EXIT_PANICKED),
+        Err(error) => fail(&error),
+    }
+}
+
+/// Serves as `place` until the run is over.
+fn serve(segment: &Segment, place: PlaceId) {
     segment.pin(place);
     match segment.endpoint(place) {
         Ok(endpoint) => run::serve(&Local::new(Box::new(endpoint), Clock::host())),
         Err(error) => fail(&error),
     }
-    std::process::exit(0);
 }
 
 fn fail(error: &dyn Display) -> ! {

@@ -19,6 +19,12 @@ async fn computes_for_ever() -> Result<()> {
     finish(async { spawn_at!(here().next(), while !std::hint::black_box(false) {}) }).await
 }
 
+#[isles::test(places = 3, machines = [threads, processes])]
+#[ignore = "stands still on purpose"]
+async fn meets_nobody() -> Result<()> {
+    Team::world().barrier().await
+}
+
 /// What comes of the test `name` if it may be silent for a fifth of a second.
 fn run_impatiently(name: &str) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -41,8 +47,14 @@ fn assert_fails_saying(name: &str, expected: &[&str]) {
 fn a_test_that_stands_still_fails_and_says_what_every_place_waits_for() {
     for machine in ["threads", "processes"] {
         let name = format!("stands_still::{machine}");
-        let said =
-            ["nothing has happened for ", "1 at place 1", "place 1: 1 waiting tasks started at", "stall.rs:"];
+        let said = [
+            "nothing has happened for ",
+            "place 0: the finish at",
+            "stall.rs:13:",
+            "1 at place 1",
+            "place 1: 1 waiting task started at",
+            "stall.rs:",
+        ];
         assert_fails_saying(&name, &said);
     }
 }
@@ -51,6 +63,19 @@ fn a_test_that_stands_still_fails_and_says_what_every_place_waits_for() {
 fn a_test_of_which_one_place_computes_for_ever_fails_too() {
     for machine in ["threads", "processes"] {
         let name = format!("computes_for_ever::{machine}");
-        assert_fails_saying(&name, &["nothing has happened for ", "1 at place 1"]);
+        let said = ["nothing has happened for ", "1 at place 1", "place 1: does not answer: it computes"];
+        assert_fails_saying(&name, &said);
+    }
+}
+
+#[test]
+fn a_collective_to_which_members_do_not_come_is_named_with_them() {
+    for machine in ["threads", "processes"] {
+        let said = [
+            "place 0: in `barrier` number 1 of the team of all places, place 1 has not come",
+            "place 1: has not begun `barrier` number 1 of the team of all places, as place 0 did",
+            "place 2: has not begun `barrier` number 1 of the team of all places, as place 0 did",
+        ];
+        assert_fails_saying(&format!("meets_nobody::{machine}"), &said);
     }
 }

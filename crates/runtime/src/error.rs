@@ -4,11 +4,15 @@
 //! of it may be another process. What a program can act on is the [`ErrorKind`].
 
 use crate::limits::ERROR_TEXT_BYTES_MIN;
+use crate::local::Local;
+use crate::panic;
 use isles_protocol::PlaceId;
+use isles_transport::Death;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
+use std::panic::Location;
 
 /// Deepest nesting of causes that is read: a peer must not choose how much of the stack reading takes.
 const NESTING_MAX: u32 = 16;
@@ -22,7 +26,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The body of a task returned an error of its own.
     Failed,
-    /// The body of a task panicked.
+    /// The body of a task panicked; the text says at which line of the program.
     Panicked,
     /// A place that will never answer again; leave teams and finishes that need it.
     ///
@@ -102,9 +106,19 @@ impl Error {
         self.0.causes.iter().map(|cause| Error(Box::new(cause.clone()))).collect()
     }
 
-    /// The error of a place that died.
+    /// The error of a place that died, with how, as far as that is known here.
     pub(crate) fn dead(place: PlaceId) -> Self {
-        Error::new(ErrorKind::DeadPlace(place), "it will never answer again")
+        let death = Local::try_with(|local| local.endpoint().death(place)).flatten();
+        Error::new(ErrorKind::DeadPlace(place), death.unwrap_or(Death::Ended).to_string())
+    }
+
+    /// The error of a place that died with tasks of the finish that the program called at `site`.
+    pub(crate) fn dead_in(place: PlaceId, site: Option<&Location<'_>>) -> Self {
+        let mut error = Error::dead(place);
+        if let Some(site) = site {
+            error.0.text += &format!("; the finish at {site} had tasks there");
+        }
+        error
     }
 
     /// Whether it is the death of one place and nothing else.
@@ -119,14 +133,18 @@ impl Error {
             .map(|text| (*text).to_owned())
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "the payload is no text".to_owned());
-        Error::new(ErrorKind::Panicked, text)
+        let site = panic::last_site().unwrap_or_else(|| "an unknown line".to_owned());
+        Error::new(ErrorKind::Panicked, format!("at {site}: {text}"))
     }
 
-    /// Adds where it happened, unless that is known already.
+    /// Adds where it happened and from where it was started, as far as neither is known already.
     pub(crate) fn at(mut self, place: PlaceId, site: Option<&str>) -> Self {
         let body = &mut *self.0;
         if body.place.is_none() && body.kind != ErrorKind::Several {
             body.place = Some(place);
+        }
+        // What failed at another place is known there without the line that asked for it.
+        if body.place == Some(place) && body.site.is_none() {
             body.site = site.map(str::to_owned);
         }
         self
@@ -264,7 +282,7 @@ impl fmt::Display for Body {
         }
         match &self.kind {
             ErrorKind::Failed | ErrorKind::Undecodable | ErrorKind::Misused => write!(f, "{}", self.text)?,
-            ErrorKind::Panicked => write!(f, "panicked: {}", self.text)?,
+            ErrorKind::Panicked => write!(f, "panicked {}", self.text)?,
             ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", self.text)?,
             ErrorKind::Cancelled => write!(f, "cancelled: {}", self.text)?,
             ErrorKind::DeadlinePassed => write!(f, "the deadline passed: {}", self.text)?,

@@ -16,6 +16,7 @@ pub mod limits;
 mod local;
 mod message;
 mod monitor;
+mod panic;
 mod part;
 mod phaser;
 mod place;

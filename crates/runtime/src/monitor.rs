@@ -25,6 +25,7 @@ impl<T> Monitor<T> {
     ///
     /// # Panics
     /// If called from within another use of the same monitor.
+    #[track_caller]
     pub fn atomic<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let result = change(&mut self.state.borrow_mut());
         for (_, waker) in self.waiting.take() {

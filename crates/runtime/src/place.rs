@@ -14,6 +14,7 @@ pub struct Place(PlaceId);
 
 impl Place {
     /// The place with number `index`, if the run has that many.
+    #[track_caller]
     pub fn new(index: usize) -> Option<Place> {
         Local::with(|local| (index < local.places() as usize).then_some(Place(PlaceId(index as u32))))
     }
@@ -34,16 +35,19 @@ impl Place {
     }
 
     /// The place after it; after the last comes the first.
+    #[track_caller]
     pub fn next(self) -> Place {
         Local::with(|local| Place(PlaceId((self.0.0 + 1) % local.places())))
     }
 
     /// The place before it; before the first comes the last.
+    #[track_caller]
     pub fn prev(self) -> Place {
         Local::with(|local| Place(PlaceId((self.0.0 + local.places() - 1) % local.places())))
     }
 
     /// Whether this place has learnt that the other is dead.
+    #[track_caller]
     pub fn is_dead(self) -> bool {
         Local::with(|local| local.is_dead(self.0))
     }
@@ -65,6 +69,7 @@ impl From<&Place> for Place {
 ///
 /// # Panics
 /// Outside of a place: before `#[isles::main]` has started, or on a thread of the program's own.
+#[track_caller]
 pub fn here() -> Place {
     Local::with(|local| Place(local.here()))
 }
@@ -73,6 +78,7 @@ pub fn here() -> Place {
 ///
 /// # Panics
 /// As [`here`].
+#[track_caller]
 pub fn places() -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + Clone {
     (0..Local::with(|local| local.places())).map(|number| Place(PlaceId(number)))
 }
@@ -81,6 +87,7 @@ pub fn places() -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + 
 ///
 /// # Panics
 /// As [`here`].
+#[track_caller]
 pub fn place_count() -> usize {
     Local::with(|local| local.places() as usize)
 }

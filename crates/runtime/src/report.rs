@@ -5,13 +5,16 @@ use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::scope::Scope;
 use crate::site::SiteCount;
+use crate::team::Question;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
+use isles_protocol::finish::{Explanation, Waiting};
 use isles_transport::Class;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::Location;
 use std::time::Duration;
 
 /// Running totals of one place.
@@ -115,7 +118,7 @@ impl Local {
 impl Local {
     /// What this place waits for, one line each.
     pub fn explain(&self) -> Vec<String> {
-        explanation(self)
+        explanation(self, self.here(), &[])
     }
 
     /// When the next deadline of a finish is due, by the place's clock.
@@ -183,8 +186,8 @@ pub(crate) enum RunMessage {
     Dismiss,
     /// To the first place: this place has ended, and what it did.
     Farewell(Box<PlaceReport>),
-    /// Say what you wait for.
-    Explain,
+    /// Say what you wait for, and whether you have begun what the sender waits for.
+    Explain(Vec<Question>),
     /// What the sender waits for.
     Explained(Vec<String>),
 }
@@ -203,30 +206,66 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
                 *entry = Some(*report);
             }
         }
-        RunMessage::Explain => tell(local, source, &RunMessage::Explained(explanation(local))),
+        RunMessage::Explain(questions) => {
+            let lines = explanation(local, source, &questions);
+            tell(local, source, &RunMessage::Explained(lines));
+        }
         RunMessage::Explained(lines) => {
             print(&lines);
-            let mut explanations = local.explanations.borrow_mut();
-            if explanations.len() < local.places() as usize {
-                explanations.push(lines);
-            }
+            local.explanations.borrow_mut().insert(source, lines);
         }
         RunMessage::Dismiss | RunMessage::Farewell(_) => return Err(Refused::NotItsHome),
     }
     Ok(())
 }
 
-/// What this place waits for, one line each.
-fn explanation(local: &Local) -> Vec<String> {
-    let here = local.here();
+/// What this place waits for, and what of the `questions` of `asker` it has not begun, one line each.
+fn explanation(local: &Local, asker: PlaceId, questions: &[Question]) -> Vec<String> {
     let finishes = local.finishes.explain().into_iter();
-    let finishes = finishes.map(|(id, explanation)| format!("{here}: {id}: {explanation}"));
+    let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
     let calls = local.calls.borrow().waiting().into_iter();
-    let calls = calls.map(|(to, site)| format!("{here}: the answer of {to} to the call at {site}"));
-    let phasers = local.phasers.explain().into_iter().map(|line| format!("{here}: {line}"));
+    let calls = calls.map(|(to, site)| format!("the answer of {to} to the call at {site}"));
+    let teams = local.mailbox.borrow().explain(asker, questions);
+    let phasers = local.phasers.explain();
     let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
-    let tasks = tasks.map(|(site, count)| format!("{here}: {count} waiting tasks started at {site}"));
-    finishes.chain(calls).chain(phasers).chain(tasks).collect()
+    let tasks = tasks.map(|(site, count)| match count {
+        1 => format!("1 waiting task started at {site}"),
+        _ => format!("{count} waiting tasks started at {site}"),
+    });
+    let lines = finishes.chain(calls).chain(teams).chain(phasers).chain(tasks);
+    lines.map(|line| format!("{}: {line}", local.here())).collect()
+}
+
+/// What a finish waits for, which the program called at `site`; none for the whole run as long as nothing but its main
+/// task is left.
+fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Option<String> {
+    let Explanation { live, cancelled, waiting, .. } = explanation;
+    let name = match site {
+        Some(site) => format!("the finish at {site}"),
+        None if *live <= 1 && waiting.is_empty() => return None,
+        None => "the whole run".to_owned(),
+    };
+    let cancelled = if *cancelled { " (cancelled)" } else { "" };
+    let others = waiting.iter().map(|Waiting { place, tasks, asked, .. }| {
+        let asked = if *asked { ", which has not said whether they are over" } else { "" };
+        format!(", {tasks} at {place}{asked}")
+    });
+    Some(format!("{name}{cancelled}: {live} live here{}", others.collect::<String>()))
+}
+
+/// The places that have not explained themselves, one line each.
+fn unheard(local: &Local) -> Vec<String> {
+    let explanations = local.explanations.borrow();
+    let others = (0..local.places()).map(PlaceId).filter(|place| *place != local.here());
+    let unheard = others.filter(|place| !local.is_dead(*place) && !explanations.contains_key(place));
+    unheard
+        .map(|place| format!("{place}: does not answer: it computes without an `await`, or is stopped"))
+        .collect()
+}
+
+/// Prints which places have not answered [`print_stall`].
+pub(crate) fn print_unheard(local: &Local) {
+    print(&unheard(local));
 }
 
 fn print(lines: &[String]) {
@@ -235,8 +274,10 @@ fn print(lines: &[String]) {
 
 /// The error of a run that is given up: what every place waits for, as far as they answered [`print_stall`].
 pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
-    let lines: Vec<String> =
-        explanation(local).into_iter().chain(local.explanations.take().into_iter().flatten()).collect();
+    let unheard = unheard(local);
+    let heard = local.explanations.take().into_values().flatten();
+    let own = explanation(local, local.here(), &[]);
+    let lines: Vec<String> = own.into_iter().chain(heard).chain(unheard).collect();
     let seconds = silence.as_secs_f64();
     let text = format!("nothing has happened for {seconds:.1} s; waiting for:\n  {}", lines.join("\n  "));
     Error::new(ErrorKind::Misused, text)
@@ -245,11 +286,12 @@ pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
 /// Prints what every place waits for, as far as they answer.
 pub(crate) fn print_stall(local: &Local, silence: Duration) {
     eprintln!("isles: {}: nothing has happened for {} s; waiting for:", local.here(), silence.as_secs());
-    print(&explanation(local));
+    print(&explanation(local, local.here(), &[]));
     local.explanations.borrow_mut().clear();
     for place in (0..local.places()).map(PlaceId).filter(|place| *place != local.here()) {
         if !local.is_dead(place) {
-            tell(local, place, &RunMessage::Explain);
+            let questions = local.mailbox.borrow().questions(place);
+            tell(local, place, &RunMessage::Explain(questions));
         }
     }
 }

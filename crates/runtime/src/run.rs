@@ -2,9 +2,10 @@
 
 use crate::capture::TaskOutcome;
 use crate::error::Result;
-use crate::finish::finish;
+use crate::finish::finish_at;
 use crate::limits::{EXPLAIN_WAIT, FAREWELL_WAIT};
 use crate::local::{Local, Step};
+use crate::panic;
 use crate::report::{self, RunMessage, RunReport};
 use crate::scope::Scope;
 use crate::site::INTERNAL;
@@ -35,11 +36,12 @@ impl Root {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
+        panic::watch();
         let ending = Rc::new(Ending::default());
         let root = Root(Rc::clone(&ending));
         let task = async move {
             let body = async move { main.await.into_result() };
-            ending.result.set(Some(finish(body).await));
+            ending.result.set(Some(finish_at(None, body).await));
             ending.over.set(true);
             Ok(())
         };
@@ -80,6 +82,7 @@ where
 /// Serves at any other place until the first one says that the run is over.
 pub fn serve(local: &Rc<Local>) {
     let _entered = local.enter();
+    panic::watch();
     // Only the first place judges silence.
     let _ = drive(local, Stall::default(), || local.dismissed.get());
     let report = Box::new(local.report());
@@ -91,7 +94,7 @@ pub fn serve(local: &Rc<Local>) {
 
 /// Steps and waits until `over` says so, or the silence has lasted too long: then the error says for what.
 fn drive(local: &Local, stall: Stall, mut over: impl FnMut() -> bool) -> Result<()> {
-    let mut silence = Silence { stall, since: None, told: None, explained: 0 };
+    let mut silence = Silence { stall, since: None, told: None, judged: false, explained: 0 };
     while !over() {
         if local.step() == Step::Busy {
             silence.interrupt(local);
@@ -122,6 +125,8 @@ struct Silence {
     since: Option<Duration>,
     /// When it was told; once is enough.
     told: Option<Duration>,
+    /// Whether those that did not answer then have been named.
+    judged: bool,
     /// Explanations of other places that had come before.
     explained: usize,
 }
@@ -153,20 +158,23 @@ impl Silence {
             return Ok(());
         }
         let silence = now.saturating_sub(since);
-        match self.told {
-            None if silence >= earliest => {
-                (self.told, self.explained) = (Some(now), 0);
+        let Some(told) = self.told else {
+            if silence >= earliest {
+                (self.told, self.judged, self.explained) = (Some(now), false, 0);
                 report::print_stall(local, silence);
             }
-            Some(told)
-                if now.saturating_sub(told) >= EXPLAIN_WAIT
-                    && self.stall.limit.is_some_and(|limit| silence >= limit) =>
-            {
-                return Err(report::stalled(local, silence));
-            }
-            _ => {}
+            return Ok(());
+        };
+        if now.saturating_sub(told) < EXPLAIN_WAIT {
+            return Ok(());
         }
-        Ok(())
+        if !std::mem::replace(&mut self.judged, true) {
+            report::print_unheard(local);
+        }
+        match self.stall.limit {
+            Some(limit) if silence >= limit => Err(report::stalled(local, silence)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -96,6 +96,15 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// The place of the task that failed, or that is gone.
+    pub fn place(&self) -> PlaceId {
+        match self {
+            Fault::Failed { place, .. } | Fault::DeadPlace { place } => *place,
+        }
+    }
+}
+
 /// Why a finish is cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Reason {

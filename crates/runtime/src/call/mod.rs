@@ -81,6 +81,7 @@ where
 ///
 /// Returns when the message is on its way, not when the body has run. An error of sending (the place is dead, the
 /// captures are too long) is an error of the enclosing finish.
+#[track_caller]
 pub fn spawn_at<S, C, F, B>(_site: S, place: impl Into<Place>, captures: C, body: F)
 where
     S: Site,
@@ -100,6 +101,7 @@ where
 }
 
 /// Starts a task here, counted by the enclosing finish. Its errors and panics come out of that finish.
+#[track_caller]
 pub fn spawn<F>(future: F)
 where
     F: Future + 'static,
@@ -109,6 +111,7 @@ where
 }
 
 /// As [`spawn`], with a priority: within a place the most urgent ready task runs first.
+#[track_caller]
 pub fn spawn_with<F>(priority: Priority, future: F)
 where
     F: Future + 'static,
@@ -123,6 +126,7 @@ where
 }
 
 /// Starts a task here that no finish waits for; nor do they wait for what it starts. Its errors go to standard error.
+#[track_caller]
 pub fn spawn_detached<F>(future: F)
 where
     F: Future + 'static,

@@ -5,7 +5,7 @@ use crate::local::Local;
 use crate::scope::Scope;
 use isles_protocol::finish::{Key, Reason};
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -48,15 +48,26 @@ impl<T, E: Into<Error>> Outcome for std::result::Result<T, E> {
 /// of this finish is one of them ([`ErrorKind::DeadPlace`](crate::ErrorKind::DeadPlace)), also if all that was
 /// under way there was the body of an `at!` whose caller has taken the error: what that body had started is lost,
 /// or lives elsewhere, and nobody can know. To go on without the place, give the call a finish of its own.
+#[track_caller]
 pub fn finish<F>(body: F) -> Finish<F>
 where
     F: Future,
     F::Output: Outcome,
 {
-    Finish { body: Some(body), key: Rc::new(Cell::new(None)), deadline: None, result: None }
+    finish_at(Some(Location::caller()), body)
+}
+
+/// As [`finish`], with the line of the program where it stands; `None`: the whole run.
+pub(crate) fn finish_at<F>(site: Option<&'static Location<'static>>, body: F) -> Finish<F>
+where
+    F: Future,
+    F::Output: Outcome,
+{
+    Finish { body: Some(body), key: Rc::new(Cell::new(None)), site, deadline: None, result: None }
 }
 
 /// The wait of one [`finish`]. Dropped before it is over, it cancels its tasks.
+#[must_use = "a finish starts nothing and waits for nothing until it is awaited"]
 pub struct Finish<F: Future>
 where
     F::Output: Outcome,
@@ -64,6 +75,8 @@ where
     body: Option<F>,
     /// The key while the finish is open here; shared with its cancellers.
     key: Rc<Cell<Option<Key>>>,
+    /// Where the program called it; `None`: it is the whole run.
+    site: Option<&'static Location<'static>>,
     deadline: Option<Duration>,
     /// What the body ended with.
     result: Option<Result<<F::Output as Outcome>::Value>>,
@@ -85,6 +98,7 @@ impl Canceller {
 
 /// Cancels the finish that counts the calling task: its tasks are dropped, each at its next `await`, at all places.
 /// The calling task goes on until its own next `await`.
+#[track_caller]
 pub fn cancel(reason: &str) {
     Local::with(|local| {
         if let Some(key) = local.counting_key(local.scope()) {
@@ -110,7 +124,7 @@ where
     }
 
     fn open(&mut self, local: &Local) -> Key {
-        let key = local.finishes.open();
+        let key = local.finishes.open(self.site);
         self.key.set(Some(key));
         if let Some(limit) = self.deadline {
             local.finishes.set_deadline(key, local.clock().now() + limit);

@@ -6,6 +6,7 @@
 mod future;
 mod table;
 
+pub(crate) use future::finish_at;
 pub use future::{Canceller, Finish, Outcome, cancel, finish};
 pub(crate) use table::FinishTable;
 
@@ -17,6 +18,7 @@ use crate::scope::Scope;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Control, Fault, Key, Payload, Reason};
+use std::panic::Location;
 
 impl Local {
     /// The key of the finish that counts what is started in `scope`; none if it is detached.
@@ -71,11 +73,11 @@ pub(crate) fn fault_of(local: &Local, error: &Error) -> Fault {
     Fault::Failed { place, payload: payload.expect("the wire form of an error keeps to its bound") }
 }
 
-/// An error back from the protocol.
-fn error_of(fault: Fault) -> Error {
+/// An error back from the protocol, in the finish that the program called at `site`.
+fn error_of(fault: Fault, site: Option<&Location<'_>>) -> Error {
     match fault {
         Fault::Failed { place, payload } => Error::from_wire(payload.as_bytes()).at(place, None),
-        Fault::DeadPlace { place } => Error::dead(place),
+        Fault::DeadPlace { place } => Error::dead_in(place, site),
     }
 }
 

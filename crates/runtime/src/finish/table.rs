@@ -12,6 +12,7 @@ use isles_protocol::finish::{
 use isles_transport::Class;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::Location;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -30,8 +31,9 @@ pub(crate) struct FinishTable {
     controls_sent: Cell<u64>,
 }
 
-#[derive(Default)]
 struct Open {
+    /// Where the program called `finish`; `None`: it is the whole run.
+    site: Option<&'static Location<'static>>,
     waker: Option<Waker>,
     outcome: Option<Outcome>,
     deadline_passed: bool,
@@ -51,10 +53,11 @@ impl FinishTable {
         }
     }
 
-    /// Opens a finish here; its body counts as one live task.
-    pub(super) fn open(&self) -> Key {
+    /// Opens a finish here, which the program called at `site`; its body counts as one live task.
+    pub(super) fn open(&self, site: Option<&'static Location<'static>>) -> Key {
         let key = self.machine.borrow_mut().open();
-        self.open.borrow_mut().insert(key, Open::default());
+        let open = Open { site, waker: None, outcome: None, deadline_passed: false, held: None };
+        self.open.borrow_mut().insert(key, open);
         key
     }
 
@@ -186,10 +189,13 @@ impl FinishTable {
             entry.waker = Some(waker.clone());
             return None;
         };
-        let deadline_passed = entry.deadline_passed;
+        let (site, deadline_passed) = (entry.site, entry.deadline_passed);
         open.remove(&key);
         self.deadlines.borrow_mut().retain(|(_, other)| *other != key);
-        let mut errors: Vec<Error> = outcome.faults.into_iter().map(error_of).collect();
+        // They came as the network had it; by place, then as they came from there, each run tells the same.
+        let mut faults = outcome.faults;
+        faults.sort_by_key(Fault::place);
+        let mut errors: Vec<Error> = faults.into_iter().map(|fault| error_of(fault, site)).collect();
         if let Some(reason) = &outcome.cancelled {
             errors.insert(0, super::cancelled(reason, deadline_passed));
         }
@@ -245,13 +251,13 @@ impl FinishTable {
         true
     }
 
-    /// What each open finish here waits for.
-    pub(crate) fn explain(&self) -> Vec<(FinishId, Explanation)> {
+    /// What each open finish here waits for, and where the program called it.
+    pub(crate) fn explain(&self) -> Vec<(Option<&'static Location<'static>>, Explanation)> {
         let machine = self.machine.borrow();
         let open = self.open.borrow();
         open.iter()
             .filter(|(_, entry)| entry.outcome.is_none())
-            .map(|(key, _)| (machine.id(*key), machine.waiting_for(*key)))
+            .map(|(key, entry)| (entry.site, machine.waiting_for(*key)))
             .collect()
     }
 

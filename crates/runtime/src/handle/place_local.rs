@@ -55,11 +55,14 @@ impl<T: 'static> PlaceLocal<T> {
     ///
     /// # Panics
     /// If the instance is locked already.
+    #[track_caller]
     pub fn lock(&self) -> PlaceGuard<'_, T> {
-        let guard = self.value.try_borrow_mut();
-        PlaceGuard(guard.expect(
-            "the instance is locked already: a guard was held across an `await`, or twice in one task",
-        ))
+        match self.value.try_borrow_mut() {
+            Ok(guard) => PlaceGuard(guard),
+            Err(_) => panic!(
+                "the instance is locked already: a guard was held across an `await`, or twice in one task"
+            ),
+        }
     }
 
     /// Puts the instances of all places together, in the order of the places; they stay where they are.

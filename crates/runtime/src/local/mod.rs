@@ -33,6 +33,7 @@ use post::Outbox;
 use queue::{ReadyQueue, SuspendedTasks};
 use slab::Slab;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The state of one place.
@@ -71,7 +72,7 @@ pub struct Local {
     /// What the other places said at the end of the run; used at the first place only.
     pub(crate) farewells: RefCell<Vec<Option<PlaceReport>>>,
     /// What the other places said that they wait for, since they were last asked; used at the first place only.
-    pub(crate) explanations: RefCell<Vec<Vec<String>>>,
+    pub(crate) explanations: RefCell<BTreeMap<PlaceId, Vec<String>>>,
     /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.
     pub(crate) any_abandoned: Cell<bool>,
     /// Whether the first place has told this one to end.
@@ -141,6 +142,7 @@ impl Local {
     /// # Panics
     /// If none is.
     #[inline]
+    #[track_caller]
     pub(crate) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
         Self::try_with(f).expect("outside of a place: call this from #[isles::main], or from a task")
     }

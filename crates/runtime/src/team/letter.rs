@@ -90,6 +90,20 @@ impl Kind {
         "split",
     ];
 
+    /// Those of which one member is the root.
+    const ROOTED: [Kind; 10] = [
+        Kind::Broadcast,
+        Kind::BroadcastSlice,
+        Kind::Reduce,
+        Kind::ReduceSlice,
+        Kind::Gather,
+        Kind::GatherSlice,
+        Kind::Gatherv,
+        Kind::Scatter,
+        Kind::ScatterSlice,
+        Kind::Scatterv,
+    ];
+
     /// Whether no member leaves it before all have entered.
     pub(super) fn waits_for_all(self) -> bool {
         use Kind::*;
@@ -136,7 +150,7 @@ impl Parting {
 
 /// What a message belongs to, in one word: the collective, counted since the team was made (32 bits), the step of it
 /// (16), its [`Kind`] or a [`Parting`] (8), and its root (8), from the lowest bit up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stamp(u64);
 
 impl Stamp {
@@ -144,6 +158,11 @@ impl Stamp {
     #[inline]
     pub(super) fn new(sequence: u32, kind: Kind, root: usize) -> Stamp {
         Stamp(u64::from(sequence) | (kind as u64) << 48 | (root as u64) << 56)
+    }
+
+    /// Whether it belongs to a later collective of the team than number `sequence`.
+    pub(super) fn is_after(self, sequence: u32) -> bool {
+        (self.0 as u32).wrapping_sub(sequence) as i32 > 0
     }
 
     /// Step `step`, below 2^16, of the same collective.
@@ -157,7 +176,10 @@ impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [sequence, kind, root] = [self.0 & 0xffff_ffff, self.0 >> 48 & 0xff, self.0 >> 56];
         let name = Kind::NAMES.get(kind as usize).copied().unwrap_or("an unknown collective");
-        write!(f, "`{name}` with root {root} as number {sequence}")
+        match Kind::ROOTED.iter().any(|rooted| *rooted as u64 == kind) {
+            true => write!(f, "`{name}` number {sequence} with root {root}"),
+            false => write!(f, "`{name}` number {sequence}"),
+        }
     }
 }
 

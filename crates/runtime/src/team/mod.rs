@@ -18,7 +18,7 @@ mod slices;
 mod turn;
 mod values;
 
-pub(crate) use seat::{Mailbox, place_died, receive};
+pub(crate) use seat::{Mailbox, Question, place_died, receive};
 
 use crate::capture::Handle;
 use crate::error::Result;
@@ -98,6 +98,7 @@ impl Team {
     ///
     /// # Panics
     /// Outside of a place.
+    #[track_caller]
     pub fn world() -> Team {
         Team { share: None, seat: Local::with(Mailbox::world) }
     }
@@ -162,6 +163,7 @@ impl Team {
     ///
     /// # Panics
     /// If this place is not a member; see [`Team::rank_of`].
+    #[track_caller]
     pub fn rank(&self) -> usize {
         self.seat.rank().expect("this place is not a member of the team")
     }
@@ -170,6 +172,7 @@ impl Team {
     ///
     /// # Panics
     /// If there is none.
+    #[track_caller]
     pub fn place_of(&self, rank: usize) -> Place {
         Place::of(self.seat.members()[rank])
     }

@@ -213,11 +213,55 @@ impl Seat {
         Poll::Pending
     }
 
+    /// What the place waits for here, or what the others wait for it to begin; for reports.
+    fn explain(&self) -> Option<String> {
+        let team = team_name(self.id, self.members.get().map(|members| &**members));
+        if let Some((source, _)) = &*self.waiting.borrow() {
+            let stamp = self.stamp.get();
+            return Some(format!("in {stamp} of {team}, {source} has not come as far as this place knows"));
+        }
+        let arrivals = self.arrivals.borrow();
+        let fronts = (0..).map(PlaceId).zip(arrivals.iter()).filter_map(|(source, arrivals)| {
+            let stamp = arrivals.front()?.letter.stamp;
+            stamp.is_after(self.sequence.get()).then(|| (source, stamp))
+        });
+        let (sources, mut stamps): (Vec<PlaceId>, Vec<Stamp>) = fronts.unzip();
+        let stamp = stamps.pop().filter(|_| !self.busy.get())?;
+        Some(format!("has not begun {stamp} of {team}, as {} did", listed(&sources)))
+    }
+
     /// Forgets who waits; a collective is over.
     #[inline]
     pub(super) fn stop_waiting(&self) {
         self.waiting.take();
     }
+}
+
+/// Asks a member whether it has begun the collective in which another one waits.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct Question {
+    team: TeamId,
+    stamp: Stamp,
+}
+
+/// A team, for people; its members are not known before a handle has come.
+fn team_name(id: TeamId, members: Option<&[PlaceId]>) -> String {
+    match members {
+        _ if id == TeamId::WORLD => "the team of all places".to_owned(),
+        Some(members) => format!("the team of {}", listed(members)),
+        None => "a team of which no handle has come here".to_owned(),
+    }
+}
+
+/// Places in a sentence; of many, the first few and how many more.
+fn listed(places: &[PlaceId]) -> String {
+    const NAMED_MAX: usize = 8;
+    let named: Vec<String> = places.iter().take(NAMED_MAX).map(PlaceId::to_string).collect();
+    let more = match places.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    named.join(", ") + &more
 }
 
 /// The seats of one place.
@@ -266,6 +310,30 @@ impl Mailbox {
         let seat = Rc::new(Seat::new(id, places));
         self.seats.push(Rc::clone(&seat));
         seat
+    }
+
+    /// What `place` is to be asked when this one explains what it waits for.
+    pub(crate) fn questions(&self, place: PlaceId) -> Vec<Question> {
+        let asked = self.seats.iter().filter(|seat| seat.waiting.borrow().is_some());
+        let asked = asked.filter(|seat| seat.members().contains(&place));
+        asked.map(|seat| Question { team: seat.id, stamp: seat.stamp.get() }).collect()
+    }
+
+    /// What this place waits for in its teams, and what `asker`, who asks `questions`, waits for it to begin: one line
+    /// each.
+    pub(crate) fn explain(&self, asker: PlaceId, questions: &[Question]) -> Vec<String> {
+        let mut lines: Vec<String> = self.seats.iter().filter_map(|seat| seat.explain()).collect();
+        for Question { team, stamp } in questions {
+            let seat = self.seats.iter().find(|seat| seat.id == *team);
+            let told =
+                seat.is_some_and(|seat| seat.explain().is_some() || !stamp.is_after(seat.sequence.get()));
+            if !told {
+                let members = seat.and_then(|seat| seat.members.get());
+                let name = team_name(*team, members.map(|members| &**members));
+                lines.push(format!("has not begun {stamp} of {name}, as {asker} did"));
+            }
+        }
+        lines
     }
 
     /// Forgets team `id`: no handle to it is left anywhere.
