@@ -34,6 +34,7 @@ mod threads;
 
 pub use environment::{ConfigError, Flag, Machine, Report};
 pub use isles_macros::{at, main, spawn_at, test};
+pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome,
     Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, Team,
@@ -60,5 +61,7 @@ pub mod __private {
     pub use crate::test::test;
     pub use isles_runtime::capture::*;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
-    pub use isles_runtime::{Error, Place, Result, Site, SiteCell, at, at_here, at_there, is_here, spawn_at};
+    pub use isles_runtime::{
+        Error, Place, Result, Site, SiteCell, at, at_here, at_there, is_here, place_of, spawn_at,
+    };
 }

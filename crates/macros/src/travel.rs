@@ -20,7 +20,7 @@ use syn::spanned::Spanned;
 pub fn at(call: &Call) -> syn::Result<TokenStream> {
     let Parts { site, captures, remote } = parts(call, returned)?;
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;
-    let place = &call.place;
+    let place = place(call);
     let here = local(call);
     let quiet = quiet(flow::of(&call.body));
     Ok(quote! {{
@@ -54,10 +54,10 @@ pub fn at(call: &Call) -> syn::Result<TokenStream> {
 pub fn spawn_at(call: &Call) -> syn::Result<TokenStream> {
     let Parts { site, captures, remote } = parts(call, ended)?;
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;
-    let place = &call.place;
+    let place = place(call);
     Ok(quote! {{
         #site
-        let __isles_place: ::isles::__private::Place = #place;
+        let __isles_place = #place;
         #rebindings
         {
             use ::isles::__private::Known as _;
@@ -68,6 +68,12 @@ pub fn spawn_at(call: &Call) -> syn::Result<TokenStream> {
             ::isles::__private::spawn_at(__IslesSite, __isles_place, __isles_captures, __isles_remote)
         }
     }})
+}
+
+/// The place, at whose span the compiler says so if it is none.
+fn place(call: &Call) -> TokenStream {
+    let place = &call.place;
+    quote_spanned!(place.span()=> ::isles::__private::place_of(#place))
 }
 
 /// What both macros have in common.
@@ -90,6 +96,7 @@ fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Par
     let pattern = &captures.pattern;
     // At the body's place, so that "captures a variable" points there and not at the whole call.
     let remote_name = Ident::new("__isles_remote", call.body.span());
+    let check = quote_spanned!(call.body.span()=> ::isles::__private::closures_and_variables_off_the_list_cannot_travel(#remote_name););
     let quiet = quiet(flow::of(&call.body));
     let remote = quote! {
         #quiet
@@ -98,7 +105,7 @@ fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Par
             let #pattern = ::isles::__private::Land::bind(&mut __isles_landed);
             #ending
         });
-        let _: fn(_) -> _ = #remote_name;
+        #check
     };
     Ok(Parts { site: site(), captures, remote })
 }

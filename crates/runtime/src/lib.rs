@@ -37,7 +37,7 @@ pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, Pl
 pub use local::{Clock, Entered, Local, Step};
 pub use monitor::Monitor;
 pub use phaser::Phaser;
-pub use place::{Place, here, place_count, places};
+pub use place::{Place, here, place_count, place_of, places};
 pub use report::{PlaceReport, RunReport};
 pub use site::{Site, SiteCell};
 pub use task::Priority;

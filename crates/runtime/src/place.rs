@@ -59,6 +59,32 @@ impl fmt::Display for Place {
     }
 }
 
+/// What `at!` and `spawn_at!` take as their place.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a place",
+    label = "expected a `Place`",
+    note = "`Place::new(number)` is the place with that number, if the run has it",
+    note = "`here()`, `places()`, `place.next()` and `team.place_of(rank)` give places too"
+)]
+pub trait ToPlace {
+    /// The place.
+    fn to_place(self) -> Place;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Into<Place>> ToPlace for T {
+    #[inline]
+    fn to_place(self) -> Place {
+        self.into()
+    }
+}
+
+/// The place that a macro was given.
+#[inline]
+pub fn place_of(place: impl ToPlace) -> Place {
+    place.to_place()
+}
+
 impl From<&Place> for Place {
     fn from(place: &Place) -> Place {
         *place

@@ -29,11 +29,11 @@ use isles_protocol::finish::{Key, Refusal};
 use isles_transport::Class;
 
 /// What `at!` expands to: `body` gets the place and goes one of the two ways below.
-pub fn at<V, B>(place: impl Into<Place>, body: B) -> impl Future<Output = Result<V>>
+pub fn at<V, B>(place: Place, body: B) -> impl Future<Output = Result<V>>
 where
     B: AsyncFnOnce(Place) -> Result<V>,
 {
-    body(place.into())
+    body(place)
 }
 
 /// Whether `place` is the calling one.
@@ -82,14 +82,14 @@ where
 /// Returns when the message is on its way, not when the body has run. An error of sending (the place is dead, the
 /// captures are too long) is an error of the enclosing finish.
 #[track_caller]
-pub fn spawn_at<S, C, F, B>(_site: S, place: impl Into<Place>, captures: C, body: F)
+pub fn spawn_at<S, C, F, B>(_site: S, place: Place, captures: C, body: F)
 where
     S: Site,
     C: Travel,
     F: Fn(C::Landed) -> B + Copy,
     B: Future<Output = Result<()>>,
 {
-    let place = place.into().id();
+    let place = place.id();
     let descriptor = body::SpawnBody::<S, C, F, B>::DESCRIPTOR;
     Local::with(|local| {
         if place == local.here() {

@@ -8,7 +8,7 @@
 //! holds the forms, [`shipment`] the same for values that come back. Invariant: the body sees the same types at
 //! both places, a value where it was a value, a reference where it was a reference.
 //!
-//! Everything is public for the sake of the macros only; programs never name any of it.
+//! Everything is public for the sake of the macros only; programs name [`CanTravel`] and [`CanReturn`] at most.
 
 pub mod form;
 pub mod kind;
@@ -76,11 +76,13 @@ pub trait Ship {
 /// handle along, not the field of the local copy.
 pub trait Handle: Serialize + DeserializeOwned {}
 
-/// Types whose values may go to another place.
+/// Types whose values may go to another place: all that serde can write, and read into something owned. Nobody
+/// implements it; it is the bound of a type parameter whose values a body takes along.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel to another place",
     label = "this body takes a `{Self}` along",
     note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and take a handle along (`Replicated`, `PlaceLocal`, `Global`)",
+    note = "a type parameter needs the bound `isles::CanTravel`, which every type with serde's traits fulfils",
     note = "to send something else instead, list what travels: `at!(place, [name = expression] body)`",
     note = "references inside of structures, `&mut` references and functions that are named as values (write `|x| f(x)`) cannot travel"
 )]
@@ -89,11 +91,13 @@ pub trait CanTravel: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> CanTravel for T {}
 
-/// Types whose values may come back from another place.
+/// Types whose values may come back from another place: the same as [`CanTravel`]. Nobody implements it; it is the bound
+/// of a type parameter whose values a body gives back.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot come back from another place",
     label = "this body gives a `{Self}`",
     note = "derive `serde::Serialize` and `serde::Deserialize` for it; what is borrowed must be made owned (`.clone()`, `.to_vec()`, `.to_string()`)",
+    note = "a type parameter needs the bound `isles::CanReturn`, which every type with serde's traits fulfils",
     note = "end the body with `;` if nobody needs its value"
 )]
 pub trait CanReturn: Serialize + DeserializeOwned {}
@@ -170,6 +174,10 @@ pub fn travelling<C: Whole<There>>(capture: C) -> C::Itself {
 pub fn returning<S: Whole<Back>>(shipment: S) -> S::Itself {
     shipment.itself()
 }
+
+/// Refuses a body that uses more than what the macro found, or than its list says: the argument is a closure then. The
+/// compiler shows the line of this function, so its name is part of the message.
+pub fn closures_and_variables_off_the_list_cannot_travel<A, R>(_: fn(A) -> R) {}
 
 /// Gives a closure the signature that belongs to its captures; the macros need it for type inference.
 pub fn signature<C, F, B>(_captures: &C, remote: F) -> F
