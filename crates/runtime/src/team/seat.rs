@@ -223,7 +223,7 @@ impl Seat {
         let arrivals = self.arrivals.borrow();
         let fronts = (0..).map(PlaceId).zip(arrivals.iter()).filter_map(|(source, arrivals)| {
             let stamp = arrivals.front()?.letter.stamp;
-            stamp.is_after(self.sequence.get()).then(|| (source, stamp))
+            stamp.is_after(self.sequence.get()).then_some((source, stamp))
         });
         let (sources, mut stamps): (Vec<PlaceId>, Vec<Stamp>) = fronts.unzip();
         let stamp = stamps.pop().filter(|_| !self.busy.get())?;

@@ -30,7 +30,9 @@ fn hear(endpoint: &ShmEndpoint) -> Vec<String> {
     let mut lines = Vec::new();
     endpoint.progress(Inbound::All, &mut |arrival| match arrival {
         Arrival::Message(message) => lines.push(format!("{}: {:?}", message.source.0, message.body.bytes())),
-        Arrival::Died { place, cause: Death::Ended } => lines.push(format!("{} ended", place.0)),
+        Arrival::Died { place, cause: Death::Ended | Death::Exited(_) | Death::Killed(_) } => {
+            lines.push(format!("{} ended", place.0));
+        }
         Arrival::Died { place, cause: Death::Corrupt(text) } => lines.push(format!("{}: {text}", place.0)),
     });
     lines
