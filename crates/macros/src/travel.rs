@@ -96,7 +96,9 @@ fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Par
     let pattern = &captures.pattern;
     // At the body's place, so that "captures a variable" points there and not at the whole call.
     let remote_name = Ident::new("__isles_remote", call.body.span());
-    let check = quote_spanned!(call.body.span()=> ::isles::__private::closures_and_variables_off_the_list_cannot_travel(#remote_name););
+    let check = quote_spanned! {call.body.span()=>
+        ::isles::__private::closures_and_unlisted_variables_cannot_travel(#remote_name);
+    };
     let quiet = quiet(flow::of(&call.body));
     let remote = quote! {
         #quiet

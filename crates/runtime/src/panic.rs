@@ -1,8 +1,8 @@
 //! Where a task panicked: the line is known to the panic hook only, and wanted where the payload is caught.
 //!
 //! The hook notes the line and calls the hook that was there before, so what is printed stays as it was. A program that
-//! replaces the hook later loses the line in its errors, nothing else. Invariant: a note is of this thread, and is taken
-//! by whoever catches the panic.
+//! replaces the hook later loses the line in its errors, nothing else. Invariant: a note is of this thread, and is
+//! taken by whoever catches the panic.
 
 use crate::local::Local;
 use std::cell::RefCell;

@@ -91,8 +91,8 @@ pub trait CanTravel: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> CanTravel for T {}
 
-/// Types whose values may come back from another place: the same as [`CanTravel`]. Nobody implements it; it is the bound
-/// of a type parameter whose values a body gives back.
+/// Types whose values may come back from another place: the same as [`CanTravel`]. Nobody implements it; it is the
+/// bound of a type parameter whose values a body gives back.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot come back from another place",
     label = "this body gives a `{Self}`",
@@ -177,7 +177,7 @@ pub fn returning<S: Whole<Back>>(shipment: S) -> S::Itself {
 
 /// Refuses a body that uses more than what the macro found, or than its list says: the argument is a closure then. The
 /// compiler shows the line of this function, so its name is part of the message.
-pub fn closures_and_variables_off_the_list_cannot_travel<A, R>(_: fn(A) -> R) {}
+pub fn closures_and_unlisted_variables_cannot_travel<A, R>(_: fn(A) -> R) {}
 
 /// Gives a closure the signature that belongs to its captures; the macros need it for type inference.
 pub fn signature<C, F, B>(_captures: &C, remote: F) -> F
