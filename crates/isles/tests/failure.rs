@@ -175,8 +175,9 @@ async fn a_panic_is_an_error_wherever_it_happens() -> Result<()> {
             panicked(error, place);
         }
     }
-    let spawned = finish(async { spawn(async { panic!("the roof is off") }) }).await;
-    panicked(spawned.unwrap_err(), here());
+    let spawned = finish(async { spawn(async { panic!("the roof is off") }) }).await.unwrap_err();
+    assert_eq!(spawned.site(), None, "{spawned}");
+    panicked(spawned, here());
     let body = finish(async { assert!(places().len() == 0, "the roof is off") }).await;
     panicked(body.unwrap_err(), here());
     Ok(())

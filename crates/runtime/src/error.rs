@@ -6,6 +6,7 @@
 use crate::limits::ERROR_TEXT_BYTES_MIN;
 use crate::local::Local;
 use crate::panic;
+use crate::site::INTERNAL;
 use isles_protocol::PlaceId;
 use isles_transport::Death;
 use serde::{Deserialize, Serialize};
@@ -145,7 +146,8 @@ impl Error {
         }
         // What failed at another place is known there without the line that asked for it.
         if body.place == Some(place) && body.site.is_none() {
-            body.site = site.map(str::to_owned);
+            // A line of the program, or nothing: where the runtime starts something is no use to anybody.
+            body.site = site.filter(|site| *site != INTERNAL.location()).map(str::to_owned);
         }
         self
     }
