@@ -203,10 +203,11 @@ pub fn signal(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
-/// Nanoseconds for which the first thread of a process has had a processor; `None` if it is gone.
+/// Nanoseconds for which the threads of a process have had a processor; `None` if it is gone.
 pub fn busy_ns(pid: i32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
-    text.split_whitespace().next()?.parse().ok()
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+    texts.map(|text| text.split_whitespace().next()?.parse::<u64>().ok()).sum()
 }
 
 /// Whether the process has a thread of that name.
