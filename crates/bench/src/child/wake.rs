@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const END: u32 = u32::MAX;
 
 /// Long enough for the sleeper to reach the kernel: several times what a place looks for work before it sleeps.
-pub const PAUSE: Duration = Duration::from_micros(200);
+pub const PAUSE: Duration = Duration::from_micros(150);
 
 /// Long enough for the sleeper's processor to sleep as well; a virtual one is then given back to its host.
 pub const LONG_PAUSE: Duration = Duration::from_millis(1);
