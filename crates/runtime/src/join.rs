@@ -9,9 +9,11 @@ pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut waiting: Vec<Member<F>> =
         futures.into_iter().map(|future| Member::Waiting(Box::pin(future))).collect();
     std::future::poll_fn(move |context| {
-        let pending =
-            waiting.iter_mut().filter_map(|member| member.poll(context).is_pending().then_some(())).count();
-        if pending > 0 {
+        let mut is_over = true;
+        for member in &mut waiting {
+            is_over &= member.poll(context).is_ready();
+        }
+        if !is_over {
             return Poll::Pending;
         }
         Poll::Ready(waiting.drain(..).filter_map(Member::output).collect())

@@ -256,7 +256,7 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
 /// The places that have not explained themselves, one line each.
 fn unheard(local: &Local) -> Vec<String> {
     let explanations = local.explanations.borrow();
-    let others = (0..local.places()).map(PlaceId).filter(|place| *place != local.here());
+    let others = local.others();
     let unheard = others.filter(|place| !local.is_dead(*place) && !explanations.contains_key(place));
     unheard
         .map(|place| format!("{place}: does not answer: it computes without an `await`, or is stopped"))
@@ -288,7 +288,7 @@ pub(crate) fn print_stall(local: &Local, silence: Duration) {
     eprintln!("isles: {}: nothing has happened for {} s; waiting for:", local.here(), silence.as_secs());
     print(&explanation(local, local.here(), &[]));
     local.explanations.borrow_mut().clear();
-    for place in (0..local.places()).map(PlaceId).filter(|place| *place != local.here()) {
+    for place in local.others() {
         if !local.is_dead(place) {
             let questions = local.mailbox.borrow().questions(place);
             tell(local, place, &RunMessage::Explain(questions));

@@ -180,15 +180,13 @@ impl Silence {
 
 /// Tells all places that the run is over, and gathers what they did.
 fn dismiss(local: &Local) -> RunReport {
-    let others: Vec<PlaceId> =
-        (0..local.places()).map(PlaceId).filter(|place| *place != local.here()).collect();
-    for place in &others {
-        report::tell(local, *place, &RunMessage::Dismiss);
+    for place in local.others() {
+        report::tell(local, place, &RunMessage::Dismiss);
     }
     let until = local.clock().now() + FAREWELL_WAIT;
     let answered = || {
         let farewells = local.farewells.borrow();
-        others.iter().all(|place| farewells[place.index()].is_some() || local.is_dead(*place))
+        local.others().all(|place| farewells[place.index()].is_some() || local.is_dead(place))
     };
     let _ = drive(local, Stall::default(), || answered() || local.clock().now() > until);
     let mut places = local.farewells.take();

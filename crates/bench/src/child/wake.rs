@@ -43,10 +43,15 @@ pub fn run(effort: Effort) {
     });
 }
 
+/// Lets `pause` pass without giving the processor away.
+pub fn keep_busy(pause: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < pause {}
+}
+
 /// The seconds from the wake to the answer.
 fn round(call: &Word, reply: &Word, number: u32, pause: Duration) -> f64 {
-    let before = Instant::now();
-    while before.elapsed() < pause {}
+    keep_busy(pause);
     let start = Instant::now();
     call.0.store(number, Release); // PAIR bench.wake.call: publish
     wake(call);

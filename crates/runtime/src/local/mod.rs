@@ -168,6 +168,12 @@ impl Local {
         self.places
     }
 
+    /// All other places, in order.
+    pub(crate) fn others(&self) -> impl Iterator<Item = PlaceId> + use<> {
+        let here = self.here;
+        (0..self.places).map(PlaceId).filter(move |place| *place != here)
+    }
+
     /// The clock of the machine.
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock

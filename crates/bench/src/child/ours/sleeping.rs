@@ -6,7 +6,7 @@
 use super::run;
 use crate::child::batch::median;
 use crate::child::say;
-use crate::child::wake::{LONG_PAUSE, PAUSE};
+use crate::child::wake::{LONG_PAUSE, PAUSE, keep_busy};
 use crate::options::Effort;
 use isles::prelude::*;
 use std::time::{Duration, Instant};
@@ -28,8 +28,7 @@ async fn there_and_back(effort: Effort, pause: Duration) -> isles::Result<f64> {
     let there = here().next();
     let mut seconds = Vec::new();
     for _ in 0..effort.batch.as_millis() as usize * effort.repetitions {
-        let before = Instant::now();
-        while before.elapsed() < AWAKE + pause {}
+        keep_busy(AWAKE + pause);
         let start = Instant::now();
         at!(there, {}).await?;
         seconds.push(start.elapsed().as_secs_f64());
