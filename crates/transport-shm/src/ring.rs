@@ -224,7 +224,8 @@ impl<T: Track> Producer<T> {
         }
         let used = self.track.write(start, room, fill).ok_or(Refusal::Abandoned)?;
         assert!(used <= room, "a message of {used} bytes was written into room for {room}");
-        if span(used) == extent {
+        if extent > GRAIN {
+            self.mend(start + span(used), (start + extent).min(cleared));
             self.cleared.set(cleared);
         }
         if skip != 0 {
@@ -233,6 +234,21 @@ impl<T: Track> Producer<T> {
         self.publish(start + span(used), Header::new(kind, handler, used));
         self.clear_ahead();
         Ok(())
+    }
+
+    /// Clears the header words in `[from, to)` again that a writer touched without need.
+    ///
+    /// Hardly one does; and to store zero where zero is would take the line away from the consumer, who looks at the
+    /// first of them, before the record could be shown to it: 0.1 µs a message.
+    #[inline]
+    fn mend(&self, from: u64, to: u64) {
+        for position in (from..to).step_by(GRAIN as usize) {
+            let word = self.track.word(position);
+            // Relaxed, both: the release of the record orders them.
+            if word.load(Ordering::Relaxed) != 0 {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Clears the header word at `next`, then shows the record at the tail to the consumer.
@@ -388,6 +404,25 @@ impl<T: Track> Consumer<T> {
         let show = |payload: &[u8]| look(Record { kind, handler: header.handler(), payload });
         self.track.read(position, header.len(), show);
         Ok(self.give_credit())
+    }
+
+    /// Shows the next record to `wants`, if there is one and it is a small message, and takes it if that says so.
+    ///
+    /// `None` if something was left for [`Consumer::take`]: what is not wanted, a block, a skip, garbage.
+    #[inline]
+    pub fn take_if(&self, wants: impl FnOnce(Record<'_>) -> bool) -> Option<Taken> {
+        let header = self.header();
+        if header.0 == 0 {
+            return Some(Taken::Nothing);
+        }
+        if self.check(header) != Ok(Kind::Inline) {
+            return None;
+        }
+        let show = |payload: &[u8]| wants(Record { kind: Kind::Inline, handler: header.handler(), payload });
+        self.track.read(self.head.get(), header.len(), show).then(|| {
+            self.head.set(self.head.get() + span(header.len()));
+            self.give_credit()
+        })
     }
 
     /// The word at the head: a header, garbage, or zero.

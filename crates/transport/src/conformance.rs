@@ -88,6 +88,7 @@ macro_rules! conformance {
             an_arrival_ends_a_wait
             an_unpark_ends_a_wait
             a_wait_ends_at_its_timeout
+            a_message_taken_alone_is_the_oldest
             words_are_the_same_memory_at_all_places
             many_places_all_reach_each_other
             a_long_random_mix_arrives_as_sent

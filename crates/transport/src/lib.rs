@@ -11,7 +11,7 @@ pub mod loopback;
 pub mod random;
 
 pub use endpoint::{
-    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message,
+    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next,
     SendError, Unpark,
 };
 pub use isles_protocol::PlaceId;

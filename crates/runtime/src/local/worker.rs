@@ -3,10 +3,11 @@
 use super::Local;
 use crate::finish::fault_of;
 use crate::limits::{READY_BATCH, WAIT_MAX};
-use crate::message;
+use crate::message::{self, Handler};
 use crate::scope::Scope;
 use crate::task::{Ended, TaskRef};
-use isles_transport::Inbound;
+use isles_protocol::PlaceId;
+use isles_transport::{Class, Inbound, Next};
 use std::time::Duration;
 
 /// What one step of a place came to.
@@ -56,6 +57,24 @@ impl Local {
         let arrived = self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival));
         self.delivering.set(false);
         arrived
+    }
+
+    /// Shows the oldest message from `source`, if it is a small one for `handler`, to `wants`, which says whether it
+    /// takes it; see [`isles_transport::Endpoint::take_next`].
+    #[inline]
+    pub(crate) fn take_next(
+        &self,
+        source: PlaceId,
+        class: Class,
+        handler: Handler,
+        mut wants: impl FnMut(&[u8]) -> bool,
+    ) -> Next {
+        let mut wants = |to, bytes: &[u8]| to == handler.id() && wants(bytes);
+        let next = self.endpoint.take_next(source, class, &mut wants);
+        if next == Next::Taken {
+            self.tally.received();
+        }
+        next
     }
 
     /// Moves what other threads have woken into the ready queue; returns how many tasks.

@@ -3,12 +3,13 @@
 //! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says
 //! who sends what to whom (pure functions of ranks), [`choice`] which algorithm is used and every bound,
 //! [`letter`] the messages, [`seat`] what has arrived at a place, [`turn`] one collective under way;
-//! [`values`], [`slices`] and [`rows`] are the collectives themselves.
+//! [`barrier`], [`values`], [`slices`] and [`rows`] are the collectives themselves.
 //!
 //! A team costs no message to make: its handle carries the list of its members. Invariants: all members do the same
 //! collectives in the same order, so that all counts agree without being sent; a team that one of them cannot go on
 //! with is of no use to any.
 
+mod barrier;
 mod choice;
 mod letter;
 mod rows;

@@ -10,14 +10,15 @@
 //!
 //! It knows nothing of schedules and sends nothing.
 
-use super::choice::{LOOKS, STRANGERS_MAX};
-use super::letter::{Arrival, Kind, Letter, Stamp, TeamId};
+use super::choice::{LOOKS, LOOKS_AROUND, STRANGERS_MAX};
+
+use super::letter::{Arrival, Brief, Kind, Letter, Stamp, TeamId};
 use crate::error::Error;
 use crate::local::Local;
-use crate::message::Refused;
+use crate::message::{Handler, Refused};
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
-use isles_transport::Inbound;
+use isles_transport::{Class, Inbound, Next};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -149,14 +150,8 @@ impl Seat {
         !self.arrivals.borrow()[source.index()].is_empty()
     }
 
-    /// What the next message of `source` belongs to.
+    /// Takes the next message of `source` that lies here.
     #[inline]
-    pub(super) fn front(&self, source: PlaceId) -> Option<Stamp> {
-        self.arrivals.borrow()[source.index()].front().map(|arrival| arrival.letter.stamp)
-    }
-
-    /// Takes the next message of `source`.
-    #[inline(always)]
     pub(super) fn pop(&self, source: PlaceId) -> Option<Arrival> {
         let arrival = self.arrivals.borrow_mut()[source.index()].pop_front()?;
         if arrival.is_block() {
@@ -173,38 +168,60 @@ impl Seat {
         }
     }
 
-    /// Waits until there is a message from `source`.
+    /// Looks for the next message of `source` for a while, and takes it if it belongs to `stamp` and is brief;
+    /// any other that comes lies here then.
     ///
-    /// As long as nothing else is ready to run here, it looks for messages itself for a while: a step of a short
-    /// collective comes sooner than the way through the place's queue takes.
+    /// Only as long as nothing else is ready to run here: a step of a short collective comes sooner than the way
+    /// through the place's queue takes.
     #[inline]
-    pub(super) fn poll_arrival(
-        &self,
-        local: &Local,
-        source: PlaceId,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), Error>> {
+    pub(super) fn look(&self, local: &Local, source: PlaceId, stamp: Stamp) -> Option<Brief> {
         if self.holds(source) {
-            return Poll::Ready(Ok(()));
+            return None;
         }
-        for _ in 0..self.looks.get() {
+        for look in 1..=self.looks.get() {
             if self.is_broken.get() || local.has_ready() {
                 break;
             }
-            self.looking.set(true);
-            let arrived = local.take_in(Inbound::All);
-            self.looking.set(false);
-            if arrived > 0 && self.holds(source) {
+            let (brief, next) = self.take_brief(local, source, stamp);
+            let is_due = next == Next::Left || look.is_multiple_of(LOOKS_AROUND);
+            if brief.is_some() || (is_due && self.look_around(local, source)) {
                 self.looks.set((self.looks.get() * 2).min(*LOOKS.end()));
-                return Poll::Ready(Ok(()));
+                return brief;
             }
+            // Between two looks the sender has the line for itself.
+            std::hint::spin_loop();
         }
         self.looks.set((self.looks.get() / 2).max(*LOOKS.start()));
-        self.poll_patiently(source, context)
+        None
     }
 
+    /// Takes the message of `stamp` straight out of the queue from `source` if it is the next one there, and brief.
+    #[inline]
+    fn take_brief(&self, local: &Local, source: PlaceId, stamp: Stamp) -> (Option<Brief>, Next) {
+        let mut brief = None;
+        let next = local.take_next(source, Class::Control, Handler::Team, |bytes| {
+            brief = Brief::of(bytes, self.id, stamp);
+            brief.is_some()
+        });
+        (brief, next)
+    }
+
+    /// Takes in whatever has come to the place; whether a message of `source` lies here then.
+    #[inline]
+    fn look_around(&self, local: &Local, source: PlaceId) -> bool {
+        self.looking.set(true);
+        let arrived = local.take_in(Inbound::All);
+        self.looking.set(false);
+        arrived > 0 && self.holds(source)
+    }
+
+    /// Waits for a message of `source` as a task waits.
     #[cold]
-    fn poll_patiently(&self, source: PlaceId, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+    pub(super) fn poll_patiently<T>(
+        &self,
+        source: PlaceId,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, Error>> {
         if let Some(error) = self.broken() {
             return Poll::Ready(Err(error));
         }

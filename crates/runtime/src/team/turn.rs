@@ -7,7 +7,7 @@
 
 use super::Team;
 use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY, meets_at_first};
-use super::letter::{self, Arrival, Kind, Letter, Parting, Stamp};
+use super::letter::{self, Arrival, Brief, Kind, Letter, Parting, Stamp};
 use super::schedule::{Chunks, dissemination};
 use super::seat::Seat;
 use crate::breath::yield_now;
@@ -80,7 +80,7 @@ impl<'t> Future for Begin<'t> {
     }
 }
 
-/// The wait for the next message of one member; the message stays where it is.
+/// The wait for the next message of one member.
 pub(super) struct Take<'a, 't> {
     turn: &'a Turn<'t>,
     source: PlaceId,
@@ -89,15 +89,15 @@ pub(super) struct Take<'a, 't> {
 }
 
 impl Future for Take<'_, '_> {
-    type Output = Result<()>;
+    type Output = Result<Arrival>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Take { turn, source, stamp } = *self;
-        let polled = Local::with(|local| turn.seat.poll_arrival(local, source, context));
-        match turn.seat.front(source) {
-            Some(other) if other != stamp => Poll::Ready(Err(turn.mismatch(source, stamp, other))),
-            _ => polled,
+        match turn.seat.pop(source) {
+            Some(arrival) if arrival.letter.stamp == stamp => Poll::Ready(Ok(arrival)),
+            Some(other) => Poll::Ready(Err(turn.mismatch(source, stamp, other.letter.stamp))),
+            None => turn.seat.poll_patiently(source, context),
         }
     }
 }
@@ -178,9 +178,13 @@ impl<'t> Turn<'t> {
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<usize> {
-        let letter =
-            Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes: bytes as u64 };
-        self.post(to, letter, encode)
+        self.post(to, self.letter(step, bytes), encode)
+    }
+
+    /// The head of a message of `step`; `bytes` of a transfer of a slice in all, else 0.
+    #[inline]
+    fn letter(&self, step: usize, bytes: usize) -> Letter {
+        Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes: bytes as u64 }
     }
 
     #[inline]
@@ -211,24 +215,19 @@ impl<'t> Turn<'t> {
         error
     }
 
-    /// Waits until the next message of member `from` is there, which has to belong to `step`.
+    /// Looks for the next message of member `from` for a while, and takes it if it belongs to `step` and is brief.
+    ///
+    /// If not, it has to be waited for with [`Turn::take`].
     #[inline]
-    fn expect(&self, from: usize, step: usize) -> Take<'_, 't> {
+    pub(super) fn look(&self, from: usize, step: usize) -> Option<Brief> {
+        let (source, stamp) = (self.seat.members()[from], self.seat.stamp.get().step(step));
+        Local::with(|local| self.seat.look(local, source, stamp))
+    }
+
+    /// Takes the next message of member `from`, which has to belong to `step`, when it is there.
+    #[inline]
+    pub(super) fn take(&self, from: usize, step: usize) -> Take<'_, 't> {
         Take { turn: self, source: self.seat.members()[from], stamp: self.seat.stamp.get().step(step) }
-    }
-
-    /// Takes the message that was waited for.
-    #[inline]
-    fn pop(&self, from: usize) -> Result<Arrival> {
-        let arrival = self.seat.pop(self.seat.members()[from]);
-        // Nothing runs between the end of the wait and this call, so it is still there.
-        arrival.ok_or_else(|| misused("a message of the team was taken twice"))
-    }
-
-    /// Takes the message that was waited for, which says nothing more.
-    #[inline]
-    fn discard(&self, from: usize) {
-        drop(self.seat.pop(self.seat.members()[from]));
     }
 
     #[cold]
@@ -241,16 +240,17 @@ impl<'t> Turn<'t> {
 
     /// Sends an empty step.
     #[inline]
-    fn signal(&self, to: usize, step: usize) -> Result<()> {
+    pub(super) fn signal(&self, to: usize, step: usize) -> Result<()> {
         self.send(to, step, 0, |_| Ok(())).map(drop)
     }
 
     /// Waits for an empty step.
     #[inline]
     async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
-        self.expect(from, step).await?;
-        self.discard(from);
-        Ok(())
+        match self.look(from, step) {
+            Some(_) => Ok(()),
+            None => self.take(from, step).await.map(drop),
+        }
     }
 
     /// Waits until all members have come here; the steps are numbered from `first`.
@@ -310,8 +310,10 @@ impl<'t> Turn<'t> {
         step: usize,
         read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, DecodeError>,
     ) -> Result<T> {
-        self.expect(from, step).await?;
-        let arrival = self.pop(from)?;
+        if let Some(brief) = self.look(from, step) {
+            return brief.decode(read);
+        }
+        let arrival = self.take(from, step).await?;
         let value = arrival.decode(read)?;
         if arrival.is_awaited() {
             // Its memory goes back before its sender is told to go on.
@@ -359,8 +361,11 @@ impl<'t> Turn<'t> {
     /// Takes a chunk of a slice; the number of bytes in all is in its letter.
     #[inline]
     pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
-        self.expect(from, index % MEETING).await?;
-        self.pop(from)
+        let step = index % MEETING;
+        match self.look(from, step) {
+            Some(brief) => Ok(Arrival::brief(self.letter(step, 0), brief)),
+            None => self.take(from, step).await,
+        }
     }
 
     /// Sends chunk `index` of a slice of `bytes` bytes in all; if that is long, when there is room for one

@@ -15,16 +15,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 impl Team {
-    /// Waits until every member has called it.
-    ///
-    /// # Errors
-    /// As [`Team`] says.
-    pub async fn barrier(&self) -> Result<()> {
-        let turn = self.begin(Kind::Barrier).await?;
-        turn.meet(0).await?;
-        turn.complete(())
-    }
-
     /// Gives every member the value of member `root`, who passes `Some`; what others pass is not looked at.
     ///
     /// # Errors

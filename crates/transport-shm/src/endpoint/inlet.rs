@@ -12,7 +12,7 @@ use crate::life::{Evidence, Life};
 use crate::parking;
 use crate::ring::{Consumer, Fault, Kind, Record, Taken};
 use crate::segment::{Segment, View};
-use isles_transport::{Arrival, Body, Class, Death, HandlerId, Inbound, Message, PlaceId};
+use isles_transport::{Arrival, Body, Class, Death, HandlerId, Inbound, Message, Next, PlaceId};
 use std::cell::{Cell, RefCell};
 
 /// How many messages of one ring are delivered before the next ring has its turn.
@@ -264,6 +264,26 @@ impl Inlets {
             }
         }
         (BATCH, false)
+    }
+
+    /// Takes the oldest message of one ring if it is small and `wants` says so.
+    #[inline]
+    pub fn take_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        let _turn = Turn::begin(&self.busy);
+        let Some(inlet) = self.inlet(from).filter(|inlet| !inlet.broken.get()) else { return Next::Left };
+        let wants = |record: Record<'_>| wants(HandlerId(record.handler), record.payload);
+        match inlet.consumer(class).take_if(wants) {
+            None => return Next::Left,
+            Some(Taken::Nothing) => return Next::Nothing,
+            Some(Taken::Record) => {}
+            Some(Taken::RecordAndStarved) => parking::alert(&inlet.peer.sleeping.0, self.segment.fencing()),
+        }
+        Next::Taken
     }
 
     /// Shows one record to `deliver`; gives the bytes of a large message.

@@ -19,7 +19,7 @@ use crate::segment::{Segment, View};
 pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Unpark,
 };
 use outlet::Outlets;
 use rest::Rest;
@@ -154,6 +154,16 @@ impl Endpoint for ShmEndpoint {
             self.observe_changes();
         }
         count + self.inlets.deliver_ends(deliver)
+    }
+
+    #[inline]
+    fn take_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        self.inlets.take_next(from, class, wants)
     }
 
     fn wait(&self, timeout: Option<Duration>) {

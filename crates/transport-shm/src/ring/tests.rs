@@ -34,6 +34,8 @@ enum Step {
     Abandon { room: usize },
     /// Take as many messages.
     Take(usize),
+    /// Look at the next message alone, and take it or leave it.
+    Pick { wanted: bool },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -46,6 +48,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(room, used)| Step::Put { room, used }),
         1 => room.prop_map(|room| Step::Abandon { room }),
         2 => (0..20usize).prop_map(Step::Take),
+        2 => proptest::bool::ANY.prop_map(|wanted| Step::Pick { wanted }),
     ];
     proptest::collection::vec(step, 1..400)
 }
@@ -93,6 +96,20 @@ proptest! {
                         None
                     });
                     prop_assert!(matches!(answer, Err(Refusal::Abandoned | Refusal::Full)));
+                }
+                Step::Pick { wanted } => {
+                    let mut seen = None;
+                    let taken = consumer.take_if(|record| {
+                        seen = Some((record.handler, record.payload.to_vec()));
+                        wanted
+                    });
+                    match (taken, seen) {
+                        (Some(Taken::Nothing), seen) => prop_assert!(seen.is_none() && oracle.is_empty()),
+                        (Some(_), seen) => prop_assert_eq!(seen, oracle.pop_front()),
+                        (None, Some(seen)) => prop_assert_eq!(Some(&seen), oracle.front()),
+                        // A skip.
+                        (None, None) => prop_assert!(!oracle.is_empty()),
+                    }
                 }
                 Step::Take(count) => {
                     for _ in 0..count {

@@ -7,7 +7,7 @@
 use super::traffic::{Kind, Letter, Route, Traffic, letters};
 use super::{Script, Step};
 use crate::random::Random;
-use crate::{Arrival, Block, Body, Class, Endpoint, Inbound, Message, PlaceId, SendError};
+use crate::{Arrival, Block, Body, Class, Endpoint, Inbound, Message, Next, PlaceId, SendError};
 use std::collections::VecDeque;
 
 /// Most letters to one place in one step.
@@ -16,12 +16,17 @@ const LETTERS_PER_STEP: usize = 8;
 /// Chance that a step drops a kept block, in percent.
 const DROP_PERCENT: u64 = 30;
 
+/// Chance that a message that is looked at alone is taken, in percent.
+const PICK_PERCENT: u64 = 50;
+
 pub(super) struct Exchange {
     traffic: Traffic,
     prelude: fn(&dyn Endpoint),
     /// Letters still to be sent and still to come; `None` before the first step.
     lanes: Option<Lanes>,
     kept: Vec<(Route, Letter, Block)>,
+    /// Looks at the next message of each route alone before it takes what comes.
+    picks: bool,
     random: Random,
 }
 
@@ -39,7 +44,12 @@ impl Exchange {
     /// As `of`, after a first step that calls `prelude`.
     pub(super) fn after(here: PlaceId, prelude: fn(&dyn Endpoint), traffic: Traffic) -> Exchange {
         let random = Random::new(u64::from(here.0));
-        Exchange { traffic, prelude, lanes: None, kept: Vec::new(), random }
+        Exchange { traffic, prelude, lanes: None, kept: Vec::new(), picks: false, random }
+    }
+
+    /// As `of`, with some messages taken alone.
+    pub(super) fn picking(here: PlaceId, traffic: Traffic) -> Exchange {
+        Exchange { picks: true, ..Exchange::of(here, traffic) }
     }
 
     fn drop_one_block(&mut self) {
@@ -55,6 +65,7 @@ impl Script for Exchange {
             self.lanes = Some(Lanes::new(endpoint, self.traffic));
             return Step::Busy;
         };
+        let picked = if self.picks { lanes.pick(endpoint, &mut self.random) } else { 0 };
         let arrived = endpoint.progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) => self.kept.extend(lanes.check(endpoint.here(), message)),
             Arrival::Died { place, .. } => panic!("{place} was told dead and is not"),
@@ -62,7 +73,7 @@ impl Script for Exchange {
         let sent = lanes.send(endpoint);
         let finished =
             lanes.outgoing.is_empty() && lanes.incoming.iter().all(|(_, letters)| letters.is_empty());
-        let worked = arrived + sent > 0;
+        let worked = picked + arrived + sent > 0;
         if !self.kept.is_empty() && (!worked || self.random.chance(DROP_PERCENT)) {
             self.drop_one_block();
             return Step::Busy;
@@ -106,6 +117,30 @@ impl Lanes {
         }
         self.outgoing.retain(|(_, letters)| !letters.is_empty());
         sent
+    }
+
+    /// Takes the next message of some routes alone; gives how many.
+    fn pick(&mut self, endpoint: &dyn Endpoint, random: &mut Random) -> usize {
+        let mut picked = 0;
+        for (route, letters) in &mut self.incoming {
+            let (wanted, mut shown) = (random.chance(PICK_PERCENT), false);
+            let next = endpoint.take_next(route.source, route.class, &mut |handler, bytes| {
+                let letter = letters.front().unwrap_or_else(|| panic!("{route}: one message too many"));
+                letter.check(*route, handler, &Body::Inline(bytes));
+                shown = true;
+                wanted
+            });
+            assert_eq!(
+                next == Next::Taken,
+                shown && wanted,
+                "{route}: {next:?}, shown {shown}, wanted {wanted}"
+            );
+            if next == Next::Taken {
+                letters.pop_front();
+                picked += 1;
+            }
+        }
+        picked
     }
 
     /// Checks one message against what is due; gives its block, to be kept.

@@ -116,6 +116,11 @@ pub fn a_wait_ends_at_its_timeout() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::wait_for_timeout, few_small)) }
 }
 
+/// A message that is looked at alone is the oldest of its route; it is gone if it was wanted, and else stays.
+pub fn a_message_taken_alone_is_the_oldest() -> Promise {
+    Promise { places: 3, script: |here| Box::new(Exchange::picking(here, random_mix)) }
+}
+
 /// Words, where offered, are written by any place and seen by all.
 pub fn words_are_the_same_memory_at_all_places() -> Promise {
     Promise { places: 4, script: |_| Box::new(Words::default()) }

@@ -119,6 +119,7 @@ found! {
         a_sender_to_a_place_that_dies_is_released, "is dead and the answer";
     a_death_told_of_a_place_that_left_is_found: ForgetsLeave =>
         an_orderly_end_is_not_a_death, "was told dead and is not";
+    a_message_taken_and_kept_is_found: KeepsTaken => a_message_taken_alone_is_the_oldest, "order broken";
     words_that_are_not_shared_are_found: PrivateWords => words_are_the_same_memory_at_all_places, "the word of";
     places_mixed_up_are_found: MasksPlaces => many_places_all_reach_each_other, "one message too many";
     a_rare_flipped_bit_is_found: FlipsRarely => a_long_random_mix_arrives_as_sent, "bytes changed";

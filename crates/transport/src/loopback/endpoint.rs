@@ -7,7 +7,8 @@ use super::memory::{AlignedBytes, LoopbackBlock};
 use super::state::{Load, State, Taken};
 use super::world::Shared;
 use crate::{
-    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId, SendError, Unpark,
+    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId, SendError,
+    Unpark,
 };
 use std::cell::{Cell, RefMut};
 use std::rc::Rc;
@@ -151,6 +152,21 @@ impl Endpoint for LoopbackEndpoint {
             }
         }
         batch
+    }
+
+    fn take_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        assert_eq!(
+            self.activity.get(),
+            Moment::Nothing,
+            "`take_next` from within a callback of the endpoint"
+        );
+        let _turn = self.enter(Moment::Filling);
+        self.state().take_next(self.here, (from, class), wants)
     }
 
     /// Returns at once: the driver asks [`World::wakes`](super::World::wakes) instead.

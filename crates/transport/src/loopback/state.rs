@@ -7,7 +7,7 @@
 use super::memory::{AlignedBytes, LoopbackBlock};
 use super::plan::Plan;
 use crate::random::{Random, scramble};
-use crate::{Class, HandlerId, Inbound, PlaceId, SendError};
+use crate::{Class, HandlerId, Inbound, Next, PlaceId, SendError};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -208,6 +208,31 @@ impl State {
         let parcel = self.sites[here.index()].pop(head)?;
         self.record(Event::Taken, here, u64::from(parcel.source.0) << 1 | parcel.class as u64);
         Some(Taken::Parcel(parcel))
+    }
+
+    /// Takes the oldest message of one lane if it is a small one that has arrived and `wants` says so.
+    pub(super) fn take_next(
+        &mut self,
+        here: PlaceId,
+        (source, class): (PlaceId, Class),
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        let (site, key) = (&mut self.sites[here.index()], lane_key(source, class));
+        let first = site.lanes.get(&key).and_then(VecDeque::front).filter(|_| site.alive);
+        let Some(parcel) = first.filter(|parcel| parcel.ready_step <= self.step) else {
+            return Next::Nothing;
+        };
+        let is_wanted = match &parcel.load {
+            Load::Inline(content) => wants(parcel.handler, content.bytes()),
+            Load::Block(_) => false,
+        };
+        if !is_wanted {
+            return Next::Left;
+        }
+        let head = (parcel.ready_step, key);
+        site.pop(head);
+        self.record(Event::Taken, here, u64::from(source.0) << 1 | class as u64);
+        Next::Taken
     }
 
     /// Cuts `place` off: of what it sent, a drawn prefix of each lane still arrives.

@@ -5,7 +5,7 @@
 use crate::loopback::LoopbackEndpoint;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
-    Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
+    Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId,
     SendError, Unpark,
 };
 use std::cell::{Cell, RefCell};
@@ -46,6 +46,7 @@ pub(super) enum Fault {
     HidesDeath,
     SendsToTheDead,
     ForgetsLeave,
+    KeepsTaken,
     PrivateWords,
     MasksPlaces,
 }
@@ -259,6 +260,20 @@ impl Endpoint for Broken {
         }
         self.delivering.set(false);
         count
+    }
+
+    fn take_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        let mut wanted = false;
+        let next = self.inner.take_next(from, class, &mut |handler, bytes| {
+            wanted = wants(handler, bytes);
+            wanted && self.fault != Fault::KeepsTaken
+        });
+        if wanted { Next::Taken } else { next }
     }
 
     fn wait(&self, timeout: Option<Duration>) {
