@@ -247,8 +247,8 @@ pub trait Endpoint {
     /// takes it if that says so.
     ///
     /// For who waits for just this message: much shorter than a [`Endpoint::progress`], which it does not replace.
-    /// Whatever else has arrived stays where it is, and so does a message that is not wanted. `wants` must not
-    /// call the endpoint. Must not be called from within `deliver`. Where it is not offered, the answer is
+    /// Whatever else has arrived stays where it is, and so does a message that is not wanted. `wants` may
+    /// send, as `deliver` may. Must not be called from within `deliver`. Where it is not offered, the answer is
     /// [`Next::Left`].
     fn take_next(
         &self,

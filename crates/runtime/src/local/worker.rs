@@ -8,6 +8,7 @@ use crate::scope::Scope;
 use crate::task::{Ended, TaskRef};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Inbound, Next};
+use std::cell::Cell;
 use std::time::Duration;
 
 /// What one step of a place came to.
@@ -17,6 +18,24 @@ pub enum Step {
     Busy,
     /// Nothing to do until a message arrives, a task is woken, or the place's next timer is due.
     Idle,
+}
+
+/// Marks that messages are being delivered, also while that unwinds.
+struct Delivering<'a>(&'a Cell<bool>);
+
+impl<'a> Delivering<'a> {
+    #[inline]
+    fn begin(delivering: &'a Cell<bool>) -> Self {
+        delivering.set(true);
+        Delivering(delivering)
+    }
+}
+
+impl Drop for Delivering<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
 }
 
 impl Local {
@@ -53,23 +72,23 @@ impl Local {
 
     /// Delivers a batch of arrivals; returns how many.
     pub(crate) fn take_in(&self, inbound: Inbound) -> usize {
-        self.delivering.set(true);
-        let arrived = self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival));
-        self.delivering.set(false);
-        arrived
+        let _delivering = Delivering::begin(&self.delivering);
+        self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
     }
 
-    /// Shows the oldest message from `source`, if it is a small one for `handler`, to `wants`, which says whether it
-    /// takes it; see [`isles_transport::Endpoint::take_next`].
+    /// Shows the oldest message from `source`, if it is a small one for `handler`, to `read`, and takes it if that
+    /// gives something; see [`isles_transport::Endpoint::take_next`].
     #[inline]
     pub(crate) fn take_next(
         &self,
         source: PlaceId,
         class: Class,
         handler: Handler,
-        mut wants: impl FnMut(&[u8]) -> bool,
+        mut read: impl FnMut(&[u8]) -> Option<()>,
     ) -> Next {
-        let mut wants = |to, bytes: &[u8]| to == handler.id() && wants(bytes);
+        // What `read` decodes may send.
+        let _delivering = Delivering::begin(&self.delivering);
+        let mut wants = |to, bytes: &[u8]| to == handler.id() && read(bytes).is_some();
         let next = self.endpoint.take_next(source, class, &mut wants);
         if next == Next::Taken {
             self.tally.received();

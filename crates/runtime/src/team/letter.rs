@@ -224,54 +224,21 @@ impl Letter {
         writer.put_bytes(bytemuck::bytes_of(&words));
     }
 
+    /// What follows the head of the message of `team` and `stamp`, and its [`Letter::bytes`], if `message` is one and
+    /// its sender does not wait until it is taken.
+    #[inline]
+    pub(super) fn open(message: &[u8], team: TeamId, stamp: Stamp) -> Option<(u64, &[u8])> {
+        let (head, payload) = message.split_first_chunk::<HEAD_BYTES>()?;
+        let word =
+            |index: usize| u64::from_le_bytes(head[index..index + 8].try_into().expect("it is eight bytes"));
+        let is_it = word(8) == stamp.0 && word(0) == team.0 && !is_awaited(payload.len());
+        is_it.then(|| (word(16), payload))
+    }
+
     #[inline]
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Letter, DecodeError> {
         let [team, stamp, bytes] = reader.take_pod::<[u64; HEAD_BYTES / 8]>()?.map(u64::from_le);
         Ok(Letter { team: TeamId(team), stamp: Stamp(stamp), bytes })
-    }
-}
-
-/// What a short collective mostly sends: nothing but its head, or a value of eight bytes. It fits two registers.
-#[derive(Clone, Copy)]
-pub(super) enum Brief {
-    /// Nothing but the head.
-    Signal,
-    /// Eight bytes.
-    Word([u8; 8]),
-}
-
-impl Brief {
-    /// Reads the message of `team` and `stamp` that says nothing of a slice, if `message` is one and is brief.
-    #[inline]
-    pub(super) fn of(message: &[u8], team: TeamId, stamp: Stamp) -> Option<Brief> {
-        let (head, value) = message.split_first_chunk::<HEAD_BYTES>()?;
-        let word =
-            |index: usize| u64::from_le_bytes(head[index..index + 8].try_into().expect("it is eight bytes"));
-        if word(8) != stamp.0 || word(0) != team.0 || word(16) != 0 {
-            return None;
-        }
-        if value.is_empty() {
-            return Some(Brief::Signal);
-        }
-        value.try_into().ok().map(Brief::Word)
-    }
-
-    /// The bytes after the head.
-    #[inline]
-    fn payload(&self) -> &[u8] {
-        match self {
-            Brief::Signal => &[],
-            Brief::Word(bytes) => bytes,
-        }
-    }
-
-    /// Reads the value after the head.
-    #[inline]
-    pub(super) fn decode<T>(
-        &self,
-        read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
-    ) -> Result<T, Error> {
-        decode(Reader::new(self.payload()), read)
     }
 }
 
@@ -286,26 +253,6 @@ pub(super) fn put_chunk(writer: &mut Writer<'_>, parts: [&[u8]; 2]) {
 
 /// Words of the longest payload that is kept without an allocation.
 const SHORT_WORDS: usize = 4;
-
-impl Payload {
-    /// A copy of what came in a queue.
-    #[inline]
-    fn of(bytes: &[u8]) -> Payload {
-        match bytes.len() {
-            0 => Payload::Short([0; SHORT_WORDS], 0),
-            8 => {
-                let word = u64::from_ne_bytes(bytes.try_into().expect("there are eight"));
-                Payload::Short([word, 0, 0, 0], 8)
-            }
-            len if len <= 8 * SHORT_WORDS => {
-                let mut short = [0; SHORT_WORDS];
-                bytemuck::bytes_of_mut(&mut short)[..len].copy_from_slice(bytes);
-                Payload::Short(short, len)
-            }
-            _ => Payload::Long(bytes.into()),
-        }
-    }
-}
 
 /// A message that has arrived.
 pub(super) struct Arrival {
@@ -332,7 +279,26 @@ impl Arrival {
             let payload = Payload::Block(Rc::clone(block), reader.position());
             return Arrival { letter, payload };
         }
-        Arrival { letter, payload: Payload::of(reader.rest()) }
+        Arrival::copy_of(letter, reader.rest())
+    }
+
+    /// Keeps a copy of a message that came in a queue.
+    #[inline]
+    pub(super) fn copy_of(letter: Letter, bytes: &[u8]) -> Arrival {
+        let payload = match bytes.len() {
+            0 => Payload::Short([0; SHORT_WORDS], 0),
+            8 => {
+                let word = u64::from_ne_bytes(bytes.try_into().expect("there are eight"));
+                Payload::Short([word, 0, 0, 0], 8)
+            }
+            len if len <= 8 * SHORT_WORDS => {
+                let mut short = [0; SHORT_WORDS];
+                bytemuck::bytes_of_mut(&mut short)[..len].copy_from_slice(bytes);
+                Payload::Short(short, len)
+            }
+            _ => Payload::Long(bytes.into()),
+        };
+        Arrival { letter, payload }
     }
 
     /// Whether it lies in the memory of its sender.
@@ -389,16 +355,11 @@ impl Arrival {
         };
         decode(reader, read)
     }
-
-    /// What a brief message is as any other.
-    pub(super) fn brief(letter: Letter, brief: Brief) -> Arrival {
-        Arrival { letter, payload: Payload::of(brief.payload()) }
-    }
 }
 
 /// Reads a value that is all there is.
 #[inline]
-fn decode<T>(
+pub(super) fn decode<T>(
     mut reader: Reader<'_>,
     read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
 ) -> Result<T, Error> {

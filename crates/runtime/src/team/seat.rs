@@ -12,7 +12,7 @@
 
 use super::choice::{LOOKS, LOOKS_AROUND, STRANGERS_MAX};
 
-use super::letter::{Arrival, Brief, Kind, Letter, Stamp, TeamId};
+use super::letter::{Arrival, Kind, Letter, Stamp, TeamId};
 use crate::error::Error;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
@@ -168,42 +168,44 @@ impl Seat {
         }
     }
 
-    /// Looks for the next message of `source` for a while, and takes it if it belongs to `stamp` and is brief;
-    /// any other that comes lies here then.
+    /// Looks for the next message of `source` for a while. If it belongs to `stamp` and is small, shows its
+    /// [`Letter::bytes`] and its payload to `read`, in the queue itself, and takes it; any other that comes lies here
+    /// then. Gives whether `read` was called.
     ///
     /// Only as long as nothing else is ready to run here: a step of a short collective comes sooner than the way
     /// through the place's queue takes.
     #[inline]
-    pub(super) fn look(&self, local: &Local, source: PlaceId, stamp: Stamp) -> Option<Brief> {
+    pub(super) fn look(
+        &self,
+        local: &Local,
+        source: PlaceId,
+        stamp: Stamp,
+        read: impl FnOnce(u64, &[u8]),
+    ) -> bool {
         if self.holds(source) {
-            return None;
+            return false;
         }
+        let mut read = Some(read);
         for look in 1..=self.looks.get() {
             if self.is_broken.get() || local.has_ready() {
                 break;
             }
-            let (brief, next) = self.take_brief(local, source, stamp);
+            let next = local.take_next(source, Class::Control, Handler::Team, |bytes| {
+                let opened = Letter::open(bytes, self.id, stamp);
+                opened
+                    .zip(read.take_if(|_| opened.is_some()))
+                    .map(|((bytes, payload), read)| read(bytes, payload))
+            });
             let is_due = next == Next::Left || look.is_multiple_of(LOOKS_AROUND);
-            if brief.is_some() || (is_due && self.look_around(local, source)) {
+            if next == Next::Taken || (is_due && self.look_around(local, source)) {
                 self.looks.set((self.looks.get() * 2).min(*LOOKS.end()));
-                return brief;
+                return next == Next::Taken;
             }
             // Between two looks the sender has the line for itself.
             std::hint::spin_loop();
         }
         self.looks.set((self.looks.get() / 2).max(*LOOKS.start()));
-        None
-    }
-
-    /// Takes the message of `stamp` straight out of the queue from `source` if it is the next one there, and brief.
-    #[inline]
-    fn take_brief(&self, local: &Local, source: PlaceId, stamp: Stamp) -> (Option<Brief>, Next) {
-        let mut brief = None;
-        let next = local.take_next(source, Class::Control, Handler::Team, |bytes| {
-            brief = Brief::of(bytes, self.id, stamp);
-            brief.is_some()
-        });
-        (brief, next)
+        false
     }
 
     /// Takes in whatever has come to the place; whether a message of `source` lies here then.

@@ -7,7 +7,7 @@
 
 use super::Team;
 use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY, meets_at_first};
-use super::letter::{self, Arrival, Brief, Kind, Letter, Parting, Stamp};
+use super::letter::{self, Arrival, Kind, Letter, Parting, Stamp};
 use super::schedule::{Chunks, dissemination};
 use super::seat::Seat;
 use crate::breath::yield_now;
@@ -178,13 +178,9 @@ impl<'t> Turn<'t> {
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<usize> {
-        self.post(to, self.letter(step, bytes), encode)
-    }
-
-    /// The head of a message of `step`; `bytes` of a transfer of a slice in all, else 0.
-    #[inline]
-    fn letter(&self, step: usize, bytes: usize) -> Letter {
-        Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes: bytes as u64 }
+        let letter =
+            Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes: bytes as u64 };
+        self.post(to, letter, encode)
     }
 
     #[inline]
@@ -215,13 +211,14 @@ impl<'t> Turn<'t> {
         error
     }
 
-    /// Looks for the next message of member `from` for a while, and takes it if it belongs to `step` and is brief.
+    /// Looks for the next message of member `from` for a while; if it belongs to `step` and is small, shows it to
+    /// `read` in the queue itself and takes it. See [`Seat::look`].
     ///
     /// If not, it has to be waited for with [`Turn::take`].
     #[inline]
-    pub(super) fn look(&self, from: usize, step: usize) -> Option<Brief> {
+    pub(super) fn look(&self, from: usize, step: usize, read: impl FnOnce(u64, &[u8])) -> bool {
         let (source, stamp) = (self.seat.members()[from], self.seat.stamp.get().step(step));
-        Local::with(|local| self.seat.look(local, source, stamp))
+        Local::with(|local| self.seat.look(local, source, stamp, read))
     }
 
     /// Takes the next message of member `from`, which has to belong to `step`, when it is there.
@@ -247,9 +244,9 @@ impl<'t> Turn<'t> {
     /// Waits for an empty step.
     #[inline]
     async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
-        match self.look(from, step) {
-            Some(_) => Ok(()),
-            None => self.take(from, step).await.map(drop),
+        match self.look(from, step, |_, _| ()) {
+            true => Ok(()),
+            false => self.take(from, step).await.map(drop),
         }
     }
 
@@ -310,9 +307,11 @@ impl<'t> Turn<'t> {
         step: usize,
         read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, DecodeError>,
     ) -> Result<T> {
-        if let Some(brief) = self.look(from, step) {
-            return brief.decode(read);
-        }
+        let (mut read, mut value) = (Some(read), None);
+        self.look(from, step, |_, payload| {
+            value = read.take().map(|read| letter::decode(Reader::new(payload), read));
+        });
+        let Some(read) = read else { return value.expect("it was read") };
         let arrival = self.take(from, step).await?;
         let value = arrival.decode(read)?;
         if arrival.is_awaited() {
@@ -361,9 +360,13 @@ impl<'t> Turn<'t> {
     /// Takes a chunk of a slice; the number of bytes in all is in its letter.
     #[inline]
     pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
-        let step = index % MEETING;
-        match self.look(from, step) {
-            Some(brief) => Ok(Arrival::brief(self.letter(step, 0), brief)),
+        let (step, mut arrival) = (index % MEETING, None);
+        self.look(from, step, |bytes, payload| {
+            let letter = Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes };
+            arrival = Some(Arrival::copy_of(letter, payload));
+        });
+        match arrival {
+            Some(arrival) => Ok(arrival),
             None => self.take(from, step).await,
         }
     }

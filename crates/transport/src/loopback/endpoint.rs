@@ -4,7 +4,7 @@
 //! a silent error is an assertion here. It never blocks.
 
 use super::memory::{AlignedBytes, LoopbackBlock};
-use super::state::{Load, State, Taken};
+use super::state::{Load, Parcel, State, Taken};
 use super::world::Shared;
 use crate::{
     Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId, SendError,
@@ -165,8 +165,20 @@ impl Endpoint for LoopbackEndpoint {
             Moment::Nothing,
             "`take_next` from within a callback of the endpoint"
         );
-        let _turn = self.enter(Moment::Filling);
-        self.state().take_next(self.here, (from, class), wants)
+        let _turn = self.enter(Moment::Delivering);
+        // A copy, because `wants` may send.
+        let (handler, content) = match self.state().first(self.here, from, class) {
+            None => return Next::Nothing,
+            Some(Parcel { load: Load::Block(_), .. }) => return Next::Left,
+            Some(Parcel { load: Load::Inline(content), handler, .. }) => {
+                (*handler, AlignedBytes::copy_of(content.bytes()))
+            }
+        };
+        if !wants(handler, content.bytes()) {
+            return Next::Left;
+        }
+        self.state().take_first(self.here, from, class);
+        Next::Taken
     }
 
     /// Returns at once: the driver asks [`World::wakes`](super::World::wakes) instead.

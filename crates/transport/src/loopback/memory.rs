@@ -27,7 +27,6 @@ impl AlignedBytes {
         AlignedBytes { memory, start, len }
     }
 
-    #[cfg(test)]
     pub(crate) fn copy_of(bytes: &[u8]) -> AlignedBytes {
         let mut copy = AlignedBytes::new(bytes.len());
         copy.bytes_mut().copy_from_slice(bytes);

@@ -7,7 +7,7 @@
 use super::memory::{AlignedBytes, LoopbackBlock};
 use super::plan::Plan;
 use crate::random::{Random, scramble};
-use crate::{Class, HandlerId, Inbound, Next, PlaceId, SendError};
+use crate::{Class, HandlerId, Inbound, PlaceId, SendError};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -210,29 +210,20 @@ impl State {
         Some(Taken::Parcel(parcel))
     }
 
-    /// Takes the oldest message of one lane if it is a small one that has arrived and `wants` says so.
-    pub(super) fn take_next(
-        &mut self,
-        here: PlaceId,
-        (source, class): (PlaceId, Class),
-        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
-    ) -> Next {
-        let (site, key) = (&mut self.sites[here.index()], lane_key(source, class));
-        let first = site.lanes.get(&key).and_then(VecDeque::front).filter(|_| site.alive);
-        let Some(parcel) = first.filter(|parcel| parcel.ready_step <= self.step) else {
-            return Next::Nothing;
-        };
-        let is_wanted = match &parcel.load {
-            Load::Inline(content) => wants(parcel.handler, content.bytes()),
-            Load::Block(_) => false,
-        };
-        if !is_wanted {
-            return Next::Left;
+    /// The oldest message of a lane, if it has arrived.
+    pub(super) fn first(&self, here: PlaceId, source: PlaceId, class: Class) -> Option<&Parcel> {
+        let site = &self.sites[here.index()];
+        let first = site.lanes.get(&lane_key(source, class)).filter(|_| site.alive)?.front()?;
+        (first.ready_step <= self.step).then_some(first)
+    }
+
+    /// Takes the message that [`State::first`] shows.
+    pub(super) fn take_first(&mut self, here: PlaceId, source: PlaceId, class: Class) {
+        let head = self.first(here, source, class).map(|first| (first.ready_step, lane_key(source, class)));
+        if let Some(head) = head {
+            self.sites[here.index()].pop(head);
+            self.record(Event::Taken, here, u64::from(source.0) << 1 | class as u64);
         }
-        let head = (parcel.ready_step, key);
-        site.pop(head);
-        self.record(Event::Taken, here, u64::from(source.0) << 1 | class as u64);
-        Next::Taken
     }
 
     /// Cuts `place` off: of what it sent, a drawn prefix of each lane still arrives.
