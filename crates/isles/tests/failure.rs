@@ -71,6 +71,35 @@ fn second() -> Place {
     here().next()
 }
 
+/// Hands itself on, and ends where `left` is 0.
+fn hop(left: u32) {
+    if left > 0 {
+        spawn_at!(here().next(), hop(left - 1));
+    }
+}
+
+/// Far more hops than questions that are asked at once: the rest is asked when the home rests, or is busy for long.
+#[isles::test(places = 3)]
+async fn a_finish_over_a_task_that_hops_on_for_long_ends() -> Result<()> {
+    finish(async {
+        spawn_at!(here().next(), hop(60));
+    })
+    .await?;
+    let over = Rc::new(Cell::new(false));
+    let seen = Rc::clone(&over);
+    spawn_detached(async move {
+        while !seen.get() {
+            isles::yield_now().await;
+        }
+    });
+    let ended = finish(async {
+        spawn_at!(here().next(), hop(60));
+    })
+    .await;
+    over.set(true);
+    ended
+}
+
 #[isles::test]
 async fn the_error_of_one_task_comes_out_of_the_finish_as_itself() -> Result<()> {
     for place in places() {

@@ -35,6 +35,13 @@ pub(crate) const FAREWELL_WAIT: Duration = Duration::from_secs(5);
 /// How long the first place waits for the others to explain what they wait for, before it gives a run up.
 pub(crate) const EXPLAIN_WAIT: Duration = Duration::from_millis(500);
 
+/// How long nothing may have happened at a place before it asks what its finishes held back; longer than a task that
+/// goes round some places takes to come back.
+pub(crate) const REST: Duration = Duration::from_micros(50);
+
+/// After so many steps in which something happened it asks all the same.
+pub(crate) const BUSY_STEPS_MAX: u32 = 256;
+
 /// Longest uninterrupted wait of a place, so that clocks and stall reports are looked at.
 pub(crate) const WAIT_MAX: Duration = Duration::from_millis(500);
 

@@ -10,11 +10,12 @@ use super::fault::{Fault, Reason};
 use super::id::{FinishId, Key};
 use super::kind::Kind;
 use super::ledger::{Ledger, Spare};
+use super::limits::PROMPT_QUESTIONS;
 use super::slot::{Role, Slot};
 use crate::PlaceId;
 use crate::roster::Roster;
 use crate::tally::Hint;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The finishes of one place, opened here or elsewhere.
 ///
@@ -32,6 +33,10 @@ pub struct Finishes {
     serial: u64,
     /// Released finishes that a place has not been told to forget yet.
     pub(super) forgets: BTreeMap<PlaceId, Vec<u64>>,
+    /// Slots of the finishes opened here whose next questions wait for [`Finishes::rest`].
+    pub(super) held_back: BTreeSet<usize>,
+    /// How many questions of a finish do not wait.
+    pub(super) prompt_questions: u32,
     /// Empty ledgers for the next finishes that leave this place.
     pub(super) spare: Spare,
 }
@@ -50,6 +55,8 @@ impl Finishes {
             proxies: BTreeMap::new(),
             serial: 0,
             forgets: BTreeMap::new(),
+            held_back: BTreeSet::new(),
+            prompt_questions: PROMPT_QUESTIONS,
             spare: Spare::default(),
         }
     }

@@ -200,6 +200,11 @@ impl Ledger {
             .fold(positive(reach.from_home), |sum, (_, &balance)| sum.saturating_add(positive(balance)))
     }
 
+    /// Whether some place may have to be asked.
+    pub(super) fn has_candidates(&self) -> bool {
+        !self.candidates.is_empty()
+    }
+
     /// The next place to be asked, with what it misses.
     pub(super) fn next_question(&mut self) -> Option<(PlaceId, u64)> {
         while let Some(place) = self.candidates.pop() {

@@ -25,6 +25,8 @@ pub(super) struct Slot {
     pub(super) tally: Tally,
     pub(super) faults: Faults,
     pub(super) cancelled: Option<Box<Reason>>,
+    /// Of a finish opened here: questions asked without a rest, up to the number that matters.
+    pub(super) asked: u32,
     pub(super) role: Role,
 }
 
@@ -65,6 +67,7 @@ impl Slot {
             tally: Tally::default(),
             faults: Faults::default(),
             cancelled: None,
+            asked: 0,
             role: Role::Free,
         }
     }
@@ -78,6 +81,7 @@ impl Slot {
         self.tally.clear(IDLE_ENTRIES_MAX);
         self.faults = Faults::default();
         self.cancelled = None;
+        self.asked = 0;
         self.role = Role::Free;
     }
 

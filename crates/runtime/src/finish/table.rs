@@ -2,6 +2,7 @@
 
 use super::error_of;
 use crate::error::Error;
+use crate::limits::{BUSY_STEPS_MAX, REST};
 use crate::local::Local;
 use crate::message::Handler;
 use crate::scope::Scope;
@@ -29,6 +30,12 @@ pub(crate) struct FinishTable {
     kinds: RefCell<BTreeMap<Kind, u64>>,
     /// Control messages sent from here.
     controls_sent: Cell<u64>,
+    /// The machine holds questions back until the place rests.
+    holds_back: Cell<bool>,
+    /// Since when nothing happens here, if questions are held back.
+    idle_since: Cell<Option<Duration>>,
+    /// Steps in which something happened, since questions are held back.
+    busy_steps: Cell<u32>,
 }
 
 struct Open {
@@ -50,6 +57,9 @@ impl FinishTable {
             deadlines: RefCell::default(),
             kinds: RefCell::default(),
             controls_sent: Cell::new(0),
+            holds_back: Cell::new(false),
+            idle_since: Cell::new(None),
+            busy_steps: Cell::new(0),
         }
     }
 
@@ -139,7 +149,11 @@ impl FinishTable {
     #[inline]
     fn drive(&self, local: &Local, input: impl FnOnce(&mut Finishes, &mut Vec<Output>)) {
         let mut outputs = Vec::new();
-        input(&mut self.machine.borrow_mut(), &mut outputs);
+        {
+            let mut machine = self.machine.borrow_mut();
+            input(&mut machine, &mut outputs);
+            self.holds_back.set(machine.holds_back());
+        }
         for output in outputs {
             self.carry_out(local, output);
         }
@@ -231,14 +245,52 @@ impl FinishTable {
         self.deadlines.borrow_mut().insert((due, key));
     }
 
-    /// When the next deadline is due, by the place's clock.
+    /// When there will be something to do by the clock of the place, if nothing happens.
     pub(crate) fn next_due(&self) -> Option<Duration> {
+        let rest = self.idle_since.get().map(|since| since + REST);
+        self.next_deadline().into_iter().chain(rest).min()
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
         self.deadlines.borrow().first().map(|(due, _)| *due)
+    }
+
+    /// Notes that something has happened here.
+    #[inline]
+    pub(crate) fn stir(&self, local: &Local) {
+        if self.holds_back.get() {
+            self.idle_since.set(None);
+            self.busy_steps.set(self.busy_steps.get() + 1);
+            if self.busy_steps.get() > BUSY_STEPS_MAX {
+                self.rest(local);
+            }
+        }
+    }
+
+    /// Notes that nothing has happened here; if that lasts, asks what was held back. Says whether it did.
+    pub(crate) fn idle(&self, local: &Local) -> bool {
+        if !self.holds_back.get() {
+            return false;
+        }
+        let now = local.clock().now();
+        let since = self.idle_since.get().unwrap_or(now);
+        self.idle_since.set(Some(since));
+        let is_resting = now.saturating_sub(since) >= REST;
+        if is_resting {
+            self.rest(local);
+        }
+        is_resting
+    }
+
+    fn rest(&self, local: &Local) {
+        self.idle_since.set(None);
+        self.busy_steps.set(0);
+        self.drive(local, Finishes::rest);
     }
 
     /// Cancels every finish whose deadline has passed; true if there was one.
     pub(crate) fn expire(&self, local: &Local) -> bool {
-        let Some(due) = self.next_due() else { return false };
+        let Some(due) = self.next_deadline() else { return false };
         if due > local.clock().now() {
             return false;
         }

@@ -45,12 +45,16 @@ impl Local {
         let woken = self.take_woken();
         let ran = self.run_ready();
         let flushed = self.flush_outbox();
-        if arrived + woken + ran + flushed > 0 { Step::Busy } else { self.idle_step() }
+        if arrived + woken + ran + flushed == 0 {
+            return self.idle_step();
+        }
+        self.finishes.stir(self);
+        Step::Busy
     }
 
     /// What is looked at only when there is nothing else to do.
     fn idle_step(&self) -> Step {
-        if self.finishes.expire(self) { Step::Busy } else { Step::Idle }
+        if self.finishes.expire(self) || self.finishes.idle(self) { Step::Busy } else { Step::Idle }
     }
 
     /// Waits until there may be something to do, for at most `limit`.

@@ -18,6 +18,9 @@ const SHORTAGE_SLEEP: Duration = Duration::from_millis(10);
 /// How often to look before the first look at the clock.
 const QUICK_LOOKS: u32 = 256;
 
+/// Longer than giving the processor away goes on; a longer timeout needs no look at the clock meanwhile.
+const ASIDE_MAX: Duration = Duration::from_millis(50);
+
 /// How often to look between two looks at the clock.
 const LOOKS: u32 = 32;
 
@@ -66,14 +69,14 @@ impl Rest {
         if !(ready()
             || timeout == Some(Duration::ZERO)
             || self.look(timeout, &ready)
-            || self.step_aside(&ready))
+            || self.step_aside(timeout, &ready))
         {
             parking::park(&self.alarm.own.sleeping.0, self.alarm.fencing, timeout, ready);
         }
         self.take_alarm();
     }
 
-    /// Looks in a loop, keeping the processor; whether something was found.
+    /// Looks in a loop, keeping the processor; whether something was found, or the time was over.
     fn look(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
         let limit = timeout.map_or(self.patience.spin, |timeout| timeout.min(self.patience.spin));
         if limit.is_zero() {
@@ -92,16 +95,17 @@ impl Rest {
                 std::hint::spin_loop();
             }
             if start.elapsed() >= limit {
-                return false;
+                return Some(limit) == timeout;
             }
         }
     }
 
-    /// Looks between giving the processor away; whether something was found.
-    fn step_aside(&self, ready: &dyn Fn() -> bool) -> bool {
+    /// Looks between giving the processor away; whether something was found, or the time was over.
+    fn step_aside(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
+        let end = timeout.filter(|timeout| *timeout < ASIDE_MAX).map(|timeout| Instant::now() + timeout);
         (0..self.patience.yields).any(|_| {
             rustix::thread::sched_yield();
-            ready()
+            ready() || end.is_some_and(|end| Instant::now() >= end)
         })
     }
 

@@ -1,5 +1,6 @@
 //! Exact numbers of control messages, the cases that docs/finish.md promises.
 
+use super::super::limits::PROMPT_QUESTIONS;
 use super::super::*;
 use crate::PlaceId;
 
@@ -143,6 +144,33 @@ fn a_million_tasks_to_one_place_cost_one_question() {
     }
     net.end(0, key);
     net.expect(2, 1, 0, Kind::Spmd);
+}
+
+#[test]
+fn a_task_that_hops_on_and_on_is_asked_after_a_few_times_and_then_when_the_home_rests() {
+    let mut net = Net::new(3);
+    let key = net.at(0).open();
+    let mut task = net.send(key, 0, 1);
+    net.end(0, key);
+    let mut here = 1;
+    for _ in 0..1000 {
+        let there = 3 - here;
+        let next = net.send(task, here, there);
+        net.end(here, task);
+        (here, task) = (there, next);
+    }
+    let prompt = u64::from(PROMPT_QUESTIONS);
+    // Each place has reported once by itself.
+    assert_eq!((net.asks, net.reports), (prompt, prompt + 2));
+    net.end(here, task);
+    assert!(net.released.is_empty() && net.at(0).holds_back());
+    while net.at(0).holds_back() {
+        let mut out = Vec::new();
+        net.at(0).rest(&mut out);
+        net.carry_out(0, out);
+    }
+    assert!(net.asks <= prompt + 2, "{} questions", net.asks);
+    assert_eq!(net.released.len(), 1);
 }
 
 #[test]

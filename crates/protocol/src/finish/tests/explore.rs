@@ -6,18 +6,34 @@ use Step::*;
 
 const LIMIT: usize = 200_000;
 
-fn setting(places: u32, program: &[&[Step]], victims: &[u32], mutant: Mutant) -> Setting {
+/// Questions that are asked at once in most worlds; enough for some of them to wait.
+const PROMPT: u32 = 2;
+
+fn setting(
+    places: u32,
+    program: &[&[Step]],
+    victims: &[u32],
+    mutant: Mutant,
+    prompt_questions: u32,
+) -> Setting {
     Setting {
         places,
         program: program.iter().map(|script| script.to_vec()).collect(),
         victims: victims.into(),
         mutant,
+        prompt_questions,
     }
 }
 
 #[track_caller]
 fn holds(places: u32, program: &[&[Step]], victims: &[u32]) {
-    let findings = explore(World::new(&setting(places, program, victims, Mutant::None)), LIMIT);
+    holds_with(places, program, victims, PROMPT);
+}
+
+#[track_caller]
+fn holds_with(places: u32, program: &[&[Step]], victims: &[u32], prompt: u32) {
+    let setting = setting(places, program, victims, Mutant::None, prompt);
+    let findings = explore(World::new(&setting), LIMIT);
     println!("{} states", findings.states);
     assert!(findings.failures.is_empty(), "{:#?}", findings.failures);
 }
@@ -25,7 +41,8 @@ fn holds(places: u32, program: &[&[Step]], victims: &[u32]) {
 #[track_caller]
 fn catches(places: u32, program: &[&[Step]], victims: &[u32], mutant: Mutant, failure: &str) {
     holds(places, program, victims);
-    let findings = explore(World::new(&setting(places, program, victims, mutant)), 20_000);
+    let setting = setting(places, program, victims, mutant, PROMPT);
+    let findings = explore(World::new(&setting), 20_000);
     assert!(findings.failures.contains_key(failure), "{:#?}", findings.failures);
 }
 
@@ -188,6 +205,14 @@ fn nested_finishes_are_cancelled_with_the_outer_one() {
 }
 
 #[test]
+fn questions_that_wait_for_a_rest_are_asked() {
+    holds_with(2, &[&[Send(1, 1), Send(1, 1), Send(1, 1)], &[Spawn(2)], &[]], &[], 0);
+    holds_with(3, CHAIN, &[], 0);
+    holds_with(3, VISITS, &[], 0);
+    holds_with(3, ORPHANS, &[1], 0);
+}
+
+#[test]
 fn two_deaths_hold() {
     holds(3, ORPHANS, &[0, 1]);
     holds(3, ORPHANS, &[1, 2]);
@@ -213,6 +238,13 @@ fn reports_without_received_are_caught() {
 #[test]
 fn lost_questions_are_caught() {
     catches(2, &[&[Send(1, 1), Send(1, 1)], &[]], &[], Mutant::LoseAsks, "hangs: finish");
+}
+
+#[test]
+fn a_place_that_never_rests_is_caught() {
+    let tasks: &[&[Step]] = &[&[Send(1, 1), Send(1, 1)], &[]];
+    let findings = explore(World::new(&setting(2, tasks, &[], Mutant::NeverRests, 0)), LIMIT);
+    assert!(findings.failures.contains_key("hangs: finish"), "{:#?}", findings.failures);
 }
 
 #[test]

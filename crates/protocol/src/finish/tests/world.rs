@@ -53,6 +53,8 @@ pub enum Mutant {
     HideDeath,
     /// Questions after a death are not sent, but believed answered.
     SkipOrphans,
+    /// No place ever says that it rests.
+    NeverRests,
 }
 
 /// What stays the same in a world; no part of a state's identity.
@@ -64,6 +66,16 @@ pub struct Setting {
     /// The places that may die.
     pub victims: Vec<u32>,
     pub mutant: Mutant,
+    /// How many questions of a finish do not wait for a rest of the home.
+    pub prompt_questions: u32,
+}
+
+impl Setting {
+    fn machine(&self, place: u32) -> Finishes {
+        let mut machine = Finishes::new(PlaceId(place), self.places);
+        machine.prompt_questions = self.prompt_questions;
+        machine
+    }
 }
 
 impl Hash for Setting {
@@ -137,6 +149,8 @@ pub enum Action {
     Kill(u32),
     /// The first place learns of the death of the second.
     Notice(u32, u32),
+    /// The place asks what it held back.
+    Rest(u32),
 }
 
 /// What really happened under one finish; not what any machine believes.
@@ -174,7 +188,7 @@ impl<'a> World<'a> {
         let places = setting.places;
         let mut world = World {
             setting,
-            machines: (0..places).map(|place| Finishes::new(PlaceId(place), places)).collect(),
+            machines: (0..places).map(|place| setting.machine(place)).collect(),
             truths: BTreeMap::new(),
             roots: BTreeMap::new(),
             tasks: vec![Vec::new(); places as usize],
@@ -587,6 +601,9 @@ impl exploration::World for World<'_> {
             let unaware = living.filter(|&place| !self.noticed.contains(&(place, dead)));
             actions.extend(unaware.map(|place| Action::Notice(place, dead)));
         }
+        let rests = self.setting.mutant != Mutant::NeverRests;
+        let holds_back = |place: &u32| rests && self.machines[*place as usize].holds_back();
+        actions.extend(self.living().filter(holds_back).map(Action::Rest));
         if self.truths.values().any(|truth| truth.outcome.is_none()) {
             let doomed = self.setting.victims.iter().filter(|victim| !self.dead.contains(victim));
             actions.extend(doomed.map(|&victim| Action::Kill(victim)));
@@ -627,6 +644,11 @@ impl exploration::World for World<'_> {
                 Ok(())
             }
             Action::Notice(place, dead) => self.notice(place, dead),
+            Action::Rest(place) => {
+                let mut out = Vec::new();
+                self.machine(place).rest(&mut out);
+                self.carry_out(place, out)
+            }
         }
     }
 
