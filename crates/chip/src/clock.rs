@@ -1,0 +1,92 @@
+//! Clocks: cycles to picoseconds without drift.
+//!
+//! The cycle of some clocks is no whole number of picoseconds (850 MHz: 1176.47). A [`Clock`] therefore keeps what
+//! a conversion left over and adds it to the next, so that any number of conversions is off by less than one
+//! picosecond in sum. It does not know what time it is: it turns lengths into lengths.
+
+use crate::quantity::{Cycles, PICOSECONDS_PER_SECOND, Picoseconds, Rate};
+
+/// One clock of a chip, with the fraction of a picosecond that its last conversion left over.
+///
+/// Two clocks of the same rate may differ in that fraction: keep one for each time line that adds lengths up.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    rate: Rate,
+    /// What is left over, in picoseconds divided by the rate's hertz; always below them.
+    left: u64,
+}
+
+impl Clock {
+    /// A clock that has not yet run.
+    pub const fn new(rate: Rate) -> Self {
+        Self { rate, left: 0 }
+    }
+
+    /// The present rate.
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Changes the rate from now on. The open interval must have been closed by [`Clock::advance`] before: what is
+    /// left over of it, less than a picosecond, is dropped.
+    pub const fn set_rate(&mut self, rate: Rate) {
+        *self = Self::new(rate);
+    }
+
+    /// The length of the next `cycles` cycles; the longest length there is, if it is longer than that.
+    pub fn advance(&mut self, cycles: Cycles) -> Picoseconds {
+        let scale = u128::from(PICOSECONDS_PER_SECOND) * u128::from(self.rate.divider());
+        let hertz = u128::from(self.rate.hertz());
+        // At most 2^64 * 10^12 * 2^16: far from the bounds of 128 bits.
+        let length = u128::from(cycles.0) * scale + u128::from(self.left);
+        self.left = u64::try_from(length % hertz).unwrap_or_default(); // hertz fit into 64 bits, so this does
+        Picoseconds(u64::try_from(length / hertz).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blue_gene() -> Rate {
+        Rate::new(850_000_000, 1).unwrap()
+    }
+
+    #[test]
+    fn a_second_of_single_cycles_is_a_second() {
+        let rate = Rate::new(850_000, 1).unwrap();
+        let mut clock = Clock::new(rate);
+        let total: Picoseconds = (0..850_000).map(|_| clock.advance(Cycles(1))).sum();
+        assert_eq!(total, Picoseconds(PICOSECONDS_PER_SECOND));
+    }
+
+    #[test]
+    fn a_change_of_rate_drops_what_was_left_over() {
+        let mut clock = Clock::new(blue_gene());
+        assert_eq!(clock.advance(Cycles(1)), Picoseconds(1176));
+        clock.set_rate(blue_gene());
+        assert_eq!(clock.advance(Cycles(2)), Picoseconds(2352));
+    }
+
+    #[test]
+    fn a_length_beyond_all_time_is_the_longest_and_no_accident() {
+        let mut clock = Clock::new(Rate::new(1, Rate::DIVIDER_MAX).unwrap());
+        assert_eq!(clock.advance(Cycles(u64::MAX)), Picoseconds(u64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn conversions_in_pieces_add_up_to_the_conversion_of_the_whole(
+            hertz in 1..Rate::HERTZ_MAX, divider in 1..1000u32, pieces in prop::collection::vec(0..1000u64, 0..50)
+        ) {
+            let rate = Rate::new(hertz, divider).unwrap();
+            let (mut in_pieces, mut at_once) = (Clock::new(rate), Clock::new(rate));
+            let sum: u64 = pieces.iter().sum();
+            let whole = at_once.advance(Cycles(sum));
+            let parts: u128 = pieces.into_iter().map(|piece| u128::from(in_pieces.advance(Cycles(piece)).0)).sum();
+            prop_assume!(whole.0 < u64::MAX);
+            prop_assert_eq!(parts, u128::from(whole.0));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Where the cores of a chip are: tiles on a grid, the links between them, distances and routes.
+//!
+//! All is computed from a few numbers; there is no table, so a machine of 32,768 nodes costs as little as a chip of
+//! 24 tiles. It knows no times and no traffic: a [`Link`] here is a place, not a resource.
+//!
+//! Invariant: identities are dense. Cores are `0..cores()`, tiles `0..tiles()`; the cores of tile `t` are
+//! `t * cores_per_tile ..`, and tiles count along x first, then y, then z. That is also how RCCE counts the SCC's.
+
+mod route;
+#[cfg(test)]
+mod tests;
+
+pub use route::Route;
+
+use std::fmt;
+
+/// A core: what executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoreId(pub u32);
+
+/// A tile: a stop of the mesh, with its cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TileId(pub u32);
+
+/// Where a tile is: column, row, level.
+pub type Coordinates = [u32; 3];
+
+/// How tiles are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A grid; each tile is joined to its neighbours, and packets go along x, then y, then z.
+    Mesh,
+    /// A grid whose ends are joined too; packets go the shorter way round, along x, then y, then z.
+    Torus,
+    /// Each tile is joined to one switch in the middle.
+    Crossbar,
+}
+
+/// The way out of a tile, or back into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Port {
+    /// Towards larger x.
+    East,
+    /// Towards smaller x.
+    West,
+    /// Towards larger y.
+    North,
+    /// Towards smaller y.
+    South,
+    /// Towards larger z.
+    Up,
+    /// Towards smaller z.
+    Down,
+    /// From the tile to the switch of a crossbar.
+    Out,
+    /// From the switch of a crossbar to the tile.
+    In,
+}
+
+/// A directed link: the one at a port of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link {
+    /// The tile that it leaves; with [`Port::In`], the tile that it enters.
+    pub tile: TileId,
+    /// The port of that tile.
+    pub port: Port,
+}
+
+/// Where a link begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A tile's router.
+    Tile(TileId),
+    /// The switch of a crossbar.
+    Switch,
+}
+
+/// The number of a link in a table of [`Topology::link_slots`] entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+/// The tiles of a chip and how they are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Topology {
+    shape: Shape,
+    extent: Coordinates,
+    cores_per_tile: u32,
+}
+
+impl Topology {
+    /// The most cores that a chip may have: identities and tables stay small.
+    pub const CORES_MAX: u32 = 1 << 20;
+
+    /// So many columns, rows and levels of tiles with so many cores each; nothing if one of them is zero or the
+    /// cores are more than [`Topology::CORES_MAX`].
+    pub fn new(shape: Shape, extent: Coordinates, cores_per_tile: u32) -> Option<Self> {
+        let numbers = [extent[0], extent[1], extent[2], cores_per_tile];
+        let cores = numbers.into_iter().try_fold(1_u32, u32::checked_mul)?;
+        (1..=Self::CORES_MAX).contains(&cores).then_some(Self { shape, extent, cores_per_tile })
+    }
+
+    /// How tiles are joined.
+    pub const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Columns, rows and levels.
+    pub const fn extent(&self) -> Coordinates {
+        self.extent
+    }
+
+    /// Cores of each tile.
+    pub const fn cores_per_tile(&self) -> u32 {
+        self.cores_per_tile
+    }
+
+    /// How many tiles there are.
+    pub const fn tiles(&self) -> u32 {
+        self.extent[0] * self.extent[1] * self.extent[2]
+    }
+
+    /// How many cores there are.
+    pub const fn cores(&self) -> u32 {
+        self.tiles() * self.cores_per_tile
+    }
+
+    /// Whether there is such a core.
+    pub const fn has_core(&self, core: CoreId) -> bool {
+        core.0 < self.cores()
+    }
+
+    /// The tile of a core of this chip.
+    pub const fn tile_of(&self, core: CoreId) -> TileId {
+        TileId(core.0 / self.cores_per_tile)
+    }
+
+    /// The cores of a tile of this chip.
+    pub fn cores_of(&self, tile: TileId) -> impl Iterator<Item = CoreId> + use<> {
+        let first = tile.0 * self.cores_per_tile;
+        (first..first + self.cores_per_tile).map(CoreId)
+    }
+
+    /// The tile at these coordinates, if they are on the grid.
+    pub fn tile_at(&self, at: Coordinates) -> Option<TileId> {
+        let [columns, rows, _] = self.extent;
+        let inside = at.iter().zip(self.extent).all(|(at, end)| *at < end);
+        inside.then(|| TileId((at[2] * rows + at[1]) * columns + at[0]))
+    }
+
+    /// Where a tile of this chip is.
+    pub const fn coordinates(&self, tile: TileId) -> Coordinates {
+        let [columns, rows, _] = self.extent;
+        [tile.0 % columns, tile.0 / columns % rows, tile.0 / columns / rows]
+    }
+
+    /// How many links a packet crosses between two tiles of this chip; from a tile to itself, none.
+    pub fn hops(&self, from: TileId, to: TileId) -> u32 {
+        self.route(from, to).remaining()
+    }
+
+    /// The links that a packet crosses between two tiles of this chip, in order.
+    pub fn route(&self, from: TileId, to: TileId) -> Route {
+        Route::new(self, from, to)
+    }
+
+    /// The largest distance between two tiles, in hops.
+    pub fn diameter(&self) -> u32 {
+        match self.shape {
+            Shape::Mesh => self.extent.iter().map(|end| end - 1).sum(),
+            Shape::Torus => self.extent.iter().map(|end| end / 2).sum(),
+            Shape::Crossbar => 2 * u32::from(self.tiles() > 1),
+        }
+    }
+
+    /// How long a table must be that has a row for each [`LinkId`]. At the rim of a mesh some rows stay unused.
+    pub const fn link_slots(&self) -> u32 {
+        self.tiles() * self.ports().len() as u32
+    }
+
+    /// The number of a link of this chip.
+    pub fn link_id(&self, link: Link) -> LinkId {
+        let ports = self.ports();
+        let port = ports.iter().position(|port| *port == link.port);
+        let port = port.unwrap_or_else(|| panic!("{link:?} is on no {:?}", self.shape));
+        LinkId(link.tile.0 * ports.len() as u32 + port as u32)
+    }
+
+    /// The links of the chip, in the order of their numbers.
+    pub fn links(&self) -> impl Iterator<Item = Link> + use<> {
+        let topology = *self;
+        let tiles = (0..self.tiles()).map(TileId);
+        let links = tiles.flat_map(move |tile| topology.ports().iter().map(move |&port| Link { tile, port }));
+        links.filter(move |link| topology.ends(*link).is_some())
+    }
+
+    /// Where a link begins and where it ends; nothing if it would leave the chip.
+    pub fn ends(&self, link: Link) -> Option<(Stop, Stop)> {
+        let here = Stop::Tile(link.tile);
+        match link.port {
+            Port::Out => Some((here, Stop::Switch)),
+            Port::In => Some((Stop::Switch, here)),
+            _ => self.neighbour(link.tile, link.port).map(|there| (here, Stop::Tile(there))),
+        }
+    }
+
+    /// The tile beyond a port of the grid, if there is one.
+    pub fn neighbour(&self, tile: TileId, port: Port) -> Option<TileId> {
+        let (axis, forward) = port.direction()?;
+        let end = self.extent[axis];
+        let mut at = self.coordinates(tile);
+        at[axis] = match (self.shape, forward) {
+            (Shape::Crossbar, _) => return None,
+            (Shape::Torus, _) if end == 1 => return None,
+            (Shape::Torus, true) => (at[axis] + 1) % end,
+            (Shape::Torus, false) => (at[axis] + end - 1) % end,
+            (Shape::Mesh, true) => at[axis] + 1,
+            (Shape::Mesh, false) => at[axis].checked_sub(1)?,
+        };
+        self.tile_at(at)
+    }
+
+    /// The ports of each tile, in the order in which links are numbered.
+    const fn ports(&self) -> &'static [Port] {
+        use Port::{Down, East, In, North, Out, South, Up, West};
+        match self.shape {
+            Shape::Crossbar => &[Out, In],
+            Shape::Mesh | Shape::Torus if self.extent[2] == 1 => &[East, West, North, South],
+            Shape::Mesh | Shape::Torus => &[East, West, North, South, Up, Down],
+        }
+    }
+}
+
+impl Port {
+    /// The axis along which the port leads, and whether towards larger coordinates.
+    const fn direction(self) -> Option<(usize, bool)> {
+        match self {
+            Self::East => Some((0, true)),
+            Self::West => Some((0, false)),
+            Self::North => Some((1, true)),
+            Self::South => Some((1, false)),
+            Self::Up => Some((2, true)),
+            Self::Down => Some((2, false)),
+            Self::Out | Self::In => None,
+        }
+    }
+
+    /// The port that leads along an axis, towards larger coordinates or smaller ones.
+    const fn along(axis: usize, forward: bool) -> Self {
+        match (axis, forward) {
+            (0, true) => Self::East,
+            (0, false) => Self::West,
+            (1, true) => Self::North,
+            (1, false) => Self::South,
+            (_, true) => Self::Up,
+            (_, false) => Self::Down,
+        }
+    }
+}
+
+impl fmt::Display for CoreId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+impl fmt::Display for TileId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
