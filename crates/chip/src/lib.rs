@@ -12,6 +12,15 @@
 
 #![forbid(unsafe_code)]
 
+mod chip;
 pub mod clock;
+pub mod cost;
+pub mod energy;
+pub mod file;
 pub mod quantity;
 pub mod topology;
+
+pub use chip::{
+    Caches, Chip, ControllerId, Dividers, Domains, FrequencyDomainId, Interrupts, LinkTraits, Memory,
+    MessageBuffer, Preset, VoltageDomainId,
+};

@@ -1,0 +1,268 @@
+//! What an operation of a core costs, before and after the clocks are known.
+//!
+//! The literature writes costs as sums: 45 core cycles and 8 mesh cycles a hop, or 105 ns and 5 ns a hop. A [`Cost`]
+//! keeps such a sum apart by clock, so that a core at half its rate takes twice as long for its own part and not for
+//! the mesh's. [`Cost::at`] fixes the clocks and gives a [`Span`], which is two numbers: near, and for each hop.
+//!
+//! Contention is not here: these are the times on an idle chip. Invariant: a span is computed once for a setting of
+//! the clocks, in integers, and rounded once, to the picosecond, for each use.
+
+use crate::quantity::{Picoseconds, Rate};
+
+/// Femtoseconds in a picosecond: what spans are kept in, so that small costs a hop do not round.
+const FEMTO: u64 = 1_000;
+
+/// The rates of the three clocks that a cost may depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// The clock of the core that acts.
+    pub core: Rate,
+    /// The clock of the routers.
+    pub mesh: Rate,
+    /// The clock of the memory behind the controllers.
+    pub memory: Rate,
+}
+
+impl Clocks {
+    /// The same chip with the core at another rate.
+    pub const fn with_core(self, core: Rate) -> Self {
+        Self { core, ..self }
+    }
+}
+
+/// A part of a cost: a time that no clock changes, and cycles of each clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// The time that no clock changes.
+    pub fixed: Picoseconds,
+    /// Billionths of a cycle of the core's clock.
+    pub core_nanocycles: u64,
+    /// Billionths of a cycle of the mesh's clock.
+    pub mesh_nanocycles: u64,
+    /// Billionths of a cycle of the memory's clock.
+    pub memory_nanocycles: u64,
+}
+
+/// What an operation costs: so much anywhere, and so much for each hop between the two ends.
+///
+/// A read crosses each hop twice, a write too if the core waits for its acknowledgement; the cost for a hop holds all
+/// of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// The cost without any hop.
+    pub near: Amount,
+    /// What each hop adds.
+    pub hop: Amount,
+}
+
+/// A cost at known clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    near_femtoseconds: u64,
+    hop_femtoseconds: u64,
+}
+
+impl Cost {
+    /// The cost at these clocks.
+    pub fn at(&self, clocks: &Clocks) -> Span {
+        Span { near_femtoseconds: self.near.at(clocks), hop_femtoseconds: self.hop.at(clocks) }
+    }
+}
+
+impl Amount {
+    /// The length at these clocks, in femtoseconds; the longest there is, if it is longer than that.
+    fn at(&self, clocks: &Clocks) -> u64 {
+        let parts = [
+            length(self.core_nanocycles, clocks.core),
+            length(self.mesh_nanocycles, clocks.mesh),
+            length(self.memory_nanocycles, clocks.memory),
+        ];
+        let fixed = self.fixed.0.saturating_mul(FEMTO);
+        parts.into_iter().fold(fixed, u64::saturating_add)
+    }
+}
+
+/// The length of so many billionths of a cycle, in femtoseconds, to the nearest.
+fn length(nanocycles: u64, rate: Rate) -> u64 {
+    // 10^15 femtoseconds in a second, 10^9 billionths: at most 2^64 * 10^6 * 2^16, far from 128 bits.
+    let scaled = u128::from(nanocycles) * 1_000_000 * u128::from(rate.divider());
+    let hertz = u128::from(rate.hertz());
+    u64::try_from((scaled + hertz / 2) / hertz).unwrap_or(u64::MAX)
+}
+
+impl Span {
+    /// A span of that length anywhere.
+    pub const fn fixed(length: Picoseconds) -> Self {
+        Self { near_femtoseconds: length.0.saturating_mul(FEMTO), hop_femtoseconds: 0 }
+    }
+
+    /// How long the operation takes over so many hops, to the nearest picosecond.
+    pub const fn over(&self, hops: u32) -> Picoseconds {
+        let way = self.hop_femtoseconds.saturating_mul(hops as u64);
+        let sum = self.near_femtoseconds.saturating_add(way);
+        Picoseconds(sum.saturating_add(FEMTO / 2) / FEMTO)
+    }
+}
+
+/// A kind of memory, by what an access to it moves and which caches it meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// A word of a message buffer on a tile, no cache.
+    BufferWord,
+    /// A line of a message buffer on a tile, through the first cache and the core's write buffer, not coherent.
+    BufferLine,
+    /// A word of the memory behind a controller, no cache.
+    MemoryWord,
+    /// A line of that memory, written through by way of the core's write buffer, not coherent.
+    MemoryThrough,
+    /// A line of that memory in the caches of one core.
+    MemoryCached,
+}
+
+impl Mode {
+    /// All modes.
+    pub const ALL: [Self; 5] =
+        [Self::BufferWord, Self::BufferLine, Self::MemoryWord, Self::MemoryThrough, Self::MemoryCached];
+
+    /// The name in a chip file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BufferWord => "buffer_word",
+            Self::BufferLine => "buffer_line",
+            Self::MemoryWord => "memory_word",
+            Self::MemoryThrough => "memory_through",
+            Self::MemoryCached => "memory_cached",
+        }
+    }
+}
+
+/// What an access costs the core that does it, in the form of the literature (write overhead, gap, read).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access<T> {
+    /// Until the core may do something else after it began a write.
+    pub issue: T,
+    /// Until the write has arrived, and the next write may be issued.
+    pub gap: T,
+    /// Until a read has brought what it asked for.
+    pub read: T,
+}
+
+/// All that a chip file says of times at one setting of the clocks. What a chip does not have is absent.
+///
+/// `T` is [`Cost`] as read, [`Span`] at known clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs<T> {
+    /// The accesses, by mode, in the order of [`Mode::ALL`].
+    pub access: [Option<Access<T>>; Mode::ALL.len()],
+    /// A read of a line that the first cache holds.
+    pub first_cache: Option<T>,
+    /// A read of a line that the second cache holds.
+    pub second_cache: Option<T>,
+    /// A read of a test-and-set register.
+    pub test_and_set: Option<T>,
+    /// From the raising of one interrupt to its arrival at the core.
+    pub interrupt: Option<T>,
+    /// What each further target adds where the port of the interrupt controller is busy.
+    pub interrupt_more: Option<T>,
+    /// What a core spends to send one packet, where hardware carries messages.
+    pub send: Option<T>,
+    /// What a core spends to receive one packet, where hardware carries messages.
+    pub receive: Option<T>,
+    /// From a packet's entry into the mesh to its head's arrival, without contention.
+    pub transit: Option<T>,
+    /// A change of voltage, from the request to its end.
+    pub voltage_change: Option<T>,
+    /// What a software flush of lines of the second cache costs besides its lines.
+    pub flush_start: Option<T>,
+    /// What each line of such a flush costs.
+    pub flush_line: Option<T>,
+    /// A software flush of the whole second cache.
+    pub flush_all: Option<T>,
+}
+
+impl<T> Costs<T> {
+    /// The access costs of a mode, if this chip has such memory and they are known.
+    pub const fn access(&self, mode: Mode) -> Option<&Access<T>> {
+        self.access[mode as usize].as_ref()
+    }
+}
+
+impl Costs<Cost> {
+    /// The costs at these clocks.
+    pub fn at(&self, clocks: &Clocks) -> Costs<Span> {
+        let fix = |cost: &Option<Cost>| cost.as_ref().map(|cost| cost.at(clocks));
+        let fix_access = |access: Access<Cost>| Access {
+            issue: access.issue.at(clocks),
+            gap: access.gap.at(clocks),
+            read: access.read.at(clocks),
+        };
+        Costs {
+            access: self.access.map(|access| access.map(fix_access)),
+            first_cache: fix(&self.first_cache),
+            second_cache: fix(&self.second_cache),
+            test_and_set: fix(&self.test_and_set),
+            interrupt: fix(&self.interrupt),
+            interrupt_more: fix(&self.interrupt_more),
+            send: fix(&self.send),
+            receive: fix(&self.receive),
+            transit: fix(&self.transit),
+            voltage_change: fix(&self.voltage_change),
+            flush_start: fix(&self.flush_start),
+            flush_line: fix(&self.flush_line),
+            flush_all: fix(&self.flush_all),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(hertz: u64, divider: u32) -> Rate {
+        Rate::new(hertz, divider).unwrap()
+    }
+
+    fn standard() -> Clocks {
+        Clocks { core: rate(1_600_000_000, 3), mesh: rate(800_000_000, 1), memory: rate(800_000_000, 1) }
+    }
+
+    /// Intel's formula for a line of memory: 40 core cycles, 8 mesh cycles a hop, 46 memory cycles.
+    fn formula() -> Cost {
+        let near = Amount {
+            core_nanocycles: 40_000_000_000,
+            memory_nanocycles: 46_000_000_000,
+            ..Amount::default()
+        };
+        Cost { near, hop: Amount { mesh_nanocycles: 8_000_000_000, ..Amount::default() } }
+    }
+
+    #[test]
+    fn a_sum_of_cycles_becomes_a_time_and_a_slope() {
+        let span = formula().at(&standard());
+        assert_eq!(span.over(0), Picoseconds(40 * 1875 + 46 * 1250));
+        assert_eq!(span.over(8), Picoseconds(40 * 1875 + 46 * 1250 + 8 * 8 * 1250));
+    }
+
+    #[test]
+    fn a_slower_core_slows_its_own_part_only() {
+        let slow = standard().with_core(rate(1_600_000_000, 6));
+        let more = formula().at(&slow).over(3) - formula().at(&standard()).over(3);
+        assert_eq!(more, Picoseconds(40 * 1875));
+    }
+
+    #[test]
+    fn fractions_of_a_cycle_add_up_over_hops() {
+        let cost = Cost { hop: Amount { mesh_nanocycles: 300_000, ..Amount::default() }, ..Cost::default() };
+        // 0.0003 cycles of 1,250 ps are 0.375 ps.
+        let span = cost.at(&standard());
+        assert_eq!([1, 2, 8].map(|hops| span.over(hops)), [0, 1, 3].map(Picoseconds));
+    }
+
+    #[test]
+    fn giants_end_at_the_longest_time() {
+        let near = Amount { fixed: Picoseconds(u64::MAX), core_nanocycles: u64::MAX, ..Amount::default() };
+        let clocks = standard().with_core(rate(1, Rate::DIVIDER_MAX));
+        let span = Cost { near, hop: near }.at(&clocks);
+        assert_eq!(span.over(u32::MAX), Picoseconds(u64::MAX / FEMTO));
+    }
+}

@@ -1,0 +1,202 @@
+//! Voltages and powers: which voltage a rate needs, and what a chip then draws.
+//!
+//! Published sources disagree on both, by more than each one's own error, so a chip file holds several tables and
+//! models under the names of their authors, and a run chooses. What it does not do: integrate over time, or decide
+//! when a voltage changes.
+//!
+//! Invariant: a power is computed in floating point with plain multiplications only (no library function, whose last
+//! bit may differ between hosts), then rounded once to a microwatt; sums over time are exact integers.
+
+use crate::quantity::{Microvolts, Microwatts, Rate};
+
+/// A legal pair of voltage and rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperatingPoint {
+    /// The rate of the core.
+    pub rate: Rate,
+    /// The voltage that it runs at.
+    pub voltage: Microvolts,
+}
+
+/// Which voltage carries which rates, by one author.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VoltageTable {
+    pub(crate) name: String,
+    /// The fastest rate at each voltage; both rise.
+    pub(crate) steps: Vec<OperatingPoint>,
+}
+
+impl VoltageTable {
+    /// The name of the table in its file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The fastest rate at each voltage, slowest first.
+    pub fn steps(&self) -> &[OperatingPoint] {
+        &self.steps
+    }
+
+    /// The lowest voltage that allows the rate; nothing if none does.
+    pub fn voltage(&self, rate: Rate) -> Option<Microvolts> {
+        self.steps.iter().find(|step| step.rate >= rate).map(|step| step.voltage)
+    }
+
+    /// The rate with the lowest voltage that allows it; nothing if none does.
+    pub fn operating_point(&self, rate: Rate) -> Option<OperatingPoint> {
+        self.voltage(rate).map(|voltage| OperatingPoint { rate, voltage })
+    }
+
+    /// The fastest rate at all.
+    pub fn rate_max(&self) -> Option<Rate> {
+        self.steps.last().map(|step| step.rate)
+    }
+}
+
+/// What a core does with its cycles, as far as power can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Activity {
+    /// It computes.
+    Compute,
+    /// It moves lines between memories.
+    Copy,
+    /// It looks again and again whether something came.
+    Poll,
+    /// It is halted until an interrupt.
+    Sleep,
+}
+
+impl Activity {
+    /// All activities.
+    pub const ALL: [Self; 4] = [Self::Compute, Self::Copy, Self::Poll, Self::Sleep];
+
+    /// The name in a chip file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Copy => "copy",
+            Self::Poll => "poll",
+            Self::Sleep => "sleep",
+        }
+    }
+}
+
+/// How the power of one core follows from its operating point, in watts, megahertz and volts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PowerForm {
+    /// `activity · cubic · f³ + linear · f`: the voltage does not show, it is taken to follow the rate.
+    Rate {
+        /// Watts for each MHz³.
+        cubic: f64,
+        /// Watts for each MHz.
+        linear: f64,
+    },
+    /// `leakage · V³ + activity · dynamic · V² · f`.
+    Voltage {
+        /// Watts for each V³.
+        leakage: f64,
+        /// Watts for each V² · MHz of a core that computes.
+        dynamic: f64,
+    },
+}
+
+/// What a chip draws, by one author.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PowerModel {
+    pub(crate) name: String,
+    pub(crate) voltages: String,
+    pub(crate) constant: Microwatts,
+    pub(crate) form: PowerForm,
+    /// Factors of the moving part, in the order of [`Activity::ALL`].
+    pub(crate) activity: [f64; Activity::ALL.len()],
+}
+
+impl PowerModel {
+    /// The name of the model in its file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name of the voltage table that the model was fitted with.
+    pub fn voltages(&self) -> &str {
+        &self.voltages
+    }
+
+    /// What the chip draws besides its cores: mesh, controllers, and what never changes.
+    pub const fn constant(&self) -> Microwatts {
+        self.constant
+    }
+
+    /// How the power of a core follows from its operating point.
+    pub const fn form(&self) -> PowerForm {
+        self.form
+    }
+
+    /// The factor of an activity.
+    pub const fn factor(&self, activity: Activity) -> f64 {
+        self.activity[activity as usize]
+    }
+
+    /// What one core draws.
+    pub fn core(&self, activity: Activity, point: OperatingPoint) -> Microwatts {
+        let (megahertz, volts) = (point.rate.megahertz(), point.voltage.volts());
+        let factor = self.factor(activity);
+        let watts = match self.form {
+            PowerForm::Rate { cubic, linear } => {
+                factor * cubic * megahertz * megahertz * megahertz + linear * megahertz
+            }
+            PowerForm::Voltage { leakage, dynamic } => {
+                leakage * volts * volts * volts + factor * dynamic * volts * volts * megahertz
+            }
+        };
+        Microwatts((watts * 1e6).round() as u64)
+    }
+
+    /// What the chip draws with so many cores at one point and activity, the constant part included.
+    pub fn chip(&self, cores: u32, activity: Activity, point: OperatingPoint) -> Microwatts {
+        let all = self.core(activity, point).0.saturating_mul(u64::from(cores));
+        Microwatts(all.saturating_add(self.constant.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn megahertz(rate: u64) -> Rate {
+        Rate::new(rate * 1_000_000, 1).unwrap()
+    }
+
+    fn table() -> VoltageTable {
+        let step = |rate, voltage| OperatingPoint { rate: megahertz(rate), voltage: Microvolts(voltage) };
+        VoltageTable { name: "here".to_owned(), steps: vec![step(400, 700_000), step(800, 1_100_000)] }
+    }
+
+    #[test]
+    fn a_rate_takes_the_lowest_voltage_that_allows_it() {
+        assert_eq!(table().voltage(megahertz(100)), Some(Microvolts(700_000)));
+        assert_eq!(table().voltage(megahertz(400)), Some(Microvolts(700_000)));
+        assert_eq!(table().voltage(megahertz(401)), Some(Microvolts(1_100_000)));
+    }
+
+    #[test]
+    fn a_rate_beyond_the_table_has_no_voltage() {
+        assert_eq!(table().operating_point(megahertz(801)), None);
+    }
+
+    #[test]
+    fn leakage_remains_when_a_core_sleeps() {
+        let form = PowerForm::Voltage { leakage: 0.4, dynamic: 0.001 };
+        let model = PowerModel {
+            name: "here".to_owned(),
+            voltages: "here".to_owned(),
+            constant: Microwatts(12_000_000),
+            form,
+            activity: [1.0, 0.7, 0.7, 0.0],
+        };
+        let point = OperatingPoint { rate: megahertz(800), voltage: Microvolts(1_000_000) };
+        assert_eq!(model.core(Activity::Sleep, point), Microwatts(400_000));
+        assert_eq!(model.core(Activity::Compute, point), Microwatts(1_200_000));
+        assert_eq!(model.chip(48, Activity::Sleep, point), Microwatts(12_000_000 + 48 * 400_000));
+    }
+}

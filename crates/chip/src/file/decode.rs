@@ -1,0 +1,373 @@
+//! The parts of a chip, section by section, and what must hold between them.
+//!
+//! Each function reads one section and names in passing what may stand in it. A part that cannot be read is nothing
+//! here and a fault in the findings; the chip is put together at the end, if all its parts are there.
+
+use super::section::{Findings, Precision, Section, show};
+use super::unit::{self, Kind, Reason};
+use super::{power, preset};
+use crate::chip::{Caches, Chip, ControllerId, Controllers, Dividers, Domains, Interrupts, LinkTraits};
+use crate::chip::{Memory, MessageBuffer, Preset};
+use crate::energy::VoltageTable;
+use crate::quantity::Bytes;
+use crate::topology::{Coordinates, Shape, TileId, Topology};
+use std::collections::BTreeMap;
+use toml::de::DeValue;
+
+const COUNTED: Precision = Precision::Counted;
+pub(super) const TIMED: Precision = Precision::Measured(&[Kind::Time]);
+const SIZE: &str = "a size such as \"8 KiB\"";
+
+/// The chip that a file describes, but for its constants, which the findings hold.
+pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_>) -> Option<Chip> {
+    sources(&mut root, findings);
+    let title = root.required_text(findings, "title", "a line that says what chip this is");
+    let topology = root.required_child(findings, "topology").and_then(|part| topology(part, findings));
+    let cores = root.required_child(findings, "core").and_then(|part| cores(part, findings));
+    let buffer = root.child(findings, "buffer").and_then(|part| buffer(part, findings));
+    let memory =
+        root.required_child(findings, "memory").and_then(|part| memory(part, topology.as_ref(), findings));
+    let links = root.required_child(findings, "links").and_then(|part| links(part, findings));
+    let interrupts =
+        root.child(findings, "interrupt").and_then(|part| interrupts(part, topology.as_ref(), findings));
+    let domains = match root.child(findings, "domains") {
+        Some(part) => domains(part, topology.as_ref(), findings),
+        None => topology.map(|topology| Domains { frequency: topology.extent(), voltage: topology.extent() }),
+    };
+    let clocks = root.required_child(findings, "clocks").map(|part| clocks(part, findings));
+    let presets = preset::all(&mut root, findings);
+    let voltages = power::voltages(&mut root, findings);
+    let power = power::models(&mut root, &voltages, findings);
+    root.close(findings);
+
+    let Clocking { dividers, default } = clocks?;
+    check_rates(&presets, dividers.as_ref(), &voltages, findings);
+    let default_preset = default_preset(default, &presets, findings);
+    let (core_kind, caches) = cores?;
+    Some(Chip {
+        name: short_name(name).to_owned(),
+        title: title?.0,
+        core_kind,
+        topology: topology?,
+        caches,
+        buffer,
+        memory: memory?,
+        links: links?,
+        interrupts,
+        dividers,
+        domains: domains?,
+        default_preset: default_preset?,
+        presets: presets.into_iter().map(|(preset, _)| preset).collect(),
+        voltages,
+        power,
+        sources: BTreeMap::new(),
+        constants: Vec::new(),
+    })
+}
+
+/// The name of a chip by that of its file.
+fn short_name(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.strip_suffix(".toml").unwrap_or(name)
+}
+
+/// `[sources]`: what the short names stand for.
+fn sources(root: &mut Section<'_>, findings: &mut Findings<'_>) {
+    for (name, text) in root.words(findings, "sources") {
+        findings.sources.insert(name, text);
+    }
+}
+
+/// A whole number within bounds.
+pub(super) fn count(value: &DeValue<'_>, from: u32, to: u32) -> Result<u32, Reason> {
+    let number = value
+        .as_integer()
+        .and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok())
+        .filter(|number| (from..=to).contains(number));
+    number.ok_or_else(|| format!("allowed: a whole number from {from} to {to}"))
+}
+
+/// A quantity that is written as a text with its unit.
+pub(super) fn quantity<T>(
+    value: &DeValue<'_>,
+    read: impl FnOnce(&str) -> Result<T, Reason>,
+) -> Result<T, Reason> {
+    match value {
+        DeValue::String(text) => read(text),
+        // A bare number reaches its reader as text, so that it hears of the missing unit.
+        DeValue::Integer(_) | DeValue::Float(_) => read(&show(value)),
+        _ => Err("allowed: a quantity with its unit, in quotes".to_owned()),
+    }
+}
+
+/// A size above zero.
+fn size(value: &DeValue<'_>) -> Result<Bytes, Reason> {
+    match quantity(value, unit::size)? {
+        Bytes(0) => Err("it is zero; allowed: a size above zero".to_owned()),
+        size => Ok(size),
+    }
+}
+
+/// Two or three whole numbers, along x, y and z.
+fn triple(value: &DeValue<'_>, rest: u32, from: u32) -> Result<Coordinates, Reason> {
+    let allowed = || format!("allowed: [x, y] or [x, y, z], whole numbers from {from} up");
+    let items = value.as_array().ok_or_else(allowed)?;
+    let numbers: Vec<u32> =
+        items.iter().map_while(|item| count(item.get_ref(), from, u32::MAX).ok()).collect();
+    match (numbers.as_slice(), items.len()) {
+        (&[x, y], 2) => Ok([x, y, rest]),
+        (&[x, y, z], 3) => Ok([x, y, z]),
+        _ => Err(allowed()),
+    }
+}
+
+fn topology(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Topology> {
+    let allowed = "\"mesh\", \"torus\" or \"crossbar\"";
+    let shape = part.required(findings, "shape", COUNTED, allowed, |value| match value.as_str() {
+        Some("mesh") => Ok(Shape::Mesh),
+        Some("torus") => Ok(Shape::Torus),
+        Some("crossbar") => Ok(Shape::Crossbar),
+        _ => Err(format!("allowed: {allowed}")),
+    });
+    let max = Topology::CORES_MAX;
+    let extent = part
+        .required(findings, "tiles", COUNTED, "columns and rows such as [6, 4]", |value| triple(value, 1, 1));
+    let cores = part
+        .required(findings, "cores_per_tile", COUNTED, "a whole number from 1", |value| count(value, 1, max));
+    let (extent, cores) = (extent?, cores?);
+    let topology = Topology::new(shape?, extent, cores);
+    if topology.is_none() {
+        let at = part.at();
+        findings.fault(at, format!("{extent:?} tiles of {cores} cores are too many; allowed: {max} cores"));
+    }
+    part.close(findings);
+    topology
+}
+
+fn cores(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<(String, Caches)> {
+    let kind = part.required_text(findings, "kind", "the name of the core, such as \"P54C\"");
+    let line = part.required(findings, "line", COUNTED, SIZE, size);
+    let first = part.constant(findings, "first_cache", COUNTED, size);
+    let instructions = part.constant(findings, "instruction_cache", COUNTED, size);
+    let second = part.constant(findings, "second_cache", COUNTED, size);
+    part.close(findings);
+    Some((kind?.0, Caches { line: line?, first, instructions, second }))
+}
+
+fn buffer(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MessageBuffer> {
+    let size = part.required(findings, "per_core", COUNTED, SIZE, size);
+    let registers = part.constant(findings, "test_and_set_per_core", COUNTED, |value| count(value, 0, 1024));
+    part.close(findings);
+    Some(MessageBuffer { size: size?, registers: registers.unwrap_or(0) })
+}
+
+/// A tile by its coordinates.
+fn tile(value: &DeValue<'_>, topology: Option<&Topology>) -> Result<Option<TileId>, Reason> {
+    let at = triple(value, 0, 0)?;
+    let Some(topology) = topology else { return Ok(None) }; // its own fault is noted already
+    let outside = || {
+        let [x, y, z] = topology.extent().map(|end| end - 1);
+        format!("it is outside of the tiles; allowed: x to {x}, y to {y}, z to {z}")
+    };
+    topology.tile_at(at).map(Some).ok_or_else(outside)
+}
+
+fn memory(mut part: Section<'_>, topology: Option<&Topology>, findings: &mut Findings<'_>) -> Option<Memory> {
+    let readers =
+        part.required(findings, "readers_free", Precision::Measured(&[]), "a whole number from 1", |value| {
+            count(value, 1, Topology::CORES_MAX)
+        });
+    let own = part.constant(findings, "each_tile", COUNTED, |value| {
+        value.as_bool().ok_or_else(|| "allowed: true or false".to_owned())
+    });
+    let at = part.at();
+    let placed = part.list(findings, "controller");
+    let controllers = match (own, placed.is_empty()) {
+        (Some(true), true) => Some(Controllers::EachTile),
+        (Some(true), false) => {
+            findings.fault(at, "memory.each_tile is true and there are controllers; allowed: one of the two");
+            None
+        }
+        (_, true) => {
+            findings.fault(
+                at,
+                "memory has no controller; allowed: each_tile = true, or one or more [[memory.controller]]",
+            );
+            None
+        }
+        (_, false) => controllers(placed, at, topology, findings),
+    };
+    part.close(findings);
+    Some(Memory { controllers: controllers?, readers_free: readers? })
+}
+
+/// `[[memory.controller]]`: where each is, and the corners of the block of tiles that it serves.
+fn controllers(
+    placed: Vec<Section<'_>>,
+    section: usize,
+    topology: Option<&Topology>,
+    findings: &mut Findings<'_>,
+) -> Option<Controllers> {
+    let topology_known = topology?;
+    let mut of_tile: Vec<Option<ControllerId>> = vec![None; topology_known.tiles() as usize];
+    let mut tiles = Vec::new();
+    for mut part in placed {
+        let id = ControllerId(tiles.len() as u32);
+        let allowed = "the coordinates of a tile such as [0, 0]";
+        let at = part.required(findings, "at", COUNTED, allowed, |value| tile(value, topology));
+        let corner = |part: &mut Section<'_>, findings: &mut Findings<'_>, key| {
+            part.required(findings, key, COUNTED, allowed, |value| tile(value, topology)).flatten()
+        };
+        let (from, to) =
+            (corner(&mut part, findings, "serves_from"), corner(&mut part, findings, "serves_to"));
+        if let (Some(from), Some(to)) = (from, to) {
+            let served = serve(topology_known, from, to, id, &mut of_tile);
+            if served > 0 {
+                let at = part.at();
+                let text =
+                    format!("{served} of these tiles have a controller already; allowed: one for each");
+                findings.fault(at, text);
+            }
+        }
+        part.close(findings);
+        tiles.push(at.flatten().unwrap_or(TileId(0)));
+    }
+    let idle = of_tile.iter().filter(|controller| controller.is_none()).count();
+    if idle > 0 {
+        findings.fault(section, format!("{idle} tiles have no memory controller; allowed: one for each"));
+    }
+    let of_tile: Option<Vec<ControllerId>> = of_tile.into_iter().collect();
+    Some(Controllers::At(tiles, of_tile?))
+}
+
+/// Gives the tiles between two corners to a controller; how many had one already.
+fn serve(
+    topology: &Topology,
+    from: TileId,
+    to: TileId,
+    controller: ControllerId,
+    of_tile: &mut [Option<ControllerId>],
+) -> usize {
+    let (from, to) = (topology.coordinates(from), topology.coordinates(to));
+    let inside = |at: Coordinates| (0..3).all(|axis| (from[axis]..=to[axis]).contains(&at[axis]));
+    let mut doubled = 0;
+    for tile in (0..topology.tiles()).map(TileId).filter(|tile| inside(topology.coordinates(*tile))) {
+        doubled += usize::from(of_tile[tile.0 as usize].replace(controller).is_some());
+    }
+    doubled
+}
+
+fn links(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<LinkTraits> {
+    let cost = |value: &DeValue<'_>| quantity(value, |text| unit::cost(text, None));
+    let flit = part.required(findings, "flit", COUNTED, SIZE, size);
+    let flit_time = part.required(findings, "flit_time", TIMED, unit::COST_ALLOWED, cost);
+    let head = part.required(findings, "head", TIMED, unit::COST_ALLOWED, cost);
+    let payload_max = part.required(findings, "payload_max", COUNTED, SIZE, size);
+    let overhead = part.required(findings, "overhead", COUNTED, SIZE, |value| quantity(value, unit::size));
+    part.close(findings);
+    Some(LinkTraits {
+        flit: flit?,
+        flit_time: flit_time?,
+        head: head?,
+        payload_max: payload_max?,
+        overhead: overhead?,
+    })
+}
+
+fn interrupts(
+    mut part: Section<'_>,
+    topology: Option<&Topology>,
+    findings: &mut Findings<'_>,
+) -> Option<Interrupts> {
+    let allowed = "the coordinates of a tile such as [3, 0]";
+    let at = part.required(findings, "at", COUNTED, allowed, |value| tile(value, topology));
+    let number = "a whole number from 1";
+    let read = |value: &DeValue<'_>| count(value, 1, Topology::CORES_MAX);
+    let free = part.required(findings, "targets_free", Precision::Measured(&[]), number, read);
+    let max = part.required(findings, "targets_max", COUNTED, number, read);
+    part.close(findings);
+    Some(Interrupts { tile: at.flatten()?, targets_free: free?, targets_max: max? })
+}
+
+fn domains(
+    mut part: Section<'_>,
+    topology: Option<&Topology>,
+    findings: &mut Findings<'_>,
+) -> Option<Domains> {
+    let fits = |value: &DeValue<'_>| {
+        let block = triple(value, 1, 1)?;
+        let Some(topology) = topology else { return Ok(block) };
+        let extent = topology.extent();
+        let whole = (0..3).all(|axis| extent[axis].is_multiple_of(block[axis]));
+        let reason =
+            || format!("such blocks do not fill {extent:?} tiles; allowed: divisors of these numbers");
+        if whole { Ok(block) } else { Err(reason()) }
+    };
+    let allowed = "the tiles of a block such as [2, 2]";
+    let frequency = part.required(findings, "frequency", COUNTED, allowed, fits);
+    let voltage = part.required(findings, "voltage", COUNTED, allowed, fits);
+    part.close(findings);
+    Some(Domains { frequency: frequency?, voltage: voltage? })
+}
+
+/// What `[clocks]` says.
+struct Clocking {
+    dividers: Option<Dividers>,
+    default: Option<(String, usize)>,
+}
+
+fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> Clocking {
+    let default = part.required_text(findings, "default", "the name of a preset");
+    let source = part.constant(findings, "divided", COUNTED, |value| quantity(value, unit::rate));
+    let allowed = part.constant(findings, "dividers", COUNTED, |value| match triple(value, 0, 1)? {
+        [from, to, 0] if from <= to && to <= crate::quantity::Rate::DIVIDER_MAX => Ok(from..=to),
+        _ => Err("allowed: the smallest and the largest such as [2, 16]".to_owned()),
+    });
+    if part.has("divided") != part.has("dividers") {
+        let at = part.at();
+        findings.fault(at, "clocks has one of divided and dividers; allowed: both, or none");
+    }
+    part.close(findings);
+    let dividers = source.zip(allowed).map(|(source, allowed)| Dividers { source, allowed });
+    Clocking { dividers, default }
+}
+
+/// The number of the preset that a run has without a word.
+fn default_preset(
+    default: Option<(String, usize)>,
+    presets: &[(Preset, usize)],
+    findings: &mut Findings<'_>,
+) -> Option<usize> {
+    let (name, at) = default?;
+    let found = presets.iter().position(|(preset, _)| preset.name() == name);
+    if found.is_none() {
+        let names: Vec<&str> = presets.iter().map(|(preset, _)| preset.name()).collect();
+        findings.fault(at, format!("clocks.default is {name:?}; allowed: a preset: {}", names.join(", ")));
+    }
+    found
+}
+
+/// Every preset runs its cores at a rate that the dividers give and each voltage table allows.
+fn check_rates(
+    presets: &[(Preset, usize)],
+    dividers: Option<&Dividers>,
+    voltages: &[VoltageTable],
+    findings: &mut Findings<'_>,
+) {
+    for (preset, at) in presets {
+        let (name, core) = (preset.name(), preset.clocks().core);
+        if let Some(dividers) = dividers.filter(|dividers| dividers.rates().all(|rate| rate != core)) {
+            let (from, to) = (dividers.allowed.start(), dividers.allowed.end());
+            let allowed = format!("{} divided by {from} to {to}", dividers.source);
+            findings.fault(*at, format!("the core of preset {name:?} is at {core}; allowed: {allowed}"));
+        }
+        for table in voltages.iter().filter(|table| table.voltage(core).is_none()) {
+            let max = table.rate_max().map_or("nothing".to_owned(), |rate| format!("at most {rate}"));
+            let table = table.name();
+            let text = format!(
+                "no voltage of table {table:?} allows {core}, the core of preset {name:?}; allowed: {max}"
+            );
+            findings.fault(*at, text);
+        }
+    }
+}

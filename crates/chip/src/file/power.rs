@@ -1,0 +1,119 @@
+//! `[voltages.NAME]` and `[power.NAME]`: tables and models under the names of their authors.
+
+use super::decode::quantity;
+use super::section::{Findings, Precision, Section};
+use super::unit::{self, Kind, Reason};
+use crate::energy::{Activity, OperatingPoint, PowerForm, PowerModel, VoltageTable};
+use toml::de::DeValue;
+
+const VOLTS: Precision = Precision::Measured(&[Kind::Voltage]);
+const WATTS: Precision = Precision::Measured(&[Kind::Power]);
+const FITTED: Precision = Precision::Measured(&[]);
+
+/// All voltage tables.
+pub fn voltages(root: &mut Section<'_>, findings: &mut Findings<'_>) -> Vec<VoltageTable> {
+    let Some(mut part) = root.child(findings, "voltages") else { return Vec::new() };
+    let tables = part.others(findings).into_iter().filter_map(|(name, mut part)| {
+        let allowed = "pairs of a fastest rate and its voltage such as [[\"800 MHz\", \"1.1 V\"]]";
+        let read = part.required(findings, "steps", VOLTS, allowed, steps);
+        part.close(findings);
+        Some(VoltageTable { name, steps: read? })
+    });
+    tables.collect()
+}
+
+fn steps(value: &DeValue<'_>) -> Result<Vec<OperatingPoint>, Reason> {
+    let allowed = || "allowed: a list of pairs such as [\"800 MHz\", \"1.1 V\"]".to_owned();
+    let items = value.as_array().ok_or_else(allowed)?;
+    let mut steps: Vec<OperatingPoint> = Vec::new();
+    for item in items.iter() {
+        let pair = item.get_ref().as_array().filter(|pair| pair.len() == 2).ok_or_else(allowed)?;
+        let part = |index: usize| pair.get(index).and_then(|part| part.get_ref().as_str());
+        let (rate, voltage) = part(0).zip(part(1)).ok_or_else(allowed)?;
+        let name = |reason| format!("{rate:?}, {voltage:?}: {reason}");
+        let step = OperatingPoint {
+            rate: unit::rate(rate).map_err(name)?,
+            voltage: unit::voltage(voltage).map_err(name)?,
+        };
+        if steps.last().is_some_and(|last| last.rate >= step.rate || last.voltage >= step.voltage) {
+            return Err(name("it does not rise; allowed: rates and voltages that rise".to_owned()));
+        }
+        steps.push(step);
+    }
+    if steps.is_empty() { Err(allowed()) } else { Ok(steps) }
+}
+
+/// All power models.
+pub fn models(
+    root: &mut Section<'_>,
+    tables: &[VoltageTable],
+    findings: &mut Findings<'_>,
+) -> Vec<PowerModel> {
+    let Some(mut part) = root.child(findings, "power") else { return Vec::new() };
+    let sections = part.others(findings);
+    sections.into_iter().filter_map(|(name, part)| model(name, part, tables, findings)).collect()
+}
+
+fn model(
+    name: String,
+    mut part: Section<'_>,
+    tables: &[VoltageTable],
+    findings: &mut Findings<'_>,
+) -> Option<PowerModel> {
+    let voltages = part.required_text(findings, "voltages", "the name of a voltage table");
+    if let Some((table, at)) = &voltages
+        && !tables.iter().any(|known| known.name() == table)
+    {
+        let known: Vec<&str> = tables.iter().map(VoltageTable::name).collect();
+        let path = part.path("voltages");
+        findings.fault(*at, format!("{path} is {table:?}; allowed: one of [voltages]: {}", known.join(", ")));
+    }
+    let constant = part
+        .required(findings, "constant", WATTS, Kind::Power.allowed(), |value| quantity(value, unit::power));
+    let form = form(&mut part, findings);
+    let activity = part.required_child(findings, "activity").and_then(|part| activity(part, findings));
+    part.close(findings);
+    let (voltages, _) = voltages?;
+    Some(PowerModel { name, voltages, constant: constant?, form: form?, activity: activity? })
+}
+
+fn form(part: &mut Section<'_>, findings: &mut Findings<'_>) -> Option<PowerForm> {
+    let mut coefficient = |key: &str, unit: &'static str| {
+        part.constant(findings, key, FITTED, |value| quantity(value, |text| unit::coefficient(text, unit)))
+    };
+    let (cubic, linear) = (coefficient("cubic", "W/MHz^3"), coefficient("linear", "W/MHz"));
+    let (leakage, dynamic) = (coefficient("leakage", "W/V^3"), coefficient("dynamic", "W/(V^2*MHz)"));
+    match (part.has("cubic"), part.has("linear"), part.has("leakage"), part.has("dynamic")) {
+        (true, true, false, false) => {
+            cubic.zip(linear).map(|(cubic, linear)| PowerForm::Rate { cubic, linear })
+        }
+        (false, false, true, true) => {
+            leakage.zip(dynamic).map(|(leakage, dynamic)| PowerForm::Voltage { leakage, dynamic })
+        }
+        _ => {
+            let (at, path) = (part.at(), part.path("form"));
+            let path = path.trim_end_matches(".form");
+            findings
+                .fault(at, format!("{path} has no form; allowed: cubic and linear, or leakage and dynamic"));
+            None
+        }
+    }
+}
+
+fn activity(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<[f64; Activity::ALL.len()]> {
+    let mut factors = [Some(0.0); Activity::ALL.len()];
+    for (activity, factor) in Activity::ALL.into_iter().zip(&mut factors) {
+        let allowed = "a number from 0 to 10";
+        *factor = part.required(findings, activity.name(), FITTED, allowed, |value| {
+            let number = match value {
+                DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+                DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
+                _ => None,
+            };
+            number.filter(|number| (0.0..=10.0).contains(number)).ok_or_else(|| format!("allowed: {allowed}"))
+        });
+    }
+    part.close(findings);
+    let [compute, copy, poll, sleep] = factors;
+    Some([compute?, copy?, poll?, sleep?])
+}

@@ -1,0 +1,81 @@
+//! `[preset.NAME]`: a setting of the clocks, and what was measured at it.
+//!
+//! Costs stand below their preset because the published ones do not fit one model over all clocks
+//! (`docs/chip-model.md`); each setting has its own.
+
+use super::decode::{TIMED, quantity};
+use super::section::{Findings, Precision, Section};
+use super::unit;
+use crate::chip::Preset;
+use crate::cost::{Access, Clocks, Cost, Costs, Mode};
+
+/// All presets, with the places of their names; at least one, or a fault.
+pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> Vec<(Preset, usize)> {
+    let Some(mut part) = root.required_child(findings, "preset") else { return Vec::new() };
+    let sections = part.others(findings);
+    if sections.is_empty() {
+        findings.fault(part.at(), "there is no preset; allowed: one or more [preset.NAME]");
+    }
+    let read = |(name, section): (String, Section<'_>)| {
+        let at = section.at();
+        preset(name, section, findings).map(|preset| (preset, at))
+    };
+    let presets = sections.into_iter().filter_map(read).collect();
+    part.close(findings);
+    presets
+}
+
+fn preset(name: String, mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Preset> {
+    let mut rate = |findings: &mut Findings<'_>, key| {
+        let allowed = "a frequency such as \"1600 MHz / 3\"";
+        part.required(findings, key, Precision::Counted, allowed, |value| quantity(value, unit::rate))
+    };
+    let core = rate(findings, "core");
+    let mesh = rate(findings, "mesh");
+    let memory = rate(findings, "memory");
+    let clocks = core.zip(mesh).zip(memory).map(|((core, mesh), memory)| Clocks { core, mesh, memory });
+    let costs = costs(&mut part, clocks.as_ref(), findings);
+    part.close(findings);
+    Some(Preset { name, clocks: clocks?, costs })
+}
+
+fn costs(part: &mut Section<'_>, clocks: Option<&Clocks>, findings: &mut Findings<'_>) -> Costs<Cost> {
+    let mut costs = Costs::default();
+    for (mode, slot) in Mode::ALL.into_iter().zip(&mut costs.access) {
+        *slot = part.child(findings, mode.name()).and_then(|part| access(part, clocks, findings));
+    }
+    let mut cost = |key: &str| {
+        part.constant(findings, key, TIMED, |value| quantity(value, |text| unit::cost(text, clocks)))
+    };
+    Costs {
+        access: costs.access,
+        first_cache: cost("first_cache"),
+        second_cache: cost("second_cache"),
+        test_and_set: cost("test_and_set"),
+        interrupt: cost("interrupt"),
+        interrupt_more: cost("interrupt_more"),
+        send: cost("send"),
+        receive: cost("receive"),
+        transit: cost("transit"),
+        voltage_change: cost("voltage_change"),
+        flush_start: cost("flush_start"),
+        flush_line: cost("flush_line"),
+        flush_all: cost("flush_all"),
+    }
+}
+
+fn access(
+    mut part: Section<'_>,
+    clocks: Option<&Clocks>,
+    findings: &mut Findings<'_>,
+) -> Option<Access<Cost>> {
+    let mut cost = |findings: &mut Findings<'_>, key: &str| {
+        let read = |text: &str| unit::cost(text, clocks);
+        part.required(findings, key, TIMED, unit::COST_ALLOWED, |value| quantity(value, read))
+    };
+    let issue = cost(findings, "issue");
+    let gap = cost(findings, "gap");
+    let read = cost(findings, "read");
+    part.close(findings);
+    Some(Access { issue: issue?, gap: gap?, read: read? })
+}

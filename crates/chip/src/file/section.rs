@@ -1,0 +1,410 @@
+//! Sections of a chip file: constants with their source and error, and every fault with its line.
+//!
+//! A section remembers which keys it was asked for; [`Section::close`] complains of all others and names those. So the
+//! code that reads a section is also the list of what may stand there. A constant takes the source and the error of
+//! its section unless it brings its own, and a section those of the one around it.
+//!
+//! It knows TOML and lines, not chips. Invariant: reading goes on after a fault, so a file's faults all come at once.
+
+use super::unit::{BAND_ALLOWED, Band, Kind, Reason, band};
+use super::{Constant, Fault};
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What was found so far.
+pub struct Findings<'t> {
+    file: &'t str,
+    /// Where each line begins.
+    lines: Vec<usize>,
+    faults: Vec<Fault>,
+    /// The constants, as they were read.
+    pub constants: Vec<Constant>,
+    /// The sources by their short names.
+    pub sources: BTreeMap<String, String>,
+}
+
+impl<'t> Findings<'t> {
+    pub fn new(file: &'t str, text: &str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(breaks).collect();
+        Self { file, lines, faults: Vec::new(), constants: Vec::new(), sources: BTreeMap::new() }
+    }
+
+    /// The number of the line that this byte is in, from 1.
+    fn line(&self, at: usize) -> usize {
+        self.lines.partition_point(|start| *start <= at)
+    }
+
+    /// Notes a fault of the line that this byte is in.
+    pub fn fault(&mut self, at: usize, text: impl Into<String>) {
+        let (file, line) = (self.file.to_owned(), self.line(at));
+        self.faults.push(Fault { file, line, text: text.into() });
+    }
+
+    /// The faults in the order of their lines.
+    pub fn into_faults(mut self) -> Vec<Fault> {
+        self.faults.sort_by_key(|fault| fault.line);
+        self.faults
+    }
+
+    pub fn is_clean(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// A source by the short name that stands at this byte, if there is such a source.
+    fn source(&mut self, at: usize, path: &str, name: &str) -> Option<String> {
+        if self.sources.contains_key(name) {
+            return Some(name.to_owned());
+        }
+        let allowed = self.allowed_sources();
+        self.fault(at, format!("{path} is {name:?}; {allowed}"));
+        None
+    }
+
+    fn allowed_sources(&self) -> String {
+        let names: Vec<&str> = self.sources.keys().map(String::as_str).collect();
+        format!(
+            "allowed: one of [sources]: {}",
+            if names.is_empty() { "none yet".into() } else { names.join(", ") }
+        )
+    }
+}
+
+/// How well a constant can be known.
+#[derive(Clone, Copy)]
+pub enum Precision {
+    /// Built or counted: without a word it is exact.
+    Counted,
+    /// Measured in these kinds of unit: it must say its error.
+    Measured(&'static [Kind]),
+}
+
+/// A table of the file that is being read.
+pub struct Section<'t> {
+    path: String,
+    /// Where its name stands.
+    at: usize,
+    table: &'t DeTable<'t>,
+    asked: Vec<String>,
+    source: Option<String>,
+    error: Option<&'t Spanned<DeValue<'t>>>,
+}
+
+impl<'t> Section<'t> {
+    /// The file as a whole.
+    pub fn root(table: &'t DeTable<'t>) -> Self {
+        Self { path: String::new(), at: 0, table, asked: Vec::new(), source: None, error: None }
+    }
+
+    /// Where the name of the section stands.
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The full name of a key of this section.
+    pub fn path(&self, key: &str) -> String {
+        let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        let key = if bare { key.to_owned() } else { format!("{key:?}") };
+        if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
+    }
+
+    /// What stands under a key, which from now on may stand there: where its name begins, and the value.
+    fn entry(&mut self, key: &str) -> Option<(usize, &'t Spanned<DeValue<'t>>)> {
+        self.asked.push(key.to_owned());
+        let found = self.table.iter().find(|(name, _)| name.get_ref() == key);
+        found.map(|(name, value)| (name.span().start, value))
+    }
+
+    /// Whether there is such a key; does not ask for it.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.iter().any(|(name, _)| name.get_ref() == key)
+    }
+
+    /// Notes that something is missing here.
+    fn missing(&self, findings: &mut Findings<'_>, key: &str, what: &str) {
+        findings.fault(self.at, format!("{} is missing; allowed: {what}", self.path(key)));
+    }
+
+    /// A section inside of this one, if there is one.
+    pub fn child(&mut self, findings: &mut Findings<'_>, key: &str) -> Option<Self> {
+        let (at, value) = self.entry(key)?;
+        self.open(findings, key, at, value)
+    }
+
+    /// A section inside of this one, which must be there.
+    pub fn required_child(&mut self, findings: &mut Findings<'_>, key: &str) -> Option<Self> {
+        if !self.has(key) {
+            self.missing(findings, key, &format!("a section [{}]", self.path(key)));
+        }
+        self.child(findings, key)
+    }
+
+    /// The sections of a list of sections such as `[[memory.controller]]`, or of one that stands alone.
+    pub fn list(&mut self, findings: &mut Findings<'_>, key: &str) -> Vec<Self> {
+        let Some((at, value)) = self.entry(key) else { return Vec::new() };
+        match value.get_ref() {
+            DeValue::Array(items) => {
+                items.iter().filter_map(|item| self.open(findings, key, item.span().start, item)).collect()
+            }
+            _ => self.open(findings, key, at, value).into_iter().collect(),
+        }
+    }
+
+    /// All sections inside of this one that nobody asked for so far, with their names, in the order of the file.
+    pub fn others(&mut self, findings: &mut Findings<'_>) -> Vec<(String, Self)> {
+        let mut entries: Vec<_> = self
+            .table
+            .iter()
+            .filter(|(name, _)| !self.asked.iter().any(|asked| asked == name.get_ref()))
+            .map(|(name, value)| (name.span().start, name.get_ref().to_string(), value))
+            .collect();
+        entries.sort_by_key(|(at, ..)| *at);
+        let mut sections = Vec::new();
+        for (at, name, value) in entries {
+            self.asked.push(name.clone());
+            sections.extend(self.open(findings, &name, at, value).map(|section| (name, section)));
+        }
+        sections
+    }
+
+    fn open(
+        &self,
+        findings: &mut Findings<'_>,
+        key: &str,
+        at: usize,
+        value: &'t Spanned<DeValue<'t>>,
+    ) -> Option<Self> {
+        let path = self.path(key);
+        let Some(table) = value.get_ref().as_table() else {
+            findings.fault(at, format!("{path} is {}; allowed: a section [{path}]", show(value.get_ref())));
+            return None;
+        };
+        let (source, error) = (self.source.clone(), self.error);
+        let mut section = Self { path, at, table, asked: Vec::new(), source, error };
+        if let Some((name, at)) = section.text(findings, "source") {
+            section.source = findings.source(at, &section.path("source"), &name);
+        }
+        if let Some((_, error)) = section.entry("error") {
+            section.error = Some(error);
+        }
+        section.text(findings, "note");
+        Some(section)
+    }
+
+    /// A word that is no constant: a title, a choice; and where it stands.
+    pub fn text(&mut self, findings: &mut Findings<'_>, key: &str) -> Option<(String, usize)> {
+        let (at, value) = self.entry(key)?;
+        match value.get_ref().as_str() {
+            Some(text) => Some((text.to_owned(), at)),
+            None => {
+                let (path, value) = (self.path(key), show(value.get_ref()));
+                findings.fault(at, format!("{path} is {value}; allowed: a text in quotes"));
+                None
+            }
+        }
+    }
+
+    /// A word that must be there.
+    pub fn required_text(
+        &mut self,
+        findings: &mut Findings<'_>,
+        key: &str,
+        what: &str,
+    ) -> Option<(String, usize)> {
+        if !self.has(key) {
+            self.missing(findings, key, what);
+        }
+        self.text(findings, key)
+    }
+
+    /// The pairs of a section that holds nothing but texts, such as `[sources]`.
+    pub fn words(&mut self, findings: &mut Findings<'_>, key: &str) -> Vec<(String, String)> {
+        let Some((at, value)) = self.entry(key) else {
+            self.missing(findings, key, &format!("a section [{key}]"));
+            return Vec::new();
+        };
+        let Some(table) = value.get_ref().as_table() else {
+            findings.fault(at, format!("{key} is {}; allowed: a section [{key}]", show(value.get_ref())));
+            return Vec::new();
+        };
+        let mut words = Vec::new();
+        for (name, text) in table {
+            let name = name.get_ref().to_string();
+            match text.get_ref().as_str() {
+                Some(text) if !text.trim().is_empty() => words.push((name, text.to_owned())),
+                _ => {
+                    let shown = show(text.get_ref());
+                    findings.fault(
+                        text.span().start,
+                        format!("{key}.{name} is {shown}; allowed: a text that says where to look it up"),
+                    );
+                }
+            }
+        }
+        words
+    }
+
+    /// A constant, if it is there; where it stands with it.
+    pub fn constant_at<T>(
+        &mut self,
+        findings: &mut Findings<'_>,
+        key: &str,
+        precision: Precision,
+        read: impl FnOnce(&DeValue<'t>) -> Result<T, Reason>,
+    ) -> Option<(T, usize)> {
+        let (at, entry) = self.entry(key)?;
+        let mut parts = Parts { value: entry, source: self.source.clone(), error: self.error, note: None };
+        if let Some(table) = entry.get_ref().as_table() {
+            let inner =
+                Self { path: self.path(key), at, table, asked: Vec::new(), source: None, error: None };
+            parts = inner.parts(findings, parts)?;
+        }
+        let path = self.path(key);
+        let value = match read(parts.value.get_ref()) {
+            Ok(value) => Some((value, at)),
+            Err(reason) => {
+                findings.fault(at, format!("{path} is {}; {reason}", show(parts.value.get_ref())));
+                None
+            }
+        };
+        self.record(findings, path, at, &parts, precision);
+        value
+    }
+
+    /// A constant, if it is there.
+    pub fn constant<T>(
+        &mut self,
+        findings: &mut Findings<'_>,
+        key: &str,
+        precision: Precision,
+        read: impl FnOnce(&DeValue<'t>) -> Result<T, Reason>,
+    ) -> Option<T> {
+        self.constant_at(findings, key, precision, read).map(|(value, _)| value)
+    }
+
+    /// A constant that must be there.
+    pub fn required<T>(
+        &mut self,
+        findings: &mut Findings<'_>,
+        key: &str,
+        precision: Precision,
+        what: &str,
+        read: impl FnOnce(&DeValue<'t>) -> Result<T, Reason>,
+    ) -> Option<T> {
+        if !self.has(key) {
+            self.missing(findings, key, what);
+        }
+        self.constant(findings, key, precision, read)
+    }
+
+    /// The parts of a constant that is written as a table.
+    fn parts(mut self, findings: &mut Findings<'_>, outer: Parts<'t>) -> Option<Parts<'t>> {
+        let value = self.entry("value").map(|(_, value)| value);
+        if value.is_none() {
+            self.missing(findings, "value", "{ value = .., error = .., source = .. }");
+        }
+        let own = self.text(findings, "source");
+        let source = match own {
+            Some((name, at)) => findings.source(at, &self.path("source"), &name).or(Some(name)),
+            None => outer.source,
+        };
+        let error = self.entry("error").map(|(_, error)| error).or(outer.error);
+        let note = self.text(findings, "note").map(|(note, _)| note);
+        self.close(findings);
+        Some(Parts { value: value?, source, error, note })
+    }
+
+    /// Writes a constant down, with complaints if its source or its error is missing.
+    fn record(
+        &self,
+        findings: &mut Findings<'_>,
+        path: String,
+        at: usize,
+        parts: &Parts<'t>,
+        precision: Precision,
+    ) {
+        let Some(source) = parts.source.clone() else {
+            let allowed = findings.allowed_sources();
+            findings.fault(at, format!("{path} has no source; {allowed}"));
+            return;
+        };
+        let kinds = match precision {
+            Precision::Counted => &[],
+            Precision::Measured(kinds) => kinds,
+        };
+        let (band, error) = match (parts.error.map(Spanned::get_ref), precision) {
+            (None, Precision::Counted) => (Band::Exact, "exact".to_owned()),
+            (None, Precision::Measured(_)) => {
+                findings.fault(at, format!("{path} has no error; allowed: {BAND_ALLOWED}"));
+                return;
+            }
+            // What is counted is exact inside of a section of measured things too.
+            (Some(_), Precision::Counted) => (Band::Exact, "exact".to_owned()),
+            (Some(error), Precision::Measured(_)) => {
+                let text = error.as_str().unwrap_or_default();
+                match band(text, kinds) {
+                    Ok(band) => (band, text.to_owned()),
+                    Err(reason) => {
+                        findings.fault(at, format!("the error of {path} is {}; {reason}", show(error)));
+                        return;
+                    }
+                }
+            }
+        };
+        let (value, note) = (plain(parts.value.get_ref()), parts.note.clone());
+        let line = findings.line(at);
+        findings.constants.push(Constant { path, value, error, band, source, note, line });
+    }
+
+    /// Complains of every key that nobody asked for.
+    pub fn close(self, findings: &mut Findings<'_>) {
+        for (name, _) in self.table {
+            if !self.asked.iter().any(|asked| asked == name.get_ref()) {
+                let path = self.path(name.get_ref());
+                let mut allowed = self.asked.clone();
+                allowed.sort();
+                allowed.dedup();
+                let allowed = allowed.join(", ");
+                findings.fault(name.span().start, format!("{path} is no known key; allowed: {allowed}"));
+            }
+        }
+    }
+}
+
+/// A constant taken apart.
+struct Parts<'t> {
+    value: &'t Spanned<DeValue<'t>>,
+    source: Option<String>,
+    error: Option<&'t Spanned<DeValue<'t>>>,
+    note: Option<String>,
+}
+
+/// A value for a message: texts in quotes, and nothing too long for a line.
+pub fn show(value: &DeValue<'_>) -> String {
+    const LONG: usize = 60;
+    let text = match value {
+        DeValue::String(text) => format!("{text:?}"),
+        other => plain(other),
+    };
+    match text.char_indices().nth(LONG) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// A value as it is written, texts without their quotes.
+fn plain(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(truth) => truth.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| plain(item.get_ref())).collect();
+            format!("[{}]", items.join(", "))
+        }
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
