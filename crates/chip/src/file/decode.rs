@@ -35,15 +35,17 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         None => topology.map(|topology| Domains { frequency: topology.extent(), voltage: topology.extent() }),
     };
     let clocks = root.required_child(findings, "clocks").map(|part| clocks(part, findings));
-    let presets = preset::all(&mut root, findings);
-    let voltages = power::voltages(&mut root, findings);
-    let power = power::models(&mut root, &voltages, findings);
+    let (preset_names, presets) = preset::all(&mut root, findings);
+    let (table_names, voltages) = power::voltages(&mut root, findings);
+    let power = power::models(&mut root, &table_names, findings);
     root.close(findings);
 
     let Clocking { dividers, default } = clocks?;
     check_rates(&presets, dividers.as_ref(), &voltages, findings);
-    let default_preset = default_preset(default, &presets, findings);
+    check_default(default.as_ref(), &preset_names, findings);
     let (core_kind, caches) = cores?;
+    let (default, _) = default?;
+    let default_preset = presets.iter().position(|(preset, _)| *preset.name() == default);
     Some(Chip {
         name: short_name(name).to_owned(),
         title: title?.0,
@@ -134,13 +136,13 @@ fn topology(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Topolo
         .required(findings, "tiles", COUNTED, "columns and rows such as [6, 4]", |value| triple(value, 1, 1));
     let cores = part
         .required(findings, "cores_per_tile", COUNTED, "a whole number from 1", |value| count(value, 1, max));
+    let at = part.at();
+    part.close(findings);
     let (extent, cores) = (extent?, cores?);
     let topology = Topology::new(shape?, extent, cores);
     if topology.is_none() {
-        let at = part.at();
         findings.fault(at, format!("{extent:?} tiles of {cores} cores are too many; allowed: {max} cores"));
     }
-    part.close(findings);
     topology
 }
 
@@ -332,19 +334,11 @@ fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> Clocking {
     Clocking { dividers, default }
 }
 
-/// The number of the preset that a run has without a word.
-fn default_preset(
-    default: Option<(String, usize)>,
-    presets: &[(Preset, usize)],
-    findings: &mut Findings<'_>,
-) -> Option<usize> {
-    let (name, at) = default?;
-    let found = presets.iter().position(|(preset, _)| preset.name() == name);
-    if found.is_none() {
-        let names: Vec<&str> = presets.iter().map(|(preset, _)| preset.name()).collect();
-        findings.fault(at, format!("clocks.default is {name:?}; allowed: a preset: {}", names.join(", ")));
+/// The preset that a run has without a word must be one of them.
+fn check_default(default: Option<&(String, usize)>, names: &[String], findings: &mut Findings<'_>) {
+    if let Some((name, at)) = default.filter(|(name, _)| !names.contains(name)) {
+        findings.fault(*at, format!("clocks.default is {name:?}; allowed: a preset: {}", names.join(", ")));
     }
-    found
 }
 
 /// Every preset runs its cores at a rate that the dividers give and each voltage table allows.

@@ -10,16 +10,18 @@ const VOLTS: Precision = Precision::Measured(&[Kind::Voltage]);
 const WATTS: Precision = Precision::Measured(&[Kind::Power]);
 const FITTED: Precision = Precision::Measured(&[]);
 
-/// All voltage tables.
-pub fn voltages(root: &mut Section<'_>, findings: &mut Findings<'_>) -> Vec<VoltageTable> {
-    let Some(mut part) = root.child(findings, "voltages") else { return Vec::new() };
-    let tables = part.others(findings).into_iter().filter_map(|(name, mut part)| {
+/// The names of all voltage tables, and those that could be read.
+pub fn voltages(root: &mut Section<'_>, findings: &mut Findings<'_>) -> (Vec<String>, Vec<VoltageTable>) {
+    let Some(mut part) = root.child(findings, "voltages") else { return Default::default() };
+    let sections = part.others(findings);
+    let names = sections.iter().map(|(name, _)| name.clone()).collect();
+    let tables = sections.into_iter().filter_map(|(name, mut part)| {
         let allowed = "pairs of a fastest rate and its voltage such as [[\"800 MHz\", \"1.1 V\"]]";
         let read = part.required(findings, "steps", VOLTS, allowed, steps);
         part.close(findings);
         Some(VoltageTable { name, steps: read? })
     });
-    tables.collect()
+    (names, tables.collect())
 }
 
 fn steps(value: &DeValue<'_>) -> Result<Vec<OperatingPoint>, Reason> {
@@ -44,11 +46,7 @@ fn steps(value: &DeValue<'_>) -> Result<Vec<OperatingPoint>, Reason> {
 }
 
 /// All power models.
-pub fn models(
-    root: &mut Section<'_>,
-    tables: &[VoltageTable],
-    findings: &mut Findings<'_>,
-) -> Vec<PowerModel> {
+pub fn models(root: &mut Section<'_>, tables: &[String], findings: &mut Findings<'_>) -> Vec<PowerModel> {
     let Some(mut part) = root.child(findings, "power") else { return Vec::new() };
     let sections = part.others(findings);
     sections.into_iter().filter_map(|(name, part)| model(name, part, tables, findings)).collect()
@@ -57,16 +55,16 @@ pub fn models(
 fn model(
     name: String,
     mut part: Section<'_>,
-    tables: &[VoltageTable],
+    tables: &[String],
     findings: &mut Findings<'_>,
 ) -> Option<PowerModel> {
     let voltages = part.required_text(findings, "voltages", "the name of a voltage table");
     if let Some((table, at)) = &voltages
-        && !tables.iter().any(|known| known.name() == table)
+        && !tables.contains(table)
     {
-        let known: Vec<&str> = tables.iter().map(VoltageTable::name).collect();
         let path = part.path("voltages");
-        findings.fault(*at, format!("{path} is {table:?}; allowed: one of [voltages]: {}", known.join(", ")));
+        findings
+            .fault(*at, format!("{path} is {table:?}; allowed: one of [voltages]: {}", tables.join(", ")));
     }
     let constant = part
         .required(findings, "constant", WATTS, Kind::Power.allowed(), |value| quantity(value, unit::power));

@@ -9,10 +9,11 @@ use super::unit;
 use crate::chip::Preset;
 use crate::cost::{Access, Clocks, Cost, Costs, Mode};
 
-/// All presets, with the places of their names; at least one, or a fault.
-pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> Vec<(Preset, usize)> {
-    let Some(mut part) = root.required_child(findings, "preset") else { return Vec::new() };
+/// The names of all presets, and those that could be read with the places of their names; at least one, or a fault.
+pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> (Vec<String>, Vec<(Preset, usize)>) {
+    let Some(mut part) = root.required_child(findings, "preset") else { return Default::default() };
     let sections = part.others(findings);
+    let names = sections.iter().map(|(name, _)| name.clone()).collect();
     if sections.is_empty() {
         findings.fault(part.at(), "there is no preset; allowed: one or more [preset.NAME]");
     }
@@ -21,8 +22,7 @@ pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> Vec<(Preset, 
         preset(name, section, findings).map(|preset| (preset, at))
     };
     let presets = sections.into_iter().filter_map(read).collect();
-    part.close(findings);
-    presets
+    (names, presets)
 }
 
 fn preset(name: String, mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Preset> {

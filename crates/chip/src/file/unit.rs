@@ -5,7 +5,7 @@
 //! is finer than the unit that the product keeps is refused.
 
 use crate::cost::{Amount, Clocks, Cost};
-use crate::quantity::{Bytes, Microvolts, Microwatts, PICOSECONDS_PER_SECOND, Picoseconds, Rate};
+use crate::quantity::{Bytes, Microvolts, Microwatts, PICOSECONDS_PER_SECOND, Rate};
 
 /// Why a text is no quantity of the wanted kind.
 pub type Reason = String;
@@ -300,6 +300,7 @@ pub fn band(text: &str, kinds: &[Kind]) -> Result<Band, Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantity::Picoseconds;
 
     fn clocks() -> Clocks {
         let rate = |hertz, divider| Rate::new(hertz, divider).unwrap();

@@ -1,0 +1,314 @@
+//! The SCC of the file against what was published about the chip: times by hops (V1, V2, V6), caches (V4, V8),
+//! interrupts (V10), voltages, and power (V16, V17).
+//!
+//! The published figures stand here and nowhere in the product, so that the file cannot agree with itself. Those that
+//! the file was calibrated with are no evidence for the model; leave-one-out below is.
+
+use isles_chip::cost::{Costs, Mode, Span};
+use isles_chip::energy::{Activity, OperatingPoint, PowerModel};
+use isles_chip::quantity::{Microvolts, Picoseconds, Rate};
+use isles_chip::{Chip, Preset};
+
+const STANDARD: &str = "533/800/800";
+const FAST: &str = "800/1600/1066";
+
+fn scc() -> Chip {
+    Chip::find("scc").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn preset<'a>(chip: &'a Chip, name: &str) -> &'a Preset {
+    chip.preset(name).expect("the file has the presets of the papers")
+}
+
+fn nanoseconds(time: Option<Picoseconds>) -> f64 {
+    time.expect("the file has this cost").nanoseconds()
+}
+
+/// The time in cycles of the preset's core.
+fn cycles(time: Option<Picoseconds>, preset: &Preset) -> f64 {
+    nanoseconds(time) * preset.clocks().core.megahertz() / 1e3
+}
+
+fn within(ours: f64, published: f64, percent: f64, what: &str) {
+    let error = (ours / published - 1.0) * 100.0;
+    assert!(error.abs() <= percent, "{what}: {ours} against {published}: {error:.1} %, allowed {percent} %");
+}
+
+#[test]
+fn v1_lines_of_the_message_buffer_take_what_was_measured_at_each_distance() {
+    let chip = scc();
+    let times = preset(&chip, STANDARD).times();
+    for hops in 0..=8 {
+        let far = 5.0 * f64::from(hops);
+        within(nanoseconds(times.read(Mode::BufferLine, hops)), 105.0 + far, 0.01, "read");
+        within(nanoseconds(times.write(Mode::BufferLine, hops)), 145.0 + far, 0.01, "write");
+    }
+}
+
+#[test]
+fn v2_bandwidths_follow_from_the_line_times() {
+    let chip = scc();
+    let times = preset(&chip, STANDARD).times();
+    let rate = |time: Option<Picoseconds>| 32.0 / nanoseconds(time) * 1e3;
+    within(rate(times.read(Mode::BufferLine, 0)), 305.0, 1.0, "local read, MB/s");
+    within(rate(times.read(Mode::BufferLine, 8)), 220.0, 1.0, "read over 8 hops, MB/s");
+    within(rate(times.write(Mode::BufferLine, 0)), 220.0, 1.0, "local write, MB/s");
+    within(rate(times.write(Mode::BufferLine, 8)), 173.0, 1.0, "write over 8 hops, MB/s");
+}
+
+#[test]
+fn v4_a_core_alone_reads_memory_and_its_first_cache_as_fast_as_measured() {
+    let chip = scc();
+    let times = preset(&chip, STANDARD).times();
+    let cores = (0..chip.topology().cores()).map(isles_chip::topology::CoreId);
+    let mean =
+        cores.map(|core| nanoseconds(times.read(Mode::MemoryCached, chip.hops_to_memory(core)))).sum::<f64>()
+            / f64::from(chip.topology().cores());
+    within(32.0 / mean * 1e3, 160.0, 10.0, "memory, MB/s");
+    let first = times.first_cache.map(|span| span.over(0));
+    within(32.0 / nanoseconds(first) * 1e3, 1220.0, 10.0, "first cache, MB/s");
+}
+
+#[test]
+fn v6_the_cycle_table_of_the_fast_clocks_comes_out() {
+    // Mode, write overhead, gap near and far, read near and far; core cycles at 800/1600/1066.
+    let table = [
+        (Mode::BufferWord, 5.0, [51.0, 84.0], [58.0, 91.0]),
+        (Mode::BufferLine, 29.0, [78.0, 108.0], [67.0, 97.0]),
+        (Mode::MemoryWord, 11.0, [106.0, 137.0], [117.0, 145.0]),
+        (Mode::MemoryThrough, 35.0, [130.0, 161.0], [123.0, 153.0]),
+        (Mode::MemoryCached, 98.0, [107.0, 123.0], [150.0, 174.0]),
+    ];
+    let chip = scc();
+    let preset = preset(&chip, FAST);
+    let times = preset.times();
+    for (mode, issue, gap, read) in table {
+        within(cycles(times.issue(mode), preset), issue, 1.0, mode.name());
+        for (end, hops) in [0, 8].into_iter().enumerate() {
+            within(cycles(times.write(mode, hops), preset), gap[end], 1.0, mode.name());
+            within(cycles(times.read(mode, hops), preset), read[end], 1.0, mode.name());
+        }
+    }
+}
+
+#[test]
+fn words_of_buffers_and_memory_take_what_barrelfish_measured_at_each_distance() {
+    let chip = scc();
+    let preset = preset(&chip, STANDARD);
+    let times = preset.times();
+    // The row y = 0 of the table of word reads from tile (0,0), and memory through the four controllers.
+    for (hops, published) in [(1, 63.0), (2, 69.0), (3, 72.0), (4, 78.0), (5, 84.0), (8, 102.0)] {
+        within(cycles(times.read(Mode::BufferWord, hops), preset), published, 5.0, "word of a buffer");
+    }
+    for (hops, published) in [(0, 97.0), (5, 121.0), (2, 105.0), (7, 134.0)] {
+        within(cycles(times.read(Mode::MemoryWord, hops), preset), published, 5.0, "word of memory");
+    }
+    for (hops, published) in [(0, 122.0), (5, 146.0), (2, 134.0), (7, 158.0)] {
+        within(
+            cycles(times.write(Mode::MemoryThrough, hops), preset),
+            published,
+            5.0,
+            "line written through",
+        );
+    }
+}
+
+#[test]
+fn v8_flushes_of_the_second_cache_take_what_was_measured() {
+    let chip = scc();
+    let preset = preset(&chip, FAST);
+    let times = preset.times();
+    let flush = |lines| cycles(times.flush(lines), preset);
+    within(flush(1), 8_000.0, 10.0, "a line");
+    within(flush(128), 47_100.0, 10.0, "a page");
+    within(flush(8192), 582_000.0, 10.0, "the whole cache");
+}
+
+#[test]
+fn v10_an_interrupt_of_all_cores_takes_three_times_that_of_one() {
+    let chip = scc();
+    let port = chip.interrupts().expect("the chip has an interrupt controller");
+    let preset = preset(&chip, STANDARD);
+    let times: Costs<Span> = preset.times();
+    within(cycles(times.interrupt(1, port), preset), 2_000.0, 20.0, "one target");
+    within(cycles(times.interrupt(20, port), preset), 2_000.0, 20.0, "twenty targets");
+    within(cycles(times.interrupt(48, port), preset), 6_000.0, 20.0, "all targets");
+}
+
+#[test]
+fn both_sides_of_the_conflict_about_a_hop_can_be_chosen() {
+    let chip = scc();
+    let hop = |name: &str| {
+        let times = preset(&chip, name).times();
+        nanoseconds(times.read(Mode::BufferLine, 1)) - nanoseconds(times.read(Mode::BufferLine, 0))
+    };
+    assert_eq!((hop(STANDARD), hop("533/800/800 formula")), (5.0, 10.0));
+    within(hop(FAST), 4.7, 1.0, "a hop at the fast clocks");
+}
+
+#[test]
+fn the_structure_is_that_of_the_chip() {
+    let chip = scc();
+    let topology = chip.topology();
+    assert_eq!((topology.cores(), topology.tiles(), chip.controllers()), (48, 24, 4));
+    assert_eq!((chip.frequency_domains(), chip.voltage_domains()), (24, 6));
+    for tile in (0..24).map(isles_chip::topology::TileId) {
+        let [x, y, _] = topology.coordinates(tile);
+        assert_eq!(chip.voltage_domain(tile).0, x / 2 + 3 * (y / 2), "as RCCE counts");
+        let nearest =
+            (0..4).map(isles_chip::ControllerId).map(|id| topology.hops(tile, chip.controller_tile(id)));
+        let own = topology.hops(tile, chip.controller_tile(chip.controller_of(tile)));
+        assert_eq!(Some(own), nearest.min(), "the controller of the quadrant is the nearest");
+    }
+    let rates: Vec<u64> = chip
+        .dividers()
+        .map(|dividers| dividers.rates().map(|rate| rate.megahertz() as u64).collect())
+        .unwrap_or_default();
+    assert_eq!(rates, [800, 533, 400, 320, 266, 228, 200, 177, 160, 145, 133, 123, 114, 106, 100]);
+}
+
+#[test]
+fn each_author_gives_the_voltage_of_each_rate() {
+    let chip = scc();
+    let source = Rate::new(1_600_000_000, 1).unwrap();
+    let volts = |table: &str, divider| {
+        let rate = source.divided_by(divider).unwrap();
+        chip.voltage_table(table).and_then(|table| table.voltage(rate)).map(|voltage| voltage.volts())
+    };
+    let all = |table| [2, 3, 4, 5, 6, 7, 16].map(|divider| volts(table, divider).unwrap());
+    assert_eq!(all("manyman"), [1.1625, 0.85625, 0.75625, 0.69375, 0.66875, 0.65625, 0.65625]);
+    assert_eq!(all("cichowski"), [1.1, 0.8, 0.7, 0.7, 0.7, 0.7, 0.7]);
+    assert_eq!(all("rcce")[..2], [1.1, 0.8]);
+    assert_eq!(volts("manyman", 1), None, "1600 MHz has no voltage");
+}
+
+/// The table of ManyMan: MHz, volts, loaded and idle watts of the chip.
+const MANYMAN: [(u64, f64, f64, f64); 8] = [
+    (800, 1.1625, 110.0, 64.0),
+    (533, 0.85625, 48.0, 30.0),
+    (400, 0.75625, 35.0, 24.0),
+    (320, 0.69375, 28.0, 22.0),
+    (267, 0.66875, 25.0, 21.0),
+    (229, 0.65625, 24.0, 20.0),
+    (200, 0.65625, 23.0, 19.0),
+    (100, 0.65625, 21.0, 18.0),
+];
+
+fn point(megahertz: u64, volts: f64) -> OperatingPoint {
+    let rate = Rate::new(megahertz * 1_000_000, 1).unwrap();
+    OperatingPoint { rate, voltage: Microvolts((volts * 1e6).round() as u32) }
+}
+
+fn model<'a>(chip: &'a Chip, name: &str) -> &'a PowerModel {
+    chip.power_model(name).expect("the file has the models of the papers")
+}
+
+/// Mean and largest relative error, in per cent.
+fn errors(pairs: impl IntoIterator<Item = (f64, f64)>) -> (f64, f64) {
+    let errors: Vec<f64> =
+        pairs.into_iter().map(|(ours, theirs)| (ours / theirs - 1.0).abs() * 100.0).collect();
+    (errors.iter().sum::<f64>() / errors.len() as f64, errors.iter().copied().fold(0.0, f64::max))
+}
+
+#[test]
+fn v16_the_fitted_model_meets_the_sixteen_powers() {
+    let chip = scc();
+    let model = model(&chip, "manyman");
+    let watts = |activity, megahertz, volts| model.chip(48, activity, point(megahertz, volts)).watts();
+    let (mean, max) = errors(MANYMAN.into_iter().flat_map(|(megahertz, volts, loaded, idle)| {
+        [
+            (watts(Activity::Compute, megahertz, volts), loaded),
+            (watts(Activity::Sleep, megahertz, volts), idle),
+        ]
+    }));
+    assert!((1.9..2.1).contains(&mean) && (4.5..4.7).contains(&max), "mean {mean:.2} %, largest {max:.2} %");
+}
+
+#[test]
+fn v16_the_cube_of_the_rate_meets_the_loaded_powers() {
+    let chip = scc();
+    let model = model(&chip, "manyman-cubic");
+    let watts = |megahertz, volts| model.chip(48, Activity::Compute, point(megahertz, volts)).watts();
+    let (mean, _) =
+        errors(MANYMAN.into_iter().map(|(megahertz, volts, loaded, _)| (watts(megahertz, volts), loaded)));
+    assert!((1.9..2.1).contains(&mean), "mean {mean:.2} %");
+}
+
+#[test]
+fn v17_the_model_of_cichowski_gives_its_published_powers() {
+    let published = [
+        (800, 72.6),
+        (533, 37.7),
+        (400, 29.2),
+        (320, 26.2),
+        (267, 24.9),
+        (229, 24.2),
+        (200, 23.8),
+        (100, 23.1),
+    ];
+    let chip = scc();
+    let model = model(&chip, "cichowski");
+    for (megahertz, watts) in published {
+        let ours = model.chip(48, Activity::Compute, point(megahertz, 1.0)).watts();
+        assert!((ours - watts).abs() < 0.06, "{megahertz} MHz: {ours} W against {watts} W");
+    }
+}
+
+/// One measured power: what multiplies constant, leakage, loaded and idle dynamic part; and the watts.
+type Row = ([f64; 4], f64);
+
+fn rows(of: impl Fn(u64) -> bool) -> Vec<Row> {
+    let rows = MANYMAN.into_iter().filter(|(megahertz, ..)| of(*megahertz));
+    rows.flat_map(|(megahertz, volts, loaded, idle)| {
+        let (cube, square) = (volts.powi(3), volts.powi(2) * megahertz as f64);
+        [([1.0, cube, square, 0.0], loaded), ([1.0, cube, 0.0, square], idle)]
+    })
+    .collect()
+}
+
+/// Relative least squares: the normal equations, by elimination with the largest pivot.
+fn fit(rows: &[Row]) -> [f64; 4] {
+    let mut system = [[0.0; 5]; 4];
+    for (terms, watts) in rows {
+        for i in 0..4 {
+            (0..4).for_each(|j| system[i][j] += terms[i] * terms[j] / (watts * watts));
+            system[i][4] += terms[i] / watts;
+        }
+    }
+    for column in 0..4 {
+        let pivot = (column..4).max_by(|a, b| system[*a][column].abs().total_cmp(&system[*b][column].abs()));
+        system.swap(column, pivot.unwrap_or(column));
+        for row in (0..4).filter(|row| *row != column) {
+            let factor = system[row][column] / system[column][column];
+            (0..5).for_each(|j| system[row][j] -= factor * system[column][j]);
+        }
+    }
+    [0, 1, 2, 3].map(|row| system[row][4] / system[row][row])
+}
+
+fn predict(fit: &[f64; 4], terms: &[f64; 4]) -> f64 {
+    fit.iter().zip(terms).map(|(coefficient, term)| coefficient * term).sum()
+}
+
+#[test]
+fn the_coefficients_in_the_file_are_those_of_the_fit() {
+    let fitted = fit(&rows(|_| true));
+    for (ours, published) in fitted.into_iter().zip([12.10, 20.37, 0.0603, 0.0166]) {
+        within(ours, published, 0.5, "coefficient");
+    }
+}
+
+#[test]
+fn leaving_a_rate_out_predicts_it_within_a_few_per_cent() {
+    let left_out = MANYMAN.into_iter().flat_map(|(megahertz, ..)| {
+        let fitted = fit(&rows(|other| other != megahertz));
+        rows(|other| other == megahertz)
+            .into_iter()
+            .map(move |(terms, watts)| (predict(&fitted, &terms), watts))
+    });
+    let (mean, max) = errors(left_out);
+    assert!(
+        (3.3..3.5).contains(&mean) && (12.0..12.4).contains(&max),
+        "mean {mean:.2} %, largest {max:.2} %"
+    );
+}
