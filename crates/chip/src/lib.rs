@@ -15,6 +15,7 @@
 mod chip;
 pub mod clock;
 pub mod cost;
+pub mod draw;
 pub mod energy;
 pub mod file;
 pub mod quantity;

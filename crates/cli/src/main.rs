@@ -1,11 +1,12 @@
-//! The `isles` command: runs applications, launches programs, fetches data.
+//! The `isles` command: runs applications, launches programs, fetches data, shows chips.
 //!
-//! It reads arguments and prints; what it does is done by the façade and the applications. Every error is one
+//! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is one
 //! line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
 //! be done, 1 for a run that failed.
 
 #![forbid(unsafe_code)]
 
+mod chip;
 mod data_sets;
 mod launch;
 mod run;
@@ -35,6 +36,9 @@ enum Verb {
     /// Shows and fetches the graphs that Isles knows
     #[command(subcommand)]
     Data(data_sets::Verb),
+    /// Shows chips and checks the files that describe them
+    #[command(subcommand)]
+    Chip(chip::Verb),
     /// Measures Isles and its peers (the program isles-bench)
     #[command(disable_help_flag = true)]
     Bench(launch::BenchArguments),
@@ -118,6 +122,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Launch(arguments) => launch::launch(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),
+        Verb::Chip(verb) => chip::carry_out(&verb),
         Verb::Bench(arguments) => launch::bench(&arguments),
     }
 }

@@ -1,0 +1,135 @@
+//! The chip as SVG: tiles in the colour of their voltage domain, links, controllers, interrupt port.
+//!
+//! Hand-written elements, no script and no reference to anything outside, so that the file opens everywhere and
+//! can be put on a page. Links that close a torus are short ends at its rim.
+
+use super::{TooLarge, controllers_at, cores};
+use crate::chip::Chip;
+use crate::topology::{Coordinates, Port, Shape, Stop, TileId};
+use std::fmt::Write;
+
+/// The most columns, rows and levels that are drawn.
+const TILES_MAX: Coordinates = [64, 64, 8];
+
+/// From one tile to the next, and the side of a tile; in the units of the picture.
+const PITCH: u32 = 110;
+const SIDE: u32 = 80;
+const MARGIN: u32 = 60;
+
+/// Fills of the voltage domains, taken in turn; dark text can be read on all of them.
+const FILLS: [&str; 8] =
+    ["#cfe3f7", "#fde2c4", "#d5f0d0", "#f6d5de", "#e4dbf5", "#fbf3c0", "#cdeff0", "#e6e0d6"];
+
+const STYLE: &str = "<style>text{font:13px sans-serif;text-anchor:middle;fill:#222}.title{font-size:16px}\
+.small{font-size:11px;fill:#555}.tile{stroke:#444}.link{stroke:#888;stroke-width:3}.mark{fill:#444}\
+.marked{fill:#fff;font-size:11px}</style>\n";
+
+/// The chip as a picture.
+///
+/// # Errors
+/// [`TooLarge`]: nobody could read it.
+pub fn svg(chip: &Chip) -> Result<String, TooLarge> {
+    TooLarge::check(chip, TILES_MAX)?;
+    let [columns, rows, levels] = chip.topology().extent();
+    let (width, height) = (2 * MARGIN + columns * levels * PITCH, 2 * MARGIN + (rows + 1) * PITCH);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n{STYLE}"
+    );
+    let title = escape(chip.title());
+    let _ = writeln!(out, "<text class=\"title\" x=\"{}\" y=\"30\">{title}</text>", width / 2);
+    links(chip, &mut out);
+    for tile in (0..chip.topology().tiles()).map(TileId) {
+        draw_tile(chip, tile, &mut out);
+    }
+    out.push_str("</svg>\n");
+    Ok(out)
+}
+
+/// The middle of a tile; larger y is further up, levels lie side by side.
+fn middle(chip: &Chip, tile: TileId) -> (u32, u32) {
+    let [columns, rows, _] = chip.topology().extent();
+    let [x, y, z] = chip.topology().coordinates(tile);
+    (MARGIN + (z * columns + x) * PITCH + PITCH / 2, MARGIN + (rows - 1 - y) * PITCH + PITCH / 2)
+}
+
+/// One line for the two directions of each link.
+fn links(chip: &Chip, out: &mut String) {
+    let topology = chip.topology();
+    for link in topology.links() {
+        let ((x1, y1), (x2, y2)) = match (link.port, topology.ends(link)) {
+            (Port::Out, _) => {
+                let (x, y) = middle(chip, link.tile);
+                ((x, y), (x, y + PITCH * 3 / 4))
+            }
+            (Port::East | Port::North | Port::Up, Some((_, Stop::Tile(next)))) => {
+                let (from, to) = (middle(chip, link.tile), middle(chip, next));
+                // Over the ends of a torus the line is a short way out of the tile.
+                if next < link.tile { (from, stub(link.port, from)) } else { (from, to) }
+            }
+            _ => continue,
+        };
+        let _ = writeln!(out, "<line class=\"link\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
+    }
+    if topology.shape() == Shape::Crossbar {
+        let [columns, rows, levels] = topology.extent();
+        let (y, width) = (MARGIN + rows * PITCH + PITCH / 8, columns * levels * PITCH);
+        let _ =
+            writeln!(out, "<rect class=\"mark\" x=\"{MARGIN}\" y=\"{y}\" width=\"{width}\" height=\"20\"/>");
+        let _ = writeln!(
+            out,
+            "<text class=\"marked\" x=\"{}\" y=\"{}\">switch</text>",
+            MARGIN + width / 2,
+            y + 14
+        );
+    }
+}
+
+/// Where the line of a link over the end of a torus stops.
+fn stub(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
+    match port {
+        Port::North => (x, y.saturating_sub(PITCH / 2)),
+        Port::East => (x + PITCH / 2, y),
+        _ => (x + PITCH / 2, y.saturating_sub(PITCH / 2)),
+    }
+}
+
+fn draw_tile(chip: &Chip, tile: TileId, out: &mut String) {
+    let (x, y) = middle(chip, tile);
+    let (left, top) = (x - SIDE / 2, y - SIDE / 2);
+    let (voltage, controller) = (chip.voltage_domain(tile).0, chip.controller_of(tile).0);
+    let fill = FILLS[voltage as usize % FILLS.len()];
+    let _ = writeln!(
+        out,
+        "<g><rect class=\"tile\" x=\"{left}\" y=\"{top}\" width=\"{SIDE}\" height=\"{SIDE}\" rx=\"6\" fill=\"{fill}\"/>\
+         <text x=\"{x}\" y=\"{}\">{}</text><text class=\"small\" x=\"{x}\" y=\"{}\">V{voltage} M{controller}</text>",
+        y - 2,
+        cores(chip, tile),
+        y + 18
+    );
+    let controllers = controllers_at(chip, tile).into_iter().map(|controller| format!("M{}", controller.0));
+    let port = chip.interrupts().is_some_and(|port| port.tile == tile).then(|| "I".to_owned());
+    for (place, mark) in (0..).zip(controllers.chain(port)) {
+        let (x, y) = (left + place * 26, top.saturating_sub(8));
+        let _ = writeln!(
+            out,
+            "<rect class=\"mark\" x=\"{x}\" y=\"{y}\" width=\"24\" height=\"16\" rx=\"3\"/>\
+             <text class=\"marked\" x=\"{}\" y=\"{}\">{mark}</text>",
+            x + 12,
+            y + 12
+        );
+    }
+    out.push_str("</g>\n");
+}
+
+/// A text as it may stand in SVG; what controls a terminal, or is no letter of XML, becomes a space.
+fn escape(text: &str) -> String {
+    let letter = |c: char| match c {
+        '<' => "&lt;".to_owned(),
+        '>' => "&gt;".to_owned(),
+        '&' => "&amp;".to_owned(),
+        '"' => "&quot;".to_owned(),
+        c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => " ".to_owned(),
+        c => c.to_string(),
+    };
+    text.chars().map(letter).collect()
+}

@@ -1,0 +1,168 @@
+//! The chip in letters: a drawing for the terminal, and its constants in lines.
+//!
+//! The drawing is for terminals of 80 columns with the letters of ASCII; larger chips are described and not drawn.
+
+use super::{TooLarge, controllers_at, cores};
+use crate::chip::{Chip, Preset};
+use crate::file::Constant;
+use crate::topology::{Coordinates, Shape, TileId};
+use std::fmt::Write;
+
+/// The most columns, rows and levels that are drawn.
+const TILES_MAX: Coordinates = [8, 16, 4];
+
+/// What the chip is, in a few lines.
+pub fn summary(chip: &Chip) -> String {
+    let topology = chip.topology();
+    let shape = match topology.shape() {
+        Shape::Mesh => "mesh",
+        Shape::Torus => "torus",
+        Shape::Crossbar => "crossbar",
+    };
+    let [x, y, z] = topology.extent();
+    let extent = if z == 1 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") };
+    let mut out = format!("{}: {}\n", printable(chip.name()), printable(chip.title()));
+    let (kind, count, tiles) = (printable(chip.core_kind()), topology.cores(), topology.tiles());
+    let _ = writeln!(out, "{count} {kind} cores, {tiles} tiles in a {shape} of {extent}");
+    if let Some(buffer) = chip.buffer() {
+        let (size, registers) = (buffer.size, buffer.registers);
+        let _ =
+            writeln!(out, "{size} of message buffer and {registers} test-and-set register(s) for each core");
+    }
+    let _ = writeln!(
+        out,
+        "{} memory controllers, {} frequency domains, {} voltage domains",
+        chip.controllers(),
+        chip.frequency_domains(),
+        chip.voltage_domains()
+    );
+    let names =
+        |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { printable(&names.join(", ")) };
+    let presets = chip.presets().iter().map(Preset::name).collect();
+    let default = printable(chip.default_preset().name());
+    let _ = writeln!(out, "clock presets: {}; without a word: {default}", names(presets));
+    let _ = writeln!(
+        out,
+        "voltage tables: {}",
+        names(chip.voltages().iter().map(|table| table.name()).collect())
+    );
+    let _ = writeln!(
+        out,
+        "power models: {}",
+        names(chip.power_models().iter().map(|model| model.name()).collect())
+    );
+    out
+}
+
+/// The tiles as boxes joined by their links, the first at the lower left.
+///
+/// # Errors
+/// [`TooLarge`]: the boxes would not fit.
+pub fn drawing(chip: &Chip) -> Result<String, TooLarge> {
+    TooLarge::check(chip, TILES_MAX)?;
+    let topology = chip.topology();
+    let [_, rows, levels] = topology.extent();
+    let tiles = (0..topology.tiles()).map(TileId);
+    let width = tiles.map(|tile| cores(chip, tile).len().max(domains(chip, tile).len())).max().unwrap_or(0);
+    let mut out = String::new();
+    for level in 0..levels {
+        if levels > 1 {
+            let _ = writeln!(out, "level {level}");
+        }
+        for row in (0..rows).rev() {
+            out.push_str(&boxes(chip, row, level, width));
+            out.push_str(&below(chip, row, width));
+        }
+    }
+    out.push_str(&legend(chip));
+    Ok(out.lines().map(|line| format!("{}\n", line.trim_end())).collect())
+}
+
+/// Voltage domain and controller of a tile.
+fn domains(chip: &Chip, tile: TileId) -> String {
+    format!("V{} M{}", chip.voltage_domain(tile).0, chip.controller_of(tile).0)
+}
+
+/// One row of boxes: a rim with the controllers at the tile, the cores, the domains, a rim.
+fn boxes(chip: &Chip, row: u32, level: u32, width: usize) -> String {
+    let topology = chip.topology();
+    let [columns, ..] = topology.extent();
+    let joint = if topology.shape() == Shape::Crossbar { "  " } else { "--" };
+    let mut lines = [const { String::new() }; 4];
+    for tile in (0..columns).filter_map(|column| topology.tile_at([column, row, level])) {
+        let gap = if lines[0].is_empty() { ["", ""] } else { ["  ", joint] };
+        let placed: Vec<String> =
+            controllers_at(chip, tile).iter().map(|controller| format!("M{}", controller.0)).collect();
+        let port = chip.interrupts().is_some_and(|port| port.tile == tile).then(|| "I".to_owned());
+        let marks: Vec<String> = placed.into_iter().chain(port).collect();
+        let (rim, cores, domains) = (marks.join("-"), cores(chip, tile), domains(chip, tile));
+        let _ = write!(lines[0], "{}+-{rim:-<width$}-+", gap[0]);
+        let _ = write!(lines[1], "{}| {cores:<width$} |", gap[1]);
+        let _ = write!(lines[2], "{}| {domains:<width$} |", gap[0]);
+        let _ = write!(lines[3], "{}+-{:-<width$}-+", gap[0], "");
+    }
+    lines.map(|line| line + "\n").concat()
+}
+
+/// What lies below a row: the links to the next one, or the switch.
+fn below(chip: &Chip, row: u32, width: usize) -> String {
+    let topology = chip.topology();
+    let [columns, ..] = topology.extent();
+    let middle = (width + 4) / 2;
+    let posts = || {
+        (0..columns).map(|_| format!("{:<1$}", format!("{:>middle$}", '|'), width + 6)).collect::<String>()
+    };
+    match topology.shape() {
+        Shape::Crossbar => {
+            let length = (width + 6) * columns as usize - 2;
+            posts() + "\n" + &format!("{:=^length$}\n", " switch ")
+        }
+        Shape::Mesh | Shape::Torus if row > 0 => posts() + "\n",
+        Shape::Mesh | Shape::Torus => String::new(),
+    }
+}
+
+/// What the letters mean.
+fn legend(chip: &Chip) -> String {
+    let mut out = "\nV: voltage domain   M: memory controller (on a rim: it stands there)".to_owned();
+    if chip.controllers() == chip.topology().tiles() {
+        out = "\nV: voltage domain   M: memory controller, one at each tile".to_owned();
+    }
+    if chip.interrupts().is_some() {
+        out.push_str("\nI: interrupt port");
+    }
+    if chip.topology().shape() == Shape::Torus {
+        out.push_str("\nThe ends of rows, columns and levels are joined.");
+    }
+    out + "\n"
+}
+
+/// All constants in the order of the file, section by section, and the sources.
+pub fn constants(chip: &Chip) -> String {
+    let mut out = String::new();
+    let mut section = None;
+    for constant in chip.constants() {
+        let (own, key) = constant.path.rsplit_once('.').unwrap_or(("", &constant.path));
+        if section != Some(own) {
+            let _ = writeln!(out, "{}{}", if section.is_some() { "\n" } else { "" }, printable(own));
+            section = Some(own);
+        }
+        out.push_str(&line(key, constant));
+    }
+    out.push_str("\nsources\n");
+    for (name, text) in chip.sources() {
+        let _ = writeln!(out, "  [{}] {}", printable(name), printable(text));
+    }
+    out
+}
+
+fn line(key: &str, constant: &Constant) -> String {
+    let Constant { value, error, source, note, .. } = constant;
+    let note = note.as_ref().map_or(String::new(), |note| format!("  {note}"));
+    printable(&format!("  {key:<16} {value:<40} {error:<9} [{source}]{note}")).trim_end().to_owned() + "\n"
+}
+
+/// A word of a file without what would control the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,87 @@
+//! `isles chip`: the chips that Isles knows, drawings of them, and the check of a chip file.
+
+use clap::Subcommand;
+use isles_apps::console;
+use isles_apps::registry::Failure;
+use isles_chip::Chip;
+use isles_chip::draw;
+use isles_chip::file::{BUILT_IN, FindError};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What to do with the chips.
+#[derive(Subcommand)]
+pub enum Verb {
+    /// Lists the chips that can be had by name
+    List,
+    /// Draws a chip, and prints its constants with error and source
+    Show {
+        /// The name of a chip, or the path of a chip file (with a `/`, or ending in .toml)
+        name: String,
+        /// Writes the drawing into this file, as SVG, and prints nothing else
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
+    /// Prints every fault of a chip file in a line of its own; exit code 2 if there is one
+    Check {
+        /// The path of the file
+        file: String,
+    },
+}
+
+/// Carries it out.
+pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
+    let text = match verb {
+        Verb::List => list()?,
+        Verb::Show { name, svg: None } => show(&find(name)?),
+        Verb::Show { name, svg: Some(file) } => return write_svg(&find(name)?, file),
+        Verb::Check { file } => check(file)?,
+    };
+    console::print(text).map_err(Failure::stdout)
+}
+
+/// The chip, or every fault of its file as a line and how many they are as the error.
+fn find(name: &str) -> Result<Chip, Failure> {
+    Chip::find(name).map_err(|error| match error {
+        FindError::Faulty(faults) => {
+            faults.iter().for_each(console::notice);
+            let count = faults.len();
+            let plural = if count == 1 { "fault" } else { "faults" };
+            Failure::Usage(format!("the chip file {name} has {count} {plural}"))
+        }
+        error => Failure::Usage(error.to_string()),
+    })
+}
+
+fn list() -> Result<String, Failure> {
+    let mut text = format!("{:<12} {:>7} {:>7} {:>8}  about\n", "name", "cores", "tiles", "presets");
+    for (name, _) in BUILT_IN {
+        let chip = find(name)?;
+        let (cores, tiles) = (chip.topology().cores(), chip.topology().tiles());
+        let (presets, title) = (chip.presets().len(), chip.title());
+        text += &format!("{name:<12} {cores:>7} {tiles:>7} {presets:>8}  {title}\n");
+    }
+    Ok(text)
+}
+
+fn show(chip: &Chip) -> String {
+    let drawing = draw::drawing(chip).unwrap_or_else(|error| format!("(no drawing: {error})\n"));
+    format!("{}\n{drawing}\n{}", draw::summary(chip), draw::constants(chip))
+}
+
+fn write_svg(chip: &Chip, file: &Path) -> Result<(), Failure> {
+    let svg = draw::svg(chip).map_err(|error| Failure::Usage(error.to_string()))?;
+    fs::write(file, svg).map_err(|cause| Failure::Output { path: file.display().to_string(), cause })
+}
+
+fn check(file: &str) -> Result<String, Failure> {
+    // What is checked is a file, whatever it is called.
+    let bare = !file.contains('/') && !file.ends_with(".toml");
+    let path = if bare { format!("./{file}") } else { file.to_owned() };
+    let chip = find(&path)?;
+    let (constants, sources) = (chip.constants().len(), chip.sources().count());
+    Ok(format!(
+        "{file}: no fault; {} cores, {constants} constants, {sources} sources\n",
+        chip.topology().cores()
+    ))
+}

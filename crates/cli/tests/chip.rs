@@ -1,0 +1,127 @@
+//! `isles chip` as a user sees it: the list, the drawing, the picture, and each fault of a file in its line.
+
+mod scene;
+
+use scene::{Ended, Scene};
+
+/// The chip to copy, which tests break.
+const MESH: &str = include_str!("../../../chips/mesh.toml");
+
+/// Runs `isles chip` with one file of the scene.
+fn chip(verb: &str, text: &str) -> (Ended, String) {
+    let scene = Scene::new("chip");
+    let file = scene.file("my.toml", text).display().to_string();
+    let ended = scene.run(&["chip", verb, &file]);
+    scene.assert_nothing_left();
+    (ended, file)
+}
+
+#[test]
+fn the_list_names_every_chip_with_its_cores() {
+    let ended = Scene::new("chip").run(&["chip", "list"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let row = |name: &str| ended.stdout.lines().find(|line| line.starts_with(name)).map(str::to_owned);
+    for (name, cores) in [("scc ", " 48 "), ("bluegene-p ", " 131072 "), ("c6678 ", " 8 "), ("mesh ", " 16 ")]
+    {
+        assert!(row(name).is_some_and(|row| row.contains(cores)), "{name}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_chip_is_shown_with_its_mesh_and_the_source_of_each_constant() {
+    let ended = Scene::new("chip").run(&["chip", "show", "scc"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    for part in [
+        "48 P54C cores, 24 tiles in a mesh of 6 x 4",
+        "| 36 37 |--| 38 39 |--| 40 41 |",
+        "+-M0----+",
+        "105 ns of core + 5 ns/hop of mesh",
+        "[eval] Evaluation of the SCC interconnect",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn every_chip_can_be_shown_and_the_largest_is_described() {
+    for name in ["bluegene-p", "c6678", "mesh"] {
+        let ended = Scene::new("chip").run(&["chip", "show", name]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{name}");
+        assert_eq!(ended.stdout.contains("(no drawing: "), name == "bluegene-p");
+    }
+}
+
+#[test]
+fn a_picture_is_written_where_it_was_asked_for() {
+    let scene = Scene::new("chip");
+    let ended = scene.run(&["chip", "show", "scc", "--svg", "scc.svg"]);
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
+    let svg = scene.result("scc.svg");
+    assert!(svg.starts_with("<svg ") && svg.contains(">46 47</text>") && svg.ends_with("</svg>\n"));
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_or_drawn_is_one_line() {
+    let scene = Scene::new("chip");
+    let ended = scene.run(&["chip", "show", "scc", "--svg", "no/such/folder.svg"]);
+    assert!(ended.code == Some(1) && ended.stderr.contains("no/such/folder.svg"), "{ended:?}");
+    let refused = scene.run(&["chip", "show", "bluegene-p", "--svg", "big.svg"]);
+    assert!(refused.refusal().contains("32 x 32 x 32 tiles; allowed in a drawing: at most"), "{refused:?}");
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_file_without_fault_is_said_to_be_one() {
+    let (ended, file) = chip("check", MESH);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert!(ended.stdout.starts_with(&format!("{file}: no fault; 16 cores, ")), "{ended:?}");
+}
+
+#[test]
+fn each_fault_of_a_file_is_a_line_with_its_place() {
+    let broken = MESH
+        .replace("per_core = \"16 KiB\"", "per_core = 16")
+        .replace("voltage_change = \"100 us\"", "voltage_change = \"-100 us\"")
+        .replace("at = [3, 3]", "at = [3, 4]");
+    let line_of =
+        |part: &str| broken.lines().position(|line| line.starts_with(part)).map_or(0, |line| line + 1);
+    let (buffer, tile, change) =
+        (line_of("per_core = 16"), line_of("at = [3, 4]"), line_of("voltage_change"));
+    for verb in ["check", "show"] {
+        let (ended, file) = chip(verb, &broken);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        let starts = [
+            format!("{file}:{buffer}: buffer.per_core is 16; it has no unit; allowed: a size in B, KiB"),
+            format!(
+                "{file}:{tile}: memory.controller.at is [3, 4]; it is outside of the tiles; allowed: x to 3"
+            ),
+            format!(
+                "{file}:{change}: preset.\"1000/1000/800\".voltage_change is \"-100 us\"; it is negative; allowed"
+            ),
+            format!("error: the chip file {file} has 3 faults"),
+        ];
+        assert_eq!(lines.len(), starts.len(), "{lines:?}");
+        for (line, start) in lines.into_iter().zip(starts) {
+            assert!(line.starts_with(&start), "{line}\ninstead of {start}");
+        }
+    }
+}
+
+#[test]
+fn a_chip_that_is_nowhere_is_one_line() {
+    let scene = Scene::new("chip");
+    let unknown = scene.run(&["chip", "show", "moon"]);
+    let line = "error: chip is \"moon\"; allowed: scc, bluegene-p, c6678, mesh, or a path that ends in .toml";
+    assert_eq!(unknown.refusal(), line);
+    let missing = scene.run(&["chip", "check", "moon"]);
+    assert!(missing.refusal().starts_with("error: cannot read the chip file ./moon: "), "{missing:?}");
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let scene = Scene::new("chip");
+    let file = scene.file("my.toml", b"\xff\xfe\x00").display().to_string();
+    assert!(scene.run(&["chip", "check", &file]).refusal().contains("cannot read the chip file"));
+}
