@@ -23,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             for model in chip.power_models() {
                 let table = chip.voltage_table(model.voltages()).expect("a model names a table of its file");
                 for step in table.steps() {
-                    model.chip(topology.cores(), isles_chip::energy::Activity::Compute, *step);
+                    model.chip(topology.cores(), isles_chip::energy::Load::Compute, *step);
                 }
             }
             let _ = (draw::drawing(&chip), draw::svg(&chip), draw::constants(&chip), draw::summary(&chip));

@@ -55,7 +55,7 @@ impl VoltageTable {
 
 /// What a core does with its cycles, as far as power can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Activity {
+pub enum Load {
     /// It computes.
     Compute,
     /// It moves lines between memories.
@@ -66,8 +66,8 @@ pub enum Activity {
     Sleep,
 }
 
-impl Activity {
-    /// All activities.
+impl Load {
+    /// All loads.
     pub const ALL: [Self; 4] = [Self::Compute, Self::Copy, Self::Poll, Self::Sleep];
 
     /// The name in a chip file.
@@ -84,14 +84,14 @@ impl Activity {
 /// How the power of one core follows from its operating point, in watts, megahertz and volts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PowerForm {
-    /// `activity · cubic · f³ + linear · f`: the voltage does not show, it is taken to follow the rate.
+    /// `load · cubic · f³ + linear · f`: the voltage does not show, it is taken to follow the rate.
     Rate {
         /// Watts for each MHz³.
         cubic: f64,
         /// Watts for each MHz.
         linear: f64,
     },
-    /// `leakage · V³ + activity · dynamic · V² · f`.
+    /// `leakage · V³ + load · dynamic · V² · f`.
     Voltage {
         /// Watts for each V³.
         leakage: f64,
@@ -107,8 +107,8 @@ pub struct PowerModel {
     pub(crate) voltages: String,
     pub(crate) constant: Microwatts,
     pub(crate) form: PowerForm,
-    /// Factors of the moving part, in the order of [`Activity::ALL`].
-    pub(crate) activity: [f64; Activity::ALL.len()],
+    /// Factors of the moving part, in the order of [`Load::ALL`].
+    pub(crate) load: [f64; Load::ALL.len()],
 }
 
 impl PowerModel {
@@ -132,15 +132,15 @@ impl PowerModel {
         self.form
     }
 
-    /// The factor of an activity.
-    pub const fn factor(&self, activity: Activity) -> f64 {
-        self.activity[activity as usize]
+    /// The factor of a load.
+    pub const fn factor(&self, load: Load) -> f64 {
+        self.load[load as usize]
     }
 
     /// What one core draws.
-    pub fn core(&self, activity: Activity, point: OperatingPoint) -> Microwatts {
+    pub fn core(&self, load: Load, point: OperatingPoint) -> Microwatts {
         let (megahertz, volts) = (point.rate.megahertz(), point.voltage.volts());
-        let factor = self.factor(activity);
+        let factor = self.factor(load);
         let watts = match self.form {
             PowerForm::Rate { cubic, linear } => {
                 factor * cubic * megahertz * megahertz * megahertz + linear * megahertz
@@ -152,9 +152,9 @@ impl PowerModel {
         Microwatts((watts * 1e6).round() as u64)
     }
 
-    /// What the chip draws with so many cores at one point and activity, the constant part included.
-    pub fn chip(&self, cores: u32, activity: Activity, point: OperatingPoint) -> Microwatts {
-        let all = self.core(activity, point).0.saturating_mul(u64::from(cores));
+    /// What the chip draws with so many cores at one point and load, the constant part included.
+    pub fn chip(&self, cores: u32, load: Load, point: OperatingPoint) -> Microwatts {
+        let all = self.core(load, point).0.saturating_mul(u64::from(cores));
         Microwatts(all.saturating_add(self.constant.0))
     }
 }
@@ -192,11 +192,11 @@ mod tests {
             voltages: "here".to_owned(),
             constant: Microwatts(12_000_000),
             form,
-            activity: [1.0, 0.7, 0.7, 0.0],
+            load: [1.0, 0.7, 0.7, 0.0],
         };
         let point = OperatingPoint { rate: megahertz(800), voltage: Microvolts(1_000_000) };
-        assert_eq!(model.core(Activity::Sleep, point), Microwatts(400_000));
-        assert_eq!(model.core(Activity::Compute, point), Microwatts(1_200_000));
-        assert_eq!(model.chip(48, Activity::Sleep, point), Microwatts(12_000_000 + 48 * 400_000));
+        assert_eq!(model.core(Load::Sleep, point), Microwatts(400_000));
+        assert_eq!(model.core(Load::Compute, point), Microwatts(1_200_000));
+        assert_eq!(model.chip(48, Load::Sleep, point), Microwatts(12_000_000 + 48 * 400_000));
     }
 }

@@ -5,7 +5,7 @@
 //! the file was calibrated with are no evidence for the model; leave-one-out below is.
 
 use isles_chip::cost::{Costs, Mode, Span};
-use isles_chip::energy::{Activity, OperatingPoint, PowerModel};
+use isles_chip::energy::{Load, OperatingPoint, PowerModel};
 use isles_chip::quantity::{Microvolts, Picoseconds, Rate};
 use isles_chip::{Chip, Preset};
 
@@ -214,12 +214,9 @@ fn errors(pairs: impl IntoIterator<Item = (f64, f64)>) -> (f64, f64) {
 fn v16_the_fitted_model_meets_the_sixteen_powers() {
     let chip = scc();
     let model = model(&chip, "manyman");
-    let watts = |activity, megahertz, volts| model.chip(48, activity, point(megahertz, volts)).watts();
+    let watts = |load, megahertz, volts| model.chip(48, load, point(megahertz, volts)).watts();
     let (mean, max) = errors(MANYMAN.into_iter().flat_map(|(megahertz, volts, loaded, idle)| {
-        [
-            (watts(Activity::Compute, megahertz, volts), loaded),
-            (watts(Activity::Sleep, megahertz, volts), idle),
-        ]
+        [(watts(Load::Compute, megahertz, volts), loaded), (watts(Load::Sleep, megahertz, volts), idle)]
     }));
     assert!((1.9..2.1).contains(&mean) && (4.5..4.7).contains(&max), "mean {mean:.2} %, largest {max:.2} %");
 }
@@ -228,7 +225,7 @@ fn v16_the_fitted_model_meets_the_sixteen_powers() {
 fn v16_the_cube_of_the_rate_meets_the_loaded_powers() {
     let chip = scc();
     let model = model(&chip, "manyman-cubic");
-    let watts = |megahertz, volts| model.chip(48, Activity::Compute, point(megahertz, volts)).watts();
+    let watts = |megahertz, volts| model.chip(48, Load::Compute, point(megahertz, volts)).watts();
     let (mean, _) =
         errors(MANYMAN.into_iter().map(|(megahertz, volts, loaded, _)| (watts(megahertz, volts), loaded)));
     assert!((1.9..2.1).contains(&mean), "mean {mean:.2} %");
@@ -249,7 +246,7 @@ fn v17_the_model_of_cichowski_gives_its_published_powers() {
     let chip = scc();
     let model = model(&chip, "cichowski");
     for (megahertz, watts) in published {
-        let ours = model.chip(48, Activity::Compute, point(megahertz, 1.0)).watts();
+        let ours = model.chip(48, Load::Compute, point(megahertz, 1.0)).watts();
         assert!((ours - watts).abs() < 0.06, "{megahertz} MHz: {ours} W against {watts} W");
     }
 }

@@ -1,7 +1,7 @@
 //! The `isles` command: runs applications, launches programs, fetches data, shows chips.
 //!
-//! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is one
-//! line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
+//! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is
+//! one line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
 //! be done, 1 for a run that failed.
 
 #![forbid(unsafe_code)]

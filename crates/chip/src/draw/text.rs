@@ -4,6 +4,7 @@
 
 use super::{TooLarge, controllers_at, cores};
 use crate::chip::{Chip, Preset};
+use crate::energy::{PowerModel, VoltageTable};
 use crate::file::Constant;
 use crate::topology::{Coordinates, Shape, TileId};
 use std::fmt::Write;
@@ -26,32 +27,26 @@ pub fn summary(chip: &Chip) -> String {
     let _ = writeln!(out, "{count} {kind} cores, {tiles} tiles in a {shape} of {extent}");
     if let Some(buffer) = chip.buffer() {
         let (size, registers) = (buffer.size, buffer.registers);
-        let _ =
-            writeln!(out, "{size} of message buffer and {registers} test-and-set register(s) for each core");
+        let _ = writeln!(out, "for each core: {size} of message buffer, test-and-set registers: {registers}");
     }
+    let (controllers, clocks) = (chip.controllers(), chip.frequency_domains());
+    let supplies = chip.voltage_domains();
     let _ = writeln!(
         out,
-        "{} memory controllers, {} frequency domains, {} voltage domains",
-        chip.controllers(),
-        chip.frequency_domains(),
-        chip.voltage_domains()
+        "memory controllers: {controllers}; frequency domains: {clocks}; voltage domains: {supplies}"
     );
-    let names =
-        |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { printable(&names.join(", ")) };
-    let presets = chip.presets().iter().map(Preset::name).collect();
-    let default = printable(chip.default_preset().name());
-    let _ = writeln!(out, "clock presets: {}; without a word: {default}", names(presets));
-    let _ = writeln!(
-        out,
-        "voltage tables: {}",
-        names(chip.voltages().iter().map(|table| table.name()).collect())
-    );
-    let _ = writeln!(
-        out,
-        "power models: {}",
-        names(chip.power_models().iter().map(|model| model.name()).collect())
-    );
+    let default = chip.default_preset().name();
+    let presets = chip.presets().iter().map(Preset::name);
+    let _ = writeln!(out, "clock presets: {}; without a word: {}", names(presets), printable(default));
+    let _ = writeln!(out, "voltage tables: {}", names(chip.voltages().iter().map(VoltageTable::name)));
+    let _ = writeln!(out, "power models: {}", names(chip.power_models().iter().map(PowerModel::name)));
     out
+}
+
+/// Names with commas between them.
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { "none".to_owned() } else { printable(&names.join(", ")) }
 }
 
 /// The tiles as boxes joined by their links, the first at the lower left.
@@ -159,7 +154,7 @@ pub fn constants(chip: &Chip) -> String {
 fn line(key: &str, constant: &Constant) -> String {
     let Constant { value, error, source, note, .. } = constant;
     let note = note.as_ref().map_or(String::new(), |note| format!("  {note}"));
-    printable(&format!("  {key:<16} {value:<40} {error:<9} [{source}]{note}")).trim_end().to_owned() + "\n"
+    printable(&format!("  {key:<21} {value:<40} {error:<9} [{source}]{note}")).trim_end().to_owned() + "\n"
 }
 
 /// A word of a file without what would control the terminal.

@@ -3,7 +3,7 @@
 use super::decode::quantity;
 use super::section::{Findings, Precision, Section};
 use super::unit::{self, Kind, Reason};
-use crate::energy::{Activity, OperatingPoint, PowerForm, PowerModel, VoltageTable};
+use crate::energy::{Load, OperatingPoint, PowerForm, PowerModel, VoltageTable};
 use toml::de::DeValue;
 
 const VOLTS: Precision = Precision::Measured(&[Kind::Voltage]);
@@ -69,10 +69,10 @@ fn model(
     let constant = part
         .required(findings, "constant", WATTS, Kind::Power.allowed(), |value| quantity(value, unit::power));
     let form = form(&mut part, findings);
-    let activity = part.required_child(findings, "activity").and_then(|part| activity(part, findings));
+    let load = part.required_child(findings, "load").and_then(|part| load(part, findings));
     part.close(findings);
     let (voltages, _) = voltages?;
-    Some(PowerModel { name, voltages, constant: constant?, form: form?, activity: activity? })
+    Some(PowerModel { name, voltages, constant: constant?, form: form?, load: load? })
 }
 
 fn form(part: &mut Section<'_>, findings: &mut Findings<'_>) -> Option<PowerForm> {
@@ -98,11 +98,11 @@ fn form(part: &mut Section<'_>, findings: &mut Findings<'_>) -> Option<PowerForm
     }
 }
 
-fn activity(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<[f64; Activity::ALL.len()]> {
-    let mut factors = [Some(0.0); Activity::ALL.len()];
-    for (activity, factor) in Activity::ALL.into_iter().zip(&mut factors) {
+fn load(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<[f64; Load::ALL.len()]> {
+    let mut factors = [Some(0.0); Load::ALL.len()];
+    for (load, factor) in Load::ALL.into_iter().zip(&mut factors) {
         let allowed = "a number from 0 to 10";
-        *factor = part.required(findings, activity.name(), FITTED, allowed, |value| {
+        *factor = part.required(findings, load.name(), FITTED, allowed, |value| {
             let number = match value {
                 DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
                 DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),

@@ -123,7 +123,8 @@ proptest! {
 
     #[test]
     fn a_distance_on_a_torus_stays_when_both_ends_move_alike(
-        (x, y, z) in (1..9_u32, 1..9_u32, 1..9_u32), a in any::<[u8; 3]>(), b in any::<[u8; 3]>(), by in any::<[u8; 3]>()
+        (x, y, z) in (1..9_u32, 1..9_u32, 1..9_u32),
+        [a, b, by] in any::<[[u8; 3]; 3]>()
     ) {
         let torus = Topology::new(Shape::Torus, [x, y, z], 1).unwrap();
         let tile = |at: [u8; 3], by: [u8; 3]| {
