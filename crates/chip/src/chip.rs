@@ -1,7 +1,8 @@
 //! A chip: what its file says, checked.
 //!
 //! A [`Chip`] can only come out of a file, and only out of one without a fault: holding one proves that every tile
-//! has a controller, every clock setting a voltage, every name that is referred to a meaning. It never changes.
+//! has a controller, every rate that a core may run at has a voltage in every table, and every name that is referred
+//! to has a meaning. It never changes.
 
 use crate::cost::{Access, Clocks, Cost, Costs, Mode, Span};
 use crate::energy::{PowerModel, VoltageTable};

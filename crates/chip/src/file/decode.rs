@@ -9,7 +9,7 @@ use super::{power, preset};
 use crate::chip::{Caches, Chip, ControllerId, Controllers, Dividers, Domains, Interrupts, LinkTraits};
 use crate::chip::{Memory, MessageBuffer, Preset};
 use crate::energy::VoltageTable;
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, Rate};
 use crate::topology::{Coordinates, Shape, TileId, Topology};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
@@ -56,7 +56,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         memory: memory?,
         links: links?,
         interrupts,
-        dividers,
+        dividers: dividers.map(|(dividers, _)| dividers),
         domains: domains?,
         default_preset: default_preset?,
         presets: presets.into_iter().map(|(preset, _)| preset).collect(),
@@ -314,15 +314,15 @@ fn domains(
 
 /// What `[clocks]` says.
 struct Clocking {
-    dividers: Option<Dividers>,
+    dividers: Option<(Dividers, usize)>,
     default: Option<(String, usize)>,
 }
 
 fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> Clocking {
     let default = part.required_text(findings, "default", "the name of a preset");
     let source = part.constant(findings, "divided", COUNTED, |value| quantity(value, unit::rate));
-    let allowed = part.constant(findings, "dividers", COUNTED, |value| match triple(value, 0, 1)? {
-        [from, to, 0] if from <= to && to <= crate::quantity::Rate::DIVIDER_MAX => Ok(from..=to),
+    let allowed = part.constant_at(findings, "dividers", COUNTED, |value| match triple(value, 0, 1)? {
+        [from, to, 0] if from <= to && to <= Rate::DIVIDER_MAX => Ok(from..=to),
         _ => Err("allowed: the smallest and the largest such as [2, 16]".to_owned()),
     });
     if part.has("divided") != part.has("dividers") {
@@ -330,7 +330,7 @@ fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> Clocking {
         findings.fault(at, "clocks has one of divided and dividers; allowed: both, or none");
     }
     part.close(findings);
-    let dividers = source.zip(allowed).map(|(source, allowed)| Dividers { source, allowed });
+    let dividers = source.zip(allowed).map(|(source, (allowed, at))| (Dividers { source, allowed }, at));
     Clocking { dividers, default }
 }
 
@@ -341,27 +341,35 @@ fn check_default(default: Option<&(String, usize)>, names: &[String], findings: 
     }
 }
 
-/// Every preset runs its cores at a rate that the dividers give and each voltage table allows.
+/// Every preset runs its cores at a rate that the dividers give, and each voltage table allows all such rates.
 fn check_rates(
     presets: &[(Preset, usize)],
-    dividers: Option<&Dividers>,
+    dividers: Option<&(Dividers, usize)>,
     voltages: &[VoltageTable],
     findings: &mut Findings<'_>,
 ) {
+    if let Some((fastest, at)) = dividers.and_then(|(dividers, at)| Some((dividers.rates().next()?, *at))) {
+        check_voltages(fastest, "the smallest divider", at, voltages, findings);
+    }
     for (preset, at) in presets {
         let (name, core) = (preset.name(), preset.clocks().core);
-        if let Some(dividers) = dividers.filter(|dividers| dividers.rates().all(|rate| rate != core)) {
-            let (from, to) = (dividers.allowed.start(), dividers.allowed.end());
-            let allowed = format!("{} divided by {from} to {to}", dividers.source);
-            findings.fault(*at, format!("the core of preset {name:?} is at {core}; allowed: {allowed}"));
+        match dividers {
+            None => check_voltages(core, &format!("the core of preset {name:?}"), *at, voltages, findings),
+            Some((dividers, _)) if dividers.rates().all(|rate| rate != core) => {
+                let (from, to) = (dividers.allowed.start(), dividers.allowed.end());
+                let allowed = format!("{} divided by {from} to {to}", dividers.source);
+                findings.fault(*at, format!("the core of preset {name:?} is at {core}; allowed: {allowed}"));
+            }
+            Some(_) => {}
         }
-        for table in voltages.iter().filter(|table| table.voltage(core).is_none()) {
-            let max = table.rate_max().map_or("nothing".to_owned(), |rate| format!("at most {rate}"));
-            let table = table.name();
-            let text = format!(
-                "no voltage of table {table:?} allows {core}, the core of preset {name:?}; allowed: {max}"
-            );
-            findings.fault(*at, text);
-        }
+    }
+}
+
+/// Each voltage table has a voltage for the rate.
+fn check_voltages(rate: Rate, of: &str, at: usize, voltages: &[VoltageTable], findings: &mut Findings<'_>) {
+    for table in voltages.iter().filter(|table| table.voltage(rate).is_none()) {
+        let max = table.rate_max().map_or("nothing".to_owned(), |rate| format!("at most {rate}"));
+        let table = table.name();
+        findings.fault(at, format!("no voltage of table {table:?} allows {rate}, {of}; allowed: {max}"));
     }
 }

@@ -118,9 +118,15 @@ fn tiles_have_one_controller_each() {
 fn a_frequency_that_no_voltage_allows_is_refused() {
     let (faults, _) = broken("[\"1000 MHz\", \"1 V\"]", "[\"900 MHz\", \"1 V\"]");
     let [fault] = faults.as_slice() else { panic!("{}", FindError::Faulty(faults)) };
-    let text = "no voltage of table \"invented\" allows 1000 MHz, the core of preset \"1000/1000/800\"; allowed: at \
-         most 900 MHz";
+    let text =
+        "no voltage of table \"invented\" allows 1000 MHz, the smallest divider; allowed: at most 900 MHz";
     assert_eq!(fault.text, text);
+    let fixed = MESH.replace("divided = \"2000 MHz\"", "").replace("dividers = [2, 16]", "");
+    let faults = Chip::parse("my.toml", &fixed.replace("core = \"2000 MHz / 2\"", "core = \"1200 MHz\""));
+    let faults = faults.expect_err("1200 MHz have no voltage");
+    let text = "no voltage of table \"invented\" allows 1200 MHz, the core of preset \"1000/1000/800\"; allowed: at \
+         most 1000 MHz";
+    assert_eq!(faults.iter().map(|fault| fault.text.as_str()).collect::<Vec<_>>(), [text]);
 }
 
 #[test]
