@@ -26,7 +26,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                     model.chip(topology.cores(), isles_chip::energy::Load::Compute, *step);
                 }
             }
-            let _ = (draw::drawing(&chip), draw::svg(&chip), draw::constants(&chip), draw::summary(&chip));
+            let _ = (draw::drawing(&chip), draw::svg(&chip), draw::constants(&chip));
+            let _ = (draw::summary(&chip), draw::powers(&chip));
         }
         Err(faults) => {
             let lines = text.matches('\n').count() + 1;

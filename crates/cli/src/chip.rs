@@ -66,7 +66,7 @@ fn list() -> Result<String, Failure> {
 
 fn show(chip: &Chip) -> String {
     let drawing = draw::drawing(chip).unwrap_or_else(|error| format!("(no drawing: {error})\n"));
-    format!("{}\n{drawing}\n{}", draw::summary(chip), draw::constants(chip))
+    format!("{}{}\n{drawing}\n{}", draw::summary(chip), draw::powers(chip), draw::constants(chip))
 }
 
 fn write_svg(chip: &Chip, file: &Path) -> Result<(), Failure> {

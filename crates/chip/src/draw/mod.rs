@@ -7,7 +7,7 @@ mod svg;
 mod text;
 
 pub use svg::svg;
-pub use text::{constants, drawing, summary};
+pub use text::{constants, drawing, powers, summary};
 
 use crate::chip::{Chip, ControllerId};
 use crate::topology::{Coordinates, TileId};
@@ -109,6 +109,18 @@ mod tests {
         );
         assert!(chip.sources().all(|(name, text_of)| text.contains(&format!("[{name}] {text_of}"))));
         assert_eq!(text.matches("preset.\"533/800/800\".buffer_line\n").count(), 1);
+    }
+
+    #[test]
+    fn the_power_is_said_by_each_model_and_that_there_is_none_too() {
+        let text = powers(&chip("scc"));
+        let line = "power by manyman, all cores at 800 MHz and 1.1625 V: 109.3 W computing, 62.0 W asleep\n";
+        assert!(
+            text.contains(line)
+                && text.contains("power by cichowski, all cores at 800 MHz and 1.1 V: 72.6 W")
+        );
+        assert_eq!(text.lines().count(), 6, "{text}");
+        assert!(powers(&chip("c6678")).starts_with("power: nobody"));
     }
 
     #[test]

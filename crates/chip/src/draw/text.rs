@@ -4,8 +4,9 @@
 
 use super::{TooLarge, controllers_at, cores};
 use crate::chip::{Chip, Preset};
-use crate::energy::{PowerModel, VoltageTable};
+use crate::energy::{Load, PowerModel, VoltageTable};
 use crate::file::Constant;
+use crate::quantity::Rate;
 use crate::topology::{Coordinates, Shape, TileId};
 use std::fmt::Write;
 
@@ -40,6 +41,31 @@ pub fn summary(chip: &Chip) -> String {
     let _ = writeln!(out, "clock presets: {}; without a word: {}", names(presets), printable(default));
     let _ = writeln!(out, "voltage tables: {}", names(chip.voltages().iter().map(VoltageTable::name)));
     let _ = writeln!(out, "power models: {}", names(chip.power_models().iter().map(PowerModel::name)));
+    out
+}
+
+/// What the chip draws by each model, with all cores at the rate of a preset: because the models disagree, all of them.
+pub fn powers(chip: &Chip) -> String {
+    let mut rates: Vec<Rate> = chip.presets().iter().map(|preset| preset.clocks().core).collect();
+    rates.sort();
+    rates.dedup();
+    let mut out = String::new();
+    for model in chip.power_models() {
+        let table = chip.voltage_table(model.voltages());
+        let points = rates.iter().filter_map(|rate| table.and_then(|table| table.operating_point(*rate)));
+        for point in points {
+            let watts = |load| model.chip(chip.topology().cores(), load, point).watts();
+            let (busy, idle) = (watts(Load::Compute), watts(Load::Sleep));
+            let (name, rate, voltage) = (printable(model.name()), point.rate, point.voltage);
+            let _ = writeln!(
+                out,
+                "power by {name}, all cores at {rate} and {voltage}: {busy:.1} W computing, {idle:.1} W asleep"
+            );
+        }
+    }
+    if out.is_empty() {
+        out.push_str("power: nobody has published a model, so there is none\n");
+    }
     out
 }
 

@@ -6,7 +6,7 @@
 //!
 //! It knows TOML and lines, not chips. Invariant: reading goes on after a fault, so a file's faults all come at once.
 
-use super::unit::{BAND_ALLOWED, Band, Kind, Reason, band};
+use super::unit::{BAND_ALLOWED, Kind, Reason, band};
 use super::{Constant, Fault};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -254,7 +254,13 @@ impl<'t> Section<'t> {
         read: impl FnOnce(&DeValue<'t>) -> Result<T, Reason>,
     ) -> Option<(T, usize)> {
         let (at, entry) = self.entry(key)?;
-        let mut parts = Parts { value: entry, source: self.source.clone(), error: self.error, note: None };
+        let (source, error) = (self.source.clone(), self.error);
+        let error = match precision {
+            // What is counted is exact inside of a section of measured things too, unless it says so itself.
+            Precision::Counted => None,
+            Precision::Measured(_) => error,
+        };
+        let mut parts = Parts { value: entry, source, error, note: None };
         if let Some(table) = entry.get_ref().as_table() {
             let inner =
                 Self { path: self.path(key), at, table, asked: Vec::new(), source: None, error: None };
@@ -329,27 +335,20 @@ impl<'t> Section<'t> {
             findings.fault(at, format!("{path} has no source; {allowed}"));
             return;
         };
-        let kinds = match precision {
-            Precision::Counted => &[],
-            Precision::Measured(kinds) => kinds,
-        };
-        let (band, error) = match (parts.error.map(Spanned::get_ref), precision) {
-            (None, Precision::Counted) => (Band::Exact, "exact".to_owned()),
+        let (error, kinds) = match (parts.error.map(Spanned::get_ref), precision) {
+            (Some(error), Precision::Measured(kinds)) => (plain(error), kinds),
+            (Some(error), Precision::Counted) => (plain(error), [].as_slice()),
+            (None, Precision::Counted) => ("exact".to_owned(), [].as_slice()),
             (None, Precision::Measured(_)) => {
                 findings.fault(at, format!("{path} has no error; allowed: {BAND_ALLOWED}"));
                 return;
             }
-            // What is counted is exact inside of a section of measured things too.
-            (Some(_), Precision::Counted) => (Band::Exact, "exact".to_owned()),
-            (Some(error), Precision::Measured(_)) => {
-                let text = error.as_str().unwrap_or_default();
-                match band(text, kinds) {
-                    Ok(band) => (band, text.to_owned()),
-                    Err(reason) => {
-                        findings.fault(at, format!("the error of {path} is {}; {reason}", show(error)));
-                        return;
-                    }
-                }
+        };
+        let band = match band(&error, kinds) {
+            Ok(band) => band,
+            Err(reason) => {
+                findings.fault(at, format!("the error of {path} is {error:?}; {reason}"));
+                return;
             }
         };
         let (value, note) = (plain(parts.value.get_ref()), parts.note.clone());

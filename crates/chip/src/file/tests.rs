@@ -173,6 +173,19 @@ fn an_error_of_another_kind_than_its_value_is_refused() {
 }
 
 #[test]
+fn what_is_counted_is_exact_inside_of_a_measured_section_unless_it_says_otherwise() {
+    let text = MESH.replace("mesh = \"1000 MHz\"", "mesh = { value = \"1000 MHz\", error = \"1 %\" }");
+    let chip = Chip::parse("my.toml", &text).unwrap_or_else(|faults| panic!("{}", FindError::Faulty(faults)));
+    let band = |key: &str| {
+        let path = format!("preset.\"1000/1000/800\".{key}");
+        chip.constants().iter().find(|constant| constant.path == path).map(|constant| constant.band)
+    };
+    assert_eq!(band("core"), Some(Band::Exact));
+    assert_eq!(band("mesh"), Some(Band::Percent(1.0)));
+    assert_eq!(band("first_cache"), Some(Band::Unknown));
+}
+
+#[test]
 fn a_constant_without_value_is_refused() {
     let by = "voltage_change = { error = \"5 us\" }";
     one_fault("voltage_change = \"100 us\"", by, "voltage_change.value is missing");
@@ -214,6 +227,8 @@ fn a_shape_that_nobody_knows_is_refused() {
 fn voltages_that_do_not_rise_are_refused() {
     let piece = "[[\"500 MHz\", \"0.8 V\"], [\"1000 MHz\", \"1 V\"]]";
     one_fault(piece, "[[\"1000 MHz\", \"1 V\"], [\"1000 MHz\", \"1 V\"]]", "it does not rise");
+    one_fault(piece, "[[\"1000 MHz\", \"0.9 V\"], [\"1000 MHz\", \"1 V\"]]", "it does not rise");
+    one_fault(piece, "[[\"900 MHz\", \"1 V\"], [\"1000 MHz\", \"1 V\"]]", "it does not rise");
     one_fault(piece, "[]", "voltages.invented.steps is []");
     one_fault(piece, "[[\"1000 MHz\"]]", "allowed: a list of pairs");
 }
