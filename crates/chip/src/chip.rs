@@ -104,6 +104,15 @@ impl Dividers {
         if self.allowed.contains(&divider) { self.source.divided_by(divider) } else { None }
     }
 
+    /// The divider that gives this rate, if one does.
+    pub fn divider(&self, rate: Rate) -> Option<u32> {
+        let cycles = |hertz: u64, divider: u32| u128::from(hertz) * u128::from(divider);
+        let of = cycles(self.source.hertz(), rate.divider());
+        let by = cycles(rate.hertz(), self.source.divider());
+        let divider = u32::try_from(of / by).ok().filter(|_| of.is_multiple_of(by))?;
+        self.allowed.contains(&divider).then_some(divider)
+    }
+
     /// All rates, fastest first.
     pub fn rates(&self) -> impl Iterator<Item = Rate> {
         self.allowed.clone().filter_map(|divider| self.rate(divider))
@@ -275,6 +284,11 @@ impl Chip {
     /// The sources: short name and what it stands for.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         self.sources.iter().map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
+    /// Whether each tile has a memory of its own, behind a controller of its own.
+    pub fn has_memory_at_each_tile(&self) -> bool {
+        self.memory.controllers == Controllers::EachTile
     }
 
     /// How many memory controllers there are.

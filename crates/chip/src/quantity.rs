@@ -191,9 +191,12 @@ impl Rate {
         self.divider
     }
 
-    /// The same source divided by another number.
+    /// The rate divided once more.
     pub const fn divided_by(self, divider: u32) -> Option<Self> {
-        Self::new(self.hertz, divider)
+        match self.divider.checked_mul(divider) {
+            Some(divider) => Self::new(self.hertz, divider),
+            None => None,
+        }
     }
 
     /// The rate in megahertz, rounded as floating point does: for power models and for people.
@@ -247,6 +250,13 @@ mod tests {
             let period = source.divided_by(divider).unwrap().period();
             assert_eq!(period, Some(Picoseconds(625 * u64::from(divider))));
         }
+    }
+
+    #[test]
+    fn a_divided_rate_can_be_divided_again() {
+        let half = Rate::new(1_600_000_000, 2).unwrap();
+        assert_eq!(half.divided_by(2), Rate::new(400_000_000, 1));
+        assert_eq!(half.divided_by(u32::MAX), None);
     }
 
     #[test]

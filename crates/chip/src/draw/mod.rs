@@ -52,7 +52,7 @@ fn cores(chip: &Chip, tile: TileId) -> String {
 
 /// The controllers at a tile, if those of this chip stand at some tiles only.
 fn controllers_at(chip: &Chip, tile: TileId) -> Vec<ControllerId> {
-    if chip.controllers() == chip.topology().tiles() {
+    if chip.has_memory_at_each_tile() {
         return Vec::new();
     }
     let all = (0..chip.controllers()).map(ControllerId);

@@ -146,7 +146,7 @@ fn below(chip: &Chip, row: u32, width: usize) -> String {
 /// What the letters mean.
 fn legend(chip: &Chip) -> String {
     let mut out = "\nV: voltage domain   M: memory controller (on a rim: it stands there)".to_owned();
-    if chip.controllers() == chip.topology().tiles() {
+    if chip.has_memory_at_each_tile() {
         out = "\nV: voltage domain   M: memory controller, one at each tile".to_owned();
     }
     if chip.interrupts().is_some() {

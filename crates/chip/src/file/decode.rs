@@ -212,7 +212,7 @@ fn controllers(
 ) -> Option<Controllers> {
     let topology_known = topology?;
     let mut of_tile: Vec<Option<ControllerId>> = vec![None; topology_known.tiles() as usize];
-    let mut tiles = Vec::new();
+    let (mut tiles, mut clear) = (Vec::new(), true);
     for mut part in placed {
         let id = ControllerId(tiles.len() as u32);
         let allowed = "the coordinates of a tile such as [0, 0]";
@@ -222,41 +222,44 @@ fn controllers(
         };
         let (from, to) =
             (corner(&mut part, findings, "serves_from"), corner(&mut part, findings, "serves_to"));
-        if let (Some(from), Some(to)) = (from, to) {
-            let served = serve(topology_known, from, to, id, &mut of_tile);
-            if served > 0 {
-                let at = part.at();
-                let text =
-                    format!("{served} of these tiles have a controller already; allowed: one for each");
-                findings.fault(at, text);
-            }
+        let doubled = from.zip(to).map(|(from, to)| serve(topology_known, from, to, id, &mut of_tile));
+        if let Some(Some(tile)) = doubled {
+            let text = format!("the tile at {tile:?} has a controller already; allowed: one for each");
+            findings.fault(part.at(), text);
         }
+        clear &= doubled == Some(None);
         part.close(findings);
         tiles.push(at.flatten().unwrap_or(TileId(0)));
     }
     let idle = of_tile.iter().filter(|controller| controller.is_none()).count();
-    if idle > 0 {
+    // After a block with a fault, who was to serve the rest is not known.
+    if idle > 0 && clear {
         findings.fault(section, format!("{idle} tiles have no memory controller; allowed: one for each"));
     }
     let of_tile: Option<Vec<ControllerId>> = of_tile.into_iter().collect();
     Some(Controllers::At(tiles, of_tile?))
 }
 
-/// Gives the tiles between two corners to a controller; how many had one already.
+/// Gives the tiles between two corners to a controller, up to the first that has one already; where that is.
+///
+/// To stop there bounds the work: a file of many controllers takes as long as its tiles are many.
 fn serve(
     topology: &Topology,
     from: TileId,
     to: TileId,
     controller: ControllerId,
     of_tile: &mut [Option<ControllerId>],
-) -> usize {
-    let (from, to) = (topology.coordinates(from), topology.coordinates(to));
-    let inside = |at: Coordinates| (0..3).all(|axis| (from[axis]..=to[axis]).contains(&at[axis]));
-    let mut doubled = 0;
-    for tile in (0..topology.tiles()).map(TileId).filter(|tile| inside(topology.coordinates(*tile))) {
-        doubled += usize::from(of_tile[tile.0 as usize].replace(controller).is_some());
+) -> Option<Coordinates> {
+    let ([x1, y1, z1], [x2, y2, z2]) = (topology.coordinates(from), topology.coordinates(to));
+    let block = (z1..=z2).flat_map(|z| (y1..=y2).flat_map(move |y| (x1..=x2).map(move |x| [x, y, z])));
+    for at in block {
+        let slot = topology.tile_at(at).and_then(|tile| of_tile.get_mut(tile.0 as usize))?;
+        if slot.is_some() {
+            return Some(at);
+        }
+        *slot = Some(controller);
     }
-    doubled
+    None
 }
 
 fn links(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<LinkTraits> {
@@ -355,7 +358,7 @@ fn check_rates(
         let (name, core) = (preset.name(), preset.clocks().core);
         match dividers {
             None => check_voltages(core, &format!("the core of preset {name:?}"), *at, voltages, findings),
-            Some((dividers, _)) if dividers.rates().all(|rate| rate != core) => {
+            Some((dividers, _)) if dividers.divider(core).is_none() => {
                 let (from, to) = (dividers.allowed.start(), dividers.allowed.end());
                 let allowed = format!("{} divided by {from} to {to}", dividers.source);
                 findings.fault(*at, format!("the core of preset {name:?} is at {core}; allowed: {allowed}"));

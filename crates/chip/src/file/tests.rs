@@ -100,6 +100,11 @@ fn a_negative_latency_is_refused() {
 
 #[test]
 fn a_tile_outside_of_the_mesh_is_refused() {
+    one_fault(
+        "serves_to = [3, 1]",
+        "serves_to = [4, 1]",
+        "memory.controller.serves_to is [4, 1]; it is outside",
+    );
     one_fault("at = [3, 3]", "at = [4, 3]", "memory.controller.at is [4, 3]; it is outside of the tiles");
 }
 
@@ -109,7 +114,8 @@ fn tiles_have_one_controller_each() {
     assert_eq!(faults.len(), 1);
     assert!(faults[0].text.contains("2 tiles have no memory controller"), "{}", faults[0]);
     let (faults, _) = broken("serves_to = [3, 1]", "serves_to = [3, 2]");
-    assert!(faults[0].text.contains("4 of these tiles have a controller already"), "{}", faults[0]);
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].text.contains("the tile at [0, 2, 0] has a controller already"), "{}", faults[0]);
     let (faults, _) = broken("# each_tile = true ", "each_tile = true ");
     assert!(faults[0].text.contains("allowed: one of the two"), "{}", faults[0]);
 }
@@ -134,6 +140,18 @@ fn a_frequency_that_no_divider_gives_is_refused() {
     let (faults, _) = broken("core = \"2000 MHz / 2\"", "core = \"700 MHz\"");
     let [fault] = faults.as_slice() else { panic!("{}", FindError::Faulty(faults)) };
     assert!(fault.text.ends_with("is at 700 MHz; allowed: 2000 MHz divided by 2 to 16"), "{fault}");
+}
+
+#[test]
+fn what_is_divided_may_be_a_fraction_itself() {
+    let text = MESH.replace("divided = \"2000 MHz\"", "divided = \"6000 MHz / 3\"");
+    let chip = Chip::parse("my.toml", &text).unwrap_or_else(|faults| panic!("{}", FindError::Faulty(faults)));
+    let dividers = chip.dividers().unwrap();
+    for (divider, rate) in (2..).zip(dividers.rates()) {
+        assert_eq!(dividers.divider(rate), Some(divider));
+    }
+    assert_eq!(dividers.divider(dividers.source), None);
+    assert_eq!(dividers.rates().count(), 15);
 }
 
 #[test]
