@@ -22,8 +22,8 @@ use section::{Findings, Section};
 use std::fmt;
 use toml::de::DeTable;
 
-/// The longest text that is read, in bytes: some hundred times what any chip needs.
-pub const TEXT_BYTES_MAX: usize = 4 << 20;
+/// The longest text that is read, in bytes: a hundred times what any chip needs.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// One fault of a chip file, as one line: `FILE:LINE: what, and what is allowed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
