@@ -29,6 +29,7 @@ async fn take(team: &Team, part: &str) -> Result<()> {
         "odd_rows" => odd_rows(team).await,
         "splits" => splits(team).await,
         "ahead" => ahead(team).await,
+        "relays" => relays(team).await,
         "handles" => handles(team).await,
         "turns" => turns(team).await,
         "long_slices" => long_slices(team).await,
@@ -85,6 +86,7 @@ every_size! {
     rows_of_any_lengths_are_dealt_out_and_put_together => "odd_rows";
     teams_are_split => "splits";
     members_that_run_ahead_stay_in_order => "ahead";
+    short_slices_are_passed_on_by_each_root_in_turn => "relays";
     handles_are_counted_wherever_they_are_passed_on => "handles";
     collectives_leave_the_other_tasks_their_turn => "turns";
 }
@@ -380,6 +382,19 @@ async fn ahead(team: &Team) -> Result<()> {
     Ok(())
 }
 
+/// Slices that fit a queue, again and again, so that they lie wherever they can lie in one.
+async fn relays(team: &Team) -> Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    for number in 0..300 {
+        let (root, len) = (number % size, number * 37 % 1_100);
+        let sent: Vec<u64> = (number as u64..).take(len).collect();
+        let mut own = if rank == root { sent.clone() } else { vec![0; len] };
+        team.broadcast_slice(root, &mut own).await?;
+        assert!(own == sent, "broadcast {number} of {len}");
+    }
+    Ok(())
+}
+
 async fn handles(team: &Team) -> Result<()> {
     let (rank, size) = (team.rank(), team.size());
     for root in 0..size {
@@ -433,6 +448,7 @@ async fn attempt(team: &Team, fails: &str) -> Result<()> {
         ("order", 1) => drop(team.all_reduce(1, |a, b| a + b).await?),
         ("root", rank) => drop(team.broadcast(rank % 2, Some(rank)).await?),
         ("length", rank) => team.all_reduce_slice(&mut vec![1_u64; 10 + rank % 2], |a, b| a + b).await?,
+        ("chunk", rank) => team.broadcast_slice(0, &mut vec![1_u64; 1_000 + rank % 2]).await?,
         ("type", rank) if rank % 2 == 0 => drop(team.all_reduce(rank as u8, |a, b| a + b).await?),
         ("type", _) => drop(team.all_reduce("text".to_owned(), |a, b| a + &b).await?),
         ("value", rank) => drop(team.broadcast(0, (rank > 0).then_some(rank)).await?),
@@ -444,7 +460,7 @@ async fn attempt(team: &Team, fails: &str) -> Result<()> {
 
 #[isles::test(places = 3)]
 async fn members_in_different_collectives_are_told() -> Result<()> {
-    for fails in ["order", "root", "length"] {
+    for fails in ["order", "root", "length", "chunk"] {
         let team = Team::from_places(&places().collect::<Vec<_>>())?;
         let kinds = kinds(&team, fails).await?;
         assert_eq!(kinds.len(), 3, "{fails}: {kinds:?}");

@@ -88,6 +88,18 @@ impl Track for Lane {
         look(unsafe { std::slice::from_raw_parts(self.payload(position, len).as_ptr(), len) })
     }
 
+    #[inline]
+    fn fetch(&self, position: u64) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // NEED: nothing in the language asks for a line without storing to it.
+        // SOUND: a hint, which changes no memory, at an address in the ring; processors without it do nothing.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) self.word(position), options(nostack, preserves_flags));
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = position;
+    }
+
     fn reserve(&self, from: u64, to: u64) -> bool {
         self.segment.mapping().populate(self.offset + from, to - from)
     }

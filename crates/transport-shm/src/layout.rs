@@ -52,7 +52,7 @@ pub(crate) const BLOCK_HEADER_BYTES: u64 = 64;
 ///
 /// | places | control ring | data ring | arena, virtual | all rings of a place, if all are used to the end |
 /// |---|---|---|---|---|
-/// | 1 to 8 | 32 KiB | 128 KiB | 8 GiB | 1.1 MiB |
+/// | 1 to 8 | 64 KiB | 128 KiB | 8 GiB | 1.3 MiB |
 /// | to 32 | 16 KiB | 64 KiB | 2 GiB | 2.4 MiB |
 /// | to 64 | 8 KiB | 32 KiB | 1 GiB | 2.5 MiB |
 /// | to 256 | 8 KiB | 16 KiB | 1 GiB | 6.0 MiB |
@@ -72,7 +72,7 @@ impl Geometry {
     /// The sizes for `places` places; they are checked when a segment is created.
     pub fn for_places(places: u32) -> Geometry {
         let (control, bulk, arena) = match places {
-            0..=8 => (32 << 10, 128 << 10, 8 << 30),
+            0..=8 => (64 << 10, 128 << 10, 8 << 30),
             9..=32 => (16 << 10, 64 << 10, 2 << 30),
             33..=64 => (8 << 10, 32 << 10, 1 << 30),
             _ => (8 << 10, 16 << 10, 1 << 30),

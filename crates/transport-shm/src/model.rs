@@ -77,6 +77,8 @@ impl Track for Arc<Model> {
         self.cells[first].with(|payload| look(unsafe { &(&*payload)[..len] }))
     }
 
+    fn fetch(&self, _position: u64) {}
+
     fn reserve(&self, _from: u64, _to: u64) -> bool {
         true
     }

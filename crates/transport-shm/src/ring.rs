@@ -27,6 +27,11 @@ pub(crate) const GRAIN: u64 = 64;
 /// Bytes of the header word in front of each payload.
 pub(crate) const HEADER_BYTES: usize = 8;
 
+/// Longest record, in bytes, behind which no lines are fetched for the next one.
+///
+/// Few lines come as fast as they are written, and [`CLEAR_AHEAD`] has the first of them anyway.
+const SHORT_SPAN_MAX: u64 = 512;
+
 /// How many bytes the producer clears ahead of its tail, which also brings those lines to its core early.
 ///
 /// Measured: with one line of 64 bytes a message takes nearly twice as long as with two; more than four lines
@@ -57,6 +62,8 @@ pub(crate) trait Track {
     fn write<R>(&self, position: u64, room: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R;
     /// Lends the `len` bytes after the header word at `position` for reading; contiguous, in bounds.
     fn read<R>(&self, position: u64, len: usize, look: impl FnOnce(&[u8]) -> R) -> R;
+    /// Asks for the line of the header word at `position`, which will be written; a hint.
+    fn fetch(&self, position: u64);
     /// Makes sure that memory stands behind `[from, to)`, positions of the first lap; `false` if there is none.
     fn reserve(&self, from: u64, to: u64) -> bool;
 }
@@ -208,10 +215,8 @@ impl<T: Track> Producer<T> {
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Result<(), Refusal> {
-        let capacity = self.track.capacity();
         let extent = span(room);
-        let rest = capacity - (self.tail.get() & (capacity - 1));
-        let skip = if extent > rest { rest } else { 0 };
+        let skip = self.skip_before(extent);
         // One grain more than the record: the header word after it has to be cleared.
         if self.tail.get() + skip + extent + GRAIN > self.limit.get() {
             self.extend(skip + extent + GRAIN)?;
@@ -233,6 +238,9 @@ impl<T: Track> Producer<T> {
         }
         self.publish(start + span(used), Header::new(kind, handler, used));
         self.clear_ahead();
+        if extent > SHORT_SPAN_MAX {
+            self.fetch_ahead(extent);
+        }
         Ok(())
     }
 
@@ -275,6 +283,29 @@ impl<T: Track> Producer<T> {
             position += GRAIN;
             self.cleared.set(position);
         }
+    }
+
+    /// Fetches the lines of a next record that is as long as the last one, while the consumer copies that.
+    ///
+    /// To store to them would do as well if nothing waited for the stores; the next atomic exchange of this place does.
+    fn fetch_ahead(&self, extent: u64) {
+        let start = self.tail.get() + self.skip_before(extent);
+        let end = start + extent;
+        if end > self.limit.get() && self.refresh().is_ok() {
+            // A hint can do without memory, and so does the next record if it has to.
+            let _ = self.reserve(end.min(self.head.get() + self.track.capacity()));
+        }
+        for position in (start..end.min(self.limit.get())).step_by(GRAIN as usize) {
+            self.track.fetch(position);
+        }
+    }
+
+    /// How many bytes at the tail a record of `extent` bytes would have to skip, because it would cross the end.
+    #[inline]
+    fn skip_before(&self, extent: u64) -> u64 {
+        let capacity = self.track.capacity();
+        let rest = capacity - (self.tail.get() & (capacity - 1));
+        if extent > rest { rest } else { 0 }
     }
 
     /// Makes the limit at least `tail + needed`, or says why not and asks the consumer to wake this place.
@@ -383,22 +414,7 @@ impl<T: Track> Consumer<T> {
     /// Shows the next record, if there is one, to `look`; the record is gone even if `look` unwinds.
     #[inline]
     pub fn take(&self, look: impl FnOnce(Record<'_>)) -> Result<Taken, Fault> {
-        let mut header = self.header();
-        if header.0 == 0 {
-            return Ok(Taken::Nothing);
-        }
-        let mut kind = self.check(header)?;
-        if kind == Kind::Skip {
-            self.head.set(self.head.get() + header.len() as u64);
-            header = self.header();
-            if header.0 == 0 {
-                return Ok(Taken::Nothing);
-            }
-            kind = self.check(header)?;
-            if kind == Kind::Skip {
-                return Err(Fault::Kind);
-            }
-        }
+        let Some((header, kind)) = self.next()? else { return Ok(Taken::Nothing) };
         let position = self.head.get();
         self.head.set(position + span(header.len()));
         let show = |payload: &[u8]| look(Record { kind, handler: header.handler(), payload });
@@ -408,21 +424,41 @@ impl<T: Track> Consumer<T> {
 
     /// Shows the next record to `wants`, if there is one and it is a small message, and takes it if that says so.
     ///
-    /// `None` if something was left for [`Consumer::take`]: what is not wanted, a block, a skip, garbage.
+    /// `None` if something was left for [`Consumer::take`]: what is not wanted, a block, garbage.
     #[inline]
     pub fn take_if(&self, wants: impl FnOnce(Record<'_>) -> bool) -> Option<Taken> {
-        let header = self.header();
-        if header.0 == 0 {
-            return Some(Taken::Nothing);
-        }
-        if self.check(header) != Ok(Kind::Inline) {
-            return None;
-        }
+        let header = match self.next() {
+            Ok(None) => return Some(Taken::Nothing),
+            Ok(Some((header, Kind::Inline))) => header,
+            _ => return None,
+        };
         let show = |payload: &[u8]| wants(Record { kind: Kind::Inline, handler: header.handler(), payload });
         self.track.read(self.head.get(), header.len(), show).then(|| {
             self.head.set(self.head.get() + span(header.len()));
             self.give_credit()
         })
+    }
+
+    /// The header of the next record, after what it skips; none if nothing is there.
+    #[inline]
+    fn next(&self) -> Result<Option<(Header, Kind)>, Fault> {
+        let header = self.header();
+        if header.0 == 0 {
+            return Ok(None);
+        }
+        let kind = self.check(header)?;
+        if kind != Kind::Skip {
+            return Ok(Some((header, kind)));
+        }
+        self.head.set(self.head.get() + header.len() as u64);
+        let header = self.header();
+        if header.0 == 0 {
+            return Ok(None);
+        }
+        match self.check(header)? {
+            Kind::Skip => Err(Fault::Kind),
+            kind => Ok(Some((header, kind))),
+        }
     }
 
     /// The word at the head: a header, garbage, or zero.

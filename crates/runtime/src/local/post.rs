@@ -89,13 +89,25 @@ impl Local {
         handler: HandlerId,
         encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
+        self.send_about(to, class, handler, ROOM_GUESS, encode)
+    }
+
+    /// As [`Local::send`], for a message of probably `guess` bytes: if so, it is written once.
+    pub(crate) fn send_about(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        guess: usize,
+        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
         loop {
             let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
             let attempt = match behind {
                 // What is put aside for a dead place is dropped, so nobody would hear of it.
                 true if self.endpoint.is_dead(to) => Err(Unsent::DeadPlace(to)),
                 true => Err(Unsent::Full),
-                false => self.attempt(to, class, handler, &encode),
+                false => self.attempt(to, class, handler, guess, &encode),
             };
             match attempt {
                 Err(Unsent::Full) if !self.may_wait() || !self.make_room() => {
@@ -113,6 +125,7 @@ impl Local {
         to: PlaceId,
         class: Class,
         handler: HandlerId,
+        guess: usize,
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
         let inline_max =
@@ -128,7 +141,8 @@ impl Local {
             needed.set(writer.written());
             (writer.written() <= len && !failed).then_some(writer.written())
         };
-        let mut result = self.endpoint.send(to, class, handler, ROOM_GUESS.min(inline_max), &mut fill);
+        let room = if guess <= inline_max { guess } else { ROOM_GUESS };
+        let mut result = self.endpoint.send(to, class, handler, room, &mut fill);
         if let Some(fault) = fault.take() {
             self.parts.borrow_mut().take_back();
             return Err(Unsent::Unencodable(fault));
@@ -246,6 +260,6 @@ impl Local {
             writer.put_bytes(&message.bytes);
             Ok(())
         };
-        !matches!(self.attempt(to, class, message.handler, &encode), Err(Unsent::Full))
+        !matches!(self.attempt(to, class, message.handler, ROOM_GUESS, &encode), Err(Unsent::Full))
     }
 }

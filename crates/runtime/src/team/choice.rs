@@ -54,6 +54,9 @@ pub(super) const BRUCK_BYTES_MAX: usize = 32 << 10;
 /// (40 looks at all times made a barrier of 8 places on two processors twice as long).
 pub(super) const LOOKS: RangeInclusive<u32> = 2..=64;
 
+/// After so many waits that looking did not end, the next one looks as often as any.
+pub(super) const MISSES_BEFORE_TRIAL: u32 = 32;
+
 /// Each how many-th of these looks is at all that may have come to the place; the others at the awaited message only.
 pub(super) const LOOKS_AROUND: u32 = 16;
 

@@ -251,6 +251,20 @@ pub(super) fn put_chunk(writer: &mut Writer<'_>, parts: [&[u8]; 2]) {
     parts.into_iter().for_each(|part| writer.put_bytes(part));
 }
 
+/// Bytes of a message of a chunk in two parts, as [`put_chunk`] writes it.
+#[inline]
+pub(super) fn message_bytes(parts: [&[u8]; 2]) -> usize {
+    let bytes = parts[0].len() + parts[1].len();
+    bytes + if bytes >= LINE_ALIGNED_BYTES_MIN { LINE_BYTES } else { HEAD_BYTES }
+}
+
+/// The chunk that [`put_chunk`] appended to a head, without the padding between them.
+#[inline]
+pub(super) fn chunk_of(payload: &[u8]) -> &[u8] {
+    let padding = LINE_BYTES - HEAD_BYTES;
+    if payload.len() >= LINE_ALIGNED_BYTES_MIN + padding { &payload[padding..] } else { payload }
+}
+
 /// Words of the longest payload that is kept without an allocation.
 const SHORT_WORDS: usize = 4;
 
@@ -328,9 +342,7 @@ impl Arrival {
     /// The chunk that [`put_chunk`] appended; its alignment is that of a cache line if it is long.
     #[inline]
     pub(super) fn chunk(&self) -> &[u8] {
-        let payload = self.payload();
-        let padding = LINE_BYTES - HEAD_BYTES;
-        if payload.len() >= LINE_ALIGNED_BYTES_MIN + padding { &payload[padding..] } else { payload }
+        chunk_of(self.payload())
     }
 
     /// Whether its sender waits until it is taken.

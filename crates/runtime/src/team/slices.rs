@@ -32,9 +32,7 @@ impl Team {
         for index in 0..chunks.count() {
             let chunk = &mut slice[chunks.range(index)];
             if let Some(parent) = tree.parent() {
-                let arrival = turn.pull(parent, index, bytes, size_of_val(chunk)).await?;
-                bytemuck::cast_slice_mut(chunk).copy_from_slice(arrival.chunk());
-                turn.let_go(parent, arrival, bytes)?;
+                turn.pull_into(parent, index, bytes, bytemuck::cast_slice_mut(chunk)).await?;
             }
             for child in tree.children() {
                 turn.push(child, index, bytes, bytemuck::cast_slice(chunk)).await?;
@@ -185,11 +183,7 @@ async fn fold_chunk<T: NoUninit + AnyBitPattern>(
             merge(side, own, arrival.chunk(), operator);
             Ok(())
         }
-        Fold::Accept { from } => {
-            let arrival = turn.pull(from, index, bytes, size_of_val(own)).await?;
-            bytemuck::cast_slice_mut(own).copy_from_slice(arrival.chunk());
-            turn.let_go(from, arrival, bytes)
-        }
+        Fold::Accept { from } => turn.pull_into(from, index, bytes, bytemuck::cast_slice_mut(own)).await,
     }
 }
 

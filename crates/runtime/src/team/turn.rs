@@ -12,6 +12,7 @@ use super::schedule::{Chunks, dissemination};
 use super::seat::Seat;
 use crate::breath::yield_now;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::ROOM_GUESS;
 use crate::local::Local;
 use crate::message::Handler;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
@@ -178,9 +179,13 @@ impl<'t> Turn<'t> {
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<usize> {
-        let letter =
-            Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes: bytes as u64 };
-        self.post(to, letter, encode)
+        self.post(to, self.letter(step, bytes as u64), ROOM_GUESS, encode)
+    }
+
+    /// The head of a message of `step`; `bytes` of a transfer of a slice in all, else 0.
+    #[inline]
+    fn letter(&self, step: usize, bytes: u64) -> Letter {
+        Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes }
     }
 
     #[inline]
@@ -188,10 +193,11 @@ impl<'t> Turn<'t> {
         &self,
         to: usize,
         letter: Letter,
+        guess: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<usize> {
         let sent = Local::with(|local| {
-            local.send(self.seat.members()[to], Class::Control, Handler::Team.id(), |writer| {
+            local.send_about(self.seat.members()[to], Class::Control, Handler::Team.id(), guess, |writer| {
                 letter.encode(writer);
                 encode(writer)
             })
@@ -354,7 +360,8 @@ impl<'t> Turn<'t> {
             letter::put_chunk(writer, parts);
             Ok(())
         };
-        self.send(to, index % MEETING, bytes, encode).map(drop)
+        self.post(to, self.letter(index % MEETING, bytes as u64), letter::message_bytes(parts), encode)
+            .map(drop)
     }
 
     /// Takes a chunk of a slice; the number of bytes in all is in its letter.
@@ -362,8 +369,7 @@ impl<'t> Turn<'t> {
     pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
         let (step, mut arrival) = (index % MEETING, None);
         self.look(from, step, |bytes, payload| {
-            let letter = Letter { team: self.seat.id, stamp: self.seat.stamp.get().step(step), bytes };
-            arrival = Some(Arrival::copy_of(letter, payload));
+            arrival = Some(Arrival::copy_of(self.letter(step, bytes), payload));
         });
         match arrival {
             Some(arrival) => Ok(arrival),
@@ -398,6 +404,33 @@ impl<'t> Turn<'t> {
         let arrival = self.take_chunk(from, index).await?;
         self.check_bytes(from, &arrival, bytes, len)?;
         Ok(arrival)
+    }
+
+    /// Takes chunk `index` of a slice of `bytes` bytes in all into `own`; straight out of the queue if it comes soon and
+    /// is short enough for it.
+    #[inline]
+    pub(super) async fn pull_into(
+        &self,
+        from: usize,
+        index: usize,
+        bytes: usize,
+        own: &mut [u8],
+    ) -> Result<()> {
+        let (step, mut odd) = (index % MEETING, None);
+        let is_taken = self.look(from, step, |sent, payload| match letter::chunk_of(payload) {
+            chunk if sent == bytes as u64 && chunk.len() == own.len() => own.copy_from_slice(chunk),
+            _ => odd = Some(Arrival::copy_of(self.letter(step, sent), payload)),
+        });
+        if let Some(arrival) = odd {
+            return Err(self.odd_length(from, &arrival, bytes));
+        }
+        if is_taken {
+            return if letter::is_awaited(bytes) { self.signal(from, TAKEN) } else { Ok(()) };
+        }
+        let arrival = self.take(from, step).await?;
+        self.check_bytes(from, &arrival, bytes, own.len())?;
+        own.copy_from_slice(arrival.chunk());
+        self.let_go(from, arrival, bytes)
     }
 
     /// Says that a chunk that was pulled is no longer needed; it is of a slice of `bytes` bytes.
@@ -435,7 +468,7 @@ impl<'t> Turn<'t> {
             let letter = Letter::part(self.seat.id, parting);
             for rank in (0..self.size()).filter(|rank| *rank != self.rank()) {
                 // A dead member breaks the team anyway.
-                let _ = self.post(rank, letter, |_| Ok(()));
+                let _ = self.post(rank, letter, ROOM_GUESS, |_| Ok(()));
             }
         }
         reason
