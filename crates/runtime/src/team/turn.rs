@@ -406,8 +406,8 @@ impl<'t> Turn<'t> {
         Ok(arrival)
     }
 
-    /// Takes chunk `index` of a slice of `bytes` bytes in all into `own`; straight out of the queue if it comes soon and
-    /// is short enough for it.
+    /// Takes chunk `index` of a slice of `bytes` bytes in all into `own`; straight out of the queue if it comes soon
+    /// and is short enough for it.
     #[inline]
     pub(super) async fn pull_into(
         &self,
