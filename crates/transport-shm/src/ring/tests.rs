@@ -253,3 +253,56 @@ fn a_refused_producer_is_told_when_there_is_room() {
     assert!(producer.may_have_room());
     put(&producer, 0, 8, 8).unwrap();
 }
+
+/// A ring's memory that notes how far its lines were fetched.
+struct Spied {
+    lane: Lane,
+    fetched: std::rc::Rc<Cell<u64>>,
+}
+
+impl Track for Spied {
+    fn capacity(&self) -> u64 {
+        self.lane.capacity()
+    }
+    fn word(&self, position: u64) -> &AtomicU64 {
+        self.lane.word(position)
+    }
+    fn credit(&self) -> &Credit {
+        self.lane.credit()
+    }
+    fn write<R>(&self, position: u64, room: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R {
+        self.lane.write(position, room, fill)
+    }
+    fn read<R>(&self, position: u64, len: usize, look: impl FnOnce(&[u8]) -> R) -> R {
+        self.lane.read(position, len, look)
+    }
+    fn fetch(&self, position: u64) {
+        self.fetched.set(position + GRAIN);
+    }
+    fn reserve(&self, from: u64, to: u64) -> bool {
+        self.lane.reserve(from, to)
+    }
+}
+
+#[test]
+fn lines_are_fetched_for_a_next_long_record_and_never_past_the_credit() {
+    let (segment, _, consumer) = ends();
+    let fetched = std::rc::Rc::new(Cell::new(0));
+    let lane = Lane::new(&segment, PlaceId(0), PlaceId(1), Class::Data);
+    let producer = Producer::new(Spied { lane, fetched: std::rc::Rc::clone(&fetched) });
+    let put = |room: usize| producer.put(Kind::Inline, 0, room, |_| Some(room));
+    put(SHORT_SPAN_MAX as usize - HEADER_BYTES).unwrap();
+    assert_eq!(fetched.get(), 0, "a short record fetches nothing");
+    let long = SHORT_SPAN_MAX as usize;
+    put(long).unwrap();
+    assert_eq!(fetched.get(), SHORT_SPAN_MAX + 2 * span(long));
+    while put(long).is_ok() {
+        assert!(fetched.get() <= CAPACITY, "nothing was taken yet");
+    }
+    for _ in 0..100 {
+        while put(long).is_ok() {}
+        take(&consumer).unwrap();
+        assert!(fetched.get() <= consumer.taken() + CAPACITY);
+    }
+    assert!(fetched.get() > 10 * CAPACITY, "it goes on lap after lap");
+}
