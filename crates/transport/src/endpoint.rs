@@ -186,6 +186,10 @@ pub trait Endpoint {
     /// The bounds of this endpoint; constant.
     fn limits(&self) -> Limits;
 
+    /// Whether places share processors, so that to look for a message in a loop may keep its sender from running;
+    /// constant.
+    fn shares_processors(&self) -> bool;
+
     /// Sends a small message, written in place.
     ///
     /// `fill` gets exactly `room` bytes whose content is unspecified and returns how many of them (from the

@@ -239,6 +239,10 @@ impl Endpoint for Recorder {
         self.endpoint.limits()
     }
 
+    fn shares_processors(&self) -> bool {
+        self.endpoint.shares_processors()
+    }
+
     fn send(
         &self,
         to: PlaceId,

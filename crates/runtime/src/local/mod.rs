@@ -43,6 +43,8 @@ pub struct Local {
     endpoint: Box<dyn Endpoint>,
     /// The bounds of the endpoint.
     limits: Limits,
+    /// Places share processors: who waits gives way at once.
+    pub(crate) shares_processors: bool,
     injector: &'static Injector,
     pool: Pool,
     clock: Clock,
@@ -103,6 +105,7 @@ impl Local {
             here: endpoint.here(),
             places: endpoint.places(),
             limits: endpoint.limits(),
+            shares_processors: endpoint.shares_processors(),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
             phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
             farewells: RefCell::new(vec![None; endpoint.places() as usize]),

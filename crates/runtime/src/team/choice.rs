@@ -21,7 +21,6 @@
 //! much as the slice that its task takes there.
 
 use super::schedule::Shape;
-use std::ops::RangeInclusive;
 
 /// Longest slice or value that is sent without waiting until it is taken, in bytes.
 pub(super) const EAGER_BYTES_MAX: usize = 64 << 10;
@@ -47,15 +46,11 @@ pub(super) const SWAP_BYTES_MAX: usize = 8 << 10;
 /// Longest result that an `all_gather` collects by doubled distances, in bytes.
 pub(super) const BRUCK_BYTES_MAX: usize = 32 << 10;
 
-/// How often a waiting member looks for messages itself before it lets its place wait: at least, and at most.
+/// How often a waiting member looks for its message itself before it lets its place wait: some 4 µs in all.
 ///
-/// A member whose looks find something looks longer the next time, and one whose looks do not, shorter. Where each
-/// place has a processor they find something; where places share them each look takes time from who is waited for
-/// (40 looks at all times made a barrier of 8 places on two processors twice as long).
-pub(super) const LOOKS: RangeInclusive<u32> = 2..=64;
-
-/// After so many waits that looking did not end, the next one looks as often as any.
-pub(super) const MISSES_BEFORE_TRIAL: u32 = 32;
+/// Where places share processors it looks once: each look takes time from who is waited for (40 looks made a barrier
+/// of 8 places on two processors twice as long).
+pub(super) const LOOKS: u32 = 64;
 
 /// Each how many-th of these looks is at all that may have come to the place; the others at the awaited message only.
 pub(super) const LOOKS_AROUND: u32 = 16;

@@ -10,8 +10,7 @@
 //!
 //! It knows nothing of schedules and sends nothing.
 
-use super::choice::{LOOKS, LOOKS_AROUND, MISSES_BEFORE_TRIAL, STRANGERS_MAX};
-
+use super::choice::{LOOKS, LOOKS_AROUND, STRANGERS_MAX};
 use super::letter::{Arrival, Kind, Letter, Stamp, TeamId};
 use crate::error::Error;
 use crate::local::Local;
@@ -49,10 +48,6 @@ pub(super) struct Seat {
     blocks: Cell<usize>,
     /// A task looks for messages at this moment.
     looking: Cell<bool>,
-    /// How often the next wait looks for messages, within [`LOOKS`].
-    looks: Cell<u32>,
-    /// How many waits have found nothing by looking.
-    misses: Cell<u32>,
     /// The task that waits, and for whose message.
     waiting: RefCell<Option<(PlaceId, Waker)>>,
 }
@@ -72,8 +67,6 @@ impl Seat {
             is_broken: Cell::new(false),
             blocks: Cell::new(0),
             looking: Cell::new(false),
-            looks: Cell::new(*LOOKS.start()),
-            misses: Cell::new(0),
             waiting: RefCell::new(None),
         }
     }
@@ -189,7 +182,8 @@ impl Seat {
             return false;
         }
         let mut read = Some(read);
-        for look in 1..=self.looks.get() {
+        let looks = if local.shares_processors { 1 } else { LOOKS };
+        for look in 1..=looks {
             if self.is_broken.get() || local.has_ready() {
                 break;
             }
@@ -201,25 +195,12 @@ impl Seat {
             });
             let is_due = next == Next::Left || look.is_multiple_of(LOOKS_AROUND);
             if next == Next::Taken || (is_due && self.look_around(local, source)) {
-                self.looks.set((self.looks.get() * 2).min(*LOOKS.end()));
                 return next == Next::Taken;
             }
             // Between two looks the sender has the line for itself.
             std::hint::spin_loop();
         }
-        self.look_less();
         false
-    }
-
-    /// After looks that found nothing: looks less the next time, but now and then as long as ever.
-    ///
-    /// Otherwise waits that are a little longer than the fewest looks would never be found to be short.
-    #[inline]
-    fn look_less(&self) {
-        let misses = self.misses.get().wrapping_add(1);
-        self.misses.set(misses);
-        let is_trial = misses.is_multiple_of(MISSES_BEFORE_TRIAL);
-        self.looks.set(if is_trial { *LOOKS.end() } else { (self.looks.get() / 2).max(*LOOKS.start()) });
     }
 
     /// Takes in whatever has come to the place; whether a message of `source` lies here then.

@@ -110,6 +110,10 @@ impl Endpoint for ShmEndpoint {
         }
     }
 
+    fn shares_processors(&self) -> bool {
+        self.segment.places() > self.segment.processors()
+    }
+
     #[inline]
     fn send(
         &self,

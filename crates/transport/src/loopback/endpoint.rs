@@ -84,6 +84,10 @@ impl Endpoint for LoopbackEndpoint {
         self.state().plan.limits
     }
 
+    fn shares_processors(&self) -> bool {
+        true
+    }
+
     fn send(
         &self,
         to: PlaceId,

@@ -171,6 +171,10 @@ impl Endpoint for Broken {
         self.inner.limits()
     }
 
+    fn shares_processors(&self) -> bool {
+        self.inner.shares_processors()
+    }
+
     fn send(
         &self,
         to: PlaceId,

@@ -182,6 +182,10 @@ impl Endpoint for Mailbox {
         }
     }
 
+    fn shares_processors(&self) -> bool {
+        true
+    }
+
     fn send(
         &self,
         to: PlaceId,
