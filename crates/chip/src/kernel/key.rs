@@ -1,0 +1,79 @@
+//! The order of events.
+//!
+//! A key is (time, class, owner, the owner's own sequence number), packed into one 128-bit number so that one
+//! comparison decides. The sequence number is the owner's and not the queue's: what unrelated owners do cannot change
+//! the order. Invariant: no two keys of one run are equal, so the order is total.
+
+use crate::quantity::Picoseconds;
+
+/// What kind of event this is; of events at one time the first kind comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum EventClass {
+    /// A message, or a packet, arrives.
+    Arrival,
+    /// A deadline has come.
+    Timer,
+    /// A place goes on with what it does.
+    Ready,
+}
+
+/// Bits of an owner's number in a key.
+const OWNER_BITS: u32 = 24;
+
+/// The position of an event in the order of all events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(u128);
+
+impl Key {
+    /// When it happens.
+    pub fn time(self) -> Picoseconds {
+        Picoseconds((self.0 >> 64) as u64)
+    }
+
+    /// The number itself, for digests.
+    pub fn bits(self) -> u128 {
+        self.0
+    }
+}
+
+/// How events of one time and class are ordered: by owner, or permuted by a seed.
+///
+/// An answer that moves with the seed depends on an order that the chip does not fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ties {
+    seed: u64,
+}
+
+impl Ties {
+    /// The order of `seed`; 0 is the natural one.
+    pub fn new(seed: u64) -> Ties {
+        Ties { seed }
+    }
+
+    /// The key of event number `sequence` of `owner`.
+    ///
+    /// # Panics
+    /// If `owner` has more than 24 bits.
+    pub fn key(self, time: Picoseconds, class: EventClass, owner: u32, sequence: u32) -> Key {
+        assert!(owner < 1 << OWNER_BITS, "owner {owner} does not fit a key");
+        let rank = if self.seed == 0 { owner } else { permute(owner, scramble(self.seed ^ time.0)) };
+        let low = u64::from(class as u8) << 56 | u64::from(rank) << 32 | u64::from(sequence);
+        Key(u128::from(time.0) << 64 | u128::from(low))
+    }
+}
+
+/// A one-to-one map of the numbers below 2^24 that `key` chooses: each of its steps can be undone.
+fn permute(number: u32, key: u64) -> u32 {
+    const MASK: u32 = (1 << OWNER_BITS) - 1;
+    let (first, second) = (key as u32, (key >> 32) as u32);
+    let mixed = ((number ^ first) & MASK).wrapping_mul(second | 1) & MASK;
+    (mixed ^ (mixed >> 12)).wrapping_mul(0x9e_3779) & MASK
+}
+
+/// The output function of SplitMix64: each input bit reaches all others.
+pub(super) fn scramble(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}

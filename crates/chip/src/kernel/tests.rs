@@ -1,0 +1,237 @@
+//! What the kernel promises: one order, a digest that sees everything, reservations that overlap nowhere, and a network
+//! that stays near to the one with an event for each hop.
+
+use super::exact::{self, Packet};
+use super::timeline::STRETCHES_MAX;
+use super::*;
+use crate::quantity::Picoseconds;
+use proptest::prelude::*;
+
+const PACE: Pace = Pace { hop: Picoseconds(5_000), flit: Picoseconds(1_250) };
+
+fn key(time: u64, owner: u32, sequence: u32) -> Key {
+    Ties::new(0).key(Picoseconds(time), EventClass::Ready, owner, sequence)
+}
+
+#[test]
+fn time_comes_before_class_before_owner_before_sequence() {
+    let ties = Ties::new(0);
+    let ordered = [
+        ties.key(Picoseconds(1), EventClass::Ready, 9, 9),
+        ties.key(Picoseconds(2), EventClass::Arrival, 9, 9),
+        ties.key(Picoseconds(2), EventClass::Timer, 8, 9),
+        ties.key(Picoseconds(2), EventClass::Ready, 7, 9),
+        ties.key(Picoseconds(2), EventClass::Ready, 8, 0),
+        ties.key(Picoseconds(2), EventClass::Ready, 8, u32::MAX),
+        ties.key(Picoseconds(u64::MAX), EventClass::Arrival, 0, 0),
+    ];
+    assert!(ordered.is_sorted() && ordered.windows(2).all(|pair| pair[0] != pair[1]));
+    assert_eq!(ordered[6].time(), Picoseconds(u64::MAX));
+}
+
+#[test]
+fn a_seed_permutes_the_owners_of_one_moment_and_loses_none() {
+    let order = |seed, time| {
+        let mut owners: Vec<u32> = (0..48).collect();
+        owners.sort_by_key(|&owner| Ties::new(seed).key(Picoseconds(time), EventClass::Ready, owner, 0));
+        owners
+    };
+    let natural: Vec<u32> = (0..48).collect();
+    assert_eq!(order(0, 7), natural);
+    assert_ne!(order(1, 7), natural);
+    assert_ne!(order(1, 7), order(2, 7));
+    assert_ne!(order(1, 7), order(1, 8));
+    for seed in 1..20 {
+        let keys: std::collections::BTreeSet<Key> = (0..1 << 14)
+            .map(|owner| Ties::new(seed).key(Picoseconds(3), EventClass::Ready, owner * 1_024 + 5, 0))
+            .collect();
+        assert_eq!(keys.len(), 1 << 14, "two owners share a key");
+    }
+}
+
+#[test]
+fn a_cancelled_event_does_not_happen_and_its_slot_is_used_again() {
+    let mut queue = Queue::default();
+    let first = queue.push(key(1, 0, 0), "first");
+    let second = queue.push(key(2, 0, 1), "second");
+    assert_eq!(queue.cancel(first), Some("first"));
+    assert_eq!(queue.cancel(first), None);
+    let third = queue.push(key(3, 0, 2), "third");
+    assert_eq!(third.slot_number(), first.slot_number());
+    assert_eq!(queue.cancel(first), None, "an old ticket is of no use");
+    assert_eq!(queue.pop().map(|(_, body)| body), Some("second"));
+    assert_eq!(queue.cancel(second), None);
+    assert_eq!(queue.pop().map(|(_, body)| body), Some("third"));
+    assert!(queue.pop().is_none() && queue.next_key().is_none());
+}
+
+#[test]
+fn the_digest_sees_time_kind_owner_size_and_order() {
+    let digest = |events: &[(Key, u32, u64)]| {
+        let mut digest = Digest::default();
+        events.iter().for_each(|&(key, kind, size)| digest.record(key, kind, size));
+        (digest.to_string(), digest.events())
+    };
+    let (a, b) = ((key(1, 0, 0), 1, 8), (key(2, 1, 0), 2, 16));
+    let all = [
+        digest(&[a, b]),
+        digest(&[b, a]),
+        digest(&[a]),
+        digest(&[a, (key(3, 1, 0), 2, 16)]),
+        digest(&[a, (key(2, 2, 0), 2, 16)]),
+        digest(&[a, (key(2, 1, 0), 3, 16)]),
+        digest(&[a, (key(2, 1, 0), 2, 17)]),
+    ];
+    let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len());
+    assert_eq!((digest(&[a, b]).1, digest(&[a, b]).0.len()), (2, 32));
+}
+
+#[test]
+fn an_earlier_request_fills_a_gap_and_a_longer_one_does_not() {
+    let mut line = Timeline::default();
+    let mut reserve =
+        |from, duration| line.reserve(Picoseconds(0), Picoseconds(from), Picoseconds(duration)).0;
+    assert_eq!(reserve(100, 50), 100);
+    assert_eq!(reserve(120, 10), 150);
+    assert_eq!(reserve(10, 20), 10);
+    assert_eq!(reserve(10, 70), 30, "it fits to the last picosecond");
+    assert_eq!(reserve(0, 11), 160);
+    assert_eq!(reserve(0, 10), 0);
+    let stretches: Vec<_> = line.stretches().map(|(start, end)| (start.0, end.0)).collect();
+    assert_eq!(stretches, [(0, 171)]);
+}
+
+#[test]
+fn what_is_past_is_forgotten_and_the_rest_is_bounded() {
+    let mut line = Timeline::default();
+    for number in 0..1_000 {
+        line.reserve(Picoseconds(0), Picoseconds(number * 100), Picoseconds(10 + number % 7));
+    }
+    assert_eq!(line.stretches().count(), STRETCHES_MAX);
+    line.reserve(Picoseconds(99_000), Picoseconds(99_050), Picoseconds(1));
+    assert!(line.stretches().all(|(_, end)| end > Picoseconds(99_000)));
+}
+
+proptest! {
+    #[test]
+    fn events_come_in_the_order_of_their_keys(
+        events in prop::collection::vec((0..50_u64, 0..5_u32, any::<bool>()), 0..300)
+    ) {
+        let mut queue = Queue::default();
+        let mut expected = Vec::new();
+        let mut tickets = Vec::new();
+        for (number, &(time, owner, cancel)) in events.iter().enumerate() {
+            let key = key(time, owner, number as u32);
+            tickets.push(queue.push(key, number));
+            if cancel && number > 2 {
+                let victim = number * 7 % tickets.len();
+                let had: Option<usize> = queue.cancel(tickets[victim]);
+                prop_assert_eq!(had.is_some(), expected.iter().any(|&(_, body)| body == victim) || victim == number);
+                expected.retain(|&(_, body)| body != victim);
+                if victim == number { continue; }
+            }
+            expected.push((key, number));
+        }
+        expected.sort();
+        prop_assert_eq!(queue.next_key(), expected.first().map(|event| event.0));
+        let popped: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        prop_assert_eq!(popped, expected);
+    }
+
+    #[test]
+    fn reservations_never_overlap_and_never_come_early(
+        requests in prop::collection::vec((0..5_000_u64, 1..80_u64), 1..400)
+    ) {
+        let mut line = Timeline::default();
+        let mut granted = Vec::new();
+        for &(from, duration) in &requests {
+            let start = line.reserve(Picoseconds(0), Picoseconds(from), Picoseconds(duration)).0;
+            prop_assert!(start >= from);
+            granted.push((start, start + duration));
+        }
+        granted.sort_unstable();
+        prop_assert!(granted.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+    }
+
+    #[test]
+    fn a_reservation_is_the_earliest_gap_there_is(
+        requests in prop::collection::vec((0..300_u64, 1..10_u64), 1..50)
+    ) {
+        let mut line = Timeline::default();
+        let mut taken = [false; 2_000];
+        for &(from, duration) in &requests {
+            let free = |start: u64| taken[start as usize..(start + duration) as usize].iter().all(|taken| !taken);
+            let earliest = (from..).find(|&start| free(start)).expect("there is room at the end");
+            let start = line.reserve(Picoseconds(0), Picoseconds(from), Picoseconds(duration)).0;
+            prop_assert_eq!(start, earliest);
+            taken[start as usize..(start + duration) as usize].fill(true);
+        }
+    }
+
+    #[test]
+    fn on_one_link_in_order_of_time_both_networks_agree(
+        packets in prop::collection::vec((0..30_000_u64, 1..9_u64), 1..60)
+    ) {
+        let mut at = 0;
+        let packets: Vec<Packet> = packets.iter().map(|&(pause, flits)| {
+            at += pause;
+            Packet { from: Picoseconds(at), path: vec![0], flits }
+        }).collect();
+        prop_assert_eq!(quick(1, &packets), exact::arrivals(1, PACE, &packets));
+    }
+
+    #[test]
+    fn nothing_arrives_sooner_than_alone_and_all_flits_are_counted(packets in traffic(200_000)) {
+        let mut network = Network::new(LINKS, PACE);
+        let mut flits = 0;
+        for packet in &packets {
+            network.send(Picoseconds(0), packet.from, packet.path.iter().copied(), packet.flits);
+            flits += packet.flits * packet.path.len() as u64;
+        }
+        prop_assert_eq!(network.flits().iter().sum::<u64>(), flits);
+        for (packet, arrival) in packets.iter().zip(exact::arrivals(LINKS, PACE, &packets)) {
+            prop_assert!(arrival >= packet.from + PACE.alone(packet.path.len(), packet.flits));
+        }
+    }
+
+    /// The mean latency, alone included, at a third of the capacity of the row's middle link.
+    #[test]
+    fn the_quick_network_is_within_a_tenth_of_the_exact_one(packets in traffic(1_200_000)) {
+        let latency = |arrivals: &[Picoseconds]| -> u64 {
+            arrivals.iter().zip(&packets).map(|(arrival, packet)| (*arrival - packet.from).0).sum()
+        };
+        let exact = latency(&exact::arrivals(LINKS, PACE, &packets));
+        let quick = latency(&quick(LINKS, &packets));
+        prop_assert!(quick.abs_diff(exact) * 10 <= exact, "{quick} and {exact}");
+    }
+}
+
+/// A row of eight routers, with a link each way between neighbours.
+const ROUTERS: usize = 8;
+const LINKS: usize = 2 * (ROUTERS - 1);
+
+fn quick(links: usize, packets: &[Packet]) -> Vec<Picoseconds> {
+    let mut network = Network::new(links, PACE);
+    let send = |packet: &Packet| {
+        let delay = network.send(Picoseconds(0), packet.from, packet.path.iter().copied(), packet.flits);
+        packet.from + PACE.alone(packet.path.len(), packet.flits) + delay
+    };
+    packets.iter().map(send).collect()
+}
+
+/// 100 packets between random routers of the row, entering within `span`, in order of time.
+fn traffic(span: u64) -> impl Strategy<Value = Vec<Packet>> {
+    let packet = (0..span, 0..ROUTERS, 0..ROUTERS, 1..13_u64).prop_map(|(from, source, target, flits)| {
+        let path = if source < target {
+            (source..target).collect()
+        } else {
+            (target..source).rev().map(|link| ROUTERS - 1 + link).collect()
+        };
+        Packet { from: Picoseconds(from), path, flits }
+    });
+    prop::collection::vec(packet, 100).prop_map(|mut packets| {
+        packets.sort_by_key(|packet| packet.from);
+        packets
+    })
+}
