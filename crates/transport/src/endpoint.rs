@@ -264,6 +264,11 @@ pub trait Endpoint {
         Next::Left
     }
 
+    /// Extended: this place computes for `cycles` cycles of its core. Free where time is not modelled.
+    fn work(&self, cycles: u64) {
+        let _ = cycles;
+    }
+
     /// Extended: word `index` of the words of `place`, mapped here; `None` where memory is not shared.
     ///
     /// Words start at zero. All places of one run get the same answer to "is it offered".

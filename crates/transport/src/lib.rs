@@ -15,3 +15,4 @@ pub use endpoint::{
     SendError, Unpark,
 };
 pub use isles_protocol::PlaceId;
+pub use loopback::memory::AlignedBytes;

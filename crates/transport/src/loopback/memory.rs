@@ -13,15 +13,16 @@ const ALIGN: usize = 64;
 /// What unwritten memory holds: not zero, so that nobody comes to rely on zeros.
 const UNWRITTEN: u8 = 0xa5;
 
-/// Bytes whose first is aligned to 64.
-pub(crate) struct AlignedBytes {
+/// Bytes whose first is aligned to 64: the memory of a message in a world of one thread.
+pub struct AlignedBytes {
     memory: Vec<u8>,
     start: usize,
     len: usize,
 }
 
 impl AlignedBytes {
-    pub(crate) fn new(len: usize) -> AlignedBytes {
+    /// `len` bytes whose content is unspecified.
+    pub fn new(len: usize) -> AlignedBytes {
         let memory = vec![UNWRITTEN; len + ALIGN - 1];
         let start = memory.as_ptr().align_offset(ALIGN);
         AlignedBytes { memory, start, len }
@@ -33,15 +34,21 @@ impl AlignedBytes {
         copy
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.len]
     }
 
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+    /// The bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..self.start + self.len]
     }
 
-    pub(crate) fn shorten(&mut self, len: usize) {
+    /// Keeps the first `len` bytes.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn shorten(&mut self, len: usize) {
         assert!(len <= self.len, "{len} bytes were written into room for {}", self.len);
         self.len = len;
     }
