@@ -15,6 +15,12 @@ pub(crate) const LOCAL_CALL: u32 = 1;
 
 /// Lets other tasks and messages of the place have their turn.
 pub async fn yield_now() {
+    Local::try_with(|local| local.gave_way.set(true));
+    step_aside().await;
+}
+
+/// Goes to the back of the queue of ready tasks.
+async fn step_aside() {
     let mut yielded = false;
     poll_fn(|context| {
         if std::mem::replace(&mut yielded, true) {
@@ -36,6 +42,6 @@ pub(crate) async fn breathe(effort: u32) {
         spent >= BREATH
     });
     if is_due {
-        yield_now().await;
+        step_aside().await;
     }
 }

@@ -71,6 +71,8 @@ pub struct Local {
     pub(crate) tally: Tally,
     /// Effort of operations that ended at once, since a task last gave way for it; see `breath`.
     pub(crate) spent: Cell<u32>,
+    /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
+    pub(crate) gave_way: Cell<bool>,
     /// What the other places said at the end of the run; used at the first place only.
     pub(crate) farewells: RefCell<Vec<Option<PlaceReport>>>,
     /// What the other places said that they wait for, since they were last asked; used at the first place only.
@@ -128,6 +130,7 @@ impl Local {
             site_counts: RefCell::default(),
             tally: Tally::default(),
             spent: Cell::new(0),
+            gave_way: Cell::new(false),
             explanations: RefCell::default(),
             any_abandoned: Cell::new(false),
             dismissed: Cell::new(false),

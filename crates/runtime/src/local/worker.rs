@@ -109,13 +109,16 @@ impl Local {
         woken.len()
     }
 
-    /// Runs a batch of ready tasks; returns how many.
+    /// Runs a batch of ready tasks, up to one that gives way; returns how many.
     fn run_ready(&self) -> usize {
         for ran in 0..READY_BATCH {
             let Some(task) = self.ready.borrow_mut().pop() else {
                 return ran;
             };
             self.run(task);
+            if self.gave_way.take() {
+                return ran + 1;
+            }
         }
         READY_BATCH
     }
