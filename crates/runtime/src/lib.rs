@@ -27,6 +27,7 @@ mod scope;
 mod site;
 mod task;
 mod team;
+mod time;
 pub mod wire;
 
 pub use breath::yield_now;
@@ -42,3 +43,4 @@ pub use report::{PlaceReport, RunReport};
 pub use site::{Site, SiteCell};
 pub use task::Priority;
 pub use team::Team;
+pub use time::{Cycles, now, work};
