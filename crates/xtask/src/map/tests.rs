@@ -68,6 +68,7 @@ fn a_table_that_allows_what_no_crate_may_is_refused() {
         ("runtime", "transport-shm"),
         ("transport-shm", "transport-mpi"),
         ("transport", "runtime"),
+        ("transport-shm", "chip"),
         ("apps", "runtime"),
         ("cli", "xtask"),
     ] {
@@ -83,6 +84,7 @@ fn a_table_that_allows_what_no_crate_may_is_refused() {
         ("isles", "transport-shm"),
         ("bench", "transport-shm"),
         ("transport-shm", "transport"),
+        ("transport-chip", "chip"),
         ("apps", "isles"),
     ] {
         let row = Row {

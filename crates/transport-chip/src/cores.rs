@@ -1,0 +1,251 @@
+//! What the cores of a chip can do, and what each operation costs.
+//!
+//! Every operation belongs to one place, moves the clock of its core and books the time on its ledger. Operations
+//! reserve the links and buffer ports that they use, so two cores that want one thing at one time wait for each
+//! other. It knows neither messages nor protocols. Invariant: no clock ever goes back.
+
+use crate::report::{Ledger, Spending};
+use isles_chip::Chip;
+use isles_chip::clock::Clock;
+use isles_chip::cost::{Access, Cost, Mode, Span};
+use isles_chip::kernel::{Network, Pace, Timeline};
+use isles_chip::quantity::{Cycles, Picoseconds, Rate};
+use isles_chip::topology::{CoreId, TileId, Topology};
+use isles_transport::PlaceId;
+
+/// How many cores can read lines of one tile's buffer before they wait for each other.
+///
+/// Recalled of the broadcast papers (contention on one buffer is negligible up to some 24 readers); others saw more
+/// than
+/// 15. An access then occupies the buffer for the 24th part of a near read.
+const BUFFER_READERS: u64 = 24;
+
+/// What the operations of a core cost, at one setting of the clocks.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    topology: Topology,
+    core_rate: Rate,
+    line_bytes: u32,
+    buffer_lines: u32,
+    line: Access<Span>,
+    pace: Pace,
+    /// Flits of a packet that carries a line.
+    line_flits: u64,
+    /// For how long an access to one line occupies the buffer of a tile.
+    port: Picoseconds,
+}
+
+impl Costs {
+    /// The costs of `chip` at its default setting; none if its cores have no message buffers of lines.
+    pub fn of(chip: &Chip) -> Option<Costs> {
+        let (buffer, preset, links) = (chip.buffer()?, chip.default_preset(), chip.links());
+        let line = *preset.times().access(Mode::BufferLine)?;
+        let span = |cost: &Cost| cost.at(preset.clocks()).over(0);
+        let (line_bytes, flit_bytes) = (chip.caches().line.0, links.flit.0);
+        Some(Costs {
+            topology: *chip.topology(),
+            core_rate: preset.clocks().core,
+            line_bytes: line_bytes as u32,
+            buffer_lines: (buffer.size.0 / line_bytes) as u32,
+            line,
+            pace: Pace { hop: span(&links.head), flit: span(&links.flit_time) },
+            line_flits: (line_bytes + links.overhead.0).div_ceil(flit_bytes),
+            port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
+        })
+    }
+
+    /// The same with buffers of another size.
+    pub fn with_buffer_lines(self, buffer_lines: u32) -> Costs {
+        Costs { buffer_lines, ..self }
+    }
+
+    /// How many cores there are.
+    pub fn cores(&self) -> u32 {
+        self.topology.cores()
+    }
+
+    /// Bytes of a line: what one access to a message buffer moves.
+    pub fn line_bytes(&self) -> u32 {
+        self.line_bytes
+    }
+
+    /// Lines of the message buffer of one core.
+    pub fn buffer_lines(&self) -> u32 {
+        self.buffer_lines
+    }
+}
+
+/// Lines that have moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// Written into message buffers.
+    pub written: u64,
+    /// Read from them.
+    pub read: u64,
+}
+
+/// The core of one place.
+struct PlacedCore {
+    tile: TileId,
+    clock: Clock,
+    now: Picoseconds,
+    ledger: Ledger,
+}
+
+/// The links between each two tiles that have places.
+struct Paths {
+    tiles: usize,
+    /// Where in `links` the path of each ordered pair ends.
+    ends: Vec<u32>,
+    links: Vec<u32>,
+}
+
+impl Paths {
+    /// The paths among the tiles of the first `places` cores.
+    fn new(topology: &Topology, places: u32) -> Paths {
+        let tiles = topology.tile_of(CoreId(places.saturating_sub(1))).0 + 1;
+        let pairs = (0..tiles).flat_map(|from| (0..tiles).map(move |to| (TileId(from), TileId(to))));
+        let mut paths = Paths { tiles: tiles as usize, ends: Vec::new(), links: Vec::new() };
+        for (from, to) in pairs {
+            paths.links.extend(topology.route(from, to).map(|link| topology.link_id(link).0));
+            paths.ends.push(paths.links.len() as u32);
+        }
+        paths
+    }
+
+    fn between(&self, from: TileId, to: TileId) -> &[u32] {
+        let pair = from.0 as usize * self.tiles + to.0 as usize;
+        let start = if pair == 0 { 0 } else { self.ends[pair - 1] };
+        &self.links[start as usize..self.ends[pair] as usize]
+    }
+}
+
+/// The cores on which places run, and what they share.
+pub(crate) struct Cores {
+    costs: Costs,
+    cores: Vec<PlacedCore>,
+    paths: Paths,
+    network: Network,
+    ports: Vec<Timeline>,
+    /// The least time that anything can still ask for.
+    present: Picoseconds,
+    lines: Lines,
+}
+
+impl Cores {
+    /// Place `p` on core `p`.
+    pub(crate) fn new(costs: Costs, places: u32) -> Cores {
+        let core = |number| PlacedCore {
+            tile: costs.topology.tile_of(CoreId(number)),
+            clock: Clock::new(costs.core_rate),
+            now: Picoseconds::ZERO,
+            ledger: Ledger::default(),
+        };
+        Cores {
+            cores: (0..places).map(core).collect(),
+            paths: Paths::new(&costs.topology, places),
+            network: Network::new(costs.topology.link_slots() as usize, costs.pace),
+            ports: vec![Timeline::default(); costs.topology.tiles() as usize],
+            present: Picoseconds::ZERO,
+            lines: Lines::default(),
+            costs,
+        }
+    }
+
+    /// The time at the core of `place`.
+    pub(crate) fn now(&self, place: PlaceId) -> Picoseconds {
+        self.cores[place.index()].now
+    }
+
+    /// Says that nothing will happen before `present` any more.
+    pub(crate) fn set_present(&mut self, present: Picoseconds) {
+        self.present = present;
+    }
+
+    /// Lets `place` compute.
+    pub(crate) fn compute(&mut self, place: PlaceId, cycles: u64, spending: Spending) {
+        let time = self.cores[place.index()].clock.advance(Cycles(cycles));
+        self.spend(place, time, spending);
+    }
+
+    /// What `cycles` cycles take, to the picosecond below.
+    pub(crate) fn cycles(&self, cycles: u64) -> Picoseconds {
+        Clock::new(self.costs.core_rate).advance(Cycles(cycles))
+    }
+
+    /// Lets `place` wait until `time`, if that is to come.
+    pub(crate) fn wait_until(&mut self, place: PlaceId, time: Picoseconds) {
+        let now = self.now(place);
+        if time > now {
+            self.spend(place, time - now, Spending::Waiting);
+        }
+    }
+
+    /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
+    pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
+        let (from, to) = (self.tile(place), self.tile(target));
+        let time = self.transfer(place, self.costs.line.gap, (from, to), to, lines);
+        self.lines.written += u64::from(lines);
+        self.spend(place, time, Spending::Copying);
+    }
+
+    /// Reads `lines` lines of the buffer of `source`.
+    pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, spending: Spending) {
+        let (from, to) = (self.tile(source), self.tile(place));
+        let time = self.transfer(place, self.costs.line.read, (from, to), from, lines);
+        self.lines.read += u64::from(lines);
+        self.spend(place, time, spending);
+    }
+
+    /// What reading `lines` lines of its own buffer takes a place when nobody else does.
+    pub(crate) fn own_read(&self, lines: u32) -> Picoseconds {
+        self.costs.line.read.over(0) * u64::from(lines)
+    }
+
+    pub(crate) fn lines(&self) -> Lines {
+        self.lines
+    }
+
+    pub(crate) fn flit_hops(&self) -> u64 {
+        self.network.flits().iter().sum()
+    }
+
+    pub(crate) fn ledger(&self, place: PlaceId) -> Ledger {
+        self.cores[place.index()].ledger
+    }
+
+    fn tile(&self, place: PlaceId) -> TileId {
+        self.cores[place.index()].tile
+    }
+
+    /// The time that moving `lines` lines takes: what each takes alone, and what is in the way of all of them.
+    fn transfer(
+        &mut self,
+        place: PlaceId,
+        span: Span,
+        (from, to): (TileId, TileId),
+        port: TileId,
+        lines: u32,
+    ) -> Picoseconds {
+        let path = self.paths.between(from, to);
+        let alone = span.over(path.len() as u32) * u64::from(lines);
+        let (present, now) = (self.present, self.cores[place.index()].now);
+        let delay = self.network.send(
+            present,
+            now,
+            path.iter().map(|link| *link as usize),
+            self.costs.line_flits * u64::from(lines),
+        );
+        let served = self.costs.port * u64::from(lines);
+        let at = now + delay;
+        let start = self.ports[port.0 as usize].reserve(present, at, served);
+        alone + delay + (start - at)
+    }
+
+    /// Lets `place` spend `time`.
+    pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, spending: Spending) {
+        let core = &mut self.cores[place.index()];
+        core.now = Picoseconds(core.now.0.checked_add(time.0).expect("a core's clock is past 213 days"));
+        core.ledger.add(spending, time);
+    }
+}

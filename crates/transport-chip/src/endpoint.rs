@@ -1,0 +1,197 @@
+//! One place's attachment to a modelled chip.
+//!
+//! It also watches over the calling rules of [`Endpoint`]: what a real transport would answer with a crash or
+//! a silent error is an assertion here. It never blocks. It offers no words: a read-modify-write at a distance would
+//! happen in the order of turns and not of time.
+
+use crate::isles::Outgoing;
+use crate::parcel::Load;
+use crate::report::Spending;
+use crate::state::{State, Taken};
+use crate::world::Shared;
+use isles_transport::{
+    AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
+    SendError, Unpark,
+};
+use std::cell::{Cell, RefMut};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most arrivals of one call of `progress`.
+const BATCH: usize = 64;
+
+/// Longest block: a fifth of the private memory of an SCC core as it was configured (320 MB).
+const BLOCK_BYTES_MAX: usize = 64 << 20;
+
+/// What the caller is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    Nothing,
+    Delivering,
+    Filling,
+}
+
+/// The endpoint of one place of a [`World`](crate::World).
+///
+/// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
+pub struct ChipEndpoint {
+    here: PlaceId,
+    shared: Rc<Shared>,
+    moment: Cell<Moment>,
+}
+
+/// Gives the earlier moment back, also when the callback panics.
+struct During<'a> {
+    moment: &'a Cell<Moment>,
+    before: Moment,
+}
+
+impl Drop for During<'_> {
+    fn drop(&mut self) {
+        self.moment.set(self.before);
+    }
+}
+
+impl ChipEndpoint {
+    pub(crate) fn new(here: PlaceId, shared: Rc<Shared>) -> ChipEndpoint {
+        ChipEndpoint { here, shared, moment: Cell::new(Moment::Nothing) }
+    }
+
+    fn state(&self) -> RefMut<'_, State> {
+        self.shared.state.borrow_mut()
+    }
+
+    fn enter(&self, moment: Moment) -> During<'_> {
+        let before = self.moment.replace(moment);
+        During { moment: &self.moment, before }
+    }
+
+    fn check_send(&self, to: PlaceId, len: usize, max: usize) -> Result<(), SendError> {
+        assert_ne!(to, self.here, "{to} sends to itself through its endpoint");
+        assert!(to.0 < self.places(), "{to} does not exist, there are {} places", self.places());
+        assert_ne!(self.moment.get(), Moment::Filling, "`fill` must not call the endpoint");
+        if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
+    }
+}
+
+impl Endpoint for ChipEndpoint {
+    fn here(&self) -> PlaceId {
+        self.here
+    }
+
+    fn places(&self) -> u32 {
+        self.shared.places
+    }
+
+    fn limits(&self) -> Limits {
+        let state = self.state();
+        let max = |class| state.wire.budget().message_bytes_max(class);
+        Limits {
+            inline_bytes_max: max(Class::Data),
+            control_bytes_max: max(Class::Control),
+            block_bytes_max: BLOCK_BYTES_MAX,
+        }
+    }
+
+    /// All places take turns in one thread, whatever the chip has.
+    fn shares_processors(&self) -> bool {
+        true
+    }
+
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        let max = self.state().wire.budget().message_bytes_max(class);
+        self.check_send(to, room, max)?;
+        let out = Outgoing { from: self.here, to, class, handler };
+        // Room for the least message first: a full ring is found before anything is encoded.
+        self.state().admit(&out, 0)?;
+        let mut content = AlignedBytes::new(room);
+        let len = {
+            let _during = self.enter(Moment::Filling);
+            fill(content.bytes_mut()).ok_or(SendError::Abandoned)?
+        };
+        content.shorten(len);
+        let mut state = self.state();
+        state.admit(&out, len)?;
+        state.send(&out, content);
+        Ok(())
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        self.check_send(to, len, BLOCK_BYTES_MAX)?;
+        let out = Outgoing { from: self.here, to, class, handler };
+        self.state().admit_block(&out)?;
+        let mut content = AlignedBytes::new(len);
+        {
+            let _during = self.enter(Moment::Filling);
+            fill(content.bytes_mut());
+        }
+        self.state().send_block(&out, content);
+        Ok(())
+    }
+
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        assert_eq!(self.moment.get(), Moment::Nothing, "`progress` from within a callback of the endpoint");
+        let _during = self.enter(Moment::Delivering);
+        let seen = self.state().poll(self.here);
+        let mut delivered = 0;
+        for _ in 0..BATCH {
+            let taken = self.state().take(self.here, seen, inbound);
+            match taken {
+                None => break,
+                Some(Taken::Piece) => continue,
+                Some(Taken::Died(place)) => deliver(Arrival::Died { place, cause: Death::Ended }),
+                Some(Taken::Parcel(parcel)) => {
+                    let inline;
+                    let body = match parcel.load {
+                        Load::Block(block) => Body::Block(Box::new(block)),
+                        Load::Inline(content) => {
+                            inline = content;
+                            Body::Inline(inline.bytes())
+                        }
+                    };
+                    let (source, class, handler) = (parcel.source, parcel.class, parcel.handler);
+                    deliver(Arrival::Message(Message { source, class, handler, body }));
+                }
+            }
+            delivered += 1;
+        }
+        self.state().give_credits(self.here);
+        delivered
+    }
+
+    /// Returns at once: the driver asks [`World::next`](crate::World::next) instead.
+    fn wait(&self, _timeout: Option<Duration>) {
+        assert_eq!(self.moment.get(), Moment::Nothing, "`wait` from within a callback of the endpoint");
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        Arc::clone(&self.shared.unparked[self.here.index()]) as Arc<dyn Unpark>
+    }
+
+    fn is_dead(&self, place: PlaceId) -> bool {
+        self.state().is_dead(self.here, place)
+    }
+
+    fn leave(&self) {
+        self.state().leave(self.here);
+    }
+
+    fn work(&self, cycles: u64) {
+        self.state().cores.compute(self.here, cycles, Spending::Working);
+    }
+}

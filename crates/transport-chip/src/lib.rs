@@ -1,0 +1,24 @@
+//! Places on the cores of a modelled chip.
+//!
+//! All places run in one thread. Each has the clock of its core, and every operation of the core (computing, writing
+//! and reading lines of message buffers, polling) moves that clock. A driver gives the next turn to the place whose
+//! clock is least, so whatever can arrive at it has been sent. The protocol by which messages cross the chip is
+//! written against the operations of a core and knows nothing of turns.
+//!
+//! It runs nothing by itself: a driver asks the [`World`] who is next. Time and cost come out; what arrives, and in
+//! which order from one place to another, does not depend on them. Read on in `docs/twin.md`.
+
+#![forbid(unsafe_code)]
+
+mod cores;
+mod endpoint;
+mod isles;
+mod parcel;
+mod report;
+mod state;
+mod world;
+
+pub use cores::Costs;
+pub use endpoint::ChipEndpoint;
+pub use report::{Ledger, Report, Spending};
+pub use world::{Misfit, Turn, World};

@@ -1,0 +1,91 @@
+//! What a run on a chip came to.
+
+use crate::cores::Lines;
+use isles_chip::kernel::Digest;
+use isles_chip::quantity::Picoseconds;
+use std::fmt;
+
+/// What a core does with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spending {
+    /// What the program has charged with `work`.
+    Working,
+    /// Instructions of the message protocol.
+    Handling,
+    /// Moving lines between private memory and message buffers.
+    Copying,
+    /// Looking for messages, in a turn.
+    Polling,
+    /// Looking for messages, for as long as there were none.
+    Waiting,
+}
+
+/// All of them, in the order of a ledger.
+const SPENDINGS: [(Spending, &str); 5] = [
+    (Spending::Working, "working"),
+    (Spending::Handling, "handling"),
+    (Spending::Copying, "copying"),
+    (Spending::Polling, "polling"),
+    (Spending::Waiting, "waiting"),
+];
+
+/// Time by what it was spent on; the sum is all the time that has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger([u64; SPENDINGS.len()]);
+
+impl Ledger {
+    /// The time of `spending`.
+    pub fn time(&self, spending: Spending) -> Picoseconds {
+        Picoseconds(self.0[spending as usize])
+    }
+
+    /// All time.
+    pub fn total(&self) -> Picoseconds {
+        Picoseconds(self.0.iter().sum())
+    }
+
+    pub(crate) fn add(&mut self, spending: Spending, time: Picoseconds) {
+        self.0[spending as usize] += time.0;
+    }
+}
+
+/// What happened on the chip until the time of the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The time at the core of the first place.
+    pub time: Picoseconds,
+    /// Messages taken in.
+    pub messages: u64,
+    /// Their bytes, without headers.
+    pub bytes: u64,
+    /// Lines of message buffers written and read.
+    pub lines: Lines,
+    /// Flits that passed a link, counted for each link.
+    pub flit_hops: u64,
+    /// All events; how many there were, and whether another run had the same.
+    pub digest: Digest,
+    /// Time by what it was spent on, of each place until its own clock.
+    pub ledgers: Vec<Ledger>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { time, messages, bytes, lines, flit_hops, digest, .. } = self;
+        writeln!(f, "predicted time  {:.6} ms", time.0 as f64 / 1e9)?;
+        writeln!(
+            f,
+            "moved           {bytes} bytes in {messages} messages; {} lines written, {} read, {flit_hops} flit-hops",
+            lines.written, lines.read
+        )?;
+        let total: u128 = self.ledgers.iter().map(|ledger| u128::from(ledger.total().0)).sum();
+        write!(f, "cores           ")?;
+        for (index, (spending, name)) in SPENDINGS.into_iter().enumerate() {
+            let spent: u128 = self.ledgers.iter().map(|ledger| u128::from(ledger.time(spending).0)).sum();
+            let permille = spent * 1_000 / total.max(1);
+            let comma = if index > 0 { ", " } else { "" };
+            write!(f, "{comma}{name} {}.{} %", permille / 10, permille % 10)?;
+        }
+        writeln!(f, "\nevents          {}", digest.events())?;
+        write!(f, "digest          {digest}")
+    }
+}

@@ -1,0 +1,361 @@
+//! What the world knows of its places: who is next, who waits for what, who is gone.
+//!
+//! A plain state machine behind the world and its endpoints. The queue holds at most one turn of each place: of a busy
+//! one at its own clock, of a waiting one at its first poll after something has come.
+//! Invariant: a turn is never before the present, so nothing that a turn does can have been missed by an earlier one.
+
+use crate::cores::{Cores, Costs};
+use crate::isles::{Budget, Isles, Outgoing};
+use crate::parcel::{ChipBlock, Parcel};
+use crate::report::Report;
+use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ticket, Ties};
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// How long after the death of a place the others know of it. No chip says: it stands for a watchdog.
+const NOTICE: Picoseconds = Picoseconds(100_000_000);
+
+/// What happened, for the digest.
+#[derive(Clone, Copy)]
+enum Event {
+    Turn = 1,
+    Message,
+    Piece,
+    Death,
+}
+
+/// What a place takes in.
+pub(crate) enum Taken {
+    Parcel(Parcel),
+    Died(PlaceId),
+    /// A part of something larger: look again.
+    Piece,
+}
+
+/// A death on its way to one place that did not die.
+struct Notice {
+    known: Picoseconds,
+    delivered: bool,
+}
+
+/// One place as the world sees it.
+struct Site {
+    alive: bool,
+    left: bool,
+    /// Its turn in the queue.
+    turn: Option<(Ticket, Picoseconds)>,
+    /// Whether it waits, so that what comes may move its turn.
+    parked: bool,
+    /// Whether a send of its last turn found no room.
+    refused: bool,
+    /// When the host wants it to look at its deadlines.
+    due: Option<Picoseconds>,
+    /// Events of this place so far.
+    sequence: u32,
+    notices: BTreeMap<PlaceId, Notice>,
+}
+
+pub(crate) struct State {
+    pub(crate) cores: Cores,
+    pub(crate) wire: Isles,
+    pub(crate) live_blocks: Rc<Cell<usize>>,
+    sites: Vec<Site>,
+    queue: Queue<PlaceId>,
+    ties: Ties,
+    digest: Digest,
+    messages: u64,
+    bytes: u64,
+}
+
+impl State {
+    pub(crate) fn new(costs: Costs, budget: Budget, places: u32, seed: u64) -> State {
+        let site = |_| Site {
+            alive: true,
+            left: false,
+            turn: None,
+            parked: false,
+            refused: false,
+            due: None,
+            sequence: 0,
+            notices: BTreeMap::new(),
+        };
+        let ties = Ties::new(seed);
+        let cores = Cores::new(costs, places);
+        let mut state = State {
+            wire: Isles::new(budget, &cores, places, ties),
+            cores,
+            live_blocks: Rc::default(),
+            sites: (0..places).map(site).collect(),
+            queue: Queue::default(),
+            ties,
+            digest: Digest::default(),
+            messages: 0,
+            bytes: 0,
+        };
+        (0..places).map(PlaceId).for_each(|place| state.schedule(place, Picoseconds::ZERO));
+        state
+    }
+
+    fn key(&mut self, time: Picoseconds, class: EventClass, place: PlaceId) -> Key {
+        let site = &mut self.sites[place.index()];
+        site.sequence = site.sequence.wrapping_add(1);
+        self.ties.key(time, class, place.0, site.sequence)
+    }
+
+    fn schedule(&mut self, place: PlaceId, time: Picoseconds) {
+        let key = self.key(time, EventClass::Ready, place);
+        let ticket = self.queue.push(key, place);
+        self.sites[place.index()].turn = Some((ticket, time));
+    }
+
+    /// Begins the next turn: the place that has it, or none if nothing will ever happen again.
+    ///
+    /// A place that has left and still has blocks under way gets its turns here, and nobody sees them.
+    pub(crate) fn next_turn(&mut self) -> Option<PlaceId> {
+        loop {
+            let (key, place) = self.queue.pop()?;
+            self.cores.set_present(key.time());
+            self.cores.wait_until(place, key.time());
+            self.digest.record(key, Event::Turn as u32, 0);
+            let site = &mut self.sites[place.index()];
+            (site.turn, site.parked, site.refused, site.due) = (None, false, false, None);
+            if !site.left {
+                return Some(place);
+            }
+            self.attend(place);
+            if self.wire.has_streams(place) {
+                self.park(place, None);
+            }
+        }
+    }
+
+    /// Ends a turn of a place that wants another one.
+    pub(crate) fn go_on(&mut self, place: PlaceId) {
+        if self.sites[place.index()].alive {
+            let now = self.cores.now(place);
+            self.schedule(place, now);
+        }
+    }
+
+    /// Ends a turn of a place that waits, at the latest until `due`.
+    pub(crate) fn park(&mut self, place: PlaceId, due: Option<Picoseconds>) {
+        let site = &mut self.sites[place.index()];
+        if !site.alive {
+            return;
+        }
+        (site.parked, site.due) = (true, due);
+        let deaths = site.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
+        let first = deaths.chain(due).min();
+        let mail = if site.left { None } else { self.wire.first_arrival(place) };
+        let credit = if self.waits_for_credit(place) { self.wire.first_credit(place) } else { None };
+        if let Some(time) = [first, mail, credit].into_iter().flatten().min() {
+            self.wake(place, time);
+        }
+    }
+
+    fn waits_for_credit(&self, place: PlaceId) -> bool {
+        self.sites[place.index()].refused || self.wire.has_streams(place)
+    }
+
+    /// Something that a waiting place waits for comes at `time`: its turn is its first poll from then on.
+    fn wake(&mut self, place: PlaceId, time: Picoseconds) {
+        if !self.sites[place.index()].parked {
+            return;
+        }
+        let now = self.cores.now(place);
+        let period = self.wire.poll_period(&self.cores, self.waits_for_credit(place));
+        // At least one poll: what had come before it parked it has looked at.
+        let polls = time.0.saturating_sub(now.0).div_ceil(period.0).max(1);
+        let turn = now + period * polls;
+        match self.sites[place.index()].turn {
+            Some((_, before)) if before <= turn => return,
+            Some((ticket, _)) => _ = self.queue.cancel(ticket),
+            None => {}
+        }
+        self.schedule(place, turn);
+    }
+
+    fn wake_all(&mut self, news: Vec<(PlaceId, Picoseconds)>) {
+        news.into_iter().for_each(|(place, time)| self.wake(place, time));
+    }
+
+    fn is_closed(&self, here: PlaceId, place: PlaceId) -> bool {
+        self.sites[place.index()].left || self.is_dead(here, place)
+    }
+
+    /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
+    pub(crate) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
+        let site = &self.sites[here.index()];
+        let known = site.notices.get(&place).is_some_and(|notice| notice.known <= self.cores.now(here));
+        known || (!site.alive && here != place)
+    }
+
+    pub(crate) fn is_alive(&self, place: PlaceId) -> bool {
+        self.sites[place.index()].alive
+    }
+
+    /// Whether a message of `len` bytes could be sent now; notes a refusal.
+    pub(crate) fn admit(&mut self, out: &Outgoing, len: usize) -> Result<(), SendError> {
+        self.check_open(out)?;
+        if self.wire.has_room(&mut self.cores, out, len) { Ok(()) } else { Err(self.refuse(out.from)) }
+    }
+
+    /// As `admit`, for a block.
+    pub(crate) fn admit_block(&mut self, out: &Outgoing) -> Result<(), SendError> {
+        self.check_open(out)?;
+        if self.wire.may_stream(out) { Ok(()) } else { Err(self.refuse(out.from)) }
+    }
+
+    fn check_open(&self, out: &Outgoing) -> Result<(), SendError> {
+        assert!(!self.sites[out.from.index()].left, "{} sends although it has left", out.from);
+        if self.is_closed(out.from, out.to) { Err(SendError::DeadPlace(out.to)) } else { Ok(()) }
+    }
+
+    fn refuse(&mut self, place: PlaceId) -> SendError {
+        self.sites[place.index()].refused = true;
+        SendError::Full
+    }
+
+    /// Sends an admitted message.
+    pub(crate) fn send(&mut self, out: &Outgoing, content: AlignedBytes) {
+        let arrival = self.wire.send(&mut self.cores, out, content);
+        self.wake_target(out.to, arrival);
+    }
+
+    /// Sends an admitted block.
+    pub(crate) fn send_block(&mut self, out: &Outgoing, content: AlignedBytes) {
+        let block = ChipBlock::new(content, &self.live_blocks);
+        for arrival in self.wire.stream(&mut self.cores, out, block) {
+            self.wake_target(out.to, arrival);
+        }
+    }
+
+    fn wake_target(&mut self, target: PlaceId, arrival: Picoseconds) {
+        if self.is_alive(target) {
+            self.wake(target, arrival);
+        } else {
+            self.wire.cut(target);
+        }
+    }
+
+    /// Looks for messages; gives the time until which it saw.
+    pub(crate) fn poll(&mut self, place: PlaceId) -> Picoseconds {
+        let seen = self.cores.now(place);
+        self.wire.poll(&mut self.cores, place);
+        if self.wire.has_streams(place) {
+            self.attend(place);
+        }
+        seen
+    }
+
+    fn attend(&mut self, place: PlaceId) {
+        for (target, arrival) in self.wire.attend(&mut self.cores, place) {
+            self.wake_target(target, arrival);
+        }
+    }
+
+    /// Takes one arrival that was there at `seen`.
+    pub(crate) fn take(&mut self, place: PlaceId, seen: Picoseconds, inbound: Inbound) -> Option<Taken> {
+        if !self.is_alive(place) {
+            return None;
+        }
+        if let Some(dead) = self.take_death(place) {
+            return Some(Taken::Died(dead));
+        }
+        let before = self.cores.now(place);
+        let Some(parcel) = self.wire.take(&mut self.cores, place, seen, inbound == Inbound::Control)? else {
+            let key = self.key(before, EventClass::Arrival, place);
+            self.digest.record(key, Event::Piece as u32, 0);
+            return Some(Taken::Piece);
+        };
+        let key = self.key(parcel.arrival, EventClass::Arrival, place);
+        let size = parcel.load.len() as u64;
+        self.digest.record(
+            key,
+            Event::Message as u32,
+            size << 9 | u64::from(parcel.source.0) << 1 | parcel.class as u64,
+        );
+        self.messages += 1;
+        self.bytes += size;
+        Some(Taken::Parcel(parcel))
+    }
+
+    /// A known death that was not delivered, and behind which no message of the dead place waits.
+    fn take_death(&mut self, place: PlaceId) -> Option<PlaceId> {
+        let now = self.cores.now(place);
+        let wire = &self.wire;
+        let due = |(dead, notice): &(&PlaceId, &mut Notice)| {
+            !notice.delivered && notice.known <= now && !wire.has_mail(**dead, place)
+        };
+        let (dead, notice) = self.sites[place.index()].notices.iter_mut().find(due)?;
+        notice.delivered = true;
+        let dead = *dead;
+        self.wire.forget_receiver(place, dead);
+        let key = self.key(now, EventClass::Arrival, place);
+        self.digest.record(key, Event::Death as u32, u64::from(dead.0));
+        Some(dead)
+    }
+
+    /// Ends a batch of arrivals.
+    pub(crate) fn give_credits(&mut self, place: PlaceId) {
+        for (source, arrival) in self.wire.give_credits(&mut self.cores, place) {
+            if self.waits_for_credit(source) {
+                self.wake(source, arrival);
+            }
+        }
+    }
+
+    /// `place` sends nothing more; its blocks under way still arrive.
+    pub(crate) fn leave(&mut self, place: PlaceId) {
+        if std::mem::replace(&mut self.sites[place.index()].left, true) {
+            return;
+        }
+        let others = (0..self.sites.len() as u32).map(PlaceId).filter(|other| *other != place);
+        for other in others {
+            self.wire.forget_receiver(other, place);
+            let now = self.cores.now(place);
+            if self.waits_for_credit(other) {
+                self.wake(other, now);
+            }
+        }
+    }
+
+    /// Takes `place` away. What it has written arrives; then the others are told, unless it had left.
+    pub(crate) fn kill(&mut self, place: PlaceId) {
+        let site = &mut self.sites[place.index()];
+        if !std::mem::replace(&mut site.alive, false) {
+            return;
+        }
+        if let Some((ticket, _)) = site.turn.take() {
+            self.queue.cancel(ticket);
+        }
+        let left = site.left;
+        self.wire.cut(place);
+        if left {
+            return;
+        }
+        let known = self.cores.now(place) + NOTICE;
+        let others = (0..self.sites.len() as u32).map(PlaceId).filter(|other| self.is_alive(*other));
+        let news: Vec<_> = others.map(|other| (other, known)).collect();
+        for (other, _) in &news {
+            self.sites[other.index()].notices.insert(place, Notice { known, delivered: false });
+        }
+        self.wake_all(news);
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        let places = (0..self.sites.len() as u32).map(PlaceId);
+        Report {
+            time: self.cores.now(PlaceId(0)),
+            messages: self.messages,
+            bytes: self.bytes,
+            lines: self.cores.lines(),
+            flit_hops: self.cores.flit_hops(),
+            digest: self.digest,
+            ledgers: places.map(|place| self.cores.ledger(place)).collect(),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The modelled chip, as the driver of its places sees it.
+
+use crate::cores::Costs;
+use crate::endpoint::ChipEndpoint;
+use crate::isles::Budget;
+use crate::report::Report;
+use crate::state::State;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{PlaceId, Unpark};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Why so many places cannot run on a chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// There are not so many cores.
+    Cores {
+        /// How many there are.
+        cores: u32,
+    },
+    /// The message buffers cannot be divided among so many places.
+    Buffer {
+        /// Lines of the buffer of one core.
+        lines: u32,
+        /// Lines that would be needed.
+        needed: u32,
+    },
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misfit::Cores { cores } => write!(f, "the chip has {cores} cores"),
+            Misfit::Buffer { lines, needed } => {
+                write!(f, "the message buffer of a core has {lines} lines, and {needed} are needed")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+/// What a place comes to at the end of its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It wants another one.
+    Busy,
+    /// It waits for an arrival, for room where there was none, or for its own clock to reach `due`.
+    Idle {
+        /// The next deadline of the place, by its own clock.
+        due: Option<Duration>,
+    },
+}
+
+/// Set by [`Unpark::unpark`], cleared when the place has its turn.
+pub(crate) struct UnparkFlag(AtomicBool);
+
+impl Unpark for UnparkFlag {
+    fn unpark(&self) {
+        // PAIR chip.unparked: publish
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// What the world and its endpoints share.
+pub(crate) struct Shared {
+    pub(crate) places: u32,
+    pub(crate) unparked: Vec<Arc<UnparkFlag>>,
+    pub(crate) state: RefCell<State>,
+}
+
+/// A chip with places on its cores, in one thread; a cheap handle, clones are the same world.
+///
+/// The driver asks [`World::next`] whose turn it is, runs that place, and says with [`World::end_turn`] what came of
+/// it.
+#[derive(Clone)]
+pub struct World {
+    shared: Rc<Shared>,
+}
+
+impl World {
+    /// A chip with `places` places; `seed` permutes what happens at one time.
+    ///
+    /// # Errors
+    /// [`Misfit`]: the chip cannot have so many.
+    pub fn new(places: u32, costs: Costs, seed: u64) -> Result<World, Misfit> {
+        let cores = costs.cores();
+        if places > cores {
+            return Err(Misfit::Cores { cores });
+        }
+        let lines = costs.buffer_lines();
+        let budget = Budget::new(places, lines, costs.line_bytes())
+            .map_err(|needed| Misfit::Buffer { lines, needed })?;
+        let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
+        let state = RefCell::new(State::new(costs, budget, places, seed));
+        Ok(World { shared: Rc::new(Shared { places, unparked, state }) })
+    }
+
+    /// The endpoint of `place`; take one for each place.
+    pub fn endpoint(&self, place: PlaceId) -> ChipEndpoint {
+        assert!(place.0 < self.shared.places, "{place} does not exist");
+        ChipEndpoint::new(place, Rc::clone(&self.shared))
+    }
+
+    /// Whose turn it is: of the places that have something to do, the one whose clock is least. `None` if nothing will
+    /// ever happen again.
+    pub fn next(&self) -> Option<PlaceId> {
+        let place = self.shared.state.borrow_mut().next_turn()?;
+        // PAIR chip.unparked: observe
+        self.shared.unparked[place.index()].0.swap(false, Ordering::Acquire);
+        Some(place)
+    }
+
+    /// Ends the turn that [`World::next`] began.
+    pub fn end_turn(&self, place: PlaceId, turn: Turn) {
+        // Relaxed is enough: `next` observes the flag before the place acts on it.
+        let unparked = self.shared.unparked[place.index()].0.load(Ordering::Relaxed);
+        let mut state = self.shared.state.borrow_mut();
+        match turn {
+            Turn::Idle { due } if !unparked => state.park(place, due.map(picoseconds)),
+            _ => state.go_on(place),
+        }
+    }
+
+    /// The time at the core of `place`, cut to nanoseconds.
+    pub fn now(&self, place: PlaceId) -> Duration {
+        Duration::from_nanos(self.shared.state.borrow().cores.now(place).0 / 1_000)
+    }
+
+    /// Takes `place` away now: what it has written still arrives, then the others are told. A place that has said
+    /// [`leave`](isles_transport::Endpoint::leave) ends without news.
+    pub fn kill(&self, place: PlaceId) {
+        self.shared.state.borrow_mut().kill(place);
+    }
+
+    /// Whether `place` has not been killed.
+    pub fn is_alive(&self, place: PlaceId) -> bool {
+        self.shared.state.borrow().is_alive(place)
+    }
+
+    /// Blocks sent and not dropped yet, wherever they are.
+    pub fn live_blocks(&self) -> usize {
+        self.shared.state.borrow().live_blocks.get()
+    }
+
+    /// What has happened so far.
+    pub fn report(&self) -> Report {
+        self.shared.state.borrow().report()
+    }
+}
+
+/// The first picosecond at which a clock that is cut to nanoseconds shows `time`.
+fn picoseconds(time: Duration) -> Picoseconds {
+    Picoseconds(u64::try_from(time.as_nanos().saturating_mul(1_000)).unwrap_or(u64::MAX))
+}

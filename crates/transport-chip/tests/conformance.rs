@@ -1,0 +1,85 @@
+//! Places on a modelled chip keep the promises of every transport.
+//!
+//! The fixture is a driver like the façade's: a place that waits gets no turn before something comes for it, so a lost
+//! wake-up ends the run early and fails.
+
+use isles_chip::Chip;
+use isles_transport::conformance::{Fixture, Promise, Script, Step};
+use isles_transport::{Arrival, Endpoint, Inbound, PlaceId};
+use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Turn, World};
+
+isles_transport::conformance!(scc, OnChip { buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(other_order, OnChip { buffer_lines: 256, seed: 7 });
+isles_transport::conformance!(least_buffer, OnChip { buffer_lines: 0, seed: 1 });
+
+fn scc() -> Costs {
+    let chip = Chip::find("scc").expect("the SCC comes with the product");
+    Costs::of(&chip).expect("it has message buffers")
+}
+
+/// Runs promises on a chip whose cores have buffers of so many lines; 0: as few as will do.
+struct OnChip {
+    buffer_lines: u32,
+    seed: u64,
+}
+
+impl OnChip {
+    fn world(&self, places: u32) -> World {
+        match World::new(places, scc().with_buffer_lines(self.buffer_lines), self.seed) {
+            Ok(world) => world,
+            Err(Misfit::Buffer { needed, .. }) => {
+                World::new(places, scc().with_buffer_lines(needed), self.seed).expect("so many lines do")
+            }
+            Err(misfit) => panic!("{misfit}"),
+        }
+    }
+}
+
+struct Player {
+    endpoint: ChipEndpoint,
+    script: Box<dyn Script>,
+    last: Step,
+}
+
+impl Fixture for OnChip {
+    fn keep(&self, promise: &Promise) {
+        let world = self.world(promise.places);
+        let player = |here| Player {
+            endpoint: world.endpoint(here),
+            script: (promise.script)(here),
+            last: Step::Busy,
+        };
+        let mut players: Vec<Player> = (0..promise.places).map(PlaceId).map(player).collect();
+        while let Some(place) = world.next() {
+            let player = &mut players[place.index()];
+            let turn = play(player);
+            world.end_turn(place, turn);
+            if player.last == Step::Die {
+                world.kill(place);
+            }
+        }
+        let ended = |player: &Player| !matches!(player.last, Step::Busy | Step::Idle);
+        assert!(players.iter().all(ended), "stalled: all wait and nothing is under way");
+        drop(players);
+        assert_eq!(world.live_blocks(), 0, "a block is not given back");
+    }
+}
+
+fn play(player: &mut Player) -> Turn {
+    if player.last == Step::Done {
+        let arrived = player.endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+            Arrival::Message(message) => panic!("one message too many from {}", message.source),
+            Arrival::Died { place, .. } => panic!("{place} was told dead once too often"),
+        });
+        return if arrived > 0 { Turn::Busy } else { Turn::Idle { due: None } };
+    }
+    player.last = player.script.step(&player.endpoint);
+    match player.last {
+        Step::Busy => Turn::Busy,
+        Step::Leave => {
+            player.endpoint.leave();
+            Turn::Busy
+        }
+        Step::Idle | Step::Done | Step::Die => Turn::Idle { due: None },
+    }
+}
