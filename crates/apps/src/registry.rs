@@ -84,15 +84,15 @@ impl From<isles::ConfigError> for Failure {
 /// What every application can be told about its places.
 #[derive(Args, Clone, Debug)]
 pub struct PlaceArguments {
-    /// Number of places [default: one for each processor]
+    /// Number of places [default: one for each processor, or core of a modelled chip]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub places: Option<String>,
 
-    /// What the places are: threads, processes or loopback [default: processes]
+    /// What the places are: threads, processes, loopback or chip:NAME [default: processes]
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
 
-    /// Print at the end: captures, finish, or both with a comma
+    /// Print at the end: captures, finish, chip, or several with commas
     #[arg(long, value_name = "WHAT")]
     pub report: Option<String>,
 }

@@ -14,6 +14,7 @@
 //! Invariant: between sources every position is [`UNREACHED`] and every count zero.
 
 use super::count::PathCount;
+use super::effort::Effort;
 use crate::graph::Graph;
 
 /// The position of a vertex not reached from the present source; above every other.
@@ -63,14 +64,14 @@ impl<N: PathCount> Space<N> {
     }
 }
 
-/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns the number
-/// of adjacency entries looked at; none, and no call, when path counts do not fit `N`.
+/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns what there was
+/// to do; none, and no call, when path counts do not fit `N`.
 pub(super) fn add_source<N: PathCount>(
     graph: &Graph,
     source: u32,
     space: &mut Space<N>,
     add: impl FnMut(u32, f64),
-) -> Option<u64> {
+) -> Option<Effort> {
     space.prepare(graph.vertices() as usize, graph.arcs() as usize);
     let (reached, traversed) = forward(graph, source, space);
     let in_range = space.paths[..reached].iter().fold(true, |all, paths| all & paths.in_range());
@@ -81,7 +82,7 @@ pub(super) fn add_source<N: PathCount>(
         space.positions[vertex as usize] = UNREACHED;
     }
     space.paths[..reached].fill(N::default());
-    in_range.then_some(traversed)
+    in_range.then_some(Effort { edges: traversed, vertices: reached as u64, removals: 0 })
 }
 
 /// Returns how many vertices were reached and how many adjacency entries seen.

@@ -7,6 +7,7 @@
 //! sources every distance is infinite.
 
 use super::count::PathCount;
+use super::effort::Effort;
 use crate::graph::Graph;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -46,8 +47,8 @@ impl<N: PathCount> Default for Space<N> {
     }
 }
 
-/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns the number
-/// of adjacency entries looked at; none, and no call, when path counts do not fit `N`.
+/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns what there was
+/// to do; none, and no call, when path counts do not fit `N`.
 ///
 /// # Panics
 /// When the graph is not weighted.
@@ -56,11 +57,11 @@ pub(super) fn add_source<N: PathCount>(
     source: u32,
     space: &mut Space<N>,
     add: impl FnMut(u32, f64),
-) -> Option<u64> {
+) -> Option<Effort> {
     if space.cells.len() != graph.vertices() as usize {
         space.cells = vec![Cell::unreached(); graph.vertices() as usize];
     }
-    let (traversed, in_range) = forward(graph, source, space);
+    let (effort, in_range) = forward(graph, source, space);
     if in_range {
         backward(graph, &space.order[1..], &mut space.cells, add);
     }
@@ -68,16 +69,17 @@ pub(super) fn add_source<N: PathCount>(
         space.cells[vertex as usize] = Cell::unreached();
     }
     space.order.clear();
-    in_range.then_some(traversed)
+    in_range.then_some(effort)
 }
 
-fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (u64, bool) {
+fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (Effort, bool) {
     let Space { cells, order, queue } = space;
     cells[source as usize] = Cell { distance: 0.0, value: N::ONE, rank: UNSETTLED };
     queue.push(Reverse((0, source)));
-    let mut traversed = 0;
+    let mut effort = Effort::default();
     let mut in_range = true;
     while let Some(Reverse((_, vertex))) = queue.pop() {
+        effort.removals += 1;
         let cell = &mut cells[vertex as usize];
         if cell.rank != UNSETTLED {
             continue;
@@ -87,7 +89,7 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (u
         let Cell { distance, value: paths, .. } = *cell;
         in_range &= paths.in_range();
         for (target, length) in arcs(graph, vertex) {
-            traversed += 1;
+            effort.edges += 1;
             let cell = &mut cells[target as usize];
             let reach = distance + length;
             if reach < cell.distance {
@@ -98,7 +100,8 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (u
             }
         }
     }
-    (traversed, in_range)
+    effort.vertices = order.len() as u64;
+    (effort, in_range)
 }
 
 fn backward<N: PathCount>(

@@ -10,6 +10,7 @@ mod bfs;
 mod count;
 mod destination;
 mod dijkstra;
+mod effort;
 pub mod output;
 mod run;
 mod scores;

@@ -13,7 +13,6 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Instant;
 
 /// The application `bc`.
 pub struct Betweenness;
@@ -131,18 +130,18 @@ fn open(arguments: &Arguments) -> Result<Graph, Failure> {
 async fn compute(graph: Graph, balance: Balance) -> isles::Result<(Scores, f64)> {
     let graph = Replicated::new(graph).await?;
     let scores = PlaceLocal::new(Scores::zero).await?;
-    let (next, done) = (Counter::new(), Counter::new());
-    let started = Instant::now();
+    let next = Counter::new();
+    let started = now();
     finish(async {
         for place in places() {
             spawn_at!(place, {
                 let deal = Deal::new(balance, next, graph.vertices());
-                add_sources(deal, &graph, &scores, &done).await?;
+                add_sources(deal, &graph, &scores).await?;
             });
         }
     })
     .await?;
-    let seconds = started.elapsed().as_secs_f64();
+    let seconds = (now() - started).as_secs_f64();
     let total = scores.reduce(Scores::merge).await?;
     Ok((total, seconds))
 }
@@ -171,12 +170,7 @@ impl Deal {
 }
 
 /// Adds the sources that `deal` gives to the scores of this place; the first place tells how far all are.
-async fn add_sources(
-    mut deal: Deal,
-    graph: &Graph,
-    scores: &PlaceLocal<Scores>,
-    done: &Counter,
-) -> isles::Result<()> {
+async fn add_sources(mut deal: Deal, graph: &Graph, scores: &PlaceLocal<Scores>) -> isles::Result<()> {
     let mut progress = (here().index() == 0).then(|| Progress::new(graph.vertices(), "sources"));
     while let Some(source) = deal.take().await? {
         // What a dead place had added is lost, and its loss is the error of the whole: the others need not go on.
@@ -184,10 +178,9 @@ async fn add_sources(
             break;
         }
         scores.lock().add_source(graph, source);
-        let before = done.add(1).await?;
         isles::yield_now().await; // a source is long: messages, and the news of a death, have waited
         if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
-            progress.tell(before + 1);
+            progress.tell(source + 1); // sources are dealt out in order, so about as many are done
         }
     }
     if let Some(progress) = progress {

@@ -93,14 +93,16 @@ impl Scores {
             sums[vertex as usize] += (dependency * scale + 0.5) as i64 as u128;
         };
         let space = &mut self.space;
-        let traversed = if graph.is_weighted() {
+        let effort = if graph.is_weighted() {
             dijkstra::add_source(graph, source, &mut space.dijkstra, &mut add)
                 .or_else(|| dijkstra::add_source(graph, source, &mut space.dijkstra_wide, &mut add))
         } else {
             bfs::add_source(graph, source, &mut space.bfs, &mut add)
                 .or_else(|| bfs::add_source(graph, source, &mut space.bfs_wide, &mut add))
         };
-        self.edges_traversed += traversed.expect("wide counts are always in range");
+        let effort = effort.expect("wide counts are always in range");
+        isles::work(effort.cycles());
+        self.edges_traversed += effort.edges;
         self.sources += 1;
     }
 
