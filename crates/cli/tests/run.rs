@@ -66,6 +66,44 @@ fn the_scores_are_the_same_bytes_however_they_are_computed() {
 }
 
 #[test]
+fn a_modelled_chip_gives_the_scores_of_threads_on_any_number_of_cores() {
+    for graph in ["karate", "power"] {
+        let reference = document(&["--graph", graph, "--places", "2", "--machine", "threads"]);
+        for places in ["1", "2", "8", "48"] {
+            let other = document(&["--graph", graph, "--places", places, "--machine", "chip:scc"]);
+            assert_eq!(scores(&other), scores(&reference), "{graph} on {places} cores");
+            let run: Value = serde_json::from_str(&other).unwrap();
+            assert_eq!(run["run"]["machine"].as_str(), Some("chip:scc"));
+        }
+    }
+}
+
+#[test]
+fn a_modelled_chip_tells_its_time_and_the_same_digest_again() {
+    let run = |seed: &str| {
+        let scene = Scene::new("chip");
+        let mut command = scene.isles(&["run", "bc", "--graph", "karate", "--machine", "chip:scc"]);
+        command.args(["--places", "8", "--report", "chip", "--json", "/dev/null", "--csv", "/dev/null"]);
+        let ended = ended({
+            command.env("ISLES_SEED", seed);
+            command
+        });
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let line = |name: &str| {
+            let mut lines = ended.stderr.lines();
+            lines
+                .find(|line| line.starts_with(name))
+                .unwrap_or_else(|| panic!("{name}: {ended:?}"))
+                .to_owned()
+        };
+        assert!(line("chip:scc: ").contains(" ms predicted on 8 cores"), "{ended:?}");
+        (line("predicted time"), line("digest"))
+    };
+    assert_eq!(run("0"), run("0"));
+    assert_ne!(run("0").1, run("1").1);
+}
+
+#[test]
 fn weighted_scores_are_the_same_bytes_too() {
     let scene = Scene::new("weights");
     let ring = (0..40).map(|vertex| {

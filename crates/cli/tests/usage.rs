@@ -48,7 +48,7 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
 #[test]
 fn an_unknown_machine_is_named_with_those_that_are_known() {
     let line = refuse(&["run", "bc", "--machine", "gpu"]);
-    assert_eq!(line, r#"error: --machine is "gpu"; allowed: threads, processes, loopback"#);
+    assert_eq!(line, r#"error: --machine is "gpu"; allowed: threads, processes, loopback, chip:NAME"#);
 }
 
 #[test]
@@ -63,11 +63,11 @@ fn a_number_of_places_that_cannot_be_is_named_with_its_bounds() {
 #[test]
 fn variables_with_bad_values_are_named() {
     let cases = [
-        ("ISLES_MACHINE", "gpu", "threads, processes, loopback"),
+        ("ISLES_MACHINE", "gpu", "threads, processes, loopback, chip:NAME"),
         ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
-        ("ISLES_REPORT", "all", "captures, finish, or both with a comma"),
+        ("ISLES_REPORT", "all", "captures, finish, chip, or several with commas"),
         ("ISLES_STALL", "soon", "seconds of silence, from 0 (for ever) to 86400"),
         ("ISLES_STALL", "NaN", "seconds of silence, from 0 (for ever) to 86400"),
         ("ISLES_STALL_LIMIT", "a day", "seconds of silence, from 0 (for ever) to 86400"),
@@ -120,7 +120,7 @@ fn values_of_every_flag_are_refused_in_the_same_words() {
         ("--weights", "", "ignore, file, unit"),
         ("--top", "ten", "a whole number from 0 up"),
         ("--top", "-1", "a whole number from 0 up"),
-        ("--machine", "gpu", "threads, processes, loopback"),
+        ("--machine", "gpu", "threads, processes, loopback, chip:NAME"),
         ("--places", "-1", "a whole number from 1 to 256"),
     ];
     for (flag, value, allowed) in cases {

@@ -1,5 +1,6 @@
 //! The variables `ISLES_*`, and what they may say.
 
+use crate::chip::ModelledChip;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::Stall;
 use std::fmt;
@@ -14,6 +15,8 @@ pub enum Machine {
     Processes,
     /// Invented places in one thread, in an order that a seed fixes; for tests.
     Loopback,
+    /// The cores of a modelled chip, in one thread: the same answers, and a predicted time.
+    Chip(ModelledChip),
 }
 
 impl Machine {
@@ -23,6 +26,7 @@ impl Machine {
             Machine::Threads => "threads",
             Machine::Processes => "processes",
             Machine::Loopback => "loopback",
+            Machine::Chip(chip) => chip.machine(),
         }
     }
 }
@@ -40,6 +44,8 @@ pub enum Report {
     Captures,
     /// Finishes by kind, and what they cost.
     Finish,
+    /// What a modelled chip did; nothing on another machine.
+    Chip,
 }
 
 /// A setting that is not allowed; nothing was started.
@@ -71,7 +77,11 @@ impl std::error::Error for ConfigError {}
 fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
     let known = [Machine::Threads, Machine::Processes, Machine::Loopback];
     let found = known.into_iter().find(|machine| machine.name() == value);
-    found.ok_or_else(|| ConfigError::new(source, value, "threads, processes, loopback"))
+    match (found, ModelledChip::of_machine(source, value)) {
+        (Some(machine), _) => Ok(machine),
+        (None, Some(chip)) => chip.map(Machine::Chip),
+        (None, None) => Err(ConfigError::new(source, value, "threads, processes, loopback, chip:NAME")),
+    }
 }
 
 /// Reads a number of places.
@@ -87,7 +97,8 @@ fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
         .map(|name| match name {
             "captures" => Ok(Report::Captures),
             "finish" => Ok(Report::Finish),
-            _ => Err(ConfigError::new(source, name, "captures, finish, or both with a comma")),
+            "chip" => Ok(Report::Chip),
+            _ => Err(ConfigError::new(source, name, "captures, finish, chip, or several with commas")),
         })
         .collect()
 }
@@ -209,7 +220,7 @@ mod tests {
         let error = |name, value| read(name, value).unwrap_err();
         assert_eq!(
             error("ISLES_MACHINE", "gpu"),
-            r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback"#
+            r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback, chip:NAME"#
         );
         for value in ["0", "257", "-1", "two", "1e9"] {
             assert_eq!(

@@ -1,14 +1,16 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
+use crate::chip::{self, ModelledChip};
 use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
 use crate::{loopback, processes, threads};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
+use isles_transport_chip::Report as ChipReport;
 use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long nothing may happen before a run says what it waits for, unless the environment says otherwise.
 const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None };
@@ -48,7 +50,7 @@ impl From<ConfigError> for LaunchError {
 
 /// How a run is started; what is not said comes from the environment, then from the defaults.
 ///
-/// Defaults: as many places as processors, as threads of this process.
+/// Defaults: as many places as processors (on a modelled chip, as cores), as threads of this process.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(crate) machine: Machine,
@@ -78,9 +80,20 @@ impl Launch {
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
         let environment = Environment::read(flags)?;
+        let machine = environment.machine.unwrap_or(machine);
+        let places = match (machine, environment.places) {
+            (Machine::Chip(chip), Some(places)) => {
+                let flag = flags.iter().find(|flag| flag.variable == "ISLES_PLACES");
+                chip.check_places(flag.map_or("ISLES_PLACES", |flag| flag.name), places)?;
+                places
+            }
+            (_, Some(places)) => places,
+            (Machine::Chip(chip), None) => chip.places(),
+            (_, None) => processors(),
+        };
         Ok(Launch {
-            machine: environment.machine.unwrap_or(machine),
-            places: environment.places.unwrap_or_else(processors),
+            machine,
+            places,
             stall: environment.stall(STALL),
             reports: environment.reports,
             seed: environment.seed,
@@ -130,15 +143,50 @@ impl Launch {
             Machine::Threads => threads::run(&self, main)?,
             Machine::Processes => processes::run(&self, main)?,
             Machine::Loopback => loopback::run(&self, main),
+            Machine::Chip(chip) => {
+                let (result, report, _) = self.run_on_chip(chip, main)?;
+                (result, report)
+            }
         };
         for wanted in &self.reports {
             // A report that nobody can read any more changes nothing about the run.
             let _ = match wanted {
                 Report::Captures => write!(std::io::stderr(), "{}", report.captures()),
                 Report::Finish => write!(std::io::stderr(), "{}", report.finishes()),
+                Report::Chip => Ok(()),
             };
         }
         Ok((result, report))
+    }
+
+    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; gives what the chip did, too.
+    ///
+    /// The prediction is printed to standard error, as one line, or with all figures if the report `chip` is wanted.
+    ///
+    /// # Errors
+    /// [`LaunchError`]: the chip has no such number of cores.
+    pub fn run_on_chip<M, F>(
+        &self,
+        chip: ModelledChip,
+        main: M,
+    ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        let started = Instant::now();
+        let (result, report, modelled) = chip::run(self, chip, main)?;
+        let host = started.elapsed();
+        let heading = chip::heading(chip, self.places, &modelled, host);
+        // As above: a report that nobody can read changes nothing.
+        let _ = writeln!(std::io::stderr(), "{heading}");
+        if self.reports.contains(&Report::Chip) {
+            let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
+            let _ =
+                writeln!(std::io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
+        }
+        Ok((result, report, modelled))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Isles runs one Rust program over many places.
 //!
-//! A *place* is an address space with tasks: a thread of this process, a process of this host. [`at!`] runs
+//! A *place* is an address space with tasks: a thread of this process, a process of this host, a core of a modelled
+//! chip. [`at!`] runs
 //! code at a place and brings its value back, [`spawn_at!`] starts a task there, [`finish`] waits for
 //! everything started inside, at any place. The machine is chosen when the program starts, not when it is
 //! written.
@@ -23,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod chip;
 mod environment;
 mod image;
 mod launch;
@@ -32,14 +34,17 @@ mod processes;
 mod test;
 mod threads;
 
+pub use chip::ModelledChip;
 pub use environment::{ConfigError, Flag, Machine, Report};
 pub use isles_macros::{at, main, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
-    Canceller, Counter, CounterNumber, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened, Outcome,
-    Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport, Team,
-    cancel, finish, here, place_count, places, plain, spawn, spawn_detached, spawn_with, yield_now,
+    Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
+    Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport,
+    Team, cancel, finish, here, now, place_count, places, plain, spawn, spawn_detached, spawn_with, work,
+    yield_now,
 };
+pub use isles_transport_chip::{Ledger, Report as ChipReport, Spending};
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;
@@ -48,8 +53,8 @@ pub use processes::serve_if_joined;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Counter, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, at, finish, here, places,
-        spawn, spawn_at, spawn_detached,
+        Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, at, finish, here, now,
+        places, spawn, spawn_at, spawn_detached, work,
     };
 }
 

@@ -84,7 +84,8 @@ fn pass_time(world: &World, locals: &[Rc<Local>], busy: &mut [bool]) -> bool {
     true
 }
 
-fn stalled(locals: &[Rc<Local>]) -> Error {
+/// The error of a run of places in one thread in which nothing will ever happen again.
+pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
     let lines = locals.iter().flat_map(|local| {
         let _entered = local.enter();
         local.explain()

@@ -36,7 +36,7 @@ impl Launch {
         match self.machine {
             Machine::Processes => Some(places * shared + heap),
             Machine::Threads => Some(places * (shared + heap)),
-            Machine::Loopback => None,
+            Machine::Loopback | Machine::Chip(_) => None,
         }
     }
 }

@@ -37,6 +37,11 @@ where
             processes::run_program(&launch, &same_test(name), &body).unwrap_or_else(|error| panic!("{error}"))
         }
         Machine::Loopback => return simulate(&launch, &body),
+        Machine::Chip(chip) => {
+            let (result, report, _) =
+                crate::chip::run(&launch, chip, &body).unwrap_or_else(|error| panic!("{error}"));
+            (result, report)
+        }
     };
     result.unwrap_or_else(|error| panic!("{error}"));
 }

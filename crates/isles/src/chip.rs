@@ -1,0 +1,178 @@
+//! Places on the cores of a modelled chip, in one thread.
+//!
+//! The driver gives the next turn to the place whose core's clock is least; the world of `isles_transport_chip` says
+//! which that is. The answers are those of any other machine, the time is the chip's.
+
+use crate::environment::ConfigError;
+use crate::launch::{Launch, LaunchError};
+use crate::loopback::stalled;
+use isles_chip::Chip;
+use isles_chip::file::{BUILT_IN, FindError};
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::limits::PLACES_MAX;
+use isles_runtime::run::{self, Root};
+use isles_runtime::{Clock, Local, Result, RunReport, Step};
+use isles_transport::PlaceId;
+use isles_transport_chip::{Costs, Report, Turn, World};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What the name of a machine that is a chip begins with.
+const PREFIX: &str = "chip:";
+
+/// A chip that places can run on; kept for the rest of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelledChip {
+    /// `chip:` and the name.
+    machine: &'static str,
+    costs: &'static Costs,
+}
+
+impl PartialEq for ModelledChip {
+    fn eq(&self, other: &Self) -> bool {
+        self.machine == other.machine
+    }
+}
+
+impl Eq for ModelledChip {}
+
+impl Hash for ModelledChip {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.machine.hash(state);
+    }
+}
+
+impl ModelledChip {
+    /// The chip `name`, for example `scc`, or of the chip file at the path `name`.
+    ///
+    /// # Errors
+    /// There is no such chip, its file has faults, or its cores have no message buffers.
+    pub fn new(name: &str) -> std::result::Result<ModelledChip, ConfigError> {
+        ModelledChip::of_machine("the machine", &format!("{PREFIX}{name}"))
+            .unwrap_or_else(|| Err(refusal("the machine", name, names())))
+    }
+
+    /// The chip of a machine's name, for example `chip:scc`; none if that is no chip's. `source` is where it was
+    /// written.
+    pub(crate) fn of_machine(
+        source: &str,
+        machine: &str,
+    ) -> Option<std::result::Result<ModelledChip, ConfigError>> {
+        let name = machine.strip_prefix(PREFIX)?;
+        let refused = |why| Err(refusal(source, machine, why));
+        let chip = match Chip::find(name) {
+            Ok(chip) => chip,
+            Err(FindError::NoSuchChip(_)) => return Some(refused(names())),
+            Err(FindError::Unreadable(_, cause)) => {
+                return Some(refused(format!("a file that can be read ({cause})")));
+            }
+            Err(FindError::Faulty(faults)) => {
+                let first = faults.first().map(ToString::to_string).unwrap_or_default();
+                return Some(refused(format!("a chip file without faults ({first})")));
+            }
+        };
+        let Some(costs) = Costs::of(&chip) else {
+            return Some(refused("a chip whose cores have message buffers".to_owned()));
+        };
+        Some(Ok(ModelledChip {
+            machine: String::leak(machine.to_owned()),
+            costs: Box::leak(Box::new(costs)),
+        }))
+    }
+
+    /// The name of the machine.
+    pub(crate) fn machine(self) -> &'static str {
+        self.machine
+    }
+
+    /// How many cores it has: the most places that can run on it.
+    pub fn cores(self) -> u32 {
+        self.costs.cores()
+    }
+
+    /// The places of a run that does not say how many.
+    pub(crate) fn places(self) -> u32 {
+        self.cores().min(PLACES_MAX)
+    }
+
+    /// Checks that the chip has a core for each place; `source` is where their number was written.
+    pub(crate) fn check_places(self, source: &str, places: u32) -> std::result::Result<(), ConfigError> {
+        let most = self.places();
+        if places <= most {
+            return Ok(());
+        }
+        let allowed = format!("a whole number from 1 to {most}, the cores of {}", self.machine);
+        Err(refusal(source, &places.to_string(), allowed))
+    }
+}
+
+fn refusal(source: &str, value: &str, allowed: String) -> ConfigError {
+    ConfigError { source: source.to_owned(), value: value.to_owned(), allowed }
+}
+
+/// What a machine that is a chip may be called.
+fn names() -> String {
+    let names = BUILT_IN.iter().map(|(name, _)| format!("{PREFIX}{name}"));
+    format!("{}, {PREFIX} and a path that ends in .toml", names.collect::<Vec<_>>().join(", "))
+}
+
+/// Runs `main` over cores of `chip`; ties in time are ordered by the launch's seed.
+pub(crate) fn run<M, F>(
+    launch: &Launch,
+    chip: ModelledChip,
+    main: M,
+) -> std::result::Result<(Result<()>, RunReport, Report), LaunchError>
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let unable = |misfit| {
+        LaunchError::Machine(format!("machine {} with {} places: {misfit}", chip.machine, launch.places))
+    };
+    let world = World::new(launch.places, chip.costs.clone(), launch.seed).map_err(unable)?;
+    let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
+    let root = {
+        let _entered = locals[0].enter();
+        Root::start(&locals[0], main())
+    };
+    let result = drive(&world, &locals, || root.take()).unwrap_or_else(|| Err(stalled(&locals)));
+    let report = world.report();
+    let places = locals.iter().map(|local| Some(local.report())).collect();
+    for local in &locals {
+        let _entered = local.enter();
+        run::close(local);
+    }
+    Ok((result, RunReport { places }, report))
+}
+
+fn local(world: &World, place: PlaceId) -> Rc<Local> {
+    let clock = world.clone();
+    let clock = Clock::Invented(Box::new(move || clock.now(place)));
+    Local::new(Box::new(world.endpoint(place)), clock)
+}
+
+/// Gives turns until `over` has a result; `None` if nothing will ever happen again.
+fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Option<R>) -> Option<R> {
+    loop {
+        if let Some(result) = over() {
+            return Some(result);
+        }
+        let place = world.next()?;
+        let local = &locals[place.index()];
+        let _entered = local.enter();
+        let turn = match local.step() {
+            Step::Busy => Turn::Busy,
+            Step::Idle => Turn::Idle { due: local.next_due() },
+        };
+        world.end_turn(place, turn);
+    }
+}
+
+/// One line that says what the chip would have taken.
+pub(crate) fn heading(chip: ModelledChip, places: u32, report: &Report, host: Duration) -> String {
+    let (milliseconds, host) = (report.time.0 as f64 / 1e9, host.as_secs_f64());
+    let cores = if places == 1 { "core" } else { "cores" };
+    format!("{}: {milliseconds:.3} ms predicted on {places} {cores} ({host:.3} s on this host)", chip.machine)
+}

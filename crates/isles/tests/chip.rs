@@ -1,0 +1,174 @@
+//! Programs on the cores of a modelled chip: the answers of any machine, and a time that repeats.
+
+use isles::prelude::*;
+use isles::{ChipReport, ErrorKind, Launch, LaunchError, Machine, ModelledChip, Result};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+fn scc() -> ModelledChip {
+    ModelledChip::new("scc").unwrap()
+}
+
+fn launch(places: u32) -> Launch {
+    Launch::from_environment().unwrap().places(places)
+}
+
+/// What `program` came to on so many cores, and what the chip did.
+fn on_chip<F, T>(launch: &Launch, program: impl FnOnce() -> F) -> (Result<T>, ChipReport)
+where
+    F: Future<Output = Result<T>> + 'static,
+    T: 'static,
+{
+    let (found, program) = (Rc::new(RefCell::new(None)), program());
+    let place = Rc::clone(&found);
+    let main = move || async move {
+        *place.borrow_mut() = Some(program.await?);
+        Ok::<_, isles::Error>(())
+    };
+    let (result, _, report) = launch.run_on_chip(scc(), main).unwrap();
+    (result.map(|()| found.take().unwrap()), report)
+}
+
+/// Something of everything: tasks, calls, long captures and answers, handles, collectives. Gives one number.
+async fn medley() -> Result<u64> {
+    let table: Vec<u64> = (0..40_000).map(|number| number * number).collect();
+    let table = Replicated::new(table).await?;
+    let sums = PlaceLocal::new(|| 0_u64).await?;
+    let next = Counter::new();
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                while let Some(row) = next.take_below(200_u64).await? {
+                    *sums.lock() += table[200 * row as usize..][..200].iter().sum::<u64>();
+                    work(Cycles(1_000));
+                }
+            });
+        }
+    })
+    .await?;
+    let mut total = sums.reduce(|a, b| a + b).await?;
+    for place in places() {
+        let long: Vec<u8> = vec![place.index() as u8; 5_000];
+        let doubled = at!(place, long.iter().map(|byte| byte.wrapping_mul(2)).collect::<Vec<u8>>()).await?;
+        total = total.wrapping_mul(31)
+            + doubled.iter().map(|byte| u64::from(*byte)).sum::<u64>() / doubled.len() as u64;
+    }
+    Ok(total)
+}
+
+/// What `medley` comes to: the sum of the squares below 40,000, then the places.
+fn expected(places: u64) -> u64 {
+    let squares: u64 = (0..40_000_u64).map(|number| number * number).sum();
+    (0..places).fold(squares, |total, place| total.wrapping_mul(31) + 2 * place)
+}
+
+#[test]
+fn a_program_gives_its_answer_on_any_number_of_cores() {
+    for places in [1, 2, 8, 48] {
+        let (answer, report) = on_chip(&launch(places), medley);
+        assert_eq!(answer.unwrap(), expected(u64::from(places)), "{places} places");
+        assert_eq!(report.ledgers.len(), places as usize);
+        assert!(places == 1 || report.lines.written > 0, "{report}");
+    }
+}
+
+#[test]
+fn threads_give_the_same_answer() {
+    let main = || async {
+        assert_eq!(medley().await?, expected(3));
+        Ok::<_, isles::Error>(())
+    };
+    launch(3).machine(Machine::Threads).run(main).unwrap().0.unwrap();
+}
+
+#[test]
+fn the_same_seed_is_the_same_run_to_the_last_event() {
+    let run = || on_chip(&launch(24), medley).1;
+    let (first, second) = (run(), run());
+    assert_eq!(first, second);
+    assert!(first.digest.events() > 1_000, "{first}");
+}
+
+#[test]
+fn work_takes_the_time_of_its_cycles_at_its_own_core() {
+    let program = || async {
+        let before = now();
+        work(Cycles(533_333_333));
+        let seconds = now() - before;
+        assert!(seconds.abs_diff(Duration::from_secs(1)) < Duration::from_micros(1), "{seconds:?}");
+        finish(async {
+            for place in places() {
+                spawn_at!(place, work(Cycles(533_333_333)));
+            }
+        })
+        .await
+    };
+    let (result, report) = on_chip(&launch(8), program);
+    result.unwrap();
+    let milliseconds = report.time.0 / 1_000_000_000;
+    assert!((2_000..2_005).contains(&milliseconds), "eight cores work at once: {report}");
+    let worked: Vec<u64> =
+        report.ledgers.iter().map(|ledger| ledger.time(isles::Spending::Working).0 / 1_000_000_000).collect();
+    assert_eq!(worked, [1_999, 999, 999, 999, 999, 999, 999, 999]);
+}
+
+#[test]
+fn a_place_that_gives_way_answers_others_between_its_steps() {
+    let program = || async {
+        let next = Counter::new();
+        let other = here().next();
+        finish(async {
+            spawn_at!(other, {
+                for _ in 0..10 {
+                    next.add(1).await?;
+                }
+            });
+            for _ in 0..100 {
+                work(Cycles(1_000_000));
+                isles::yield_now().await;
+            }
+            Ok::<_, isles::Error>(())
+        })
+        .await?;
+        Ok(now())
+    };
+    let (time, _) = on_chip(&launch(2), program);
+    // 100 steps of 1.875 ms; ten answers, none of them later than one step.
+    assert!(time.unwrap() < Duration::from_millis(190), "each answer waited for a batch of steps");
+}
+
+#[test]
+fn a_deadline_passes_in_the_time_of_the_chip() {
+    let program = || async {
+        let other = here().next();
+        let search = finish(async { spawn_at!(other, std::future::pending::<()>().await) });
+        let ended = search.deadline(Duration::from_secs(3_600)).await;
+        Ok((ended.is_err(), now()))
+    };
+    let (outcome, _) = on_chip(&launch(2), program);
+    let (failed, time) = outcome.unwrap();
+    assert!(failed && time >= Duration::from_secs(3_600) && time < Duration::from_secs(3_601), "{time:?}");
+}
+
+#[test]
+fn a_run_that_stands_still_says_for_what_it_waits() {
+    let program = || async {
+        let other = here().next();
+        at!(other, std::future::pending::<()>().await).await
+    };
+    let (result, _) = on_chip(&launch(2), program);
+    let error = result.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Misused), "{error}");
+    assert!(error.to_string().contains("the run stands still"), "{error}");
+}
+
+#[test]
+fn a_chip_without_so_many_cores_is_refused_before_anything_starts() {
+    let refused = launch(49).run_on_chip(scc(), || async { panic!("it started") });
+    let Err(LaunchError::Machine(text)) = refused.map(|_| ()) else { panic!("it was accepted") };
+    assert_eq!(text, "machine chip:scc with 49 places: the chip has 48 cores");
+    let error = ModelledChip::new("scd").unwrap_err().to_string();
+    assert!(error.contains("scd") && error.contains("chip:scc"), "{error}");
+    assert!(ModelledChip::new("bluegene-p").unwrap_err().to_string().contains("message buffers"));
+}
