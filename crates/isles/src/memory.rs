@@ -25,7 +25,7 @@ fn place_bytes_max(places: u32, task_bytes: usize) -> [u64; 2] {
 
 impl Launch {
     /// Most bytes that messages make resident in the process of one place, whatever the places send each other; none on
-    /// the loopback machine, whose queues count messages.
+    /// the loopback machine and on modelled chips, which have no memory of their own for them.
     ///
     /// `task_bytes` is the size of a task that arrives; [`SMALL_TASK_BYTES`] if it captures a few words. A process may
     /// have touched the shared memory of all places, so all of it is in the bound. What is the program's own is not:
