@@ -156,6 +156,28 @@ fn a_place_that_waits_pays_for_polls_and_not_for_turns() {
 }
 
 #[test]
+fn credit_is_of_use_when_it_has_arrived_and_not_before() {
+    let (world, endpoints) = scc(48);
+    let (far, mut credited, mut sent) = (PlaceId(47), None, 0);
+    run(&world, |place| {
+        if place == far && take(&endpoints[47]) > 0 && credited.is_none() {
+            credited = Some(world.now(far));
+        }
+        if place != A || sent == 2 {
+            return IDLE;
+        }
+        endpoints[0].work(10);
+        let before = world.now(A);
+        if send(&endpoints[0], far, Class::Control, 8).is_ok() {
+            assert!(sent == 0 || before >= credited.unwrap(), "{before:?}, {credited:?}");
+            sent += 1;
+        }
+        Turn::Busy
+    });
+    assert_eq!(sent, 2);
+}
+
+#[test]
 fn a_deadline_ends_a_wait() {
     let (world, endpoints) = scc(2);
     let due = Duration::from_millis(7);
