@@ -35,7 +35,7 @@ pub struct Finishes {
     pub(super) forgets: BTreeMap<PlaceId, Vec<u64>>,
     /// Slots of the finishes opened here whose next questions wait for [`Finishes::rest`].
     pub(super) held_back: BTreeSet<usize>,
-    /// How many questions of a finish do not wait.
+    /// How many questions of a finish do not wait for the next rest.
     pub(super) prompt_questions: u32,
     /// Empty ledgers for the next finishes that leave this place.
     pub(super) spare: Spare,

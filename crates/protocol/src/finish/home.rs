@@ -87,11 +87,12 @@ impl Finishes {
         }
     }
 
-    /// Asks what was held back until now: to be called when nothing else has happened here for a while, or that was
-    /// long ago, as long as [`Finishes::holds_back`] says so.
+    /// Asks what was held back until now, and as many questions again after that: to be called when nothing else has
+    /// happened here for a while, or that was long ago, as long as [`Finishes::holds_back`] says so.
     pub fn rest(&mut self, out: &mut Vec<Output>) {
         for index in std::mem::take(&mut self.held_back) {
-            self.conclude_with(index, true, out);
+            self.slots[index].asked = 0;
+            self.conclude(index, out);
         }
     }
 
@@ -102,11 +103,6 @@ impl Finishes {
 
     /// Ends a finish opened here if it is over, else asks those places that can say more.
     pub(super) fn conclude(&mut self, index: usize, out: &mut Vec<Output>) {
-        self.conclude_with(index, false, out);
-    }
-
-    /// As `conclude`; if many questions were asked about the finish, it asks only when the place `rests`.
-    fn conclude_with(&mut self, index: usize, rests: bool, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         if slot.live > 0 {
             return;
@@ -127,10 +123,10 @@ impl Finishes {
             slot.tally.clear(usize::MAX);
         }
         if let Some(ledger) = ledger {
-            while (rests || slot.asked < self.prompt_questions)
+            while slot.asked < self.prompt_questions
                 && let Some((to, missing)) = ledger.next_question()
             {
-                slot.asked = (slot.asked + 1).min(self.prompt_questions);
+                slot.asked += 1;
                 ledger.ask(to);
                 let control = Control::Ask { finish: slot.id, missing, dead: None };
                 out.push(Output::Send { to, control });

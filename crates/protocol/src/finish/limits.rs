@@ -20,7 +20,7 @@ pub const REPORT_ENTRIES_MAX: usize = 32;
 /// A place therefore keeps at most this many idle proxies a home, besides those of open finishes.
 pub const FORGET_BATCH: usize = 32;
 
-/// Questions of one finish that are asked as soon as there is reason to; later ones wait until the place rests.
+/// Questions of one finish that are asked as soon as there is reason to; the next ones wait until the place rests.
 ///
 /// Tasks that hop from place to place would be asked after at every hop otherwise.
 pub const PROMPT_QUESTIONS: u32 = 16;

@@ -25,7 +25,7 @@ pub(super) struct Slot {
     pub(super) tally: Tally,
     pub(super) faults: Faults,
     pub(super) cancelled: Option<Box<Reason>>,
-    /// Of a finish opened here: questions asked without a rest, up to the number that matters.
+    /// Of a finish opened here: questions asked since the last rest.
     pub(super) asked: u32,
     pub(super) role: Role,
 }

@@ -29,7 +29,7 @@ fn setting() -> impl Strategy<Value = Setting> {
             (0..places).prop_map(|victim| vec![victim]),
             (1..places, 1..places).prop_map(|(one, two)| if one == two { vec![one] } else { vec![one, two] }),
         ];
-        let settings = (Just(places), program, victims, 0..3_u32);
+        let settings = (Just(places), program, victims, 1..4_u32);
         settings.prop_map(|(places, program, victims, prompt_questions)| Setting {
             places,
             program,

@@ -66,7 +66,7 @@ pub struct Setting {
     /// The places that may die.
     pub victims: Vec<u32>,
     pub mutant: Mutant,
-    /// How many questions of a finish do not wait for a rest of the home.
+    /// How many questions of a finish do not wait for the next rest of the home; at least one.
     pub prompt_questions: u32,
 }
 
