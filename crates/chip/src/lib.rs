@@ -18,6 +18,7 @@ pub mod cost;
 pub mod draw;
 pub mod energy;
 pub mod file;
+pub mod fit;
 pub mod kernel;
 pub mod quantity;
 pub mod topology;

@@ -1,11 +1,12 @@
 //! The SCC of the file against what was published about the chip: times by hops (V1, V2, V6), caches (V4, V8),
 //! interrupts (V10), voltages, and power (V16, V17).
 //!
-//! The published figures stand here and nowhere in the product, so that the file cannot agree with itself. Those that
-//! the file was calibrated with are no evidence for the model; leave-one-out below is.
+//! The published figures stand here and in `chips/scc-power.csv`, which no chip file reads, so that the file cannot
+//! agree with itself. Those that it was calibrated with are no evidence for the model; leave-one-out below is.
 
 use isles_chip::cost::{Costs, Mode, Span};
 use isles_chip::energy::{Load, OperatingPoint, PowerModel};
+use isles_chip::fit::{Errors, Fit, Form, Measurement, Point, fit, table};
 use isles_chip::quantity::{Microvolts, Picoseconds, Rate};
 use isles_chip::{Chip, Preset};
 
@@ -182,17 +183,11 @@ fn each_author_gives_the_voltage_of_each_rate() {
     assert_eq!(volts("manyman", 1), None, "1600 MHz has no voltage");
 }
 
-/// The table of ManyMan: MHz, volts, loaded and idle watts of the chip.
-const MANYMAN: [(u64, f64, f64, f64); 8] = [
-    (800, 1.1625, 110.0, 64.0),
-    (533, 0.85625, 48.0, 30.0),
-    (400, 0.75625, 35.0, 24.0),
-    (320, 0.69375, 28.0, 22.0),
-    (267, 0.66875, 25.0, 21.0),
-    (229, 0.65625, 24.0, 20.0),
-    (200, 0.65625, 23.0, 19.0),
-    (100, 0.65625, 21.0, 18.0),
-];
+/// The table of ManyMan: MHz, volts, load and watts of the chip.
+fn manyman() -> Vec<Measurement> {
+    table::read("scc-power.csv", include_str!("../../../chips/scc-power.csv"))
+        .expect("the table has no fault")
+}
 
 fn point(megahertz: u64, volts: f64) -> OperatingPoint {
     let rate = Rate::new(megahertz * 1_000_000, 1).unwrap();
@@ -203,32 +198,40 @@ fn model<'a>(chip: &'a Chip, name: &str) -> &'a PowerModel {
     chip.power_model(name).expect("the file has the models of the papers")
 }
 
-/// Mean and largest relative error, in per cent.
-fn errors(pairs: impl IntoIterator<Item = (f64, f64)>) -> (f64, f64) {
-    let errors: Vec<f64> =
-        pairs.into_iter().map(|(ours, theirs)| (ours / theirs - 1.0).abs() * 100.0).collect();
-    (errors.iter().sum::<f64>() / errors.len() as f64, errors.iter().copied().fold(0.0, f64::max))
+/// Asserts that the errors are those that were published, in per cent to the last digit that was given.
+fn assert_errors(errors: Errors, mean: f64, max: f64) {
+    let near = |ours: f64, published: f64| (ours * 100.0 - published).abs() <= 0.05 + 1e-9;
+    assert!(near(errors.mean, mean) && near(errors.max, max), "{errors:?} instead of {mean} % and {max} %");
+}
+
+/// Asserts the relative errors, in per cent, of a model of the chip file on these measurements.
+fn assert_meets(name: &str, measurements: &[Measurement], mean: [f64; 2], max: [f64; 2]) {
+    let chip = scc();
+    let error = |measured: &Measurement| {
+        let at = point(measured.megahertz as u64, measured.volts.unwrap_or_default());
+        (model(&chip, name).chip(48, measured.load, at).watts() / measured.watts - 1.0).abs() * 100.0
+    };
+    let errors: Vec<f64> = measurements.iter().map(error).collect();
+    let (ours, worst) =
+        (errors.iter().sum::<f64>() / errors.len() as f64, errors.iter().copied().fold(0.0, f64::max));
+    assert!((mean[0]..mean[1]).contains(&ours), "mean {ours:.2} %");
+    assert!((max[0]..max[1]).contains(&worst), "largest {worst:.2} %");
+}
+
+fn of_load(load: Load) -> Vec<Measurement> {
+    manyman().into_iter().filter(|measurement| measurement.load == load).collect()
 }
 
 #[test]
 fn v16_the_fitted_model_meets_the_sixteen_powers() {
-    let chip = scc();
-    let model = model(&chip, "manyman");
-    let watts = |load, megahertz, volts| model.chip(48, load, point(megahertz, volts)).watts();
-    let (mean, max) = errors(MANYMAN.into_iter().flat_map(|(megahertz, volts, loaded, idle)| {
-        [(watts(Load::Compute, megahertz, volts), loaded), (watts(Load::Sleep, megahertz, volts), idle)]
-    }));
-    assert!((1.9..2.1).contains(&mean) && (4.5..4.7).contains(&max), "mean {mean:.2} %, largest {max:.2} %");
+    let all = manyman();
+    assert_eq!(all.len(), 16);
+    assert_meets("manyman", &all, [1.9, 2.1], [4.5, 4.7]);
 }
 
 #[test]
 fn v16_the_cube_of_the_rate_meets_the_loaded_powers() {
-    let chip = scc();
-    let model = model(&chip, "manyman-cubic");
-    let watts = |megahertz, volts| model.chip(48, Load::Compute, point(megahertz, volts)).watts();
-    let (mean, _) =
-        errors(MANYMAN.into_iter().map(|(megahertz, volts, loaded, _)| (watts(megahertz, volts), loaded)));
-    assert!((1.9..2.1).contains(&mean), "mean {mean:.2} %");
+    assert_meets("manyman-cubic", &of_load(Load::Compute), [1.9, 2.1], [0.0, 10.0]);
 }
 
 #[test]
@@ -251,61 +254,90 @@ fn v17_the_model_of_cichowski_gives_its_published_powers() {
     }
 }
 
-/// One measured power: what multiplies constant, leakage, loaded and idle dynamic part; and the watts.
-type Row = ([f64; 4], f64);
-
-fn rows(of: impl Fn(u64) -> bool) -> Vec<Row> {
-    let rows = MANYMAN.into_iter().filter(|(megahertz, ..)| of(*megahertz));
-    rows.flat_map(|(megahertz, volts, loaded, idle)| {
-        let (cube, square) = (volts.powi(3), volts.powi(2) * megahertz as f64);
-        [([1.0, cube, square, 0.0], loaded), ([1.0, cube, 0.0, square], idle)]
-    })
-    .collect()
-}
-
-/// Relative least squares: the normal equations, by elimination with the largest pivot.
-fn fit(rows: &[Row]) -> [f64; 4] {
-    let mut system = [[0.0; 5]; 4];
-    for (terms, watts) in rows {
-        for i in 0..4 {
-            (0..4).for_each(|j| system[i][j] += terms[i] * terms[j] / (watts * watts));
-            system[i][4] += terms[i] / watts;
-        }
-    }
-    for column in 0..4 {
-        let pivot = (column..4).max_by(|a, b| system[*a][column].abs().total_cmp(&system[*b][column].abs()));
-        system.swap(column, pivot.unwrap_or(column));
-        for row in (0..4).filter(|row| *row != column) {
-            let factor = system[row][column] / system[column][column];
-            (0..5).for_each(|j| system[row][j] -= factor * system[column][j]);
-        }
-    }
-    [0, 1, 2, 3].map(|row| system[row][4] / system[row][row])
-}
-
-fn predict(fit: &[f64; 4], terms: &[f64; 4]) -> f64 {
-    fit.iter().zip(terms).map(|(coefficient, term)| coefficient * term).sum()
+/// The values of the coefficients.
+fn values(fit: &Fit) -> Vec<f64> {
+    fit.coefficients.iter().map(|coefficient| coefficient.value).collect()
 }
 
 #[test]
 fn the_coefficients_in_the_file_are_those_of_the_fit() {
-    let fitted = fit(&rows(|_| true));
-    for (ours, published) in fitted.into_iter().zip([12.10, 20.37, 0.0603, 0.0166]) {
+    let fit = fit(Form::Voltage, &manyman()).expect("the table determines the form");
+    for (ours, published) in values(&fit).into_iter().zip([12.10, 20.37, 0.0603, 0.0166]) {
         within(ours, published, 0.5, "coefficient");
     }
+    within(fit.factors[0].value, 0.2753, 0.1, "factor of idle cores");
+    assert_errors(fit.errors, 2.0, 4.6);
 }
 
 #[test]
 fn leaving_a_rate_out_predicts_it_within_a_few_per_cent() {
-    let left_out = MANYMAN.into_iter().flat_map(|(megahertz, ..)| {
-        let fitted = fit(&rows(|other| other != megahertz));
-        rows(|other| other == megahertz)
-            .into_iter()
-            .map(move |(terms, watts)| (predict(&fitted, &terms), watts))
+    let fit = fit(Form::Voltage, &manyman()).expect("the table determines the form");
+    assert_errors(fit.left_out.expect("each rate can be left out"), 3.4, 12.2);
+    let worst = fit.points.iter().max_by(|one, other| {
+        let error = |point: &Point| (point.predicted.unwrap_or_default() / point.measured.watts - 1.0).abs();
+        error(one).total_cmp(&error(other))
     });
-    let (mean, max) = errors(left_out);
-    assert!(
-        (3.3..3.5).contains(&mean) && (12.0..12.4).contains(&max),
-        "mean {mean:.2} %, largest {max:.2} %"
+    let worst = worst.expect("there are points").measured;
+    assert_eq!((worst.megahertz, worst.load), (800.0, Load::Sleep), "where it was published to be");
+}
+
+/// Asserts values and standard errors, in the order of the form, as another solver gave them: NumPy's `lstsq` on the
+/// same relative rows, and for the exponent a search in steps of 0.0005 around it.
+fn assert_coefficients(fit: &Fit, expected: &[(f64, f64)]) {
+    assert_eq!(fit.coefficients.len(), expected.len());
+    for (ours, (value, error)) in fit.coefficients.iter().zip(expected) {
+        within(ours.value, *value, 0.01, &ours.name);
+        within(ours.error.expect("each is free"), *error, 0.1, &ours.name);
+    }
+}
+
+#[test]
+fn another_solver_gives_the_same_coefficients_and_standard_errors() {
+    let all = fit(Form::Voltage, &manyman()).expect("the table determines the form");
+    assert_coefficients(
+        &all,
+        &[
+            (12.1047723, 1.02865398),
+            (20.3667236, 5.53724503),
+            (0.0603139794, 0.00676832),
+            (0.0166095827, 0.00671867),
+        ],
     );
+    let factor = &all.factors[0];
+    within(factor.value, 0.27538529, 0.001, "factor");
+    within(factor.error.expect("both parts are free"), 0.08225202, 0.01, "factor");
+    within(all.correlation.expect("both change"), 0.95846819, 0.001, "correlation");
+}
+
+#[test]
+fn another_solver_gives_the_same_exponents() {
+    let half = |load| fit(Form::Rate { exponent: None }, &of_load(load)).expect("eight powers determine it");
+    let loaded = half(Load::Compute);
+    let expected = [
+        (1.24471366e-7, 2.247315e-7),
+        (3.03687152, 0.26242530),
+        (0.0103068636, 0.00807849),
+        (19.7527566, 1.08703750),
+    ];
+    assert_coefficients(&loaded, &expected);
+    assert_errors(loaded.errors, 1.08, 3.40);
+    let idle = half(Load::Sleep);
+    let expected = [
+        (1.11860679e-12, 3.17224624e-12),
+        (4.64833439, 0.41965758),
+        (0.0160224925, 0.00236474),
+        (16.2280909, 0.46845256),
+    ];
+    assert_coefficients(&idle, &expected);
+    assert_errors(idle.errors, 0.74, 2.57);
+}
+
+#[test]
+fn the_published_exponent_can_be_kept() {
+    let form = Form::Rate { exponent: Some(3.0) };
+    let fit = fit(form, &of_load(Load::Compute)).expect("eight powers determine it");
+    for (ours, theirs) in values(&fit).into_iter().zip([1.60419910e-7, 3.0, 9.24476697e-3, 19.8740761]) {
+        within(ours, theirs, 0.001, "as NumPy");
+    }
+    assert_eq!(fit.coefficients[1].error, None, "what is given has no error");
 }

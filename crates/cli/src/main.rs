@@ -1,4 +1,4 @@
-//! The `isles` command: runs applications, launches programs, fetches data, shows chips.
+//! The `isles` command: runs applications, launches programs, fetches data, shows chips, fits powers.
 //!
 //! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is
 //! one line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
@@ -9,6 +9,7 @@
 mod chip;
 mod data_sets;
 mod launch;
+mod power;
 mod run;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -39,6 +40,9 @@ enum Verb {
     /// Shows chips and checks the files that describe them
     #[command(subcommand)]
     Chip(chip::Verb),
+    /// Fits power models to measured powers
+    #[command(subcommand)]
+    Power(power::Verb),
     /// Measures Isles and its peers (the program isles-bench)
     #[command(disable_help_flag = true)]
     Bench(launch::BenchArguments),
@@ -123,6 +127,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::Launch(arguments) => launch::launch(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),
         Verb::Chip(verb) => chip::carry_out(&verb),
+        Verb::Power(verb) => power::carry_out(&verb),
         Verb::Bench(arguments) => launch::bench(&arguments),
     }
 }

@@ -32,6 +32,7 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
     for (line, begins) in [
         ("run bc --help", "Betweenness centrality of a graph"),
         ("launch --help", "Starts a program of yours over places"),
+        ("power fit --help", "Fits power models to a table of measured powers"),
     ] {
         let ended = scene.run(&words(line));
         assert!(ended.code == Some(0) && ended.stdout.starts_with(begins), "{ended:?}");

@@ -8,7 +8,6 @@
 
 mod bfs;
 mod count;
-mod destination;
 mod dijkstra;
 mod effort;
 pub mod output;

@@ -1,8 +1,8 @@
 //! Betweenness over all places: the graph once at each, the sources dealt out, the scores folded together.
 
-use super::destination::Destination;
 use super::{Scores, output};
 use crate::console;
+use crate::destination::Destination;
 use crate::graph::{self, Graph, ReadOptions, Weights};
 use crate::progress::Progress;
 use crate::registry::{App, Failure};

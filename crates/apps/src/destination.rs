@@ -1,8 +1,8 @@
 //! Where a result goes: checked before the computation, written after it.
 //!
-//! A computation may take hours, so what cannot be written is refused before it begins. Formats nothing. Invariant:
-//! the check leaves everything as it was, whatever becomes of the run; a file is emptied only when its new contents
-//! are there.
+//! A computation may take hours, so what cannot be written is refused before it begins, by applications and commands
+//! alike. Formats nothing. Invariant: the check leaves everything as it was, whatever becomes of the run; a file is
+//! emptied only when its new contents are there.
 
 use crate::console;
 use crate::registry::Failure;
@@ -12,13 +12,23 @@ use std::path::{Path, PathBuf};
 
 /// Where one result goes.
 #[derive(Debug)]
-pub(super) enum Destination {
+pub enum Destination {
     /// Standard output.
     Standard,
-    /// A plain file, which can be written or made; with its folder, where that may be made.
-    File { path: PathBuf, with_folder: bool },
+    /// A plain file, which can be written or made.
+    File {
+        /// Where it is or will be.
+        path: PathBuf,
+        /// Whether its folder may be made.
+        with_folder: bool,
+    },
     /// A pipe or a device. Held open, because a pipe that is closed has ended for its reader.
-    Held { path: PathBuf, file: File },
+    Held {
+        /// What it is called.
+        path: PathBuf,
+        /// Open for writing.
+        file: File,
+    },
 }
 
 impl Destination {
@@ -27,7 +37,7 @@ impl Destination {
     ///
     /// # Errors
     /// [`Failure::Usage`] with the flag, the value and what is allowed.
-    pub(super) fn check(flag: &str, wanted: Option<&str>, default: &Path) -> Result<Destination, Failure> {
+    pub fn check(flag: &str, wanted: Option<&str>, default: &Path) -> Result<Destination, Failure> {
         if wanted == Some("-") {
             return Ok(Destination::Standard);
         }
@@ -51,12 +61,12 @@ impl Destination {
     }
 
     /// Whether it is standard output.
-    pub(super) fn is_standard(&self) -> bool {
+    pub fn is_standard(&self) -> bool {
         matches!(self, Destination::Standard)
     }
 
     /// Whether what is written to one would be lost or torn in the other.
-    pub(super) fn is_same_as(&self, other: &Destination) -> bool {
+    pub fn is_same_as(&self, other: &Destination) -> bool {
         match (self, other) {
             (Destination::Standard, Destination::Standard) => true,
             (Destination::File { path: one, .. }, Destination::File { path: other, .. }) => {
@@ -70,7 +80,7 @@ impl Destination {
     ///
     /// # Errors
     /// [`Failure::Output`].
-    pub(super) fn write(
+    pub fn write(
         self,
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<Option<PathBuf>, Failure> {
