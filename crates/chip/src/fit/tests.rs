@@ -155,7 +155,7 @@ fn one_voltage_does_not_tell_leakage_from_the_constant() {
 fn a_voltage_in_proportion_to_the_frequency_is_refused_even_when_rounded() {
     let mut measured = exact(&[(Load::Compute, 0.05)], 10.0, 15.0);
     for point in &mut measured {
-        point.volts = Some((point.megahertz / 800.0 * 1e4).round() / 1e4);
+        point.volts = Some((point.megahertz / 730.0 * 1e4).round() / 1e4);
     }
     let Err(Refusal::Undetermined(names)) = fit(Form::Voltage, &measured) else { panic!("it is refused") };
     assert_eq!(names, ["leakage", "dynamic compute"]);
@@ -183,6 +183,9 @@ fn frequency_and_voltage_that_rise_together_are_warned_of() {
     let fitted = fit(Form::Voltage, &measured).unwrap();
     let warnings = fitted.warnings();
     assert!(matches!(warnings[..], [Warning::Correlated(by)] if by > 0.99), "{warnings:?}");
+    // An operating point that was measured often is still one.
+    let often: Vec<Measurement> = measured.iter().copied().chain([measured[0]; 9]).collect();
+    assert_eq!(fit(Form::Voltage, &often).unwrap().correlation, fitted.correlation);
     // Of no matter to a form that does not know the voltage.
     let rate = fit(FREE, &measured).unwrap();
     assert!(!rate.warnings().iter().any(|warning| matches!(warning, Warning::Correlated(_))));
