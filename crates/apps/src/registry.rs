@@ -71,7 +71,10 @@ impl fmt::Display for Failure {
 
 impl From<isles::LaunchError> for Failure {
     fn from(error: isles::LaunchError) -> Self {
-        Failure::Usage(error.to_string())
+        match error {
+            isles::LaunchError::Output { path, cause } => Failure::Output { path, cause },
+            error => Failure::Usage(error.to_string()),
+        }
     }
 }
 
@@ -95,6 +98,39 @@ pub struct PlaceArguments {
     /// Print at the end: captures, finish, chip, or several with commas
     #[arg(long, value_name = "WHAT")]
     pub report: Option<String>,
+
+    /// What a run on a modelled chip writes.
+    #[command(flatten)]
+    pub exports: ExportArguments,
+}
+
+/// What a run on a modelled chip can be told to write.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Files of a run on a modelled chip")]
+pub struct ExportArguments {
+    /// The summary as JSON; - is standard output, as for all but --trace
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<String>,
+
+    /// Flits, time and utilisation of each link as CSV
+    #[arg(long, value_name = "FILE")]
+    pub links: Option<String>,
+
+    /// Messages and bytes from each place to each other one as CSV
+    #[arg(long, value_name = "FILE")]
+    pub traffic: Option<String>,
+
+    /// The chip with its links in the colours of their utilisation as SVG
+    #[arg(long, value_name = "FILE")]
+    pub heat: Option<String>,
+
+    /// What each core did when, for ui.perfetto.dev; slower
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<String>,
+
+    /// Modelled picoseconds by core and spending as folded stacks
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<String>,
 }
 
 impl PlaceArguments {
@@ -104,15 +140,29 @@ impl PlaceArguments {
     /// # Errors
     /// A flag or a variable has a value that is not allowed.
     pub fn launch(&self) -> Result<Launch, Failure> {
-        let flags = [
-            ("ISLES_PLACES", "--places", &self.places),
-            ("ISLES_MACHINE", "--machine", &self.machine),
-            ("ISLES_REPORT", "--report", &self.report),
-        ];
-        let flags = flags
+        let flags = self
+            .said()
             .into_iter()
             .filter_map(|(variable, name, value)| Some(Flag { variable, name, value: value.as_deref()? }));
         let flags: Vec<Flag<'_>> = flags.collect();
-        Ok(Launch::from_environment_with(Machine::Processes, &flags)?)
+        let launch = Launch::from_environment_with(Machine::Processes, &flags)?;
+        launch.check_outputs()?;
+        Ok(launch)
+    }
+
+    /// Each flag: the variable in whose place it stands, its name, and its value.
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 9] {
+        let ExportArguments { summary, links, traffic, heat, trace, folded } = &self.exports;
+        [
+            ("ISLES_PLACES", "--places", &self.places),
+            ("ISLES_MACHINE", "--machine", &self.machine),
+            ("ISLES_REPORT", "--report", &self.report),
+            ("ISLES_CHIP_SUMMARY", "--summary", summary),
+            ("ISLES_CHIP_LINKS", "--links", links),
+            ("ISLES_CHIP_TRAFFIC", "--traffic", traffic),
+            ("ISLES_CHIP_HEAT", "--heat", heat),
+            ("ISLES_CHIP_TRACE", "--trace", trace),
+            ("ISLES_CHIP_FOLDED", "--folded", folded),
+        ]
     }
 }

@@ -34,12 +34,14 @@ pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
         arguments.program.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
     let mut command = Command::new(program);
     command.args(own);
+    for (variable, _, value) in arguments.places.said() {
+        if let Some(value) = value {
+            command.env(variable, value);
+        }
+    }
     command
         .env("ISLES_PLACES", launch.chosen_places().to_string())
         .env("ISLES_MACHINE", launch.chosen_machine().name());
-    if let Some(report) = &arguments.places.report {
-        command.env("ISLES_REPORT", report);
-    }
     become_program(command)
 }
 

@@ -4,6 +4,7 @@
 //! which that is. The answers are those of any other machine, the time is the chip's.
 
 use crate::environment::ConfigError;
+use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
 use crate::loopback::stalled;
 use isles_chip::Chip;
@@ -27,6 +28,7 @@ pub struct ModelledChip {
     /// `chip:` and the name.
     machine: &'static str,
     costs: &'static Costs,
+    chip: &'static Chip,
 }
 
 impl PartialEq for ModelledChip {
@@ -78,12 +80,18 @@ impl ModelledChip {
         Some(Ok(ModelledChip {
             machine: String::leak(machine.to_owned()),
             costs: Box::leak(Box::new(costs)),
+            chip: Box::leak(Box::new(chip)),
         }))
     }
 
     /// The name of the machine.
     pub(crate) fn machine(self) -> &'static str {
         self.machine
+    }
+
+    /// The chip itself.
+    pub(crate) fn chip(self) -> &'static Chip {
+        self.chip
     }
 
     /// How many cores it has: the most places that can run on it.
@@ -122,7 +130,7 @@ pub(crate) fn run<M, F>(
     launch: &Launch,
     chip: ModelledChip,
     main: M,
-) -> std::result::Result<(Result<()>, RunReport, Report), LaunchError>
+) -> std::result::Result<(Result<()>, RunReport, ChipRun), LaunchError>
 where
     M: FnOnce() -> F,
     F: Future + 'static,
@@ -132,19 +140,20 @@ where
         LaunchError::Machine(format!("machine {} with {} places: {misfit}", chip.machine, launch.places))
     };
     let world = World::new(launch.places, chip.costs.clone(), launch.seed).map_err(unable)?;
+    export::begin(&launch.exports, (chip, launch.places, launch.seed), &world)?;
     let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
     let root = {
         let _entered = locals[0].enter();
         Root::start(&locals[0], main())
     };
     let result = drive(&world, &locals, || root.take()).unwrap_or_else(|| Err(stalled(&locals)));
-    let report = world.report();
+    let ended = ChipRun::end(&world);
     let places = locals.iter().map(|local| Some(local.report())).collect();
     for local in &locals {
         let _entered = local.enter();
         run::close(local);
     }
-    Ok((result, RunReport { places }, report))
+    Ok((result, RunReport { places }, ended))
 }
 
 fn local(world: &World, place: PlaceId) -> Rc<Local> {

@@ -1,6 +1,7 @@
 //! The variables `ISLES_*`, and what they may say.
 
 use crate::chip::ModelledChip;
+use crate::export::{EXPORTS, Export, Wanted};
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::Stall;
 use std::fmt;
@@ -129,6 +130,8 @@ pub(crate) struct Environment {
     pub(crate) machine: Option<Machine>,
     pub(crate) places: Option<u32>,
     pub(crate) reports: Vec<Report>,
+    /// What `ISLES_CHIP_*` want to be written.
+    pub(crate) exports: Vec<Wanted>,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
@@ -170,7 +173,14 @@ impl Environment {
                 .parse::<u64>()
                 .map_err(|_| ConfigError::new(source, value, "a whole number from 0 to 2^64 - 1"))
         };
+        let export = |(export, variable): (Export, &str)| {
+            take(&get, variable, |source, value| {
+                Ok(Wanted { export, source: source.to_owned(), path: value.to_owned() })
+            })
+        };
+        let exports = EXPORTS.into_iter().filter_map(|wanted| export(wanted).transpose());
         Ok(Environment {
+            exports: exports.collect::<Result<_, _>>()?,
             machine: take(&get, "ISLES_MACHINE", machine)?,
             places: take(&get, "ISLES_PLACES", places)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),

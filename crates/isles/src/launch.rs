@@ -2,13 +2,14 @@
 
 use crate::chip::{self, ModelledChip};
 use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
+use crate::export::{self, Wanted};
 use crate::{loopback, processes, threads};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
 use isles_transport_chip::Report as ChipReport;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ const EXIT_FAILED: u8 = 1;
 /// Exit code of a run that could not be started as asked.
 const EXIT_USAGE: u8 = 2;
 
-/// Why a run could not be started. Nothing is left behind.
+/// Why a run could not be started, or not be written down. Nothing is left behind.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -29,6 +30,23 @@ pub enum LaunchError {
     Config(ConfigError),
     /// The machine could not be set up; the text says what and why.
     Machine(String),
+    /// The run has ended, and what it was to write could not be written.
+    Output {
+        /// Where it was to go.
+        path: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+impl LaunchError {
+    /// The exit code of a program that ends with it.
+    fn exit_code(&self) -> u8 {
+        match self {
+            LaunchError::Config(_) | LaunchError::Machine(_) => EXIT_USAGE,
+            LaunchError::Output { .. } => EXIT_FAILED,
+        }
+    }
 }
 
 impl fmt::Display for LaunchError {
@@ -36,6 +54,7 @@ impl fmt::Display for LaunchError {
         match self {
             LaunchError::Config(error) => error.fmt(f),
             LaunchError::Machine(text) => f.write_str(text),
+            LaunchError::Output { path, cause } => write!(f, "cannot write {path}: {cause}"),
         }
     }
 }
@@ -56,13 +75,14 @@ pub struct Launch {
     pub(crate) machine: Machine,
     pub(crate) places: u32,
     pub(crate) reports: Vec<Report>,
+    pub(crate) exports: Vec<Wanted>,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
 }
 
 impl Launch {
     /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`.
+    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, and what a run on a chip writes, `ISLES_CHIP_*`.
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -96,6 +116,7 @@ impl Launch {
             places,
             stall: environment.stall(STALL),
             reports: environment.reports,
+            exports: environment.exports,
             seed: environment.seed,
         })
     }
@@ -126,12 +147,26 @@ impl Launch {
         self.places
     }
 
+    /// Checks that all that the run is to write can be written. [`Launch::run`] does so, too; this is for who has much
+    /// to do before.
+    ///
+    /// # Errors
+    /// The first variable or flag that asks for what cannot be written.
+    pub fn check_outputs(&self) -> std::result::Result<(), ConfigError> {
+        export::check(&self.exports, self.machine)
+    }
+
+    /// Whether nothing of what the run is to write goes to standard output.
+    pub fn leaves_standard_output_free(&self) -> bool {
+        !self.exports.iter().any(Wanted::is_standard)
+    }
+
     /// Runs `main` at the first place until everything it has started, anywhere, has ended.
     ///
     /// In a process that was started as a place of another process's run this serves that run, and never returns.
     ///
     /// # Errors
-    /// [`LaunchError`]: the run could not be started. The result of `main` is inside, with what the places did.
+    /// [`LaunchError`]: the run could not be started, or a file of it not be written. The result of `main` is inside, with what the places did.
     pub fn run<M, F>(self, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
     where
         M: FnOnce() -> F,
@@ -139,6 +174,7 @@ impl Launch {
         F::Output: TaskOutcome,
     {
         processes::serve_if_joined();
+        self.check_outputs()?;
         let (result, report) = match self.machine {
             Machine::Threads => threads::run(&self, main)?,
             Machine::Processes => processes::run(&self, main)?,
@@ -164,7 +200,7 @@ impl Launch {
     /// The prediction is printed to standard error, as one line, or with all figures if the report `chip` is wanted.
     ///
     /// # Errors
-    /// [`LaunchError`]: the chip has no such number of cores.
+    /// [`LaunchError`]: the chip has no such number of cores, or a file cannot be written.
     pub fn run_on_chip<M, F>(
         &self,
         chip: ModelledChip,
@@ -175,9 +211,11 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
+        export::check(&self.exports, Machine::Chip(chip))?;
         let started = Instant::now();
-        let (result, report, modelled) = chip::run(self, chip, main)?;
+        let (result, report, ended) = chip::run(self, chip, main)?;
         let host = started.elapsed();
+        let modelled = ended.write(&self.exports, (chip, self.seed, host))?;
         let heading = chip::heading(chip, self.places, &modelled, host);
         // As above: a report that nobody can read changes nothing.
         let _ = writeln!(std::io::stderr(), "{heading}");
@@ -213,7 +251,7 @@ where
         }
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::from(EXIT_USAGE)
+            ExitCode::from(error.exit_code())
         }
     }
 }

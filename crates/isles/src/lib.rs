@@ -26,6 +26,7 @@
 
 mod chip;
 mod environment;
+mod export;
 mod image;
 mod launch;
 mod loopback;

@@ -30,7 +30,8 @@ where
 {
     processes::serve_if_joined();
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
-    let launch = Launch { machine, places, reports: Vec::new(), stall: environment.stall(STALL), seed: 0 };
+    let stall = environment.stall(STALL);
+    let launch = Launch { machine, places, reports: Vec::new(), exports: Vec::new(), stall, seed: 0 };
     let (result, _) = match machine {
         Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
         Machine::Processes => {

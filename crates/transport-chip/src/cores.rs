@@ -4,7 +4,9 @@
 //! reserve the links and buffer ports that they use, so two cores that want one thing at one time wait for each
 //! other. It knows neither messages nor protocols. Invariant: no clock ever goes back.
 
+use crate::record::Recorder;
 use crate::report::{Ledger, Spending};
+use crate::traffic::LinkLoad;
 use isles_chip::Chip;
 use isles_chip::clock::Clock;
 use isles_chip::cost::{Access, Cost, Mode, Span};
@@ -130,6 +132,8 @@ pub(crate) struct Cores {
     /// The least time that anything can still ask for.
     present: Picoseconds,
     lines: Lines,
+    /// What writes the run down, if anything does.
+    pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 impl Cores {
@@ -148,6 +152,7 @@ impl Cores {
             ports: vec![Timeline::default(); costs.topology.tiles() as usize],
             present: Picoseconds::ZERO,
             lines: Lines::default(),
+            recorder: None,
             costs,
         }
     }
@@ -210,6 +215,23 @@ impl Cores {
         self.network.flits().iter().sum()
     }
 
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.costs.topology
+    }
+
+    /// What each link has carried, in the order of their numbers.
+    pub(crate) fn link_loads(&self) -> Vec<LinkLoad> {
+        let topology = self.topology();
+        let latest = self.cores.iter().map(|core| core.now.0).max().unwrap_or_default();
+        let load = |link| {
+            let flits = self.network.flits()[topology.link_id(link).0 as usize];
+            let busy = self.network.pace().flit * flits;
+            let utilisation = busy.0 as f64 / latest.max(1) as f64;
+            topology.ends(link).map(|ends| LinkLoad { link, ends, flits, busy, utilisation })
+        };
+        topology.links().filter_map(load).collect()
+    }
+
     pub(crate) fn ledger(&self, place: PlaceId) -> Ledger {
         self.cores[place.index()].ledger
     }
@@ -245,7 +267,11 @@ impl Cores {
     /// Lets `place` spend `time`.
     pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, spending: Spending) {
         let core = &mut self.cores[place.index()];
-        core.now = Picoseconds(core.now.0.checked_add(time.0).expect("a core's clock is past 213 days"));
+        let start = core.now;
+        core.now = Picoseconds(start.0.checked_add(time.0).expect("a core's clock is past 213 days"));
         core.ledger.add(spending, time);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.spend(place, start, core.now, spending);
+        }
     }
 }

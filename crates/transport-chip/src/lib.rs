@@ -12,13 +12,17 @@
 
 mod cores;
 mod endpoint;
+pub mod export;
 mod isles;
 mod parcel;
+mod record;
 mod report;
 mod state;
+mod traffic;
 mod world;
 
 pub use cores::Costs;
 pub use endpoint::ChipEndpoint;
 pub use report::{Ledger, Report, Spending};
+pub use traffic::{Flow, LinkLoad};
 pub use world::{Misfit, Turn, World};

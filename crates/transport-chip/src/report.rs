@@ -21,7 +21,7 @@ pub enum Spending {
 }
 
 /// All of them, in the order of a ledger.
-const SPENDINGS: [(Spending, &str); 5] = [
+pub(crate) const SPENDINGS: [(Spending, &str); 5] = [
     (Spending::Working, "working"),
     (Spending::Handling, "handling"),
     (Spending::Copying, "copying"),

@@ -7,6 +7,7 @@
 use crate::cores::{Cores, Costs};
 use crate::isles::{Budget, Isles, Outgoing};
 use crate::parcel::{ChipBlock, Parcel};
+use crate::record::Passage;
 use crate::report::Report;
 use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ticket, Ties};
 use isles_chip::quantity::Picoseconds;
@@ -221,15 +222,48 @@ impl State {
 
     /// Sends an admitted message.
     pub(crate) fn send(&mut self, out: &Outgoing, content: AlignedBytes) {
+        let bytes = content.bytes().len();
+        self.begin_action(out.from);
         let arrival = self.wire.send(&mut self.cores, out, content);
+        self.end_sending(out, bytes, false);
         self.wake_target(out.to, arrival);
     }
 
     /// Sends an admitted block.
     pub(crate) fn send_block(&mut self, out: &Outgoing, content: AlignedBytes) {
+        let bytes = content.bytes().len();
         let block = ChipBlock::new(content, &self.live_blocks);
-        for arrival in self.wire.stream(&mut self.cores, out, block) {
+        self.begin_action(out.from);
+        let arrivals = self.wire.stream(&mut self.cores, out, block);
+        self.end_sending(out, bytes, true);
+        for arrival in arrivals {
             self.wake_target(out.to, arrival);
+        }
+    }
+
+    /// Tells the recorder that `place` does something with a name.
+    fn begin_action(&mut self, place: PlaceId) {
+        if let Some(recorder) = &mut self.cores.recorder {
+            recorder.begin(place);
+        }
+    }
+
+    fn end_sending(&mut self, out: &Outgoing, bytes: usize, is_block: bool) {
+        if let Some(recorder) = &mut self.cores.recorder {
+            let (source, target, class) = (out.from, out.to, out.class);
+            recorder.sent(Passage { source, target, class, bytes: bytes as u64 }, is_block);
+        }
+    }
+
+    fn end_taking(&mut self, place: PlaceId, taken: Option<&Option<Parcel>>) {
+        let Some(recorder) = &mut self.cores.recorder else { return };
+        match taken {
+            None => recorder.abandon(place),
+            Some(None) => recorder.received_piece(place),
+            Some(Some(parcel)) => {
+                let (source, class, bytes) = (parcel.source, parcel.class, parcel.load.len() as u64);
+                recorder.received(Passage { source, target: place, class, bytes });
+            }
         }
     }
 
@@ -266,7 +300,10 @@ impl State {
             return Some(Taken::Died(dead));
         }
         let before = self.cores.now(place);
-        let Some(parcel) = self.wire.take(&mut self.cores, place, seen, inbound == Inbound::Control)? else {
+        self.begin_action(place);
+        let taken = self.wire.take(&mut self.cores, place, seen, inbound == Inbound::Control);
+        self.end_taking(place, taken.as_ref());
+        let Some(parcel) = taken? else {
             let key = self.key(before, EventClass::Arrival, place);
             self.digest.record(key, Event::Piece as u32, 0);
             return Some(Taken::Piece);

@@ -3,12 +3,15 @@
 use crate::cores::Costs;
 use crate::endpoint::ChipEndpoint;
 use crate::isles::Budget;
+use crate::record::{Recorder, Trace};
 use crate::report::Report;
 use crate::state::State;
+use crate::traffic::{Flow, LinkLoad};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{PlaceId, Unpark};
 use std::cell::RefCell;
 use std::fmt;
+use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,6 +148,44 @@ impl World {
     /// Blocks sent and not dropped yet, wherever they are.
     pub fn live_blocks(&self) -> usize {
         self.shared.state.borrow().live_blocks.get()
+    }
+
+    /// Records from now on who sends how much to whom. The run stays what it was, and takes longer on the host.
+    pub fn record(&self) {
+        let state = &mut self.shared.state.borrow_mut();
+        state.cores.recorder.get_or_insert_with(|| Box::new(Recorder::new(self.shared.places)));
+    }
+
+    /// Records also what each core does when, as a Perfetto trace for `sink`; `run` says in words of which run.
+    ///
+    /// What the sink refuses is told by [`World::end_trace`].
+    pub fn trace(&self, run: &str, sink: Box<dyn Write>) {
+        self.record();
+        let cores = &mut self.shared.state.borrow_mut().cores;
+        let trace = Trace::new(cores.topology(), self.shared.places, run, sink);
+        if let Some(recorder) = &mut cores.recorder {
+            recorder.trace = Some(trace);
+        }
+    }
+
+    /// Ends the trace, if there is one, and writes what is left of it.
+    ///
+    /// # Errors
+    /// The first error of its sink; what came after that is lost.
+    pub fn end_trace(&self) -> io::Result<()> {
+        let trace = self.shared.state.borrow_mut().cores.recorder.as_mut().and_then(|all| all.trace.take());
+        trace.map_or(Ok(()), Trace::finish)
+    }
+
+    /// What was sent between places since [`World::record`]; nothing without that.
+    pub fn flows(&self) -> Vec<Flow> {
+        let state = self.shared.state.borrow();
+        state.cores.recorder.as_ref().map(|recorder| recorder.traffic.flows()).unwrap_or_default()
+    }
+
+    /// What each directed link has carried, in the order of the links' numbers.
+    pub fn link_loads(&self) -> Vec<LinkLoad> {
+        self.shared.state.borrow().cores.link_loads()
     }
 
     /// What has happened so far.

@@ -93,7 +93,7 @@ impl App for Betweenness {
         let arguments =
             Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
         let graph = open(&arguments)?;
-        let results = Results::check(&arguments)?;
+        let results = Results::check(&arguments, launch.leaves_standard_output_free())?;
         let facts = Facts::of(&arguments, &graph, &launch);
         results.tell(&facts.heading())?;
         let balance = arguments.balance;
@@ -265,11 +265,13 @@ fn count(number: u64, one: &str, many: &str) -> String {
 struct Results {
     json: Destination,
     csv: Destination,
+    /// Whether nothing else goes to standard output.
+    is_free: bool,
 }
 
 impl Results {
     /// Checks that both can be written, and apart from each other.
-    fn check(arguments: &Arguments) -> Result<Results, Failure> {
+    fn check(arguments: &Arguments, is_free: bool) -> Result<Results, Failure> {
         let default = |ending| Path::new("out").join(format!("bc-{}.{ending}", file_name(&arguments.graph)));
         let json = Destination::check("--json", arguments.json.as_deref(), &default("json"))?;
         let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"))?;
@@ -277,7 +279,13 @@ impl Results {
             let path = arguments.csv.as_deref().unwrap_or_default();
             return Err(Failure::Usage(format!("--csv is {path:?}, as --json is; allowed: another file")));
         }
-        Ok(Results { json, csv })
+        for (flag, result) in [("--json", &json), ("--csv", &csv)] {
+            if result.is_standard() && !is_free {
+                let text = format!("{flag} is \"-\", as another result is; allowed: a file");
+                return Err(Failure::Usage(text));
+            }
+        }
+        Ok(Results { json, csv, is_free })
     }
 
     /// Tells people a line: on standard error where standard output carries a file.
@@ -286,7 +294,7 @@ impl Results {
     }
 
     fn leaves_standard_output_free(&self) -> bool {
-        !(self.json.is_standard() || self.csv.is_standard())
+        self.is_free && !(self.json.is_standard() || self.csv.is_standard())
     }
 
     /// Tells the result and writes the files; what fails keeps nothing else from being written.

@@ -3,9 +3,11 @@
 //! Both show the same: tiles with their core numbers, the links between them, which voltage domain each tile is in,
 //! which controller it uses and where controllers and interrupt port are. They are text in memory; nothing is written.
 
+mod heat;
 mod svg;
 mod text;
 
+pub use heat::{Heat, heat};
 pub use svg::svg;
 pub use text::{constants, drawing, powers, summary};
 

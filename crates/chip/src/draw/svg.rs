@@ -9,12 +9,12 @@ use crate::topology::{Coordinates, Port, Shape, Stop, TileId};
 use std::fmt::Write;
 
 /// The most columns, rows and levels that are drawn.
-const TILES_MAX: Coordinates = [64, 64, 8];
+pub(super) const TILES_MAX: Coordinates = [64, 64, 8];
 
 /// From one tile to the next, and the side of a tile; in the units of the picture.
-const PITCH: u32 = 110;
-const SIDE: u32 = 80;
-const MARGIN: u32 = 60;
+pub(super) const PITCH: u32 = 110;
+pub(super) const SIDE: u32 = 80;
+pub(super) const MARGIN: u32 = 60;
 
 /// Fills of the voltage domains, taken in turn; dark text can be read on all of them.
 const FILLS: [&str; 8] =
@@ -46,7 +46,7 @@ pub fn svg(chip: &Chip) -> Result<String, TooLarge> {
 }
 
 /// The middle of a tile; larger y is further up, levels lie side by side.
-fn middle(chip: &Chip, tile: TileId) -> (u32, u32) {
+pub(super) fn middle(chip: &Chip, tile: TileId) -> (u32, u32) {
     let [columns, rows, _] = chip.topology().extent();
     let [x, y, z] = chip.topology().coordinates(tile);
     (MARGIN + (z * columns + x) * PITCH + PITCH / 2, MARGIN + (rows - 1 - y) * PITCH + PITCH / 2)
@@ -85,7 +85,7 @@ fn links(chip: &Chip, out: &mut String) {
 }
 
 /// Where the line of a link over the end of a torus stops.
-fn stub(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
+pub(super) fn stub(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
     match port {
         Port::North => (x, y.saturating_sub(PITCH / 2)),
         Port::East => (x + PITCH / 2, y),
@@ -122,7 +122,7 @@ fn draw_tile(chip: &Chip, tile: TileId, out: &mut String) {
 }
 
 /// A text as it may stand in SVG; what controls a terminal, or is no letter of XML, becomes a space.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let letter = |c: char| match c {
         '<' => "&lt;".to_owned(),
         '>' => "&gt;".to_owned(),

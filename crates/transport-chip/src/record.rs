@@ -1,0 +1,263 @@
+//! What a run writes down of itself while it goes on: who sends how much to whom, and what each core does when.
+//!
+//! Hooks for the world: it says when a core spends time, and when a send or a receipt begins and ends. A trace is
+//! encoded at once and given to a sink in portions, so its memory does not grow with the run. It knows no
+//! protocol: messages of one pair of places and one class are taken in the order in which they were sent, which every
+//! transport promises, and that is enough to match them.
+//!
+//! Invariant: nothing here is read by the model, so a recorded run is the run that it would have been.
+
+use crate::export::perfetto::{Details, Encoder, Name, Track};
+use crate::report::{SPENDINGS, Spending};
+use crate::traffic::Traffic;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::topology::{CoreId, Topology};
+use isles_transport::{Class, PlaceId};
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+/// So many bytes are encoded before the sink gets them.
+const PORTION_BYTES: usize = 1 << 18;
+
+/// Names of events behind those of [`SPENDINGS`].
+const ACTIONS: [&str; 5] =
+    ["send", "send block", "receive", "receive piece", "1 ns in this file is 1 ps of the chip"];
+const SEND: Name = Name(SPENDINGS.len());
+const SEND_BLOCK: Name = Name(SPENDINGS.len() + 1);
+const RECEIVE: Name = Name(SPENDINGS.len() + 2);
+const RECEIVE_PIECE: Name = Name(SPENDINGS.len() + 3);
+const SCALE: Name = Name(SPENDINGS.len() + 4);
+
+/// Names of notes.
+const NOTES: [&str; 4] = ["source", "target", "bytes", "run"];
+const SOURCE: Name = Name(0);
+const TARGET: Name = Name(1);
+const BYTES: Name = Name(2);
+const RUN: Name = Name(3);
+
+/// The track of what belongs to no tile. Tiles and cores follow.
+const WHOLE_RUN: Track = Track(1);
+
+/// What is recorded of a run.
+pub(crate) struct Recorder {
+    pub(crate) traffic: Traffic,
+    pub(crate) trace: Option<Trace>,
+}
+
+/// A message between two places.
+#[derive(Clone, Copy)]
+pub(crate) struct Passage {
+    pub(crate) source: PlaceId,
+    pub(crate) target: PlaceId,
+    pub(crate) class: Class,
+    pub(crate) bytes: u64,
+}
+
+/// What a core did from one time to another.
+#[derive(Clone, Copy)]
+struct Stretch {
+    start: Picoseconds,
+    end: Picoseconds,
+    spending: Spending,
+}
+
+/// The track of one core.
+struct CoreTrack {
+    track: Track,
+    /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
+    waiting: Vec<Stretch>,
+    /// Whether an action has begun.
+    acting: bool,
+}
+
+/// A trace under way.
+pub(crate) struct Trace {
+    encoder: Encoder,
+    sink: Box<dyn Write>,
+    failure: Option<io::Error>,
+    cores: Vec<CoreTrack>,
+    /// Flows of messages not taken yet, by source, target and class.
+    flying: Vec<VecDeque<u64>>,
+    flows: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new(places: u32) -> Recorder {
+        Recorder { traffic: Traffic::new(places as usize), trace: None }
+    }
+
+    /// `place` spends the time from `start` to `end`.
+    pub(crate) fn spend(&mut self, place: PlaceId, start: Picoseconds, end: Picoseconds, spending: Spending) {
+        if let Some(trace) = &mut self.trace {
+            trace.spend(place, Stretch { start, end, spending });
+        }
+    }
+
+    /// What `place` spends from now on belongs to something with a name.
+    pub(crate) fn begin(&mut self, place: PlaceId) {
+        if let Some(trace) = &mut self.trace {
+            trace.begin(place);
+        }
+    }
+
+    /// The source of `passage` has sent it.
+    pub(crate) fn sent(&mut self, passage: Passage, is_block: bool) {
+        if let Some(trace) = &mut self.trace {
+            trace.sent(passage, if is_block { SEND_BLOCK } else { SEND });
+        }
+    }
+
+    /// The target of `passage` has taken it in.
+    pub(crate) fn received(&mut self, passage: Passage) {
+        self.traffic.count(passage.source, passage.target, passage.bytes);
+        if let Some(trace) = &mut self.trace {
+            trace.received(passage);
+        }
+    }
+
+    /// `place` has taken in a piece of a block.
+    pub(crate) fn received_piece(&mut self, place: PlaceId) {
+        if let Some(trace) = &mut self.trace {
+            trace.act(place, RECEIVE_PIECE, Details::default());
+        }
+    }
+
+    /// What had begun at `place` was nothing.
+    pub(crate) fn abandon(&mut self, place: PlaceId) {
+        if let Some(trace) = &mut self.trace {
+            trace.cores[place.index()].acting = false;
+        }
+    }
+}
+
+impl Trace {
+    /// A trace of so many places on the cores of `topology`; `run` says of which run, in words.
+    pub(crate) fn new(topology: &Topology, places: u32, run: &str, sink: Box<dyn Write>) -> Trace {
+        let names: Vec<&str> = SPENDINGS.iter().map(|(_, name)| *name).chain(ACTIONS).collect();
+        let mut encoder = Encoder::new(&names, &NOTES);
+        encoder.describe(WHOLE_RUN, run);
+        encoder.instant(WHOLE_RUN, Picoseconds::ZERO, SCALE, &[(RUN, run)]);
+        let mut last = None;
+        for core in (0..places).map(CoreId) {
+            describe(&mut encoder, topology, core, &mut last);
+        }
+        let core = |core| CoreTrack { track: core_track(topology, core), waiting: Vec::new(), acting: false };
+        Trace {
+            encoder,
+            sink,
+            failure: None,
+            cores: (0..places).map(|place| core(CoreId(place))).collect(),
+            flying: vec![VecDeque::new(); 2 * (places as usize).pow(2)],
+            flows: 0,
+        }
+    }
+
+    fn spend(&mut self, place: PlaceId, stretch: Stretch) {
+        let core = &mut self.cores[place.index()];
+        match core.waiting.last_mut() {
+            Some(last) if last.spending == stretch.spending && last.end == stretch.start => {
+                last.end = stretch.end;
+                return;
+            }
+            Some(_) if !core.acting => self.write(place),
+            _ => {}
+        }
+        if stretch.start < stretch.end {
+            self.cores[place.index()].waiting.push(stretch);
+        }
+    }
+
+    fn begin(&mut self, place: PlaceId) {
+        self.write(place);
+        self.cores[place.index()].acting = true;
+    }
+
+    fn sent(&mut self, passage: Passage, name: Name) {
+        self.flows += 1;
+        let Passage { source, target, bytes, .. } = passage;
+        let lane = self.lane(passage);
+        self.flying[lane].push_back(self.flows);
+        let notes = [(TARGET, u64::from(target.0)), (BYTES, bytes)];
+        self.act(source, name, Details { flow: Some(self.flows), last_flow: None, notes: &notes });
+    }
+
+    fn received(&mut self, passage: Passage) {
+        let Passage { source, target, bytes, .. } = passage;
+        let lane = self.lane(passage);
+        let last_flow = self.flying[lane].pop_front();
+        let notes = [(SOURCE, u64::from(source.0)), (BYTES, bytes)];
+        self.act(target, RECEIVE, Details { flow: None, last_flow, notes: &notes });
+    }
+
+    fn lane(&self, passage: Passage) -> usize {
+        let pair = passage.source.index() * self.cores.len() + passage.target.index();
+        2 * pair + passage.class as usize
+    }
+
+    /// Writes what `place` has spent since the action began, as that action.
+    fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
+        let core = &mut self.cores[place.index()];
+        core.acting = false;
+        let (Some(first), Some(last)) = (core.waiting.first(), core.waiting.last()) else { return };
+        let (start, end, track) = (first.start, last.end, core.track);
+        self.encoder.begin(track, start, name, details);
+        self.write(place);
+        self.encoder.end(track, end);
+    }
+
+    /// Writes the stretches of `place` that wait.
+    fn write(&mut self, place: PlaceId) {
+        let CoreTrack { track, waiting, .. } = &mut self.cores[place.index()];
+        for Stretch { start, end, spending } in waiting.drain(..) {
+            self.encoder.begin(*track, start, Name(spending as usize), Details::default());
+            self.encoder.end(*track, end);
+        }
+        if self.encoder.bytes().len() >= PORTION_BYTES {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if self.failure.is_none() {
+            self.failure = self.sink.write_all(self.encoder.bytes()).err();
+        }
+        self.encoder.bytes().clear();
+    }
+
+    /// Writes all that is left.
+    ///
+    /// # Errors
+    /// The first thing that the sink has refused, at any time.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        (0..self.cores.len() as u32).for_each(|place| self.write(PlaceId(place)));
+        self.hand_over();
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => self.sink.flush(),
+        }
+    }
+}
+
+/// A core, behind all tiles.
+fn core_track(topology: &Topology, core: CoreId) -> Track {
+    Track(WHOLE_RUN.0 + 1 + u64::from(topology.tiles()) + u64::from(core.0))
+}
+
+/// Describes a core, and its tile if that is not `last`.
+fn describe(encoder: &mut Encoder, topology: &Topology, core: CoreId, last: &mut Option<Track>) {
+    let tile = topology.tile_of(core);
+    let process = Track(WHOLE_RUN.0 + 1 + u64::from(tile.0));
+    // Numbers of processes and threads must not be 0, nor equal unless a thread is the first of its process.
+    let (pid, tid) = (tile.0 + 1, topology.tiles() + core.0 + 1);
+    if last.replace(process) != Some(process) {
+        let [x, y, z] = topology.coordinates(tile);
+        encoder.describe_process(process, pid, &format!("tile {tile} at ({x}, {y}, {z}), 1 ns is 1 ps"));
+    }
+    let place = core; // place `p` is on core `p`
+    encoder.describe_thread(
+        core_track(topology, core),
+        process,
+        (pid, tid),
+        &format!("core {core}, place {place}"),
+    );
+}

@@ -1,0 +1,65 @@
+//! What crossed the chip: over each link, and from each place to each other one.
+//!
+//! Plain counts, and the values that reports of them are made of.
+
+use isles_chip::quantity::Picoseconds;
+use isles_chip::topology::{Link, Stop};
+use isles_transport::PlaceId;
+
+/// What one directed link carried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkLoad {
+    /// Which it is.
+    pub link: Link,
+    /// Where it begins and ends.
+    pub ends: (Stop, Stop),
+    /// Flits that have passed.
+    pub flits: u64,
+    /// For how long they did.
+    pub busy: Picoseconds,
+    /// The same as a share of the run, from its start to the latest clock of a place.
+    pub utilisation: f64,
+}
+
+/// What one place has sent to another one, as far as that has taken it in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Who sent.
+    pub source: PlaceId,
+    /// Who took it in.
+    pub target: PlaceId,
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes, without headers.
+    pub bytes: u64,
+}
+
+/// The counts of all pairs of places.
+pub(crate) struct Traffic {
+    places: usize,
+    counts: Vec<[u64; 2]>,
+}
+
+impl Traffic {
+    pub(crate) fn new(places: usize) -> Traffic {
+        Traffic { places, counts: vec![[0; 2]; places * places] }
+    }
+
+    pub(crate) fn count(&mut self, source: PlaceId, target: PlaceId, bytes: u64) {
+        let [messages, sum] = &mut self.counts[source.index() * self.places + target.index()];
+        *messages += 1;
+        *sum += bytes;
+    }
+
+    /// The pairs with anything, in the order of their numbers.
+    pub(crate) fn flows(&self) -> Vec<Flow> {
+        let place = |index: usize| PlaceId(index as u32);
+        let flow = |(pair, [messages, bytes]): (usize, &[u64; 2])| Flow {
+            source: place(pair / self.places),
+            target: place(pair % self.places),
+            messages: *messages,
+            bytes: *bytes,
+        };
+        self.counts.iter().enumerate().map(flow).filter(|flow| flow.messages > 0).collect()
+    }
+}

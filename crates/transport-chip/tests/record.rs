@@ -1,0 +1,300 @@
+//! What a run writes down of itself: a trace that can be read back, counts that add up, and a run that stays as it was.
+
+#[path = "record/protobuf.rs"]
+mod protobuf;
+
+use isles_chip::Chip;
+use isles_transport::random::Random;
+use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport_chip::export::{self, RunFacts};
+use isles_transport_chip::{ChipEndpoint, Costs, Report, Spending, Turn, World};
+use protobuf::{Packet, packets};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::time::Duration;
+
+const PLACES: u32 = 6;
+
+fn scc() -> Chip {
+    Chip::find("scc").unwrap()
+}
+
+/// What has been written, and what is refused from some byte on.
+#[derive(Clone)]
+struct Sink {
+    bytes: Rc<RefCell<Vec<u8>>>,
+    most: usize,
+}
+
+impl Sink {
+    fn new(most: usize) -> Sink {
+        Sink { bytes: Rc::default(), most }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.bytes.borrow_mut();
+        if all.len() + bytes.len() > self.most {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        all.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Each place sends 30 messages of both classes and one block at random, and works between them.
+fn gossip(world: &World) -> Report {
+    let endpoints: Vec<ChipEndpoint> = (0..PLACES).map(|place| world.endpoint(PlaceId(place))).collect();
+    let mut left = [31; PLACES as usize];
+    let mut random: Vec<Random> = (0..u64::from(PLACES)).map(Random::new).collect();
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        let took = endpoint.progress(Inbound::All, &mut |arrival| {
+            assert!(matches!(arrival, Arrival::Message(_)), "nobody dies");
+        });
+        let (random, left) = (&mut random[place.index()], &mut left[place.index()]);
+        let mut sent = false;
+        if *left > 0 {
+            let to = PlaceId((place.0 + 1 + random.below(u64::from(PLACES) - 1) as u32) % PLACES);
+            let class = if random.below(2) == 0 { Class::Control } else { Class::Data };
+            endpoint.work(random.below(500));
+            let (len, handler) = (random.index(300), HandlerId(1));
+            sent = if *left == 1 {
+                endpoint.send_block(to, class, handler, 9_000, &mut |bytes| bytes.fill(1)).is_ok()
+            } else {
+                endpoint.send(to, class, handler, len, &mut |_| Some(len)).is_ok()
+            };
+            *left -= i32::from(sent);
+        }
+        world.end_turn(place, if took > 0 || sent { Turn::Busy } else { Turn::Idle { due: None } });
+    }
+    world.report()
+}
+
+fn world() -> World {
+    World::new(PLACES, Costs::of(&scc()).unwrap(), 3).unwrap()
+}
+
+/// A run with its trace.
+fn traced() -> (Report, Vec<Packet>) {
+    let (world, sink) = (world(), Sink::new(usize::MAX));
+    world.trace("a run", Box::new(sink.clone()));
+    let report = gossip(&world);
+    world.end_trace().unwrap();
+    let bytes = sink.bytes.borrow();
+    (report, packets(&bytes))
+}
+
+/// A span of the trace.
+#[derive(Clone, Debug)]
+struct Span {
+    track: u64,
+    name: String,
+    start: u64,
+    end: u64,
+    depth: usize,
+    flows: Vec<u64>,
+    last_flows: Vec<u64>,
+    notes: BTreeMap<String, u64>,
+}
+
+/// The spans of a trace, each in its track in order of time, nested and closed.
+fn spans(packets: &[Packet]) -> Vec<Span> {
+    let mut open: BTreeMap<u64, Vec<Span>> = BTreeMap::new();
+    let mut clocks: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut closed = Vec::new();
+    for (time, event) in packets.iter().filter_map(|packet| Some((packet.time?, packet.event.as_ref()?))) {
+        let clock = clocks.insert(event.track, time);
+        assert!(clock <= Some(time), "track {} goes back from {clock:?} to {time}", event.track);
+        let stack = open.entry(event.track).or_default();
+        match event.kind {
+            1 => stack.push(Span {
+                track: event.track,
+                name: event.name.clone().expect("a span has a name"),
+                start: time,
+                end: 0,
+                depth: stack.len(),
+                flows: event.flows.clone(),
+                last_flows: event.last_flows.clone(),
+                notes: event.notes.clone(),
+            }),
+            2 => {
+                let span = stack.pop().expect("what ends has begun");
+                closed.push(Span { end: time, ..span });
+            }
+            _ => {}
+        }
+    }
+    assert!(open.values().all(Vec::is_empty), "a span does not end");
+    closed
+}
+
+#[test]
+fn a_traced_run_is_the_run_that_it_would_have_been() {
+    let plain = gossip(&world());
+    let counted = world();
+    counted.record();
+    assert_eq!(plain, gossip(&counted));
+    assert_eq!(plain, traced().0);
+}
+
+#[test]
+fn every_track_is_described_before_it_is_used_and_belongs_to_its_tile() {
+    let (_, packets) = traced();
+    let (mut known, mut threads, mut processes) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+    for packet in &packets {
+        if let Some(track) = &packet.track {
+            assert!(known.insert(track.uuid) && track.uuid != 0, "{track:?}");
+            assert!(track.parent.is_none_or(|parent| known.contains(&parent)), "{track:?}");
+            if let Some((pid, name)) = &track.process {
+                assert!(name.contains("1 ns is 1 ps"), "{name}");
+                processes.insert(*pid, track.uuid);
+            }
+            if let Some((pid, tid, name)) = &track.thread {
+                assert_eq!(track.parent, processes.get(pid).copied(), "{track:?}");
+                assert!(
+                    *tid != 0 && !processes.contains_key(tid) && threads.insert(*tid, name.clone()).is_none()
+                );
+            }
+        }
+        assert!(packet.event.as_ref().is_none_or(|event| known.contains(&event.track)), "{packet:?}");
+    }
+    assert_eq!(processes.len(), 3, "two cores a tile");
+    let names: Vec<&String> = threads.values().collect();
+    assert_eq!(names.len(), PLACES as usize);
+    assert_eq!((names[0].as_str(), names[5].as_str()), ("core 0, place 0", "core 5, place 5"));
+}
+
+#[test]
+fn spans_are_balanced_and_add_up_to_the_ledgers() {
+    let (report, packets) = traced();
+    let spans = spans(&packets);
+    assert!(spans.iter().all(|span| span.start < span.end && span.depth < 2), "{spans:?}");
+    let tracks: BTreeSet<u64> = spans.iter().map(|span| span.track).collect();
+    assert_eq!(tracks.len(), PLACES as usize);
+    let spendings = [
+        (Spending::Working, "working"),
+        (Spending::Handling, "handling"),
+        (Spending::Copying, "copying"),
+        (Spending::Polling, "polling"),
+        (Spending::Waiting, "waiting"),
+    ];
+    for (track, ledger) in tracks.into_iter().zip(&report.ledgers) {
+        for (spending, name) in spendings {
+            let own = spans.iter().filter(|span| span.track == track && span.name == name);
+            let sum: u64 = own.map(|span| span.end - span.start).sum();
+            assert_eq!(sum, ledger.time(spending).0, "{name} on track {track}");
+        }
+    }
+}
+
+#[test]
+fn each_message_is_a_flow_from_its_send_to_its_receipt() {
+    let (report, packets) = traced();
+    let spans = spans(&packets);
+    let (mut sources, mut targets) = (BTreeMap::new(), BTreeMap::new());
+    for span in &spans {
+        span.flows.iter().for_each(|flow| assert!(sources.insert(*flow, span).is_none()));
+        span.last_flows.iter().for_each(|flow| assert!(targets.insert(*flow, span).is_none()));
+    }
+    assert_eq!((sources.len() as u64, targets.len() as u64), (report.messages, report.messages));
+    assert_eq!(report.messages, u64::from(PLACES) * 31);
+    let cores: BTreeSet<u64> = spans.iter().map(|span| span.track).collect();
+    let place = |span: &Span| cores.iter().position(|track| *track == span.track).unwrap() as u64;
+    for (flow, source) in sources {
+        let target = targets[&flow];
+        assert!(source.end <= target.start || source.name == "send block", "{source:?}, {target:?}");
+        assert!(source.start < target.start, "{source:?}, {target:?}");
+        assert_eq!(source.notes["bytes"], target.notes["bytes"]);
+        assert_eq!((source.notes["target"], target.notes["source"]), (place(target), place(source)));
+    }
+    let blocks = spans.iter().filter(|span| span.name == "send block").count();
+    assert_eq!(blocks, PLACES as usize);
+    assert!(spans.iter().any(|span| span.name == "receive piece"));
+}
+
+#[test]
+fn a_sink_that_is_full_ends_the_trace_and_not_the_run() {
+    let world = world();
+    world.trace("a run", Box::new(Sink::new(1_000)));
+    assert_eq!(gossip(&world), gossip(&self::world()));
+    assert_eq!(world.end_trace().map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
+    assert!(world.end_trace().is_ok(), "it is told once");
+}
+
+#[test]
+fn the_tables_add_up_to_the_report() {
+    let world = world();
+    world.record();
+    let report = gossip(&world);
+    let table = export::traffic(&world.flows());
+    let rows = |table: &str| -> Vec<Vec<String>> {
+        table.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+    };
+    let sum = |table: &str, column: usize| -> u64 {
+        rows(table).iter().map(|row| row[column].parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!((sum(&table, 2), sum(&table, 3)), (report.messages, report.bytes));
+    assert!(rows(&table).iter().all(|row| row[0] != row[1] && row[2] != "0"), "{table}");
+
+    let chip = scc();
+    let links = export::links(chip.topology(), &world.link_loads());
+    assert_eq!(rows(&links).len(), chip.topology().links().count());
+    assert_eq!(sum(&links, 8), report.flit_hops);
+    // A flit takes 1,250 ps to pass a link, and nothing passes more than all the time.
+    assert_eq!(sum(&links, 9), report.flit_hops * 1_250);
+    let shares: Vec<f64> = rows(&links).iter().map(|row| row[10].parse().unwrap()).collect();
+    assert!(
+        shares.iter().all(|share| (0.0..=1.0).contains(share)) && shares.iter().any(|share| *share > 0.0)
+    );
+    // Tiles 0 to 2 are the beginning of the lowest row.
+    let rows = rows(&links);
+    let mut used = rows.iter().filter(|row| row[8] != "0");
+    assert!(used.all(|row| row[2] == "0" && row[6] == "0"), "{links}");
+}
+
+#[test]
+fn nothing_is_counted_that_nobody_wants() {
+    let world = world();
+    gossip(&world);
+    assert!(world.flows().is_empty());
+    assert!(world.end_trace().is_ok());
+}
+
+#[test]
+fn the_summary_says_what_the_report_says() {
+    let (chip, world) = (scc(), world());
+    let report = gossip(&world);
+    let facts = RunFacts { chip: &chip, seed: 3, protocol: "a \"b\"\n", host: Duration::from_millis(500) };
+    let text = export::summary(&facts, &report);
+    let has = |line: String| assert!(text.lines().any(|other| other.trim() == line), "{line} in {text}");
+    has(r#""schema": "isles.chip-summary.1","#.to_owned());
+    has(r#""protocol": "a \"b\"\u000a","#.to_owned());
+    has(format!(r#""predicted_ps": {},"#, report.time.0));
+    has(format!(r#""digest": "{}","#, report.digest));
+    has(format!(r#""flit_hops": {},"#, report.flit_hops));
+    has(format!(r#""events_per_second": {}"#, report.digest.events() * 2));
+    let waited: u64 = report.ledgers.iter().map(|ledger| ledger.time(Spending::Waiting).0).sum();
+    has(format!(r#""waiting": {waited}"#));
+    assert_eq!(text.matches("\"tile\": 2,").count(), 2);
+    assert_eq!(text.matches('{').count(), text.matches('}').count());
+}
+
+#[test]
+fn folded_stacks_hold_all_the_time_there_is() {
+    let report = gossip(&world());
+    let text = export::folded("chip:a;b", scc().topology(), &report);
+    let sum: u64 = text.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, report.ledgers.iter().map(|ledger| ledger.total().0).sum::<u64>());
+    assert!(
+        text.lines().all(|line| line.starts_with("chip:a_b;tile ") && line.matches(';').count() == 3),
+        "{text}"
+    );
+}

@@ -1,0 +1,178 @@
+//! Reads a trace back: a parser of Protocol Buffers of its own, for the fields that a trace of a chip has.
+//!
+//! It shares nothing with what writes them, and fails on what it does not know.
+
+use std::collections::BTreeMap;
+
+/// One packet of a trace.
+#[derive(Debug, Default)]
+pub struct Packet {
+    pub time: Option<u64>,
+    pub track: Option<TrackDescriptor>,
+    pub event: Option<Event>,
+}
+
+#[derive(Debug, Default)]
+pub struct TrackDescriptor {
+    pub uuid: u64,
+    pub parent: Option<u64>,
+    pub process: Option<(u64, String)>,
+    pub thread: Option<(u64, u64, String)>,
+}
+
+#[derive(Debug, Default)]
+pub struct Event {
+    pub kind: u64,
+    pub track: u64,
+    pub name: Option<String>,
+    pub flows: Vec<u64>,
+    pub last_flows: Vec<u64>,
+    pub notes: BTreeMap<String, u64>,
+}
+
+/// A value on the wire.
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    fn number(&self) -> u64 {
+        let Value::Number(number) = self else { panic!("no number") };
+        *number
+    }
+
+    fn bytes(&self) -> &'a [u8] {
+        let Value::Bytes(bytes) = self else { panic!("no bytes") };
+        bytes
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.bytes().to_vec()).unwrap()
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let (first, rest) = bytes.split_first().expect("a number ends");
+        *bytes = rest;
+        value |= u64::from(first & 0x7f).checked_shl(shift).expect("a number of 64 bits");
+        if *first < 0x80 {
+            return value;
+        }
+    }
+    unreachable!()
+}
+
+/// The fields of a message, which takes all of `bytes`.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes);
+        let value = match tag & 7 {
+            0 => Value::Number(varint(&mut bytes)),
+            1 => {
+                let (number, rest) = bytes.split_at(8);
+                bytes = rest;
+                Value::Number(u64::from_le_bytes(number.try_into().unwrap()))
+            }
+            2 => {
+                let len = varint(&mut bytes) as usize;
+                let (content, rest) = bytes.split_at(len);
+                bytes = rest;
+                Value::Bytes(content)
+            }
+            kind => panic!("kind {kind}"),
+        };
+        fields.push((tag >> 3, value));
+    }
+    fields
+}
+
+/// Names of events and of notes, by number.
+#[derive(Default)]
+struct Names {
+    events: BTreeMap<u64, String>,
+    notes: BTreeMap<u64, String>,
+}
+
+/// The packets of a trace.
+pub fn packets(trace: &[u8]) -> Vec<Packet> {
+    let mut names = Names::default();
+    let read = |(number, value): (u64, Value<'_>)| {
+        assert_eq!(number, 1, "a trace has packets only");
+        packet(value.bytes(), &mut names)
+    };
+    fields(trace).into_iter().map(read).collect()
+}
+
+fn packet(bytes: &[u8], names: &mut Names) -> Packet {
+    let mut packet = Packet::default();
+    for (number, value) in fields(bytes) {
+        match number {
+            8 => packet.time = Some(value.number()),
+            10 => assert_eq!(value.number(), 1, "one sequence"),
+            11 => packet.event = Some(event(value.bytes(), names)),
+            12 => intern(value.bytes(), names),
+            13 => assert!([1, 2].contains(&value.number())),
+            60 => packet.track = Some(track(value.bytes())),
+            other => panic!("field {other} of a packet"),
+        }
+    }
+    packet
+}
+
+fn intern(bytes: &[u8], names: &mut Names) {
+    for (number, value) in fields(bytes) {
+        let entry = fields(value.bytes());
+        let [(1, id), (2, name)] = entry.as_slice() else { panic!("an interned name") };
+        let names = if number == 2 { &mut names.events } else { &mut names.notes };
+        assert!(id.number() > 0 && names.insert(id.number(), name.text()).is_none());
+    }
+}
+
+fn track(bytes: &[u8]) -> TrackDescriptor {
+    let mut track = TrackDescriptor::default();
+    for (number, value) in fields(bytes) {
+        match number {
+            1 => track.uuid = value.number(),
+            2 => assert!(!value.text().is_empty()),
+            3 => {
+                let process = fields(value.bytes());
+                let [(1, pid), (6, name)] = process.as_slice() else { panic!("a process") };
+                track.process = Some((pid.number(), name.text()));
+            }
+            4 => {
+                let thread = fields(value.bytes());
+                let [(1, pid), (2, tid), (5, name)] = thread.as_slice() else { panic!("a thread") };
+                track.thread = Some((pid.number(), tid.number(), name.text()));
+            }
+            5 => track.parent = Some(value.number()),
+            other => panic!("field {other} of a track"),
+        }
+    }
+    track
+}
+
+fn event(bytes: &[u8], names: &Names) -> Event {
+    let mut event = Event::default();
+    for (number, value) in fields(bytes) {
+        match number {
+            4 => {
+                let note = fields(value.bytes());
+                let [(1, id), (_, value)] = note.as_slice() else { panic!("a note") };
+                if let Value::Number(number) = value {
+                    event.notes.insert(names.notes[&id.number()].clone(), *number);
+                }
+            }
+            9 => event.kind = value.number(),
+            10 => event.name = Some(names.events[&value.number()].clone()),
+            11 => event.track = value.number(),
+            47 => event.flows.push(value.number()),
+            48 => event.last_flows.push(value.number()),
+            other => panic!("field {other} of an event"),
+        }
+    }
+    event
+}
