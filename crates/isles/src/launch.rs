@@ -166,7 +166,8 @@ impl Launch {
     /// In a process that was started as a place of another process's run this serves that run, and never returns.
     ///
     /// # Errors
-    /// [`LaunchError`]: the run could not be started, or a file of it not be written. The result of `main` is inside, with what the places did.
+    /// [`LaunchError`]: the run could not be started, or a file of it not be written. The result of `main` is inside,
+    /// with what the places did.
     pub fn run<M, F>(self, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
     where
         M: FnOnce() -> F,
@@ -187,8 +188,8 @@ impl Launch {
         for wanted in &self.reports {
             // A report that nobody can read any more changes nothing about the run.
             let _ = match wanted {
-                Report::Captures => write!(std::io::stderr(), "{}", report.captures()),
-                Report::Finish => write!(std::io::stderr(), "{}", report.finishes()),
+                Report::Captures => write!(io::stderr(), "{}", report.captures()),
+                Report::Finish => write!(io::stderr(), "{}", report.finishes()),
                 Report::Chip => Ok(()),
             };
         }
@@ -215,14 +216,19 @@ impl Launch {
         let started = Instant::now();
         let (result, report, ended) = chip::run(self, chip, main)?;
         let host = started.elapsed();
-        let modelled = ended.write(&self.exports, (chip, self.seed, host))?;
+        let modelled = ended.report.clone();
         let heading = chip::heading(chip, self.places, &modelled, host);
         // As above: a report that nobody can read changes nothing.
-        let _ = writeln!(std::io::stderr(), "{heading}");
+        let _ = writeln!(io::stderr(), "{heading}");
         if self.reports.contains(&Report::Chip) {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
-            let _ =
-                writeln!(std::io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
+            let _ = writeln!(io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
+        }
+        match ended.write(&self.exports, (chip, self.seed, host)) {
+            Err(error) if result.is_ok() => return Err(error),
+            // The error of the program itself is the one that is given.
+            Err(error) => _ = writeln!(io::stderr(), "error: {error}"),
+            Ok(()) => {}
         }
         Ok((result, report, modelled))
     }

@@ -1,7 +1,7 @@
 //! The trace format of Perfetto, written by hand: events in, bytes out.
 //!
-//! A file is a sequence of packets of Protocol Buffers, which can be cut after each, so a trace can be written while the
-//! run goes on. Only what the model needs is here: tracks of processes and threads, spans, flows. Its clock
+//! A file is a sequence of packets of Protocol Buffers, which can be cut after each, so a trace can be written while
+//! the run goes on. Only what the model needs is here: tracks of processes and threads, spans, flows. Its clock
 //! counts nanoseconds and no less, so one picosecond of the chip is written as one nanosecond; names of tracks say so.
 //! Field numbers are those of `perfetto/protos/perfetto/trace`. It knows no chip and no place.
 //!

@@ -1,0 +1,143 @@
+//! What a run on a modelled chip writes, as a user sees it: files that agree with each other, and plain refusals.
+
+mod scene;
+
+use scene::{Ended, Scene, ended};
+use serde_json::Value;
+
+const EXPORTS: [(&str, &str); 6] = [
+    ("--summary", "s.json"),
+    ("--links", "l.csv"),
+    ("--traffic", "t.csv"),
+    ("--heat", "h.svg"),
+    ("--trace", "t.perfetto-trace"),
+    ("--folded", "f.txt"),
+];
+
+const RUN: [&str; 11] = [
+    "run",
+    "bc",
+    "--graph",
+    "karate",
+    "--machine",
+    "chip:scc",
+    "--places=8",
+    "--json",
+    "/dev/null",
+    "--csv",
+    "/dev/null",
+];
+
+/// A run on 8 cores with more arguments.
+fn run(scene: &Scene, more: &[&str]) -> Ended {
+    scene.run(&[&RUN[..], more].concat())
+}
+
+fn refuse(more: &[&str]) -> String {
+    let scene = Scene::new("exports");
+    let ended = run(&scene, more);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    scene.assert_nothing_left();
+    ended.stderr.trim_end().to_owned()
+}
+
+#[test]
+fn a_run_writes_all_that_it_can_and_has_the_digest_of_one_that_writes_nothing() {
+    let scene = Scene::new("exports");
+    let plain = run(&scene, &["--report", "chip"]);
+    let flags: Vec<&str> = EXPORTS.iter().flat_map(|(flag, file)| [*flag, *file]).collect();
+    let all = run(&scene, &[&flags[..], &["--report", "chip"]].concat());
+    assert_eq!((plain.code, all.code), (Some(0), Some(0)), "{all:?}");
+    let line = |ended: &Ended, name: &str| {
+        let found = ended.stderr.lines().find(|line| line.starts_with(name));
+        found.unwrap_or_else(|| panic!("{name}: {ended:?}")).to_owned()
+    };
+    assert_eq!(line(&plain, "digest"), line(&all, "digest"));
+
+    let summary: Value = serde_json::from_str(&scene.result("s.json")).unwrap();
+    assert!(line(&all, "digest").ends_with(summary["digest"].as_str().unwrap()));
+    assert_eq!((summary["chip"]["name"].as_str(), summary["places"].as_u64()), (Some("scc"), Some(8)));
+    assert_eq!(summary["by_place"].as_array().unwrap().len(), 8);
+    let rows = |file: &str, column: usize| -> u64 {
+        let text = scene.result(file);
+        text.lines().skip(1).map(|line| line.split(',').nth(column).unwrap().parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!(Some(rows("l.csv", 8)), summary["flit_hops"].as_u64());
+    assert_eq!(Some(rows("t.csv", 2)), summary["messages"].as_u64());
+    assert_eq!(Some(rows("t.csv", 3)), summary["bytes"].as_u64());
+    assert!(scene.result("h.svg").contains("chip:scc with 8 places"));
+    assert!(scene.result("f.txt").contains("chip:scc;tile 3;core 7;waiting "));
+    let trace = std::fs::read(scene.path("t.perfetto-trace")).unwrap();
+    assert!(trace.windows(15).any(|bytes| bytes == b"core 7, place 7"));
+}
+
+#[test]
+fn a_program_that_is_launched_writes_too_and_a_variable_says_the_same() {
+    let scene = Scene::new("exports");
+    let own = env!("CARGO_BIN_EXE_isles");
+    let launch = ["launch", "--machine", "chip:scc", "--places", "4", "--summary", "l.json", "--", own];
+    let bc = ["run", "bc", "--graph", "karate", "--json", "/dev/null", "--csv", "/dev/null"];
+    let launched = scene.run(&[&launch[..], &bc].concat());
+    assert_eq!(launched.code, Some(0), "{launched:?}");
+    let mut command = scene.isles(&[&bc[..], &["--machine", "chip:scc", "--places", "4"]].concat());
+    command.env("ISLES_CHIP_SUMMARY", "v.json");
+    let said = ended(command);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let digest = |file: &str| serde_json::from_str::<Value>(&scene.result(file)).unwrap()["digest"].clone();
+    assert!(digest("l.json").is_string());
+    assert_eq!(digest("l.json"), digest("v.json"));
+}
+
+#[test]
+fn a_summary_on_standard_output_stands_there_alone() {
+    let scene = Scene::new("exports");
+    let ended = run(&scene, &["--summary", "-"]);
+    let summary: Value =
+        serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+    assert_eq!(summary["schema"].as_str(), Some("isles.chip-summary.1"));
+    assert!(ended.stderr.contains("231.0714"), "{ended:?}");
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_in_one_line_before_anything_runs() {
+    for (flag, _) in EXPORTS {
+        let line = refuse(&[flag, "no/such/folder"]);
+        assert!(line.starts_with(&format!("error: {flag} is \"no/such/folder\"; allowed: ")), "{line}");
+        assert!(
+            line.ends_with("a file that can be written (No such file or directory (os error 2))"),
+            "{line}"
+        );
+        assert!(refuse(&[flag, "/"]).contains(&format!("{flag} is \"/\"; allowed: ")));
+        assert!(refuse(&[flag, ""]).contains(&format!("{flag} is \"\"; allowed: ")));
+    }
+    assert_eq!(refuse(&["--trace", "-"]), r#"error: --trace is "-"; allowed: a file that can be written"#);
+    assert_eq!(
+        refuse(&["--links", "x", "--traffic", "x"]),
+        r#"error: --traffic is "x"; allowed: another file than that of --links"#
+    );
+    assert!(refuse(&["--summary", "-", "--links", "-"]).contains("--links is \"-\""));
+}
+
+#[test]
+fn on_another_machine_there_is_nothing_to_write() {
+    let scene = Scene::new("exports");
+    let ended = scene.run(&["run", "bc", "--graph", "karate", "--machine", "threads", "--heat", "h.svg"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+    let line =
+        r#"error: --heat is "h.svg"; allowed: nothing with the machine threads, which is no modelled chip"#;
+    assert_eq!(ended.stderr.trim_end(), line);
+}
+
+#[test]
+fn a_device_that_is_full_fails_the_run_and_not_the_other_files() {
+    let scene = Scene::new("exports");
+    let ended = run(&scene, &["--summary", "/dev/full", "--links", "l.csv", "--trace", "/dev/full"]);
+    assert_eq!(ended.code, Some(2), "one file for two: {ended:?}");
+    for flag in ["--summary", "--trace"] {
+        let ended = run(&scene, &[flag, "/dev/full", "--links", "l.csv"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("error: cannot write /dev/full: No space left"), "{ended:?}");
+        assert!(scene.result("l.csv").lines().count() > 70);
+    }
+}
