@@ -157,6 +157,11 @@ impl Cores {
         }
     }
 
+    /// Bytes of a line.
+    pub(crate) fn line_bytes(&self) -> u32 {
+        self.costs.line_bytes
+    }
+
     /// The time at the core of `place`.
     pub(crate) fn now(&self, place: PlaceId) -> Picoseconds {
         self.cores[place.index()].now
@@ -165,6 +170,14 @@ impl Cores {
     /// Says that nothing will happen before `present` any more.
     pub(crate) fn set_present(&mut self, present: Picoseconds) {
         self.present = present;
+    }
+
+    /// When the turn under way began.
+    ///
+    /// Credit that comes later waits for the next turn: if one look of a turn took it after another had refused, nobody
+    /// would be left to wake the refused.
+    pub(crate) fn present(&self) -> Picoseconds {
+        self.present
     }
 
     /// Lets `place` compute.
@@ -249,6 +262,9 @@ impl Cores {
         port: TileId,
         lines: u32,
     ) -> Picoseconds {
+        if lines == 0 {
+            return Picoseconds::ZERO;
+        }
         let path = self.paths.between(from, to);
         let alone = span.over(path.len() as u32) * u64::from(lines);
         let (present, now) = (self.present, self.cores[place.index()].now);

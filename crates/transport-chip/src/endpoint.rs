@@ -4,10 +4,10 @@
 //! a silent error is an assertion here. It never blocks. It offers no words: a read-modify-write at a distance would
 //! happen in the order of turns and not of time.
 
-use crate::isles::Outgoing;
 use crate::parcel::Load;
 use crate::report::Spending;
 use crate::state::{State, Taken};
+use crate::wire::Outgoing;
 use crate::world::Shared;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
@@ -86,7 +86,7 @@ impl Endpoint for ChipEndpoint {
 
     fn limits(&self) -> Limits {
         let state = self.state();
-        let max = |class| state.wire.budget().message_bytes_max(class);
+        let max = |class| state.wire.message_bytes_max(class);
         Limits {
             inline_bytes_max: max(Class::Data),
             control_bytes_max: max(Class::Control),
@@ -107,7 +107,7 @@ impl Endpoint for ChipEndpoint {
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), SendError> {
-        let max = self.state().wire.budget().message_bytes_max(class);
+        let max = self.state().wire.message_bytes_max(class);
         self.check_send(to, room, max)?;
         let out = Outgoing { from: self.here, to, class, handler };
         // Room for the least message first: a full ring is found before anything is encoded.

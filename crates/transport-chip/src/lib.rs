@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod chunks;
 mod cores;
 mod endpoint;
 pub mod export;
@@ -19,10 +20,12 @@ mod record;
 mod report;
 mod state;
 mod traffic;
+mod wire;
 mod world;
 
 pub use cores::Costs;
 pub use endpoint::ChipEndpoint;
 pub use report::{Ledger, Report, Spending};
 pub use traffic::{Flow, LinkLoad};
+pub use wire::Protocol;
 pub use world::{Misfit, Turn, World};

@@ -5,10 +5,10 @@
 //! Invariant: a turn is never before the present, so nothing that a turn does can have been missed by an earlier one.
 
 use crate::cores::{Cores, Costs};
-use crate::isles::{Budget, Isles, Outgoing};
 use crate::parcel::{ChipBlock, Parcel};
 use crate::record::Passage;
 use crate::report::Report;
+use crate::wire::{Division, Outgoing, Wire};
 use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ticket, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError};
@@ -61,7 +61,7 @@ struct Site {
 
 pub(crate) struct State {
     pub(crate) cores: Cores,
-    pub(crate) wire: Isles,
+    pub(crate) wire: Box<dyn Wire>,
     pub(crate) live_blocks: Rc<Cell<usize>>,
     sites: Vec<Site>,
     queue: Queue<PlaceId>,
@@ -72,7 +72,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(costs: Costs, budget: Budget, places: u32, seed: u64) -> State {
+    pub(crate) fn new(costs: Costs, division: Division, places: u32, seed: u64) -> State {
         let site = |_| Site {
             alive: true,
             left: false,
@@ -86,7 +86,7 @@ impl State {
         let ties = Ties::new(seed);
         let cores = Cores::new(costs, places);
         let mut state = State {
-            wire: Isles::new(budget, &cores, places, ties),
+            wire: division.open(&cores, places, ties),
             cores,
             live_blocks: Rc::default(),
             sites: (0..places).map(site).collect(),
@@ -167,7 +167,7 @@ impl State {
             return;
         }
         let now = self.cores.now(place);
-        let period = self.wire.poll_period(&self.cores, self.waits_for_credit(place));
+        let period = self.wire.poll_period(&self.cores, place, self.waits_for_credit(place));
         // At least one poll: what had come before it parked it has looked at.
         let polls = time.0.saturating_sub(now.0).div_ceil(period.0).max(1);
         let turn = now + period * polls;
@@ -207,7 +207,7 @@ impl State {
     /// As `admit`, for a block.
     pub(crate) fn admit_block(&mut self, out: &Outgoing) -> Result<(), SendError> {
         self.check_open(out)?;
-        if self.wire.may_stream(out) { Ok(()) } else { Err(self.refuse(out.from)) }
+        if self.wire.may_stream(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
 
     fn check_open(&self, out: &Outgoing) -> Result<(), SendError> {

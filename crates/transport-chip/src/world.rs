@@ -2,11 +2,11 @@
 
 use crate::cores::Costs;
 use crate::endpoint::ChipEndpoint;
-use crate::isles::Budget;
 use crate::record::{Recorder, Trace};
 use crate::report::Report;
 use crate::state::State;
 use crate::traffic::{Flow, LinkLoad};
+use crate::wire::Protocol;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{PlaceId, Unpark};
 use std::cell::RefCell;
@@ -86,20 +86,29 @@ pub struct World {
 }
 
 impl World {
-    /// A chip with `places` places; `seed` permutes what happens at one time.
+    /// A chip with `places` places and the protocol `isles`; `seed` permutes what happens at one time.
     ///
     /// # Errors
     /// [`Misfit`]: the chip cannot have so many.
     pub fn new(places: u32, costs: Costs, seed: u64) -> Result<World, Misfit> {
+        World::with_protocol(places, costs, Protocol::Isles, seed)
+    }
+
+    /// As [`World::new`], with another protocol.
+    ///
+    /// # Errors
+    /// [`Misfit`]: the chip cannot have so many.
+    pub fn with_protocol(places: u32, costs: Costs, protocol: Protocol, seed: u64) -> Result<World, Misfit> {
         let cores = costs.cores();
         if places > cores {
             return Err(Misfit::Cores { cores });
         }
         let lines = costs.buffer_lines();
-        let budget = Budget::new(places, lines, costs.line_bytes())
+        let division = protocol
+            .divide(places, lines, costs.line_bytes())
             .map_err(|needed| Misfit::Buffer { lines, needed })?;
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
-        let state = RefCell::new(State::new(costs, budget, places, seed));
+        let state = RefCell::new(State::new(costs, division, places, seed));
         Ok(World { shared: Rc::new(Shared { places, unparked, state }) })
     }
 

@@ -6,11 +6,31 @@
 use isles_chip::Chip;
 use isles_transport::conformance::{Fixture, Promise, Script, Step};
 use isles_transport::{Arrival, Endpoint, Inbound, PlaceId};
-use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Turn, World};
+use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Turn, World};
 
-isles_transport::conformance!(scc, OnChip { buffer_lines: 256, seed: 0 });
-isles_transport::conformance!(other_order, OnChip { buffer_lines: 256, seed: 7 });
-isles_transport::conformance!(least_buffer, OnChip { buffer_lines: 0, seed: 1 });
+isles_transport::conformance!(scc, OnChip { protocol: Protocol::Isles, buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(other_order, OnChip { protocol: Protocol::Isles, buffer_lines: 256, seed: 7 });
+isles_transport::conformance!(least_buffer, OnChip { protocol: Protocol::Isles, buffer_lines: 0, seed: 1 });
+
+isles_transport::conformance!(rcce_x10, OnChip { protocol: Protocol::RcceX10, buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(
+    rcce_x10_other_order,
+    OnChip { protocol: Protocol::RcceX10, buffer_lines: 256, seed: 7 }
+);
+isles_transport::conformance!(
+    rcce_x10_least_buffer,
+    OnChip { protocol: Protocol::RcceX10, buffer_lines: 0, seed: 1 }
+);
+
+isles_transport::conformance!(sections, OnChip { protocol: Protocol::Sections, buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(
+    sections_other_order,
+    OnChip { protocol: Protocol::Sections, buffer_lines: 256, seed: 7 }
+);
+isles_transport::conformance!(
+    sections_least_buffer,
+    OnChip { protocol: Protocol::Sections, buffer_lines: 0, seed: 1 }
+);
 
 fn scc() -> Costs {
     let chip = Chip::find("scc").expect("the SCC comes with the product");
@@ -19,17 +39,18 @@ fn scc() -> Costs {
 
 /// Runs promises on a chip whose cores have buffers of so many lines; 0: as few as will do.
 struct OnChip {
+    protocol: Protocol,
     buffer_lines: u32,
     seed: u64,
 }
 
 impl OnChip {
     fn world(&self, places: u32) -> World {
-        match World::new(places, scc().with_buffer_lines(self.buffer_lines), self.seed) {
+        let of =
+            |lines| World::with_protocol(places, scc().with_buffer_lines(lines), self.protocol, self.seed);
+        match of(self.buffer_lines) {
             Ok(world) => world,
-            Err(Misfit::Buffer { needed, .. }) => {
-                World::new(places, scc().with_buffer_lines(needed), self.seed).expect("so many lines do")
-            }
+            Err(Misfit::Buffer { needed, .. }) => of(needed).expect("so many lines do"),
             Err(misfit) => panic!("{misfit}"),
         }
     }

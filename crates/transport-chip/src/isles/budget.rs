@@ -8,6 +8,7 @@
 //!
 //! `u` is what three fifths of the lines behind the flags allow, from 1 to [`RING_UNIT_MAX`].
 
+use crate::wire::MESSAGE_BYTES_MIN;
 use isles_transport::Class;
 
 /// Bytes of an entry that are not the message: length, handler, kind, and the slot of what lies elsewhere.
@@ -76,8 +77,6 @@ impl Budget {
 
 /// Rings of the least unit, and slots that hold what every transport must carry.
 fn least_lines(peers: u32, bell_lines: u32, line_bytes: u32) -> u32 {
-    /// The least that a transport's limits may be, by its conformance suite.
-    const MESSAGE_BYTES_MIN: u32 = 64;
     let slot = MESSAGE_BYTES_MIN.div_ceil(line_bytes);
     // A third of what is left goes to the two slots of control, and the rest to the four of data.
     2 * bell_lines + 3 * peers + 3 * SLOTS[0] * slot

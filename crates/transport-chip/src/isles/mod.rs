@@ -19,31 +19,12 @@ pub(crate) use budget::Budget;
 use crate::cores::Cores;
 use crate::parcel::{ChipBlock, Load, Parcel};
 use crate::report::Spending;
+use crate::wire::{Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
 use isles_chip::kernel::{EventClass, Key, Ties};
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
+use isles_transport::{AlignedBytes, Class, PlaceId};
 use lane::{Arriving, Entry, Lane, Piece, Stream};
 use std::collections::BTreeSet;
-
-/// Instructions of a send beside its lines: choosing the ring, writing the header, the fence before the doorbell.
-///
-/// Estimated: a one-line RCCE message costs 1,100 to 1,440 cycles in all, of which lines, flags and two polls explain
-/// about 600; the rest is shared by both sides (`docs/twin.md`).
-const SEND_CYCLES: u64 = 300;
-
-/// Instructions of a receipt beside its lines; estimated likewise.
-const RECEIVE_CYCLES: u64 = 300;
-
-/// Instructions of one poll beside its lines: invalidating them, comparing a word for two places.
-const POLL_CYCLES: u64 = 60;
-
-/// A message on its way into a ring.
-pub(crate) struct Outgoing {
-    pub(crate) from: PlaceId,
-    pub(crate) to: PlaceId,
-    pub(crate) class: Class,
-    pub(crate) handler: HandlerId,
-}
 
 /// A credit that the sender has not looked at yet.
 struct Credit {
@@ -101,10 +82,6 @@ impl Isles {
         }
     }
 
-    pub(crate) fn budget(&self) -> &Budget {
-        &self.budget
-    }
-
     fn lane_of(&self, from: PlaceId, to: PlaceId, class: Class) -> usize {
         (to.index() * self.places + from.index()) * 2 + class as usize
     }
@@ -117,74 +94,11 @@ impl Isles {
         PlaceId((lane / 2 / self.places) as u32)
     }
 
-    /// Whether a message of `len` bytes could go now; looks at its credits if they are needed.
-    pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
-        if self.fits(out, len) {
-            return true;
-        }
-        !self.desks[out.from.index()].credits.is_empty() && {
-            self.read_credits(cores, out.from);
-            self.fits(out, len)
-        }
-    }
-
     fn fits(&self, out: &Outgoing, len: usize) -> bool {
         let lane = &self.lanes[self.lane_of(out.from, out.to, out.class)];
         let lines = self.budget.ring_lines_of(out.class, len);
         let has_slot = lines.is_some() || self.desks[out.from.index()].slots[out.class as usize] > 0;
         lane.stream.is_none() && has_slot && lane.free_lines >= lines.unwrap_or(1)
-    }
-
-    /// Whether a block could be begun now.
-    pub(crate) fn may_stream(&self, out: &Outgoing) -> bool {
-        self.lanes[self.lane_of(out.from, out.to, out.class)].stream.is_none()
-    }
-
-    /// Writes a message for which there is room; gives when it arrives.
-    pub(crate) fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
-        let lane = self.lane_of(out.from, out.to, out.class);
-        let len = content.bytes().len();
-        cores.spend(out.from, self.send_time, Spending::Handling);
-        let load = Load::Inline(content);
-        match self.budget.ring_lines_of(out.class, len) {
-            Some(lines) => {
-                let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, lane, Entry { lines, slot: false }, 0, piece)
-            }
-            None => {
-                let lines = self.budget.lines(len);
-                cores.write_lines(out.from, out.from, lines);
-                let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, lane, Entry { lines: 1, slot: true }, lines, piece)
-            }
-        }
-    }
-
-    /// Begins a block; what finds no room now goes when the place is at its desk again.
-    pub(crate) fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock) -> Vec<Picoseconds> {
-        let lane = self.lane_of(out.from, out.to, out.class);
-        cores.spend(out.from, self.send_time, Spending::Handling);
-        let load = Load::Block(block);
-        let left = self.budget.lines(load.len());
-        self.lanes[lane].stream = Some(Stream { handler: out.handler, load, left });
-        self.desks[out.from.index()].streams.push(lane);
-        self.push_stream(cores, lane)
-    }
-
-    /// Whether `place` looks at its credits when it polls.
-    pub(crate) fn has_streams(&self, place: PlaceId) -> bool {
-        !self.desks[place.index()].streams.is_empty()
-    }
-
-    /// Looks for credits and moves the blocks of `place` on; gives for whom pieces arrive, and when.
-    pub(crate) fn attend(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
-        self.read_credits(cores, place);
-        let mut arrivals = Vec::new();
-        for lane in self.desks[place.index()].streams.clone() {
-            let target = self.target_of(lane);
-            arrivals.extend(self.push_stream(cores, lane).into_iter().map(|arrival| (target, arrival)));
-        }
-        arrivals
     }
 
     /// Writes pieces of a lane's block as far as there is room.
@@ -240,37 +154,109 @@ impl Isles {
         self.desks[target.index()].heads.insert((key, lane));
     }
 
-    /// Reads the doorbells.
-    pub(crate) fn poll(&self, cores: &mut Cores, place: PlaceId) {
+    /// Reads the credit lines of `place`, and takes what had arrived when the turn began.
+    fn read_credits(&mut self, cores: &mut Cores, place: PlaceId) {
+        cores.read_lines(place, place, self.budget.bell_lines, Spending::Polling);
+        let seen = cores.present();
+        let (desks, lanes) = (&mut self.desks, &mut self.lanes);
+        let Desk { credits, slots, .. } = &mut desks[place.index()];
+        credits.retain(|credit| {
+            let arrived = credit.arrival <= seen;
+            if arrived {
+                lanes[credit.lane].acknowledge(credit.entries, &mut slots[credit.lane % 2]);
+            }
+            !arrived
+        });
+    }
+}
+
+impl Wire for Isles {
+    fn message_bytes_max(&self, class: Class) -> usize {
+        self.budget.message_bytes_max(class)
+    }
+
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
+        if self.fits(out, len) {
+            return true;
+        }
+        !self.desks[out.from.index()].credits.is_empty() && {
+            self.read_credits(cores, out.from);
+            self.fits(out, len)
+        }
+    }
+
+    fn may_stream(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
+        self.lanes[self.lane_of(out.from, out.to, out.class)].stream.is_none()
+    }
+
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
+        let lane = self.lane_of(out.from, out.to, out.class);
+        let len = content.bytes().len();
+        cores.spend(out.from, self.send_time, Spending::Handling);
+        let load = Load::Inline(content);
+        match self.budget.ring_lines_of(out.class, len) {
+            Some(lines) => {
+                let piece = Piece::Whole { handler: out.handler, load };
+                self.ring(cores, lane, Entry { lines, slot: false }, 0, piece)
+            }
+            None => {
+                let lines = self.budget.lines(len);
+                cores.write_lines(out.from, out.from, lines);
+                let piece = Piece::Whole { handler: out.handler, load };
+                self.ring(cores, lane, Entry { lines: 1, slot: true }, lines, piece)
+            }
+        }
+    }
+
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock) -> Vec<Picoseconds> {
+        let lane = self.lane_of(out.from, out.to, out.class);
+        cores.spend(out.from, self.send_time, Spending::Handling);
+        let load = Load::Block(block);
+        let left = self.budget.lines(load.len());
+        self.lanes[lane].stream = Some(Stream { handler: out.handler, load, left });
+        self.desks[out.from.index()].streams.push(lane);
+        self.push_stream(cores, lane)
+    }
+
+    fn has_streams(&self, place: PlaceId) -> bool {
+        !self.desks[place.index()].streams.is_empty()
+    }
+
+    fn attend(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
+        self.read_credits(cores, place);
+        let mut arrivals = Vec::new();
+        for lane in self.desks[place.index()].streams.clone() {
+            let target = self.target_of(lane);
+            arrivals.extend(self.push_stream(cores, lane).into_iter().map(|arrival| (target, arrival)));
+        }
+        arrivals
+    }
+
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
         cores.read_lines(place, place, self.budget.bell_lines, Spending::Polling);
         cores.spend(place, self.poll_time, Spending::Polling);
     }
 
-    /// How long one poll takes a place that does nothing else.
-    pub(crate) fn poll_period(&self, cores: &Cores, with_credits: bool) -> Picoseconds {
+    fn poll_period(&self, cores: &Cores, _place: PlaceId, with_credits: bool) -> Picoseconds {
         let lines = self.budget.bell_lines * (1 + u32::from(with_credits));
         cores.own_read(lines) + self.poll_time
     }
 
-    /// When the first entry that is not taken yet has arrived, or will.
-    pub(crate) fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
         self.desks[place.index()].heads.first().map(|(key, _)| key.time())
     }
 
-    /// When the first credit that is not read yet has arrived, or will.
-    pub(crate) fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
         self.desks[place.index()].credits.iter().map(|credit| credit.arrival).min()
     }
 
-    /// Whether an entry of `source` for `place` is not taken yet.
-    pub(crate) fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
+    fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
         [Class::Control, Class::Data]
             .into_iter()
             .any(|class| !self.lanes[self.lane_of(source, place, class)].arriving.is_empty())
     }
 
-    /// Takes the first entry that had arrived at `until`; `Some(None)` if it was a piece of a block to come.
-    pub(crate) fn take(
+    fn take(
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
@@ -302,8 +288,7 @@ impl Isles {
         })
     }
 
-    /// Gives the credits for what was taken, one line for each sender; gives to whom, and when they arrive.
-    pub(crate) fn give_credits(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
+    fn give_credits(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
         let owed = std::mem::take(&mut self.desks[place.index()].owed);
         let mut given: Vec<(PlaceId, Picoseconds)> = Vec::new();
         for (source, lane) in owed {
@@ -317,23 +302,7 @@ impl Isles {
         given
     }
 
-    /// Reads the credit lines of `place`, and takes what has arrived by then.
-    fn read_credits(&mut self, cores: &mut Cores, place: PlaceId) {
-        let now = cores.now(place);
-        cores.read_lines(place, place, self.budget.bell_lines, Spending::Polling);
-        let (desks, lanes) = (&mut self.desks, &mut self.lanes);
-        let Desk { credits, slots, .. } = &mut desks[place.index()];
-        credits.retain(|credit| {
-            let arrived = credit.arrival <= now;
-            if arrived {
-                lanes[credit.lane].acknowledge(credit.entries, &mut slots[credit.lane % 2]);
-            }
-            !arrived
-        });
-    }
-
-    /// `gone` takes nothing more: what `place` keeps for it is free again.
-    pub(crate) fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
         for class in [Class::Control, Class::Data] {
             let lane = self.lane_of(place, gone, class);
             let ring = &mut self.lanes[lane];
@@ -346,8 +315,7 @@ impl Isles {
         }
     }
 
-    /// `gone` takes nothing more and sends nothing more, all at once: its blocks under way end where they are.
-    pub(crate) fn cut(&mut self, gone: PlaceId) {
+    fn cut(&mut self, gone: PlaceId) {
         for lane in std::mem::take(&mut self.desks[gone.index()].streams) {
             self.lanes[lane].stream = None;
         }

@@ -1,0 +1,349 @@
+//! The protocols that move one chunk at a time: the sender writes it and sets a flag, the receiver takes it and answers.
+//!
+//! They differ in where a chunk waits, who shares that part of a buffer, and what is read and written for it: that is a
+//! [`Handshake`], one module each. What they have in common is here: a part holds one message, chunk by chunk, until the
+//! receiver has answered for the last; until then a further one is refused. Flags and answers are bytes of lines that
+//! only one place writes, one for each class.
+//!
+//! The bytes themselves travel as values beside the model. It does not know turns or deaths.
+//! Invariant: of one part there is never more than one chunk that is not answered.
+
+mod rcce_x10;
+mod sections;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use rcce_x10::RcceX10;
+pub(crate) use sections::Sections;
+
+use crate::cores::Cores;
+use crate::parcel::{ChipBlock, Load, Parcel};
+use crate::report::Spending;
+use crate::wire::{Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
+use isles_chip::kernel::{EventClass, Key, Ties};
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
+use std::collections::BTreeSet;
+
+/// Instructions of a poll for each flag that has a line of its own: the load, the comparison, the branch; estimated.
+const FLAG_CYCLES: u64 = 5;
+
+/// One ordered pair of places and a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) source: PlaceId,
+    pub(crate) target: PlaceId,
+    pub(crate) class: Class,
+}
+
+/// How one protocol moves a chunk.
+pub(crate) trait Handshake {
+    /// Lines of the longest chunk of `class`.
+    fn chunk_lines(&self, class: Class) -> u32;
+
+    /// Bytes of the longest message of `class` that is no block.
+    fn message_bytes_max(&self, class: Class) -> usize;
+
+    /// Whether all receivers share the part of the buffer where the chunks of one sender and class wait.
+    const SHARED: bool;
+
+    /// Whether the lines of a poll hold answers, too; else each awaited one is a line to read and to clear.
+    const POLL_SEES_ANSWERS: bool;
+
+    /// Writes a chunk of `lines` lines and its flag.
+    fn put(cores: &mut Cores, route: Route, lines: u32);
+
+    /// Takes a chunk of `lines` lines whose flag was seen, and answers.
+    fn get(cores: &mut Cores, route: Route, lines: u32);
+}
+
+/// What a part of a buffer holds.
+#[derive(Clone, Copy)]
+struct Held {
+    lane: usize,
+    /// Whether the last chunk is not answered, as the sender knows.
+    awaited: bool,
+}
+
+/// What is not written yet of a message.
+struct Rest {
+    handler: HandlerId,
+    load: Load,
+    lines: u32,
+}
+
+/// A chunk as the receiver finds it; the last one of a message brings all of it.
+struct Arriving {
+    arrival: Picoseconds,
+    lines: u32,
+    message: Option<(HandlerId, Load)>,
+}
+
+/// What one route keeps.
+#[derive(Default)]
+struct Lane {
+    rest: Option<Rest>,
+    arriving: Option<Arriving>,
+}
+
+/// What one place keeps beside its lanes.
+#[derive(Default)]
+struct Desk {
+    /// Lanes with a message from here that is only partly written.
+    streams: Vec<usize>,
+    /// Answers on their way here, or not looked at.
+    answers: Vec<(Picoseconds, usize)>,
+    /// Chunks that wait for this place, by arrival.
+    heads: BTreeSet<(Key, usize)>,
+    /// Whom this place has answered since its last batch ended.
+    answered: Vec<(PlaceId, Picoseconds)>,
+}
+
+/// All buffers of a run.
+pub(crate) struct Chunks<H> {
+    handshake: H,
+    places: usize,
+    line_bytes: usize,
+    ties: Ties,
+    lanes: Vec<Lane>,
+    desks: Vec<Desk>,
+    /// By part.
+    held: Vec<Option<Held>>,
+    send_time: Picoseconds,
+    receive_time: Picoseconds,
+    poll_time: Picoseconds,
+}
+
+impl<H: Handshake> Chunks<H> {
+    pub(crate) fn new(handshake: H, cores: &Cores, places: u32, ties: Ties) -> Chunks<H> {
+        let places = places as usize;
+        let lanes = 2 * places * places;
+        let flags = places as u64 - 1;
+        Chunks {
+            handshake,
+            places,
+            line_bytes: cores.line_bytes() as usize,
+            ties,
+            lanes: std::iter::repeat_with(Lane::default).take(lanes).collect(),
+            desks: std::iter::repeat_with(Desk::default).take(places).collect(),
+            held: vec![None; if H::SHARED { 2 * places } else { lanes }],
+            send_time: cores.cycles(SEND_CYCLES),
+            receive_time: cores.cycles(RECEIVE_CYCLES),
+            poll_time: cores.cycles(POLL_CYCLES + FLAG_CYCLES * flags),
+        }
+    }
+
+    fn lane_of(&self, route: Route) -> usize {
+        (route.source.index() * self.places + route.target.index()) * 2 + route.class as usize
+    }
+
+    fn route_of(&self, lane: usize) -> Route {
+        let place = |index: usize| PlaceId((index % self.places) as u32);
+        let class = if lane % 2 == Class::Control as usize { Class::Control } else { Class::Data };
+        Route { source: place(lane / 2 / self.places), target: place(lane / 2), class }
+    }
+
+    fn lane_out(&self, out: &Outgoing) -> usize {
+        self.lane_of(Route { source: out.from, target: out.to, class: out.class })
+    }
+
+    fn part_of(&self, lane: usize) -> usize {
+        if H::SHARED { lane / 2 / self.places * 2 + lane % 2 } else { lane }
+    }
+
+    /// Parts of `place` whose last chunk is not answered, if that is to be looked at apart from polls.
+    fn awaited(&self, place: PlaceId) -> u32 {
+        if H::POLL_SEES_ANSWERS {
+            return 0;
+        }
+        let parts = self.held.len() / self.places;
+        let own = &self.held[place.index() * parts..][..parts];
+        own.iter().flatten().filter(|held| held.awaited).count() as u32
+    }
+
+    /// Lines of flags that a poll reads.
+    fn flag_lines(&self) -> u32 {
+        self.places as u32 - 1
+    }
+
+    fn is_free(&self, lane: usize) -> bool {
+        self.held[self.part_of(lane)].is_none()
+    }
+
+    /// Whether the part of `lane` is free; looks at the flags of answers if some are on their way.
+    fn becomes_free(&mut self, cores: &mut Cores, lane: usize) -> bool {
+        let place = self.route_of(lane).source;
+        if !self.is_free(lane) && !self.desks[place.index()].answers.is_empty() {
+            let lines = if H::POLL_SEES_ANSWERS { 1 } else { self.awaited(place) };
+            self.read_answers(cores, place, lines);
+        }
+        self.is_free(lane)
+    }
+
+    /// Reads `lines` lines of flags, and takes the answers that had arrived when the turn began.
+    fn read_answers(&mut self, cores: &mut Cores, place: PlaceId, lines: u32) {
+        cores.read_lines(place, place, lines, Spending::Polling);
+        let seen = cores.present();
+        let answers = std::mem::take(&mut self.desks[place.index()].answers);
+        let (arrived, under_way): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(time, _)| *time <= seen);
+        self.desks[place.index()].answers = under_way;
+        for (_, lane) in arrived {
+            if !H::POLL_SEES_ANSWERS {
+                cores.write_lines(place, place, 1);
+            }
+            let part = self.part_of(lane);
+            let more = self.lanes[lane].rest.is_some();
+            self.held[part] = more.then_some(Held { lane, awaited: false });
+        }
+    }
+
+    /// Begins a message whose part is free; gives when its first chunk arrives.
+    fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
+        let lane = self.lane_out(out);
+        cores.spend(out.from, self.send_time, Spending::Handling);
+        let lines = load.len().div_ceil(self.line_bytes) as u32;
+        self.lanes[lane].rest = Some(Rest { handler: out.handler, load, lines });
+        self.desks[out.from.index()].streams.push(lane);
+        self.push(cores, lane).expect("a free part takes a chunk")
+    }
+
+    /// Writes the next chunk of a lane if its last one is answered; gives when it arrives.
+    fn push(&mut self, cores: &mut Cores, lane: usize) -> Option<Picoseconds> {
+        let (route, part) = (self.route_of(lane), self.part_of(lane));
+        if self.held[part].is_some_and(|held| held.awaited) {
+            return None;
+        }
+        let mut rest = self.lanes[lane].rest.take()?;
+        let lines = rest.lines.min(self.handshake.chunk_lines(route.class));
+        rest.lines -= lines;
+        H::put(cores, route, lines);
+        let arrival = cores.now(route.source);
+        self.held[part] = Some(Held { lane, awaited: true });
+        let message = if rest.lines == 0 {
+            self.desks[route.source.index()].streams.retain(|other| *other != lane);
+            Some((rest.handler, rest.load))
+        } else {
+            self.lanes[lane].rest = Some(rest);
+            None
+        };
+        self.lanes[lane].arriving = Some(Arriving { arrival, lines, message });
+        let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
+        self.desks[route.target.index()].heads.insert((key, lane));
+        Some(arrival)
+    }
+}
+
+impl<H: Handshake> Wire for Chunks<H> {
+    fn message_bytes_max(&self, class: Class) -> usize {
+        self.handshake.message_bytes_max(class)
+    }
+
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, _len: usize) -> bool {
+        self.becomes_free(cores, self.lane_out(out))
+    }
+
+    fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
+        self.becomes_free(cores, self.lane_out(out))
+    }
+
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
+        self.begin(cores, out, Load::Inline(content))
+    }
+
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock) -> Vec<Picoseconds> {
+        vec![self.begin(cores, out, Load::Block(block))]
+    }
+
+    fn has_streams(&self, place: PlaceId) -> bool {
+        !self.desks[place.index()].streams.is_empty()
+    }
+
+    fn attend(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
+        self.read_answers(cores, place, self.awaited(place));
+        let mut arrivals = Vec::new();
+        for lane in self.desks[place.index()].streams.clone() {
+            let target = self.route_of(lane).target;
+            arrivals.extend(self.push(cores, lane).map(|arrival| (target, arrival)));
+        }
+        arrivals
+    }
+
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
+        if H::POLL_SEES_ANSWERS {
+            self.read_answers(cores, place, self.flag_lines());
+        } else {
+            cores.read_lines(place, place, self.flag_lines(), Spending::Polling);
+        }
+        cores.spend(place, self.poll_time, Spending::Polling);
+    }
+
+    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
+        let answers = if with_credits { self.awaited(place) } else { 0 };
+        cores.own_read(self.flag_lines() + answers) + self.poll_time
+    }
+
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
+        self.desks[place.index()].heads.first().map(|(key, _)| key.time())
+    }
+
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
+        self.desks[place.index()].answers.iter().map(|(arrival, _)| *arrival).min()
+    }
+
+    fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
+        let lane = |class| self.lane_of(Route { source, target: place, class });
+        [Class::Control, Class::Data].into_iter().any(|class| self.lanes[lane(class)].arriving.is_some())
+    }
+
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<Parcel>> {
+        let wanted = |lane: usize| !control_only || lane % 2 == Class::Control as usize;
+        let desk = &mut self.desks[place.index()];
+        let visible = desk.heads.iter().take_while(|(key, _)| key.time() <= until);
+        let head = *visible.into_iter().find(|(_, lane)| wanted(*lane))?;
+        desk.heads.remove(&head);
+        let (lane, route) = (head.1, self.route_of(head.1));
+        let chunk = self.lanes[lane].arriving.take()?;
+        cores.spend(place, self.receive_time, Spending::Handling);
+        H::get(cores, route, chunk.lines);
+        let answered = cores.now(place);
+        self.desks[route.source.index()].answers.push((answered, lane));
+        self.desks[place.index()].answered.push((route.source, answered));
+        let Route { source, class, .. } = route;
+        let arrival = chunk.arrival;
+        Some(chunk.message.map(|(handler, load)| Parcel { source, class, handler, load, arrival }))
+    }
+
+    /// All is answered already, chunk by chunk.
+    fn give_credits(&mut self, _cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
+        std::mem::take(&mut self.desks[place.index()].answered)
+    }
+
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+        for class in [Class::Control, Class::Data] {
+            let lane = self.lane_of(Route { source: place, target: gone, class });
+            self.lanes[lane].rest = None;
+            let part = self.part_of(lane);
+            if self.held[part].is_some_and(|held| held.lane == lane) {
+                self.held[part] = None;
+            }
+            let desk = &mut self.desks[place.index()];
+            desk.streams.retain(|other| *other != lane);
+            desk.answers.retain(|(_, other)| *other != lane);
+        }
+    }
+
+    fn cut(&mut self, gone: PlaceId) {
+        for lane in std::mem::take(&mut self.desks[gone.index()].streams) {
+            self.lanes[lane].rest = None;
+        }
+        for (_, lane) in std::mem::take(&mut self.desks[gone.index()].heads) {
+            self.lanes[lane].arriving = None;
+        }
+    }
+}

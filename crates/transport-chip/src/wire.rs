@@ -1,0 +1,157 @@
+//! What a message protocol does for the places of a world, and the protocols there are.
+//!
+//! The world calls these operations in the order of turns; a protocol spends the time of cores by the operations of
+//! [`Cores`] and keeps what lies in message buffers. It does not know turns or deaths: the world tells it what to
+//! forget. Invariant: what it holds for one sender is bounded; where there is no room it says so.
+
+use crate::chunks::{Chunks, RcceX10, Sections};
+use crate::cores::Cores;
+use crate::isles::{Budget, Isles};
+use crate::parcel::{ChipBlock, Parcel};
+use isles_chip::kernel::Ties;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
+use std::fmt;
+
+/// Instructions of a send beside its lines: choosing the buffer, writing the header, the fence before the flag.
+///
+/// Estimated: a one-line RCCE message costs 1,100 to 1,440 cycles in all, of which lines, flags and two polls explain
+/// about 600; the rest is shared by both sides (`docs/twin.md`).
+pub(crate) const SEND_CYCLES: u64 = 300;
+
+/// Instructions of a receipt beside its lines; estimated likewise.
+pub(crate) const RECEIVE_CYCLES: u64 = 300;
+
+/// Instructions of one poll beside its lines: invalidating them, comparing a word for two places.
+pub(crate) const POLL_CYCLES: u64 = 60;
+
+/// Bytes that a small message of either class can have at least, by the conformance suite.
+pub(crate) const MESSAGE_BYTES_MIN: u32 = 64;
+
+/// How messages cross a chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Small rings at the receiver, packed doorbells, credit in batches; what is longer lies with the sender.
+    #[default]
+    Isles,
+    /// Data waits in the sender's buffer; two flags of one line each for every pair (X10's port to the SCC).
+    RcceX10,
+    /// A section of the receiver's buffer for each sender, written by that one (SCC-MPI over message buffers).
+    Sections,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Protocol; 3] = [Protocol::Isles, Protocol::RcceX10, Protocol::Sections];
+
+    /// Its name on the command line and in `ISLES_CHIP_PROTOCOL`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Isles => "isles",
+            Protocol::RcceX10 => "rcce-x10",
+            Protocol::Sections => "sections",
+        }
+    }
+
+    /// Divides buffers of `lines` lines among `places` places.
+    ///
+    /// # Errors
+    /// The least number of lines that would do.
+    pub(crate) fn divide(self, places: u32, lines: u32, line_bytes: u32) -> Result<Division, u32> {
+        Ok(match self {
+            Protocol::Isles => Division::Isles(Budget::new(places, lines, line_bytes)?),
+            Protocol::RcceX10 => Division::RcceX10(RcceX10::new(places, lines, line_bytes)?),
+            Protocol::Sections => Division::Sections(Sections::new(places, lines, line_bytes)?),
+        })
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Message buffers as a protocol divides them.
+pub(crate) enum Division {
+    Isles(Budget),
+    RcceX10(RcceX10),
+    Sections(Sections),
+}
+
+impl Division {
+    /// The protocol over these buffers, with nothing under way.
+    pub(crate) fn open(self, cores: &Cores, places: u32, ties: Ties) -> Box<dyn Wire> {
+        match self {
+            Division::Isles(budget) => Box::new(Isles::new(budget, cores, places, ties)),
+            Division::RcceX10(division) => Box::new(Chunks::new(division, cores, places, ties)),
+            Division::Sections(division) => Box::new(Chunks::new(division, cores, places, ties)),
+        }
+    }
+}
+
+/// A message on its way into a buffer.
+pub(crate) struct Outgoing {
+    pub(crate) from: PlaceId,
+    pub(crate) to: PlaceId,
+    pub(crate) class: Class,
+    pub(crate) handler: HandlerId,
+}
+
+/// A protocol at work.
+pub(crate) trait Wire {
+    /// Bytes of the longest message of `class` that is no block.
+    fn message_bytes_max(&self, class: Class) -> usize;
+
+    /// Whether a message of `len` bytes could go now; looks for credit if that is needed.
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool;
+
+    /// Whether a block could be begun now; looks for credit if that is needed.
+    fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool;
+
+    /// Writes a message for which there is room; gives when its first part arrives.
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds;
+
+    /// Begins a block that may begin; what finds no room now goes when the place attends to it. Gives when parts
+    /// arrive.
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock) -> Vec<Picoseconds>;
+
+    /// Whether something of `place` is only partly written, so that it looks for credit when it polls.
+    fn has_streams(&self, place: PlaceId) -> bool;
+
+    /// Looks for credit and moves on what `place` has only partly written; gives for whom parts arrive, and when.
+    fn attend(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)>;
+
+    /// Looks for messages.
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId);
+
+    /// How long one poll takes a place that does nothing else, with a look for credit or without.
+    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds;
+
+    /// When the first entry that is not taken yet has arrived, or will.
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds>;
+
+    /// When the first credit that is not read yet has arrived, or will.
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds>;
+
+    /// Whether an entry of `source` for `place` is not taken yet.
+    fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool;
+
+    /// Takes the first entry that had arrived at `until`; `Some(None)` if it was a part of a message to come.
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<Parcel>>;
+
+    /// Ends a batch of arrivals; gives who has got credit for it, and when that arrives.
+    fn give_credits(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)>;
+
+    /// `gone` takes nothing more: what `place` keeps for it is free again.
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId);
+
+    /// `gone` takes nothing more and sends nothing more, all at once: its blocks under way end where they are.
+    fn cut(&mut self, gone: PlaceId);
+}
