@@ -1,12 +1,17 @@
 //! The settings of a run take any text; a refusal is one line.
 //!
-//! The text goes to each of them: the machine, the number of places, the reports.
+//! The text goes to each of them: the machine, the number of places, the reports, the protocol.
 #![no_main]
 
 use isles::{ConfigError, Flag, Launch, Machine};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let settings = [("ISLES_MACHINE", "--machine"), ("ISLES_PLACES", "--places"), ("ISLES_REPORT", "--report")];
+    let settings = [
+        ("ISLES_MACHINE", "--machine"),
+        ("ISLES_PLACES", "--places"),
+        ("ISLES_REPORT", "--report"),
+        ("ISLES_CHIP_PROTOCOL", "--protocol"),
+    ];
     let answers = settings.map(|(variable, name)| {
         Launch::from_environment_with(Machine::Threads, &[Flag { variable, name, value: text }])
     });

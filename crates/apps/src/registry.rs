@@ -99,6 +99,10 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "WHAT")]
     pub report: Option<String>,
 
+    /// How messages cross a modelled chip: isles, rcce-x10 or sections [default: isles]
+    #[arg(long, value_name = "NAME")]
+    pub protocol: Option<String>,
+
     /// What a run on a modelled chip writes.
     #[command(flatten)]
     pub exports: ExportArguments,
@@ -151,12 +155,13 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 9] {
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 10] {
         let ExportArguments { summary, links, traffic, heat, trace, folded } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
             ("ISLES_MACHINE", "--machine", &self.machine),
             ("ISLES_REPORT", "--report", &self.report),
+            ("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
             ("ISLES_CHIP_SUMMARY", "--summary", summary),
             ("ISLES_CHIP_LINKS", "--links", links),
             ("ISLES_CHIP_TRAFFIC", "--traffic", traffic),

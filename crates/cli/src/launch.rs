@@ -41,7 +41,8 @@ pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
     }
     command
         .env("ISLES_PLACES", launch.chosen_places().to_string())
-        .env("ISLES_MACHINE", launch.chosen_machine().name());
+        .env("ISLES_MACHINE", launch.chosen_machine().name())
+        .env("ISLES_CHIP_PROTOCOL", launch.chosen_protocol().name());
     become_program(command)
 }
 

@@ -5,6 +5,9 @@ mod scene;
 use scene::{Running, Scene, ended, kill, until, words};
 use serde_json::Value;
 
+/// How messages may cross a modelled chip.
+const PROTOCOLS: [&str; 3] = ["isles", "rcce-x10", "sections"];
+
 /// Runs `isles run bc` and gives its JSON document, as text.
 fn document(arguments: &[&str]) -> String {
     let scene = Scene::new("run");
@@ -66,26 +69,30 @@ fn the_scores_are_the_same_bytes_however_they_are_computed() {
 }
 
 #[test]
-fn a_modelled_chip_gives_the_scores_of_threads_on_any_number_of_cores() {
+fn a_modelled_chip_gives_the_scores_of_threads_on_any_number_of_cores_by_any_protocol() {
     for graph in ["karate", "power"] {
         let reference = document(&["--graph", graph, "--places", "2", "--machine", "threads"]);
-        for places in ["1", "2", "8", "48"] {
-            let other = document(&["--graph", graph, "--places", places, "--machine", "chip:scc"]);
-            assert_eq!(scores(&other), scores(&reference), "{graph} on {places} cores");
-            let run: Value = serde_json::from_str(&other).unwrap();
-            assert_eq!(run["run"]["machine"].as_str(), Some("chip:scc"));
+        for protocol in PROTOCOLS {
+            for places in ["1", "2", "8", "48"] {
+                let line =
+                    format!("--graph {graph} --places {places} --machine chip:scc --protocol {protocol}");
+                let other = document(&words(&line));
+                assert_eq!(scores(&other), scores(&reference), "{line}");
+                let run: Value = serde_json::from_str(&other).unwrap();
+                assert_eq!(run["run"]["machine"].as_str(), Some("chip:scc"));
+            }
         }
     }
 }
 
 #[test]
 fn a_modelled_chip_tells_its_time_and_the_same_digest_again() {
-    let run = |seed: &str| {
+    let run = |protocol: &str, seed: &str| {
         let scene = Scene::new("chip");
         let mut command = scene.isles(&["run", "bc", "--graph", "karate", "--machine", "chip:scc"]);
         command.args(["--places", "8", "--report", "chip", "--json", "/dev/null", "--csv", "/dev/null"]);
         let ended = ended({
-            command.env("ISLES_SEED", seed);
+            command.env("ISLES_SEED", seed).env("ISLES_CHIP_PROTOCOL", protocol);
             command
         });
         assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -96,11 +103,16 @@ fn a_modelled_chip_tells_its_time_and_the_same_digest_again() {
                 .unwrap_or_else(|| panic!("{name}: {ended:?}"))
                 .to_owned()
         };
-        assert!(line("chip:scc: ").contains(" ms predicted on 8 cores"), "{ended:?}");
+        let heading = format!(" ms predicted on 8 cores with {protocol} (");
+        assert!(line("chip:scc: ").contains(&heading), "{ended:?}");
         (line("predicted time"), line("digest"))
     };
-    assert_eq!(run("0"), run("0"));
-    assert_ne!(run("0").1, run("1").1);
+    let runs = PROTOCOLS.map(|protocol| run(protocol, "0"));
+    assert_eq!(PROTOCOLS.map(|protocol| run(protocol, "0")), runs);
+    for (protocol, (_, digest)) in PROTOCOLS.iter().zip(&runs) {
+        assert_ne!(*digest, run(protocol, "1").1, "{protocol}");
+    }
+    assert!(runs[0] != runs[1] && runs[1] != runs[2] && runs[2] != runs[0], "{runs:?}");
 }
 
 #[test]

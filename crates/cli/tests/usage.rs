@@ -53,6 +53,18 @@ fn an_unknown_machine_is_named_with_those_that_are_known() {
 }
 
 #[test]
+fn an_unknown_protocol_is_named_with_those_that_are_known() {
+    let refusal = r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections"#;
+    assert_eq!(refuse(&words("run bc --machine chip:scc --protocol mpi")), refusal);
+    assert_eq!(refuse(&words("launch --protocol mpi -- true")), refusal);
+    let scene = Scene::new("protocol");
+    let mut command = scene.isles(&words("run bc --machine chip:scc"));
+    command.env("ISLES_CHIP_PROTOCOL", "mpi");
+    assert_eq!(ended(command).refusal(), refusal.replace("--protocol", "ISLES_CHIP_PROTOCOL"));
+    scene.assert_nothing_left();
+}
+
+#[test]
 fn a_number_of_places_that_cannot_be_is_named_with_its_bounds() {
     for value in ["0", "257", "1000000000000000000000", "-1", "1.5", "two", ""] {
         let line = refuse(&["run", "bc", &format!("--places={value}")]);

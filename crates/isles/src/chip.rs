@@ -137,9 +137,14 @@ where
     F::Output: TaskOutcome,
 {
     let unable = |misfit| {
-        LaunchError::Machine(format!("machine {} with {} places: {misfit}", chip.machine, launch.places))
+        let Launch { places, protocol, .. } = launch;
+        let machine = chip.machine;
+        LaunchError::Machine(format!(
+            "machine {machine} with {places} places and protocol {protocol}: {misfit}"
+        ))
     };
-    let world = World::new(launch.places, chip.costs.clone(), launch.seed).map_err(unable)?;
+    let (places, costs) = (launch.places, chip.costs.clone());
+    let world = World::with_protocol(places, costs, launch.protocol, launch.seed).map_err(unable)?;
     export::begin(&launch.exports, (chip, launch.places, launch.seed), &world)?;
     let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
     let root = {
@@ -180,8 +185,12 @@ fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Optio
 }
 
 /// One line that says what the chip would have taken.
-pub(crate) fn heading(chip: ModelledChip, places: u32, report: &Report, host: Duration) -> String {
+pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host: Duration) -> String {
     let (milliseconds, host) = (report.time.0 as f64 / 1e9, host.as_secs_f64());
-    let cores = if places == 1 { "core" } else { "cores" };
-    format!("{}: {milliseconds:.3} ms predicted on {places} {cores} ({host:.3} s on this host)", chip.machine)
+    let Launch { places, protocol, .. } = launch;
+    let cores = if *places == 1 { "core" } else { "cores" };
+    let machine = chip.machine;
+    format!(
+        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol} ({host:.3} s on this host)"
+    )
 }

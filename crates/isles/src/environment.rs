@@ -4,6 +4,7 @@ use crate::chip::ModelledChip;
 use crate::export::{EXPORTS, Export, Wanted};
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::Stall;
+use isles_transport_chip::Protocol;
 use std::fmt;
 use std::time::Duration;
 
@@ -104,6 +105,12 @@ fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
         .collect()
 }
 
+/// Reads the name of a protocol.
+fn protocol(source: &str, value: &str) -> Result<Protocol, ConfigError> {
+    let found = Protocol::ALL.into_iter().find(|protocol| protocol.name() == value);
+    found.ok_or_else(|| ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", ")))
+}
+
 /// Reads seconds of silence.
 fn silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
     let seconds: f64 =
@@ -132,6 +139,7 @@ pub(crate) struct Environment {
     pub(crate) reports: Vec<Report>,
     /// What `ISLES_CHIP_*` want to be written.
     pub(crate) exports: Vec<Wanted>,
+    pub(crate) protocol: Protocol,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
@@ -184,6 +192,7 @@ impl Environment {
             machine: take(&get, "ISLES_MACHINE", machine)?,
             places: take(&get, "ISLES_PLACES", places)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
+            protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?.unwrap_or_default(),
             stall_report: take(&get, "ISLES_STALL", silence)?,
             stall_limit: take(&get, "ISLES_STALL_LIMIT", silence)?,
             seed: take(&get, "ISLES_SEED", seed)?.unwrap_or_default(),
@@ -208,6 +217,10 @@ mod tests {
             read("ISLES_REPORT", "captures,finish").unwrap().reports,
             [Report::Captures, Report::Finish]
         );
+        for protocol in Protocol::ALL {
+            assert_eq!(read("ISLES_CHIP_PROTOCOL", protocol.name()).unwrap().protocol, protocol);
+        }
+        assert_eq!(read("ISLES_CHIP_PROTOCOL", "").unwrap().protocol, Protocol::Isles);
         assert_eq!(read("ISLES_STALL", "0").unwrap().stall_report, Some(None));
         let limit = read("ISLES_STALL_LIMIT", "0.5").unwrap();
         assert_eq!((limit.stall_report, limit.stall_limit), (None, Some(Some(Duration::from_millis(500)))));
@@ -239,6 +252,10 @@ mod tests {
             );
         }
         assert!(error("ISLES_REPORT", "captures,all").starts_with(r#"ISLES_REPORT is "all""#));
+        assert_eq!(
+            error("ISLES_CHIP_PROTOCOL", "RCCE"),
+            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections"#
+        );
         assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL is"));
         assert!(error("ISLES_STALL_LIMIT", "soon").starts_with("ISLES_STALL_LIMIT is"));
         assert!(error("ISLES_SEED", "x").starts_with("ISLES_SEED"));

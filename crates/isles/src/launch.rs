@@ -7,7 +7,7 @@ use crate::{loopback, processes, threads};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
-use isles_transport_chip::Report as ChipReport;
+use isles_transport_chip::{Protocol, Report as ChipReport};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -76,13 +76,14 @@ pub struct Launch {
     pub(crate) places: u32,
     pub(crate) reports: Vec<Report>,
     pub(crate) exports: Vec<Wanted>,
+    pub(crate) protocol: Protocol,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
 }
 
 impl Launch {
     /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, and what a run on a chip writes, `ISLES_CHIP_*`.
+    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, and what a run on a chip writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -117,6 +118,7 @@ impl Launch {
             stall: environment.stall(STALL),
             reports: environment.reports,
             exports: environment.exports,
+            protocol: environment.protocol,
             seed: environment.seed,
         })
     }
@@ -135,6 +137,17 @@ impl Launch {
         assert!((1..=isles_runtime::limits::PLACES_MAX).contains(&places), "{places} places");
         self.places = places;
         self
+    }
+
+    /// How messages cross a modelled chip; of no meaning on another machine.
+    pub fn protocol(mut self, protocol: Protocol) -> Launch {
+        self.protocol = protocol;
+        self
+    }
+
+    /// The protocol that will be used on a modelled chip.
+    pub fn chosen_protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// The machine that will be used.
@@ -217,7 +230,7 @@ impl Launch {
         let (result, report, ended) = chip::run(self, chip, main)?;
         let host = started.elapsed();
         let modelled = ended.report.clone();
-        let heading = chip::heading(chip, self.places, &modelled, host);
+        let heading = chip::heading(chip, self, &modelled, host);
         // As above: a report that nobody can read changes nothing.
         let _ = writeln!(io::stderr(), "{heading}");
         if self.reports.contains(&Report::Chip) {

@@ -30,8 +30,9 @@ where
 {
     processes::serve_if_joined();
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
-    let stall = environment.stall(STALL);
-    let launch = Launch { machine, places, reports: Vec::new(), exports: Vec::new(), stall, seed: 0 };
+    let (stall, protocol) = (environment.stall(STALL), environment.protocol);
+    let launch =
+        Launch { machine, places, reports: Vec::new(), exports: Vec::new(), protocol, stall, seed: 0 };
     let (result, _) = match machine {
         Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
         Machine::Processes => {

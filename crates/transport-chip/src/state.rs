@@ -369,6 +369,8 @@ impl State {
         if let Some((ticket, _)) = site.turn.take() {
             self.queue.cancel(ticket);
         }
+        // Credit may still come; nobody waits for it any more.
+        site.parked = false;
         let left = site.left;
         self.wire.cut(place);
         if left {

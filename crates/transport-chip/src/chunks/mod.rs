@@ -1,8 +1,8 @@
-//! The protocols that move one chunk at a time: the sender writes it and sets a flag, the receiver takes it and answers.
+//! The protocols that move one chunk at a time: the sender writes it and sets a flag, the receiver takes and answers.
 //!
 //! They differ in where a chunk waits, who shares that part of a buffer, and what is read and written for it: that is a
-//! [`Handshake`], one module each. What they have in common is here: a part holds one message, chunk by chunk, until the
-//! receiver has answered for the last; until then a further one is refused. Flags and answers are bytes of lines that
+//! [`Handshake`], one module each. What they have in common is here: a part holds one message, chunk by chunk, until
+//! the receiver has answered for the last; until then a further one is refused. Flags and answers are bytes of lines that
 //! only one place writes, one for each class.
 //!
 //! The bytes themselves travel as values beside the model. It does not know turns or deaths.

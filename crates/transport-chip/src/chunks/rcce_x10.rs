@@ -3,7 +3,7 @@
 //! ```text
 //! sent    one line for each place     written by that place, cleared by the owner, read at every poll
 //! ready   one line for each place     written by that place, cleared by the owner, read while an answer is awaited
-//! chunk   what is left                written by the owner, read by receivers: an eighth for control, the rest for data
+//! chunk   what is left                written by the owner, read by receivers: an eighth for control
 //! ```
 //!
 //! With RCCE the sender does nothing while it waits; X10's port serves what arrives meanwhile. Here a further send is
