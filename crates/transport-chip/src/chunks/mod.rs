@@ -2,7 +2,8 @@
 //!
 //! They differ in where a chunk waits, who shares that part of a buffer, and what is read and written for it: that is a
 //! [`Handshake`], one module each. What they have in common is here: a part holds one message, chunk by chunk, until
-//! the receiver has answered for the last; until then a further one is refused. Flags and answers are bytes of lines that
+//! the receiver has answered for the last; until then a further one is refused. Flags and answers are bytes of lines
+//! that
 //! only one place writes, one for each class.
 //!
 //! The bytes themselves travel as values beside the model. It does not know turns or deaths.
