@@ -66,8 +66,8 @@ struct CoreTrack {
     track: Track,
     /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
     waiting: Vec<Stretch>,
-    /// Whether an action has begun.
-    acting: bool,
+    /// Behind how many of them an action has begun, if one has.
+    action: Option<usize>,
 }
 
 /// A trace under way.
@@ -125,7 +125,7 @@ impl Recorder {
     /// What had begun at `place` was nothing.
     pub(crate) fn abandon(&mut self, place: PlaceId) {
         if let Some(trace) = &mut self.trace {
-            trace.cores[place.index()].acting = false;
+            trace.cores[place.index()].action = None;
         }
     }
 }
@@ -141,7 +141,7 @@ impl Trace {
         for core in (0..places).map(CoreId) {
             describe(&mut encoder, topology, core, &mut last);
         }
-        let core = |core| CoreTrack { track: core_track(topology, core), waiting: Vec::new(), acting: false };
+        let core = |core| CoreTrack { track: core_track(topology, core), waiting: Vec::new(), action: None };
         Trace {
             encoder,
             sink,
@@ -154,12 +154,12 @@ impl Trace {
 
     fn spend(&mut self, place: PlaceId, stretch: Stretch) {
         let core = &mut self.cores[place.index()];
-        match core.waiting.last_mut() {
+        match core.waiting[core.action.unwrap_or(0)..].last_mut() {
             Some(last) if last.spending == stretch.spending && last.end == stretch.start => {
                 last.end = stretch.end;
                 return;
             }
-            Some(_) if !core.acting => self.write(place),
+            Some(_) if core.action.is_none() => self.write(place),
             _ => {}
         }
         if stretch.start < stretch.end {
@@ -167,9 +167,10 @@ impl Trace {
         }
     }
 
+    /// What came before is not written yet: if the action comes to nothing, it may go on.
     fn begin(&mut self, place: PlaceId) {
-        self.write(place);
-        self.cores[place.index()].acting = true;
+        let core = &mut self.cores[place.index()];
+        core.action = Some(core.waiting.len());
     }
 
     fn sent(&mut self, passage: Passage, name: Name) {
@@ -197,10 +198,12 @@ impl Trace {
     /// Writes what `place` has spent since the action began, as that action.
     fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
         let core = &mut self.cores[place.index()];
-        core.acting = false;
-        let (Some(first), Some(last)) = (core.waiting.first(), core.waiting.last()) else { return };
-        let (start, end, track) = (first.start, last.end, core.track);
+        let action = core.waiting.split_off(core.action.take().unwrap_or(0));
+        self.write(place);
+        let (Some(first), Some(last)) = (action.first(), action.last()) else { return };
+        let (start, end, track) = (first.start, last.end, self.cores[place.index()].track);
         self.encoder.begin(track, start, name, details);
+        self.cores[place.index()].waiting = action;
         self.write(place);
         self.encoder.end(track, end);
     }

@@ -179,6 +179,12 @@ fn spans_are_balanced_and_add_up_to_the_ledgers() {
     assert!(spans.iter().all(|span| span.start < span.end && span.depth < 2), "{spans:?}");
     let tracks: BTreeSet<u64> = spans.iter().map(|span| span.track).collect();
     assert_eq!(tracks.len(), PLACES as usize);
+    for track in &tracks {
+        let flat: Vec<&Span> = spans.iter().filter(|span| span.track == *track && span.depth == 0).collect();
+        let goes_on = |pair: &[&Span]| pair[0].end == pair[1].start && pair[0].name == pair[1].name;
+        let split = flat.windows(2).find(|pair| goes_on(pair) && pair[0].name == "polling");
+        assert!(split.is_none(), "one span would do: {split:?}");
+    }
     let spendings = [
         (Spending::Working, "working"),
         (Spending::Handling, "handling"),
