@@ -145,7 +145,7 @@ where
     };
     let (places, costs) = (launch.places, chip.costs.clone());
     let world = World::with_protocol(places, costs, launch.protocol, launch.seed).map_err(unable)?;
-    export::begin(&launch.exports, (chip, launch.places, launch.seed), &world)?;
+    export::begin(launch, chip, &world)?;
     let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
     let root = {
         let _entered = locals[0].enter();

@@ -6,7 +6,7 @@
 
 use crate::chip::ModelledChip;
 use crate::environment::{ConfigError, Machine};
-use crate::launch::LaunchError;
+use crate::launch::{Launch, LaunchError};
 use isles_chip::draw::{self, Heat};
 use isles_chip::topology::Stop;
 use isles_transport_chip::export::{self, RunFacts};
@@ -15,9 +15,6 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
-
-/// How messages cross a chip.
-const PROTOCOL: &str = "isles";
 
 /// Standard output, as a path.
 const STANDARD: &str = "-";
@@ -124,19 +121,16 @@ pub(crate) fn check(wanted: &[Wanted], machine: Machine) -> Result<(), ConfigErr
     Ok(())
 }
 
-/// Begins to record what `wanted` needs.
-pub(crate) fn begin(
-    wanted: &[Wanted],
-    (chip, places, seed): (ModelledChip, u32, u64),
-    world: &World,
-) -> Result<(), LaunchError> {
-    for one in wanted {
+/// Begins to record what the exports of `launch` need.
+pub(crate) fn begin(launch: &Launch, chip: ModelledChip, world: &World) -> Result<(), LaunchError> {
+    let Launch { places, protocol, seed, .. } = launch;
+    for one in &launch.exports {
         match one.export {
             Export::Traffic => world.record(),
             Export::Trace => {
                 let file = File::create(&one.path).map_err(|cause| one.unwritten(cause))?;
                 let name = chip.machine();
-                let run = format!("{name}, {places} places, seed {seed}, protocol {PROTOCOL}; 1 ns is 1 ps");
+                let run = format!("{name}, {places} places, seed {seed}, protocol {protocol}; 1 ns is 1 ps");
                 world.trace(&run, Box::new(BufWriter::new(file)));
             }
             Export::Summary | Export::Links | Export::Heat | Export::Folded => {}
@@ -164,19 +158,19 @@ impl ChipRun {
         }
     }
 
-    /// Writes all of `wanted`; what fails keeps nothing else from being written.
+    /// Writes all exports of `launch`; what fails keeps nothing else from being written.
     pub(crate) fn write(
         mut self,
-        wanted: &[Wanted],
-        (chip, seed, host): (ModelledChip, u64, Duration),
+        launch: &Launch,
+        (chip, host): (ModelledChip, Duration),
     ) -> Result<(), LaunchError> {
         let mut written = Ok(());
-        for one in wanted {
+        for one in &launch.exports {
             let result = match one.export {
                 Export::Trace => {
                     std::mem::replace(&mut self.trace, Ok(())).map_err(|cause| one.unwritten(cause))
                 }
-                _ => self.text(one, (chip, seed, host)).and_then(|text| one.write(&text)),
+                _ => self.text(one, launch, (chip, host)).and_then(|text| one.write(&text)),
             };
             written = written.and(result);
         }
@@ -186,12 +180,14 @@ impl ChipRun {
     fn text(
         &self,
         one: &Wanted,
-        (chip, seed, host): (ModelledChip, u64, Duration),
+        launch: &Launch,
+        (chip, host): (ModelledChip, Duration),
     ) -> Result<String, LaunchError> {
         let (model, report) = (chip.chip(), &self.report);
         Ok(match one.export {
             Export::Summary => {
-                export::summary(&RunFacts { chip: model, seed, protocol: PROTOCOL, host }, report)
+                let (seed, protocol) = (launch.seed, launch.protocol.name());
+                export::summary(&RunFacts { chip: model, seed, protocol, host }, report)
             }
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),

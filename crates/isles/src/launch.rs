@@ -237,7 +237,7 @@ impl Launch {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
             let _ = writeln!(io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
         }
-        match ended.write(&self.exports, (chip, self.seed, host)) {
+        match ended.write(self, (chip, host)) {
             Err(error) if result.is_ok() => return Err(error),
             // The error of the program itself is the one that is given.
             Err(error) => _ = writeln!(io::stderr(), "error: {error}"),
