@@ -27,9 +27,7 @@ pub(crate) const GRAIN: u64 = 64;
 /// Bytes of the header word in front of each payload.
 pub(crate) const HEADER_BYTES: usize = 8;
 
-/// Longest record, in bytes, behind which no lines are fetched for the next one.
-///
-/// Few lines come as fast as they are written, and [`CLEAR_AHEAD`] has the first of them anyway.
+/// Longest record, in bytes, behind which the lines of one as long are not fetched all at once.
 const SHORT_SPAN_MAX: u64 = 512;
 
 /// How many bytes the producer clears ahead of its tail, which also brings those lines to its core early.
@@ -37,6 +35,13 @@ const SHORT_SPAN_MAX: u64 = 512;
 /// Measured: with one line of 64 bytes a message takes nearly twice as long as with two; more than four lines
 /// change nothing.
 const CLEAR_AHEAD: u64 = 256;
+
+/// How many bytes ahead of its tail the producer asks for lines, without waiting for them.
+///
+/// The consumer read them a lap ago, so its core holds them; the stores that clear them wait for each in turn, and all
+/// later stores behind them. Measured with a stream of small tasks, 0.19 µs for a line to cross: without, the consumer
+/// waits at the producer's heels and 5 to 8 million a second pass, with 8 lines or more 9.5 to 12.
+const FETCH_AHEAD: u64 = 768;
 
 /// Highest byte of every header word; a word without it is garbage.
 const MARK: u64 = 0xA7;
@@ -239,7 +244,9 @@ impl<T: Track> Producer<T> {
         self.publish(start + span(used), Header::new(kind, handler, used));
         self.clear_ahead();
         if extent > SHORT_SPAN_MAX {
-            self.fetch_ahead(extent);
+            self.fetch_next(extent);
+        } else {
+            self.fetch(start + FETCH_AHEAD, self.tail.get() + FETCH_AHEAD);
         }
         Ok(())
     }
@@ -288,15 +295,24 @@ impl<T: Track> Producer<T> {
     /// Fetches the lines of a next record that is as long as the last one, while the consumer copies that.
     ///
     /// To store to them would do as well if nothing waited for the stores; the next atomic exchange of this place does.
-    fn fetch_ahead(&self, extent: u64) {
+    fn fetch_next(&self, extent: u64) {
         let start = self.tail.get() + self.skip_before(extent);
         let end = start + extent;
         if end > self.limit.get() && self.refresh().is_ok() {
             // A hint can do without memory, and so does the next record if it has to.
             let _ = self.reserve(end.min(self.head.get() + self.track.capacity()));
         }
-        for position in (start..end.min(self.limit.get())).step_by(GRAIN as usize) {
+        self.fetch(start, end);
+    }
+
+    /// Asks for the lines in `[from, to)` that may be touched.
+    #[inline]
+    fn fetch(&self, from: u64, to: u64) {
+        let end = to.min(self.limit.get());
+        let mut position = from;
+        while position < end {
             self.track.fetch(position);
+            position += GRAIN;
         }
     }
 
