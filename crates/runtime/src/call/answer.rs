@@ -48,7 +48,7 @@ impl Address {
     fn send_error(self, local: &Local, counted: bool, error: &Error) {
         let wire = error.to_wire(ERROR_BYTES_MAX);
         // A caller that is dead needs no answer; an error is never too long.
-        let _ = self.send(local, counted, 0, |writer| {
+        let _ = self.send(local, counted, 0, wire.len(), |writer| {
             writer.put_bytes(&wire);
             Ok(())
         });
@@ -59,11 +59,13 @@ impl Address {
         local: &Local,
         counted: bool,
         value: u32,
+        guess: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<()> {
         let Some(slot) = self.slot else { return Ok(()) };
         let flags = value | if counted { COUNTED } else { 0 };
-        local.send(self.caller, Class::Control, Handler::Reply.id(), |writer| {
+        let guess = HEAD_BYTES + guess;
+        local.send_about(self.caller, Class::Control, Handler::Reply.id(), guess, |writer| {
             slot.encode(writer);
             writer.put_u32(flags);
             writer.align(8);
@@ -95,7 +97,9 @@ impl Answering {
         let Some(scope) = self.scope.take() else { return };
         let (key, counted) = drop_borrowed(local, scope);
         let failed = match &result {
-            Ok(value) => self.address.send(local, counted, VALUE, |writer| value.encode(writer)).err(),
+            Ok(value) => {
+                self.address.send(local, counted, VALUE, R::ROOM, |writer| value.encode(writer)).err()
+            }
             Err(error) => Some(error.clone()),
         };
         if let Some(error) = failed {

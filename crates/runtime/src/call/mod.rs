@@ -186,7 +186,7 @@ fn depart<S: Site, C: Travel>(local: &Local, place: PlaceId, descriptor: &'stati
         Err(refusal) => return unsent::<S>(local, key, refused(refusal)),
     };
     let head = Head { entry: descriptor.entry(), finish };
-    let sent = local.send(place, Class::Data, Handler::Spawn.id(), |writer| {
+    let sent = local.send_about(place, Class::Data, Handler::Spawn.id(), Head::BYTES + C::ROOM, |writer| {
         head.encode(writer);
         captures.encode(writer)
     });
@@ -236,7 +236,8 @@ fn request<S: Site, C: Travel>(
     let finish = finish.map_err(|refusal| located(refused(refusal)))?;
     let slot = local.calls.borrow_mut().open(place, scope, key, S::cell());
     let head = Head { entry: descriptor.entry(), finish };
-    let sent = local.send(place, Class::Data, Handler::Call.id(), |writer| {
+    let guess = Head::BYTES + size_of::<Slot>() + C::ROOM;
+    let sent = local.send_about(place, Class::Data, Handler::Call.id(), guess, |writer| {
         head.encode(writer);
         slot.encode(writer);
         captures.encode(writer)
@@ -261,6 +262,7 @@ fn undecodable(fault: DecodeError) -> Error {
 }
 
 /// Receives a `spawn_at!`.
+#[inline(always)]
 pub(crate) fn receive_spawn(
     local: &Local,
     source: PlaceId,
@@ -301,6 +303,7 @@ pub(crate) fn receive_call(
 }
 
 /// Finds the function of an entry and lets it start its task.
+#[inline(always)]
 fn run_entry(local: &Local, head: Head, arrived: Arrived<'_, '_>) -> Result<()> {
     let run = head.entry.resolve().map_err(|fault| Error::new(ErrorKind::Undecodable, fault.to_string()))?;
     let started = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -4,6 +4,7 @@
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
 use super::{CanReturn, CanTravel, Land, ReturnsByReference, Travel, TravelsByMutableReference};
+use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
 use serde::Serialize;
@@ -15,6 +16,9 @@ use std::ops::Deref;
 pub trait Format<Source: ?Sized> {
     /// What is read.
     type Owned;
+
+    /// As [`Travel::ROOM`].
+    const ROOM: usize = ROOM_GUESS;
 
     /// Writes `source`.
     ///
@@ -34,6 +38,7 @@ pub struct Plain;
 
 impl<T: NoUninit + AnyBitPattern> Format<T> for Plain {
     type Owned = T;
+    const ROOM: usize = size_of::<T>();
 
     #[inline]
     fn encode(source: &T, to: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -256,6 +261,7 @@ impl<'a, S: ?Sized, F, L> Capture<'a, S, F, L> {
 
 impl<S: ?Sized, F: Format<S>, L: Land + From<F::Owned>> Travel for Capture<'_, S, F, L> {
     type Landed = L;
+    const ROOM: usize = F::ROOM;
 
     #[inline]
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {

@@ -19,6 +19,7 @@ pub use kind::{Known, prefix, tag};
 pub use outcome::TaskOutcome;
 pub use shipment::ship_tag;
 
+use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +28,9 @@ use serde::de::DeserializeOwned;
 pub trait Travel {
     /// The same, owned, at the place where it arrives.
     type Landed: Land;
+
+    /// How many bytes `encode` probably writes: room for so many is asked for first.
+    const ROOM: usize = ROOM_GUESS;
 
     /// Writes it. Called again after the writer overflowed, with the same result.
     ///
@@ -56,6 +60,9 @@ pub trait Land {
 pub trait Ship {
     /// What the caller of `at!` gets.
     type Value;
+
+    /// As [`Travel::ROOM`].
+    const ROOM: usize = ROOM_GUESS;
 
     /// Writes it. Called again after the writer overflowed, with the same result.
     ///
@@ -191,6 +198,7 @@ where
 
 impl Travel for () {
     type Landed = ();
+    const ROOM: usize = 0;
 
     #[inline]
     fn encode(&self, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -213,6 +221,7 @@ impl Land for () {
 /// The captures of a call site are nested pairs: `(first, (second, (third, ())))`.
 impl<A: Travel, B: Travel> Travel for (A, B) {
     type Landed = (A::Landed, B::Landed);
+    const ROOM: usize = A::ROOM + B::ROOM;
 
     #[inline]
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {

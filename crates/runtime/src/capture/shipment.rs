@@ -18,6 +18,7 @@ pub struct Shipment<V, F> {
 
 impl<V, F: Format<V, Owned = V>> Ship for Shipment<V, F> {
     type Value = V;
+    const ROOM: usize = F::ROOM;
 
     #[inline]
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {

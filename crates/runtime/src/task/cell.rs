@@ -285,6 +285,7 @@ unsafe fn drop_future<F>(task: NonNull<Header>) {
 }
 
 /// Memory for a cell: from the pool of its place, if it fits.
+#[inline]
 fn take_memory(layout: Layout, pool: &Pool) -> NonNull<u8> {
     if pool::fits(layout) {
         return pool.take(layout);
