@@ -33,6 +33,10 @@ pub struct SiteCell {
     number: AtomicU32,
 }
 
+/// The number of a site that was used: half the size of a reference to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SiteNumber(u32);
+
 static SITES: Mutex<Vec<&'static SiteCell>> = Mutex::new(Vec::new());
 
 /// The site of everything that the runtime itself starts.
@@ -51,25 +55,34 @@ impl SiteCell {
 
     /// The number of the site in this process, from 0 in the order of first use.
     #[inline]
-    pub(crate) fn number(&'static self) -> usize {
+    pub(crate) fn number(&'static self) -> SiteNumber {
         // PAIR site.number: observe
         match self.number.load(Ordering::Acquire) {
             0 => self.register(),
-            number => number as usize - 1,
+            number => SiteNumber(number - 1),
         }
     }
 
     #[cold]
-    fn register(&'static self) -> usize {
+    fn register(&'static self) -> SiteNumber {
         let mut sites = SITES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let known = self.number.load(Ordering::Relaxed); // Relaxed is enough: written under this lock.
         if known != 0 {
-            return known as usize - 1;
+            return SiteNumber(known - 1);
         }
         sites.push(self);
+        let number =
+            u32::try_from(sites.len()).expect("a program has fewer than 2³² places where it starts tasks");
         // PAIR site.number: publish
-        self.number.store(sites.len() as u32, Ordering::Release);
-        sites.len() - 1
+        self.number.store(number, Ordering::Release);
+        SiteNumber(number - 1)
+    }
+}
+
+impl SiteNumber {
+    /// `file:line:column`.
+    pub(crate) fn location(self) -> &'static str {
+        SITES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[self.0 as usize].location
     }
 }
 
@@ -90,7 +103,7 @@ impl SiteCounts {
     /// Counts one message of `bytes` bytes.
     #[inline]
     pub(crate) fn add(&mut self, site: &'static SiteCell, bytes: usize) {
-        let number = site.number();
+        let number = site.number().0 as usize;
         if self.0.len() <= number {
             self.0.resize(number + 1, SiteCount::default());
         }

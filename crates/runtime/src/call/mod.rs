@@ -141,6 +141,7 @@ where
 
 impl Local {
     /// Counts one more task in the scope of the running task; returns the new task's scope.
+    #[inline]
     pub(crate) fn begin(&self) -> Scope {
         self.begin_in(self.scope())
     }

@@ -78,7 +78,7 @@ impl FinishTable {
     }
 
     /// One task here has ended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end(&self, local: &Local, key: Key, fault: Option<Fault>) {
         if fault.is_none() && self.machine.borrow_mut().end_one_of_many(key) {
             return;

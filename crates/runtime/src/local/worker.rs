@@ -104,7 +104,7 @@ impl Local {
     fn take_woken(&self) -> usize {
         let woken = self.injector.take();
         for task in &woken {
-            self.ready(*task, task.header().priority);
+            self.ready(*task, task.header().priority());
         }
         woken.len()
     }
@@ -139,7 +139,7 @@ impl Local {
             None => {}
             Some(Ended::Again) => {
                 self.suspended.borrow_mut().insert(task);
-                self.ready(task, task.header().priority);
+                self.ready(task, task.header().priority());
             }
             Some(Ended::Suspended) => {
                 self.suspended.borrow_mut().insert(task);

@@ -89,6 +89,18 @@ impl State {
         before & SCHEDULED != 0
     }
 
+    /// Marks the task that runs as over and drops its place's reference; true if that was the last.
+    #[inline]
+    pub(super) fn conclude_last(&self) -> bool {
+        // PAIR task.reference: observe
+        if self.0.load(Ordering::Acquire) / REFERENCE == 1 {
+            // Nobody else holds it, so nobody reads the word again.
+            return true;
+        }
+        self.conclude();
+        self.release()
+    }
+
     /// Whether the future is dropped.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
@@ -145,6 +157,19 @@ mod tests {
         assert!(state.conclude());
         assert!(!state.start());
         assert!(state.release());
+    }
+
+    #[test]
+    fn a_task_that_ends_alone_needs_no_second_look() {
+        let alone = State::scheduled();
+        assert!(alone.start());
+        assert!(alone.conclude_last());
+        let held = State::scheduled();
+        assert!(held.start());
+        held.retain();
+        assert!(!held.conclude_last());
+        assert!(!held.wake());
+        assert!(held.release());
     }
 
     #[test]
