@@ -139,6 +139,7 @@ impl Pair {
         block.bell.bits[class][index].store(script.word(), Ordering::Relaxed);
         block.sleeping.0.store(u32::from(script.byte()), Ordering::Relaxed);
         block.arena_starved.0.store(u32::from(script.byte()), Ordering::Relaxed);
+        block.coming.0.store(u32::from(script.byte()), Ordering::Relaxed);
     }
 
     /// The line that the peer writes as the receiver of what is sent from here.

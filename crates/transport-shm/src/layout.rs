@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISLESSHM");
 
 /// Version of this layout; attaching to another one is refused.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The unit in which parts are aligned.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -221,6 +221,8 @@ pub(crate) struct PlaceBlock {
     pub bell: Bell,
     /// 1 while the place waits for a block to come back.
     pub arena_starved: ParkingLine,
+    /// How many places write a long message for this one now.
+    pub coming: ParkingLine,
 }
 
 /// A word on a line of its own.
@@ -252,7 +254,8 @@ const _: () = {
     assert!(offset_of!(PlaceBlock, sleeping) == 64);
     assert!(offset_of!(PlaceBlock, bell) == 128);
     assert!(offset_of!(PlaceBlock, arena_starved) == 192);
-    assert!(PLACE_BLOCK_BYTES == 256);
+    assert!(offset_of!(PlaceBlock, coming) == 256);
+    assert!(PLACE_BLOCK_BYTES == 320);
     assert!(offset_of!(Credit, head) == 0);
     assert!(offset_of!(Credit, starved) == 8);
     assert!(size_of::<Credit>() as u64 == LINE_BYTES && align_of::<Credit>() as u64 == LINE_BYTES);

@@ -11,6 +11,7 @@ use crate::layout::PlaceBlock;
 use crate::parking::{self, Fencing};
 use crate::ring::{Fault, Kind, Producer, Refusal};
 use crate::segment::{Segment, View};
+use crate::sync::AtomicU32;
 use isles_transport::{Class, HandlerId, PlaceId, SendError};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
@@ -26,6 +27,19 @@ pub(super) enum Rejection {
 impl From<SendError> for Rejection {
     fn from(error: SendError) -> Self {
         Rejection::Send(error)
+    }
+}
+
+/// Least length, in bytes, of a message that is announced before it is written: it takes longer to write than its
+/// receiver looks before it sleeps, and a wake-up at its end would cost a twentieth of its time.
+pub(super) const ANNOUNCED_BYTES_MIN: usize = 256 << 10;
+
+/// A long message that is being written; dropped when it is shown, or given up.
+struct Announced<'o>(&'o AtomicU32);
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -55,6 +69,8 @@ pub(super) struct Outlets {
     fencing: Fencing,
     /// Whether receivers have to be rung for.
     rings: bool,
+    /// Whether places look for a while before they sleep, because each has a processor of its own.
+    announces: bool,
     inline_max: [usize; 2],
     block_max: usize,
     arena: RefCell<Arena>,
@@ -83,6 +99,7 @@ impl Outlets {
             peers: segment.all_places().map(|to| (to != here).then(|| outlet(to))).collect(),
             fencing: segment.fencing(),
             rings: !geometry.is_direct(),
+            announces: segment.places() <= segment.processors(),
             inline_max: [geometry.inline_max(Class::Control), geometry.inline_max(Class::Data)],
             block_max: geometry.block_max(),
             arena: RefCell::new(Arena::new(geometry.arena_bytes, geometry.credit_bytes())),
@@ -124,6 +141,7 @@ impl Outlets {
             return Err(SendError::TooLong { len, max: self.block_max }.into());
         }
         let offset = self.lend(len, to, class)?;
+        let _announced = (self.announces && len >= ANNOUNCED_BYTES_MIN).then(|| self.announce(outlet));
         let ticket = Ticket { offset, len: len as u64 };
         let mut write = |room: &mut [u8]| {
             self.ground.write(offset, len, fill);
@@ -136,6 +154,15 @@ impl Outlets {
             self.arena.borrow_mut().take_back_last(&self.ground);
         }
         sent
+    }
+
+    /// Tells a receiver that a long message is being written for it, until the guard is dropped.
+    fn announce<'o>(&self, outlet: &'o Outlet) -> Announced<'o> {
+        let coming = &outlet.peer.coming.0;
+        // Relaxed, here and below: a hint, which orders nothing.
+        coming.fetch_add(1, Ordering::Relaxed);
+        parking::alert(&outlet.peer.sleeping.0, self.fencing);
+        Announced(coming)
     }
 
     /// The way to `to`, if it still takes messages.

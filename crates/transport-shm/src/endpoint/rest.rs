@@ -24,6 +24,10 @@ const ASIDE_MAX: Duration = Duration::from_millis(50);
 /// How often to look between two looks at the clock.
 const LOOKS: u32 = 32;
 
+/// How long a place looks at most while a long message is being written for it: 8 MiB at least. A sender that dies in
+/// the middle leaves its announcement.
+const COMING_MAX: Duration = Duration::from_millis(2);
+
 /// The waiting of one place.
 pub(super) struct Rest {
     patience: Patience,
@@ -86,6 +90,7 @@ impl Rest {
         if (0..QUICK_LOOKS).any(|_| ready()) {
             return true;
         }
+        let longest = timeout.map_or(COMING_MAX, |timeout| timeout.min(COMING_MAX));
         let start = Instant::now();
         loop {
             for _ in 0..LOOKS {
@@ -94,10 +99,17 @@ impl Rest {
                 }
                 std::hint::spin_loop();
             }
-            if start.elapsed() >= limit {
-                return Some(limit) == timeout;
+            let looked = start.elapsed();
+            if looked >= limit && !(looked < longest && self.is_coming()) {
+                return timeout.is_some_and(|timeout| looked >= timeout);
             }
         }
+    }
+
+    /// Whether a long message is being written for this place.
+    fn is_coming(&self) -> bool {
+        // Relaxed: a hint.
+        self.alarm.own.coming.0.load(Ordering::Relaxed) != 0
     }
 
     /// Looks between giving the processor away; whether something was found, or the time was over.

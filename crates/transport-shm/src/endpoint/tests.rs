@@ -1,5 +1,6 @@
 //! Endpoints as threads: broken peers, many places, memory, and the wishes of those who were refused.
 
+use super::outlet::ANNOUNCED_BYTES_MIN;
 use super::*;
 use crate::bell;
 use crate::layout::{Geometry, PAGE_BYTES};
@@ -307,4 +308,24 @@ fn an_idle_place_takes_less_than_two_megabytes() {
         let bound = 64 * 1024 + u64::from(places.min(8)) * 2 * PAGE_BYTES;
         assert!(resident(&segment) / u64::from(places) <= bound, "{places}: {} bytes", resident(&segment));
     }
+}
+
+#[test]
+fn a_long_message_is_announced_while_it_is_written() {
+    let segment = segment(2);
+    if segment.places() > segment.processors() {
+        return;
+    }
+    let endpoints = endpoints(&segment);
+    let coming = || segment.block(PlaceId(1)).coming.0.load(Ordering::Relaxed);
+    for (len, announced) in [(ANNOUNCED_BYTES_MIN - 1, 0), (ANNOUNCED_BYTES_MIN, 1)] {
+        let mut seen = None;
+        let mut fill = |_: &mut [u8]| seen = Some(coming());
+        endpoints[0].send_block(PlaceId(1), DATA, HandlerId(0), len, &mut fill).unwrap();
+        assert_eq!((seen, coming()), (Some(announced), 0), "{len} bytes");
+    }
+    let mut fail = |_: &mut [u8]| panic!("a value that cannot be written");
+    let send = || endpoints[0].send_block(PlaceId(1), DATA, HandlerId(0), ANNOUNCED_BYTES_MIN, &mut fail);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(send)).unwrap_err();
+    assert_eq!(coming(), 0);
 }

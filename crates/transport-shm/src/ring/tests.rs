@@ -285,22 +285,24 @@ impl Track for Spied {
 }
 
 #[test]
-fn lines_are_fetched_for_a_next_long_record_and_never_past_the_credit() {
+fn lines_are_fetched_ahead_and_never_past_the_credit() {
     let (segment, _, consumer) = ends();
     let fetched = std::rc::Rc::new(Cell::new(0));
     let lane = Lane::new(&segment, PlaceId(0), PlaceId(1), Class::Data);
     let producer = Producer::new(Spied { lane, fetched: std::rc::Rc::clone(&fetched) });
     let put = |room: usize| producer.put(Kind::Inline, 0, room, |_| Some(room));
     put(SHORT_SPAN_MAX as usize - HEADER_BYTES).unwrap();
-    assert_eq!(fetched.get(), 0, "a short record fetches nothing");
+    let ahead = (SHORT_SPAN_MAX + FETCH_AHEAD).min(producer.limit.get());
+    assert_eq!(fetched.get(), ahead, "as many lines as a short record took, further on");
+    assert!(ahead > FETCH_AHEAD);
     let long = SHORT_SPAN_MAX as usize;
     put(long).unwrap();
     assert_eq!(fetched.get(), SHORT_SPAN_MAX + 2 * span(long));
     while put(long).is_ok() {
         assert!(fetched.get() <= CAPACITY, "nothing was taken yet");
     }
-    for _ in 0..100 {
-        while put(long).is_ok() {}
+    for turn in 0..1000 {
+        while put(if turn % 2 == 0 { long } else { 8 }).is_ok() {}
         take(&consumer).unwrap();
         assert!(fetched.get() <= consumer.taken() + CAPACITY);
     }
