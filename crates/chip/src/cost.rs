@@ -97,6 +97,7 @@ impl Span {
     }
 
     /// How long the operation takes over so many hops, to the nearest picosecond.
+    #[inline]
     pub const fn over(&self, hops: u32) -> Picoseconds {
         let way = self.hop_femtoseconds.saturating_mul(hops as u64);
         let sum = self.near_femtoseconds.saturating_add(way);

@@ -15,7 +15,7 @@ const PLACES: u32 = 48;
 const MESSAGES: u32 = 20_000;
 
 /// Most messages that a place sends in one turn.
-const BURST: u32 = 4;
+const BURST: u32 = 1;
 
 struct Player {
     endpoint: ChipEndpoint,

@@ -115,6 +115,7 @@ impl Paths {
         paths
     }
 
+    #[inline]
     fn between(&self, from: TileId, to: TileId) -> &[u32] {
         let pair = from.0 as usize * self.tiles + to.0 as usize;
         let start = if pair == 0 { 0 } else { self.ends[pair - 1] };
@@ -163,11 +164,13 @@ impl Cores {
     }
 
     /// The time at the core of `place`.
+    #[inline]
     pub(crate) fn now(&self, place: PlaceId) -> Picoseconds {
         self.cores[place.index()].now
     }
 
     /// Says that nothing will happen before `present` any more.
+    #[inline]
     pub(crate) fn set_present(&mut self, present: Picoseconds) {
         self.present = present;
     }
@@ -176,6 +179,7 @@ impl Cores {
     ///
     /// Credit that comes later waits for the next turn: if one look of a turn took it after another had refused, nobody
     /// would be left to wake the refused.
+    #[inline]
     pub(crate) fn present(&self) -> Picoseconds {
         self.present
     }
@@ -192,6 +196,7 @@ impl Cores {
     }
 
     /// Lets `place` wait until `time`, if that is to come.
+    #[inline]
     pub(crate) fn wait_until(&mut self, place: PlaceId, time: Picoseconds) {
         let now = self.now(place);
         if time > now {
@@ -200,6 +205,7 @@ impl Cores {
     }
 
     /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
+    #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
         let (from, to) = (self.tile(place), self.tile(target));
         let time = self.transfer(place, self.costs.line.gap, (from, to), to, lines);
@@ -208,6 +214,7 @@ impl Cores {
     }
 
     /// Reads `lines` lines of the buffer of `source`.
+    #[inline]
     pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, spending: Spending) {
         let (from, to) = (self.tile(source), self.tile(place));
         let time = self.transfer(place, self.costs.line.read, (from, to), from, lines);
@@ -225,7 +232,7 @@ impl Cores {
     }
 
     pub(crate) fn flit_hops(&self) -> u64 {
-        self.network.flits().iter().sum()
+        self.network.flits().sum()
     }
 
     pub(crate) fn topology(&self) -> &Topology {
@@ -237,7 +244,7 @@ impl Cores {
         let topology = self.topology();
         let latest = self.cores.iter().map(|core| core.now.0).max().unwrap_or_default();
         let load = |link| {
-            let flits = self.network.flits()[topology.link_id(link).0 as usize];
+            let flits = self.network.flits_of(topology.link_id(link).0 as usize);
             let busy = self.network.pace().flit * flits;
             let utilisation = busy.0 as f64 / latest.max(1) as f64;
             topology.ends(link).map(|ends| LinkLoad { link, ends, flits, busy, utilisation })
@@ -249,6 +256,7 @@ impl Cores {
         self.cores[place.index()].ledger
     }
 
+    #[inline]
     fn tile(&self, place: PlaceId) -> TileId {
         self.cores[place.index()].tile
     }
@@ -265,22 +273,22 @@ impl Cores {
         if lines == 0 {
             return Picoseconds::ZERO;
         }
-        let path = self.paths.between(from, to);
-        let alone = span.over(path.len() as u32) * u64::from(lines);
         let (present, now) = (self.present, self.cores[place.index()].now);
-        let delay = self.network.send(
-            present,
-            now,
-            path.iter().map(|link| *link as usize),
-            self.costs.line_flits * u64::from(lines),
-        );
-        let served = self.costs.port * u64::from(lines);
+        let lines = u64::from(lines);
+        let (mut alone, mut delay) = (span.over(0) * lines, Picoseconds::ZERO);
+        if from != to {
+            let path = self.paths.between(from, to);
+            alone = span.over(path.len() as u32) * lines;
+            let path = path.iter().map(|link| *link as usize);
+            delay = self.network.send(present, now, path, self.costs.line_flits * lines);
+        }
         let at = now + delay;
-        let start = self.ports[port.0 as usize].reserve(present, at, served);
+        let start = self.ports[port.0 as usize].reserve(present, at, self.costs.port * lines);
         alone + delay + (start - at)
     }
 
     /// Lets `place` spend `time`.
+    #[inline]
     pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, spending: Spending) {
         let core = &mut self.cores[place.index()];
         let start = core.now;

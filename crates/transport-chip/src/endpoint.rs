@@ -107,21 +107,33 @@ impl Endpoint for ChipEndpoint {
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), SendError> {
-        let max = self.state().wire.message_bytes_max(class);
-        self.check_send(to, room, max)?;
+        let mut state = self.state();
+        self.check_send(to, room, state.wire.message_bytes_max(class))?;
         let out = Outgoing { from: self.here, to, class, handler };
         // Room for the least message first: a full ring is found before anything is encoded.
-        self.state().admit(&out, 0)?;
-        let mut content = AlignedBytes::new(room);
-        let len = {
+        state.admit(&out, 0)?;
+        let mut content = state.lend(room);
+        drop(state);
+        let filled = {
             let _during = self.enter(Moment::Filling);
-            fill(content.bytes_mut()).ok_or(SendError::Abandoned)?
+            fill(&mut content.bytes_mut()[..room])
         };
-        content.shorten(len);
         let mut state = self.state();
-        state.admit(&out, len)?;
-        state.send(&out, content);
-        Ok(())
+        let admitted = match filled {
+            Some(len) => state.admit(&out, len).map(|()| len),
+            None => Err(SendError::Abandoned),
+        };
+        match admitted {
+            Ok(len) => {
+                content.shorten(len);
+                state.send(&out, content);
+                Ok(())
+            }
+            Err(error) => {
+                state.keep(content);
+                Err(error)
+            }
+        }
     }
 
     fn send_block(
@@ -156,16 +168,15 @@ impl Endpoint for ChipEndpoint {
                 Some(Taken::Piece) => continue,
                 Some(Taken::Died(place)) => deliver(Arrival::Died { place, cause: Death::Ended }),
                 Some(Taken::Parcel(parcel)) => {
-                    let inline;
-                    let body = match parcel.load {
-                        Load::Block(block) => Body::Block(Box::new(block)),
-                        Load::Inline(content) => {
-                            inline = content;
-                            Body::Inline(inline.bytes())
-                        }
-                    };
                     let (source, class, handler) = (parcel.source, parcel.class, parcel.handler);
-                    deliver(Arrival::Message(Message { source, class, handler, body }));
+                    let mut hand = |body| deliver(Arrival::Message(Message { source, class, handler, body }));
+                    match parcel.load {
+                        Load::Block(block) => hand(Body::Block(Box::new(block))),
+                        Load::Inline(content) => {
+                            hand(Body::Inline(content.bytes()));
+                            self.state().keep(content);
+                        }
+                    }
                 }
             }
             delivered += 1;

@@ -8,8 +8,8 @@ use crate::cores::{Cores, Costs};
 use crate::parcel::{ChipBlock, Parcel};
 use crate::record::Passage;
 use crate::report::Report;
-use crate::wire::{Division, Outgoing, Wire};
-use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ticket, Ties};
+use crate::wire::{Division, News, Outgoing, Wire};
+use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError};
 use std::cell::Cell;
@@ -18,6 +18,10 @@ use std::rc::Rc;
 
 /// How long after the death of a place the others know of it. No chip says: it stands for a watchdog.
 const NOTICE: Picoseconds = Picoseconds(100_000_000);
+
+/// Bytes of a message whose memory is kept for others, and how many such are kept at most.
+const SPARE_BYTES: usize = 256;
+const SPARES_MAX: usize = 1_024;
 
 /// What happened, for the digest.
 #[derive(Clone, Copy)]
@@ -46,14 +50,10 @@ struct Notice {
 struct Site {
     alive: bool,
     left: bool,
-    /// Its turn in the queue.
-    turn: Option<(Ticket, Picoseconds)>,
     /// Whether it waits, so that what comes may move its turn.
     parked: bool,
     /// Whether a send of its last turn found no room.
     refused: bool,
-    /// When the host wants it to look at its deadlines.
-    due: Option<Picoseconds>,
     /// Events of this place so far.
     sequence: u32,
     notices: BTreeMap<PlaceId, Notice>,
@@ -64,9 +64,16 @@ pub(crate) struct State {
     pub(crate) wire: Box<dyn Wire>,
     pub(crate) live_blocks: Rc<Cell<usize>>,
     sites: Vec<Site>,
-    queue: Queue<PlaceId>,
+    /// The next turn of each place that has one.
+    turns: Queue,
+    /// Whose turn it is. It stays in `turns` until its next one is known: so it moves once instead of twice.
+    under_way: Option<PlaceId>,
     ties: Ties,
     digest: Digest,
+    /// Empty between two calls; kept for its memory.
+    news: News,
+    /// Memory of short messages that were taken in, for others.
+    spare: Vec<AlignedBytes>,
     messages: u64,
     bytes: u64,
 }
@@ -76,10 +83,8 @@ impl State {
         let site = |_| Site {
             alive: true,
             left: false,
-            turn: None,
             parked: false,
             refused: false,
-            due: None,
             sequence: 0,
             notices: BTreeMap::new(),
         };
@@ -90,9 +95,12 @@ impl State {
             cores,
             live_blocks: Rc::default(),
             sites: (0..places).map(site).collect(),
-            queue: Queue::default(),
+            turns: Queue::new(places as usize),
+            under_way: None,
             ties,
             digest: Digest::default(),
+            news: News::new(),
+            spare: Vec::new(),
             messages: 0,
             bytes: 0,
         };
@@ -108,8 +116,7 @@ impl State {
 
     fn schedule(&mut self, place: PlaceId, time: Picoseconds) {
         let key = self.key(time, EventClass::Ready, place);
-        let ticket = self.queue.push(key, place);
-        self.sites[place.index()].turn = Some((ticket, time));
+        self.turns.set(place.0, key);
     }
 
     /// Begins the next turn: the place that has it, or none if nothing will ever happen again.
@@ -117,12 +124,15 @@ impl State {
     /// A place that has left and still has blocks under way gets its turns here, and nobody sees them.
     pub(crate) fn next_turn(&mut self) -> Option<PlaceId> {
         loop {
-            let (key, place) = self.queue.pop()?;
+            self.end_turn();
+            let (key, place) = self.turns.first()?;
+            let place = PlaceId(place);
+            self.under_way = Some(place);
             self.cores.set_present(key.time());
             self.cores.wait_until(place, key.time());
             self.digest.record(key, Event::Turn as u32, 0);
             let site = &mut self.sites[place.index()];
-            (site.turn, site.parked, site.refused, site.due) = (None, false, false, None);
+            (site.parked, site.refused) = (false, false);
             if !site.left {
                 return Some(place);
             }
@@ -138,16 +148,25 @@ impl State {
         if self.sites[place.index()].alive {
             let now = self.cores.now(place);
             self.schedule(place, now);
+            self.under_way = None;
+        }
+    }
+
+    /// Takes the turn under way out of the queue, unless its place has another one by now.
+    fn end_turn(&mut self) {
+        if let Some(place) = self.under_way.take() {
+            self.turns.remove(place.0);
         }
     }
 
     /// Ends a turn of a place that waits, at the latest until `due`.
     pub(crate) fn park(&mut self, place: PlaceId, due: Option<Picoseconds>) {
+        self.end_turn();
         let site = &mut self.sites[place.index()];
         if !site.alive {
             return;
         }
-        (site.parked, site.due) = (true, due);
+        site.parked = true;
         let deaths = site.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
         let first = deaths.chain(due).min();
         let mail = if site.left { None } else { self.wire.first_arrival(place) };
@@ -171,12 +190,9 @@ impl State {
         // At least one poll: what had come before it parked it has looked at.
         let polls = time.0.saturating_sub(now.0).div_ceil(period.0).max(1);
         let turn = now + period * polls;
-        match self.sites[place.index()].turn {
-            Some((_, before)) if before <= turn => return,
-            Some((ticket, _)) => _ = self.queue.cancel(ticket),
-            None => {}
+        if self.turns.key_of(place.0).is_none_or(|before| turn < before.time()) {
+            self.schedule(place, turn);
         }
-        self.schedule(place, turn);
     }
 
     fn wake_all(&mut self, news: Vec<(PlaceId, Picoseconds)>) {
@@ -190,6 +206,9 @@ impl State {
     /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
     pub(crate) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let site = &self.sites[here.index()];
+        if site.alive && site.notices.is_empty() {
+            return false;
+        }
         let known = site.notices.get(&place).is_some_and(|notice| notice.known <= self.cores.now(here));
         known || (!site.alive && here != place)
     }
@@ -220,6 +239,19 @@ impl State {
         SendError::Full
     }
 
+    /// Memory for a message of up to `room` bytes.
+    pub(crate) fn lend(&mut self, room: usize) -> AlignedBytes {
+        let spare = self.spare.pop().and_then(|mut spare| spare.renew(room).then_some(spare));
+        spare.unwrap_or_else(|| AlignedBytes::new(room.max(SPARE_BYTES)))
+    }
+
+    /// Takes back what `lend` gave.
+    pub(crate) fn keep(&mut self, content: AlignedBytes) {
+        if self.spare.len() < SPARES_MAX {
+            self.spare.push(content);
+        }
+    }
+
     /// Sends an admitted message.
     pub(crate) fn send(&mut self, out: &Outgoing, content: AlignedBytes) {
         let bytes = content.bytes().len();
@@ -234,11 +266,9 @@ impl State {
         let bytes = content.bytes().len();
         let block = ChipBlock::new(content, &self.live_blocks);
         self.begin_action(out.from);
-        let arrivals = self.wire.stream(&mut self.cores, out, block);
+        self.wire.stream(&mut self.cores, out, block, &mut self.news);
         self.end_sending(out, bytes, true);
-        for arrival in arrivals {
-            self.wake_target(out.to, arrival);
-        }
+        self.wake_targets();
     }
 
     /// Tells the recorder that `place` does something with a name.
@@ -286,9 +316,16 @@ impl State {
     }
 
     fn attend(&mut self, place: PlaceId) {
-        for (target, arrival) in self.wire.attend(&mut self.cores, place) {
+        self.wire.attend(&mut self.cores, place, &mut self.news);
+        self.wake_targets();
+    }
+
+    fn wake_targets(&mut self) {
+        let mut news = std::mem::take(&mut self.news);
+        for (target, arrival) in news.drain(..) {
             self.wake_target(target, arrival);
         }
+        self.news = news;
     }
 
     /// Takes one arrival that was there at `seen`.
@@ -322,6 +359,9 @@ impl State {
 
     /// A known death that was not delivered, and behind which no message of the dead place waits.
     fn take_death(&mut self, place: PlaceId) -> Option<PlaceId> {
+        if self.sites[place.index()].notices.is_empty() {
+            return None;
+        }
         let now = self.cores.now(place);
         let wire = &self.wire;
         let due = |(dead, notice): &(&PlaceId, &mut Notice)| {
@@ -338,11 +378,14 @@ impl State {
 
     /// Ends a batch of arrivals.
     pub(crate) fn give_credits(&mut self, place: PlaceId) {
-        for (source, arrival) in self.wire.give_credits(&mut self.cores, place) {
+        let mut news = std::mem::take(&mut self.news);
+        self.wire.give_credits(&mut self.cores, place, &mut news);
+        for (source, arrival) in news.drain(..) {
             if self.waits_for_credit(source) {
                 self.wake(source, arrival);
             }
         }
+        self.news = news;
     }
 
     /// `place` sends nothing more; its blocks under way still arrive.
@@ -366,12 +409,10 @@ impl State {
         if !std::mem::replace(&mut site.alive, false) {
             return;
         }
-        if let Some((ticket, _)) = site.turn.take() {
-            self.queue.cancel(ticket);
-        }
         // Credit may still come; nobody waits for it any more.
         site.parked = false;
         let left = site.left;
+        self.turns.remove(place.0);
         self.wire.cut(place);
         if left {
             return;

@@ -98,6 +98,9 @@ pub(crate) struct Outgoing {
     pub(crate) handler: HandlerId,
 }
 
+/// For whom something arrives, and when.
+pub(crate) type News = Vec<(PlaceId, Picoseconds)>;
+
 /// A protocol at work.
 pub(crate) trait Wire {
     /// Bytes of the longest message of `class` that is no block.
@@ -112,15 +115,15 @@ pub(crate) trait Wire {
     /// Writes a message for which there is room; gives when its first part arrives.
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds;
 
-    /// Begins a block that may begin; what finds no room now goes when the place attends to it. Gives when parts
+    /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
     /// arrive.
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock) -> Vec<Picoseconds>;
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News);
 
     /// Whether something of `place` is only partly written, so that it looks for credit when it polls.
     fn has_streams(&self, place: PlaceId) -> bool;
 
-    /// Looks for credit and moves on what `place` has only partly written; gives for whom parts arrive, and when.
-    fn attend(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)>;
+    /// Looks for credit and moves on what `place` has only partly written; tells for whom parts arrive, and when.
+    fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News);
 
     /// Looks for messages.
     fn poll(&mut self, cores: &mut Cores, place: PlaceId);
@@ -146,8 +149,8 @@ pub(crate) trait Wire {
         control_only: bool,
     ) -> Option<Option<Parcel>>;
 
-    /// Ends a batch of arrivals; gives who has got credit for it, and when that arrives.
-    fn give_credits(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)>;
+    /// Ends a batch of arrivals; tells who has got credit for it, and when that arrives.
+    fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News);
 
     /// `gone` takes nothing more: what `place` keeps for it is free again.
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId);

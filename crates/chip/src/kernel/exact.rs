@@ -22,13 +22,15 @@ pub struct Packet {
 pub fn arrivals(links: usize, pace: Pace, packets: &[Packet]) -> Vec<Picoseconds> {
     let ties = Ties::new(0);
     let mut free = vec![Picoseconds(0); links];
-    let mut queue = Queue::default();
+    let mut queue = Queue::new(packets.len());
+    let mut hops = vec![0; packets.len()];
     let mut done = vec![Picoseconds(0); packets.len()];
     for (number, packet) in packets.iter().enumerate() {
-        queue.push(ties.key(packet.from, EventClass::Arrival, number as u32, 0), (number, 0));
+        queue.set(number as u32, ties.key(packet.from, EventClass::Arrival, number as u32, 0));
     }
-    while let Some((key, (number, hop))) = queue.pop() {
-        let packet = &packets[number];
+    while let Some((key, owner)) = queue.pop() {
+        let number = owner as usize;
+        let (packet, hop) = (&packets[number], hops[number]);
         let body = Picoseconds(pace.flit.0 * packet.flits);
         let Some(&link) = packet.path.get(hop) else {
             done[number] = key.time() + body;
@@ -36,9 +38,8 @@ pub fn arrivals(links: usize, pace: Pace, packets: &[Packet]) -> Vec<Picoseconds
         };
         let start = key.time().max(free[link]);
         free[link] = start + body;
-        let next = hop + 1;
-        let key = ties.key(start + pace.hop, EventClass::Arrival, number as u32, next as u32);
-        queue.push(key, (number, next));
+        hops[number] = hop + 1;
+        queue.set(owner, ties.key(start + pace.hop, EventClass::Arrival, owner, hop as u32 + 1));
     }
     done
 }

@@ -26,7 +26,11 @@ const OWNER_BITS: u32 = 24;
 pub struct Key(u128);
 
 impl Key {
+    /// After all events: the key of what does not happen. [`Ties::key`] never gives it.
+    pub(super) const NEVER: Key = Key(u128::MAX);
+
     /// When it happens.
+    #[inline]
     pub fn time(self) -> Picoseconds {
         Picoseconds((self.0 >> 64) as u64)
     }
@@ -55,6 +59,7 @@ impl Ties {
     ///
     /// # Panics
     /// If `owner` has more than 24 bits.
+    #[inline]
     pub fn key(self, time: Picoseconds, class: EventClass, owner: u32, sequence: u32) -> Key {
         assert!(owner < 1 << OWNER_BITS, "owner {owner} does not fit a key");
         let rank = if self.seed == 0 { owner } else { permute(owner, scramble(self.seed ^ time.0)) };
@@ -72,6 +77,7 @@ fn permute(number: u32, key: u64) -> u32 {
 }
 
 /// The output function of SplitMix64: each input bit reaches all others.
+#[inline]
 pub(super) fn scramble(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

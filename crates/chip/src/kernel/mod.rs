@@ -18,5 +18,5 @@ mod tests;
 pub use digest::Digest;
 pub use key::{EventClass, Key, Ties};
 pub use network::{Network, Pace};
-pub use queue::{Queue, Ticket};
+pub use queue::Queue;
 pub use timeline::Timeline;

@@ -28,19 +28,26 @@ impl Pace {
 #[derive(Clone, Debug)]
 pub struct Network {
     pace: Pace,
-    links: Vec<Timeline>,
-    flits: Vec<u64>,
+    links: Vec<Link>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Link {
+    busy: Timeline,
+    /// How many flits have passed.
+    flits: u64,
 }
 
 impl Network {
     /// A network of `links` links, all free.
     pub fn new(links: usize, pace: Pace) -> Network {
-        Network { pace, links: vec![Timeline::default(); links], flits: vec![0; links] }
+        Network { pace, links: vec![Link::default(); links] }
     }
 
     /// Sends a packet of `flits` flits over `path` at `from`; returns how much later than alone its last flit arrives.
     ///
     /// `present` is as for [`Timeline::reserve`].
+    #[inline]
     pub fn send(
         &mut self,
         present: Picoseconds,
@@ -51,8 +58,9 @@ impl Network {
         let body = Picoseconds(self.pace.flit.0 * flits);
         let (mut header, mut delay) = (from, Picoseconds(0));
         for link in path {
-            let start = self.links[link].reserve(present, header, body);
-            self.flits[link] += flits;
+            let link = &mut self.links[link];
+            let start = link.busy.reserve(present, header, body);
+            link.flits += flits;
             delay += start - header;
             header = start + self.pace.hop;
         }
@@ -64,8 +72,13 @@ impl Network {
         self.pace
     }
 
-    /// How many flits have passed each link.
-    pub fn flits(&self) -> &[u64] {
-        &self.flits
+    /// How many flits have passed each link, in the order of their numbers.
+    pub fn flits(&self) -> impl Iterator<Item = u64> + '_ {
+        self.links.iter().map(|link| link.flits)
+    }
+
+    /// How many flits have passed `link`.
+    pub fn flits_of(&self, link: usize) -> u64 {
+        self.links[link].flits
     }
 }

@@ -3,73 +3,94 @@
 //! Requests come in no order of time: a place that has computed ahead reserves later moments first. So the gaps are
 //! kept, and an earlier request fills them. What lies before the present (the least time that any request can still
 //! ask for) is forgotten, which loses nothing; if too many stretches remain, the two that are closest become one, which
-//! can only delay.
+//! can only delay. Most requests are among the latest, so the search begins at the end; and what is past is only
+//! forgotten when the list is full, which is cheaper than looking each time.
 //! Invariant: the stretches are sorted, apart from each other, and not empty.
 
 use crate::quantity::Picoseconds;
-use std::collections::VecDeque;
 
 /// Most stretches kept.
 pub(super) const STRETCHES_MAX: usize = 32;
 
-/// The busy stretches of one resource from the present on.
+/// The busy stretches of one resource from the present on, and some from before it.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    busy: VecDeque<(u64, u64)>,
+    busy: Vec<Stretch>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start: u64,
+    end: u64,
 }
 
 impl Timeline {
     /// Reserves the first free stretch of length `duration` at `from` or later, and returns where it starts.
     ///
     /// `present` is a time before which nobody will ask any more; it is not after `from`.
+    #[inline]
     pub fn reserve(&mut self, present: Picoseconds, from: Picoseconds, duration: Picoseconds) -> Picoseconds {
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
-        while self.busy.front().is_some_and(|(_, end)| *end <= present.0) {
-            self.busy.pop_front();
-        }
-        if duration.0 == 0 {
+        let stretch = Stretch { start: from.0, end: from.0 + duration.0 };
+        let after_all = self.busy.last().is_none_or(|last| last.end < from.0);
+        if after_all && self.busy.len() < STRETCHES_MAX && duration.0 > 0 {
+            self.busy.push(stretch);
             return from;
         }
-        let mut start = from.0;
-        let mut index = self.busy.partition_point(|(_, end)| *end <= start);
-        while let Some(&(busy_from, busy_to)) = self.busy.get(index) {
-            if start + duration.0 <= busy_from {
+        Picoseconds(self.reserve_among(present, stretch))
+    }
+
+    /// As `reserve`, when there are others to be compared with or forgotten.
+    fn reserve_among(&mut self, present: Picoseconds, mut stretch: Stretch) -> u64 {
+        let duration = stretch.end - stretch.start;
+        if duration == 0 {
+            return stretch.start;
+        }
+        let before = self.busy.iter().rposition(|busy| busy.end <= stretch.start);
+        let mut index = before.map_or(0, |before| before + 1);
+        for next in &self.busy[index..] {
+            if stretch.start + duration <= next.start {
                 break;
             }
-            start = busy_to;
+            stretch.start = next.end;
             index += 1;
         }
-        self.insert(index, start, start + duration.0);
-        Picoseconds(start)
+        stretch.end = stretch.start + duration;
+        self.insert(index, stretch);
+        if self.busy.len() > STRETCHES_MAX {
+            self.shorten(present);
+        }
+        stretch.start
     }
 
     /// The busy stretches that are kept, in order.
     pub fn stretches(&self) -> impl Iterator<Item = (Picoseconds, Picoseconds)> + '_ {
-        self.busy.iter().map(|&(start, end)| (Picoseconds(start), Picoseconds(end)))
+        self.busy.iter().map(|stretch| (Picoseconds(stretch.start), Picoseconds(stretch.end)))
     }
 
     /// Puts a stretch before the one at `index`, and joins it with neighbours that it touches.
-    fn insert(&mut self, index: usize, start: u64, end: u64) {
-        let touches_before = index > 0 && self.busy[index - 1].1 == start;
-        let touches_after = self.busy.get(index).is_some_and(|next| next.0 == end);
+    #[inline]
+    fn insert(&mut self, index: usize, stretch: Stretch) {
+        let touches_before = index > 0 && self.busy[index - 1].end == stretch.start;
+        let touches_after = index < self.busy.len() && self.busy[index].start == stretch.end;
         match (touches_before, touches_after) {
-            (true, true) => {
-                self.busy[index - 1].1 = self.busy[index].1;
-                self.busy.remove(index);
-            }
-            (true, false) => self.busy[index - 1].1 = end,
-            (false, true) => self.busy[index].0 = start,
-            (false, false) => self.busy.insert(index, (start, end)),
-        }
-        if self.busy.len() > STRETCHES_MAX {
-            self.close_least_gap();
+            (false, false) => self.busy.insert(index, stretch),
+            (true, false) => self.busy[index - 1].end = stretch.end,
+            (false, true) => self.busy[index].start = stretch.start,
+            (true, true) => self.busy[index - 1].end = self.busy.remove(index).end,
         }
     }
 
-    fn close_least_gap(&mut self) {
-        let gap = |index: &usize| self.busy[index + 1].0 - self.busy[*index].1;
+    /// Forgets what is past, or closes the least gap if nothing is.
+    #[cold]
+    fn shorten(&mut self, present: Picoseconds) {
+        let past = self.busy.partition_point(|stretch| stretch.end <= present.0);
+        self.busy.drain(..past);
+        if past > 0 {
+            return;
+        }
+        let gap = |index: &usize| self.busy[index + 1].start - self.busy[*index].end;
         let Some(index) = (0..self.busy.len() - 1).min_by_key(gap) else { return };
-        self.busy[index].1 = self.busy[index + 1].1;
-        self.busy.remove(index + 1);
+        self.busy[index].end = self.busy.remove(index + 1).end;
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use sections::Sections;
 use crate::cores::Cores;
 use crate::parcel::{ChipBlock, Load, Parcel};
 use crate::report::Spending;
-use crate::wire::{Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
+use crate::wire::{News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
 use isles_chip::kernel::{EventClass, Key, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
@@ -251,22 +251,20 @@ impl<H: Handshake> Wire for Chunks<H> {
         self.begin(cores, out, Load::Inline(content))
     }
 
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock) -> Vec<Picoseconds> {
-        vec![self.begin(cores, out, Load::Block(block))]
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News) {
+        news.push((out.to, self.begin(cores, out, Load::Block(block))));
     }
 
     fn has_streams(&self, place: PlaceId) -> bool {
         !self.desks[place.index()].streams.is_empty()
     }
 
-    fn attend(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
+    fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         self.read_answers(cores, place, self.awaited(place));
-        let mut arrivals = Vec::new();
         for lane in self.desks[place.index()].streams.clone() {
             let target = self.route_of(lane).target;
-            arrivals.extend(self.push(cores, lane).map(|arrival| (target, arrival)));
+            news.extend(self.push(cores, lane).map(|arrival| (target, arrival)));
         }
-        arrivals
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
@@ -321,8 +319,8 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     /// All is answered already, chunk by chunk.
-    fn give_credits(&mut self, _cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
-        std::mem::take(&mut self.desks[place.index()].answered)
+    fn give_credits(&mut self, _cores: &mut Cores, place: PlaceId, news: &mut News) {
+        news.append(&mut self.desks[place.index()].answered);
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {

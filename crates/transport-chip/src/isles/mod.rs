@@ -13,24 +13,33 @@
 
 mod budget;
 mod lane;
+mod mail;
 
 pub(crate) use budget::Budget;
 
 use crate::cores::Cores;
 use crate::parcel::{ChipBlock, Load, Parcel};
 use crate::report::Spending;
-use crate::wire::{Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
-use isles_chip::kernel::{EventClass, Key, Ties};
+use crate::wire::{News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
+use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Class, PlaceId};
-use lane::{Arriving, Entry, Lane, Piece, Stream};
-use std::collections::BTreeSet;
+use lane::{Lane, Share, Stream};
+use mail::{Letter, Mail, Piece};
 
 /// A credit that the sender has not looked at yet.
 struct Credit {
     arrival: Picoseconds,
     lane: usize,
-    entries: u32,
+    share: Share,
+}
+
+/// A lane and its ends.
+#[derive(Clone, Copy)]
+struct Way {
+    source: PlaceId,
+    target: PlaceId,
+    lane: usize,
 }
 
 /// What one place keeps beside its lanes.
@@ -41,10 +50,10 @@ struct Desk {
     streams: Vec<usize>,
     /// Credits on their way here.
     credits: Vec<Credit>,
-    /// The first entry of each ring here that is not empty, by arrival.
-    heads: BTreeSet<(Key, usize)>,
-    /// Lanes with entries taken and not credited.
-    owed: BTreeSet<(PlaceId, usize)>,
+    /// Entries in the rings here, by class.
+    mail: [Mail; 2],
+    /// Lanes with entries taken and not credited, with their senders; each once.
+    owed: Vec<(PlaceId, usize)>,
 }
 
 /// All rings of a run.
@@ -62,16 +71,15 @@ pub(crate) struct Isles {
 impl Isles {
     pub(crate) fn new(budget: Budget, cores: &Cores, places: u32, ties: Ties) -> Isles {
         let places = places as usize;
-        let lane = |number: usize| Lane::new(budget.ring_lines[number % 2]);
         let desk = |_| Desk {
             slots: budget.slots,
             streams: Vec::new(),
             credits: Vec::new(),
-            heads: BTreeSet::new(),
-            owed: BTreeSet::new(),
+            mail: Default::default(),
+            owed: Vec::new(),
         };
         Isles {
-            lanes: (0..2 * places * places).map(lane).collect(),
+            lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
             desks: (0..places).map(desk).collect(),
             send_time: cores.cycles(SEND_CYCLES),
             receive_time: cores.cycles(RECEIVE_CYCLES),
@@ -94,19 +102,23 @@ impl Isles {
         PlaceId((lane / 2 / self.places) as u32)
     }
 
+    /// Lines of the ring of `lane` that are free, as its sender knows.
+    fn free_lines(&self, lane: usize) -> u32 {
+        self.budget.ring_lines[lane % 2] - self.lanes[lane].taken.lines
+    }
+
     fn fits(&self, out: &Outgoing, len: usize) -> bool {
-        let lane = &self.lanes[self.lane_of(out.from, out.to, out.class)];
+        let lane = self.lane_of(out.from, out.to, out.class);
         let lines = self.budget.ring_lines_of(out.class, len);
         let has_slot = lines.is_some() || self.desks[out.from.index()].slots[out.class as usize] > 0;
-        lane.stream.is_none() && has_slot && lane.free_lines >= lines.unwrap_or(1)
+        self.lanes[lane].stream.is_none() && has_slot && self.free_lines(lane) >= lines.unwrap_or(1)
     }
 
     /// Writes pieces of a lane's block as far as there is room.
-    fn push_stream(&mut self, cores: &mut Cores, lane: usize) -> Vec<Picoseconds> {
-        let (place, class) = (self.source_of(lane), lane % 2);
-        let mut arrivals = Vec::new();
-        while self.desks[place.index()].slots[class] > 0 && self.lanes[lane].free_lines > 0 {
-            let Some(mut stream) = self.lanes[lane].stream.take() else { break };
+    fn push_stream(&mut self, cores: &mut Cores, lane: usize, news: &mut News) {
+        let (place, target, class) = (self.source_of(lane), self.target_of(lane), lane % 2);
+        while self.desks[place.index()].slots[class] > 0 && self.free_lines(lane) > 0 {
+            let Some(mut stream) = self.lanes[lane].stream.take() else { return };
             let lines = stream.left.min(self.budget.slot_lines[class]);
             stream.left -= lines;
             cores.write_lines(place, place, lines);
@@ -117,41 +129,29 @@ impl Isles {
                 self.lanes[lane].stream = Some(stream);
                 Piece::Part
             };
-            arrivals.push(self.ring(cores, lane, Entry { lines: 1, slot: true }, lines, piece));
+            let way = Way { source: place, target, lane };
+            news.push((target, self.ring(cores, way, Share { lines: 1, slots: 1 }, lines, piece)));
         }
-        arrivals
     }
 
     /// Writes an entry and rings the doorbell; gives when that arrives.
     fn ring(
         &mut self,
         cores: &mut Cores,
-        lane: usize,
-        entry: Entry,
+        Way { source, target, lane }: Way,
+        share: Share,
         fetch: u32,
         piece: Piece,
     ) -> Picoseconds {
-        let (place, target) = (self.source_of(lane), self.target_of(lane));
-        cores.write_lines(place, target, entry.lines + 1);
-        let arrival = cores.now(place);
-        if entry.slot {
-            self.desks[place.index()].slots[lane % 2] -= 1;
-        }
-        let ring = &mut self.lanes[lane];
-        ring.free_lines -= entry.lines;
-        ring.unacknowledged.push_back(entry);
-        ring.arriving.push_back(Arriving { arrival, lines: entry.lines, fetch, piece });
-        if ring.arriving.len() == 1 {
-            self.list_head(lane);
-        }
+        cores.write_lines(source, target, share.lines + 1);
+        let arrival = cores.now(source);
+        self.desks[source.index()].slots[lane % 2] -= share.slots;
+        self.lanes[lane].taken += share;
+        self.lanes[lane].waiting += 1;
+        let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
+        let letter = Letter { key, lane: lane as u32, source, lines: share.lines, fetch, piece };
+        self.desks[target.index()].mail[lane % 2].put(letter);
         arrival
-    }
-
-    fn list_head(&mut self, lane: usize) {
-        let Some(first) = self.lanes[lane].arriving.front() else { return };
-        let key = self.ties.key(first.arrival, EventClass::Arrival, lane as u32, 0);
-        let target = self.target_of(lane);
-        self.desks[target.index()].heads.insert((key, lane));
     }
 
     /// Reads the credit lines of `place`, and takes what had arrived when the turn began.
@@ -163,7 +163,8 @@ impl Isles {
         credits.retain(|credit| {
             let arrived = credit.arrival <= seen;
             if arrived {
-                lanes[credit.lane].acknowledge(credit.entries, &mut slots[credit.lane % 2]);
+                lanes[credit.lane].taken -= credit.share;
+                slots[credit.lane % 2] += credit.share.slots;
             }
             !arrived
         });
@@ -190,46 +191,43 @@ impl Wire for Isles {
     }
 
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
-        let lane = self.lane_of(out.from, out.to, out.class);
+        let way = Way { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
         let len = content.bytes().len();
         cores.spend(out.from, self.send_time, Spending::Handling);
         let load = Load::Inline(content);
         match self.budget.ring_lines_of(out.class, len) {
             Some(lines) => {
                 let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, lane, Entry { lines, slot: false }, 0, piece)
+                self.ring(cores, way, Share { lines, slots: 0 }, 0, piece)
             }
             None => {
                 let lines = self.budget.lines(len);
                 cores.write_lines(out.from, out.from, lines);
                 let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, lane, Entry { lines: 1, slot: true }, lines, piece)
+                self.ring(cores, way, Share { lines: 1, slots: 1 }, lines, piece)
             }
         }
     }
 
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock) -> Vec<Picoseconds> {
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News) {
         let lane = self.lane_of(out.from, out.to, out.class);
         cores.spend(out.from, self.send_time, Spending::Handling);
         let load = Load::Block(block);
         let left = self.budget.lines(load.len());
-        self.lanes[lane].stream = Some(Stream { handler: out.handler, load, left });
+        self.lanes[lane].stream = Some(Box::new(Stream { handler: out.handler, load, left }));
         self.desks[out.from.index()].streams.push(lane);
-        self.push_stream(cores, lane)
+        self.push_stream(cores, lane, news);
     }
 
     fn has_streams(&self, place: PlaceId) -> bool {
         !self.desks[place.index()].streams.is_empty()
     }
 
-    fn attend(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
+    fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         self.read_credits(cores, place);
-        let mut arrivals = Vec::new();
         for lane in self.desks[place.index()].streams.clone() {
-            let target = self.target_of(lane);
-            arrivals.extend(self.push_stream(cores, lane).into_iter().map(|arrival| (target, arrival)));
+            self.push_stream(cores, lane, news);
         }
-        arrivals
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
@@ -243,7 +241,8 @@ impl Wire for Isles {
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
-        self.desks[place.index()].heads.first().map(|(key, _)| key.time())
+        let [control, data] = &self.desks[place.index()].mail;
+        [control.first(), data.first()].into_iter().flatten().min().map(|key| key.time())
     }
 
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
@@ -253,7 +252,7 @@ impl Wire for Isles {
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
         [Class::Control, Class::Data]
             .into_iter()
-            .any(|class| !self.lanes[self.lane_of(source, place, class)].arriving.is_empty())
+            .any(|class| self.lanes[self.lane_of(source, place, class)].waiting > 0)
     }
 
     fn take(
@@ -263,43 +262,50 @@ impl Wire for Isles {
         until: Picoseconds,
         control_only: bool,
     ) -> Option<Option<Parcel>> {
-        let wanted = |lane: usize| !control_only || lane % 2 == Class::Control as usize;
         let desk = &mut self.desks[place.index()];
-        let visible = desk.heads.iter().take_while(|(key, _)| key.time() <= until);
-        let head = *visible.into_iter().find(|(_, lane)| wanted(*lane))?;
-        desk.heads.remove(&head);
-        let lane = head.1;
-        let source = self.source_of(lane);
-        let entry = self.lanes[lane].arriving.pop_front()?;
-        self.list_head(lane);
-        cores.spend(place, self.receive_time, Spending::Handling);
-        cores.read_lines(place, place, entry.lines, Spending::Copying);
-        if entry.fetch > 0 {
-            cores.read_lines(place, source, entry.fetch, Spending::Copying);
+        let [control, data] = &mut desk.mail;
+        let control_first =
+            control.first().is_some_and(|first| data.first().is_none_or(|other| first < other));
+        let mail = if control_only || control_first { control } else { data };
+        let letter = mail.take(until)?;
+        let lane = letter.lane as usize;
+        let ring = &mut self.lanes[lane];
+        ring.waiting -= 1;
+        if ring.owed == Share::default() {
+            desk.owed.push((letter.source, lane));
         }
-        self.lanes[lane].owed += 1;
-        self.desks[place.index()].owed.insert((source, lane));
+        ring.owed += Share { lines: letter.lines, slots: u32::from(letter.fetch > 0) };
+        let source = letter.source;
+        cores.spend(place, self.receive_time, Spending::Handling);
+        cores.read_lines(place, place, letter.lines, Spending::Copying);
+        if letter.fetch > 0 {
+            cores.read_lines(place, source, letter.fetch, Spending::Copying);
+        }
         let class = if lane % 2 == Class::Control as usize { Class::Control } else { Class::Data };
-        Some(match entry.piece {
+        Some(match letter.piece {
             Piece::Part => None,
             Piece::Whole { handler, load } => {
-                Some(Parcel { source, class, handler, load, arrival: entry.arrival })
+                Some(Parcel { source, class, handler, load, arrival: letter.key.time() })
             }
         })
     }
 
-    fn give_credits(&mut self, cores: &mut Cores, place: PlaceId) -> Vec<(PlaceId, Picoseconds)> {
-        let owed = std::mem::take(&mut self.desks[place.index()].owed);
-        let mut given: Vec<(PlaceId, Picoseconds)> = Vec::new();
-        for (source, lane) in owed {
-            if given.last().is_none_or(|(last, _)| *last != source) {
-                cores.write_lines(place, source, 1);
-                given.push((source, cores.now(place)));
-            }
-            let (arrival, entries) = (cores.now(place), std::mem::take(&mut self.lanes[lane].owed));
-            self.desks[source.index()].credits.push(Credit { arrival, lane, entries });
+    fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
+        let mut owed = std::mem::take(&mut self.desks[place.index()].owed);
+        // By sender: one line carries what is owed to it in both classes.
+        if owed.len() > 1 {
+            owed.sort_unstable();
         }
-        given
+        let mut last = None;
+        for (source, lane) in owed.drain(..) {
+            if last.replace(source) != Some(source) {
+                cores.write_lines(place, source, 1);
+                news.push((source, cores.now(place)));
+            }
+            let (arrival, share) = (cores.now(place), std::mem::take(&mut self.lanes[lane].owed));
+            self.desks[source.index()].credits.push(Credit { arrival, lane, share });
+        }
+        self.desks[place.index()].owed = owed;
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
@@ -307,21 +313,22 @@ impl Wire for Isles {
             let lane = self.lane_of(place, gone, class);
             let ring = &mut self.lanes[lane];
             ring.stream = None;
-            let entries = ring.unacknowledged.len() as u32;
+            let taken = std::mem::take(&mut ring.taken);
             let desk = &mut self.desks[place.index()];
-            ring.acknowledge(entries, &mut desk.slots[class as usize]);
+            desk.slots[class as usize] += taken.slots;
             desk.streams.retain(|other| *other != lane);
             desk.credits.retain(|credit| credit.lane != lane);
         }
     }
 
     fn cut(&mut self, gone: PlaceId) {
-        for lane in std::mem::take(&mut self.desks[gone.index()].streams) {
-            self.lanes[lane].stream = None;
+        let (desks, lanes) = (&mut self.desks, &mut self.lanes);
+        let Desk { streams, mail, .. } = &mut desks[gone.index()];
+        for lane in streams.drain(..) {
+            lanes[lane].stream = None;
         }
-        let heads = std::mem::take(&mut self.desks[gone.index()].heads);
-        for (_, lane) in heads {
-            self.lanes[lane].arriving.clear();
+        for letter in mail.iter_mut().flat_map(Mail::clear) {
+            lanes[letter.lane as usize].waiting = 0;
         }
     }
 }

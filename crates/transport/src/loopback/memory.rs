@@ -28,6 +28,15 @@ impl AlignedBytes {
         AlignedBytes { memory, start, len }
     }
 
+    /// Becomes `len` bytes whose content is unspecified, in the memory that it has; whether that is long enough.
+    pub fn renew(&mut self, len: usize) -> bool {
+        let is_long_enough = self.start + len <= self.memory.len();
+        if is_long_enough {
+            self.len = len;
+        }
+        is_long_enough
+    }
+
     pub(crate) fn copy_of(bytes: &[u8]) -> AlignedBytes {
         let mut copy = AlignedBytes::new(bytes.len());
         copy.bytes_mut().copy_from_slice(bytes);
@@ -35,11 +44,13 @@ impl AlignedBytes {
     }
 
     /// The bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.len]
     }
 
     /// The bytes, to be written.
+    #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..self.start + self.len]
     }
@@ -48,6 +59,7 @@ impl AlignedBytes {
     ///
     /// # Panics
     /// If there are fewer.
+    #[inline]
     pub fn shorten(&mut self, len: usize) {
         assert!(len <= self.len, "{len} bytes were written into room for {}", self.len);
         self.len = len;
@@ -76,5 +88,20 @@ impl BlockMemory for LoopbackBlock {
 impl Drop for LoopbackBlock {
     fn drop(&mut self) {
         self.live.set(self.live.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_used_again_as_far_as_it_reaches() {
+        let mut bytes = AlignedBytes::new(100);
+        bytes.shorten(3);
+        assert!(bytes.renew(100) && bytes.bytes().len() == 100);
+        bytes.bytes_mut().fill(7);
+        assert_eq!(bytes.bytes().as_ptr().align_offset(ALIGN), 0);
+        assert!(!bytes.renew(100 + ALIGN) && bytes.bytes() == [7; 100]);
     }
 }
