@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     }
     match Options::read(&words) {
         Ok(Request::Help) => outcome(print(USAGE)),
-        Ok(Request::List) => outcome(print(&table::list())),
+        Ok(Request::List(suite)) => outcome(print(&table::list(suite))),
         Ok(Request::Measure(options)) => outcome(measure(&options)),
         Err(refusal) => outcome(Err(refusal)),
     }

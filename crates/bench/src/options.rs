@@ -4,7 +4,7 @@
 //! that [`crate::suite`] lists. The invariant: a word that is not understood is refused, never ignored.
 
 use crate::measure::{Group, Row};
-use crate::suite;
+use crate::suite::Suite;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ pub const USAGE: &str = include_str!("usage.txt");
 /// How long and how often to measure, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// What to measure at all.
+    pub suite: Suite,
     /// Names of groups or rows; empty for all.
     pub only: Vec<String>,
     /// How often each contender's program is started, 1 to 1,000.
@@ -41,7 +43,7 @@ pub enum Request {
     /// Print how it is used.
     Help,
     /// Print what can be measured.
-    List,
+    List(Suite),
     /// Measure.
     Measure(Options),
 }
@@ -51,12 +53,22 @@ const FULL: Effort = Effort { batch: Duration::from_millis(20), repetitions: 11 
 const QUICK: Effort = Effort { batch: Duration::from_millis(5), repetitions: 3 };
 
 impl Options {
-    /// Reads the words after the program's name; a leading `core`, the one suite there is, may stand or not.
+    /// Reads the words after the program's name; a leading name of a suite may stand or not, it is
+    /// `core` without.
     ///
     /// # Errors
     /// One line that names the word and what is allowed.
     pub fn read(words: &[String]) -> Result<Request, String> {
-        let mut options = Options { only: Vec::new(), runs: 5, effort: FULL, quick: false, json: None };
+        let suite =
+            words.first().and_then(|word| Suite::ALL.into_iter().find(|suite| suite.name() == word.as_str()));
+        let mut options = Options {
+            suite: suite.unwrap_or(Suite::Core),
+            only: Vec::new(),
+            runs: 5,
+            effort: FULL,
+            quick: false,
+            json: None,
+        };
         let mut runs = None;
         let mut list = false;
         let mut words = words.iter().enumerate();
@@ -64,11 +76,11 @@ impl Options {
             let mut value =
                 || words.next().map(|(_, next)| next.as_str()).ok_or(format!("{word} wants a value"));
             match word.as_str() {
-                "core" if index == 0 => {}
+                _ if index == 0 && suite.is_some() => {}
                 "--help" | "-h" => return Ok(Request::Help),
                 "--list" => list = true,
                 "--quick" => options.quick = true,
-                "--only" => options.only.push(known_name(value()?)?),
+                "--only" => options.only.push(known_name(options.suite, value()?)?),
                 "--runs" => runs = Some(run_count(value()?)?),
                 "--json" => options.json = Some(PathBuf::from(value()?)),
                 _ => return Err(format!("unknown word {word:?}; --help shows what is allowed")),
@@ -80,7 +92,7 @@ impl Options {
         }
         options.runs = runs.unwrap_or(options.runs);
         options.json.as_deref().map_or(Ok(()), writable)?;
-        Ok(if list { Request::List } else { Request::Measure(options) })
+        Ok(if list { Request::List(options.suite) } else { Request::Measure(options) })
     }
 
     /// Whether this row of this group was asked for; by default all but, with `--quick`, the slow groups.
@@ -112,13 +124,13 @@ impl Effort {
     }
 }
 
-fn known_name(name: &str) -> Result<String, String> {
-    let known =
-        suite::GROUPS.iter().any(|group| group.name == name || group.rows.iter().any(|row| row.name == name));
+fn known_name(suite: Suite, name: &str) -> Result<String, String> {
+    let mut groups = suite.groups().iter();
+    let known = groups.any(|group| group.name == name || group.rows.iter().any(|row| row.name == name));
     if known {
         Ok(name.to_owned())
     } else {
-        Err(format!("--only {name}: no such group or row; --list shows them"))
+        Err(format!("--only {name}: no such group or row; isles bench {} --list shows them", suite.name()))
     }
 }
 
@@ -148,7 +160,8 @@ mod tests {
     }
 
     fn wanted(options: &Options) -> Vec<&'static str> {
-        let all = suite::GROUPS.iter().flat_map(|group| group.rows.iter().map(move |row| (group, row)));
+        let all =
+            options.suite.groups().iter().flat_map(|group| group.rows.iter().map(move |row| (group, row)));
         all.filter(|(group, row)| options.wants(group, row)).map(|(_, row)| row.name).collect()
     }
 
@@ -185,6 +198,15 @@ mod tests {
         assert_eq!((one.runs, one.effort), (1, QUICK));
         let Ok(Request::Measure(three)) = read("--runs 3 --quick") else { panic!() };
         assert_eq!((three.runs, three.effort), (3, QUICK));
+    }
+
+    #[test]
+    fn the_first_word_chooses_the_suite_and_its_names() {
+        let Ok(Request::Measure(options)) = read("twin --only mesh") else { panic!() };
+        assert_eq!((options.suite, wanted(&options)), (Suite::Twin, vec!["mesh-messages"]));
+        assert_eq!(read("twin --list").unwrap(), Request::List(Suite::Twin));
+        assert_eq!(read("--list").unwrap(), Request::List(Suite::Core));
+        assert!(read("twin --only barrier").unwrap_err().contains("isles bench twin --list"));
     }
 
     #[test]

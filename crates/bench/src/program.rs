@@ -37,6 +37,15 @@ pub enum Program {
     },
     /// `peers/spawn.go`.
     Go,
+    /// `peers/simgrid.cpp`.
+    SimGrid {
+        /// Which of its sections.
+        section: &'static str,
+        /// Which network model.
+        model: &'static str,
+        /// Messages, or there-and-backs, of each host.
+        messages: u32,
+    },
     /// `peers/betweenness.py` on a graph of the collection.
     Networkit {
         /// The graph's name.
@@ -80,6 +89,7 @@ impl Program {
             }
             Program::Mpi { library, section, ranks } => mpi(workshop, library, section, ranks, effort),
             Program::Go => go(workshop, effort),
+            Program::SimGrid { section, model, messages } => simgrid(workshop, section, model, messages),
             Program::Networkit { graph } => networkit(workshop, graph),
         }
     }
@@ -172,8 +182,13 @@ fn mpi(
             return Err(Absence::new(format!("{tool} not found"), library.remedy()));
         }
     }
-    let program =
-        workshop.build(library.compiler(), &["-O3", "-x", "c"], "mpi.c", include_str!("../peers/mpi.c"))?;
+    let program = workshop.build(
+        library.compiler(),
+        &["-O3", "-x", "c"],
+        &[],
+        "mpi.c",
+        include_str!("../peers/mpi.c"),
+    )?;
     let mut command = Command::new(library.launcher());
     command.args(library.placement(ranks)).args(["-n", &ranks.to_string()]).arg(program).arg(section);
     let crowd = ranks as usize > crate::machine::cores();
@@ -187,10 +202,32 @@ fn go(workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
     if present.is_err() {
         return Err(Absence::new("go not found", "install Go (go.dev, or apt-get install golang)"));
     }
-    let program = workshop.build("go", &["build"], "spawn.go", include_str!("../peers/spawn.go"))?;
+    let program = workshop.build("go", &["build"], &[], "spawn.go", include_str!("../peers/spawn.go"))?;
     let mut command = Command::new(program);
     put_effort(&mut command, effort);
     Ok(command)
+}
+
+fn simgrid(workshop: &Workshop, section: &str, model: &str, messages: u32) -> Result<Command, Absence> {
+    let remedy = "apt-get install g++ libsimgrid-dev";
+    if !is_installed("g++") {
+        return Err(Absence::new("g++ not found", remedy));
+    }
+    let mut header = Command::new("g++");
+    header.args(["-E", "-x", "c++", "-include", "simgrid/s4u.hpp", "/dev/null"]);
+    if !succeeds(&mut header) {
+        return Err(Absence::new("simgrid/s4u.hpp not found", remedy));
+    }
+    let source = include_str!("../peers/simgrid.cpp");
+    let program = workshop.build("g++", &["-O2"], &["-lsimgrid"], "simgrid.cpp", source)?;
+    let mut command = Command::new(program);
+    command.args([section, model, &messages.to_string()]);
+    Ok(command)
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    quiet.is_ok_and(|status| status.success())
 }
 
 fn networkit(workshop: &Workshop, graph: &str) -> Result<Command, Absence> {

@@ -18,6 +18,7 @@ const FORMAT: u32 = 1;
 #[derive(Serialize)]
 struct Report<'a> {
     format: u32,
+    suite: &'static str,
     machine: &'a Machine,
     runs: usize,
     batch_milliseconds: u128,
@@ -68,6 +69,7 @@ pub fn write(session: &Session, path: &Path) -> Result<(), String> {
 fn report(session: &Session) -> Report<'_> {
     Report {
         format: FORMAT,
+        suite: session.options.suite.name(),
         machine: &session.machine,
         runs: session.options.runs,
         batch_milliseconds: session.options.effort.batch.as_millis(),

@@ -10,7 +10,6 @@ use crate::options::Options;
 use crate::output::Output;
 use crate::program::Absence;
 use crate::samples::Samples;
-use crate::suite;
 use crate::workshop::Workshop;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -58,7 +57,7 @@ impl Session {
             );
         }
         let mut groups = Vec::new();
-        for group in suite::GROUPS {
+        for group in options.suite.groups() {
             let rows: Vec<_> = group.rows.iter().filter(|row| options.wants(group, row)).collect();
             if !rows.is_empty() {
                 groups.push(Outcome::of(group, rows, options, &workshop));

@@ -7,14 +7,14 @@
 use crate::machine::LOAD_DOUBTFUL;
 use crate::measure::{Better, Figure, Row, Verdict, samples};
 use crate::session::{Outcome, Session};
-use crate::suite;
+use crate::suite::Suite;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// All rows of the suite with their targets.
-pub fn list() -> String {
+/// All rows of a suite with their targets.
+pub fn list(suite: Suite) -> String {
     let mut text = String::new();
-    for group in suite::GROUPS {
+    for group in suite.groups() {
         let _ = writeln!(text, "{} ({})", group.name, group.setting);
         for row in group.rows {
             let _ = writeln!(text, "  {:<18} {} [{}]", row.name, row.question, row.unit);
@@ -179,10 +179,12 @@ mod tests {
 
     #[test]
     fn the_list_names_every_row_and_target() {
-        let text = list();
-        for row in suite::GROUPS.iter().flat_map(|group| group.rows) {
-            assert!(text.contains(row.name) && text.contains(row.question));
-            assert!(row.targets.iter().all(|target| text.contains(&row.words(target))));
+        for suite in Suite::ALL {
+            let text = list(suite);
+            for row in suite.groups().iter().flat_map(|group| group.rows) {
+                assert!(text.contains(row.name) && text.contains(row.question));
+                assert!(row.targets.iter().all(|target| text.contains(&row.words(target))));
+            }
         }
     }
 }

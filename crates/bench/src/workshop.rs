@@ -30,7 +30,7 @@ impl Workshop {
         Ok(Workshop { folder })
     }
 
-    /// The program that `compiler options -o PROGRAM SOURCE` makes of `text`, from the folder if it is there.
+    /// The program that `compiler options -o PROGRAM SOURCE libraries` makes of `text`, from the folder if it is there.
     ///
     /// # Errors
     /// The compiler's first complaint.
@@ -38,17 +38,19 @@ impl Workshop {
         &self,
         compiler: &str,
         options: &[&str],
+        libraries: &[&str],
         name: &str,
         text: &str,
     ) -> Result<PathBuf, Absence> {
-        let program = self.folder.join(format!("{}-{:016x}", compiler, hash(&(compiler, options, text))));
+        let program =
+            self.folder.join(format!("{}-{:016x}", compiler, hash(&(compiler, options, libraries, text))));
         if program.exists() {
             return Ok(program);
         }
         let source = self.lay(name, text)?;
         let fresh = self.folder.join(format!("{compiler}-{}.new", std::process::id()));
         let mut command = Command::new(compiler);
-        command.args(options).arg("-o").arg(&fresh).arg(&source).stdin(Stdio::null());
+        command.args(options).arg("-o").arg(&fresh).arg(&source).args(libraries).stdin(Stdio::null());
         let failed =
             |why: String| Absence::new(format!("{compiler} {name}: {why}"), "put the compiler right");
         let output = command.output().map_err(|error| failed(error.to_string()))?;

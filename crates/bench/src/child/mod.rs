@@ -14,6 +14,7 @@ mod pin;
 mod raw;
 mod ring;
 mod tasks;
+mod twin;
 mod wake;
 
 use crate::options::Effort;
@@ -46,6 +47,10 @@ const CHILDREN: &[(&str, Body)] = &[
     ("sequential-power", betweenness::sequential_power),
     ("sequential-hep-th", betweenness::sequential_hep_th),
     ("cold-run", cold::run),
+    ("twin-ping-pong", twin::ping_pong),
+    ("twin-mesh", twin::mesh),
+    ("twin-mesh-traced", twin::mesh_traced),
+    ("twin-program", twin::program),
 ];
 
 /// Whether there is a child of this name.

@@ -3,6 +3,7 @@
 //! Its own file because it is the one that people argue about. It holds no code but the table.
 //! The invariant: like is compared with like; where a peer has two forms of a thing, the row says which one.
 
+use super::figure;
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::program::{MpiLibrary, Program};
 
@@ -26,10 +27,6 @@ const PAIR: &str = "2 places pinned on 2 cores, machine processes";
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] =
     &[MESSAGE, SLEEPING, LOCAL, COLLECTIVE, LARGE, CROWD_8, CROWD_48, MEMORY, POWER, HEP_TH, COLD];
-
-const fn figure(contender: &'static str, name: &'static str) -> Figure {
-    Figure { contender, name }
-}
 
 const fn ours(child: &'static str, places: u32) -> Program {
     Program::Isles { child, machine: "processes", places }
@@ -441,42 +438,3 @@ const COLD: Group = Group {
         targets: &[Target::Value(90.0)],
     }],
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn every_name_is_there_once() {
-        let names: Vec<_> = GROUPS
-            .iter()
-            .flat_map(|group| std::iter::once(group.name).chain(group.rows.iter().map(|row| row.name)))
-            .collect();
-        assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{names:?}");
-    }
-
-    #[test]
-    fn every_figure_and_target_names_a_contender_of_its_group() {
-        for group in GROUPS {
-            let labels: BTreeSet<_> = group.contenders.iter().map(|contender| contender.label).collect();
-            assert_eq!(labels.len(), group.contenders.len(), "{}", group.name);
-            for row in group.rows {
-                assert!(
-                    std::iter::once(&row.ours)
-                        .chain(row.peers)
-                        .all(|figure| labels.contains(figure.contender))
-                );
-                let peers: BTreeSet<_> = row.peers.iter().map(|peer| peer.contender).collect();
-                for target in row.targets {
-                    let named: Vec<_> = match target {
-                        Target::Value(_) => vec![],
-                        Target::Ratio { of, .. } => of.to_vec(),
-                        Target::Speedup { over, .. } => vec![*over],
-                    };
-                    assert!(named.iter().all(|label| peers.contains(label)), "{}: {named:?}", row.name);
-                }
-            }
-        }
-    }
-}

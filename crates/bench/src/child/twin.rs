@@ -1,0 +1,173 @@
+//! The model of a chip alone: places that send and take in, without a runtime; and one program with it.
+//!
+//! Its own file because it asks how fast the model runs on this host, not what it predicts. What SimGrid does for the
+//! same traffic is in `peers/simgrid.cpp`. The invariant: all messages of a figure were taken in, and building the
+//! world is not timed, as building the platform is not there.
+
+use super::batch::median;
+use super::say;
+use crate::options::Effort;
+use crate::suite::twin::{MESH_MESSAGES, PING_PONGS};
+use isles::prelude::*;
+use isles::{Launch, ModelledChip, place_count};
+use isles_chip::Chip;
+use isles_transport::random::Random;
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport_chip::{ChipEndpoint, Costs, Turn, World};
+use std::fs::File;
+use std::io;
+use std::time::Instant;
+
+/// Places of an SCC.
+const SCC_PLACES: u32 = 48;
+
+/// Bytes of a message that takes a line of the SCC.
+const SHORT: usize = 24;
+
+/// A place that sends its messages to others at random, one a turn, and takes in what comes.
+struct Player {
+    endpoint: ChipEndpoint,
+    random: Random,
+    left: u32,
+    bytes: usize,
+}
+
+impl Player {
+    fn step(&mut self) -> Turn {
+        let arrived = self.endpoint.progress(Inbound::All, &mut |_| ());
+        let sent = self.left > 0 && self.send();
+        self.left -= u32::from(sent);
+        if arrived > 0 || sent { Turn::Busy } else { Turn::Idle { due: None } }
+    }
+
+    fn send(&mut self) -> bool {
+        let places = self.endpoint.places();
+        let distance = 1 + self.random.below(u64::from(places) - 1) as u32;
+        let to = PlaceId((self.endpoint.here().0 + distance) % places);
+        send(&self.endpoint, to, self.bytes)
+    }
+}
+
+/// Whether there was room.
+fn send(endpoint: &ChipEndpoint, to: PlaceId, bytes: usize) -> bool {
+    let mut fill = |room: &mut [u8]| {
+        room.fill(1);
+        Some(room.len())
+    };
+    endpoint.send(to, Class::Data, HandlerId(1), bytes, &mut fill).is_ok()
+}
+
+fn scc(places: u32) -> World {
+    let costs = Chip::find("scc").ok().as_ref().and_then(Costs::of).expect("the SCC comes with the product");
+    World::new(places, costs, 0).expect("it has so many cores")
+}
+
+/// Gives turns until nothing will ever happen again; the seconds that took.
+fn drive(world: &World, mut step: impl FnMut(PlaceId) -> Turn) -> f64 {
+    let started = Instant::now();
+    while let Some(place) = world.next() {
+        let turn = step(place);
+        world.end_turn(place, turn);
+    }
+    started.elapsed().as_secs_f64()
+}
+
+fn random_traffic(world: &World, messages: u32, bytes: usize) -> f64 {
+    let places = world.report().ledgers.len() as u32;
+    let player = |place| Player {
+        endpoint: world.endpoint(PlaceId(place)),
+        random: Random::new(u64::from(place)),
+        left: messages,
+        bytes,
+    };
+    let mut players: Vec<Player> = (0..places).map(player).collect();
+    drive(world, |place| players[place.index()].step())
+}
+
+/// Prints the messages and events of a second; `once` gives a world that has run, and the seconds that took it.
+fn measure(effort: Effort, messages: u64, mut once: impl FnMut() -> (World, f64)) {
+    let (mut message_rates, mut event_rates) = (Vec::new(), Vec::new());
+    for _ in 0..effort.repetitions {
+        let (world, seconds) = once();
+        let report = world.report();
+        assert_eq!(report.messages, messages, "every message was taken in");
+        message_rates.push(messages as f64 / seconds / 1e6);
+        event_rates.push(report.digest.events() as f64 / seconds / 1e6);
+    }
+    say("messages_million", median(message_rates));
+    say("events_million", median(event_rates));
+}
+
+/// Two places of one tile, there and back.
+pub fn ping_pong(effort: Effort) {
+    measure(effort, 2 * u64::from(PING_PONGS), || {
+        let world = scc(2);
+        let endpoints = [0, 1].map(|place| world.endpoint(PlaceId(place)));
+        let (mut serves, mut begun) = ([PING_PONGS; 2], false);
+        let seconds = drive(&world, |place| {
+            let here = place.index();
+            let arrived = endpoints[here].progress(Inbound::All, &mut |_| ());
+            let first = here == 0 && !std::mem::replace(&mut begun, true);
+            if (arrived > 0 || first) && serves[here] > 0 {
+                serves[here] -= 1;
+                assert!(send(&endpoints[here], PlaceId(1 - place.0), SHORT), "there is room for one message");
+            }
+            Turn::Idle { due: None }
+        });
+        (world, seconds)
+    });
+}
+
+/// All cores of an SCC, at random.
+pub fn mesh(effort: Effort) {
+    measure(effort, u64::from(SCC_PLACES * MESH_MESSAGES), || {
+        let world = scc(SCC_PLACES);
+        let seconds = random_traffic(&world, MESH_MESSAGES, SHORT);
+        (world, seconds)
+    });
+}
+
+/// The same with a trace into a file.
+pub fn mesh_traced(effort: Effort) {
+    let path = std::env::temp_dir().join(format!("isles-bench-{}.perfetto-trace", std::process::id()));
+    measure(effort, u64::from(SCC_PLACES * MESH_MESSAGES), || {
+        let world = scc(SCC_PLACES);
+        let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        world.trace("isles bench twin", Box::new(file));
+        let seconds = random_traffic(&world, MESH_MESSAGES, SHORT);
+        let started = Instant::now();
+        world.end_trace().unwrap_or_else(|error: io::Error| panic!("{}: {error}", path.display()));
+        (world, seconds + started.elapsed().as_secs_f64())
+    });
+    let _ = std::fs::remove_file(&path); // it is in the folder for such files
+}
+
+/// Tasks of a program: each place starts some at random others, all under one finish.
+pub fn program(effort: Effort) {
+    const TASKS: u32 = 200;
+    let launch = Launch::from_environment().unwrap_or_else(|error| panic!("{error}"));
+    let launch = launch.places(SCC_PLACES);
+    let chip = ModelledChip::new("scc").unwrap_or_else(|error| panic!("{error}"));
+    let once = || {
+        let main = || async {
+            finish(async {
+                for place in places() {
+                    spawn_at!(place, {
+                        let mut random = Random::new(here().index() as u64);
+                        for _ in 0..TASKS {
+                            let to = Place::new(random.below(place_count() as u64) as usize);
+                            spawn_at!(to.expect("it is below their number"), ());
+                            isles::yield_now().await;
+                        }
+                    });
+                }
+            })
+            .await
+        };
+        let started = Instant::now();
+        let (result, _, report) = launch.run_on_chip(chip, main).unwrap_or_else(|error| panic!("{error}"));
+        result.unwrap_or_else(|error| panic!("{error}"));
+        report.digest.events() as f64 / started.elapsed().as_secs_f64() / 1e6
+    };
+    say("events_million", median((0..effort.repetitions).map(|_| once()).collect()));
+}

@@ -1,0 +1,86 @@
+//! The suites: what is measured, against whom, and what it must reach.
+//!
+//! A suite is a table of its own; this one holds no code but their list. The invariant: like is compared with like;
+//! where a peer has two forms of a thing, the row says which one.
+
+mod host;
+pub mod twin;
+
+use crate::measure::{Figure, Group};
+
+/// What one command measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suite {
+    /// Places on this host.
+    Core,
+    /// Places on a modelled chip.
+    Twin,
+}
+
+impl Suite {
+    /// All of them.
+    pub const ALL: [Suite; 2] = [Suite::Core, Suite::Twin];
+
+    /// The word of the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Suite::Core => "core",
+            Suite::Twin => "twin",
+        }
+    }
+
+    /// Its groups, in the order in which they are run.
+    pub fn groups(self) -> &'static [Group] {
+        match self {
+            Suite::Core => host::GROUPS,
+            Suite::Twin => twin::GROUPS,
+        }
+    }
+}
+
+const fn figure(contender: &'static str, name: &'static str) -> Figure {
+    Figure { contender, name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Target;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_is_there_once() {
+        for suite in Suite::ALL {
+            let names: Vec<_> = suite
+                .groups()
+                .iter()
+                .flat_map(|group| std::iter::once(group.name).chain(group.rows.iter().map(|row| row.name)))
+                .collect();
+            assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn every_figure_and_target_names_a_contender_of_its_group() {
+        for group in Suite::ALL.iter().flat_map(|suite| suite.groups()) {
+            let labels: BTreeSet<_> = group.contenders.iter().map(|contender| contender.label).collect();
+            assert_eq!(labels.len(), group.contenders.len(), "{}", group.name);
+            for row in group.rows {
+                assert!(
+                    std::iter::once(&row.ours)
+                        .chain(row.peers)
+                        .all(|figure| labels.contains(figure.contender))
+                );
+                let peers: BTreeSet<_> = row.peers.iter().map(|peer| peer.contender).collect();
+                for target in row.targets {
+                    let named: Vec<_> = match target {
+                        Target::Value(_) => vec![],
+                        Target::Ratio { of, .. } => of.to_vec(),
+                        Target::Speedup { over, .. } => vec![*over],
+                    };
+                    assert!(named.iter().all(|label| peers.contains(label)), "{}: {named:?}", row.name);
+                }
+            }
+        }
+    }
+}

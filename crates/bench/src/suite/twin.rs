@@ -1,0 +1,108 @@
+//! The suite `twin`: how fast the model of a chip runs on this host, with SimGrid beside it.
+//!
+//! Its own file because its peers and its targets are others than those of `core`. It holds no code but the table.
+//! What SimGrid does is in `peers/simgrid.cpp`: the same topology, sizes and numbers of messages, contention on.
+
+use super::figure;
+use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::program::Program;
+
+const ISLES: &str = "isles";
+const TRACED: &str = "isles, traced";
+const PROGRAM: &str = "isles, a program";
+const SIMGRID: &str = "SimGrid";
+const DEFAULTS: &str = "SimGrid, its TCP model";
+
+/// There-and-backs, and messages of each place; the children know the same numbers.
+pub const PING_PONGS: u32 = 100_000;
+/// As [`PING_PONGS`], of each of 48 places.
+pub const MESH_MESSAGES: u32 = 2_000;
+
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] = &[EVENTS, PING_PONG, MESH];
+
+const fn simgrid(section: &'static str, messages: u32) -> Contender {
+    Contender { label: SIMGRID, program: Program::SimGrid { section, model: "plain", messages } }
+}
+
+const fn simgrid_defaults(section: &'static str, messages: u32) -> Contender {
+    Contender { label: DEFAULTS, program: Program::SimGrid { section, model: "defaults", messages } }
+}
+
+const EVENTS: Group = Group {
+    name: "events",
+    setting: "48 places on chip:scc, each sends 24 bytes to a random other one a turn; a program: spawn_at! likewise",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: Program::Peer("twin-mesh") },
+        Contender { label: TRACED, program: Program::Peer("twin-mesh-traced") },
+        Contender { label: PROGRAM, program: Program::Peer("twin-program") },
+    ],
+    rows: &[
+        events(
+            "events-untraced",
+            "events of the model in a second of this host",
+            ISLES,
+            &[Target::Value(5.0)],
+        ),
+        events("events-traced", "the same with a Perfetto trace into a file", TRACED, &[Target::Value(2.0)]),
+        events("events-program", "the same of a program with tasks, a finish and a runtime", PROGRAM, &[]),
+    ],
+};
+
+const fn events(
+    name: &'static str,
+    question: &'static str,
+    contender: &'static str,
+    targets: &'static [Target],
+) -> Row {
+    Row {
+        name,
+        question,
+        unit: "million/s",
+        better: Better::More,
+        ours: figure(contender, "events_million"),
+        peers: &[],
+        targets,
+    }
+}
+
+const PING_PONG: Group = Group {
+    name: "ping-pong",
+    setting: "2 places of one tile of chip:scc, 24 bytes there and back",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: Program::Peer("twin-ping-pong") },
+        simgrid("ping-pong", PING_PONGS),
+        simgrid_defaults("ping-pong", PING_PONGS),
+    ],
+    rows: &[Row { targets: &[of_simgrid(10.0)], ..messages("ping-pong-messages") }],
+};
+
+const MESH: Group = Group {
+    name: "mesh",
+    setting: "48 places on the mesh of chip:scc, 24 bytes to random others, links shared",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: Program::Peer("twin-mesh") },
+        simgrid("mesh", MESH_MESSAGES),
+        simgrid_defaults("mesh", MESH_MESSAGES),
+    ],
+    rows: &[Row { targets: &[of_simgrid(20.0)], ..messages("mesh-messages") }],
+};
+
+const fn of_simgrid(limit: f64) -> Target {
+    Target::Ratio { limit, of: &[SIMGRID], words: "SimGrid's" }
+}
+
+const fn messages(name: &'static str) -> Row {
+    Row {
+        name,
+        question: "messages in a second of this host",
+        unit: "million/s",
+        better: Better::More,
+        ours: figure(ISLES, "messages_million"),
+        peers: const { &[figure(SIMGRID, "messages_million"), figure(DEFAULTS, "messages_million")] },
+        targets: &[],
+    }
+}
