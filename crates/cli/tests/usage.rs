@@ -54,7 +54,7 @@ fn an_unknown_machine_is_named_with_those_that_are_known() {
 
 #[test]
 fn an_unknown_protocol_is_named_with_those_that_are_known() {
-    let refusal = r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections"#;
+    let refusal = r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections, packets"#;
     assert_eq!(refuse(&words("run bc --machine chip:scc --protocol mpi")), refusal);
     assert_eq!(refuse(&words("launch --protocol mpi -- true")), refusal);
     let scene = Scene::new("protocol");

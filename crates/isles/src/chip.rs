@@ -14,7 +14,7 @@ use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
 use isles_runtime::{Clock, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
-use isles_transport_chip::{Costs, Report, Turn, World};
+use isles_transport_chip::{Costs, Protocol, Report, Turn, World};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl ModelledChip {
     /// The chip `name`, for example `scc`, or of the chip file at the path `name`.
     ///
     /// # Errors
-    /// There is no such chip, its file has faults, or its cores have no message buffers.
+    /// There is no such chip, its file has faults, or it has neither message buffers nor packets.
     pub fn new(name: &str) -> std::result::Result<ModelledChip, ConfigError> {
         ModelledChip::of_machine("the machine", &format!("{PREFIX}{name}"))
             .unwrap_or_else(|| Err(refusal("the machine", name, names())))
@@ -75,7 +75,7 @@ impl ModelledChip {
             }
         };
         let Some(costs) = Costs::of(&chip) else {
-            return Some(refused("a chip whose cores have message buffers".to_owned()));
+            return Some(refused("a chip with message buffers, or with packets in hardware".to_owned()));
         };
         Some(Ok(ModelledChip {
             machine: String::leak(machine.to_owned()),
@@ -94,6 +94,11 @@ impl ModelledChip {
         self.chip
     }
 
+    /// How messages cross it if nobody says how.
+    pub(crate) fn default_protocol(self) -> Protocol {
+        self.costs.default_protocol()
+    }
+
     /// How many cores it has: the most places that can run on it.
     pub fn cores(self) -> u32 {
         self.costs.cores()
@@ -110,7 +115,8 @@ impl ModelledChip {
         if places <= most {
             return Ok(());
         }
-        let allowed = format!("a whole number from 1 to {most}, the cores of {}", self.machine);
+        let why = if most < self.cores() { "the most of a run; more are the cores" } else { "the cores" };
+        let allowed = format!("a whole number from 1 to {most}, {why} of {}", self.machine);
         Err(refusal(source, &places.to_string(), allowed))
     }
 }
@@ -137,14 +143,14 @@ where
     F::Output: TaskOutcome,
 {
     let unable = |misfit| {
-        let Launch { places, protocol, .. } = launch;
+        let (Launch { places, .. }, protocol) = (launch, launch.protocol_on(chip));
         let machine = chip.machine;
         LaunchError::Machine(format!(
             "machine {machine} with {places} places and protocol {protocol}: {misfit}"
         ))
     };
     let (places, costs) = (launch.places, chip.costs.clone());
-    let world = World::with_protocol(places, costs, launch.protocol, launch.seed).map_err(unable)?;
+    let world = World::with_protocol(places, costs, launch.protocol_on(chip), launch.seed).map_err(unable)?;
     export::begin(launch, chip, &world)?;
     let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
     let root = {
@@ -187,7 +193,7 @@ fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Optio
 /// One line that says what the chip would have taken.
 pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host: Duration) -> String {
     let (milliseconds, host) = (report.time.0 as f64 / 1e9, host.as_secs_f64());
-    let Launch { places, protocol, .. } = launch;
+    let (Launch { places, .. }, protocol) = (launch, launch.protocol_on(chip));
     let cores = if *places == 1 { "core" } else { "cores" };
     let machine = chip.machine;
     format!(

@@ -139,7 +139,7 @@ pub(crate) struct Environment {
     pub(crate) reports: Vec<Report>,
     /// What `ISLES_CHIP_*` want to be written.
     pub(crate) exports: Vec<Wanted>,
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: Option<Protocol>,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
@@ -192,7 +192,7 @@ impl Environment {
             machine: take(&get, "ISLES_MACHINE", machine)?,
             places: take(&get, "ISLES_PLACES", places)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
-            protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?.unwrap_or_default(),
+            protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
             stall_report: take(&get, "ISLES_STALL", silence)?,
             stall_limit: take(&get, "ISLES_STALL_LIMIT", silence)?,
             seed: take(&get, "ISLES_SEED", seed)?.unwrap_or_default(),
@@ -218,9 +218,9 @@ mod tests {
             [Report::Captures, Report::Finish]
         );
         for protocol in Protocol::ALL {
-            assert_eq!(read("ISLES_CHIP_PROTOCOL", protocol.name()).unwrap().protocol, protocol);
+            assert_eq!(read("ISLES_CHIP_PROTOCOL", protocol.name()).unwrap().protocol, Some(protocol));
         }
-        assert_eq!(read("ISLES_CHIP_PROTOCOL", "").unwrap().protocol, Protocol::Isles);
+        assert_eq!(read("ISLES_CHIP_PROTOCOL", "").unwrap().protocol, None);
         assert_eq!(read("ISLES_STALL", "0").unwrap().stall_report, Some(None));
         let limit = read("ISLES_STALL_LIMIT", "0.5").unwrap();
         assert_eq!((limit.stall_report, limit.stall_limit), (None, Some(Some(Duration::from_millis(500)))));
@@ -254,7 +254,7 @@ mod tests {
         assert!(error("ISLES_REPORT", "captures,all").starts_with(r#"ISLES_REPORT is "all""#));
         assert_eq!(
             error("ISLES_CHIP_PROTOCOL", "RCCE"),
-            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections"#
+            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections, packets"#
         );
         assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL is"));
         assert!(error("ISLES_STALL_LIMIT", "soon").starts_with("ISLES_STALL_LIMIT is"));

@@ -123,7 +123,7 @@ pub(crate) fn check(wanted: &[Wanted], machine: Machine) -> Result<(), ConfigErr
 
 /// Begins to record what the exports of `launch` need.
 pub(crate) fn begin(launch: &Launch, chip: ModelledChip, world: &World) -> Result<(), LaunchError> {
-    let Launch { places, protocol, seed, .. } = launch;
+    let (Launch { places, seed, .. }, protocol) = (launch, launch.protocol_on(chip));
     for one in &launch.exports {
         match one.export {
             Export::Traffic => world.record(),
@@ -186,7 +186,7 @@ impl ChipRun {
         let (model, report) = (chip.chip(), &self.report);
         Ok(match one.export {
             Export::Summary => {
-                let (seed, protocol) = (launch.seed, launch.protocol.name());
+                let (seed, protocol) = (launch.seed, launch.protocol_on(chip).name());
                 export::summary(&RunFacts { chip: model, seed, protocol, host }, report)
             }
             Export::Links => export::links(model.topology(), &self.links),

@@ -76,7 +76,7 @@ pub struct Launch {
     pub(crate) places: u32,
     pub(crate) reports: Vec<Report>,
     pub(crate) exports: Vec<Wanted>,
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: Option<Protocol>,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
 }
@@ -141,13 +141,22 @@ impl Launch {
 
     /// How messages cross a modelled chip; of no meaning on another machine.
     pub fn protocol(mut self, protocol: Protocol) -> Launch {
-        self.protocol = protocol;
+        self.protocol = Some(protocol);
         self
     }
 
     /// The protocol that will be used on a modelled chip.
+    ///
+    /// Without a word it is the chip's own: `isles` over message buffers, or the packets of the hardware.
     pub fn chosen_protocol(&self) -> Protocol {
-        self.protocol
+        match self.machine {
+            Machine::Chip(chip) => self.protocol_on(chip),
+            _ => self.protocol.unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn protocol_on(&self, chip: ModelledChip) -> Protocol {
+        self.protocol.unwrap_or_else(|| chip.default_protocol())
     }
 
     /// The machine that will be used.

@@ -170,5 +170,25 @@ fn a_chip_without_so_many_cores_is_refused_before_anything_starts() {
     assert_eq!(text, "machine chip:scc with 49 places and protocol isles: the chip has 48 cores");
     let error = ModelledChip::new("scd").unwrap_err().to_string();
     assert!(error.contains("scd") && error.contains("chip:scc"), "{error}");
-    assert!(ModelledChip::new("bluegene-p").unwrap_err().to_string().contains("message buffers"));
+    assert!(ModelledChip::new("c6678").unwrap_err().to_string().contains("message buffers"));
+}
+
+#[test]
+fn a_program_runs_on_a_torus_that_carries_packets_and_not_with_a_protocol_of_buffers() {
+    let chip = ModelledChip::new("bluegene-p").unwrap();
+    let run = |launch: &Launch| {
+        let main = || async {
+            assert_eq!(medley().await?, expected(40));
+            Ok::<_, isles::Error>(())
+        };
+        launch.run_on_chip(chip, main)
+    };
+    let (result, _, report) = run(&launch(40)).unwrap();
+    result.unwrap();
+    assert!(report.flit_hops > 0 && report.lines.written == 0, "{report}");
+    assert_eq!(run(&launch(40)).unwrap().2.digest, report.digest);
+    let refused = run(&launch(40).protocol(isles::Protocol::RcceX10));
+    let Err(LaunchError::Machine(text)) = refused.map(|_| ()) else { panic!("it was accepted") };
+    let expected = "with 40 places and protocol rcce-x10: the cores have no message buffers";
+    assert_eq!(text, format!("machine chip:bluegene-p {expected}"));
 }

@@ -4,9 +4,11 @@
 //! reserve the links and buffer ports that they use, so two cores that want one thing at one time wait for each
 //! other. It knows neither messages nor protocols. Invariant: no clock ever goes back.
 
+use crate::packets::PacketCosts;
 use crate::record::Recorder;
 use crate::report::{Ledger, Spending};
 use crate::traffic::LinkLoad;
+use crate::wire::Protocol;
 use isles_chip::Chip;
 use isles_chip::clock::Clock;
 use isles_chip::cost::{Access, Cost, Mode, Span};
@@ -35,20 +37,28 @@ pub struct Costs {
     line_flits: u64,
     /// For how long an access to one line occupies the buffer of a tile.
     port: Picoseconds,
+    packets: Option<PacketCosts>,
 }
 
 impl Costs {
-    /// The costs of `chip` at its default setting; none if its cores have no message buffers of lines.
+    /// The costs of `chip` at its default setting; none if its cores have no message buffers of lines and its hardware
+    /// carries no packets either.
     pub fn of(chip: &Chip) -> Option<Costs> {
-        let (buffer, preset, links) = (chip.buffer()?, chip.default_preset(), chip.links());
-        let line = *preset.times().access(Mode::BufferLine)?;
+        let (preset, links, packets) = (chip.default_preset(), chip.links(), PacketCosts::of(chip));
+        let line = preset.times().access(Mode::BufferLine).copied();
+        let buffer = chip.buffer().map(|buffer| buffer.size.0).zip(line);
+        if buffer.is_none() && packets.is_none() {
+            return None;
+        }
+        let (buffer_bytes, line) = buffer.unwrap_or_default();
         let span = |cost: &Cost| cost.at(preset.clocks()).over(0);
         let (line_bytes, flit_bytes) = (chip.caches().line.0, links.flit.0);
         Some(Costs {
             topology: *chip.topology(),
             core_rate: preset.clocks().core,
             line_bytes: line_bytes as u32,
-            buffer_lines: (buffer.size.0 / line_bytes) as u32,
+            buffer_lines: (buffer_bytes / line_bytes) as u32,
+            packets,
             line,
             pace: Pace { hop: span(&links.head), flit: span(&links.flit_time) },
             line_flits: (line_bytes + links.overhead.0).div_ceil(flit_bytes),
@@ -71,7 +81,18 @@ impl Costs {
         self.line_bytes
     }
 
-    /// Lines of the message buffer of one core.
+    /// What packets cost, if the hardware carries any.
+    pub(crate) fn packets(&self) -> Option<PacketCosts> {
+        self.packets
+    }
+
+    /// How messages cross the chip if nobody says how.
+    pub fn default_protocol(&self) -> Protocol {
+        let is_bare = self.buffer_lines == 0 && self.packets.is_some();
+        if is_bare { Protocol::Packets } else { Protocol::default() }
+    }
+
+    /// Lines of the message buffer of one core; none without message buffers.
     pub fn buffer_lines(&self) -> u32 {
         self.buffer_lines
     }
@@ -148,7 +169,8 @@ impl Cores {
         };
         Cores {
             cores: (0..places).map(core).collect(),
-            paths: Paths::new(&costs.topology, places),
+            // Only the protocols of message buffers go the same short ways again and again.
+            paths: Paths::new(&costs.topology, if costs.buffer_lines > 0 { places } else { 1 }),
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             ports: vec![Timeline::default(); costs.topology.tiles() as usize],
             present: Picoseconds::ZERO,
@@ -220,6 +242,21 @@ impl Cores {
         let time = self.transfer(place, self.costs.line.read, (from, to), from, lines);
         self.lines.read += u64::from(lines);
         self.spend(place, time, spending);
+    }
+
+    /// Puts a packet of `flits` flits into the mesh; gives when all of it is there. The core goes on at once.
+    pub(crate) fn carry(
+        &mut self,
+        place: PlaceId,
+        target: PlaceId,
+        transit: Span,
+        flits: u64,
+    ) -> Picoseconds {
+        let (topology, now) = (self.costs.topology, self.now(place));
+        let route = topology.route(self.tile(place), self.tile(target));
+        let alone = transit.over(route.len() as u32) + self.network.pace().flit * flits;
+        let links = route.map(|link| topology.link_id(link).0 as usize);
+        now + alone + self.network.send(self.present, now, links, flits)
     }
 
     /// What reading `lines` lines of its own buffer takes a place when nobody else does.

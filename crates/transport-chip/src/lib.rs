@@ -15,6 +15,8 @@ mod cores;
 mod endpoint;
 pub mod export;
 mod isles;
+mod mail;
+mod packets;
 mod parcel;
 mod record;
 mod report;

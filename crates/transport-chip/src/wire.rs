@@ -5,9 +5,11 @@
 //! forget. Invariant: what it holds for one sender is bounded; where there is no room it says so.
 
 use crate::chunks::{Chunks, RcceX10, Sections};
-use crate::cores::Cores;
+use crate::cores::{Cores, Costs};
 use crate::isles::{Budget, Isles};
+use crate::packets::{PacketCosts, Packets};
 use crate::parcel::{ChipBlock, Parcel};
+use crate::world::Misfit;
 use isles_chip::kernel::Ties;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
@@ -38,11 +40,14 @@ pub enum Protocol {
     RcceX10,
     /// A section of the receiver's buffer for each sender, written by that one (SCC-MPI over message buffers).
     Sections,
+    /// Packets of the hardware, on chips without message buffers that carry them.
+    Packets,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 3] = [Protocol::Isles, Protocol::RcceX10, Protocol::Sections];
+    pub const ALL: [Protocol; 4] =
+        [Protocol::Isles, Protocol::RcceX10, Protocol::Sections, Protocol::Packets];
 
     /// Its name on the command line and in `ISLES_CHIP_PROTOCOL`.
     pub fn name(self) -> &'static str {
@@ -50,18 +55,27 @@ impl Protocol {
             Protocol::Isles => "isles",
             Protocol::RcceX10 => "rcce-x10",
             Protocol::Sections => "sections",
+            Protocol::Packets => "packets",
         }
     }
 
-    /// Divides buffers of `lines` lines among `places` places.
+    /// What it needs of a chip with `places` places.
     ///
     /// # Errors
-    /// The least number of lines that would do.
-    pub(crate) fn divide(self, places: u32, lines: u32, line_bytes: u32) -> Result<Division, u32> {
+    /// [`Misfit`]: the chip does not have it, or not enough.
+    pub(crate) fn divide(self, places: u32, costs: &Costs) -> Result<Division, Misfit> {
+        let (lines, line_bytes) = (costs.buffer_lines(), costs.line_bytes());
+        if self != Protocol::Packets && lines == 0 && costs.packets().is_some() {
+            return Err(Misfit::NoBuffers);
+        }
+        let short = |needed| Misfit::Buffer { lines, needed };
         Ok(match self {
-            Protocol::Isles => Division::Isles(Budget::new(places, lines, line_bytes)?),
-            Protocol::RcceX10 => Division::RcceX10(RcceX10::new(places, lines, line_bytes)?),
-            Protocol::Sections => Division::Sections(Sections::new(places, lines, line_bytes)?),
+            Protocol::Isles => Division::Isles(Budget::new(places, lines, line_bytes).map_err(short)?),
+            Protocol::RcceX10 => Division::RcceX10(RcceX10::new(places, lines, line_bytes).map_err(short)?),
+            Protocol::Sections => {
+                Division::Sections(Sections::new(places, lines, line_bytes).map_err(short)?)
+            }
+            Protocol::Packets => Division::Packets(costs.packets().ok_or(Misfit::NoPackets)?),
         })
     }
 }
@@ -72,11 +86,12 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Message buffers as a protocol divides them.
+/// Message buffers as a protocol divides them, or what it has instead.
 pub(crate) enum Division {
     Isles(Budget),
     RcceX10(RcceX10),
     Sections(Sections),
+    Packets(PacketCosts),
 }
 
 impl Division {
@@ -86,6 +101,7 @@ impl Division {
             Division::Isles(budget) => Box::new(Isles::new(budget, cores, places, ties)),
             Division::RcceX10(division) => Box::new(Chunks::new(division, cores, places, ties)),
             Division::Sections(division) => Box::new(Chunks::new(division, cores, places, ties)),
+            Division::Packets(costs) => Box::new(Packets::new(costs, cores, places, ties)),
         }
     }
 }

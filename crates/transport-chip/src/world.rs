@@ -32,6 +32,10 @@ pub enum Misfit {
         /// Lines that would be needed.
         needed: u32,
     },
+    /// The protocol is one of message buffers, and the cores have none.
+    NoBuffers,
+    /// The protocol is one of packets, and the hardware carries none.
+    NoPackets,
 }
 
 impl fmt::Display for Misfit {
@@ -41,6 +45,8 @@ impl fmt::Display for Misfit {
             Misfit::Buffer { lines, needed } => {
                 write!(f, "the message buffer of a core has {lines} lines, and {needed} are needed")
             }
+            Misfit::NoBuffers => f.write_str("the cores have no message buffers"),
+            Misfit::NoPackets => f.write_str("the hardware carries no packets"),
         }
     }
 }
@@ -86,12 +92,13 @@ pub struct World {
 }
 
 impl World {
-    /// A chip with `places` places and the protocol `isles`; `seed` permutes what happens at one time.
+    /// A chip with `places` places and the protocol that is its own; `seed` permutes what happens at one time.
     ///
     /// # Errors
     /// [`Misfit`]: the chip cannot have so many.
     pub fn new(places: u32, costs: Costs, seed: u64) -> Result<World, Misfit> {
-        World::with_protocol(places, costs, Protocol::Isles, seed)
+        let protocol = costs.default_protocol();
+        World::with_protocol(places, costs, protocol, seed)
     }
 
     /// As [`World::new`], with another protocol.
@@ -103,10 +110,7 @@ impl World {
         if places > cores {
             return Err(Misfit::Cores { cores });
         }
-        let lines = costs.buffer_lines();
-        let division = protocol
-            .divide(places, lines, costs.line_bytes())
-            .map_err(|needed| Misfit::Buffer { lines, needed })?;
+        let division = protocol.divide(places, &costs)?;
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
         let state = RefCell::new(State::new(costs, division, places, seed));
         Ok(World { shared: Rc::new(Shared { places, unparked, state }) })

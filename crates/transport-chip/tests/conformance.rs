@@ -32,9 +32,16 @@ isles_transport::conformance!(
     OnChip { protocol: Protocol::Sections, buffer_lines: 0, seed: 1 }
 );
 
-fn scc() -> Costs {
-    let chip = Chip::find("scc").expect("the SCC comes with the product");
-    Costs::of(&chip).expect("it has message buffers")
+isles_transport::conformance!(packets, OnChip { protocol: Protocol::Packets, buffer_lines: 0, seed: 0 });
+isles_transport::conformance!(
+    packets_other_order,
+    OnChip { protocol: Protocol::Packets, buffer_lines: 0, seed: 7 }
+);
+
+fn costs(protocol: Protocol) -> Costs {
+    let name = if protocol == Protocol::Packets { "bluegene-p" } else { "scc" };
+    let chip = Chip::find(name).expect("it comes with the product");
+    Costs::of(&chip).expect("it has message buffers, or carries packets")
 }
 
 /// Runs promises on a chip whose cores have buffers of so many lines; 0: as few as will do.
@@ -46,8 +53,10 @@ struct OnChip {
 
 impl OnChip {
     fn world(&self, places: u32) -> World {
-        let of =
-            |lines| World::with_protocol(places, scc().with_buffer_lines(lines), self.protocol, self.seed);
+        let costs = costs(self.protocol);
+        let of = |lines| {
+            World::with_protocol(places, costs.clone().with_buffer_lines(lines), self.protocol, self.seed)
+        };
         match of(self.buffer_lines) {
             Ok(world) => world,
             Err(Misfit::Buffer { needed, .. }) => of(needed).expect("so many lines do"),

@@ -10,6 +10,9 @@ const A: PlaceId = PlaceId(0);
 const B: PlaceId = PlaceId(1);
 const C: PlaceId = PlaceId(2);
 
+/// The protocols of message buffers, as the SCC has them.
+const BUFFERED: [Protocol; 3] = [Protocol::Isles, Protocol::RcceX10, Protocol::Sections];
+
 const IDLE: Turn = Turn::Idle { due: None };
 
 /// Nanoseconds of the SCC at 533/800/800: reading and writing a line in the own tile, and 300 cycles of a core.
@@ -165,14 +168,14 @@ fn refused_then_looked(protocol: Protocol) -> bool {
 
 #[test]
 fn whoever_is_refused_is_woken_although_a_later_look_of_the_same_turn_could_have_seen_its_credit() {
-    for protocol in Protocol::ALL {
+    for protocol in BUFFERED {
         assert!(refused_then_looked(protocol), "{protocol}: never woken");
     }
 }
 
 #[test]
 fn a_place_that_is_killed_while_it_is_refused_gets_no_turn_any_more() {
-    for protocol in Protocol::ALL {
+    for protocol in BUFFERED {
         let (world, endpoints) = scc(protocol, 2);
         assert_eq!(world.next(), Some(A));
         while send(&endpoints[0], B, Class::Data, 8).is_ok() {}
@@ -189,8 +192,8 @@ fn a_place_that_is_killed_while_it_is_refused_gets_no_turn_any_more() {
 #[test]
 fn the_same_messages_take_another_time_by_each_protocol_and_the_same_time_again() {
     let time = |protocol| one_message(protocol, 12, 300).ledgers[11].total();
-    let times = Protocol::ALL.map(time);
-    assert_eq!(times, Protocol::ALL.map(time));
+    let times = BUFFERED.map(time);
+    assert_eq!(times, BUFFERED.map(time));
     assert!(times[0] != times[1] && times[1] != times[2] && times[2] != times[0], "{times:?}");
     assert!(times.iter().all(|time| *time > Picoseconds::ZERO));
 }
@@ -202,4 +205,39 @@ fn a_buffer_that_is_too_small_says_what_the_protocol_needs() {
         assert!(with(least).is_ok());
         assert_eq!(with(least - 1).err(), Some(Misfit::Buffer { lines: least - 1, needed: least }));
     }
+}
+
+#[test]
+fn a_protocol_of_buffers_needs_buffers_and_one_of_packets_needs_packets() {
+    let torus = Costs::of(&Chip::find("bluegene-p").unwrap()).unwrap();
+    for protocol in BUFFERED {
+        assert_eq!(World::with_protocol(2, torus.clone(), protocol, 0).map(|_| ()), Err(Misfit::NoBuffers));
+    }
+    assert_eq!(World::with_protocol(2, costs(), Protocol::Packets, 0).map(|_| ()), Err(Misfit::NoPackets));
+    assert_eq!((costs().default_protocol(), torus.default_protocol()), (Protocol::Isles, Protocol::Packets));
+}
+
+#[test]
+fn thousands_of_places_pass_a_message_on_and_two_runs_are_equal() {
+    const PLACES: u32 = 5_000;
+    let run = || {
+        let costs = Costs::of(&Chip::find("bluegene-p").unwrap()).unwrap();
+        let world = World::new(PLACES, costs, 0).unwrap();
+        let endpoints: Vec<_> = (0..PLACES).map(|place| world.endpoint(PlaceId(place))).collect();
+        let mut begun = false;
+        while let Some(place) = world.next() {
+            let here = &endpoints[place.index()];
+            let told = here.progress(Inbound::All, &mut |_| ()) > 0;
+            if told || (place.0 == 0 && !std::mem::replace(&mut begun, true)) {
+                for child in (2 * place.0 + 1..2 * place.0 + 3).filter(|child| *child < PLACES) {
+                    send(here, PlaceId(child), Class::Data, 100).unwrap();
+                }
+            }
+            world.end_turn(place, IDLE);
+        }
+        world.report()
+    };
+    let report = run();
+    assert_eq!(report.messages, u64::from(PLACES) - 1);
+    assert_eq!(run(), report);
 }

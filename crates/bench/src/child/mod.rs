@@ -50,6 +50,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("twin-ping-pong", twin::ping_pong),
     ("twin-mesh", twin::mesh),
     ("twin-mesh-traced", twin::mesh_traced),
+    ("twin-torus", twin::torus),
+    ("twin-machine", twin::machine),
     ("twin-program", twin::program),
 ];
 

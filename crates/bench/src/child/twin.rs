@@ -4,10 +4,14 @@
 //! same traffic is in `peers/simgrid.cpp`. The invariant: all messages of a figure were taken in, and building the
 //! world is not timed, as building the platform is not there.
 
+mod machine;
+
+pub use machine::machine;
+
 use super::batch::median;
 use super::say;
 use crate::options::Effort;
-use crate::suite::twin::{MESH_MESSAGES, PING_PONGS};
+use crate::suite::twin::{MESH_MESSAGES, PING_PONGS, TORUS_MESSAGES};
 use isles::prelude::*;
 use isles::{Launch, ModelledChip, place_count};
 use isles_chip::Chip;
@@ -23,6 +27,10 @@ const SCC_PLACES: u32 = 48;
 
 /// Bytes of a message that takes a line of the SCC.
 const SHORT: usize = 24;
+
+/// Places of the torus, and bytes of a message that fills a packet with its header.
+const TORUS_PLACES: u32 = 1_000;
+const PACKET: usize = 232;
 
 /// A place that sends its messages to others at random, one a turn, and takes in what comes.
 struct Player {
@@ -50,11 +58,15 @@ impl Player {
 
 /// Whether there was room.
 fn send(endpoint: &ChipEndpoint, to: PlaceId, bytes: usize) -> bool {
+    send_as(endpoint, to, HandlerId(1), bytes)
+}
+
+fn send_as(endpoint: &ChipEndpoint, to: PlaceId, handler: HandlerId, bytes: usize) -> bool {
     let mut fill = |room: &mut [u8]| {
         room.fill(1);
         Some(room.len())
     };
-    endpoint.send(to, Class::Data, HandlerId(1), bytes, &mut fill).is_ok()
+    endpoint.send(to, Class::Data, handler, bytes, &mut fill).is_ok()
 }
 
 fn scc(places: u32) -> World {
@@ -140,6 +152,26 @@ pub fn mesh_traced(effort: Effort) {
         (world, seconds + started.elapsed().as_secs_f64())
     });
     let _ = std::fs::remove_file(&path); // it is in the folder for such files
+}
+
+/// Nodes of a torus of 10 x 10 x 10, one place each, at random.
+pub fn torus(effort: Effort) {
+    measure(effort, u64::from(TORUS_PLACES * TORUS_MESSAGES), || {
+        let world = World::new(TORUS_PLACES, torus_costs(), 0).expect("it has so many cores");
+        let seconds = random_traffic(&world, TORUS_MESSAGES, PACKET);
+        (world, seconds)
+    });
+}
+
+/// Blue Gene/P with another torus: as SimGrid gets it.
+fn torus_costs() -> Costs {
+    let file = include_str!("../../../../chips/bluegene-p.toml");
+    let file = file.replace("tiles = [32, 32, 32]", "tiles = [10, 10, 10]");
+    let file = file.replace("cores_per_tile = 4", "cores_per_tile = 1");
+    let chip = Chip::parse("torus", &file).expect("a smaller torus is a chip, too");
+    let costs = Costs::of(&chip).expect("it carries packets");
+    assert_eq!(costs.cores(), TORUS_PLACES);
+    costs
 }
 
 /// Tasks of a program: each place starts some at random others, all under one finish.

@@ -17,9 +17,11 @@ const DEFAULTS: &str = "SimGrid, its TCP model";
 pub const PING_PONGS: u32 = 100_000;
 /// As [`PING_PONGS`], of each of 48 places.
 pub const MESH_MESSAGES: u32 = 2_000;
+/// As [`PING_PONGS`], of each of 1,000 places.
+pub const TORUS_MESSAGES: u32 = 10;
 
 /// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] = &[EVENTS, PING_PONG, MESH];
+pub const GROUPS: &[Group] = &[EVENTS, PING_PONG, MESH, TORUS, MACHINE];
 
 const fn simgrid(section: &'static str, messages: u32) -> Contender {
     Contender { label: SIMGRID, program: Program::SimGrid { section, model: "plain", messages } }
@@ -89,6 +91,45 @@ const MESH: Group = Group {
         simgrid_defaults("mesh", MESH_MESSAGES),
     ],
     rows: &[Row { targets: &[of_simgrid(20.0)], ..messages("mesh-messages") }],
+};
+
+const TORUS: Group = Group {
+    name: "torus",
+    setting: "1,000 places on a torus of 10 x 10 x 10 as chip:bluegene-p's, a packet each to random others, links shared",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: Program::Peer("twin-torus") },
+        simgrid("torus", TORUS_MESSAGES),
+        simgrid_defaults("torus", TORUS_MESSAGES),
+    ],
+    rows: &[Row { targets: &[of_simgrid(100.0)], ..messages("torus-messages") }],
+};
+
+const MACHINE: Group = Group {
+    name: "machine",
+    setting: "32,768 places on chip:bluegene-p without a runtime: start, one barrier, one broadcast of 1 KiB",
+    slow: false,
+    contenders: &[Contender { label: ISLES, program: Program::Peer("twin-machine") }],
+    rows: &[
+        Row {
+            name: "machine-time",
+            question: "all of it, on this host",
+            unit: "s",
+            better: Better::Less,
+            ours: figure(ISLES, "seconds"),
+            peers: &[],
+            targets: &[Target::Value(2.0)],
+        },
+        Row {
+            name: "machine-memory",
+            question: "most resident memory",
+            unit: "MiB",
+            better: Better::Less,
+            ours: figure(ISLES, "mib"),
+            peers: &[],
+            targets: &[Target::Value(1_024.0)],
+        },
+    ],
 };
 
 const fn of_simgrid(limit: f64) -> Target {

@@ -13,11 +13,11 @@
 
 mod budget;
 mod lane;
-mod mail;
 
 pub(crate) use budget::Budget;
 
 use crate::cores::Cores;
+use crate::mail::{Letter, Mail, Piece};
 use crate::parcel::{ChipBlock, Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
@@ -25,7 +25,6 @@ use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Class, PlaceId};
 use lane::{Lane, Share, Stream};
-use mail::{Letter, Mail, Piece};
 
 /// A credit that the sender has not looked at yet.
 struct Credit {

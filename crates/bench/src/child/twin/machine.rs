@@ -1,0 +1,106 @@
+//! A large machine: all its places start, meet at one barrier, and take in one broadcast.
+//!
+//! Its own file because it asks whether so many places can be had at all. They have no runtime: what that keeps for
+//! each pair of places does not allow it yet (`docs/twin.md`). Both collectives go along a tree of the places' numbers.
+
+use super::{drive, send_as};
+use crate::child::say;
+use crate::options::Effort;
+use isles_chip::Chip;
+use isles_transport::{Arrival, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport_chip::{ChipEndpoint, Costs, Turn, World};
+use std::time::Instant;
+
+const PLACES: u32 = 32_768;
+
+/// Bytes of the broadcast.
+const BROADCAST: usize = 1_024;
+
+/// Children of a place in the tree.
+const CHILDREN: u32 = 4;
+
+/// What one place of the machine knows: how far its barrier and its broadcast are.
+struct Member {
+    endpoint: ChipEndpoint,
+    /// Children that have not come to the barrier.
+    missing: u32,
+    /// What it still has to send to its children: the release, then the broadcast.
+    owes: Vec<(HandlerId, u32)>,
+    /// Whether its parent does not know yet that all have come.
+    silent: bool,
+    done: bool,
+}
+
+const COME: HandlerId = HandlerId(1);
+const GO: HandlerId = HandlerId(2);
+const CONTENT: HandlerId = HandlerId(3);
+
+impl Member {
+    fn new(endpoint: ChipEndpoint) -> Member {
+        let mut member = Member { endpoint, missing: 0, owes: Vec::new(), silent: true, done: false };
+        member.missing = member.children().count() as u32;
+        member
+    }
+
+    fn children(&self) -> impl Iterator<Item = PlaceId> + use<> {
+        let first = self.endpoint.here().0 * CHILDREN + 1;
+        let end = self.endpoint.places();
+        (first.min(end)..(first + CHILDREN).min(end)).map(PlaceId)
+    }
+
+    fn step(&mut self) -> Turn {
+        let mut heard = Vec::new();
+        self.endpoint.progress(Inbound::All, &mut |arrival| {
+            if let Arrival::Message(message) = arrival {
+                heard.push(message.handler);
+            }
+        });
+        for handler in heard {
+            match handler {
+                COME => self.missing -= 1,
+                handler => self.pass_on(handler),
+            }
+        }
+        if self.missing == 0 && self.silent {
+            self.silent = false;
+            match self.endpoint.here().0.checked_sub(1) {
+                Some(place) => assert!(self.tell(PlaceId(place / CHILDREN), COME), "there is room for one"),
+                None => [GO, CONTENT].into_iter().for_each(|handler| self.pass_on(handler)),
+            }
+        }
+        let here = &self.endpoint;
+        self.owes.retain(|(handler, child)| !send_as(here, PlaceId(*child), *handler, BROADCAST));
+        Turn::Idle { due: None }
+    }
+
+    fn pass_on(&mut self, handler: HandlerId) {
+        self.done |= handler == CONTENT;
+        self.owes.extend(self.children().map(|child| (handler, child.0)));
+    }
+
+    fn tell(&self, to: PlaceId, handler: HandlerId) -> bool {
+        send_as(&self.endpoint, to, handler, 0)
+    }
+}
+
+/// 32,768 places of Blue Gene/P: their start, one barrier, one broadcast of 1,024 bytes.
+pub fn machine(_effort: Effort) {
+    let started = Instant::now();
+    let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
+    let world = World::new(PLACES, Costs::of(&chip).expect("it carries packets"), 0);
+    let world = world.unwrap_or_else(|misfit| panic!("{misfit}"));
+    let mut members: Vec<Member> =
+        (0..PLACES).map(|place| Member::new(world.endpoint(PlaceId(place)))).collect();
+    drive(&world, |place| members[place.index()].step());
+    assert!(members.iter().all(|member| member.done), "the broadcast came to all");
+    say("seconds", started.elapsed().as_secs_f64());
+    say("mib", resident_mib_max());
+}
+
+/// The most that was resident of this process.
+fn resident_mib_max() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells VmHWM");
+    let kib: f64 = line.trim().trim_end_matches("kB").trim().parse().expect("VmHWM is a number");
+    kib / 1024.0
+}
