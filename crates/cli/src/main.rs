@@ -1,4 +1,5 @@
-//! The `isles` command: runs applications, launches programs, fetches data, shows chips, fits powers.
+//! The `isles` command: runs applications, launches programs, fetches data, shows chips, fits powers, repeats
+//! published experiments.
 //!
 //! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is
 //! one line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
@@ -10,6 +11,7 @@ mod chip;
 mod data_sets;
 mod launch;
 mod power;
+mod repro;
 mod run;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -43,6 +45,8 @@ enum Verb {
     /// Fits power models to measured powers
     #[command(subcommand)]
     Power(power::Verb),
+    /// Runs published experiments on the modelled chip and prints both figures
+    Repro(repro::Arguments),
     /// Measures Isles and its peers (the program isles-bench)
     #[command(disable_help_flag = true)]
     Bench(launch::BenchArguments),
@@ -128,6 +132,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::Data(verb) => data_sets::carry_out(&verb),
         Verb::Chip(verb) => chip::carry_out(&verb),
         Verb::Power(verb) => power::carry_out(&verb),
+        Verb::Repro(arguments) => repro::carry_out(&arguments),
         Verb::Bench(arguments) => launch::bench(&arguments),
     }
 }

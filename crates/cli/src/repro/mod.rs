@@ -1,0 +1,129 @@
+//! `isles repro`: published experiments on the modelled chip, figure by figure.
+//!
+//! An experiment is a name and a function that gives rows; each row holds what was published and what the model says.
+//! The published figures stand in the experiments and are read by no chip file, so the model cannot agree with
+//! itself. Nothing here asserts that a row is in its band: one that is not stays, and says so.
+
+mod access;
+mod interrupts;
+mod memory;
+mod power;
+mod row;
+mod table;
+
+use clap::Args;
+use isles_apps::console;
+use isles_apps::destination::Destination;
+use isles_apps::registry::Failure;
+use isles_chip::Chip;
+use row::Row;
+use std::path::Path;
+
+/// Published figures beside those of the modelled chip.
+#[derive(Args)]
+pub struct Arguments {
+    /// The experiment [default: all]; `isles repro --list` names them
+    name: Option<String>,
+    /// Names the experiments and runs none
+    #[arg(long)]
+    list: bool,
+    /// Writes the rows into this file, as CSV; - is standard output
+    #[arg(long, value_name = "FILE")]
+    csv: Option<String>,
+    /// Writes the rows into this file, as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+    /// Writes the tables of docs/reproduction.md into this file; - is standard output
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<String>,
+}
+
+/// One experiment.
+pub struct Experiment {
+    /// Its name on the command line.
+    name: &'static str,
+    /// What it is, in a line.
+    about: &'static str,
+    /// Where its figures were published.
+    source: &'static str,
+    /// Runs it.
+    rows: fn(&Chip) -> Vec<Row>,
+}
+
+/// All experiments, in the order of the page.
+const EXPERIMENTS: &[Experiment] = &[
+    access::LINES,
+    access::BANDWIDTH,
+    access::CYCLES,
+    memory::CACHES,
+    memory::FLUSH,
+    interrupts::INTERRUPTS,
+    power::MANYMAN,
+    power::CICHOWSKI,
+];
+
+/// The rows of one experiment.
+pub struct Outcome {
+    experiment: &'static Experiment,
+    rows: Vec<Row>,
+}
+
+/// How the rows can be written.
+type Format = fn(&[Outcome]) -> String;
+
+/// Carries it out.
+pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.list {
+        return console::print(list()).map_err(Failure::stdout);
+    }
+    let chosen = chosen(arguments.name.as_deref())?;
+    let files = files(arguments)?;
+    let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
+    let run = |experiment: &'static Experiment| Outcome { experiment, rows: (experiment.rows)(&chip) };
+    let outcomes: Vec<Outcome> = chosen.into_iter().map(run).collect();
+    if files.iter().any(|(destination, _)| destination.is_standard()) {
+        console::notice(table::text(&outcomes).trim_end());
+    } else {
+        console::print(table::text(&outcomes)).map_err(Failure::stdout)?;
+    }
+    for (destination, format) in files {
+        destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
+    }
+    Ok(())
+}
+
+/// The experiments of that name, or all.
+fn chosen(name: Option<&str>) -> Result<Vec<&'static Experiment>, Failure> {
+    let Some(name) = name else { return Ok(EXPERIMENTS.iter().collect()) };
+    let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
+    found.map(|experiment| vec![experiment]).ok_or_else(|| {
+        let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+        Failure::Usage(format!("the experiment is {name:?}; allowed: {}", names.join(", ")))
+    })
+}
+
+/// Where the rows go besides the table for people, each place once.
+fn files(arguments: &Arguments) -> Result<Vec<(Destination, Format)>, Failure> {
+    let wanted: [(&str, &Option<String>, Format); 3] = [
+        ("--csv", &arguments.csv, table::csv),
+        ("--json", &arguments.json, table::json),
+        ("--markdown", &arguments.markdown, table::markdown),
+    ];
+    let mut files: Vec<(Destination, Format)> = Vec::new();
+    for (flag, path, format) in wanted {
+        let Some(path) = path else { continue };
+        let destination = Destination::check(flag, Some(path), Path::new(path))?;
+        if files.iter().any(|(other, _)| other.is_same_as(&destination)) {
+            return Err(Failure::Usage(format!(
+                "{flag} is {path:?}, as another flag is; allowed: another file"
+            )));
+        }
+        files.push((destination, format));
+    }
+    Ok(files)
+}
+
+fn list() -> String {
+    let line = |experiment: &Experiment| format!("{:<14} {}\n", experiment.name, experiment.about);
+    EXPERIMENTS.iter().map(line).collect()
+}

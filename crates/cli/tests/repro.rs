@@ -1,0 +1,90 @@
+//! `isles repro` as a user sees it: the page holds what the command prints, and what cannot be is said in a line.
+//!
+//! Whether a figure is in its band is no matter of these tests, but for those that have been: one that leaves its band
+//! shows as a change of the page, which names it.
+
+mod scene;
+
+use scene::{Ended, Scene};
+use serde_json::Value;
+
+/// The page with the tables between its two marks.
+const PAGE: &str = include_str!("../../../docs/reproduction.md");
+
+fn repro(arguments: &[&str]) -> Ended {
+    let scene = Scene::new("repro");
+    let ended = scene.run(&[&["repro"], arguments].concat());
+    scene.assert_nothing_left();
+    ended
+}
+
+fn refused(arguments: &[&str]) -> String {
+    repro(arguments).refusal().to_owned()
+}
+
+/// The line where two texts part.
+fn first_difference<'a>(one: &'a str, other: &'a str) -> Option<(&'a str, &'a str)> {
+    let lines = |text: &'a str| text.trim().lines().chain([""]);
+    lines(one).zip(lines(other)).find(|(one, other)| one != other)
+}
+
+#[test]
+fn the_page_holds_what_the_command_prints() {
+    let ended = repro(&["--markdown", "-"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let (_, rest) = PAGE.split_once("<!-- isles repro --markdown -->").expect("the page has the first mark");
+    let (tables, _) = rest.split_once("<!-- end -->").expect("the page has the second mark");
+    if let Some((page, now)) = first_difference(tables, &ended.stdout) {
+        panic!(
+            "docs/reproduction.md says\n{page}\nand the command\n{now}\n`isles repro --markdown -` makes it anew"
+        );
+    }
+    assert_eq!(tables.trim(), ended.stdout.trim());
+}
+
+#[test]
+fn one_experiment_is_printed_as_a_table_and_written_as_csv_and_json() {
+    let scene = Scene::new("repro");
+    let (csv, json) = (scene.path("rows.csv"), scene.path("rows.json"));
+    let (csv, json) = (csv.display().to_string(), json.display().to_string());
+    let ended = scene.run(&["repro", "flush", "--csv", &csv, "--json", &json]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert!(ended.stdout.contains("V8   all 8,192 lines"), "{ended:?}");
+    assert!(ended.stdout.contains("4 of 4 published figures are in their bands"), "{ended:?}");
+    let table = scene.result("rows.csv");
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[0], "experiment,deck,figure,unit,published,ours,error_percent,band,verdict,basis");
+    assert_eq!(lines[2], "flush,V8,\"64 lines\",,26700,26700,0,10,in,calibrated");
+    assert_eq!(lines.len(), 5);
+    let report: Value = serde_json::from_str(&scene.result("rows.json")).unwrap();
+    assert_eq!(report["schema"], "isles.repro.1");
+    let row = &report["rows"][3];
+    assert_eq!((row["figure"].as_str(), row["ours"].as_f64()), (Some("all 8,192 lines"), Some(582_000.0)));
+    assert_eq!((row["verdict"].as_str(), row["required"].as_bool()), (Some("in"), Some(true)));
+}
+
+#[test]
+fn what_goes_to_standard_output_is_alone_there() {
+    let ended = repro(&["flush", "--csv", "-"]);
+    assert_eq!(ended.stdout.lines().count(), 5, "{ended:?}");
+    assert!(ended.stderr.contains("all 8,192 lines"), "{ended:?}");
+}
+
+#[test]
+fn an_unknown_experiment_is_named_with_those_that_are_known() {
+    let line = refused(&["ping"]);
+    assert!(line.starts_with("error: the experiment is \"ping\"; allowed: lines, bandwidth, "), "{line}");
+    let list = repro(&["--list"]);
+    let names: Vec<&str> = list.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(line.ends_with(&names.join(", ")), "{line}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
+    for flag in ["--csv", "--json", "--markdown"] {
+        let line = refused(&["flush", flag, "/no/such/folder/rows"]);
+        assert!(line.starts_with(&format!("error: {flag} is \"/no/such/folder/rows\"; allowed: ")), "{line}");
+    }
+    let line = refused(&["flush", "--csv", "-", "--json", "-"]);
+    assert_eq!(line, "error: --json is \"-\", as another flag is; allowed: another file");
+}
