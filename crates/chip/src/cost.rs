@@ -159,6 +159,8 @@ pub struct Costs<T> {
     pub first_cache: Option<T>,
     /// A read of a line that the second cache holds.
     pub second_cache: Option<T>,
+    /// For how long one line keeps a memory controller busy.
+    pub controller_line: Option<T>,
     /// A read of a test-and-set register.
     pub test_and_set: Option<T>,
     /// From the raising of one interrupt to its arrival at the core.
@@ -201,6 +203,7 @@ impl Costs<Cost> {
             access: self.access.map(|access| access.map(fix_access)),
             first_cache: fix(&self.first_cache),
             second_cache: fix(&self.second_cache),
+            controller_line: fix(&self.controller_line),
             test_and_set: fix(&self.test_and_set),
             interrupt: fix(&self.interrupt),
             interrupt_more: fix(&self.interrupt_more),

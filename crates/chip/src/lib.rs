@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bare;
 mod chip;
 pub mod clock;
 pub mod cost;

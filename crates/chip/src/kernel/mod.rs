@@ -10,6 +10,7 @@ pub mod exact;
 mod key;
 mod network;
 mod queue;
+mod sharing;
 mod timeline;
 
 #[cfg(test)]
@@ -19,4 +20,5 @@ pub use digest::Digest;
 pub use key::{EventClass, Key, Ties};
 pub use network::{Network, Pace};
 pub use queue::Queue;
+pub use sharing::{Job, JobId, Sharing};
 pub use timeline::Timeline;

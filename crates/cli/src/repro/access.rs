@@ -1,7 +1,7 @@
 //! Accesses of one core on an idle chip: lines by distance, the bandwidths that follow, the table of cycles.
 
-use super::Experiment;
 use super::row::{Band, Basis, Family, Row};
+use super::{Experiment, Rows};
 use isles_chip::cost::Mode;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::{Chip, Preset};
@@ -17,7 +17,7 @@ pub const LINES: Experiment = Experiment {
     name: "lines",
     about: "one line of a message buffer by distance, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
-    rows: lines,
+    rows: Rows::Model(lines),
 };
 
 /// V2.
@@ -25,7 +25,7 @@ pub const BANDWIDTH: Experiment = Experiment {
     name: "bandwidth",
     about: "lines of a message buffer back to back, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
-    rows: bandwidth,
+    rows: Rows::Model(bandwidth),
 };
 
 /// V6.
@@ -33,7 +33,7 @@ pub const CYCLES: Experiment = Experiment {
     name: "cycles",
     about: "core cycles of an access from nearest to farthest, at 800/1600/1066",
     source: "Rotta et al., 6th MARC symposium (2012), paper 3",
-    rows: cycles,
+    rows: Rows::Model(cycles),
 };
 
 /// A setting of the clocks that the chip file has.

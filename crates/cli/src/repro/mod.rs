@@ -5,8 +5,13 @@
 //! itself. Nothing here asserts that a row is in its band: one that is not stays, and says so.
 
 mod access;
+mod bare;
+mod betweenness;
+mod bisection;
+mod collective;
 mod interrupts;
 mod memory;
+mod ping_pong;
 mod power;
 mod row;
 mod table;
@@ -22,7 +27,7 @@ use std::path::Path;
 /// Published figures beside those of the modelled chip.
 #[derive(Args)]
 pub struct Arguments {
-    /// The experiment [default: all]; `isles repro --list` names them
+    /// The experiment [default: all that take seconds]; `isles repro --list` names them
     name: Option<String>,
     /// Names the experiments and runs none
     #[arg(long)]
@@ -47,7 +52,29 @@ pub struct Experiment {
     /// Where its figures were published.
     source: &'static str,
     /// Runs it.
-    rows: fn(&Chip) -> Vec<Row>,
+    rows: Rows,
+}
+
+/// How an experiment comes by its rows.
+enum Rows {
+    /// Out of the chip file, and of programs on bare cores: in seconds.
+    Model(fn(&Chip) -> Vec<Row>),
+    /// Out of whole runs, which takes minutes: only if it is asked for by name.
+    Runs(fn() -> Result<Vec<Row>, Failure>),
+}
+
+impl Experiment {
+    fn is_long(&self) -> bool {
+        matches!(self.rows, Rows::Runs(_))
+    }
+
+    fn run(&'static self, chip: &Chip) -> Result<Outcome, Failure> {
+        let rows = match self.rows {
+            Rows::Model(rows) => rows(chip),
+            Rows::Runs(rows) => rows()?,
+        };
+        Ok(Outcome { experiment: self, rows })
+    }
 }
 
 /// All experiments, in the order of the page.
@@ -55,11 +82,19 @@ const EXPERIMENTS: &[Experiment] = &[
     access::LINES,
     access::BANDWIDTH,
     access::CYCLES,
+    bisection::BISECTION,
     memory::CACHES,
+    memory::CONTROLLER,
+    memory::SHARED,
     memory::FLUSH,
+    ping_pong::PING_PONG,
     interrupts::INTERRUPTS,
+    collective::GAINS,
+    collective::BROADCAST,
+    collective::THROUGHPUT,
     power::MANYMAN,
     power::CICHOWSKI,
+    betweenness::BETWEENNESS,
 ];
 
 /// The rows of one experiment.
@@ -79,8 +114,8 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     let chosen = chosen(arguments.name.as_deref())?;
     let files = files(arguments)?;
     let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
-    let run = |experiment: &'static Experiment| Outcome { experiment, rows: (experiment.rows)(&chip) };
-    let outcomes: Vec<Outcome> = chosen.into_iter().map(run).collect();
+    let outcomes =
+        chosen.into_iter().map(|experiment| experiment.run(&chip)).collect::<Result<Vec<_>, _>>()?;
     if files.iter().any(|(destination, _)| destination.is_standard()) {
         console::notice(table::text(&outcomes).trim_end());
     } else {
@@ -92,9 +127,11 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The experiments of that name, or all.
+/// The experiments of that name, or all that are not long.
 fn chosen(name: Option<&str>) -> Result<Vec<&'static Experiment>, Failure> {
-    let Some(name) = name else { return Ok(EXPERIMENTS.iter().collect()) };
+    let Some(name) = name else {
+        return Ok(EXPERIMENTS.iter().filter(|experiment| !experiment.is_long()).collect());
+    };
     let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
     found.map(|experiment| vec![experiment]).ok_or_else(|| {
         let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
@@ -124,6 +161,9 @@ fn files(arguments: &Arguments) -> Result<Vec<(Destination, Format)>, Failure> {
 }
 
 fn list() -> String {
-    let line = |experiment: &Experiment| format!("{:<14} {}\n", experiment.name, experiment.about);
+    let line = |experiment: &Experiment| {
+        let long = if experiment.is_long() { "; takes minutes, only by name" } else { "" };
+        format!("{:<14} {}{long}\n", experiment.name, experiment.about)
+    };
     EXPERIMENTS.iter().map(line).collect()
 }

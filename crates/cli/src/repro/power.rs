@@ -1,7 +1,7 @@
 //! Powers of the chip by its clock.
 
-use super::Experiment;
 use super::row::{Band, Basis, Family, Row};
+use super::{Experiment, Rows};
 use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint, PowerModel};
 use isles_chip::fit::{Form, Measurement, fit, table};
@@ -12,7 +12,7 @@ pub const MANYMAN: Experiment = Experiment {
     name: "power",
     about: "the chip's power by clock and load, model `manyman`",
     source: "van Tol et al. (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
-    rows: manyman,
+    rows: Rows::Model(manyman),
 };
 
 /// V17.
@@ -20,7 +20,7 @@ pub const CICHOWSKI: Experiment = Experiment {
     name: "power-preset",
     about: "the chip's power by clock, model `cichowski`, from the published coefficients",
     source: "Cichowski et al., 6th MARC symposium (2012), paper 9",
-    rows: cichowski,
+    rows: Rows::Model(cichowski),
 };
 
 /// The table of the measured powers, which no chip file reads.

@@ -1,0 +1,335 @@
+//! Broadcasts of the papers over accesses, sends and receives.
+//!
+//! ```text
+//! notice   one line for each slot             "the slot is full", written by whom the tree says
+//! done     one line for each child and slot   "I have fetched it", written by that child
+//! slots    two of equal length                chunks for others; a third is written when all have the first
+//! ```
+//!
+//! Flags are RCCE's: set by one, seen and cleared by the owner. Broadcasts of one root can follow each other; a
+//! participant returns when its slots are free. With another root the children of a slot would be others. The
+//! algorithms over sends and receives use the flags of `rcce` instead, so all broadcasts of one chip are of one
+//! algorithm. Invariant: a slot is written only when all that read it have said so.
+
+use super::rcce::{Participant, chunks};
+use crate::topology::CoreId;
+
+/// The most lines of a slot, as in OC-Bcast.
+const SLOT_LINES_MAX: u32 = 96;
+
+/// How a broadcast goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// The root sends to one after the other, blocking.
+    SerialSend,
+    /// The root writes into the buffer of one after the other.
+    NaivePut,
+    /// The root writes into its own buffer, and all fetch from there.
+    ParallelGet,
+    /// A binomial tree of sends and receives.
+    Binomial,
+    /// Each gets a part, and the parts go round a ring of sends and receives.
+    ScatterAllGather,
+    /// OC-Bcast: a pipelined tree, each with so many children that fetch from its buffer, told by a binary tree.
+    Tree {
+        /// Children of each participant, at least one.
+        fanout: u32,
+    },
+}
+
+/// A participant's part in the broadcasts of one chip.
+pub struct Broadcaster {
+    here: Participant,
+    algorithm: Algorithm,
+    root: CoreId,
+}
+
+/// Where things lie in a buffer whose slots so many others fetch from.
+pub(super) struct Layout {
+    fanout: u32,
+    pub(super) slot_lines: u32,
+}
+
+impl Layout {
+    /// Slots of a buffer.
+    pub(super) const SLOTS: u32 = 2;
+
+    pub(super) fn new(here: &Participant, fanout: u32) -> Layout {
+        let fanout = fanout.min(here.participants - 1);
+        let free = here.core.buffer_lines() - Self::SLOTS * (fanout + 1);
+        Layout { fanout, slot_lines: (free / Self::SLOTS).min(SLOT_LINES_MAX) }
+    }
+
+    /// The flag, or the header, of a slot.
+    pub(super) fn notice(slot: u32) -> u32 {
+        slot
+    }
+
+    /// The flag that the child at this position sets when it has fetched what is in a slot.
+    pub(super) fn done(&self, slot: u32, position: u32) -> u32 {
+        Self::SLOTS + slot * self.fanout + position
+    }
+
+    /// The first line of a slot.
+    pub(super) fn slot(&self, slot: u32) -> u32 {
+        Self::SLOTS * (self.fanout + 1) + slot * self.slot_lines
+    }
+}
+
+/// A participant's neighbours in the tree of one root.
+pub(super) struct Kin {
+    pub(super) parent: Option<CoreId>,
+    pub(super) children: Vec<CoreId>,
+    /// Its position among the children of its parent.
+    pub(super) position: u32,
+    /// Whom it tells when it has been told of a chunk.
+    pub(super) told_next: Vec<CoreId>,
+}
+
+impl Kin {
+    pub(super) fn new(me: CoreId, root: CoreId, cores: u32, fanout: u32) -> Kin {
+        let rank = (me.0 + cores - root.0) % cores;
+        let core = |rank: u32| CoreId((rank + root.0) % cores);
+        let children_of = |rank: u32| (rank * fanout + 1..cores).take(fanout as usize).map(core);
+        let parent = rank.checked_sub(1).map(|before| before / fanout);
+        let position = if rank > 0 { (rank - 1) % fanout } else { 0 };
+        let told_next = parent.map_or(Vec::new(), |parent| {
+            children_of(parent).skip(2 * position as usize + 2).take(2).collect()
+        });
+        Kin { parent: parent.map(core), children: children_of(rank).collect(), position, told_next }
+    }
+}
+
+impl Broadcaster {
+    /// The part of `here` in broadcasts of `root` by `algorithm`.
+    pub fn new(here: Participant, algorithm: Algorithm, root: u32) -> Broadcaster {
+        Broadcaster { here, algorithm, root: CoreId(root) }
+    }
+
+    /// Brings bytes of the root's private memory, from a line on, to the same lines of all participants.
+    pub async fn broadcast(&self, memory: u64, bytes: usize) {
+        let root = self.root;
+        match self.algorithm {
+            Algorithm::SerialSend => self.serial_send(root, memory, bytes).await,
+            Algorithm::NaivePut => self.naive_put(root, memory, bytes).await,
+            Algorithm::ParallelGet => self.parallel_get(root, memory, bytes).await,
+            Algorithm::Binomial => self.binomial(root, memory, bytes).await,
+            Algorithm::ScatterAllGather => self.scatter_all_gather(root, memory, bytes).await,
+            Algorithm::Tree { fanout } => self.tree(root, memory, bytes, fanout).await,
+        }
+    }
+
+    fn me(&self) -> CoreId {
+        self.here.core.id()
+    }
+
+    fn others(&self, root: CoreId) -> impl Iterator<Item = CoreId> + use<> {
+        (0..self.here.participants).map(CoreId).filter(move |core| *core != root)
+    }
+
+    /// The place of this participant in a line-up that begins with the root.
+    fn rank(&self, root: CoreId) -> u32 {
+        (self.me().0 + self.here.participants - root.0) % self.here.participants
+    }
+
+    fn core(&self, root: CoreId, rank: u32) -> u32 {
+        (root.0 + rank) % self.here.participants
+    }
+
+    /// Waits until so many children have fetched what is in a slot, and clears their flags.
+    async fn all_done(&self, layout: &Layout, slot: u32, children: usize) {
+        for position in 0..children as u32 {
+            let line = layout.done(slot, position);
+            self.here.wait_flag(line, 1).await;
+            self.here.set_flag(self.me(), line, 0).await;
+        }
+    }
+
+    /// Waits until it has been told that a slot is full, and clears the flag.
+    async fn told(&self, slot: u32) {
+        self.here.wait_flag(Layout::notice(slot), 1).await;
+        self.here.set_flag(self.me(), Layout::notice(slot), 0).await;
+    }
+
+    /// The slots of the last chunks of a message, which somebody may not have fetched yet.
+    fn last_slots(count: u32) -> impl Iterator<Item = u32> {
+        (count.saturating_sub(Layout::SLOTS)..count).map(|number| number % Layout::SLOTS)
+    }
+
+    async fn serial_send(&self, root: CoreId, memory: u64, bytes: usize) {
+        if self.me() != root {
+            return self.here.receive(root.0, memory, bytes).await;
+        }
+        for other in self.others(root) {
+            self.here.send(other.0, memory, bytes).await;
+        }
+    }
+
+    async fn naive_put(&self, root: CoreId, memory: u64, bytes: usize) {
+        let others: Vec<CoreId> = self.others(root).collect();
+        let layout = Layout::new(&self.here, others.len() as u32);
+        let mut count = 0;
+        for (at, lines) in chunks(bytes, layout.slot_lines) {
+            let (slot, place) = (count % Layout::SLOTS, memory + u64::from(at));
+            count += 1;
+            if self.me() == root {
+                if count > Layout::SLOTS {
+                    self.all_done(&layout, slot, others.len()).await;
+                }
+                for other in &others {
+                    self.here.put(*other, layout.slot(slot), place, lines).await;
+                    self.here.set_flag(*other, Layout::notice(slot), 1).await;
+                }
+            } else {
+                self.told(slot).await;
+                self.here.get(self.me(), layout.slot(slot), place, lines).await;
+                self.say_done(&layout, root, slot).await;
+            }
+        }
+        if self.me() == root {
+            for slot in Self::last_slots(count) {
+                self.all_done(&layout, slot, others.len()).await;
+            }
+        }
+    }
+
+    async fn parallel_get(&self, root: CoreId, memory: u64, bytes: usize) {
+        let others: Vec<CoreId> = self.others(root).collect();
+        let layout = Layout::new(&self.here, others.len() as u32);
+        let mut count = 0;
+        for (at, lines) in chunks(bytes, layout.slot_lines) {
+            let (slot, place) = (count % Layout::SLOTS, memory + u64::from(at));
+            count += 1;
+            if self.me() == root {
+                if count > Layout::SLOTS {
+                    self.all_done(&layout, slot, others.len()).await;
+                }
+                self.here.put(root, layout.slot(slot), place, lines).await;
+                for other in &others {
+                    self.here.set_flag(*other, Layout::notice(slot), 1).await;
+                }
+            } else {
+                self.told(slot).await;
+                self.here.get(root, layout.slot(slot), place, lines).await;
+                self.say_done(&layout, root, slot).await;
+            }
+        }
+        if self.me() == root {
+            for slot in Self::last_slots(count) {
+                self.all_done(&layout, slot, others.len()).await;
+            }
+        }
+    }
+
+    /// Says to the root that this one has fetched what was in a slot; all others are the root's children.
+    async fn say_done(&self, layout: &Layout, root: CoreId, slot: u32) {
+        let position = self.me().0 - u32::from(self.me() > root);
+        self.here.set_flag(root, layout.done(slot, position), 1).await;
+    }
+
+    async fn binomial(&self, root: CoreId, memory: u64, bytes: usize) {
+        let (rank, count) = (self.rank(root), self.here.participants);
+        // The lowest bit of the rank says from whom; the lower ones, to whom.
+        let mut bit = 1;
+        while bit < count && rank & bit == 0 {
+            bit <<= 1;
+        }
+        if rank != 0 {
+            self.here.receive(self.core(root, rank - bit), memory, bytes).await;
+        }
+        while bit > 1 {
+            bit >>= 1;
+            if rank + bit < count {
+                self.here.send(self.core(root, rank + bit), memory, bytes).await;
+            }
+        }
+    }
+
+    async fn scatter_all_gather(&self, root: CoreId, memory: u64, bytes: usize) {
+        let (rank, count) = (self.rank(root), self.here.participants);
+        let parts = Parts { bytes, count };
+        self.scatter(root, memory, &parts).await;
+        let (left, right) = (self.core(root, rank + count - 1), self.core(root, rank + 1));
+        for step in 0..count - 1 {
+            let (sent, received) =
+                (parts.of(rank + count - step, 1), parts.of(rank + 2 * count - step - 1, 1));
+            // Blocking sends: every other one receives first.
+            for is_send in [rank.is_multiple_of(2), !rank.is_multiple_of(2)] {
+                match is_send {
+                    true if sent.1 > 0 => self.here.send(right, memory + sent.0, sent.1).await,
+                    false if received.1 > 0 => self.here.receive(left, memory + received.0, received.1).await,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Halves the range of ranks until each has its own part.
+    async fn scatter(&self, root: CoreId, memory: u64, parts: &Parts) {
+        let rank = self.rank(root);
+        let (mut low, mut high) = (0, parts.count);
+        while high - low > 1 {
+            let middle = low + (high - low).div_ceil(2);
+            let (at, bytes) = parts.of(middle, high - middle);
+            if bytes > 0 && rank == low {
+                self.here.send(self.core(root, middle), memory + at, bytes).await;
+            } else if bytes > 0 && rank == middle {
+                self.here.receive(self.core(root, low), memory + at, bytes).await;
+            }
+            if rank < middle { high = middle } else { low = middle }
+        }
+    }
+
+    async fn tree(&self, root: CoreId, memory: u64, bytes: usize, fanout: u32) {
+        let layout = Layout::new(&self.here, fanout);
+        let kin = Kin::new(self.me(), root, self.here.participants, fanout);
+        let mut count = 0;
+        for (at, lines) in chunks(bytes, layout.slot_lines) {
+            let (slot, place) = (count % Layout::SLOTS, memory + u64::from(at));
+            count += 1;
+            if kin.parent.is_some() {
+                self.told(slot).await;
+                self.tell(&kin.told_next, slot).await;
+            }
+            if count > Layout::SLOTS {
+                self.all_done(&layout, slot, kin.children.len()).await;
+            }
+            let own = layout.slot(slot);
+            let Some(parent) = kin.parent else {
+                self.here.put(root, own, place, lines).await;
+                self.tell(&kin.children, slot).await;
+                continue;
+            };
+            self.here.relay(parent, own, own, lines).await;
+            self.here.set_flag(parent, layout.done(slot, kin.position), 1).await;
+            self.tell(&kin.children, slot).await;
+            self.here.get(self.me(), own, place, lines).await;
+        }
+        for slot in Self::last_slots(count) {
+            self.all_done(&layout, slot, kin.children.len()).await;
+        }
+    }
+
+    /// Tells the first two of these that a slot is full; they tell the others.
+    async fn tell(&self, cores: &[CoreId], slot: u32) {
+        for core in cores.iter().take(2) {
+            self.here.set_flag(*core, Layout::notice(slot), 1).await;
+        }
+    }
+}
+
+/// A message cut into as many parts of whole lines as there are participants; the last ones may be empty.
+struct Parts {
+    bytes: usize,
+    count: u32,
+}
+
+impl Parts {
+    /// The line where `many` parts from `part` on begin, and their bytes.
+    fn of(&self, part: u32, many: u32) -> (u64, usize) {
+        let bytes = self.bytes.div_ceil(super::LINE_BYTES).div_ceil(self.count as usize) * super::LINE_BYTES;
+        let edge = |part: u32| (part as usize * bytes).min(self.bytes);
+        let part = part % self.count;
+        ((edge(part) / super::LINE_BYTES) as u64, edge(part + many) - edge(part))
+    }
+}

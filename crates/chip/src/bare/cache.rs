@@ -1,0 +1,123 @@
+//! Which lines a cache holds.
+//!
+//! Tags only: the content is where it belongs, because private memory has one user. Sets of four ways with the tree of
+//! three bits that approximates the least recently used one, as in the P54C. Invariant: a line is in at most one way.
+
+/// Ways of a set.
+const WAYS: usize = 4;
+
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    line: u64,
+    dirty: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Set {
+    ways: [Option<Way>; WAYS],
+    /// The half not used last, and in each half the way not used last.
+    tree: [bool; 3],
+}
+
+impl Set {
+    fn find(&mut self, line: u64) -> Option<(usize, &mut Way)> {
+        let ways = self.ways.iter_mut().enumerate();
+        ways.filter_map(|(at, way)| way.as_mut().map(|way| (at, way))).find(|(_, way)| way.line == line)
+    }
+
+    fn touch(&mut self, way: usize) {
+        self.tree[0] = way < 2;
+        self.tree[1 + way / 2] = way.is_multiple_of(2);
+    }
+
+    fn victim(&self) -> usize {
+        let half = usize::from(self.tree[0]);
+        self.ways.iter().position(Option::is_none).unwrap_or(half * 2 + usize::from(self.tree[1 + half]))
+    }
+}
+
+/// A cache of one core.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    sets: Vec<Set>,
+}
+
+impl Cache {
+    /// A cache of so many lines, empty.
+    pub fn new(lines: usize) -> Cache {
+        Cache { sets: vec![Set::default(); (lines / WAYS).max(1)] }
+    }
+
+    fn set(&mut self, line: u64) -> &mut Set {
+        let sets = self.sets.len() as u64;
+        &mut self.sets[(line % sets) as usize]
+    }
+
+    /// Whether the cache holds the line; counts as a use of it.
+    pub fn has(&mut self, line: u64) -> bool {
+        let set = self.set(line);
+        let at = set.find(line).map(|(at, _)| at);
+        at.inspect(|&at| set.touch(at)).is_some()
+    }
+
+    /// Notes a write to a line; false if the cache does not hold it.
+    pub fn write(&mut self, line: u64) -> bool {
+        let found = self.set(line).find(line).map(|(_, way)| way.dirty = true);
+        found.is_some() && self.has(line)
+    }
+
+    /// Takes the line in; the line that had to go and must be written back, if one.
+    pub fn take_in(&mut self, line: u64) -> Option<u64> {
+        if self.has(line) {
+            return None;
+        }
+        let set = self.set(line);
+        let victim = set.victim();
+        let gone = set.ways[victim].replace(Way { line, dirty: false });
+        set.touch(victim);
+        gone.filter(|way| way.dirty).map(|way| way.line)
+    }
+
+    /// Forgets all lines from `first` on, written or not.
+    pub fn forget_from(&mut self, first: u64) {
+        for way in self.sets.iter_mut().flat_map(|set| &mut set.ways) {
+            if way.is_some_and(|way| way.line >= first) {
+                *way = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_stays_and_what_does_not_goes_round() {
+        let hits = |lines: u64| {
+            let mut cache = Cache::new(512);
+            (0..3 * lines).filter(|at| cache.has(at % lines) || cache.take_in(at % lines).is_some()).count()
+        };
+        assert_eq!(hits(512), 2 * 512);
+        assert_eq!(hits(1_024), 0);
+    }
+
+    #[test]
+    fn a_written_line_is_written_back_when_it_goes_and_a_read_one_is_not() {
+        let mut cache = Cache::new(4);
+        for line in 0..4 {
+            assert_eq!(cache.take_in(line), None);
+        }
+        assert!(cache.write(0) && !cache.write(9));
+        let gone: Vec<u64> = (4..8).filter_map(|line| cache.take_in(line)).collect();
+        assert_eq!(gone, [0]);
+    }
+
+    #[test]
+    fn lines_of_buffers_are_forgotten_and_private_ones_kept() {
+        let mut cache = Cache::new(16);
+        [1, 2, 1 << 40, 2 << 40].into_iter().for_each(|line| _ = cache.take_in(line));
+        cache.forget_from(1 << 40);
+        assert_eq!([1, 2, 1 << 40, 2 << 40].map(|line| cache.has(line)), [true, true, false, false]);
+    }
+}

@@ -1,0 +1,127 @@
+//! A chip without an operating system or a runtime: cores that run programs of single accesses.
+//!
+//! A program is a future that is given its [`BareCore`], and each operation of the core (a line of a message buffer, a
+//! line of private memory, a flag that is waited for, an interrupt) takes the time that the chip file says, besides
+//! what is in its way: links, ports of buffers, memory controllers, the port of the interrupts. The bytes are moved, so
+//! a program that waits for the wrong flag ends with the wrong bytes. It exists to repeat what the literature measured
+//! with such programs; places, tasks and messages are elsewhere.
+//!
+//! All cores run in one thread, and every operation is an event: nobody runs ahead, so requests come in the order of
+//! time. Invariant: only the core that an event is for goes on, and only at the time of the event.
+//!
+//! Read on in `operation` (what a program can do), `board` (what the cores share); then `rcce`,
+//! `broadcast`, `relay` and `reduce` (the papers).
+
+mod board;
+pub mod broadcast;
+mod cache;
+mod interrupts;
+mod operation;
+mod private;
+pub mod rcce;
+pub mod reduce;
+pub mod relay;
+
+#[cfg(test)]
+mod tests;
+
+pub use operation::BareCore;
+
+use crate::quantity::Picoseconds;
+use crate::topology::CoreId;
+use crate::{Chip, Preset};
+use board::{Board, Happening};
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+
+/// Bytes of a line; a chip with other lines has no bare cores.
+pub const LINE_BYTES: usize = 32;
+
+/// A line of a memory.
+pub type Line = [u8; LINE_BYTES];
+
+/// Why programs did not come to their end: these cores wait for what never comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standstill {
+    /// Who waits, and for which line of its own buffer; nothing: for an interrupt.
+    pub waiting: Vec<(CoreId, Option<u32>)>,
+}
+
+impl fmt::Display for Standstill {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("these cores wait for ever:")?;
+        for (core, line) in &self.waiting {
+            match line {
+                Some(line) => write!(out, " {core} (line {line} of its buffer)")?,
+                None => write!(out, " {core} (an interrupt)")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Standstill {}
+
+type Program = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The cores of a chip, and what they share.
+pub struct Bare {
+    board: Rc<RefCell<Board>>,
+}
+
+impl Bare {
+    /// The chip at one setting of its clocks, all memories zero and all caches empty; none if the chip has no lines of
+    /// 32 bytes in message buffers, or if the costs of them, of memory or of its controllers are not known.
+    pub fn new(chip: &Chip, preset: &Preset) -> Option<Bare> {
+        Board::new(chip, preset).map(|board| Bare { board: Rc::new(RefCell::new(board)) })
+    }
+
+    /// The core `id`, to look at its memories and to set them.
+    pub fn core(&self, id: CoreId) -> BareCore {
+        assert!(id.0 < self.board.borrow().cores(), "core {id} is not on the chip");
+        BareCore::new(id, Rc::clone(&self.board))
+    }
+
+    /// What the time is.
+    pub fn now(&self) -> Picoseconds {
+        self.board.borrow().now
+    }
+
+    /// Runs a program on each of these cores, from now until all have ended; how long that took.
+    ///
+    /// # Errors
+    /// [`Standstill`]: some wait for what never comes.
+    pub fn run<F: Future<Output = ()> + 'static>(
+        &self,
+        cores: impl IntoIterator<Item = CoreId>,
+        program: impl Fn(BareCore) -> F,
+    ) -> Result<Picoseconds, Standstill> {
+        let start = self.now();
+        let mut programs: Vec<Option<Program>> = Vec::new();
+        programs.resize_with(self.board.borrow().cores() as usize, || None);
+        for id in cores {
+            programs[id.0 as usize] = Some(Box::pin(program(self.core(id))));
+            self.board.borrow_mut().resume_at(id, start);
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            let Some(happening) = self.board.borrow_mut().next() else { break };
+            let id = match happening {
+                Happening::Resume(id) => id,
+                Happening::Served(controller) => self.board.borrow_mut().served(controller),
+            };
+            let slot = &mut programs[id.0 as usize];
+            let program = slot.as_mut().expect("only a core that runs is resumed");
+            if program.as_mut().poll(&mut context).is_ready() {
+                *slot = None;
+            }
+        }
+        let left = (0..programs.len()).filter(|&core| programs[core].is_some());
+        let waiting: Vec<_> = left.map(|core| self.board.borrow().waits_for(CoreId(core as u32))).collect();
+        if waiting.is_empty() { Ok(self.now() - start) } else { Err(Standstill { waiting }) }
+    }
+}

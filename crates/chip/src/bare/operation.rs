@@ -1,0 +1,231 @@
+//! What a program can do on its core.
+//!
+//! Each operation ends when the core could do the next one: a write when the line has arrived, a read when it is
+//! there. Private memory is addressed by lines, message buffers by core and line. Nothing here is coherent: who writes
+//! a line and who reads it agree by flags.
+
+use super::board::Board;
+use super::private::Access;
+use super::{LINE_BYTES, Line};
+use crate::ControllerId;
+use crate::quantity::Picoseconds;
+use crate::topology::CoreId;
+use std::cell::{RefCell, RefMut};
+use std::future::poll_fn;
+use std::ops::Range;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// A core; clones are the same.
+#[derive(Clone)]
+pub struct BareCore {
+    id: CoreId,
+    board: Rc<RefCell<Board>>,
+}
+
+impl BareCore {
+    pub(super) fn new(id: CoreId, board: Rc<RefCell<Board>>) -> BareCore {
+        BareCore { id, board }
+    }
+
+    fn board(&self) -> RefMut<'_, Board> {
+        self.board.borrow_mut()
+    }
+
+    /// Which core it is.
+    pub fn id(&self) -> CoreId {
+        self.id
+    }
+
+    /// What the time is.
+    pub fn now(&self) -> Picoseconds {
+        self.board().now
+    }
+
+    /// Lines of each message buffer.
+    pub fn buffer_lines(&self) -> u32 {
+        self.board().buffer_lines()
+    }
+
+    /// Lets the board resume this program.
+    async fn suspended(&self) {
+        let mut was = false;
+        poll_fn(|_| if std::mem::replace(&mut was, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    async fn until(&self, time: Picoseconds) {
+        let id = self.id;
+        self.board().resume_at(id, time);
+        self.suspended().await;
+    }
+
+    /// Computes for so many cycles.
+    pub async fn compute(&self, cycles: u64) {
+        let end = {
+            let board = self.board();
+            board.now + board.cycles(cycles)
+        };
+        self.until(end).await;
+    }
+
+    /// Reads a line of the message buffer of `of`; it passes the first cache.
+    pub async fn read_line(&self, of: CoreId, line: u32) -> Line {
+        let (end, gone) = {
+            let mut board = self.board();
+            (board.read_end(self.id, of), board.private(self.id).pass(of.0, line))
+        };
+        self.until(end).await;
+        let content = self.board().line(of, line);
+        self.write_back(gone).await;
+        content
+    }
+
+    /// Writes a line into the message buffer of `of`.
+    pub async fn write_line(&self, of: CoreId, line: u32, content: Line) {
+        let end = self.board().write_end(self.id, of);
+        self.until(end).await;
+        self.board().set_line(of, line, content);
+    }
+
+    /// Looks at a line of its own message buffer, with so many cycles of instructions for each look, until it is
+    /// `ready`; what it then holds.
+    pub async fn wait_line(&self, line: u32, cycles: u64, ready: impl Fn(&Line) -> bool) -> Line {
+        loop {
+            let content = self.read_line(self.id, line).await;
+            self.compute(cycles).await;
+            if ready(&content) {
+                return content;
+            }
+            // Only a write later than the look is news; an earlier one has been seen.
+            if self.board().line(self.id, line) != content {
+                continue;
+            }
+            self.wait(line..line + 1, cycles, false).await;
+        }
+    }
+
+    /// Waits until one of these lines of its own buffer is written, or until an interrupt comes.
+    pub async fn wait_any(&self, lines: Range<u32>, cycles: u64) {
+        self.wait(lines, cycles, true).await;
+    }
+
+    async fn wait(&self, lines: Range<u32>, cycles: u64, interruptible: bool) {
+        {
+            let mut board = self.board();
+            let period = board.own_read() + board.cycles(cycles);
+            board.watch(self.id, lines, period, interruptible);
+        }
+        self.suspended().await;
+    }
+
+    /// Forgets what the first cache holds of message buffers.
+    pub fn invalidate_buffers(&self) {
+        self.board().private(self.id).invalidate_buffers();
+    }
+
+    /// Reads a line of its private memory into its caches.
+    pub async fn load(&self, line: u64) -> Line {
+        let (Access { written_back, .. }, time) = {
+            let mut board = self.board();
+            let access = board.private(self.id).read(line);
+            (access, board.begin_load(self.id, access.level))
+        };
+        self.through(time).await;
+        self.write_back(written_back).await;
+        self.board().private(self.id).line(line)
+    }
+
+    /// Writes a line of its private memory, word by word, to where the line is: no cache takes it in for that.
+    pub async fn store(&self, line: u64, content: Line) {
+        let time = {
+            let mut board = self.board();
+            let access = board.private(self.id).write(line);
+            board.begin_store(self.id, access.level)
+        };
+        self.through(time).await;
+        self.board().private(self.id).set_line(line, content);
+    }
+
+    /// Reads a line of the memory behind a controller that all cores share, past the caches.
+    pub async fn read_shared(&self, controller: ControllerId, line: u64) -> Line {
+        self.board().begin_shared_read(self.id, controller);
+        self.suspended().await;
+        self.board().shared_line(controller, line)
+    }
+
+    /// Writes a line of that memory, through all caches.
+    pub async fn write_shared(&self, controller: ControllerId, line: u64, content: Line) {
+        self.board().begin_shared_write(self.id, controller);
+        self.suspended().await;
+        self.board().set_shared_line(controller, line, content);
+    }
+
+    /// Spends the time, or waits for the controller.
+    async fn through(&self, time: Option<Picoseconds>) {
+        match time {
+            Some(Picoseconds::ZERO) => {}
+            Some(time) => {
+                let end = self.now() + time;
+                self.until(end).await;
+            }
+            None => self.suspended().await,
+        }
+    }
+
+    async fn write_back(&self, lines: u32) {
+        for _ in 0..lines {
+            self.board().begin_write_back(self.id);
+            self.suspended().await;
+        }
+    }
+
+    /// Interrupts these cores, with one request for as many as one may name.
+    ///
+    /// # Panics
+    /// If the chip has no interrupt controller.
+    pub async fn interrupt(&self, targets: &[CoreId]) {
+        let most = self.board().targets_max().max(1) as usize;
+        for request in targets.chunks(most) {
+            let end = self.board().register_end(self.id);
+            self.until(end).await;
+            for target in request {
+                self.board().raise(self.id, *target);
+            }
+        }
+    }
+
+    /// Takes the first interrupt that has arrived, by reading the controller's register and writing to it: who raised
+    /// it. Without one there is nothing to take, and no time passes.
+    pub async fn take_interrupt(&self) -> Option<CoreId> {
+        let source = self.board().take_interrupt(self.id)?;
+        for _ in 0..2 {
+            let end = self.board().register_end(self.id);
+            self.until(end).await;
+        }
+        Some(source)
+    }
+
+    /// What a line of its own message buffer holds, in no time.
+    pub(super) fn own_line(&self, line: u32) -> Line {
+        self.board().line(self.id, line)
+    }
+
+    /// Sets private memory from this line on, in no time.
+    pub fn set_memory(&self, line: u64, bytes: &[u8]) {
+        let mut board = self.board();
+        for (at, part) in (line..).zip(bytes.chunks(LINE_BYTES)) {
+            let mut content = [0; LINE_BYTES];
+            content[..part.len()].copy_from_slice(part);
+            board.private(self.id).set_line(at, content);
+        }
+    }
+
+    /// What private memory holds from this line on, in no time.
+    pub fn memory(&self, line: u64, bytes: usize) -> Vec<u8> {
+        let mut board = self.board();
+        let lines = (line..).take(bytes.div_ceil(LINE_BYTES));
+        let mut content: Vec<u8> = lines.flat_map(|line| board.private(self.id).line(line)).collect();
+        content.truncate(bytes);
+        content
+    }
+}

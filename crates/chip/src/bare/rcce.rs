@@ -1,0 +1,166 @@
+//! The library of the SCC as programs of accesses: puts, gets, flags of one line, blocking sends and receives.
+//!
+//! ```text
+//! sent    one line for each participant   written by that one, cleared by the owner
+//! ready   one line for each participant   written by that one, cleared by the owner
+//! chunk   what is left                    written by the owner, read by receivers
+//! ```
+//!
+//! A message waits in the sender's buffer, chunk by chunk; the sender waits for the answer and does nothing else, so
+//! two who send to each other stand still. What the instructions beside the accesses cost is fitted to one ping-pong of
+//! each library (`docs/reproduction.md`); all else follows from the chip file.
+
+use super::{BareCore, LINE_BYTES, Line};
+use crate::topology::CoreId;
+
+/// What the instructions of a library cost beside the accesses, in core cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Library {
+    /// Of one call: a put, a get, the writing of a flag, a wait.
+    pub call: u64,
+    /// Of one more look at a flag.
+    pub look: u64,
+    /// Of each line that is put or got.
+    pub line: u64,
+    /// Of a message whose end is no whole line, at each side.
+    pub tail: u64,
+    /// Whether a get reads the line that it will write, so that the first cache takes the words.
+    pub prefetches: bool,
+}
+
+impl Library {
+    /// RCCE 1.0.13 with flags of a line; fitted to half a ping-pong of 4 and 32 bytes and to its slope up to 2 KiB.
+    pub const RCCE: Library = Library { call: 158, look: 20, line: 66, tail: 70, prefetches: false };
+
+    /// iRCCE with its own copy; fitted likewise to 32 bytes and the slope.
+    pub const IRCCE: Library = Library { call: 118, look: 20, line: 8, tail: 70, prefetches: true };
+
+    /// Flags of RCCE and the copy of iRCCE: what the broadcasts of the papers were built with.
+    pub const MIXED: Library = Library { call: Self::RCCE.call, ..Self::IRCCE };
+
+    /// What the hardware takes and nothing else: the copy that the times of lines were measured with.
+    pub const BARE: Library = Library { call: 20, look: 20, line: 0, tail: 0, prefetches: true };
+}
+
+/// One participant of a group: the cores from 0 on.
+#[derive(Clone)]
+pub struct Participant {
+    /// Its core.
+    pub core: BareCore,
+    /// How many participate.
+    pub participants: u32,
+    /// With what it copies.
+    pub library: Library,
+}
+
+impl Participant {
+    /// Which one it is.
+    pub fn rank(&self) -> u32 {
+        self.core.id().0
+    }
+
+    /// The first line of the chunk, and how many it has.
+    fn chunk(&self) -> (u32, u32) {
+        let flags = 2 * self.participants;
+        (flags, self.core.buffer_lines() - flags)
+    }
+
+    /// Copies lines of private memory into a message buffer.
+    pub async fn put(&self, to: CoreId, line: u32, memory: u64, lines: u32) {
+        self.core.compute(self.library.call).await;
+        for at in 0..lines {
+            let content = self.core.load(memory + u64::from(at)).await;
+            self.core.compute(self.library.line).await;
+            self.core.write_line(to, line + at, content).await;
+        }
+    }
+
+    /// Copies lines of a message buffer into private memory.
+    pub async fn get(&self, from: CoreId, line: u32, memory: u64, lines: u32) {
+        self.core.compute(self.library.call).await;
+        self.core.invalidate_buffers();
+        for at in 0..lines {
+            let place = memory + u64::from(at);
+            if self.library.prefetches {
+                self.core.load(place).await;
+            }
+            let content = self.core.read_line(from, line + at).await;
+            self.core.compute(self.library.line).await;
+            self.core.store(place, content).await;
+        }
+    }
+
+    /// Copies lines of a message buffer into its own one.
+    pub async fn relay(&self, from: CoreId, line: u32, own: u32, lines: u32) {
+        self.core.compute(self.library.call).await;
+        self.core.invalidate_buffers();
+        for at in 0..lines {
+            let content = self.core.read_line(from, line + at).await;
+            self.core.compute(self.library.line).await;
+            self.core.write_line(self.core.id(), own + at, content).await;
+        }
+    }
+
+    /// Writes a flag of a line.
+    pub async fn set_flag(&self, of: CoreId, line: u32, value: u32) {
+        self.core.compute(self.library.call).await;
+        self.core.write_line(of, line, flag(value)).await;
+    }
+
+    /// Waits until a flag of its own buffer has reached a value.
+    pub async fn wait_flag(&self, line: u32, value: u32) {
+        self.core.compute(self.library.call).await;
+        self.core.wait_line(line, self.library.look, |content| flag_value(content) >= value).await;
+    }
+
+    /// Sends bytes of private memory, from a line on; returns when they have been received.
+    pub async fn send(&self, to: u32, memory: u64, bytes: usize) {
+        let (start, most) = self.chunk();
+        let (me, to) = (self.core.id(), CoreId(to));
+        for (at, lines) in chunks(bytes, most) {
+            self.tail(bytes).await;
+            self.put(me, start, memory + u64::from(at), lines).await;
+            self.set_flag(to, me.0, 1).await;
+            let ready = self.participants + to.0;
+            self.wait_flag(ready, 1).await;
+            self.set_flag(me, ready, 0).await;
+        }
+    }
+
+    /// Receives so many bytes into private memory, from a line on.
+    pub async fn receive(&self, from: u32, memory: u64, bytes: usize) {
+        let (start, most) = self.chunk();
+        let (me, from) = (self.core.id(), CoreId(from));
+        for (at, lines) in chunks(bytes, most) {
+            self.wait_flag(from.0, 1).await;
+            self.set_flag(me, from.0, 0).await;
+            self.get(from, start, memory + u64::from(at), lines).await;
+            self.tail(bytes).await;
+            self.set_flag(from, self.participants + me.0, 1).await;
+        }
+    }
+
+    async fn tail(&self, bytes: usize) {
+        if !bytes.is_multiple_of(LINE_BYTES) {
+            self.core.compute(self.library.tail).await;
+        }
+    }
+}
+
+/// Where each chunk of a message begins, and its lines.
+pub(super) fn chunks(bytes: usize, most: u32) -> impl Iterator<Item = (u32, u32)> {
+    let lines = bytes.div_ceil(LINE_BYTES) as u32;
+    (0..lines).step_by(most as usize).map(move |at| (at, most.min(lines - at)))
+}
+
+/// A flag as the line that holds it.
+pub(super) fn flag(value: u32) -> Line {
+    let mut line = [0; LINE_BYTES];
+    line[..4].copy_from_slice(&value.to_le_bytes());
+    line
+}
+
+/// What a flag says.
+pub(super) fn flag_value(line: &Line) -> u32 {
+    u32::from_le_bytes([line[0], line[1], line[2], line[3]])
+}

@@ -1,0 +1,89 @@
+//! Sums of lists of words over all participants, at the root.
+//!
+//! Serial: the root receives one list after the other. By logarithm: lists meet in pairs over message buffers, in as
+//! many steps as the number of participants has bits. The flags are those of `broadcast`.
+
+use super::broadcast::Layout;
+use super::rcce::{Participant, chunks};
+use super::{LINE_BYTES, Line};
+use crate::topology::CoreId;
+
+/// Core cycles that the addition of a word takes, with its loads and its store in the first cache: assumed.
+const ADD_CYCLES: u64 = 6;
+
+/// A participant's part in the reductions of one chip.
+pub struct Reducer {
+    here: Participant,
+}
+
+impl Reducer {
+    /// The part of `here`.
+    pub fn new(here: Participant) -> Reducer {
+        Reducer { here }
+    }
+
+    /// Adds lists of words that lie in private memory from `memory` on: at the root, to its own. `scratch` is as long.
+    /// The root receives one after the other, blocking.
+    pub async fn serial(&self, root: u32, memory: u64, scratch: u64, bytes: usize) {
+        if self.here.rank() != root {
+            return self.here.send(root, memory, bytes).await;
+        }
+        for other in (0..self.here.participants).filter(|other| *other != root) {
+            self.here.receive(other, scratch, bytes).await;
+            self.add(memory, scratch, bytes.div_ceil(LINE_BYTES) as u32).await;
+        }
+    }
+
+    /// The same in pairs over the buffers; the lists of all but the root end as sums of some.
+    pub async fn logarithmic(&self, root: u32, memory: u64, scratch: u64, bytes: usize) {
+        let steps = self.here.participants.next_power_of_two().trailing_zeros();
+        let layout = Layout::new(&self.here, steps);
+        for (at, lines) in chunks(bytes, layout.slot_lines) {
+            self.step(&layout, CoreId(root), memory + u64::from(at), scratch, lines).await;
+        }
+    }
+
+    /// One chunk through all steps: the lowest bit of the rank says to whom, the lower ones from whom.
+    async fn step(&self, layout: &Layout, root: CoreId, memory: u64, scratch: u64, lines: u32) {
+        let (me, count) = (self.here.core.id(), self.here.participants);
+        let rank = (me.0 + count - root.0) % count;
+        let core = |rank: u32| CoreId((rank + root.0) % count);
+        for bit in 0..count.next_power_of_two().trailing_zeros() {
+            let full = layout.done(0, bit);
+            if rank & 1 << bit != 0 {
+                self.here.put(me, layout.slot(0), memory, lines).await;
+                self.here.set_flag(core(rank - (1 << bit)), full, 1).await;
+                self.here.wait_flag(Layout::notice(0), 1).await;
+                return self.here.set_flag(me, Layout::notice(0), 0).await;
+            }
+            if rank + (1 << bit) < count {
+                let from = core(rank + (1 << bit));
+                self.here.wait_flag(full, 1).await;
+                self.here.set_flag(me, full, 0).await;
+                self.here.get(from, layout.slot(0), scratch, lines).await;
+                self.here.set_flag(from, Layout::notice(0), 1).await;
+                self.add(memory, scratch, lines).await;
+            }
+        }
+    }
+
+    async fn add(&self, memory: u64, scratch: u64, lines: u32) {
+        for at in 0..u64::from(lines) {
+            let one = self.here.core.load(memory + at).await;
+            let other = self.here.core.load(scratch + at).await;
+            self.here.core.compute(ADD_CYCLES * (LINE_BYTES as u64 / 4)).await;
+            self.here.core.store(memory + at, sum(&one, &other)).await;
+        }
+    }
+}
+
+/// The sum word by word.
+fn sum(one: &Line, other: &Line) -> Line {
+    let mut sum = [0; LINE_BYTES];
+    let words = one.chunks_exact(4).zip(other.chunks_exact(4)).zip(sum.chunks_exact_mut(4));
+    for ((one, other), sum) in words {
+        let word = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        sum.copy_from_slice(&word(one).wrapping_add(word(other)).to_le_bytes());
+    }
+    sum
+}

@@ -1,0 +1,222 @@
+//! The asynchronous broadcast: chunks are announced by interrupts, and everybody may broadcast at once.
+//!
+//! ```text
+//! header   one line for each slot             whose chunk it holds, and how many it has held
+//! done     one line for each child and slot   "I have fetched it", set by that child, cleared by the owner
+//! slots    two of equal length                a chunk on its way to the children of its tree
+//! ```
+//!
+//! A participant that is interrupted fetches at once, into its slot if one is free and else into private memory, where
+//! the chunk waits in a queue for a slot. So nobody waits for a slot in order to empty another's, and no circle of
+//! waits can arise however many trees there are. Invariant: a slot is written only when all children of its chunk
+//! have had the one before.
+
+use super::broadcast::{Kin, Layout};
+use super::rcce::{Participant, flag_value};
+use super::{LINE_BYTES, Line};
+use crate::topology::CoreId;
+use std::collections::VecDeque;
+
+/// Slots of a buffer.
+const SLOTS: usize = Layout::SLOTS as usize;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The first so many participants each broadcast one message.
+    pub sources: u32,
+    /// Of so many lines, which lie in private memory from line `source * lines` on.
+    pub lines: u32,
+    /// Children of each participant.
+    pub fanout: u32,
+}
+
+/// A chunk of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Chunk {
+    source: u32,
+    number: u32,
+}
+
+/// A slot as its owner knows it.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    /// Chunks that have been in it.
+    count: u32,
+    /// The positions of the children that have not fetched the last one.
+    awaited: Vec<u32>,
+}
+
+/// One participant of the broadcasts.
+pub struct Relay {
+    here: Participant,
+    plan: Plan,
+    layout: Layout,
+    slots: [Slot; SLOTS],
+    /// Chunks in private memory that wait for a slot.
+    queue: VecDeque<Chunk>,
+    /// By participant, what has been had of each of its slots.
+    had: Vec<[u32; SLOTS]>,
+    /// Chunks still to come from others.
+    missing: u32,
+}
+
+impl Relay {
+    /// The part of `here` in these broadcasts.
+    pub fn new(here: Participant, plan: Plan) -> Relay {
+        let layout = Layout::new(&here, plan.fanout);
+        let chunks = plan.lines.div_ceil(layout.slot_lines);
+        let is_source = here.rank() < plan.sources;
+        let own = if is_source { chunks } else { 0 };
+        let queue = (0..own).map(|number| Chunk { source: here.rank(), number }).collect();
+        Relay {
+            had: vec![[0; SLOTS]; here.participants as usize],
+            missing: chunks * plan.sources - own,
+            slots: Default::default(),
+            here,
+            plan,
+            layout,
+            queue,
+        }
+    }
+
+    /// Sends and receives until all messages are here and all that this participant passes on has been fetched.
+    pub async fn run(mut self) {
+        loop {
+            self.look_at_done().await;
+            while let Some(slot) = self.free_slot() {
+                let Some(chunk) = self.queue.pop_front() else { break };
+                self.put(chunk, slot).await;
+            }
+            if let Some(parent) = self.here.core.take_interrupt().await {
+                self.fetch(parent).await;
+            } else if self.missing == 0 && self.queue.is_empty() && self.awaited() == 0 {
+                return;
+            } else if !self.has_news() {
+                let flags = self.layout.done(0, 0)..self.layout.slot(0);
+                self.here.core.wait_any(flags, self.here.library.look).await;
+            }
+        }
+    }
+
+    fn kin(&self, source: u32) -> Kin {
+        Kin::new(self.here.core.id(), CoreId(source), self.here.participants, self.plan.fanout)
+    }
+
+    fn awaited(&self) -> usize {
+        self.slots.iter().map(|slot| slot.awaited.len()).sum()
+    }
+
+    fn free_slot(&self) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.awaited.is_empty())
+    }
+
+    /// Where a chunk lies in private memory, and its lines.
+    fn place(&self, chunk: Chunk) -> (u64, u32) {
+        let at = chunk.number * self.layout.slot_lines;
+        (u64::from(chunk.source * self.plan.lines + at), self.layout.slot_lines.min(self.plan.lines - at))
+    }
+
+    /// Whether a child has answered since its flag was looked at.
+    fn has_news(&self) -> bool {
+        let set = |slot: usize, position: &u32| {
+            flag_value(&self.here.core.own_line(self.layout.done(slot as u32, *position))) != 0
+        };
+        self.slots
+            .iter()
+            .enumerate()
+            .any(|(number, slot)| slot.awaited.iter().any(|child| set(number, child)))
+    }
+
+    /// Looks at the flag of each child whose answer is awaited, and clears those that are set.
+    async fn look_at_done(&mut self) {
+        let me = self.here.core.id();
+        for number in 0..SLOTS {
+            let mut left = Vec::new();
+            for position in std::mem::take(&mut self.slots[number].awaited) {
+                let flag = self.layout.done(number as u32, position);
+                let line = self.here.core.read_line(me, flag).await;
+                self.here.core.compute(self.here.library.look).await;
+                if flag_value(&line) == 0 {
+                    left.push(position);
+                } else {
+                    self.here.set_flag(me, flag, 0).await;
+                }
+            }
+            self.slots[number].awaited = left;
+        }
+    }
+
+    /// Writes a chunk of private memory into a free slot and announces it.
+    async fn put(&mut self, chunk: Chunk, slot: usize) {
+        let (memory, lines) = self.place(chunk);
+        let me = self.here.core.id();
+        self.here.put(me, self.layout.slot(slot as u32), memory, lines).await;
+        self.announce(chunk, slot).await;
+    }
+
+    /// Writes the header of a slot that holds its chunk, and interrupts the children.
+    async fn announce(&mut self, chunk: Chunk, slot: usize) {
+        let children = self.kin(chunk.source).children;
+        self.slots[slot].count += 1;
+        let header = words([self.slots[slot].count, chunk.source, chunk.number]);
+        let me = self.here.core.id();
+        self.here.core.compute(self.here.library.call).await;
+        self.here.core.write_line(me, Layout::notice(slot as u32), header).await;
+        self.slots[slot].awaited = (0..children.len() as u32).collect();
+        self.here.core.interrupt(&children).await;
+    }
+
+    /// Fetches what is new in the slots of one who has interrupted.
+    async fn fetch(&mut self, parent: CoreId) {
+        self.here.core.compute(self.here.library.call).await;
+        self.here.core.invalidate_buffers();
+        for slot in 0..SLOTS {
+            let header = self.here.core.read_line(parent, Layout::notice(slot as u32)).await;
+            let [count, source, number] = [0, 1, 2].map(|at| word(&header, at));
+            let chunk = Chunk { source, number };
+            let is_new = count > self.had[parent.0 as usize][slot];
+            if is_new && self.kin(source).parent == Some(parent) {
+                self.take(parent, slot, count, chunk).await;
+            }
+        }
+    }
+
+    /// Fetches one chunk, says so, and passes it on now or later.
+    async fn take(&mut self, parent: CoreId, slot: usize, count: u32, chunk: Chunk) {
+        let (memory, lines) = self.place(chunk);
+        let (from, me) = (self.layout.slot(slot as u32), self.here.core.id());
+        let Kin { children, position, .. } = self.kin(chunk.source);
+        let passes_on = !children.is_empty();
+        let own = if passes_on && self.queue.is_empty() { self.free_slot() } else { None };
+        self.had[parent.0 as usize][slot] = count;
+        // Whoever passes nothing on uses a slot for the moment, too: the parent's is free sooner.
+        let through = own.or_else(|| if passes_on { None } else { self.free_slot() });
+        match through {
+            Some(through) => self.here.relay(parent, from, self.layout.slot(through as u32), lines).await,
+            None => self.here.get(parent, from, memory, lines).await,
+        }
+        self.here.set_flag(parent, self.layout.done(slot as u32, position), 1).await;
+        if let Some(own) = own {
+            self.announce(chunk, own).await;
+        } else if passes_on {
+            self.queue.push_back(chunk);
+        }
+        if let Some(through) = through {
+            self.here.get(me, self.layout.slot(through as u32), memory, lines).await;
+        }
+        self.missing -= 1;
+    }
+}
+
+fn word(line: &Line, at: usize) -> u32 {
+    u32::from_le_bytes([0, 1, 2, 3].map(|byte| line[4 * at + byte]))
+}
+
+fn words<const N: usize>(values: [u32; N]) -> Line {
+    let mut line = [0; LINE_BYTES];
+    for (at, value) in values.into_iter().enumerate() {
+        line[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    line
+}

@@ -1,0 +1,181 @@
+//! Broadcasts and reductions among all cores, against the forms that they replaced and against what was measured.
+
+use super::access::STANDARD;
+use super::bare::{bare, pattern, run};
+use super::row::{Band, Basis, Family, Row};
+use super::{Experiment, Rows};
+use isles_chip::Chip;
+use isles_chip::bare::broadcast::{Algorithm, Broadcaster};
+use isles_chip::bare::rcce::{Library, Participant};
+use isles_chip::bare::reduce::Reducer;
+use isles_chip::bare::relay::{Plan, Relay};
+use isles_chip::bare::{Bare, LINE_BYTES};
+use isles_chip::topology::CoreId;
+
+/// All cores.
+const CORES: u32 = 48;
+
+/// The line where a reduction keeps what it receives.
+const SCRATCH: u64 = 1 << 10;
+
+/// V5.
+pub const GAINS: Experiment = Experiment {
+    name: "collectives",
+    about: "broadcast and reduction among 48 cores against the serial forms of RCCE, at 533/800/800",
+    source: "SCC interconnect evaluation (2011); for which length is not known",
+    rows: Rows::Model(gains),
+};
+
+/// V9.
+pub const BROADCAST: Experiment = Experiment {
+    name: "broadcast",
+    about: "one broadcast among 48 cores until all have it in memory, k = 47, at 533/800/800",
+    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5",
+    rows: Rows::Model(broadcast),
+};
+
+/// V10, the throughput.
+pub const THROUGHPUT: Experiment = Experiment {
+    name: "throughput",
+    about: "bytes that each core receives a second, asynchronous broadcast, by children and sources",
+    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, has them in figures only",
+    rows: Rows::Model(throughput),
+};
+
+/// Microseconds of one broadcast of so many lines that no cache holds.
+fn once(chip: &Chip, algorithm: Algorithm, library: Library, lines: u32) -> f64 {
+    let bare = bare(chip, STANDARD);
+    broadcast_on(&bare, algorithm, library, lines)
+}
+
+/// The same of lines that each core has read before.
+fn cached(chip: &Chip, algorithm: Algorithm, library: Library, lines: u32) -> f64 {
+    let bare = bare(chip, STANDARD);
+    read_all(&bare, &[0], lines);
+    broadcast_on(&bare, algorithm, library, lines)
+}
+
+/// Each core reads so many lines of its memory from each of these on.
+fn read_all(bare: &Bare, places: &'static [u64], lines: u32) {
+    run(bare, 0..CORES, |core| async move {
+        for place in places {
+            for line in 0..u64::from(lines) {
+                core.load(place + line).await;
+            }
+        }
+    });
+}
+
+fn broadcast_on(bare: &Bare, algorithm: Algorithm, library: Library, lines: u32) -> f64 {
+    let (bytes, message) = (lines as usize * LINE_BYTES, pattern(lines as usize * LINE_BYTES));
+    bare.core(CoreId(0)).set_memory(0, &message);
+    let took = run(bare, 0..CORES, |core| async move {
+        let here = Participant { core, participants: CORES, library };
+        Broadcaster::new(here, algorithm, 0).broadcast(0, bytes).await;
+    });
+    assert!((0..CORES).all(|core| bare.core(CoreId(core)).memory(0, bytes) == message));
+    took.nanoseconds() / 1e3
+}
+
+/// Microseconds of one asynchronous broadcast of each source.
+fn relayed(chip: &Chip, plan: Plan) -> f64 {
+    let bare = bare(chip, STANDARD);
+    for source in 0..plan.sources {
+        let message = pattern(plan.lines as usize * LINE_BYTES);
+        bare.core(CoreId(source)).set_memory(u64::from(source * plan.lines), &message);
+    }
+    let took = run(&bare, 0..CORES, |core| async move {
+        let here = Participant { core, participants: CORES, library: Library::MIXED };
+        Relay::new(here, plan).run().await;
+    });
+    took.nanoseconds() / 1e3
+}
+
+fn broadcast(chip: &Chip) -> Vec<Row> {
+    let family = Family { deck: "V9", unit: "µs", band: Band::Within(15.0), basis: Basis::Predicted };
+    let tree = Algorithm::Tree { fanout: CORES - 1 };
+    let mut rows = Vec::new();
+    for (lines, published) in [(1, 44.0), (32, 76.1), (64, 112.6), (128, 189.8)] {
+        let ours = once(chip, tree, Library::MIXED, lines);
+        rows.push(family.row(format!("OC-Bcast, {}", lines_text(lines)), published, ours));
+    }
+    for (lines, published) in [(1, 40.2), (32, 75.5), (64, 118.0), (128, 196.7)] {
+        let ours = relayed(chip, Plan { sources: 1, lines, fanout: CORES - 1 });
+        rows.push(family.row(format!("asynchronous, {}", lines_text(lines)), published, ours));
+    }
+    let alone = Family { deck: "", band: Band::Unpublished, ..family };
+    for (name, algorithm) in [
+        ("serial sends", Algorithm::SerialSend),
+        ("naive put", Algorithm::NaivePut),
+        ("parallel get", Algorithm::ParallelGet),
+        ("binomial", Algorithm::Binomial),
+        ("scatter-allgather", Algorithm::ScatterAllGather),
+        ("OC-Bcast, k = 7", Algorithm::Tree { fanout: 7 }),
+    ] {
+        for lines in [1, 128] {
+            let ours = once(chip, algorithm, Library::MIXED, lines);
+            rows.push(alone.row(format!("{name}, {}", lines_text(lines)), f64::NAN, ours));
+        }
+    }
+    rows
+}
+
+fn gains(chip: &Chip) -> Vec<Row> {
+    let family = Family { deck: "V5", unit: "", band: Band::Within(25.0), basis: Basis::Predicted };
+    let alone = Family { band: Band::Unpublished, ..family };
+    let mut rows = Vec::new();
+    // Short messages gain less by their flags; that the factor of the paper is one of long ones is our reading.
+    for (lines, family) in [(1, alone), (8, alone), (64, family), (256, family)] {
+        let old = cached(chip, Algorithm::SerialSend, Library::RCCE, lines);
+        let new = cached(chip, Algorithm::ParallelGet, Library::IRCCE, lines);
+        rows.push(family.row(format!("broadcast, {}", lines_text(lines)), 22.0, old / new));
+    }
+    // Two lists of 256 lines do not fit the first cache, which RCCE's copy suffers from most.
+    for (lines, family) in [(1, family), (8, family), (64, family), (256, alone)] {
+        let old = reduction(chip, true, Library::RCCE, lines);
+        let new = reduction(chip, false, Library::IRCCE, lines);
+        rows.push(family.row(format!("reduction, {}", lines_text(lines)), 6.4, old / new));
+    }
+    rows
+}
+
+/// Microseconds of a sum of so many lines of words that each core has read before.
+fn reduction(chip: &Chip, is_serial: bool, library: Library, lines: u32) -> f64 {
+    let bare = bare(chip, STANDARD);
+    let bytes = lines as usize * LINE_BYTES;
+    read_all(&bare, &[0, SCRATCH], lines);
+    let took = run(&bare, 0..CORES, |core| async move {
+        let here = Participant { core, participants: CORES, library };
+        let reducer = Reducer::new(here);
+        match is_serial {
+            true => reducer.serial(0, 0, SCRATCH, bytes).await,
+            false => reducer.logarithmic(0, 0, SCRATCH, bytes).await,
+        }
+    });
+    took.nanoseconds() / 1e3
+}
+
+fn throughput(chip: &Chip) -> Vec<Row> {
+    let family = Family { deck: "V10", unit: "MB/s", band: Band::Unpublished, basis: Basis::Predicted };
+    let mut rows = Vec::new();
+    let most: &[u32] = &[2, 7, 16, 47];
+    for (sources, lines, fanouts) in [(1, 192, most), (5, 96, most), (48, 32, &[2, 47])] {
+        for &fanout in fanouts {
+            let took = relayed(chip, Plan { sources, lines, fanout });
+            let bytes = f64::from(sources * lines) * LINE_BYTES as f64;
+            rows.push(family.row(
+                format!(
+                    "{}, k = {fanout}",
+                    if sources == 1 { "1 source".to_owned() } else { format!("{sources} sources") }
+                ),
+                f64::NAN,
+                bytes / took,
+            ));
+        }
+    }
+    rows
+}
+
+fn lines_text(lines: u32) -> String {
+    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
+}
