@@ -102,10 +102,7 @@ fn half(chip: &Chip, library: Library, bytes: usize) -> f64 {
         });
         took.nanoseconds() / 1e3 / f64::from(2 * count)
     };
-    // What no cache can hold needs no warm one.
-    if bytes <= 256 << 10 {
-        rounds(1);
-    }
+    rounds(1);
     let half = rounds(if bytes > 64 << 10 { 1 } else { 4 });
     assert_eq!(bare.core(CoreId(1)).memory(0, bytes), sent, "the ball is the same");
     half
