@@ -71,6 +71,33 @@ fn what_goes_to_standard_output_is_alone_there() {
 }
 
 #[test]
+fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
+    let list = repro(&["--list"]).stdout;
+    let by_name = list.lines().filter_map(|line| line.strip_suffix("; only by name"));
+    let names: Vec<&str> = by_name.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["echo", "betweenness"]);
+    let (generated, by_hand) = PAGE.split_once("<!-- end -->").unwrap();
+    assert!(names.iter().all(|name| !generated.contains(&format!("### {name}\n"))));
+    assert!(by_hand.contains("### betweenness\n"));
+}
+
+#[test]
+fn a_call_there_and_back_takes_as_long_each_time_and_the_longer_the_more() {
+    let rows = |ended: Ended| -> Vec<f64> {
+        // The names have a comma of their own.
+        let lines = ended.stdout.lines().skip(1).map(|line| line.split(',').nth(6).unwrap().parse().unwrap());
+        lines.collect()
+    };
+    let (one, other) = (rows(repro(&["echo", "--csv", "-"])), rows(repro(&["echo", "--csv", "-"])));
+    assert_eq!(one, other);
+    assert_eq!(one.len(), 27);
+    assert!(
+        one.chunks(9).all(|protocol| protocol.is_sorted() && protocol[8] > 100.0 * protocol[0]),
+        "{one:?}"
+    );
+}
+
+#[test]
 fn an_unknown_experiment_is_named_with_those_that_are_known() {
     let line = refused(&["ping"]);
     assert!(line.starts_with("error: the experiment is \"ping\"; allowed: lines, bandwidth, "), "{line}");

@@ -9,6 +9,7 @@ mod bare;
 mod betweenness;
 mod bisection;
 mod collective;
+mod echo;
 mod interrupts;
 mod memory;
 mod ping_pong;
@@ -27,7 +28,7 @@ use std::path::Path;
 /// Published figures beside those of the modelled chip.
 #[derive(Args)]
 pub struct Arguments {
-    /// The experiment [default: all that take seconds]; `isles repro --list` names them
+    /// The experiment [default: all that are not of runs of Isles]; `isles repro --list` names them
     name: Option<String>,
     /// Names the experiments and runs none
     #[arg(long)]
@@ -57,14 +58,15 @@ pub struct Experiment {
 
 /// How an experiment comes by its rows.
 enum Rows {
-    /// Out of the chip file, and of programs on bare cores: in seconds.
+    /// Out of the chip file, and of programs on bare cores.
     Model(fn(&Chip) -> Vec<Row>),
-    /// Out of whole runs, which takes minutes: only if it is asked for by name.
+    /// Out of runs of Isles on the modelled chip: only if it is asked for by name, because it may take minutes and
+    /// changes with the runtime.
     Runs(fn() -> Result<Vec<Row>, Failure>),
 }
 
 impl Experiment {
-    fn is_long(&self) -> bool {
+    fn is_by_name(&self) -> bool {
         matches!(self.rows, Rows::Runs(_))
     }
 
@@ -94,6 +96,7 @@ const EXPERIMENTS: &[Experiment] = &[
     collective::THROUGHPUT,
     power::MANYMAN,
     power::CICHOWSKI,
+    echo::ECHO,
     betweenness::BETWEENNESS,
 ];
 
@@ -127,10 +130,10 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The experiments of that name, or all that are not long.
+/// The experiments of that name, or all that are not only by name.
 fn chosen(name: Option<&str>) -> Result<Vec<&'static Experiment>, Failure> {
     let Some(name) = name else {
-        return Ok(EXPERIMENTS.iter().filter(|experiment| !experiment.is_long()).collect());
+        return Ok(EXPERIMENTS.iter().filter(|experiment| !experiment.is_by_name()).collect());
     };
     let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
     found.map(|experiment| vec![experiment]).ok_or_else(|| {
@@ -162,8 +165,8 @@ fn files(arguments: &Arguments) -> Result<Vec<(Destination, Format)>, Failure> {
 
 fn list() -> String {
     let line = |experiment: &Experiment| {
-        let long = if experiment.is_long() { "; takes minutes, only by name" } else { "" };
-        format!("{:<14} {}{long}\n", experiment.name, experiment.about)
+        let by_name = if experiment.is_by_name() { "; only by name" } else { "" };
+        format!("{:<14} {}{by_name}\n", experiment.name, experiment.about)
     };
     EXPERIMENTS.iter().map(line).collect()
 }

@@ -74,7 +74,8 @@ fn curve(
     published.iter().map(row).collect()
 }
 
-fn length(bytes: usize) -> String {
+/// A length in words.
+pub fn length(bytes: usize) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
         0x10_0000.. => format!("{} MiB", bytes >> 20),
