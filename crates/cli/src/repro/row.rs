@@ -9,7 +9,7 @@ const REQUIRED: [&str; 10] = ["V1", "V2", "V3", "V4", "V7", "V8", "V9", "V10", "
 /// Whether the model was made with the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// The chip file or the protocol was fitted to it: no evidence for the model.
+    /// The chip file or a library was fitted to it, or a choice of the model made with it in view: no evidence.
     Calibrated,
     /// It comes out of other figures.
     Predicted,
