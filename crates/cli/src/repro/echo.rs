@@ -22,13 +22,16 @@ pub const ECHO: Experiment = Experiment {
 /// Bytes of a message.
 const LENGTHS: [usize; 9] = [1, 32, 256, 1 << 10, 2 << 10, 8 << 10, 16 << 10, 256 << 10, 1 << 20];
 
+/// The protocols over message buffers.
+const PROTOCOLS: [Protocol; 3] = [Protocol::Isles, Protocol::RcceX10, Protocol::Sections];
+
 /// Calls of each length.
 const CALLS: u32 = 4;
 
 fn echo() -> Result<Vec<Row>, Failure> {
     let family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
     let mut rows = Vec::new();
-    for protocol in Protocol::ALL {
+    for protocol in PROTOCOLS {
         for (bytes, half) in LENGTHS.into_iter().zip(halves(protocol)?) {
             rows.push(family.row(format!("{protocol}, {}", length(bytes)), f64::NAN, half));
         }
