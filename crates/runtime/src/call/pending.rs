@@ -14,7 +14,8 @@ use slab::Slab;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// How often a caller looks for its answer itself before it gives way.
+/// How often a caller looks for its answer itself before it gives way; not at all where places share processors, for
+/// whoever is to answer has to run first.
 const LOOKS_MAX: u32 = 64;
 
 /// The name of one call in the table of its caller.
@@ -211,7 +212,7 @@ impl Drop for Answered {
 /// Looks for messages while nothing else is ready to run here: the answer to a short call comes sooner than the way
 /// through the place's queue takes.
 fn look_for(local: &Local, slot: Slot) {
-    if local.has_ready() {
+    if local.shares_processors || local.has_ready() {
         return;
     }
     for _ in 0..LOOKS_MAX {
