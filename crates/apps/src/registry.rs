@@ -135,6 +135,10 @@ pub struct ExportArguments {
     /// Modelled picoseconds by core and spending as folded stacks
     #[arg(long, value_name = "FILE")]
     pub folded: Option<String>,
+
+    /// Modelled nanojoules by core and spending as folded stacks
+    #[arg(long, value_name = "FILE")]
+    pub joules: Option<String>,
 }
 
 impl PlaceArguments {
@@ -155,8 +159,8 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 10] {
-        let ExportArguments { summary, links, traffic, heat, trace, folded } = &self.exports;
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 11] {
+        let ExportArguments { summary, links, traffic, heat, trace, folded, joules } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
             ("ISLES_MACHINE", "--machine", &self.machine),
@@ -168,6 +172,7 @@ impl PlaceArguments {
             ("ISLES_CHIP_HEAT", "--heat", heat),
             ("ISLES_CHIP_TRACE", "--trace", trace),
             ("ISLES_CHIP_FOLDED", "--folded", folded),
+            ("ISLES_CHIP_JOULES", "--joules", joules),
         ]
     }
 }

@@ -5,7 +5,7 @@
 //! to has a meaning. It never changes.
 
 use crate::cost::{Access, Clocks, Cost, Costs, Mode, Span};
-use crate::energy::{PowerModel, VoltageTable};
+use crate::energy::{MeshPower, PowerModel, VoltageTable};
 use crate::file::Constant;
 use crate::quantity::{Bytes, Picoseconds, Rate};
 use crate::topology::{Coordinates, CoreId, TileId, Topology};
@@ -181,6 +181,7 @@ pub struct Chip {
     pub(crate) default_preset: usize,
     pub(crate) voltages: Vec<VoltageTable>,
     pub(crate) power: Vec<PowerModel>,
+    pub(crate) mesh_power: Option<MeshPower>,
     pub(crate) sources: BTreeMap<String, String>,
     pub(crate) constants: Vec<Constant>,
 }
@@ -269,6 +270,11 @@ impl Chip {
     /// A power model by its name.
     pub fn power_model(&self, name: &str) -> Option<&PowerModel> {
         self.power.iter().find(|model| model.name == name)
+    }
+
+    /// What the routers draw, if somebody has said so.
+    pub const fn mesh_power(&self) -> Option<&MeshPower> {
+        self.mesh_power.as_ref()
     }
 
     /// Every constant as it was written, with source and error, in the order of the file.

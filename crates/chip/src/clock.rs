@@ -14,12 +14,18 @@ pub struct Clock {
     rate: Rate,
     /// What is left over, in picoseconds divided by the rate's hertz; always below them.
     left: u64,
+    /// The length of a cycle if that is whole, so that nothing is ever left over; else 0.
+    period: u64,
 }
 
 impl Clock {
     /// A clock that has not yet run.
     pub const fn new(rate: Rate) -> Self {
-        Self { rate, left: 0 }
+        let period = match rate.period() {
+            Some(period) => period.0,
+            None => 0,
+        };
+        Self { rate, left: 0, period }
     }
 
     /// The present rate.
@@ -34,7 +40,24 @@ impl Clock {
     }
 
     /// The length of the next `cycles` cycles; the longest length there is, if it is longer than that.
+    #[inline]
     pub fn advance(&mut self, cycles: Cycles) -> Picoseconds {
+        if self.period != 0 {
+            return Picoseconds(cycles.0.saturating_mul(self.period));
+        }
+        self.advance_uneven(cycles)
+    }
+
+    /// How many cycles begin within the next `length`: the first at once, the last before its end.
+    pub fn begun_within(&self, length: Picoseconds) -> Cycles {
+        let scale = u128::from(PICOSECONDS_PER_SECOND) * u128::from(self.rate.divider());
+        let hertz = u128::from(self.rate.hertz());
+        // The first cycle n with n * scale + left >= length * hertz ends nothing before the end of `length`.
+        let needed = (u128::from(length.0) * hertz).saturating_sub(u128::from(self.left));
+        Cycles(u64::try_from(needed.div_ceil(scale)).unwrap_or(u64::MAX))
+    }
+
+    fn advance_uneven(&mut self, cycles: Cycles) -> Picoseconds {
         let scale = u128::from(PICOSECONDS_PER_SECOND) * u128::from(self.rate.divider());
         let hertz = u128::from(self.rate.hertz());
         // At most 2^64 * 10^12 * 2^16: far from the bounds of 128 bits.
@@ -75,7 +98,27 @@ mod tests {
         assert_eq!(clock.advance(Cycles(u64::MAX)), Picoseconds(u64::MAX));
     }
 
+    #[test]
+    fn a_rate_of_whole_periods_counts_the_cycles_that_begin() {
+        let clock = Clock::new(Rate::new(1_600_000_000, 2).unwrap());
+        let begun = |length| clock.begun_within(Picoseconds(length)).0;
+        assert_eq!([0, 1, 1_249, 1_250, 1_251].map(begun), [0, 1, 1, 1, 2]);
+    }
+
     proptest! {
+        #[test]
+        fn the_cycles_that_begin_within_a_length_cover_it_and_one_less_does_not(
+            hertz in 1_000..Rate::HERTZ_MAX, before in 0..1000u64, length in 0..1_000_000_000u64
+        ) {
+            let mut clock = Clock::new(Rate::new(hertz, 1).unwrap());
+            clock.advance(Cycles(before));
+            let begun = clock.begun_within(Picoseconds(length));
+            prop_assert!(clock.clone().advance(begun).0 >= length);
+            if begun.0 > 0 {
+                prop_assert!(clock.advance(Cycles(begun.0 - 1)).0 < length);
+            }
+        }
+
         #[test]
         fn conversions_in_pieces_add_up_to_the_conversion_of_the_whole(
             hertz in 1..Rate::HERTZ_MAX, divider in 1..1000u32, pieces in prop::collection::vec(0..1000u64, 0..50)

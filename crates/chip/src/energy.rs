@@ -7,7 +7,7 @@
 //! Invariant: a power is computed in floating point with plain multiplications only (no library function, whose last
 //! bit may differ between hosts), then rounded once to a microwatt; sums over time are exact integers.
 
-use crate::quantity::{Microvolts, Microwatts, Rate};
+use crate::quantity::{Attojoules, Microvolts, Microwatts, Rate};
 
 /// A legal pair of voltage and rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +159,54 @@ impl PowerModel {
     }
 }
 
+/// What the routers of a mesh draw: a part that goes with their clock, and a part for each flit that passes one.
+///
+/// It says how the constant part of a [`PowerModel`] is shared out, and what traffic adds to it: chips were measured
+/// with their mesh at rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeshPower {
+    /// What one router draws at full load, where it was measured.
+    pub(crate) router: Microwatts,
+    /// The clock and the voltage where it was measured.
+    pub(crate) measured: OperatingPoint,
+    /// Flits that pass a router in a cycle at full load.
+    pub(crate) flits: u32,
+    /// The part of the power that goes with the flits, from 0 to 1.
+    pub(crate) moving: f64,
+    /// The voltage of the mesh in use.
+    pub(crate) supply: Microvolts,
+}
+
+impl MeshPower {
+    /// What one router draws when nothing passes it.
+    pub fn router_at_rest(&self, mesh: Rate) -> Microwatts {
+        let share = (1.0 - self.moving) * self.router.0 as f64 * self.square();
+        Microwatts((share * (mesh.megahertz() / self.measured.rate.megahertz())).round() as u64)
+    }
+
+    /// What one flit takes at one router.
+    pub fn flit(&self) -> Attojoules {
+        let flits_a_second = self.measured.rate.megahertz() * 1e6 * f64::from(self.flits);
+        // Microwatts are 10^12 attojoules a second.
+        Attojoules(
+            (self.moving * self.router.0 as f64 * 1e12 / flits_a_second * self.square()).round() as u128
+        )
+    }
+
+    /// What one router draws at full load.
+    pub fn router_at_full_load(&self, mesh: Rate) -> Microwatts {
+        let flits_a_second = mesh.megahertz() * 1e6 * f64::from(self.flits);
+        let moving = self.flit().0 as f64 * flits_a_second / 1e12;
+        self.router_at_rest(mesh) + Microwatts(moving.round() as u64)
+    }
+
+    /// How much more than where it was measured the voltage makes.
+    fn square(&self) -> f64 {
+        let ratio = self.supply.volts() / self.measured.voltage.volts();
+        ratio * ratio
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +230,19 @@ mod tests {
     #[test]
     fn a_rate_beyond_the_table_has_no_voltage() {
         assert_eq!(table().operating_point(megahertz(801)), None);
+    }
+
+    #[test]
+    fn a_router_draws_by_its_clock_and_by_its_flits() {
+        let measured = OperatingPoint { rate: megahertz(2_000), voltage: Microvolts(1_100_000) };
+        let (router, supply) = (Microwatts(550_000), Microvolts(1_100_000));
+        let power = MeshPower { router, measured, flits: 5, moving: 0.3, supply };
+        assert_eq!(power.router_at_full_load(megahertz(2_000)), router);
+        assert_eq!(power.router_at_rest(megahertz(800)), Microwatts(154_000));
+        assert_eq!(power.flit(), Attojoules(16_500_000));
+        let lower = MeshPower { supply: Microvolts(550_000), ..power };
+        assert_eq!(lower.flit(), Attojoules(4_125_000));
+        assert_eq!(lower.router_at_rest(megahertz(800)), Microwatts(38_500));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod draw;
 pub mod energy;
 pub mod file;
 pub mod fit;
+pub mod gear;
 pub mod kernel;
 pub mod quantity;
 pub mod topology;

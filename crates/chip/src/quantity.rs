@@ -137,6 +137,52 @@ impl Microwatts {
     }
 }
 
+impl Microwatts {
+    /// The energy of this power over a time.
+    pub const fn over(self, time: Picoseconds) -> Attojoules {
+        Attojoules(self.0 as u128 * time.0 as u128)
+    }
+}
+
+/// An energy, in attojoules: microwatts times picoseconds, exact. A megawatt over a year is 2^105 of them, so no
+/// sum of a run reaches the end of 128 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Attojoules(pub u128);
+
+impl Attojoules {
+    /// No energy.
+    pub const ZERO: Self = Self(0);
+
+    /// The energy in joules, for people to read.
+    pub fn joules(self) -> f64 {
+        self.0 as f64 / 1e18
+    }
+
+    /// The constant power that gives this energy over a time, cut to a microwatt; none over no time.
+    pub const fn mean_over(self, time: Picoseconds) -> Microwatts {
+        Microwatts(if time.0 == 0 { 0 } else { (self.0 / time.0 as u128) as u64 })
+    }
+}
+
+impl Add for Attojoules {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Attojoules {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Attojoules {
+    fn sum<I: Iterator<Item = Self>>(energies: I) -> Self {
+        energies.fold(Self::ZERO, Add::add)
+    }
+}
+
 impl Add for Microwatts {
     type Output = Self;
     fn add(self, other: Self) -> Self {
@@ -276,6 +322,20 @@ mod tests {
         assert!(Rate::new(0, 1).is_none() && Rate::new(1, 0).is_none());
         assert!(Rate::new(Rate::HERTZ_MAX + 1, 1).is_none() && Rate::new(1, Rate::DIVIDER_MAX + 1).is_none());
         assert!(Rate::new(Rate::HERTZ_MAX, Rate::DIVIDER_MAX).is_some());
+    }
+
+    #[test]
+    fn energies_add_up_exactly_in_any_order() {
+        let pieces = [(109_345_678, 7), (1, 999_999_999_999), (30_400_000, 1)];
+        let energy = |(power, time)| Microwatts(power).over(Picoseconds(time));
+        let forth: Attojoules = pieces.into_iter().map(energy).sum();
+        let back: Attojoules = pieces.into_iter().rev().map(energy).sum();
+        assert_eq!(forth, back);
+        assert_eq!(forth, Attojoules(109_345_678 * 7 + 999_999_999_999 + 30_400_000));
+        let second = Picoseconds(PICOSECONDS_PER_SECOND);
+        assert_eq!(Microwatts(48_500_000).over(second).joules(), 48.5);
+        assert_eq!(Microwatts(48_500_000).over(second).mean_over(second), Microwatts(48_500_000));
+        assert_eq!(Attojoules(5).mean_over(Picoseconds::ZERO), Microwatts(0));
     }
 
     #[test]

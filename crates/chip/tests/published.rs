@@ -255,6 +255,19 @@ fn v17_the_model_of_cichowski_gives_its_published_powers() {
 }
 
 /// The values of the coefficients.
+#[test]
+fn v18_the_mesh_draws_what_intel_measured() {
+    let chip = scc();
+    let mesh = chip.mesh_power().unwrap();
+    let fast = Rate::new(2_000_000_000, 1).unwrap();
+    let routers = f64::from(chip.topology().tiles());
+    within(mesh.router_at_full_load(fast).watts() * routers, 13.2, 5.0, "24 routers");
+    // A line of 32 bytes with its header is three flits: 0.43 pJ a bit and hop, of which a part is the clock's.
+    let full = mesh.router_at_full_load(fast).watts() / 2e9 / 5.0 * 1e12;
+    within(full / 128.0, 0.43, 1.0, "pJ a bit and hop");
+    within(mesh.flit().joules() * 1e12, 0.3 * full, 1.0, "pJ a flit and hop");
+}
+
 fn values(fit: &Fit) -> Vec<f64> {
     fit.coefficients.iter().map(|coefficient| coefficient.value).collect()
 }

@@ -35,7 +35,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Verb {
     /// Starts a program of yours over places
-    Launch(launch::Arguments),
+    Launch(Box<launch::Arguments>),
     /// Shows and fetches the graphs that Isles knows
     #[command(subcommand)]
     Data(data_sets::Verb),

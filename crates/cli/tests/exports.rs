@@ -5,13 +5,14 @@ mod scene;
 use scene::{Ended, Scene, ended};
 use serde_json::Value;
 
-const EXPORTS: [(&str, &str); 6] = [
+const EXPORTS: [(&str, &str); 7] = [
     ("--summary", "s.json"),
     ("--links", "l.csv"),
     ("--traffic", "t.csv"),
     ("--heat", "h.svg"),
     ("--trace", "t.perfetto-trace"),
     ("--folded", "f.txt"),
+    ("--joules", "j.txt"),
 ];
 
 const RUN: [&str; 11] = [
@@ -68,6 +69,12 @@ fn a_run_writes_all_that_it_can_and_has_the_digest_of_one_that_writes_nothing() 
     assert_eq!(Some(rows("t.csv", 3)), summary["bytes"].as_u64());
     assert!(scene.result("h.svg").contains("chip:scc with 8 places"));
     assert!(scene.result("f.txt").contains("chip:scc;tile 3;core 7;waiting "));
+    assert!(scene.result("j.txt").contains("chip:scc;tile 3;core 7;waiting "));
+    assert_eq!(summary["energy"]["models"][0]["name"].as_str(), Some("manyman"));
+    let drawn = |key: &str| summary["energy"]["models"][0][key].as_f64().unwrap();
+    let places: f64 =
+        summary["by_place"].as_array().unwrap().iter().map(|place| place["energy_j"].as_f64().unwrap()).sum();
+    assert!((places - drawn("places_j")).abs() < 1e-9 * places && drawn("total_j") > places, "{summary}");
     let trace = std::fs::read(scene.path("t.perfetto-trace")).unwrap();
     assert!(trace.windows(15).any(|bytes| bytes == b"core 7, place 7"));
 }

@@ -28,16 +28,18 @@ pub(crate) enum Export {
     Heat,
     Trace,
     Folded,
+    Joules,
 }
 
 /// All of them, with the variable that says where each goes.
-pub(crate) const EXPORTS: [(Export, &str); 6] = [
+pub(crate) const EXPORTS: [(Export, &str); 7] = [
     (Export::Summary, "ISLES_CHIP_SUMMARY"),
     (Export::Links, "ISLES_CHIP_LINKS"),
     (Export::Traffic, "ISLES_CHIP_TRAFFIC"),
     (Export::Heat, "ISLES_CHIP_HEAT"),
     (Export::Trace, "ISLES_CHIP_TRACE"),
     (Export::Folded, "ISLES_CHIP_FOLDED"),
+    (Export::Joules, "ISLES_CHIP_JOULES"),
 ];
 
 /// Something that is to be written.
@@ -110,8 +112,11 @@ fn check_path(path: &str) -> io::Result<()> {
 /// Checks that all of `wanted` can be written, of a run on `machine`, and apart from each other.
 pub(crate) fn check(wanted: &[Wanted], machine: Machine) -> Result<(), ConfigError> {
     for (index, one) in wanted.iter().enumerate() {
-        if !matches!(machine, Machine::Chip(_)) {
+        let Machine::Chip(chip) = machine else {
             return Err(one.refusal(format!("nothing with the machine {machine}, which is no modelled chip")));
+        };
+        if one.export == Export::Joules && chip.chip().power_models().is_empty() {
+            return Err(one.refusal(format!("nothing with {machine}, whose file has no power model")));
         }
         if let Some(other) = wanted[..index].iter().find(|other| other.path == one.path) {
             return Err(one.refusal(format!("another file than that of {}", other.source)));
@@ -133,7 +138,7 @@ pub(crate) fn begin(launch: &Launch, chip: ModelledChip, world: &World) -> Resul
                 let run = format!("{name}, {places} places, seed {seed}, protocol {protocol}; 1 ns is 1 ps");
                 world.trace(&run, Box::new(BufWriter::new(file)));
             }
-            Export::Summary | Export::Links | Export::Heat | Export::Folded => {}
+            Export::Summary | Export::Links | Export::Heat | Export::Folded | Export::Joules => {}
         }
     }
     Ok(())
@@ -192,6 +197,11 @@ impl ChipRun {
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),
             Export::Folded => export::folded(chip.machine(), model.topology(), report),
+            Export::Joules => {
+                let own = report.energy.as_ref().and_then(|energy| energy.models.first());
+                own.map(|own| export::folded_joules(chip.machine(), model.topology(), own))
+                    .unwrap_or_default()
+            }
             Export::Heat => self.heat(chip).map_err(|error| one.refusal(error.to_string()))?,
             Export::Trace => String::new(),
         })

@@ -4,6 +4,9 @@
 //! reserve the links and buffer ports that they use, so two cores that want one thing at one time wait for each
 //! other. It knows neither messages nor protocols. Invariant: no clock ever goes back.
 
+use crate::energy::meter::Meters;
+use crate::energy::plan::Plan;
+use crate::energy::{Energy, ModelEnergy, Sample, Sampler};
 use crate::packets::PacketCosts;
 use crate::record::Recorder;
 use crate::report::{Ledger, Spending};
@@ -13,9 +16,10 @@ use isles_chip::Chip;
 use isles_chip::clock::Clock;
 use isles_chip::cost::{Access, Cost, Mode, Span};
 use isles_chip::kernel::{Network, Pace, Timeline};
-use isles_chip::quantity::{Cycles, Picoseconds, Rate};
+use isles_chip::quantity::{Attojoules, Cycles, Picoseconds, Rate};
 use isles_chip::topology::{CoreId, TileId, Topology};
 use isles_transport::PlaceId;
+use std::sync::Arc;
 
 /// How many cores can read lines of one tile's buffer before they wait for each other.
 ///
@@ -38,6 +42,7 @@ pub struct Costs {
     /// For how long an access to one line occupies the buffer of a tile.
     port: Picoseconds,
     packets: Option<PacketCosts>,
+    plan: Arc<Plan>,
 }
 
 impl Costs {
@@ -63,6 +68,7 @@ impl Costs {
             pace: Pace { hop: span(&links.head), flit: span(&links.flit_time) },
             line_flits: (line_bytes + links.overhead.0).div_ceil(flit_bytes),
             port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
+            plan: Arc::new(Plan::new(chip, 0)),
         })
     }
 
@@ -154,6 +160,9 @@ pub(crate) struct Cores {
     /// The least time that anything can still ask for.
     present: Picoseconds,
     lines: Lines,
+    meters: Meters,
+    /// Power over time, if anything is known of power.
+    sampler: Option<Sampler>,
     /// What writes the run down, if anything does.
     pub(crate) recorder: Option<Box<Recorder>>,
 }
@@ -175,6 +184,8 @@ impl Cores {
             ports: vec![Timeline::default(); costs.topology.tiles() as usize],
             present: Picoseconds::ZERO,
             lines: Lines::default(),
+            sampler: sampler(&costs.plan),
+            meters: Meters::new(Arc::clone(&costs.plan)),
             recorder: None,
             costs,
         }
@@ -279,7 +290,7 @@ impl Cores {
     /// What each link has carried, in the order of their numbers.
     pub(crate) fn link_loads(&self) -> Vec<LinkLoad> {
         let topology = self.topology();
-        let latest = self.cores.iter().map(|core| core.now.0).max().unwrap_or_default();
+        let latest = self.latest().0;
         let load = |link| {
             let flits = self.network.flits_of(topology.link_id(link).0 as usize);
             let busy = self.network.pace().flit * flits;
@@ -291,6 +302,78 @@ impl Cores {
 
     pub(crate) fn ledger(&self, place: PlaceId) -> Ledger {
         self.cores[place.index()].ledger
+    }
+
+    /// Closes the windows of the profile that end by `present`.
+    pub(crate) fn sample_until(&mut self, present: Picoseconds) {
+        if self.sampler.as_ref().is_none_or(|sampler| sampler.end() > present) {
+            return;
+        }
+        let Some(mut sampler) = self.sampler.take() else { return };
+        while sampler.end() <= present {
+            sampler.close(|thing, end| self.sample(thing, end));
+        }
+        self.sampler = Some(sampler);
+    }
+
+    /// What one core, or behind all cores everything else, has drawn until its own clock or until `end`, by the run's
+    /// own model; and its column.
+    fn sample(&self, thing: usize, end: Picoseconds) -> (usize, Sample) {
+        let plan = self.meters.plan();
+        match plan.supplies.get(thing) {
+            Some(domain) => {
+                let time = self.cores.get(thing).map_or(end, |core| core.now.max(end));
+                let drawn = self.drawn(thing, 0, time).into_iter().sum();
+                (*domain as usize, Sample { time, drawn })
+            }
+            None => (plan.domains(), Sample { time: end, drawn: self.besides(0, end).uncore() }),
+        }
+    }
+
+    /// What one core has drawn until `until`, by the model of that number.
+    fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> crate::energy::meter::Drawn {
+        let unused = (&Ledger::default(), Picoseconds::ZERO, Spending::Sleeping);
+        let (ledger, now, idle) =
+            self.cores.get(core).map_or(unused, |core| (&core.ledger, core.now, Spending::Waiting));
+        self.meters.drawn(core, model, (ledger, now), (idle, until))
+    }
+
+    /// What everything besides the cores has drawn until `until`.
+    fn besides(&self, model: usize, until: Picoseconds) -> ModelEnergy {
+        let plan = self.meters.plan();
+        let model = &plan.models[model];
+        let flit = plan.routers.map_or(Attojoules::ZERO, |routers| routers.flit);
+        ModelEnergy {
+            name: model.name.clone(),
+            cores: Vec::new(),
+            constant: model.constant.over(until),
+            mesh_at_rest: plan.routers.map(|routers| routers.at_rest.min(model.constant).over(until)),
+            flits: Attojoules(flit.0 * u128::from(self.flit_hops())),
+        }
+    }
+
+    /// The energy of the run until the latest clock; none if nothing is known of power.
+    pub(crate) fn energy(&self) -> Option<Energy> {
+        let plan = self.meters.plan();
+        let span = self.latest();
+        let profile = self.sampler.clone()?.finish(span, |thing, end| self.sample(thing, end));
+        let all = |model| {
+            let cores = (0..plan.supplies.len()).map(|core| self.drawn(core, model, span));
+            ModelEnergy { cores: cores.collect(), ..self.besides(model, span) }
+        };
+        Some(Energy {
+            span,
+            models: (0..plan.models.len()).map(all).collect(),
+            profile,
+            assumed: plan.assumed.clone(),
+            places: self.cores.len(),
+            supplies: plan.supplies.clone(),
+        })
+    }
+
+    /// The latest clock of a place.
+    fn latest(&self) -> Picoseconds {
+        self.cores.iter().map(|core| core.now).max().unwrap_or_default()
     }
 
     #[inline]
@@ -335,4 +418,9 @@ impl Cores {
             recorder.spend(place, start, core.now, spending);
         }
     }
+}
+
+/// Samples all cores by their voltage domains and, behind them, everything else; none if nothing is known of power.
+fn sampler(plan: &Plan) -> Option<Sampler> {
+    (!plan.models.is_empty()).then(|| Sampler::new(plan.domains() + 1, plan.supplies.len() + 1))
 }

@@ -13,6 +13,7 @@
 mod chunks;
 mod cores;
 mod endpoint;
+mod energy;
 pub mod export;
 mod isles;
 mod mail;
@@ -27,6 +28,7 @@ mod world;
 
 pub use cores::Costs;
 pub use endpoint::ChipEndpoint;
+pub use energy::{Energy, ModelEnergy, Peak, Profile};
 pub use report::{Ledger, Report, Spending};
 pub use traffic::{Flow, LinkLoad};
 pub use wire::Protocol;

@@ -7,10 +7,11 @@
 //!
 //! Invariant: nothing here is read by the model, so a recorded run is the run that it would have been.
 
+use crate::energy::Energy;
 use crate::export::perfetto::{Details, Encoder, Name, Track};
 use crate::report::{SPENDINGS, Spending};
 use crate::traffic::Traffic;
-use isles_chip::quantity::Picoseconds;
+use isles_chip::quantity::{Attojoules, Picoseconds};
 use isles_chip::topology::{CoreId, Topology};
 use isles_transport::{Class, PlaceId};
 use std::collections::VecDeque;
@@ -79,6 +80,8 @@ pub(crate) struct Trace {
     /// Flows of messages not taken yet, by source, target and class.
     flying: Vec<VecDeque<u64>>,
     flows: u64,
+    /// The first track that nothing has, behind all cores of the chip.
+    counters: Track,
 }
 
 impl Recorder {
@@ -149,6 +152,7 @@ impl Trace {
             cores: (0..places).map(|place| core(CoreId(place))).collect(),
             flying: vec![VecDeque::new(); 2 * (places as usize).pow(2)],
             flows: 0,
+            counters: core_track(topology, CoreId(topology.cores())),
         }
     }
 
@@ -225,6 +229,32 @@ impl Trace {
             self.failure = self.sink.write_all(self.encoder.bytes()).err();
         }
         self.encoder.bytes().clear();
+    }
+
+    /// Writes the power of the chip and of each voltage domain over time; `energy` is that of the whole run.
+    pub(crate) fn count_powers(&mut self, energy: &Energy) {
+        let window = energy.profile.window;
+        let first = self.counters;
+        let own = energy.models.first().map_or("", |model| model.name.as_str());
+        let columns = energy.profile.windows().next().map_or(0, |(_, _, sums)| sums.len());
+        let about = format!("by {own}, means of {window}; 1 ns is 1 ps");
+        self.encoder.describe_counter(first, &format!("power of the chip {about}"), "W");
+        for column in 0..columns {
+            let what =
+                if column + 1 == columns { "uncore".to_owned() } else { format!("voltage domain {column}") };
+            let track = Track(first.0 + 1 + column as u64);
+            self.encoder.describe_counter(track, &format!("power of {what} {about}"), "W");
+        }
+        self.counters = Track(first.0 + 1 + columns as u64);
+        for (start, length, sums) in energy.profile.windows().filter(|(_, length, _)| length.0 > 0) {
+            let chip: Attojoules = sums.iter().copied().sum();
+            for (number, drawn) in (0..).zip([chip].iter().chain(sums)) {
+                self.encoder.count(Track(first.0 + number), start, drawn.mean_over(length).watts());
+            }
+            if self.encoder.bytes().len() >= PORTION_BYTES {
+                self.hand_over();
+            }
+        }
     }
 
     /// Writes all that is left.

@@ -1,6 +1,7 @@
 //! What a run on a chip came to.
 
 use crate::cores::Lines;
+use crate::energy::Energy;
 use isles_chip::kernel::Digest;
 use isles_chip::quantity::Picoseconds;
 use std::fmt;
@@ -18,15 +19,18 @@ pub enum Spending {
     Polling,
     /// Looking for messages, for as long as there were none.
     Waiting,
+    /// Halted, between two looks for messages.
+    Sleeping,
 }
 
 /// All of them, in the order of a ledger.
-pub(crate) const SPENDINGS: [(Spending, &str); 5] = [
+pub(crate) const SPENDINGS: [(Spending, &str); 6] = [
     (Spending::Working, "working"),
     (Spending::Handling, "handling"),
     (Spending::Copying, "copying"),
     (Spending::Polling, "polling"),
     (Spending::Waiting, "waiting"),
+    (Spending::Sleeping, "sleeping"),
 ];
 
 /// Time by what it was spent on; the sum is all the time that has passed.
@@ -66,6 +70,8 @@ pub struct Report {
     pub digest: Digest,
     /// Time by what it was spent on, of each place until its own clock.
     pub ledgers: Vec<Ledger>,
+    /// What the chip has drawn; none if nobody has published its power.
+    pub energy: Option<Energy>,
 }
 
 impl fmt::Display for Report {
@@ -86,6 +92,10 @@ impl fmt::Display for Report {
             write!(f, "{comma}{name} {}.{} %", permille / 10, permille % 10)?;
         }
         writeln!(f, "\nevents          {}", digest.events())?;
-        write!(f, "digest          {digest}")
+        writeln!(f, "digest          {digest}")?;
+        match &self.energy {
+            Some(energy) => write!(f, "{energy}"),
+            None => write!(f, "energy          not known: the chip's file has no power model"),
+        }
     }
 }

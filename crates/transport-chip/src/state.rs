@@ -130,6 +130,7 @@ impl State {
             self.under_way = Some(place);
             self.cores.set_present(key.time());
             self.cores.wait_until(place, key.time());
+            self.cores.sample_until(key.time());
             self.digest.record(key, Event::Turn as u32, 0);
             let site = &mut self.sites[place.index()];
             (site.parked, site.refused) = (false, false);
@@ -436,6 +437,7 @@ impl State {
             flit_hops: self.cores.flit_hops(),
             digest: self.digest,
             ledgers: places.map(|place| self.cores.ledger(place)).collect(),
+            energy: self.cores.energy(),
         }
     }
 }

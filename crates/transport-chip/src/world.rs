@@ -186,8 +186,13 @@ impl World {
     /// # Errors
     /// The first error of its sink; what came after that is lost.
     pub fn end_trace(&self) -> io::Result<()> {
-        let trace = self.shared.state.borrow_mut().cores.recorder.as_mut().and_then(|all| all.trace.take());
-        trace.map_or(Ok(()), Trace::finish)
+        let mut state = self.shared.state.borrow_mut();
+        let trace = state.cores.recorder.as_mut().and_then(|all| all.trace.take());
+        let Some(mut trace) = trace else { return Ok(()) };
+        if let Some(energy) = state.cores.energy() {
+            trace.count_powers(&energy);
+        }
+        trace.finish()
     }
 
     /// What was sent between places since [`World::record`]; nothing without that.

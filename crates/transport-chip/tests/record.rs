@@ -196,6 +196,44 @@ fn spans_are_balanced_and_add_up_to_the_ledgers() {
 }
 
 #[test]
+fn counters_of_power_hold_all_that_was_drawn() {
+    let (report, packets) = traced();
+    let energy = report.energy.unwrap();
+    let counters =
+        packets.iter().filter_map(|packet| packet.track.as_ref()).filter(|track| track.unit.is_some());
+    let counters: Vec<(u64, &str)> = counters.map(|track| (track.uuid, track.name.as_str())).collect();
+    let names: Vec<&str> = counters.iter().map(|(_, name)| name.split(" by ").next().unwrap()).collect();
+    let domains = (0..6).map(|domain| format!("power of voltage domain {domain}"));
+    let expected: Vec<String> = ["power of the chip".to_owned()]
+        .into_iter()
+        .chain(domains)
+        .chain(["power of uncore".to_owned()])
+        .collect();
+    assert_eq!(names, expected);
+    assert!(counters.iter().all(|(_, name)| name.contains("by manyman") && name.contains("1 ns is 1 ps")));
+    let joules = |counter: u64| -> f64 {
+        let values = packets.iter().filter_map(|packet| Some((packet.time?, packet.event.as_ref()?)));
+        let values: Vec<(u64, f64)> = values
+            .filter(|(_, event)| event.track == counter)
+            .map(|(time, event)| {
+                assert_eq!(event.kind, 4, "a counter");
+                (time, event.value.unwrap())
+            })
+            .collect();
+        assert!(values.windows(2).all(|pair| pair[0].0 < pair[1].0), "{values:?}");
+        let ends = values.iter().skip(1).map(|(time, _)| *time).chain([energy.span.0]);
+        values.iter().zip(ends).map(|((start, watts), end)| watts * (end - start) as f64 / 1e12).sum()
+    };
+    let own = &energy.models[0];
+    let close = |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-4 * theirs, "{ours}, {theirs}");
+    close(joules(counters[0].0), own.total().joules());
+    close(joules(counters[7].0), own.uncore().joules());
+    for (domain, drawn) in energy.by_domain(own).into_iter().enumerate() {
+        close(joules(counters[1 + domain].0), drawn.joules());
+    }
+}
+
+#[test]
 fn looks_one_after_the_other_that_find_nothing_are_one_span() {
     let (world, sink) = (world(), Sink::new(usize::MAX));
     world.trace("a run", Box::new(sink.clone()));
@@ -298,9 +336,47 @@ fn the_summary_says_what_the_report_says() {
     has(format!(r#""flit_hops": {},"#, report.flit_hops));
     has(format!(r#""events_per_second": {}"#, report.digest.events() * 2));
     let waited: u64 = report.ledgers.iter().map(|ledger| ledger.time(Spending::Waiting).0).sum();
-    has(format!(r#""waiting": {waited}"#));
+    has(format!(r#""waiting": {waited},"#));
     assert_eq!(text.matches("\"tile\": 2,").count(), 2);
     assert_eq!(text.matches('{').count(), text.matches('}').count());
+}
+
+#[test]
+fn the_summary_says_what_was_drawn_by_each_model() {
+    let (chip, world) = (scc(), world());
+    let report = gossip(&world);
+    let facts = RunFacts { chip: &chip, seed: 3, protocol: "isles", host: Duration::from_millis(500) };
+    let text = export::summary(&facts, &report);
+    let has = |line: String| assert!(text.lines().any(|other| other.trim() == line), "{line} in {text}");
+    let energy = report.energy.as_ref().unwrap();
+    for name in ["manyman", "cichowski", "manyman-cubic"] {
+        let model = energy.models.iter().find(|model| model.name == name).unwrap();
+        has(format!(r#""name": "{name}","#));
+        has(format!(r#""total_j": {},"#, model.total().joules()));
+        has(format!(r#""mean_w": {},"#, energy.mean(model).watts()));
+        has(format!(r#""energy_delay_js": {},"#, energy.energy_delay(model)));
+    }
+    has(format!(r#""disagreement": {},"#, energy.disagreement().unwrap()));
+    has(format!(r#""peak_w": {},"#, energy.profile.peak().power.watts()));
+    assert_eq!(text.matches("\"energy_j\": ").count(), PLACES as usize);
+    assert!(text.contains("power.manyman.load.poll = 0.7 (20 %)"), "{text}");
+    let without = export::summary(&facts, &Report { energy: None, ..report });
+    assert!(without.contains("\"energy\": null,") && !without.contains("energy_j"), "{without}");
+}
+
+#[test]
+fn folded_stacks_of_joules_hold_all_that_was_drawn() {
+    let report = gossip(&world());
+    let energy = report.energy.unwrap();
+    let own = &energy.models[0];
+    let text = export::folded_joules("chip:a;b", scc().topology(), own);
+    let sum: f64 = text.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum();
+    let lost = own.total().joules() * 1e9 - sum;
+    assert!((0.0..text.lines().count() as f64).contains(&lost), "{lost} nJ are lost in {text}");
+    assert!(text.lines().all(|line| line.starts_with("chip:a_b;")), "{text}");
+    assert!(
+        text.contains("chip:a_b;tile 3;core 6;sleeping ") && text.contains("chip:a_b;uncore;mesh, flits ")
+    );
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
     let (preset_names, presets) = preset::all(&mut root, findings);
     let (table_names, voltages) = power::voltages(&mut root, findings);
     let power = power::models(&mut root, &table_names, findings);
+    let mesh_power = root.child(findings, "mesh_power").and_then(|part| power::mesh(part, findings));
     root.close(findings);
 
     let Clocking { dividers, default } = clocks?;
@@ -62,6 +63,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         presets: presets.into_iter().map(|(preset, _)| preset).collect(),
         voltages,
         power,
+        mesh_power,
         sources: BTreeMap::new(),
         constants: Vec::new(),
     })

@@ -1,9 +1,9 @@
-//! `[voltages.NAME]` and `[power.NAME]`: tables and models under the names of their authors.
+//! `[voltages.NAME]` and `[power.NAME]`: tables and models under the names of their authors; `[mesh_power]`.
 
-use super::decode::quantity;
+use super::decode::{count, quantity};
 use super::section::{Findings, Precision, Section};
 use super::unit::{self, Kind, Reason};
-use crate::energy::{Load, OperatingPoint, PowerForm, PowerModel, VoltageTable};
+use crate::energy::{Load, MeshPower, OperatingPoint, PowerForm, PowerModel, VoltageTable};
 use toml::de::DeValue;
 
 const VOLTS: Precision = Precision::Measured(&[Kind::Voltage]);
@@ -102,16 +102,42 @@ fn load(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<[f64; Load
     let mut factors = [Some(0.0); Load::ALL.len()];
     for (load, factor) in Load::ALL.into_iter().zip(&mut factors) {
         let allowed = "a number from 0 to 10";
-        *factor = part.required(findings, load.name(), FITTED, allowed, |value| {
-            let number = match value {
-                DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
-                DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
-                _ => None,
-            };
-            number.filter(|number| (0.0..=10.0).contains(number)).ok_or_else(|| format!("allowed: {allowed}"))
-        });
+        *factor =
+            part.required(findings, load.name(), FITTED, allowed, |value| fraction(value, 10.0, allowed));
     }
     part.close(findings);
     let [compute, copy, poll, sleep] = factors;
     Some([compute?, copy?, poll?, sleep?])
+}
+
+/// A number from 0 to `most`.
+fn fraction(value: &DeValue<'_>, most: f64, allowed: &str) -> Result<f64, Reason> {
+    let number = match value {
+        DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+        DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
+        _ => None,
+    };
+    number.filter(|number| (0.0..=most).contains(number)).ok_or_else(|| format!("allowed: {allowed}"))
+}
+
+/// `[mesh_power]`: what routers draw.
+pub fn mesh(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MeshPower> {
+    let router =
+        part.required(findings, "router", WATTS, Kind::Power.allowed(), |value| quantity(value, unit::power));
+    let rate = part.required(findings, "rate", Precision::Counted, Kind::Frequency.allowed(), |value| {
+        quantity(value, unit::rate)
+    });
+    let mut volts = |findings: &mut Findings<'_>, key| {
+        part.required(findings, key, VOLTS, Kind::Voltage.allowed(), |value| quantity(value, unit::voltage))
+    };
+    let (voltage, supply) = (volts(findings, "voltage"), volts(findings, "supply"));
+    let flits =
+        part.required(findings, "flits", Precision::Counted, "a whole number from 1 to 64", |value| {
+            count(value, 1, 64)
+        });
+    let allowed = "a number from 0 to 1";
+    let moving = part.required(findings, "moving", FITTED, allowed, |value| fraction(value, 1.0, allowed));
+    part.close(findings);
+    let measured = OperatingPoint { rate: rate?, voltage: voltage? };
+    Some(MeshPower { router: router?, measured, flits: flits?, moving: moving?, supply: supply? })
 }

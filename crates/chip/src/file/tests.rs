@@ -364,3 +364,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_power_of_a_mesh_is_checked() {
+    one_fault("moving = 0.3", "moving = 1.3", "mesh_power.moving is 1.3; allowed: a number from 0 to 1");
+    one_fault("router = \"20 mW\"", "router = \"20 mV\"", "mesh_power.router is");
+    one_fault("supply = \"1 V\"", "supply = \"0 V\"", "mesh_power.supply is \"0 V\"; it is zero");
+    let chip = Chip::parse("mesh.toml", MESH).unwrap_or_else(|faults| panic!("{faults:?}"));
+    assert!(chip.mesh_power().is_some());
+    let without = MESH.split("[mesh_power]").next().unwrap_or_default();
+    assert_eq!(
+        Chip::parse("mesh.toml", without).unwrap_or_else(|faults| panic!("{faults:?}")).mesh_power(),
+        None
+    );
+}

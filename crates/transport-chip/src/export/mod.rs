@@ -9,6 +9,6 @@ pub(crate) mod perfetto;
 mod summary;
 mod table;
 
-pub use folded::folded;
+pub use folded::{folded, folded_joules};
 pub use summary::{RunFacts, summary};
 pub use table::{links, traffic};

@@ -1,8 +1,9 @@
 //! The trace format of Perfetto, written by hand: events in, bytes out.
 //!
 //! A file is a sequence of packets of Protocol Buffers, which can be cut after each, so a trace can be written while
-//! the run goes on. Only what the model needs is here: tracks of processes and threads, spans, flows. Its clock
-//! counts nanoseconds and no less, so one picosecond of the chip is written as one nanosecond; names of tracks say so.
+//! the run goes on. Only what the model needs is here: tracks of processes, threads and counters, spans, flows. Its
+//! clock counts nanoseconds and no less, so one picosecond of the chip is written as one nanosecond; names of tracks
+//! say so.
 //! Field numbers are those of `perfetto/protos/perfetto/trace`. It knows no chip and no place.
 //!
 //! Invariants: a track is described before it is used; names are interned in the first packet.
@@ -19,13 +20,16 @@ mod packet {
     pub(super) const TRACK_DESCRIPTOR: u32 = 60;
 }
 
-/// Fields of `TrackDescriptor`; those of processes and threads begin with the number of the process.
+/// Fields of `TrackDescriptor`, and of its descriptors of processes, threads (which begin with the number of the
+/// process) and counters.
 mod track {
     pub(super) const UUID: u32 = 1;
     pub(super) const NAME: u32 = 2;
     pub(super) const PROCESS: u32 = 3;
     pub(super) const THREAD: u32 = 4;
     pub(super) const PARENT: u32 = 5;
+    pub(super) const COUNTER: u32 = 8;
+    pub(super) const UNIT_NAME: u32 = 6;
     pub(super) const PID: u32 = 1;
     pub(super) const TID: u32 = 2;
     pub(super) const THREAD_NAME: u32 = 5;
@@ -38,6 +42,7 @@ mod event {
     pub(super) const KIND: u32 = 9;
     pub(super) const NAME_ID: u32 = 10;
     pub(super) const TRACK: u32 = 11;
+    pub(super) const VALUE: u32 = 44;
     pub(super) const FLOW: u32 = 47;
     pub(super) const LAST_FLOW: u32 = 48;
 }
@@ -46,6 +51,7 @@ mod event {
 const BEGIN: u64 = 1;
 const END: u64 = 2;
 const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
 
 /// Fields of `InternedData`, of what it holds, and of a note (`DebugAnnotation`).
 const EVENT_NAMES: u32 = 2;
@@ -146,6 +152,19 @@ impl Encoder {
                 text(out, track::THREAD_NAME, name);
             });
         });
+    }
+
+    /// A counter of no process; `unit` is what its numbers count.
+    pub(crate) fn describe_counter(&mut self, track: Track, name: &str, unit: &str) {
+        self.descriptor(track, |out| {
+            text(out, track::NAME, name);
+            nested(out, track::COUNTER, |out| text(out, track::UNIT_NAME, unit));
+        });
+    }
+
+    /// A counter has this value from now on.
+    pub(crate) fn count(&mut self, track: Track, time: Picoseconds, value: f64) {
+        self.event(track, time, COUNTER, |out| fixed(out, event::VALUE, value.to_bits()));
     }
 
     /// A span begins.

@@ -4,9 +4,10 @@
 //! says the same; fields may be added.
 
 use super::json::Json;
+use crate::energy::{Energy, ModelEnergy};
 use crate::report::{Ledger, Report, SPENDINGS};
 use isles_chip::Chip;
-use isles_chip::quantity::Rate;
+use isles_chip::quantity::{Attojoules, Rate};
 use isles_chip::topology::CoreId;
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.number("events", report.digest.events());
     json.string("digest", &report.digest.to_string());
     ledgers(&mut json, facts.chip, report);
+    energy(&mut json, report.energy.as_ref());
     let seconds = facts.host.as_secs_f64();
     json.begin("host", '{');
     json.number("seconds", seconds);
@@ -82,12 +84,16 @@ fn ledgers(json: &mut Json, chip: &Chip, report: &Report) {
     }
     json.end('}');
     json.begin("by_place", '[');
+    let own = report.energy.as_ref().and_then(|energy| energy.models.first());
     for (core, ledger) in (0..).map(CoreId).zip(&report.ledgers) {
         json.begin("", '{');
         json.number("place", core);
         json.number("core", core);
         json.number("tile", chip.topology().tile_of(core));
         of_place(json, ledger);
+        if let Some(own) = own {
+            json.number("energy_j", own.core(core.0 as usize).joules());
+        }
         json.end('}');
     }
     json.end(']');
@@ -98,5 +104,59 @@ fn of_place(json: &mut Json, ledger: &Ledger) {
     for (spending, name) in SPENDINGS {
         json.number(name, ledger.time(spending).0);
     }
+    json.end('}');
+}
+
+/// What was drawn; null if nothing is known of power.
+fn energy(json: &mut Json, energy: Option<&Energy>) {
+    let Some(energy) = energy else { return json.number("energy", "null") };
+    json.begin("energy", '{');
+    json.number("span_ps", energy.span.0);
+    json.begin("models", '[');
+    energy.models.iter().for_each(|model| of_model(json, energy, model));
+    json.end(']');
+    match energy.disagreement() {
+        Some(share) => json.number("disagreement", share),
+        None => json.number("disagreement", "null"),
+    }
+    let peak = energy.profile.peak();
+    json.number("peak_w", peak.power.watts());
+    json.number("peak_start_ps", peak.start.0);
+    json.number("peak_window_ps", energy.profile.window.0);
+    if let Some(own) = energy.models.first() {
+        json.begin("by_spending_j", '{');
+        for (number, (_, name)) in SPENDINGS.iter().enumerate() {
+            json.number(
+                name,
+                own.cores[..energy.places].iter().map(|drawn| drawn[number]).sum::<Attojoules>().joules(),
+            );
+        }
+        json.end('}');
+        json.begin("by_domain_j", '[');
+        energy.by_domain(own).iter().for_each(|drawn| json.number("", drawn.joules()));
+        json.end(']');
+    }
+    json.begin("assumed", '[');
+    energy.assumed.iter().for_each(|what| json.string("", what));
+    json.end(']');
+    json.end('}');
+}
+
+fn of_model(json: &mut Json, energy: &Energy, model: &ModelEnergy) {
+    let places: Attojoules = (0..energy.places).map(|core| model.core(core)).sum();
+    json.begin("", '{');
+    json.string("name", &model.name);
+    json.number("total_j", model.total().joules());
+    json.number("places_j", places.joules());
+    json.number("cores_without_place_j", Attojoules(model.all_cores().0 - places.0).joules());
+    json.number("uncore_j", model.uncore().joules());
+    match model.mesh() {
+        Some(mesh) => json.number("mesh_j", mesh.joules()),
+        None => json.number("mesh_j", "null"),
+    }
+    json.number("flits_j", model.flits.joules());
+    json.number("mean_w", energy.mean(model).watts());
+    json.number("energy_delay_js", energy.energy_delay(model));
+    json.number("energy_delay_delay_js2", energy.energy_delay_delay(model));
     json.end('}');
 }

@@ -18,6 +18,10 @@ pub struct TrackDescriptor {
     pub parent: Option<u64>,
     pub process: Option<(u64, String)>,
     pub thread: Option<(u64, u64, String)>,
+    /// The name of a track of no process.
+    pub name: String,
+    /// What the numbers of a counter count.
+    pub unit: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +29,7 @@ pub struct Event {
     pub kind: u64,
     pub track: u64,
     pub name: Option<String>,
+    pub value: Option<f64>,
     pub flows: Vec<u64>,
     pub last_flows: Vec<u64>,
     pub notes: BTreeMap<String, u64>,
@@ -137,7 +142,15 @@ fn track(bytes: &[u8]) -> TrackDescriptor {
     for (number, value) in fields(bytes) {
         match number {
             1 => track.uuid = value.number(),
-            2 => assert!(!value.text().is_empty()),
+            2 => {
+                track.name = value.text();
+                assert!(!track.name.is_empty());
+            }
+            8 => {
+                let counter = fields(value.bytes());
+                let [(6, unit)] = counter.as_slice() else { panic!("a counter") };
+                track.unit = Some(unit.text());
+            }
             3 => {
                 let process = fields(value.bytes());
                 let [(1, pid), (6, name)] = process.as_slice() else { panic!("a process") };
@@ -169,6 +182,7 @@ fn event(bytes: &[u8], names: &Names) -> Event {
             9 => event.kind = value.number(),
             10 => event.name = Some(names.events[&value.number()].clone()),
             11 => event.track = value.number(),
+            44 => event.value = Some(f64::from_bits(value.number())),
             47 => event.flows.push(value.number()),
             48 => event.last_flows.push(value.number()),
             other => panic!("field {other} of an event"),

@@ -1,0 +1,187 @@
+//! The rates that the cores of a chip can run at, and the voltage that each needs.
+//!
+//! A [`Gear`] is a rate with the lowest step of voltage that carries it; a chip whose cores' clock is divided has one
+//! for each divider, any other just one. Of the voltage tables of a chip, one decides: that of the power model that a
+//! run is reckoned with, or the first.
+//!
+//! It changes nothing over time; `supply` does. Invariant: gears are in the order of their rates, fastest first, and
+//! each has a step.
+
+use crate::chip::Chip;
+use crate::energy::{Load, OperatingPoint, PowerModel, VoltageTable};
+use crate::quantity::{Microvolts, Microwatts, Rate};
+
+/// A gear, counted from the fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GearId(pub u16);
+
+/// A step of voltage, counted from the lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(pub u16);
+
+/// A rate of cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gear {
+    /// How fast.
+    pub rate: Rate,
+    /// By what the clock is divided; none if the chip cannot divide it.
+    pub divider: Option<u32>,
+    /// The lowest step of voltage that carries it.
+    pub step: StepId,
+}
+
+/// All gears of a chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gears {
+    gears: Vec<Gear>,
+    steps: Vec<OperatingPoint>,
+    first: GearId,
+}
+
+impl Gears {
+    /// The gears of `chip`, with the voltages of `model`; at first its cores run at the rate of the default setting.
+    pub fn of(chip: &Chip, model: Option<&PowerModel>) -> Gears {
+        let table = model.and_then(|model| chip.voltage_table(model.voltages())).or(chip.voltages().first());
+        let steps = table.map(VoltageTable::steps).unwrap_or_default().to_vec();
+        let own = chip.default_preset().clocks().core;
+        let step = |rate| {
+            let step = steps.iter().position(|step| step.rate >= rate);
+            if steps.is_empty() { Some(StepId(0)) } else { step.map(|step| StepId(step as u16)) }
+        };
+        let divided = chip.dividers().into_iter().flat_map(|dividers| dividers.rates());
+        let mut rates: Vec<Rate> = divided.chain([own]).collect();
+        rates.sort_by(|one, other| other.cmp(one));
+        rates.dedup();
+        let divider = |rate| chip.dividers().and_then(|dividers| dividers.divider(rate));
+        let gear = |rate| Some(Gear { rate, divider: divider(rate), step: step(rate)? });
+        let gears: Vec<Gear> = rates.into_iter().filter_map(gear).collect();
+        let first = gears.iter().position(|gear| gear.rate == own).unwrap_or_default();
+        Gears { first: GearId(first as u16), gears, steps }
+    }
+
+    /// The gear of cores that nobody has changed.
+    pub fn first(&self) -> GearId {
+        self.first
+    }
+
+    /// The slowest gear.
+    pub fn slowest(&self) -> GearId {
+        GearId(self.gears.len().saturating_sub(1) as u16)
+    }
+
+    /// All of them, fastest first.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = (GearId, Gear)> + '_ {
+        self.gears.iter().enumerate().map(|(number, gear)| (GearId(number as u16), *gear))
+    }
+
+    /// One of them.
+    pub fn gear(&self, gear: GearId) -> Gear {
+        self.gears[usize::from(gear.0)]
+    }
+
+    /// The gear with a divider, if the chip has it and a voltage for it.
+    pub fn divided_by(&self, divider: u32) -> Option<GearId> {
+        self.all().find(|(_, gear)| gear.divider == Some(divider)).map(|(id, _)| id)
+    }
+
+    /// How many steps of voltage there are; at least one, which has no voltage if the chip says none.
+    pub fn steps(&self) -> u16 {
+        self.steps.len().max(1) as u16
+    }
+
+    /// The voltage of a step, if the chip says any.
+    pub fn voltage(&self, step: StepId) -> Option<Microvolts> {
+        self.steps.get(usize::from(step.0)).map(|step| step.voltage)
+    }
+
+    /// The fastest rate that a step carries, if the chip says any.
+    pub fn ceiling(&self, step: StepId) -> Option<Rate> {
+        self.steps.get(usize::from(step.0)).map(|step| step.rate)
+    }
+}
+
+/// What a core draws in each gear, at each step of voltage, with each load, by one power model: computed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PowerTable {
+    steps: usize,
+    watts: Vec<[Microwatts; Load::ALL.len()]>,
+}
+
+impl PowerTable {
+    /// The table of `model`, whose voltage at a step is that of its own author for the rate of the step.
+    pub fn new(chip: &Chip, model: &PowerModel, gears: &Gears) -> PowerTable {
+        let table = chip.voltage_table(model.voltages());
+        let voltage = |step: StepId| {
+            let ceiling = gears.ceiling(step).and_then(|rate| table?.voltage(rate));
+            let highest = table.and_then(|table| table.steps().last()).map(|step| step.voltage);
+            ceiling.or(highest).unwrap_or(Microvolts(0))
+        };
+        let mut watts = Vec::new();
+        for (_, gear) in gears.all() {
+            for step in (0..gears.steps()).map(StepId) {
+                let point = OperatingPoint { rate: gear.rate, voltage: voltage(step) };
+                watts.push(Load::ALL.map(|load| model.core(load, point)));
+            }
+        }
+        PowerTable { steps: usize::from(gears.steps()), watts }
+    }
+
+    /// What a core draws, by the order of [`Load::ALL`].
+    #[inline]
+    pub fn powers(&self, gear: GearId, step: StepId) -> &[Microwatts; Load::ALL.len()] {
+        &self.watts[usize::from(gear.0) * self.steps + usize::from(step.0)]
+    }
+
+    /// What a core draws with a load.
+    pub fn power(&self, load: Load, gear: GearId, step: StepId) -> Microwatts {
+        self.powers(gear, step)[load as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chip(name: &str) -> Chip {
+        Chip::find(name).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn the_scc_has_a_gear_for_each_divider_and_starts_in_the_second() {
+        let chip = chip("scc");
+        let gears = Gears::of(&chip, chip.power_models().first());
+        let dividers: Vec<u32> = gears.all().filter_map(|(_, gear)| gear.divider).collect();
+        assert_eq!(dividers, (2..=16).collect::<Vec<_>>());
+        assert_eq!((gears.first(), gears.slowest()), (GearId(1), GearId(14)));
+        let steps: Vec<u16> = gears.all().map(|(_, gear)| gear.step.0).collect();
+        assert_eq!(steps[..6], [5, 4, 3, 2, 1, 0], "{steps:?}");
+        assert!(steps[6..].iter().all(|step| *step == 0), "{steps:?}");
+        assert_eq!(gears.voltage(StepId(4)), Some(Microvolts(856_250)));
+        assert_eq!((gears.divided_by(4), gears.divided_by(17)), (Some(GearId(2)), None));
+    }
+
+    #[test]
+    fn a_chip_whose_clock_stays_has_one_gear() {
+        for name in ["bluegene-p", "c6678"] {
+            let chip = chip(name);
+            let gears = Gears::of(&chip, chip.power_models().first());
+            assert_eq!((gears.first(), gears.slowest(), gears.steps()), (GearId(0), GearId(0), 1), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_table_holds_what_the_model_says_and_each_author_keeps_his_voltages() {
+        let chip = chip("scc");
+        let gears = Gears::of(&chip, chip.power_models().first());
+        let fast = GearId(0);
+        let step = gears.gear(fast).step;
+        let total = |name: &str, load| {
+            let model = chip.power_model(name).unwrap();
+            let core = PowerTable::new(&chip, model, &gears).power(load, fast, step);
+            core.watts() * 48.0 + model.constant().watts()
+        };
+        assert!((total("manyman", Load::Compute) - 109.3).abs() < 0.1);
+        assert!((total("manyman", Load::Sleep) - 62.0).abs() < 0.1);
+        assert!((total("cichowski", Load::Compute) - 72.6).abs() < 0.1);
+    }
+}

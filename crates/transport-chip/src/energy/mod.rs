@@ -1,0 +1,220 @@
+//! What a run has drawn from the supplies of the chip.
+//!
+//! `plan` holds the powers, `meter` makes energies of ledgers, `profile` cuts them by time; here is what comes out.
+//! Every figure is of the time from the start to the latest clock of a place: a place whose own clock is behind waits
+//! until then. Cores without a place are halted. What the chip draws besides its cores is a constant of its model,
+//! which holds the mesh at rest; a flit that passes a router adds to it.
+//!
+//! It does not know what anything costs in time. Invariant: all energies are integers until they are printed.
+
+pub(crate) mod meter;
+pub(crate) mod plan;
+mod profile;
+
+pub use profile::{Peak, Profile};
+
+pub(crate) use profile::{Sample, Sampler};
+
+use crate::report::SPENDINGS;
+use isles_chip::quantity::{Attojoules, Microwatts, PICOSECONDS_PER_SECOND, Picoseconds};
+use meter::Drawn;
+use std::fmt;
+
+/// The energy of a run, by each power model of the chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Energy {
+    /// From the start of the run to the latest clock of a place: the time of all figures here.
+    pub span: Picoseconds,
+    /// By each model of the chip; the first is the one that the run was reckoned with.
+    pub models: Vec<ModelEnergy>,
+    /// Power over time, by the first model.
+    pub profile: Profile,
+    /// The figures of the chip file that nobody has published, in words.
+    pub assumed: Vec<String>,
+    /// How many of the cores have places: the first ones.
+    pub places: usize,
+    /// The voltage domain of each core.
+    pub(crate) supplies: Vec<u32>,
+}
+
+/// The energy of a run by one model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelEnergy {
+    /// The name of the model in the chip file.
+    pub name: String,
+    /// Of each core of the chip, by what it did.
+    pub(crate) cores: Vec<Drawn>,
+    /// What the model calls constant: mesh at rest, memory controllers, the rest.
+    pub constant: Attojoules,
+    /// The part of it that is the mesh; none if nothing is known of the mesh.
+    pub mesh_at_rest: Option<Attojoules>,
+    /// What flits have added in the mesh; nothing if nothing is known of the mesh.
+    pub flits: Attojoules,
+}
+
+impl ModelEnergy {
+    /// What one core has drawn.
+    pub fn core(&self, core: usize) -> Attojoules {
+        self.cores[core].iter().copied().sum()
+    }
+
+    /// What all cores have drawn.
+    pub fn all_cores(&self) -> Attojoules {
+        (0..self.cores.len()).map(|core| self.core(core)).sum()
+    }
+
+    /// What everything besides the cores has drawn.
+    pub fn uncore(&self) -> Attojoules {
+        self.constant + self.flits
+    }
+
+    /// What the mesh has drawn, if anything is known of it.
+    pub fn mesh(&self) -> Option<Attojoules> {
+        self.mesh_at_rest.map(|at_rest| at_rest + self.flits)
+    }
+
+    /// What the chip has drawn.
+    pub fn total(&self) -> Attojoules {
+        self.all_cores() + self.uncore()
+    }
+}
+
+impl Energy {
+    /// The mean power of the chip, by a model of this run.
+    pub fn mean(&self, model: &ModelEnergy) -> Microwatts {
+        model.total().mean_over(self.span)
+    }
+
+    /// Energy times delay, in joule seconds, by a model of this run.
+    pub fn energy_delay(&self, model: &ModelEnergy) -> f64 {
+        model.total().joules() * self.seconds()
+    }
+
+    /// Energy times delay twice, in joule seconds squared, by a model of this run.
+    pub fn energy_delay_delay(&self, model: &ModelEnergy) -> f64 {
+        self.energy_delay(model) * self.seconds()
+    }
+
+    /// The energy of each voltage domain's cores, by a model of this run.
+    pub fn by_domain(&self, model: &ModelEnergy) -> Vec<Attojoules> {
+        let domains = self.supplies.iter().max().map_or(0, |last| *last as usize + 1);
+        let mut sums = vec![Attojoules::ZERO; domains];
+        for (core, supply) in self.supplies.iter().enumerate() {
+            sums[*supply as usize] += model.core(core);
+        }
+        sums
+    }
+
+    /// By how much the model that says most is above the one that says least, as a fraction of that; nothing if there
+    /// is one model only.
+    pub fn disagreement(&self) -> Option<f64> {
+        let totals = || self.models.iter().map(|model| model.total().joules());
+        let (least, most) = (totals().reduce(f64::min)?, totals().reduce(f64::max)?);
+        (self.models.len() > 1 && least > 0.0).then(|| most / least - 1.0)
+    }
+
+    /// The span in seconds.
+    fn seconds(&self) -> f64 {
+        self.span.0 as f64 / PICOSECONDS_PER_SECOND as f64
+    }
+}
+
+/// Joules with four digits or so.
+pub(crate) fn joules(energy: Attojoules) -> String {
+    scaled(energy.joules(), "J")
+}
+
+/// A number with four digits or so and a prefix of its unit.
+fn scaled(number: f64, unit: &str) -> String {
+    if number == 0.0 {
+        return format!("0 {unit}");
+    }
+    const PREFIXES: [(f64, &str); 5] = [(1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p")];
+    let (size, prefix) =
+        PREFIXES.into_iter().find(|(size, _)| number >= *size).unwrap_or(PREFIXES[PREFIXES.len() - 1]);
+    let number = number / size;
+    let digits = if number >= 100.0 {
+        1
+    } else if number >= 10.0 {
+        2
+    } else {
+        3
+    };
+    format!("{number:.digits$} {prefix}{unit}")
+}
+
+/// Numbers in a line of text.
+const NUMBERS_IN_A_LINE: usize = 8;
+
+impl fmt::Display for Energy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, model) in self.models.iter().enumerate() {
+            let about = if number == 0 { "energy          " } else { "  another model " };
+            writeln!(
+                f,
+                "{about}{} by {}: mean {:.2} W; energy-delay {}, delay squared {}",
+                joules(model.total()),
+                model.name,
+                self.mean(model).watts(),
+                scaled(self.energy_delay(model), "J s"),
+                scaled(self.energy_delay_delay(model), "J s^2"),
+            )?;
+        }
+        if let Some(share) = self.disagreement() {
+            let percent = share * 100.0;
+            writeln!(
+                f,
+                "  caveat        the models differ by {percent:.1} %: other boards, loads and voltages"
+            )?;
+        }
+        let Some(own) = self.models.first() else { return Ok(()) };
+        self.parts(f, own)?;
+        let by_domain: Vec<String> = self.by_domain(own).into_iter().map(joules).collect();
+        writeln!(f, "  by domain     {}", by_domain.join(", "))?;
+        let by_place: Vec<String> = (0..self.places).map(|core| joules(own.core(core))).collect();
+        for (line, numbers) in by_place.chunks(NUMBERS_IN_A_LINE).enumerate() {
+            let about = if line == 0 { "  by place      " } else { "                " };
+            writeln!(f, "{about}{}", numbers.join(", "))?;
+        }
+        write!(f, "  assumed       ")?;
+        if self.assumed.is_empty() { write!(f, "nothing") } else { write!(f, "{}", self.assumed.join(", ")) }
+    }
+}
+
+impl Energy {
+    /// The peak, and what drew the energy.
+    fn parts(&self, f: &mut fmt::Formatter<'_>, own: &ModelEnergy) -> fmt::Result {
+        let (peak, window) = (self.profile.peak(), self.profile.window);
+        let (watts, start) = (peak.power.watts(), peak.start.0 as f64 / 1e9);
+        writeln!(f, "  peak          {watts:.2} W over {window} from {start:.3} ms")?;
+        let placed: Attojoules = (0..self.places).map(|core| own.core(core)).sum();
+        let idle: Attojoules = (self.places..own.cores.len()).map(|core| own.core(core)).sum();
+        let (placed, idle, uncore) = (joules(placed), joules(idle), joules(own.uncore()));
+        write!(f, "  parts         places {placed}, cores without a place {idle}, uncore {uncore}")?;
+        match own.mesh() {
+            Some(mesh) => writeln!(f, " (of it the mesh {}, flits {})", joules(mesh), joules(own.flits))?,
+            None => writeln!(f)?,
+        }
+        write!(f, "  by spending   ")?;
+        for (number, (_, name)) in SPENDINGS.into_iter().enumerate() {
+            let drawn: Attojoules = own.cores[..self.places].iter().map(|drawn| drawn[number]).sum();
+            let comma = if number > 0 { ", " } else { "" };
+            write!(f, "{comma}{name} {}", joules(drawn))?;
+        }
+        writeln!(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_prefix_that_fits() {
+        assert_eq!(scaled(123.45, "J"), "123.5 J");
+        assert_eq!(scaled(0.01234, "J"), "12.34 mJ");
+        assert_eq!(scaled(0.001, "J"), "1.000 mJ");
+        assert_eq!(scaled(2.5e-13, "J s"), "0.250 pJ s");
+        assert_eq!(scaled(0.0, "J"), "0 J");
+    }
+}

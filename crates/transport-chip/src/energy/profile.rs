@@ -1,0 +1,229 @@
+//! Power over time: the run cut into windows of equal length, and what was drawn in each.
+//!
+//! A window is closed when the run has passed its end, so this costs nothing between. Windows are short at first; when
+//! there are too many, each two become one. A core may have run ahead of a window's end, by one stretch of work at
+//! most: what it draws on such a stretch is spread evenly over it.
+//!
+//! Invariant: the sum over all windows is all that was drawn.
+
+use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds};
+
+/// Windows at most.
+const WINDOWS_MAX: usize = 1 << 11;
+
+/// The length of the first windows: a microsecond.
+const FIRST_WINDOW: Picoseconds = Picoseconds(1_000_000);
+
+/// What was drawn in each window of a run, by voltage domain and besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The length of a window; the last one may be shorter.
+    pub window: Picoseconds,
+    /// Until when it goes.
+    pub end: Picoseconds,
+    columns: usize,
+    sums: Vec<Attojoules>,
+}
+
+/// The highest power of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peak {
+    /// How high, as a mean of a window.
+    pub power: Microwatts,
+    /// Where the window begins.
+    pub start: Picoseconds,
+}
+
+impl Profile {
+    /// The windows: where each begins, how long it is, and what each voltage domain and, as the last, everything
+    /// besides the cores has drawn in it.
+    pub fn windows(&self) -> impl Iterator<Item = (Picoseconds, Picoseconds, &[Attojoules])> {
+        self.sums.chunks(self.columns).enumerate().map(|(number, sums)| {
+            let start = self.window * number as u64;
+            (start, Picoseconds((self.end.0 - start.0).min(self.window.0)), sums)
+        })
+    }
+
+    /// The window with the highest power; those that are no longer than half of the others do not count, unless there
+    /// is no other.
+    pub fn peak(&self) -> Peak {
+        let power = |(start, length, sums): (Picoseconds, Picoseconds, &[Attojoules])| Peak {
+            power: sums.iter().copied().sum::<Attojoules>().mean_over(length),
+            start,
+        };
+        let long = |(_, length, _): &(Picoseconds, Picoseconds, &[Attojoules])| length.0 * 2 > self.window.0;
+        let highest = self.windows().filter(long).map(power).reduce(higher);
+        let first = Peak { power: Microwatts(0), start: Picoseconds::ZERO };
+        highest.or(self.windows().map(power).next()).unwrap_or(first)
+    }
+}
+
+/// The first of two equal ones.
+fn higher(one: Peak, other: Peak) -> Peak {
+    if other.power > one.power { other } else { one }
+}
+
+/// What something had drawn until some time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    pub(crate) time: Picoseconds,
+    pub(crate) drawn: Attojoules,
+}
+
+/// Two samples of one thing, and how much of it is in a window already.
+#[derive(Clone, Copy, Default)]
+struct Stretch {
+    first: Sample,
+    last: Sample,
+    booked: Attojoules,
+}
+
+impl Stretch {
+    /// What it had drawn until `time`, which lies between the samples.
+    fn drawn_until(&self, time: Picoseconds) -> Attojoules {
+        let length = u128::from(self.last.time.0 - self.first.time.0);
+        if length == 0 {
+            return self.last.drawn;
+        }
+        let (power, rest) =
+            (self.last.drawn.0.saturating_sub(self.first.drawn.0), time.0 - self.first.time.0);
+        let rest = u128::from(rest);
+        // In two parts, so that no product leaves 128 bits.
+        Attojoules(self.first.drawn.0 + power / length * rest + power % length * rest / length)
+    }
+}
+
+/// A profile under way.
+#[derive(Clone)]
+pub(crate) struct Sampler {
+    window: Picoseconds,
+    /// The end of the window under way.
+    end: Picoseconds,
+    columns: usize,
+    sums: Vec<Attojoules>,
+    stretches: Vec<Stretch>,
+}
+
+impl Sampler {
+    /// Windows with so many columns, of so many things.
+    pub(crate) fn new(columns: usize, things: usize) -> Sampler {
+        Sampler {
+            window: FIRST_WINDOW,
+            end: FIRST_WINDOW,
+            columns,
+            sums: Vec::new(),
+            stretches: vec![Stretch::default(); things],
+        }
+    }
+
+    /// When the window under way ends.
+    pub(crate) fn end(&self) -> Picoseconds {
+        self.end
+    }
+
+    /// Closes the window under way. `sample` gives of a thing what it had drawn at a time that is not before the end of
+    /// the window, and its column.
+    pub(crate) fn close(&mut self, sample: impl FnMut(usize, Picoseconds) -> (usize, Sample)) {
+        self.close_at(self.end, sample);
+        self.end += self.window;
+        if self.sums.len() >= WINDOWS_MAX * self.columns {
+            self.merge();
+        }
+    }
+
+    fn close_at(&mut self, end: Picoseconds, mut sample: impl FnMut(usize, Picoseconds) -> (usize, Sample)) {
+        let from = self.sums.len();
+        self.sums.resize(from + self.columns, Attojoules::ZERO);
+        for (thing, stretch) in self.stretches.iter_mut().enumerate() {
+            let (column, latest) = sample(thing, end);
+            if stretch.last.time < end {
+                (stretch.first, stretch.last) = (stretch.last, latest);
+            }
+            let until = stretch.drawn_until(end).max(stretch.booked);
+            self.sums[from + column] += Attojoules(until.0 - stretch.booked.0);
+            stretch.booked = until;
+        }
+    }
+
+    /// Makes one window of each two; there is an even number of them.
+    fn merge(&mut self) {
+        let columns = self.columns;
+        let pairs = self.sums.chunks_exact(2 * columns);
+        self.sums =
+            pairs.flat_map(|pair| (0..columns).map(|column| pair[column] + pair[columns + column])).collect();
+        self.window = self.window * 2;
+        self.end = self.window * (self.sums.len() / columns + 1) as u64;
+    }
+
+    /// The profile until `end`, which is not before the window under way.
+    pub(crate) fn finish(
+        mut self,
+        end: Picoseconds,
+        sample: impl FnMut(usize, Picoseconds) -> (usize, Sample),
+    ) -> Profile {
+        let mut sample = sample;
+        while self.end < end {
+            self.close(&mut sample);
+        }
+        self.close_at(end, &mut sample);
+        let Sampler { window, columns, sums, .. } = self;
+        Profile { window, end, columns, sums }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MICROSECOND: u64 = 1_000_000;
+
+    /// Something that draws `power` microwatts for ever.
+    fn steady(power: u64) -> impl FnMut(usize, Picoseconds) -> (usize, Sample) {
+        move |thing, time| (thing, Sample { time, drawn: Microwatts(power + thing as u64).over(time) })
+    }
+
+    #[test]
+    fn a_steady_power_is_the_power_of_every_window_and_the_peak() {
+        let profile = Sampler::new(2, 2).finish(Picoseconds(7 * MICROSECOND + 3), steady(10));
+        assert_eq!(profile.windows().count(), 8);
+        for (_, length, sums) in profile.windows() {
+            assert_eq!(sums.iter().map(|sum| sum.mean_over(length).0).collect::<Vec<_>>(), [10, 11]);
+        }
+        assert_eq!(profile.peak(), Peak { power: Microwatts(21), start: Picoseconds::ZERO });
+    }
+
+    #[test]
+    fn too_many_windows_become_half_as_many_and_nothing_is_lost() {
+        let end = Picoseconds(5 * WINDOWS_MAX as u64 * MICROSECOND + 17);
+        let profile = Sampler::new(1, 1).finish(end, steady(1_000));
+        assert!(profile.windows().count() <= WINDOWS_MAX);
+        assert_eq!(profile.window, FIRST_WINDOW * 8);
+        let sum: Attojoules = profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum();
+        assert_eq!(sum, Microwatts(1_000).over(end));
+        let whole: u64 = profile.windows().map(|(_, length, _)| length.0).sum();
+        assert_eq!(whole, end.0);
+    }
+
+    #[test]
+    fn who_runs_ahead_is_spread_evenly_over_the_stretch() {
+        // It draws 40 µW for 4 µs in one stretch, then nothing.
+        let ahead = |_, end: Picoseconds| {
+            let time = end.max(Picoseconds(4 * MICROSECOND));
+            (0, Sample { time, drawn: Microwatts(40).over(Picoseconds(4 * MICROSECOND)) })
+        };
+        let profile = Sampler::new(1, 1).finish(Picoseconds(6 * MICROSECOND), ahead);
+        let powers: Vec<u64> =
+            profile.windows().map(|(_, length, sums)| sums[0].mean_over(length).0).collect();
+        assert_eq!(powers, [40, 40, 40, 40, 0, 0]);
+    }
+
+    #[test]
+    fn the_peak_is_the_highest_window_that_is_not_a_rest() {
+        let rising = |_, time: Picoseconds| {
+            let spike = u64::from(time.0 > 3 * MICROSECOND) * 5;
+            (0, Sample { time, drawn: Attojoules(u128::from(time.0 + spike * MICROSECOND)) })
+        };
+        let profile = Sampler::new(1, 1).finish(Picoseconds(4 * MICROSECOND + 2), rising);
+        assert_eq!(profile.peak(), Peak { power: Microwatts(6), start: Picoseconds(3 * MICROSECOND) });
+    }
+}

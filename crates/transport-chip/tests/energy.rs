@@ -1,0 +1,165 @@
+//! What a run draws: exact sums of its ledgers, the powers of published models, and nothing where nobody has published.
+
+use isles_chip::Chip;
+use isles_chip::energy::Load;
+use isles_chip::quantity::{Attojoules, Picoseconds};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport_chip::{ChipEndpoint, Costs, Energy, Report, Spending, Turn, World};
+
+const PLACES: u32 = 4;
+
+fn scc() -> Chip {
+    Chip::find("scc").unwrap()
+}
+
+fn place(chip: &Chip, places: u32) -> (World, Vec<ChipEndpoint>) {
+    let world = World::new(places, Costs::of(chip).unwrap(), 0).unwrap();
+    let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
+    (world, endpoints)
+}
+
+/// Each place works so many cycles, as often as that; then all is over.
+fn work(chip: &Chip, places: u32, cycles: u64, times: u32) -> Report {
+    let (world, endpoints) = place(chip, places);
+    let mut left = vec![times; places as usize];
+    while let Some(place) = world.next() {
+        let left = &mut left[place.index()];
+        let turn = if *left > 0 { Turn::Busy } else { Turn::Idle { due: None } };
+        if *left > 0 {
+            endpoints[place.index()].work(cycles);
+            *left -= 1;
+        }
+        world.end_turn(place, turn);
+    }
+    world.report()
+}
+
+fn model<'a>(energy: &'a Energy, name: &str) -> &'a isles_transport_chip::ModelEnergy {
+    energy.models.iter().find(|model| model.name == name).unwrap()
+}
+
+#[test]
+fn forty_eight_cores_at_work_draw_what_the_model_says_of_a_loaded_chip() {
+    let report = work(&scc(), 48, 533_333, 100);
+    let energy = report.energy.unwrap();
+    let mean = |name| energy.mean(model(&energy, name)).watts();
+    assert!((mean("manyman") - 48.5).abs() < 0.1, "{}", mean("manyman"));
+    assert!((mean("cichowski") - 37.7).abs() < 0.1, "{}", mean("cichowski"));
+    assert_eq!(energy.models[0].name, "manyman", "the first of the file");
+    let disagreement = energy.disagreement().unwrap();
+    assert!((disagreement - (48.5 / 37.7 - 1.0)).abs() < 0.05, "{disagreement}");
+    let peak = energy.profile.peak().power.watts();
+    assert!((peak - 48.5).abs() < 0.1, "{peak}");
+    let product = model(&energy, "manyman").total().joules() * report.time.0 as f64 / 1e12;
+    assert!((energy.energy_delay(&energy.models[0]) - product).abs() < 1e-9 * product);
+}
+
+#[test]
+fn cores_without_a_place_are_halted_and_those_that_wait_poll() {
+    let report = work(&scc(), 1, 533_333_333, 1);
+    let energy = report.energy.unwrap();
+    let (own, chip) = (model(&energy, "manyman"), scc());
+    let power = chip.power_model("manyman").unwrap();
+    let point =
+        chip.voltage_table("manyman").unwrap().operating_point(chip.default_preset().clocks().core).unwrap();
+    let span = energy.span;
+    assert_eq!(own.core(0), power.core(Load::Compute, point).over(span));
+    for core in 1..48 {
+        assert_eq!(own.core(core), power.core(Load::Sleep, point).over(span));
+    }
+    assert_eq!(own.constant, power.constant().over(span));
+    let mesh = chip.mesh_power().unwrap().router_at_rest(chip.default_preset().clocks().mesh);
+    assert_eq!(own.mesh_at_rest, Some(Attojoules(mesh.over(span).0 * 24)));
+}
+
+/// A run with messages, so that all spendings occur.
+fn talk(chip: &Chip) -> Report {
+    let (world, endpoints) = place(chip, PLACES);
+    let mut left = [40; PLACES as usize];
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        let took = endpoint.progress(Inbound::All, &mut |_| ());
+        let (left, to) = (&mut left[place.index()], PlaceId((place.0 + 1) % PLACES));
+        let mut sent = false;
+        if *left > 0 {
+            endpoint.work(10_000 * u64::from(place.0));
+            sent = endpoint.send(to, Class::Data, HandlerId(1), 200, &mut |_| Some(200)).is_ok();
+            *left -= i32::from(sent);
+        }
+        world.end_turn(place, if took > 0 || sent { Turn::Busy } else { Turn::Idle { due: None } });
+    }
+    world.report()
+}
+
+#[test]
+fn the_energy_of_a_core_is_its_ledger_times_its_powers_to_the_last_attojoule() {
+    let (chip, report) = (scc(), talk(&scc()));
+    let energy = report.energy.as_ref().unwrap();
+    assert_eq!(energy.span, report.ledgers.iter().map(|ledger| ledger.total()).max().unwrap());
+    for name in ["manyman", "cichowski"] {
+        let power = chip.power_model(name).unwrap();
+        let table = chip.voltage_table(power.voltages()).unwrap();
+        let point = table.operating_point(chip.default_preset().clocks().core).unwrap();
+        for (core, ledger) in report.ledgers.iter().enumerate() {
+            let of = |load, time: Picoseconds| power.core(load, point).over(time);
+            let behind = Picoseconds(energy.span.0 - ledger.total().0);
+            let expected = of(Load::Compute, ledger.time(Spending::Working))
+                + of(Load::Compute, ledger.time(Spending::Handling))
+                + of(Load::Copy, ledger.time(Spending::Copying))
+                + of(Load::Poll, ledger.time(Spending::Polling))
+                + of(Load::Poll, ledger.time(Spending::Waiting) + behind);
+            assert_eq!(model(energy, name).core(core), expected, "{name}, core {core}");
+        }
+    }
+}
+
+#[test]
+fn parts_domains_and_windows_add_up_to_the_whole() {
+    let report = talk(&scc());
+    let energy = report.energy.unwrap();
+    for own in &energy.models {
+        let domains: Attojoules = energy.by_domain(own).into_iter().sum();
+        assert_eq!(domains, own.all_cores());
+        assert_eq!(own.total(), domains + own.uncore());
+        assert_eq!(own.flits.0 % u128::from(report.flit_hops), 0);
+        assert!(own.flits > Attojoules::ZERO && own.mesh().unwrap() < own.uncore());
+    }
+    assert_eq!(energy.by_domain(&energy.models[0]).len(), 6);
+    let windows: Attojoules = energy.profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum();
+    assert_eq!(windows, energy.models[0].total());
+    let lengths: u64 = energy.profile.windows().map(|(_, length, _)| length.0).sum();
+    assert_eq!(lengths, energy.span.0);
+    assert!(energy.profile.peak().power >= energy.mean(&energy.models[0]));
+}
+
+#[test]
+fn a_chip_without_a_power_model_says_so_in_a_line() {
+    let text = include_str!("../../../chips/mesh.toml");
+    let (before, _) = text.split_once("# Either leakage and dynamic").unwrap();
+    let chip = Chip::parse("mesh.toml", before).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let report = work(&chip, 2, 1_000, 3);
+    assert_eq!(report.energy, None);
+    let last = report.to_string().lines().last().unwrap().to_owned();
+    assert_eq!(last, "energy          not known: the chip's file has no power model");
+}
+
+#[test]
+fn the_report_tells_all_of_it() {
+    let text = talk(&scc()).to_string();
+    for line in [
+        "energy ",
+        "  another model ",
+        "  caveat ",
+        "  peak ",
+        "  parts ",
+        "  by domain ",
+        "  by place ",
+        "  assumed ",
+    ] {
+        assert!(text.lines().any(|other| other.starts_with(line)), "{line:?} in {text}");
+    }
+    assert!(
+        text.contains("the models differ by ") && text.contains("mesh_power.moving = 0.3 (factor 2)"),
+        "{text}"
+    );
+}
