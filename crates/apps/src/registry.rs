@@ -103,6 +103,11 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "NAME")]
     pub protocol: Option<String>,
 
+    /// What chooses the clocks of a modelled chip: fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS
+    /// [default: fixed]
+    #[arg(long, value_name = "POLICY")]
+    pub governor: Option<String>,
+
     /// What a run on a modelled chip writes.
     #[command(flatten)]
     pub exports: ExportArguments,
@@ -159,13 +164,14 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 11] {
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 12] {
         let ExportArguments { summary, links, traffic, heat, trace, folded, joules } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
             ("ISLES_MACHINE", "--machine", &self.machine),
             ("ISLES_REPORT", "--report", &self.report),
             ("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
+            ("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
             ("ISLES_CHIP_SUMMARY", "--summary", summary),
             ("ISLES_CHIP_LINKS", "--links", links),
             ("ISLES_CHIP_TRAFFIC", "--traffic", traffic),

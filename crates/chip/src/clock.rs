@@ -48,6 +48,11 @@ impl Clock {
         self.advance_uneven(cycles)
     }
 
+    /// The length of so many cycles from the edge of a picosecond on; nothing is kept of what is left over.
+    pub fn length(&self, cycles: Cycles) -> Picoseconds {
+        Self { left: 0, ..*self }.advance(cycles)
+    }
+
     /// How many cycles begin within the next `length`: the first at once, the last before its end.
     pub fn begun_within(&self, length: Picoseconds) -> Cycles {
         let scale = u128::from(PICOSECONDS_PER_SECOND) * u128::from(self.rate.divider());

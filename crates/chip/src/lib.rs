@@ -21,8 +21,10 @@ pub mod energy;
 pub mod file;
 pub mod fit;
 pub mod gear;
+pub mod governor;
 pub mod kernel;
 pub mod quantity;
+pub mod supply;
 pub mod topology;
 
 pub use chip::{

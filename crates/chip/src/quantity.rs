@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
+use std::str::FromStr;
 
 /// Picoseconds in a second.
 pub const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
@@ -134,6 +135,38 @@ impl Microwatts {
     /// The power in watts.
     pub fn watts(self) -> f64 {
         self.0 as f64 / 1e6
+    }
+}
+
+/// Reads a number above zero with one of some units behind it, blanks between them or not.
+fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
+    let start = text.find(|letter: char| letter.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(start);
+    let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
+    let plain = |letter: char| letter.is_ascii_digit() || letter == '.';
+    let number = number.trim();
+    let number: f64 = number.parse().ok().filter(|_| number.chars().all(plain))?;
+    let scaled = (number * size).round();
+    (scaled >= 1.0 && scaled < u64::MAX as f64).then_some(scaled as u64)
+}
+
+impl FromStr for Microwatts {
+    type Err = &'static str;
+
+    /// A power that somebody asks for, such as `60W`; powers of chip files are read elsewhere.
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let units = [("uW", 1.0), ("mW", 1e3), ("W", 1e6), ("kW", 1e9)];
+        with_unit(text, &units).map(Self).ok_or("a power above zero such as 60W, 500mW or 1.5kW")
+    }
+}
+
+impl FromStr for Picoseconds {
+    type Err = &'static str;
+
+    /// A time that somebody asks for, such as `90s`; times of chip files are read elsewhere.
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let units = [("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12), ("min", 6e13)];
+        with_unit(text, &units).map(Self).ok_or("a time above zero such as 90s, 5ms or 2min")
     }
 }
 
@@ -322,6 +355,25 @@ mod tests {
         assert!(Rate::new(0, 1).is_none() && Rate::new(1, 0).is_none());
         assert!(Rate::new(Rate::HERTZ_MAX + 1, 1).is_none() && Rate::new(1, Rate::DIVIDER_MAX + 1).is_none());
         assert!(Rate::new(Rate::HERTZ_MAX, Rate::DIVIDER_MAX).is_some());
+    }
+
+    #[test]
+    fn powers_and_times_that_somebody_asks_for_have_units() {
+        assert_eq!("60W".parse(), Ok(Microwatts(60_000_000)));
+        assert_eq!(("0.5 kW".parse(), "1uW".parse()), (Ok(Microwatts(500_000_000)), Ok(Microwatts(1))));
+        assert_eq!("90s".parse(), Ok(Picoseconds(90_000_000_000_000)));
+        assert_eq!(
+            ("1.5 ms".parse(), "2min".parse()),
+            (Ok(Picoseconds(1_500_000_000)), Ok(Picoseconds(120_000_000_000_000)))
+        );
+        for bad in
+            ["", "60", "W", "0W", "-1W", "1e3W", "60w", "60 V", "NaNW", "infW", "60W x", "1e30kW", "0.1uW"]
+        {
+            assert!(bad.parse::<Microwatts>().is_err(), "{bad}");
+        }
+        for bad in ["", "90", "s", "0s", "-1s", "90 sec", "90S", "99999999999999min", "1h"] {
+            assert!(bad.parse::<Picoseconds>().is_err(), "{bad}");
+        }
     }
 
     #[test]

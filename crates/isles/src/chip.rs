@@ -3,12 +3,14 @@
 //! The driver gives the next turn to the place whose core's clock is least; the world of `isles_transport_chip` says
 //! which that is. The answers are those of any other machine, the time is the chip's.
 
+use crate::clocks::OnChip;
 use crate::environment::ConfigError;
 use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
 use crate::loopback::stalled;
 use isles_chip::Chip;
 use isles_chip::file::{BUILT_IN, FindError};
+use isles_chip::governor::{Policy, Unfit};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
@@ -121,6 +123,19 @@ impl ModelledChip {
     }
 }
 
+impl ModelledChip {
+    /// Checks that a governor can be had with so many places; `source` is where it was written.
+    pub(crate) fn check_policy(
+        self,
+        source: &str,
+        policy: Policy,
+        places: u32,
+    ) -> std::result::Result<(), ConfigError> {
+        let unfit = |unfit: Unfit| refusal(source, &policy.to_string(), unfit.to_string());
+        self.costs.check_policy(policy, places).map_err(unfit)
+    }
+}
+
 fn refusal(source: &str, value: &str, allowed: String) -> ConfigError {
     ConfigError { source: source.to_owned(), value: value.to_owned(), allowed }
 }
@@ -151,7 +166,10 @@ where
     };
     let (places, costs) = (launch.places, chip.costs.clone());
     let world = World::with_protocol(places, costs, launch.protocol_on(chip), launch.seed).map_err(unable)?;
+    let policy = launch.governor;
+    world.govern(policy).map_err(|unfit| refusal("the governor", &policy.to_string(), unfit.to_string()))?;
     export::begin(launch, chip, &world)?;
+    let _on_chip = OnChip::of(&world);
     let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
     let root = {
         let _entered = locals[0].enter();

@@ -2,6 +2,7 @@
 
 use crate::chip::ModelledChip;
 use crate::export::{EXPORTS, Export, Wanted};
+use isles_chip::governor::Policy;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::Stall;
 use isles_transport_chip::Protocol;
@@ -111,6 +112,12 @@ fn protocol(source: &str, value: &str) -> Result<Protocol, ConfigError> {
     found.ok_or_else(|| ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", ")))
 }
 
+/// Reads the name of a governor.
+fn governor(source: &str, value: &str) -> Result<(Policy, String), ConfigError> {
+    let policy = value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))?;
+    Ok((policy, source.to_owned()))
+}
+
 /// Reads seconds of silence.
 fn silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
     let seconds: f64 =
@@ -140,6 +147,8 @@ pub(crate) struct Environment {
     /// What `ISLES_CHIP_*` want to be written.
     pub(crate) exports: Vec<Wanted>,
     pub(crate) protocol: Option<Protocol>,
+    /// What chooses the rates of cores, and where that was written.
+    pub(crate) governor: Option<(Policy, String)>,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
@@ -193,6 +202,7 @@ impl Environment {
             places: take(&get, "ISLES_PLACES", places)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
             protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
+            governor: take(&get, "ISLES_CHIP_GOVERNOR", governor)?,
             stall_report: take(&get, "ISLES_STALL", silence)?,
             stall_limit: take(&get, "ISLES_STALL_LIMIT", silence)?,
             seed: take(&get, "ISLES_SEED", seed)?.unwrap_or_default(),

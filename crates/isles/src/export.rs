@@ -128,14 +128,16 @@ pub(crate) fn check(wanted: &[Wanted], machine: Machine) -> Result<(), ConfigErr
 
 /// Begins to record what the exports of `launch` need.
 pub(crate) fn begin(launch: &Launch, chip: ModelledChip, world: &World) -> Result<(), LaunchError> {
-    let (Launch { places, seed, .. }, protocol) = (launch, launch.protocol_on(chip));
+    let (Launch { places, governor, seed, .. }, protocol) = (launch, launch.protocol_on(chip));
     for one in &launch.exports {
         match one.export {
             Export::Traffic => world.record(),
             Export::Trace => {
                 let file = File::create(&one.path).map_err(|cause| one.unwritten(cause))?;
                 let name = chip.machine();
-                let run = format!("{name}, {places} places, seed {seed}, protocol {protocol}; 1 ns is 1 ps");
+                let run = format!(
+                    "{name}, {places} places, seed {seed}, protocol {protocol}, governor {governor}; 1 ns is 1 ps"
+                );
                 world.trace(&run, Box::new(BufWriter::new(file)));
             }
             Export::Summary | Export::Links | Export::Heat | Export::Folded | Export::Joules => {}
@@ -192,7 +194,8 @@ impl ChipRun {
         Ok(match one.export {
             Export::Summary => {
                 let (seed, protocol) = (launch.seed, launch.protocol_on(chip).name());
-                export::summary(&RunFacts { chip: model, seed, protocol, host }, report)
+                let governor = &launch.governor.to_string();
+                export::summary(&RunFacts { chip: model, seed, protocol, governor, host }, report)
             }
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),

@@ -4,6 +4,7 @@ use crate::chip::{self, ModelledChip};
 use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
 use crate::export::{self, Wanted};
 use crate::{loopback, processes, threads};
+use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
@@ -77,13 +78,15 @@ pub struct Launch {
     pub(crate) reports: Vec<Report>,
     pub(crate) exports: Vec<Wanted>,
     pub(crate) protocol: Option<Protocol>,
+    pub(crate) governor: Policy,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
 }
 
 impl Launch {
     /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, and what a run on a chip writes (`ISLES_CHIP_*`).
+    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`, and what a run on a chip
+    /// writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -112,9 +115,13 @@ impl Launch {
             (Machine::Chip(chip), None) => chip.places(),
             (_, None) => processors(),
         };
+        if let (Machine::Chip(chip), Some((policy, source))) = (machine, &environment.governor) {
+            chip.check_policy(source, *policy, places)?;
+        }
         Ok(Launch {
             machine,
             places,
+            governor: environment.governor.as_ref().map(|(policy, _)| *policy).unwrap_or_default(),
             stall: environment.stall(STALL),
             reports: environment.reports,
             exports: environment.exports,
@@ -143,6 +150,17 @@ impl Launch {
     pub fn protocol(mut self, protocol: Protocol) -> Launch {
         self.protocol = Some(protocol);
         self
+    }
+
+    /// What chooses the rates of the cores of a modelled chip; of no meaning on another machine.
+    pub fn governor(mut self, policy: Policy) -> Launch {
+        self.governor = policy;
+        self
+    }
+
+    /// What will choose the rates of the cores of a modelled chip.
+    pub fn chosen_governor(&self) -> Policy {
+        self.governor
     }
 
     /// The protocol that will be used on a modelled chip.

@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod chip;
+pub mod clocks;
 mod environment;
 mod export;
 mod image;
@@ -37,6 +38,7 @@ mod threads;
 
 pub use chip::ModelledChip;
 pub use environment::{ConfigError, Flag, Machine, Report};
+pub use isles_chip::governor::Policy as GovernorPolicy;
 pub use isles_macros::{at, main, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{

@@ -3,6 +3,7 @@
 use crate::environment::{Environment, Machine};
 use crate::launch::Launch;
 use crate::{loopback, processes, threads};
+use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_transport_shm::processes::Program;
@@ -31,8 +32,16 @@ where
     processes::serve_if_joined();
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let (stall, protocol) = (environment.stall(STALL), environment.protocol);
-    let launch =
-        Launch { machine, places, reports: Vec::new(), exports: Vec::new(), protocol, stall, seed: 0 };
+    let launch = Launch {
+        machine,
+        places,
+        reports: Vec::new(),
+        exports: Vec::new(),
+        protocol,
+        governor: Policy::default(),
+        stall,
+        seed: 0,
+    };
     let (result, _) = match machine {
         Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
         Machine::Processes => {

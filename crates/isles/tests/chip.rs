@@ -1,5 +1,6 @@
 //! Programs on the cores of a modelled chip: the answers of any machine, and a time that repeats.
 
+use isles::clocks;
 use isles::prelude::*;
 use isles::{ChipReport, ErrorKind, Launch, LaunchError, Machine, ModelledChip, Result};
 use std::cell::RefCell;
@@ -191,4 +192,56 @@ fn a_program_runs_on_a_torus_that_carries_packets_and_not_with_a_protocol_of_buf
     let Err(LaunchError::Machine(text)) = refused.map(|_| ()) else { panic!("it was accepted") };
     let expected = "with 40 places and protocol rcce-x10: the cores have no message buffers";
     assert_eq!(text, format!("machine chip:bluegene-p {expected}"));
+}
+
+#[test]
+fn a_program_changes_the_rate_of_its_cores_and_not_its_answer() {
+    let program = |slow: bool| {
+        move || async move {
+            finish(async {
+                for place in places().filter(|_| slow) {
+                    spawn_at!(place, _ = clocks::set_supply_divider(8)?);
+                }
+            })
+            .await?;
+            let mut dividers = Vec::new();
+            for place in places() {
+                dividers.push(at!(place, clocks::divider().map_or(0, u64::from)).await?);
+            }
+            Ok((dividers, medley().await?))
+        }
+    };
+    let (fast, slow) = (on_chip(&launch(6), program(false)), on_chip(&launch(6), program(true)));
+    let ((before, answer), (after, same)) = (fast.0.unwrap(), slow.0.unwrap());
+    assert_eq!((answer, same), (expected(6), expected(6)));
+    assert_eq!((before, after), (vec![3; 6], vec![8; 6]));
+    assert!(slow.1.time.0 > 2 * fast.1.time.0, "{} {}", slow.1, fast.1);
+    let watts = |report: &ChipReport| {
+        let energy = report.energy.as_ref().unwrap();
+        energy.mean(&energy.models[0]).watts()
+    };
+    assert!(watts(&slow.1) < watts(&fast.1), "{} {}", slow.1, fast.1);
+}
+
+#[test]
+fn a_refused_change_is_an_error_of_the_program() {
+    let program = || async {
+        let refused = at!(here(), clocks::set_tile_divider(2).is_err()).await?;
+        let known = clocks::set_supply_divider(17).unwrap_err().to_string();
+        clocks::wait_for_supply();
+        Ok((refused, known))
+    };
+    let (answer, _) = on_chip(&launch(1), program);
+    assert_eq!(answer.unwrap(), (true, "the divider is 17; allowed: a whole number from 2 to 16".to_owned()));
+}
+
+#[test]
+fn on_a_real_machine_clocks_stay_as_they_are() {
+    let main = || async {
+        assert_eq!(clocks::set_supply_divider(1_000), Ok(None));
+        assert_eq!((clocks::set_tile_divider(0), clocks::divider()), (Ok(None), None));
+        clocks::wait_for_supply();
+        Ok::<_, isles::Error>(())
+    };
+    launch(2).machine(Machine::Threads).run(main).unwrap().0.unwrap();
 }

@@ -4,19 +4,25 @@
 //! reserve the links and buffer ports that they use, so two cores that want one thing at one time wait for each
 //! other. It knows neither messages nor protocols. Invariant: no clock ever goes back.
 
-use crate::energy::meter::Meters;
+mod draw;
+mod shift;
+
+use crate::energy::Sampler;
+use crate::energy::meter::{Meters, NEVER};
 use crate::energy::plan::Plan;
-use crate::energy::{Energy, ModelEnergy, Sample, Sampler};
 use crate::packets::PacketCosts;
 use crate::record::Recorder;
-use crate::report::{Ledger, Spending};
+use crate::report::{Ledger, Shifts, Spending};
 use crate::traffic::LinkLoad;
 use crate::wire::Protocol;
 use isles_chip::Chip;
 use isles_chip::clock::Clock;
 use isles_chip::cost::{Access, Cost, Mode, Span};
+use isles_chip::gear::GearId;
+use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
 use isles_chip::kernel::{Network, Pace, Timeline};
-use isles_chip::quantity::{Attojoules, Cycles, Picoseconds, Rate};
+use isles_chip::quantity::{Cycles, Picoseconds};
+use isles_chip::supply::Supplies;
 use isles_chip::topology::{CoreId, TileId, Topology};
 use isles_transport::PlaceId;
 use std::sync::Arc;
@@ -32,10 +38,10 @@ const BUFFER_READERS: u64 = 24;
 #[derive(Clone, Debug)]
 pub struct Costs {
     topology: Topology,
-    core_rate: Rate,
     line_bytes: u32,
     buffer_lines: u32,
-    line: Access<Span>,
+    /// What a line costs a core, by its gear.
+    lines: Vec<Access<Span>>,
     pace: Pace,
     /// Flits of a packet that carries a line.
     line_flits: u64,
@@ -43,6 +49,8 @@ pub struct Costs {
     port: Picoseconds,
     packets: Option<PacketCosts>,
     plan: Arc<Plan>,
+    /// Rates and voltages before anything runs; none if the chip cannot change them.
+    supplies: Option<Supplies>,
 }
 
 impl Costs {
@@ -56,25 +64,56 @@ impl Costs {
             return None;
         }
         let (buffer_bytes, line) = buffer.unwrap_or_default();
+        let plan = Plan::new(chip, 0);
+        let line_in = |rate| preset.times_at(rate).access(Mode::BufferLine).copied().unwrap_or_default();
+        let lines = plan.gears.all().map(|(_, gear)| line_in(gear.rate)).collect();
         let span = |cost: &Cost| cost.at(preset.clocks()).over(0);
         let (line_bytes, flit_bytes) = (chip.caches().line.0, links.flit.0);
         Some(Costs {
             topology: *chip.topology(),
-            core_rate: preset.clocks().core,
             line_bytes: line_bytes as u32,
             buffer_lines: (buffer_bytes / line_bytes) as u32,
             packets,
-            line,
+            lines,
             pace: Pace { hop: span(&links.head), flit: span(&links.flit_time) },
             line_flits: (line_bytes + links.overhead.0).div_ceil(flit_bytes),
             port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
-            plan: Arc::new(Plan::new(chip, 0)),
+            supplies: Supplies::of(chip, &plan.gears),
+            plan: Arc::new(plan),
         })
     }
 
     /// The same with buffers of another size.
     pub fn with_buffer_lines(self, buffer_lines: u32) -> Costs {
         Costs { buffer_lines, ..self }
+    }
+
+    /// Whether `policy` can govern so many places on the chip.
+    ///
+    /// # Errors
+    /// [`Unfit`]: it cannot.
+    pub fn check_policy(&self, policy: Policy, places: u32) -> Result<(), Unfit> {
+        self.governor(policy, places).map(|_| ())
+    }
+
+    /// A policy for so many places, and the gear of each voltage domain to start in.
+    pub(crate) fn governor(&self, policy: Policy, places: u32) -> Result<(Governor, Vec<GearId>), Unfit> {
+        let plan = &self.plan;
+        if policy != Policy::Fixed && self.supplies.is_none() {
+            return Err(Unfit::Clocks);
+        }
+        let mut cores = vec![[0, 0]; plan.domains()];
+        for (core, supply) in plan.supplies.iter().enumerate() {
+            cores[*supply as usize][usize::from(core >= places as usize)] += 1;
+        }
+        let own = plan.models.first();
+        let terrain = Terrain {
+            gears: plan.gears.clone(),
+            table: own.map(|model| model.table.clone()),
+            constant: own.map(|model| model.constant).unwrap_or_default(),
+            cores,
+        };
+        Governor::new(policy, terrain)
     }
 
     /// How many cores there are.
@@ -119,6 +158,9 @@ struct PlacedCore {
     clock: Clock,
     now: Picoseconds,
     ledger: Ledger,
+    gear: GearId,
+    /// When its rate or voltage changes next.
+    next_shift: Picoseconds,
 }
 
 /// The links between each two tiles that have places.
@@ -161,6 +203,9 @@ pub(crate) struct Cores {
     present: Picoseconds,
     lines: Lines,
     meters: Meters,
+    supplies: Option<Supplies>,
+    /// What has changed of rates and voltages.
+    pub(crate) shifts: Shifts,
     /// Power over time, if anything is known of power.
     sampler: Option<Sampler>,
     /// What writes the run down, if anything does.
@@ -170,11 +215,14 @@ pub(crate) struct Cores {
 impl Cores {
     /// Place `p` on core `p`.
     pub(crate) fn new(costs: Costs, places: u32) -> Cores {
+        let first = costs.plan.gears.first();
         let core = |number| PlacedCore {
             tile: costs.topology.tile_of(CoreId(number)),
-            clock: Clock::new(costs.core_rate),
+            clock: Clock::new(costs.plan.gears.gear(first).rate),
             now: Picoseconds::ZERO,
             ledger: Ledger::default(),
+            gear: first,
+            next_shift: NEVER,
         };
         Cores {
             cores: (0..places).map(core).collect(),
@@ -184,7 +232,9 @@ impl Cores {
             ports: vec![Timeline::default(); costs.topology.tiles() as usize],
             present: Picoseconds::ZERO,
             lines: Lines::default(),
-            sampler: sampler(&costs.plan),
+            sampler: draw::sampler(&costs.plan),
+            supplies: costs.supplies.clone(),
+            shifts: Shifts::default(),
             meters: Meters::new(Arc::clone(&costs.plan)),
             recorder: None,
             costs,
@@ -219,13 +269,17 @@ impl Cores {
 
     /// Lets `place` compute.
     pub(crate) fn compute(&mut self, place: PlaceId, cycles: u64, spending: Spending) {
-        let time = self.cores[place.index()].clock.advance(Cycles(cycles));
+        let core = &mut self.cores[place.index()];
+        if core.next_shift != NEVER {
+            return self.compute_across(place, Cycles(cycles), spending);
+        }
+        let time = core.clock.advance(Cycles(cycles));
         self.spend(place, time, spending);
     }
 
-    /// What `cycles` cycles take, to the picosecond below.
-    pub(crate) fn cycles(&self, cycles: u64) -> Picoseconds {
-        Clock::new(self.costs.core_rate).advance(Cycles(cycles))
+    /// What `cycles` cycles of its core take `place`, to the picosecond below.
+    pub(crate) fn cycles(&self, place: PlaceId, cycles: u64) -> Picoseconds {
+        self.cores[place.index()].clock.length(Cycles(cycles))
     }
 
     /// Lets `place` wait until `time`, if that is to come.
@@ -241,7 +295,7 @@ impl Cores {
     #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
         let (from, to) = (self.tile(place), self.tile(target));
-        let time = self.transfer(place, self.costs.line.gap, (from, to), to, lines);
+        let time = self.transfer(place, self.line(place).gap, (from, to), to, lines);
         self.lines.written += u64::from(lines);
         self.spend(place, time, Spending::Copying);
     }
@@ -250,7 +304,7 @@ impl Cores {
     #[inline]
     pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, spending: Spending) {
         let (from, to) = (self.tile(source), self.tile(place));
-        let time = self.transfer(place, self.costs.line.read, (from, to), from, lines);
+        let time = self.transfer(place, self.line(place).read, (from, to), from, lines);
         self.lines.read += u64::from(lines);
         self.spend(place, time, spending);
     }
@@ -271,8 +325,14 @@ impl Cores {
     }
 
     /// What reading `lines` lines of its own buffer takes a place when nobody else does.
-    pub(crate) fn own_read(&self, lines: u32) -> Picoseconds {
-        self.costs.line.read.over(0) * u64::from(lines)
+    pub(crate) fn own_read(&self, place: PlaceId, lines: u32) -> Picoseconds {
+        self.line(place).read.over(0) * u64::from(lines)
+    }
+
+    /// What a line costs the core of `place` in its present gear.
+    #[inline]
+    fn line(&self, place: PlaceId) -> &Access<Span> {
+        &self.costs.lines[usize::from(self.cores[place.index()].gear.0)]
     }
 
     pub(crate) fn lines(&self) -> Lines {
@@ -302,73 +362,6 @@ impl Cores {
 
     pub(crate) fn ledger(&self, place: PlaceId) -> Ledger {
         self.cores[place.index()].ledger
-    }
-
-    /// Closes the windows of the profile that end by `present`.
-    pub(crate) fn sample_until(&mut self, present: Picoseconds) {
-        if self.sampler.as_ref().is_none_or(|sampler| sampler.end() > present) {
-            return;
-        }
-        let Some(mut sampler) = self.sampler.take() else { return };
-        while sampler.end() <= present {
-            sampler.close(|thing, end| self.sample(thing, end));
-        }
-        self.sampler = Some(sampler);
-    }
-
-    /// What one core, or behind all cores everything else, has drawn until its own clock or until `end`, by the run's
-    /// own model; and its column.
-    fn sample(&self, thing: usize, end: Picoseconds) -> (usize, Sample) {
-        let plan = self.meters.plan();
-        match plan.supplies.get(thing) {
-            Some(domain) => {
-                let time = self.cores.get(thing).map_or(end, |core| core.now.max(end));
-                let drawn = self.drawn(thing, 0, time).into_iter().sum();
-                (*domain as usize, Sample { time, drawn })
-            }
-            None => (plan.domains(), Sample { time: end, drawn: self.besides(0, end).uncore() }),
-        }
-    }
-
-    /// What one core has drawn until `until`, by the model of that number.
-    fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> crate::energy::meter::Drawn {
-        let unused = (&Ledger::default(), Picoseconds::ZERO, Spending::Sleeping);
-        let (ledger, now, idle) =
-            self.cores.get(core).map_or(unused, |core| (&core.ledger, core.now, Spending::Waiting));
-        self.meters.drawn(core, model, (ledger, now), (idle, until))
-    }
-
-    /// What everything besides the cores has drawn until `until`.
-    fn besides(&self, model: usize, until: Picoseconds) -> ModelEnergy {
-        let plan = self.meters.plan();
-        let model = &plan.models[model];
-        let flit = plan.routers.map_or(Attojoules::ZERO, |routers| routers.flit);
-        ModelEnergy {
-            name: model.name.clone(),
-            cores: Vec::new(),
-            constant: model.constant.over(until),
-            mesh_at_rest: plan.routers.map(|routers| routers.at_rest.min(model.constant).over(until)),
-            flits: Attojoules(flit.0 * u128::from(self.flit_hops())),
-        }
-    }
-
-    /// The energy of the run until the latest clock; none if nothing is known of power.
-    pub(crate) fn energy(&self) -> Option<Energy> {
-        let plan = self.meters.plan();
-        let span = self.latest();
-        let profile = self.sampler.clone()?.finish(span, |thing, end| self.sample(thing, end));
-        let all = |model| {
-            let cores = (0..plan.supplies.len()).map(|core| self.drawn(core, model, span));
-            ModelEnergy { cores: cores.collect(), ..self.besides(model, span) }
-        };
-        Some(Energy {
-            span,
-            models: (0..plan.models.len()).map(all).collect(),
-            profile,
-            assumed: plan.assumed.clone(),
-            places: self.cores.len(),
-            supplies: plan.supplies.clone(),
-        })
     }
 
     /// The latest clock of a place.
@@ -412,15 +405,14 @@ impl Cores {
     pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, spending: Spending) {
         let core = &mut self.cores[place.index()];
         let start = core.now;
-        core.now = Picoseconds(start.0.checked_add(time.0).expect("a core's clock is past 213 days"));
+        let end = Picoseconds(start.0.checked_add(time.0).expect("a core's clock is past 213 days"));
+        if end >= core.next_shift {
+            return self.spend_across(place, end, spending);
+        }
+        core.now = end;
         core.ledger.add(spending, time);
         if let Some(recorder) = &mut self.recorder {
             recorder.spend(place, start, core.now, spending);
         }
     }
-}
-
-/// Samples all cores by their voltage domains and, behind them, everything else; none if nothing is known of power.
-fn sampler(plan: &Plan) -> Option<Sampler> {
-    (!plan.models.is_empty()).then(|| Sampler::new(plan.domains() + 1, plan.supplies.len() + 1))
 }

@@ -11,10 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod chunks;
+mod clocks;
 mod cores;
 mod endpoint;
 mod energy;
 pub mod export;
+mod govern;
 mod isles;
 mod mail;
 mod packets;
@@ -26,10 +28,11 @@ mod traffic;
 mod wire;
 mod world;
 
+pub use clocks::{ClockChange, ClockError};
 pub use cores::Costs;
 pub use endpoint::ChipEndpoint;
 pub use energy::{Energy, ModelEnergy, Peak, Profile};
-pub use report::{Ledger, Report, Spending};
+pub use report::{Ledger, Report, Shifts, Spending};
 pub use traffic::{Flow, LinkLoad};
 pub use wire::Protocol;
 pub use world::{Misfit, Turn, World};

@@ -11,30 +11,43 @@ use crate::energy::Energy;
 use crate::export::perfetto::{Details, Encoder, Name, Track};
 use crate::report::{SPENDINGS, Spending};
 use crate::traffic::Traffic;
+use isles_chip::gear::{GearId, Gears, StepId};
 use isles_chip::quantity::{Attojoules, Picoseconds};
+use isles_chip::supply::{Answer, Change, Transition};
 use isles_chip::topology::{CoreId, Topology};
 use isles_transport::{Class, PlaceId};
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
 /// So many bytes are encoded before the sink gets them.
 const PORTION_BYTES: usize = 1 << 18;
 
 /// Names of events behind those of [`SPENDINGS`].
-const ACTIONS: [&str; 5] =
-    ["send", "send block", "receive", "receive piece", "1 ns in this file is 1 ps of the chip"];
+const ACTIONS: [&str; 6] = [
+    "send",
+    "send block",
+    "receive",
+    "receive piece",
+    "1 ns in this file is 1 ps of the chip",
+    "voltage change",
+];
 const SEND: Name = Name(SPENDINGS.len());
 const SEND_BLOCK: Name = Name(SPENDINGS.len() + 1);
 const RECEIVE: Name = Name(SPENDINGS.len() + 2);
 const RECEIVE_PIECE: Name = Name(SPENDINGS.len() + 3);
 const SCALE: Name = Name(SPENDINGS.len() + 4);
+const VOLTAGE_CHANGE: Name = Name(SPENDINGS.len() + 5);
 
 /// Names of notes.
-const NOTES: [&str; 4] = ["source", "target", "bytes", "run"];
+const NOTES: [&str; 7] = ["source", "target", "bytes", "run", "domain", "from_mv", "to_mv"];
 const SOURCE: Name = Name(0);
 const TARGET: Name = Name(1);
 const BYTES: Name = Name(2);
 const RUN: Name = Name(3);
+const DOMAIN: Name = Name(4);
+const FROM_MILLIVOLTS: Name = Name(5);
+const TO_MILLIVOLTS: Name = Name(6);
 
 /// The track of what belongs to no tile. Tiles and cores follow.
 const WHOLE_RUN: Track = Track(1);
@@ -82,6 +95,12 @@ pub(crate) struct Trace {
     flows: u64,
     /// The first track that nothing has, behind all cores of the chip.
     counters: Track,
+    /// Counters of rates, by frequency domain.
+    clocks: BTreeMap<u32, Track>,
+    /// Counters of voltages, by voltage domain.
+    supplies: BTreeMap<u32, Track>,
+    /// The one controller of voltages.
+    controller: Track,
 }
 
 impl Recorder {
@@ -125,6 +144,13 @@ impl Recorder {
         }
     }
 
+    /// Rates and voltages change.
+    pub(crate) fn shifted(&mut self, answer: &Answer, gears: &Gears) {
+        if let Some(trace) = &mut self.trace {
+            trace.shifted(answer, gears);
+        }
+    }
+
     /// What had begun at `place` was nothing.
     pub(crate) fn abandon(&mut self, place: PlaceId) {
         if let Some(trace) = &mut self.trace {
@@ -153,6 +179,9 @@ impl Trace {
             flying: vec![VecDeque::new(); 2 * (places as usize).pow(2)],
             flows: 0,
             counters: core_track(topology, CoreId(topology.cores())),
+            clocks: BTreeMap::new(),
+            supplies: BTreeMap::new(),
+            controller: WHOLE_RUN,
         }
     }
 
@@ -229,6 +258,61 @@ impl Trace {
             self.failure = self.sink.write_all(self.encoder.bytes()).err();
         }
         self.encoder.bytes().clear();
+    }
+
+    /// Describes the counters of rates and voltages, and says what they are at the start. `cores` gives of each core
+    /// of the chip its frequency domain, its voltage domain, its gear and its step.
+    pub(crate) fn count_clocks(
+        &mut self,
+        cores: impl Iterator<Item = (u32, u32, GearId, StepId)>,
+        gears: &Gears,
+    ) {
+        for (clock, supply, gear, step) in cores {
+            if let Entry::Vacant(vacant) = self.clocks.entry(clock) {
+                let track = *vacant.insert(self.counters);
+                self.counters = Track(track.0 + 1);
+                self.encoder.describe_counter(track, &format!("rate of frequency domain {clock}"), "MHz");
+                self.encoder.count(track, Picoseconds::ZERO, gears.gear(gear).rate.megahertz());
+            }
+            let Some(voltage) = gears.voltage(step) else { continue };
+            if let Entry::Vacant(vacant) = self.supplies.entry(supply) {
+                let track = *vacant.insert(self.counters);
+                self.counters = Track(track.0 + 1);
+                self.encoder.describe_counter(track, &format!("voltage of voltage domain {supply}"), "V");
+                self.encoder.count(track, Picoseconds::ZERO, voltage.volts());
+            }
+        }
+        self.encoder.describe(self.counters, "voltage controller, 1 ns is 1 ps");
+        self.controller = self.counters;
+        self.counters = Track(self.counters.0 + 1);
+    }
+
+    fn shifted(&mut self, answer: &Answer, gears: &Gears) {
+        for change in &answer.changes {
+            match *change {
+                Change::Rate { time, clock, gear } => {
+                    if let Some(track) = self.clocks.get(&clock.0) {
+                        self.encoder.count(*track, time, gears.gear(gear).rate.megahertz());
+                    }
+                }
+                Change::Voltage { time, supply, step } => {
+                    if let Some((track, voltage)) = self.supplies.get(&supply.0).zip(gears.voltage(step)) {
+                        self.encoder.count(*track, time, voltage.volts());
+                    }
+                }
+            }
+        }
+        if let Some(Transition { supply, start, end, from, to }) = answer.transition {
+            let millivolts = |step| gears.voltage(step).map_or(0, |voltage| u64::from(voltage.0) / 1_000);
+            let notes = [
+                (DOMAIN, u64::from(supply.0)),
+                (FROM_MILLIVOLTS, millivolts(from)),
+                (TO_MILLIVOLTS, millivolts(to)),
+            ];
+            let details = Details { flow: None, last_flow: None, notes: &notes };
+            self.encoder.begin(self.controller, start, VOLTAGE_CHANGE, details);
+            self.encoder.end(self.controller, end);
+        }
     }
 
     /// Writes the power of the chip and of each voltage domain over time; `energy` is that of the whole run.

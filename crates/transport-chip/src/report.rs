@@ -53,6 +53,15 @@ impl Ledger {
     }
 }
 
+/// Changes of rates and voltages that were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shifts {
+    /// Of the rate of a frequency domain.
+    pub rates: u64,
+    /// Of the voltage of a voltage domain.
+    pub voltages: u64,
+}
+
 /// What happened on the chip until the time of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -70,6 +79,8 @@ pub struct Report {
     pub digest: Digest,
     /// Time by what it was spent on, of each place until its own clock.
     pub ledgers: Vec<Ledger>,
+    /// Changes of rates and voltages.
+    pub shifts: Shifts,
     /// What the chip has drawn; none if nobody has published its power.
     pub energy: Option<Energy>,
 }
@@ -93,6 +104,10 @@ impl fmt::Display for Report {
         }
         writeln!(f, "\nevents          {}", digest.events())?;
         writeln!(f, "digest          {digest}")?;
+        let Shifts { rates, voltages } = self.shifts;
+        if rates + voltages > 0 {
+            writeln!(f, "clocks          {rates} changes of rates, {voltages} of voltages")?;
+        }
         match &self.energy {
             Some(energy) => write!(f, "{energy}"),
             None => write!(f, "energy          not known: the chip's file has no power model"),

@@ -4,11 +4,15 @@
 //! one at its own clock, of a waiting one at its first poll after something has come.
 //! Invariant: a turn is never before the present, so nothing that a turn does can have been missed by an earlier one.
 
+use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
+use crate::govern::Governing;
 use crate::parcel::{ChipBlock, Parcel};
 use crate::record::Passage;
 use crate::report::Report;
 use crate::wire::{Division, News, Outgoing, Wire};
+use isles_chip::gear::GearId;
+use isles_chip::governor::{Governor, Order};
 use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError};
@@ -30,6 +34,7 @@ enum Event {
     Message,
     Piece,
     Death,
+    Clocks,
 }
 
 /// What a place takes in.
@@ -76,6 +81,7 @@ pub(crate) struct State {
     spare: Vec<AlignedBytes>,
     messages: u64,
     bytes: u64,
+    governing: Option<Governing>,
 }
 
 impl State {
@@ -103,6 +109,7 @@ impl State {
             spare: Vec::new(),
             messages: 0,
             bytes: 0,
+            governing: None,
         };
         (0..places).map(PlaceId).for_each(|place| state.schedule(place, Picoseconds::ZERO));
         state
@@ -129,6 +136,7 @@ impl State {
             let place = PlaceId(place);
             self.under_way = Some(place);
             self.cores.set_present(key.time());
+            self.govern(key.time());
             self.cores.wait_until(place, key.time());
             self.cores.sample_until(key.time());
             self.digest.record(key, Event::Turn as u32, 0);
@@ -142,6 +150,26 @@ impl State {
                 self.park(place, None);
             }
         }
+    }
+
+    /// Puts the run under a governor, before anything runs.
+    pub(crate) fn set_governor(&mut self, governor: Governor, gears: &[GearId]) {
+        self.cores.begin(gears);
+        self.governing = Governing::new(governor, self.sites.len());
+    }
+
+    /// Asks the governor for all intervals until `present`.
+    fn govern(&mut self, present: Picoseconds) {
+        let Some(governing) = &mut self.governing else { return };
+        let (digest, ties) = (&mut self.digest, self.ties);
+        governing.until(&mut self.cores, present, |time, order| {
+            let (domain, gear) = match order {
+                Order::Shift { domain, gear } => (domain << 1 | 1, gear),
+                Order::Divide { domain, gear } => (domain << 1, gear),
+            };
+            let key = ties.key(time, EventClass::Timer, domain as u32, 0);
+            digest.record(key, Event::Clocks as u32, u64::from(gear.0));
+        });
     }
 
     /// Ends a turn of a place that wants another one.
@@ -186,6 +214,7 @@ impl State {
         if !self.sites[place.index()].parked {
             return;
         }
+        self.cores.settle(place);
         let now = self.cores.now(place);
         let period = self.wire.poll_period(&self.cores, place, self.waits_for_credit(place));
         // At least one poll: what had come before it parked it has looked at.
@@ -389,6 +418,24 @@ impl State {
         self.news = news;
     }
 
+    /// `place` asks for another rate: of its supply or of its tile.
+    pub(crate) fn change_clocks(
+        &mut self,
+        place: PlaceId,
+        divider: u32,
+        whole_supply: bool,
+    ) -> Result<Option<ClockChange>, ClockError> {
+        let now = self.cores.now(place);
+        let changed = if whole_supply {
+            self.cores.shift_supply(place, divider)
+        } else {
+            self.cores.divide_tile(place, divider)
+        }?;
+        let key = self.key(now, EventClass::Timer, place);
+        self.digest.record(key, Event::Clocks as u32, u64::from(divider) << 1 | u64::from(whole_supply));
+        Ok(changed)
+    }
+
     /// `place` sends nothing more; its blocks under way still arrive.
     pub(crate) fn leave(&mut self, place: PlaceId) {
         if std::mem::replace(&mut self.sites[place.index()].left, true) {
@@ -437,6 +484,7 @@ impl State {
             flit_hops: self.cores.flit_hops(),
             digest: self.digest,
             ledgers: places.map(|place| self.cores.ledger(place)).collect(),
+            shifts: self.cores.shifts,
             energy: self.cores.energy(),
         }
     }

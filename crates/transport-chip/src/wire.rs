@@ -98,10 +98,10 @@ impl Division {
     /// The protocol over these buffers, with nothing under way.
     pub(crate) fn open(self, cores: &Cores, places: u32, ties: Ties) -> Box<dyn Wire> {
         match self {
-            Division::Isles(budget) => Box::new(Isles::new(budget, cores, places, ties)),
+            Division::Isles(budget) => Box::new(Isles::new(budget, places, ties)),
             Division::RcceX10(division) => Box::new(Chunks::new(division, cores, places, ties)),
             Division::Sections(division) => Box::new(Chunks::new(division, cores, places, ties)),
-            Division::Packets(costs) => Box::new(Packets::new(costs, cores, places, ties)),
+            Division::Packets(costs) => Box::new(Packets::new(costs, places, ties)),
         }
     }
 }

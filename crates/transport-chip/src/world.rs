@@ -1,5 +1,6 @@
 //! The modelled chip, as the driver of its places sees it.
 
+use crate::clocks::{ClockChange, ClockError};
 use crate::cores::Costs;
 use crate::endpoint::ChipEndpoint;
 use crate::record::{Recorder, Trace};
@@ -7,6 +8,7 @@ use crate::report::Report;
 use crate::state::State;
 use crate::traffic::{Flow, LinkLoad};
 use crate::wire::Protocol;
+use isles_chip::governor::{Policy, Unfit};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{PlaceId, Unpark};
 use std::cell::RefCell;
@@ -116,6 +118,17 @@ impl World {
         Ok(World { shared: Rc::new(Shared { places, unparked, state }) })
     }
 
+    /// Puts the run under a governor; to be said before anything runs.
+    ///
+    /// # Errors
+    /// [`Unfit`]: that policy is not for this chip with so many places.
+    pub fn govern(&self, policy: Policy) -> Result<(), Unfit> {
+        let mut state = self.shared.state.borrow_mut();
+        let (governor, gears) = state.cores.governor(policy, self.shared.places)?;
+        state.set_governor(governor, &gears);
+        Ok(())
+    }
+
     /// The endpoint of `place`; take one for each place.
     pub fn endpoint(&self, place: PlaceId) -> ChipEndpoint {
         assert!(place.0 < self.shared.places, "{place} does not exist");
@@ -147,6 +160,36 @@ impl World {
         Duration::from_nanos(self.shared.state.borrow().cores.now(place).0 / 1_000)
     }
 
+    /// `place` asks that all cores which share its supply run by another divider of their clock, at the lowest voltage
+    /// that carries it. Nothing comes of it unless `place` is the first of them: only one may ask.
+    ///
+    /// To slow down, dividers change at once and the voltage falls when the controller is done; to speed up, the
+    /// voltage rises first. The place waits until the controller takes the request, not until it is done.
+    ///
+    /// # Errors
+    /// [`ClockError`]: nothing has changed.
+    pub fn shift_supply(&self, place: PlaceId, divider: u32) -> Result<Option<ClockChange>, ClockError> {
+        self.shared.state.borrow_mut().change_clocks(place, divider, true)
+    }
+
+    /// `place` asks for another divider of the clock of its own tile, at once and at the present voltage.
+    ///
+    /// # Errors
+    /// [`ClockError`]: nothing has changed.
+    pub fn divide_tile(&self, place: PlaceId, divider: u32) -> Result<Option<ClockChange>, ClockError> {
+        self.shared.state.borrow_mut().change_clocks(place, divider, false)
+    }
+
+    /// Lets `place` wait, and do nothing else, until no change of its supply is under way.
+    pub fn await_supply(&self, place: PlaceId) {
+        self.shared.state.borrow_mut().cores.await_supply(place);
+    }
+
+    /// By what the clock of `place` is divided now; none if the chip cannot divide it.
+    pub fn divider(&self, place: PlaceId) -> Option<u32> {
+        self.shared.state.borrow().cores.divider(place)
+    }
+
     /// Takes `place` away now: what it has written still arrives, then the others are told. A place that has said
     /// [`leave`](isles_transport::Endpoint::leave) ends without news.
     pub fn kill(&self, place: PlaceId) {
@@ -175,7 +218,8 @@ impl World {
     pub fn trace(&self, run: &str, sink: Box<dyn Write>) {
         self.record();
         let cores = &mut self.shared.state.borrow_mut().cores;
-        let trace = Trace::new(cores.topology(), self.shared.places, run, sink);
+        let mut trace = Trace::new(cores.topology(), self.shared.places, run, sink);
+        cores.count_clocks(&mut trace);
         if let Some(recorder) = &mut cores.recorder {
             recorder.trace = Some(trace);
         }

@@ -199,8 +199,10 @@ fn spans_are_balanced_and_add_up_to_the_ledgers() {
 fn counters_of_power_hold_all_that_was_drawn() {
     let (report, packets) = traced();
     let energy = report.energy.unwrap();
-    let counters =
-        packets.iter().filter_map(|packet| packet.track.as_ref()).filter(|track| track.unit.is_some());
+    let counters = packets
+        .iter()
+        .filter_map(|packet| packet.track.as_ref())
+        .filter(|track| track.name.starts_with("power of"));
     let counters: Vec<(u64, &str)> = counters.map(|track| (track.uuid, track.name.as_str())).collect();
     let names: Vec<&str> = counters.iter().map(|(_, name)| name.split(" by ").next().unwrap()).collect();
     let domains = (0..6).map(|domain| format!("power of voltage domain {domain}"));
@@ -326,7 +328,13 @@ fn nothing_is_counted_that_nobody_wants() {
 fn the_summary_says_what_the_report_says() {
     let (chip, world) = (scc(), world());
     let report = gossip(&world);
-    let facts = RunFacts { chip: &chip, seed: 3, protocol: "a \"b\"\n", host: Duration::from_millis(500) };
+    let facts = RunFacts {
+        chip: &chip,
+        seed: 3,
+        protocol: "a \"b\"\n",
+        governor: "fixed",
+        host: Duration::from_millis(500),
+    };
     let text = export::summary(&facts, &report);
     let has = |line: String| assert!(text.lines().any(|other| other.trim() == line), "{line} in {text}");
     has(r#""schema": "isles.chip-summary.1","#.to_owned());
@@ -345,7 +353,13 @@ fn the_summary_says_what_the_report_says() {
 fn the_summary_says_what_was_drawn_by_each_model() {
     let (chip, world) = (scc(), world());
     let report = gossip(&world);
-    let facts = RunFacts { chip: &chip, seed: 3, protocol: "isles", host: Duration::from_millis(500) };
+    let facts = RunFacts {
+        chip: &chip,
+        seed: 3,
+        protocol: "isles",
+        governor: "fixed",
+        host: Duration::from_millis(500),
+    };
     let text = export::summary(&facts, &report);
     let has = |line: String| assert!(text.lines().any(|other| other.trim() == line), "{line} in {text}");
     let energy = report.energy.as_ref().unwrap();

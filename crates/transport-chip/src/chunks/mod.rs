@@ -110,9 +110,8 @@ pub(crate) struct Chunks<H> {
     desks: Vec<Desk>,
     /// By part.
     held: Vec<Option<Held>>,
-    send_time: Picoseconds,
-    receive_time: Picoseconds,
-    poll_time: Picoseconds,
+    /// Instructions of a poll.
+    poll_cycles: u64,
 }
 
 impl<H: Handshake> Chunks<H> {
@@ -128,9 +127,7 @@ impl<H: Handshake> Chunks<H> {
             lanes: std::iter::repeat_with(Lane::default).take(lanes).collect(),
             desks: std::iter::repeat_with(Desk::default).take(places).collect(),
             held: vec![None; if H::SHARED { 2 * places } else { lanes }],
-            send_time: cores.cycles(SEND_CYCLES),
-            receive_time: cores.cycles(RECEIVE_CYCLES),
-            poll_time: cores.cycles(POLL_CYCLES + FLAG_CYCLES * flags),
+            poll_cycles: POLL_CYCLES + FLAG_CYCLES * flags,
         }
     }
 
@@ -201,7 +198,7 @@ impl<H: Handshake> Chunks<H> {
     /// Begins a message whose part is free; gives when its first chunk arrives.
     fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
         let lane = self.lane_out(out);
-        cores.spend(out.from, self.send_time, Spending::Handling);
+        cores.compute(out.from, SEND_CYCLES, Spending::Handling);
         let lines = load.len().div_ceil(self.line_bytes) as u32;
         self.lanes[lane].rest = Some(Rest { handler: out.handler, load, lines });
         self.desks[out.from.index()].streams.push(lane);
@@ -273,12 +270,12 @@ impl<H: Handshake> Wire for Chunks<H> {
         } else {
             cores.read_lines(place, place, self.flag_lines(), Spending::Polling);
         }
-        cores.spend(place, self.poll_time, Spending::Polling);
+        cores.compute(place, self.poll_cycles, Spending::Polling);
     }
 
     fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
         let answers = if with_credits { self.awaited(place) } else { 0 };
-        cores.own_read(self.flag_lines() + answers) + self.poll_time
+        cores.own_read(place, self.flag_lines() + answers) + cores.cycles(place, self.poll_cycles)
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
@@ -308,7 +305,7 @@ impl<H: Handshake> Wire for Chunks<H> {
         desk.heads.remove(&head);
         let (lane, route) = (head.1, self.route_of(head.1));
         let chunk = self.lanes[lane].arriving.take()?;
-        cores.spend(place, self.receive_time, Spending::Handling);
+        cores.compute(place, RECEIVE_CYCLES, Spending::Handling);
         H::get(cores, route, chunk.lines);
         let answered = cores.now(place);
         self.desks[route.source.index()].answers.push((answered, lane));

@@ -15,6 +15,9 @@ use isles_chip::quantity::{Attojoules, Picoseconds};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// The end of all time.
+pub(crate) const NEVER: Picoseconds = Picoseconds(u64::MAX);
+
 /// Energies by spending.
 pub(crate) type Drawn = [Attojoules; SPENDINGS.len()];
 
@@ -37,6 +40,8 @@ struct Meter {
     drawn: Vec<Drawn>,
     /// Changes to come, in the order of time.
     shifts: VecDeque<Shift>,
+    /// Until when it is booked, if it has no place and so no ledger.
+    idle_from: Picoseconds,
 }
 
 /// The meters of all cores of a chip, also of those without a place.
@@ -56,8 +61,77 @@ impl Meters {
             closed: Ledger::default(),
             drawn: vec![Drawn::default(); plan.models.len()],
             shifts: VecDeque::new(),
+            idle_from: Picoseconds::ZERO,
         };
         Meters { meters: vec![meter; plan.supplies.len()], plan }
+    }
+
+    /// Puts a core that has done nothing yet into a gear, at a step of voltage.
+    pub(crate) fn begin(&mut self, core: usize, gear: GearId, step: StepId) {
+        (self.meters[core].gear, self.meters[core].step) = (gear, step);
+    }
+
+    /// From `time` on a core is in another gear, or at another step, or both. Changes come in the order of time.
+    pub(crate) fn add_shift(
+        &mut self,
+        core: usize,
+        time: Picoseconds,
+        gear: Option<GearId>,
+        step: Option<StepId>,
+    ) {
+        let meter = &mut self.meters[core];
+        let last = meter.shifts.back();
+        let (known_gear, known_step) = last.map_or((meter.gear, meter.step), |last| (last.gear, last.step));
+        let time = last.map_or(time, |last| time.max(last.time));
+        let (gear, step) = (gear.unwrap_or(known_gear), step.unwrap_or(known_step));
+        meter.shifts.push_back(Shift { time, gear, step });
+    }
+
+    /// When a core changes next; the end of all time if never.
+    pub(crate) fn next_shift(&self, core: usize) -> Picoseconds {
+        self.meters[core].shifts.front().map_or(NEVER, |shift| shift.time)
+    }
+
+    /// What a core without a place has drawn until `until`.
+    pub(crate) fn drawn_idle(&self, core: usize, model: usize, until: Picoseconds) -> Drawn {
+        let from = self.meters[core].idle_from;
+        self.drawn(core, model, (&Ledger::default(), from), (Spending::Sleeping, until))
+    }
+
+    /// Makes the changes of a core without a place until `present`.
+    pub(crate) fn pass_idle(&mut self, core: usize, present: Picoseconds) {
+        while self.next_shift(core) <= present {
+            let until = self.next_shift(core).max(self.meters[core].idle_from);
+            for model in 0..self.plan.models.len() {
+                self.meters[core].drawn[model] = self.drawn_idle(core, model, until);
+            }
+            let meter = &mut self.meters[core];
+            meter.idle_from = until;
+            if let Some(shift) = meter.shifts.pop_front() {
+                (meter.gear, meter.step) = (shift.gear, shift.step);
+            }
+        }
+    }
+
+    /// Makes the changes of a core that are due at its clock `now`, with its ledger until then; gives its gear.
+    pub(crate) fn pass(&mut self, core: usize, ledger: &Ledger, now: Picoseconds) -> GearId {
+        while self.next_shift(core) <= now {
+            for model in 0..self.plan.models.len() {
+                let drawn = self.drawn(core, model, (ledger, now), (Spending::Waiting, now));
+                self.meters[core].drawn[model] = drawn;
+            }
+            let meter = &mut self.meters[core];
+            meter.closed = *ledger;
+            if let Some(shift) = meter.shifts.pop_front() {
+                (meter.gear, meter.step) = (shift.gear, shift.step);
+            }
+        }
+        self.meters[core].gear
+    }
+
+    /// The gear of a core and the step of its voltage.
+    pub(crate) fn point(&self, core: usize) -> (GearId, StepId) {
+        (self.meters[core].gear, self.meters[core].step)
     }
 
     pub(crate) fn plan(&self) -> &Arc<Plan> {

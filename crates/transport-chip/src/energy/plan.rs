@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) routers: Option<Routers>,
     /// The voltage domain of each core.
     pub(crate) supplies: Vec<u32>,
+    /// The frequency domain of each core.
+    pub(crate) clocks: Vec<u32>,
     /// What is assumed in it, in words.
     pub(crate) assumed: Vec<String>,
 }
@@ -57,7 +59,8 @@ impl Plan {
         Plan {
             models: models.collect(),
             routers,
-            supplies: cores.map(|core| chip.voltage_domain(tiles(core)).0).collect(),
+            supplies: cores.clone().map(|core| chip.voltage_domain(tiles(core)).0).collect(),
+            clocks: cores.map(|core| chip.frequency_domain(tiles(core)).0).collect(),
             assumed: assumed(chip),
             gears,
         }

@@ -9,7 +9,7 @@
 use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds};
 
 /// Windows at most.
-const WINDOWS_MAX: usize = 1 << 11;
+const WINDOWS_MAX: usize = 1 << 9;
 
 /// The length of the first windows: a microsecond.
 const FIRST_WINDOW: Picoseconds = Picoseconds(1_000_000);

@@ -23,6 +23,8 @@ pub struct RunFacts<'a> {
     pub seed: u64,
     /// How messages crossed the chip.
     pub protocol: &'a str,
+    /// What chose the rates of its cores.
+    pub governor: &'a str,
     /// How long this host took for it.
     pub host: Duration,
 }
@@ -37,6 +39,9 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.number("places", report.ledgers.len());
     json.number("seed", facts.seed);
     json.string("protocol", facts.protocol);
+    json.string("governor", facts.governor);
+    json.number("rate_changes", report.shifts.rates);
+    json.number("voltage_changes", report.shifts.voltages);
     json.number("predicted_ps", report.time.0);
     json.number("messages", report.messages);
     json.number("bytes", report.bytes);

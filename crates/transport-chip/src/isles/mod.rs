@@ -62,13 +62,10 @@ pub(crate) struct Isles {
     ties: Ties,
     lanes: Vec<Lane>,
     desks: Vec<Desk>,
-    send_time: Picoseconds,
-    receive_time: Picoseconds,
-    poll_time: Picoseconds,
 }
 
 impl Isles {
-    pub(crate) fn new(budget: Budget, cores: &Cores, places: u32, ties: Ties) -> Isles {
+    pub(crate) fn new(budget: Budget, places: u32, ties: Ties) -> Isles {
         let places = places as usize;
         let desk = |_| Desk {
             slots: budget.slots,
@@ -80,9 +77,6 @@ impl Isles {
         Isles {
             lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
             desks: (0..places).map(desk).collect(),
-            send_time: cores.cycles(SEND_CYCLES),
-            receive_time: cores.cycles(RECEIVE_CYCLES),
-            poll_time: cores.cycles(POLL_CYCLES),
             budget,
             places,
             ties,
@@ -192,7 +186,7 @@ impl Wire for Isles {
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
         let way = Way { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
         let len = content.bytes().len();
-        cores.spend(out.from, self.send_time, Spending::Handling);
+        cores.compute(out.from, SEND_CYCLES, Spending::Handling);
         let load = Load::Inline(content);
         match self.budget.ring_lines_of(out.class, len) {
             Some(lines) => {
@@ -210,7 +204,7 @@ impl Wire for Isles {
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News) {
         let lane = self.lane_of(out.from, out.to, out.class);
-        cores.spend(out.from, self.send_time, Spending::Handling);
+        cores.compute(out.from, SEND_CYCLES, Spending::Handling);
         let load = Load::Block(block);
         let left = self.budget.lines(load.len());
         self.lanes[lane].stream = Some(Box::new(Stream { handler: out.handler, load, left }));
@@ -231,12 +225,12 @@ impl Wire for Isles {
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
         cores.read_lines(place, place, self.budget.bell_lines, Spending::Polling);
-        cores.spend(place, self.poll_time, Spending::Polling);
+        cores.compute(place, POLL_CYCLES, Spending::Polling);
     }
 
-    fn poll_period(&self, cores: &Cores, _place: PlaceId, with_credits: bool) -> Picoseconds {
+    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
         let lines = self.budget.bell_lines * (1 + u32::from(with_credits));
-        cores.own_read(lines) + self.poll_time
+        cores.own_read(place, lines) + cores.cycles(place, POLL_CYCLES)
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
@@ -275,7 +269,7 @@ impl Wire for Isles {
         }
         ring.owed += Share { lines: letter.lines, slots: u32::from(letter.fetch > 0) };
         let source = letter.source;
-        cores.spend(place, self.receive_time, Spending::Handling);
+        cores.compute(place, RECEIVE_CYCLES, Spending::Handling);
         cores.read_lines(place, place, letter.lines, Spending::Copying);
         if letter.fetch > 0 {
             cores.read_lines(place, source, letter.fetch, Spending::Copying);

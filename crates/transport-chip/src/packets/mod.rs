@@ -120,7 +120,6 @@ pub(crate) struct Packets {
     costs: PacketCosts,
     ties: Ties,
     desks: Vec<Desk>,
-    poll_time: Picoseconds,
 }
 
 /// The class of a number, and whether it is data: what keys of maps are made of.
@@ -133,7 +132,7 @@ fn is_data(class: Class) -> bool {
 }
 
 impl Packets {
-    pub(crate) fn new(costs: PacketCosts, cores: &Cores, places: u32, ties: Ties) -> Packets {
+    pub(crate) fn new(costs: PacketCosts, places: u32, ties: Ties) -> Packets {
         let desk = |_| Desk {
             free: [WINDOW; 2],
             ways: BTreeMap::new(),
@@ -144,7 +143,7 @@ impl Packets {
             sequence: 0,
         };
         let desks = (0..places).map(desk).collect();
-        Packets { costs, ties, desks, poll_time: cores.cycles(POLL_CYCLES) }
+        Packets { costs, ties, desks }
     }
 
     fn is_streaming(&self, out: &Outgoing) -> bool {
@@ -219,7 +218,7 @@ impl Packets {
 
     /// Takes the receipts that had arrived when the turn began.
     fn read_receipts(&mut self, cores: &mut Cores, place: PlaceId) {
-        cores.spend(place, self.poll_time, Spending::Polling);
+        cores.spend(place, cores.cycles(place, POLL_CYCLES), Spending::Polling);
         let seen = cores.present();
         let Desk { receipts, ways, free, .. } = &mut self.desks[place.index()];
         receipts.retain(|receipt| {
@@ -288,11 +287,11 @@ impl Wire for Packets {
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
-        cores.spend(place, self.poll_time, Spending::Polling);
+        cores.spend(place, cores.cycles(place, POLL_CYCLES), Spending::Polling);
     }
 
-    fn poll_period(&self, _cores: &Cores, _place: PlaceId, with_credits: bool) -> Picoseconds {
-        self.poll_time * (1 + u64::from(with_credits))
+    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
+        cores.cycles(place, POLL_CYCLES) * (1 + u64::from(with_credits))
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {

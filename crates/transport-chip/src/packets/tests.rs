@@ -16,7 +16,7 @@ fn torus(places: u32) -> (Cores, Packets) {
     let costs = Costs::of(&chip).unwrap();
     let packets = costs.packets().unwrap();
     let cores = Cores::new(costs, places);
-    let packets = Packets::new(packets, &cores, places, Ties::new(0));
+    let packets = Packets::new(packets, places, Ties::new(0));
     (cores, packets)
 }
 

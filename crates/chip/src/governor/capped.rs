@@ -1,0 +1,121 @@
+//! `capped`: as fast as fits under a power, whatever the cores do.
+//!
+//! Each domain is granted the most that its cores can draw in its gear; the sum of grants and of what the chip draws
+//! besides stays under the cap, so the chip does, too, whatever its cores do in between. It starts with the fastest
+//! gear that all domains with places can have together. A domain that rests for a while goes to the slowest gear, and
+//! one that works gets one gear more as long as that fits. While a change is under way the greater of the old and the
+//! new grant counts. What flits add in the mesh is not counted: some microwatts.
+
+use super::{Observation, Order, Terrain, Unfit};
+use crate::gear::GearId;
+use crate::quantity::Microwatts;
+
+/// Thousandths of load below which a domain rests.
+const RESTING: u32 = 100;
+
+/// Thousandths of load from which on a domain gets more.
+const WORKING: u32 = 500;
+
+/// Intervals of rest after which a domain gives its grant back.
+const REST: u32 = 20;
+
+/// One domain.
+#[derive(Clone, Copy, Debug)]
+struct Grant {
+    gear: GearId,
+    /// The most that it may draw until its last change is done.
+    power: Microwatts,
+    rested: u32,
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Capped {
+    cap: Microwatts,
+    terrain: Terrain,
+    gears: Vec<GearId>,
+    grants: Vec<Grant>,
+}
+
+impl Capped {
+    pub(super) fn new(cap: Microwatts, terrain: Terrain) -> Result<Capped, Unfit> {
+        if terrain.table.is_none() {
+            return Err(Unfit::Power);
+        }
+        let slowest = terrain.gears.slowest();
+        let gears = |gear: GearId| -> Vec<GearId> {
+            let domains = 0..terrain.cores.len();
+            domains.map(|domain| if terrain.has_places(domain) { gear } else { slowest }).collect()
+        };
+        let total = |gears: &[GearId]| -> Microwatts {
+            let cores: Microwatts =
+                gears.iter().enumerate().map(|(domain, gear)| needs(&terrain, domain, *gear)).sum();
+            cores + terrain.constant
+        };
+        let fits = |gear: &GearId| total(&gears(*gear)) <= cap;
+        let found = terrain.gears.all().map(|(gear, _)| gear).find(fits);
+        let Some(gear) = found else { return Err(Unfit::Cap { least: total(&gears(slowest)) }) };
+        let gears = gears(gear);
+        let grant = |(domain, gear): (usize, &GearId)| Grant {
+            gear: *gear,
+            power: needs(&terrain, domain, *gear),
+            rested: 0,
+        };
+        let grants = gears.iter().enumerate().map(grant).collect();
+        Ok(Capped { cap, grants, gears, terrain })
+    }
+
+    /// The gears to start in.
+    pub(super) fn gears(&self) -> &[GearId] {
+        &self.gears
+    }
+
+    /// All that may be drawn now.
+    pub(super) fn granted(&self) -> Microwatts {
+        self.grants.iter().map(|grant| grant.power).sum::<Microwatts>() + self.terrain.constant
+    }
+
+    pub(super) fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
+        let mut orders = Vec::new();
+        for (domain, seen) in observed.iter().enumerate() {
+            let grant = &mut self.grants[domain];
+            grant.rested = if seen.busy < RESTING { grant.rested.saturating_add(1) } else { 0 };
+            if !seen.settled {
+                continue;
+            }
+            grant.power = needs(&self.terrain, domain, grant.gear);
+            let slowest = self.terrain.gears.slowest();
+            if grant.rested >= REST && grant.gear != slowest {
+                // What it had counts until the change is done.
+                grant.gear = slowest;
+                orders.push(Order::Shift { domain, gear: slowest });
+            }
+        }
+        for (domain, seen) in observed.iter().enumerate() {
+            let changed = orders
+                .iter()
+                .any(|order| matches!(order, Order::Shift { domain: other, .. } if *other == domain));
+            if seen.settled && !changed && seen.busy >= WORKING && self.terrain.has_places(domain) {
+                orders.extend(self.raise(domain));
+            }
+        }
+        orders
+    }
+
+    /// One gear more for a domain, if that fits.
+    fn raise(&mut self, domain: usize) -> Option<Order> {
+        let Grant { gear, power, .. } = self.grants[domain];
+        let faster = GearId(gear.0.checked_sub(1)?);
+        let needed = needs(&self.terrain, domain, faster);
+        if self.granted().0 - power.0 + needed.0.max(power.0) > self.cap.0 {
+            return None;
+        }
+        self.grants[domain] = Grant { gear: faster, power: needed.max(power), rested: 0 };
+        Some(Order::Shift { domain, gear: faster })
+    }
+}
+
+/// The most that a domain can draw in a gear, at the voltage that this needs.
+fn needs(terrain: &Terrain, domain: usize, gear: GearId) -> Microwatts {
+    terrain.worst(domain, gear, terrain.gears.gear(gear).step)
+}

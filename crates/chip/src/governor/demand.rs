@@ -1,0 +1,53 @@
+//! `on-demand`: by the load of the last interval, as the governor of Linux of that name.
+//!
+//! Above four fifths of load a domain gets the full rate at once; below, the slowest gear in which the same work would
+//! be three fifths of the time. Full is the rate of the chip's setting, so that a run can be compared with `fixed`.
+
+use super::{Observation, Order, Terrain};
+use crate::gear::GearId;
+
+/// Thousandths of load from which on a domain gets the full rate.
+const HIGH: u32 = 800;
+
+/// Thousandths of load that a slower gear shall have.
+const WANTED: u32 = 600;
+
+/// The policy, with the gear of each domain.
+#[derive(Clone, Debug)]
+pub struct OnDemand {
+    terrain: Terrain,
+    gears: Vec<GearId>,
+}
+
+impl OnDemand {
+    pub(super) fn new(terrain: Terrain, gears: Vec<GearId>) -> OnDemand {
+        OnDemand { terrain, gears }
+    }
+
+    pub(super) fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
+        let mut orders = Vec::new();
+        for (domain, seen) in observed.iter().enumerate() {
+            if !seen.settled || !self.terrain.has_places(domain) {
+                continue;
+            }
+            let gear = self.wanted(self.gears[domain], seen.busy);
+            if gear != self.gears[domain] {
+                self.gears[domain] = gear;
+                orders.push(Order::Shift { domain, gear });
+            }
+        }
+        orders
+    }
+
+    /// The gear for a load that was seen in another one.
+    fn wanted(&self, present: GearId, busy: u32) -> GearId {
+        let (gears, full) = (&self.terrain.gears, self.terrain.gears.first());
+        if busy >= HIGH {
+            return full;
+        }
+        let rate = |gear| gears.gear(gear).rate.megahertz();
+        let needed = rate(present) * f64::from(busy) / f64::from(WANTED);
+        let mut enough = gears.all().rev().map(|(gear, _)| gear).filter(|gear| *gear >= full);
+        enough.find(|gear| rate(*gear) >= needed).unwrap_or(full)
+    }
+}

@@ -1,0 +1,132 @@
+//! `phase-aware`: what comes next, by what came after the same before.
+//!
+//! An interval of a domain is a phase of one kind: its cores compute, move messages, or rest. Of each domain the last
+//! four kinds are kept, and for each such history how often each kind followed. The most frequent follower is the
+//! prediction; a history that is new predicts more of the same. Computing gets the full rate, moving half of it
+//! (lines take the time of the mesh as well as of the core), rest the slowest. Dividers change at once, so a wrong
+//! prediction costs an interval; only after long rest is the voltage lowered, because it takes long to come back. After
+//! Ioannou et al., who predict phases of MPI programs on the SCC.
+
+use super::{Observation, Order, Terrain};
+use crate::gear::GearId;
+use std::collections::BTreeMap;
+
+/// Phases that a history holds.
+const HISTORY: usize = 4;
+
+/// Intervals of rest after which the voltage is lowered: three times a change of it on the SCC.
+const LONG_REST: u32 = 50;
+
+/// Thousandths of load below which a domain rests.
+const RESTING: u32 = 50;
+
+/// What a domain does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    Rest,
+    Move,
+    Compute,
+}
+
+impl Phase {
+    pub(super) fn of(seen: &Observation) -> Phase {
+        if seen.busy < RESTING {
+            Phase::Rest
+        } else if seen.moving > seen.computing {
+            Phase::Move
+        } else {
+            Phase::Compute
+        }
+    }
+}
+
+/// What is known of one domain.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Course {
+    history: Vec<Phase>,
+    /// How often which phase followed a history, in the order of `Phase`.
+    followers: BTreeMap<Vec<Phase>, [u32; 3]>,
+    rested: u32,
+    /// Whether its voltage was lowered.
+    lowered: bool,
+    gear: Option<GearId>,
+}
+
+impl Course {
+    /// Takes in a phase and predicts the next.
+    pub(super) fn next(&mut self, phase: Phase) -> Phase {
+        if self.history.len() == HISTORY {
+            let counts = self.followers.entry(self.history.clone()).or_default();
+            counts[phase as usize] = counts[phase as usize].saturating_add(1);
+            self.history.remove(0);
+        }
+        self.history.push(phase);
+        self.rested = if phase == Phase::Rest { self.rested.saturating_add(1) } else { 0 };
+        let Some(counts) = self.followers.get(&self.history) else { return phase };
+        // Of equal ones the last: rather too fast than too slow.
+        let all = [Phase::Rest, Phase::Move, Phase::Compute];
+        all.into_iter().max_by_key(|phase| (counts[*phase as usize], *phase)).unwrap_or(phase)
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct PhaseAware {
+    terrain: Terrain,
+    courses: Vec<Course>,
+}
+
+impl PhaseAware {
+    pub(super) fn new(terrain: Terrain) -> PhaseAware {
+        PhaseAware { courses: vec![Course::default(); terrain.cores.len()], terrain }
+    }
+
+    pub(super) fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
+        let mut orders = Vec::new();
+        for (domain, seen) in
+            observed.iter().enumerate().filter(|(domain, _)| self.terrain.has_places(*domain))
+        {
+            let course = &mut self.courses[domain];
+            let expected = course.next(Phase::of(seen));
+            if !seen.settled {
+                continue;
+            }
+            let gears = &self.terrain.gears;
+            let full = gears.first();
+            if expected == Phase::Rest && course.rested >= LONG_REST {
+                if !course.lowered {
+                    (course.lowered, course.gear) = (true, Some(gears.slowest()));
+                    orders.push(Order::Shift { domain, gear: gears.slowest() });
+                }
+                continue;
+            }
+            if course.lowered && expected == Phase::Rest {
+                continue;
+            }
+            if course.lowered {
+                (course.lowered, course.gear) = (false, Some(full));
+                orders.push(Order::Shift { domain, gear: full });
+                continue;
+            }
+            let gear = match expected {
+                Phase::Compute => full,
+                Phase::Move => half(&self.terrain),
+                Phase::Rest => gears.slowest(),
+            };
+            if course.gear.unwrap_or(full) != gear {
+                course.gear = Some(gear);
+                orders.push(Order::Divide { domain, gear });
+            }
+        }
+        orders
+    }
+}
+
+/// The slowest gear with at least half of the full rate.
+fn half(terrain: &Terrain) -> GearId {
+    let gears = &terrain.gears;
+    let rate = |gear| gears.gear(gear).rate.megahertz();
+    let full = gears.first();
+    let mut slow = gears.all().rev().map(|(gear, _)| gear).filter(|gear| *gear >= full);
+    slow.find(|gear| 2.0 * rate(*gear) >= rate(full)).unwrap_or(full)
+}

@@ -1,0 +1,201 @@
+//! Tests of the policies: what they may never do, and what each is for.
+
+use super::phase::{Course, Phase};
+use super::*;
+use crate::Chip;
+use proptest::prelude::*;
+
+/// The SCC with places on its first cores.
+fn terrain(places: u32) -> Terrain {
+    let chip = Chip::find("scc").unwrap_or_else(|error| panic!("{error}"));
+    let model = chip.power_models().first().unwrap();
+    let gears = Gears::of(&chip, Some(model));
+    let mut cores = vec![[0, 0]; 6];
+    for core in 0..48 {
+        let tile = core / 2;
+        let domain = (tile % 6 / 2 + tile / 12 * 3) as usize;
+        cores[domain][usize::from(core >= places)] += 1;
+    }
+    Terrain { table: Some(PowerTable::new(&chip, model, &gears)), constant: model.constant(), gears, cores }
+}
+
+fn governor(policy: Policy, places: u32) -> (Governor, Vec<GearId>) {
+    Governor::new(policy, terrain(places)).unwrap_or_else(|unfit| panic!("{unfit}"))
+}
+
+fn watts(power: f64) -> Policy {
+    Policy::Capped(Microwatts((power * 1e6) as u64))
+}
+
+/// A domain that is busy for so many thousandths, and computes if it is.
+fn busy(busy: u32) -> Observation {
+    Observation { busy, computing: busy, moving: 0, settled: true }
+}
+
+#[test]
+fn policies_are_read_as_they_are_written() {
+    for text in ["fixed", "fixed:4", "on-demand", "phase-aware", "capped:60W", "capped:37.5W"] {
+        assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
+    }
+    assert_eq!("capped:60 W".parse(), Ok(watts(60.0)));
+    for text in ["", "ondemand", "fixed:", "fixed:x", "capped", "capped:60", "capped:-1W", "capped:60V"] {
+        assert_eq!(text.parse::<Policy>(), Err(POLICIES), "{text}");
+    }
+}
+
+#[test]
+fn fixed_starts_where_it_is_told_and_never_moves() {
+    let (mut fixed, start) = governor(Policy::FixedAt(4), 8);
+    // Eight places: cores 0 to 7, in the voltage domains 0 and 1.
+    assert_eq!(start, [2, 2, 14, 14, 14, 14].map(GearId));
+    assert_eq!(fixed.decide(&[busy(1_000); 6]), []);
+    assert!(governor(Policy::Fixed, 8).1.is_empty(), "as the chip starts");
+    let refused = Governor::new(Policy::FixedAt(1), terrain(8)).err();
+    assert_eq!(refused, Some(Unfit::Divider { least: 2, most: 16 }));
+}
+
+#[test]
+fn a_chip_that_cannot_do_it_is_refused() {
+    let bluegene = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
+    let gears = Gears::of(&bluegene, None);
+    let fixed = Terrain { gears, table: None, constant: Microwatts(0), cores: vec![[1, 0]] };
+    assert_eq!(Governor::new(Policy::OnDemand, fixed).err(), Some(Unfit::Clocks));
+    let unknown = Terrain { table: None, ..terrain(8) };
+    assert_eq!(Governor::new(watts(60.0), unknown).err(), Some(Unfit::Power));
+    let Some(Unfit::Cap { least }) = Governor::new(watts(5.0), terrain(48)).err() else { panic!("it fits") };
+    assert!((20.0..24.0).contains(&least.watts()), "{least}");
+    assert!(Governor::new(Policy::Capped(least), terrain(48)).is_ok());
+    assert!(Governor::new(Policy::Capped(Microwatts(least.0 - 1)), terrain(48)).is_err());
+}
+
+#[test]
+fn on_demand_follows_the_busiest_core() {
+    let (mut governor, start) = governor(Policy::OnDemand, 48);
+    assert_eq!(start, [GearId(1); 6]);
+    let seen =
+        [busy(1_000), busy(700), busy(300), busy(0), busy(800), Observation { settled: false, ..busy(0) }];
+    let orders = governor.decide(&seen);
+    let shift = |domain, gear| Order::Shift { domain, gear: GearId(gear) };
+    // 533 MHz of which 0.3 / 0.6 is needed: 266.7 MHz; nothing to do: 100 MHz.
+    assert_eq!(orders, [shift(2, 4), shift(3, 14)]);
+    assert_eq!(governor.decide(&[busy(900); 6]), [shift(2, 1), shift(3, 1)]);
+}
+
+#[test]
+fn a_cap_gives_what_resting_domains_leave_to_those_that_work() {
+    let (mut governor, start) = governor(watts(40.0), 48);
+    assert_eq!(start, [GearId(2); 6], "400 MHz for all: 34.7 W");
+    let seen = [busy(1_000), busy(1_000), busy(0), busy(0), busy(0), busy(0)];
+    let mut gears = start;
+    for _ in 0..100 {
+        for order in governor.decide(&seen) {
+            let Order::Shift { domain, gear } = order else { panic!("{order:?}") };
+            gears[domain] = gear;
+        }
+    }
+    assert_eq!(gears[2..], [GearId(14); 4]);
+    assert!(gears[..2].iter().all(|gear| *gear < GearId(2)), "{gears:?}");
+}
+
+#[test]
+fn a_course_that_repeats_is_predicted() {
+    use Phase::{Compute, Move, Rest};
+    let round = [Compute, Compute, Move, Rest, Rest];
+    let mut course = Course::default();
+    let phases: Vec<Phase> = round.into_iter().cycle().take(60).collect();
+    let predicted: Vec<Phase> = phases.iter().map(|phase| course.next(*phase)).collect();
+    // After the first rounds each prediction is what came next.
+    assert_eq!(predicted[15..59], phases[16..60]);
+    assert_eq!(Course::default().next(Rest), Rest, "new: more of the same");
+}
+
+#[test]
+fn phases_divide_clocks_and_only_long_rest_lowers_the_voltage() {
+    let (mut governor, _) = governor(Policy::PhaseAware, 8);
+    let moving = Observation { busy: 900, computing: 100, moving: 700, settled: true };
+    let mut ask = |seen| {
+        governor.decide(&[seen; 6]).into_iter().filter(|order| *order.domain() == 0).collect::<Vec<_>>()
+    };
+    let divide = |gear| vec![Order::Divide { domain: 0, gear: GearId(gear) }];
+    let shift = |gear| vec![Order::Shift { domain: 0, gear: GearId(gear) }];
+    assert_eq!(ask(busy(1_000)), []);
+    assert_eq!(ask(moving), divide(4), "at least half of 533 MHz: 266.7 MHz");
+    assert_eq!(ask(busy(1_000)), divide(1));
+    assert_eq!(ask(busy(0)), divide(14));
+    let later: Vec<Order> = (0..100).flat_map(|_| ask(busy(0))).collect();
+    assert_eq!(later, shift(14));
+    assert_eq!(ask(busy(1_000)), shift(1));
+}
+
+impl Order {
+    fn domain(&self) -> &usize {
+        match self {
+            Order::Shift { domain, .. } | Order::Divide { domain, .. } => domain,
+        }
+    }
+}
+
+fn observations() -> impl Strategy<Value = Vec<Vec<Observation>>> {
+    let shares = (0..=1000u32, 0..=1000u32, 0..=1000u32, any::<bool>());
+    let one = shares.prop_map(|(busy, computing, moving, settled)| Observation {
+        busy,
+        computing,
+        moving,
+        settled,
+    });
+    prop::collection::vec(prop::collection::vec(one, 6), 1..120)
+}
+
+proptest! {
+    #[test]
+    fn no_policy_names_what_is_not_there_or_moves_what_is_under_way(
+        rounds in observations(), places in 1..=48u32, which in 0..3usize
+    ) {
+        let policy = [Policy::OnDemand, Policy::PhaseAware, watts(45.0)][which];
+        let (mut governor, start) = governor(policy, places);
+        prop_assert_eq!(start.len(), 6);
+        let terrain = terrain(places);
+        let (full, slowest) = (terrain.gears.first(), terrain.gears.slowest());
+        for seen in rounds {
+            let orders = governor.decide(&seen);
+            let mut domains: Vec<usize> = orders.iter().map(|order| *order.domain()).collect();
+            domains.dedup();
+            prop_assert_eq!(domains.len(), orders.len(), "one order a domain");
+            for order in orders {
+                let (domain, gear) = match order {
+                    Order::Shift { domain, gear } | Order::Divide { domain, gear } => (domain, gear),
+                };
+                prop_assert!(seen[domain].settled && terrain.has_places(domain));
+                prop_assert!(gear <= slowest && (which == 2 || gear >= full));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_cap_grants_is_never_above_it_and_covers_every_gear_that_may_be_set(
+        rounds in observations(), places in 1..=48u32, cap in 23.0..110.0f64
+    ) {
+        let policy = watts(cap);
+        let Policy::Capped(power) = policy else { unreachable!() };
+        let (mut governor, mut gears) = governor(policy, places);
+        let terrain = terrain(places);
+        // What each domain may still be in: the gear before its last change counts until that is done.
+        let mut before = gears.clone();
+        for seen in rounds {
+            for (domain, seen) in seen.iter().enumerate().filter(|(_, seen)| seen.settled) {
+                let _ = seen;
+                before[domain] = gears[domain];
+            }
+            for order in governor.decide(&seen) {
+                let Order::Shift { domain, gear } = order else { panic!("{order:?}") };
+                gears[domain] = gear;
+            }
+            let worst = |domain: usize, gear: GearId| {
+                terrain.worst(domain, gear, terrain.gears.gear(gear).step)
+            };
+            let cores: Microwatts =
+                (0..6).map(|domain| worst(domain, gears[domain]).max(worst(domain, before[domain]))).sum();
+            prop_assert!(cores + terrain.constant <= power, "{} above {power}", cores + terrain.constant);
+        }
+    }
+}

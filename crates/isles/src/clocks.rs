@@ -1,0 +1,88 @@
+//! Clocks and voltages of the cores of a modelled chip, from inside a program.
+//!
+//! On a chip whose clocks can be divided ([`ModelledChip`](crate::ModelledChip) `scc`: 1,600 MHz by 2 to 16) a program
+//! can trade time for energy while it runs. The rules are those of RCCE, the library of the SCC: cores that share a
+//! supply (eight on the SCC) are asked for together, by the first place of them; the chip has one controller of
+//! voltages, which takes milliseconds for each change. A program's results never depend on it.
+//!
+//! *On a real machine nothing here has any effect*: requests answer `Ok(None)` at once, and clocks stay with the
+//! operating system. How it is reckoned: `docs/energy.md`.
+
+use crate::here;
+use isles_transport::PlaceId;
+use isles_transport_chip::World;
+use std::cell::RefCell;
+
+pub use isles_transport_chip::{ClockChange, ClockError};
+
+thread_local! {
+    /// The chip whose places run in this thread.
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+/// While it lives, the places of this thread are on the cores of a chip.
+pub(crate) struct OnChip(Option<World>);
+
+impl OnChip {
+    pub(crate) fn of(world: &World) -> OnChip {
+        OnChip(WORLD.replace(Some(world.clone())))
+    }
+}
+
+impl Drop for OnChip {
+    fn drop(&mut self) {
+        WORLD.set(self.0.take());
+    }
+}
+
+/// What the chip answers, for the place that asks; `otherwise` where there is no chip.
+fn ask<R>(otherwise: R, question: impl FnOnce(&World, PlaceId) -> R) -> R {
+    let world = WORLD.with_borrow(Option::clone);
+    world.map_or(otherwise, |world| question(&world, PlaceId(here().index() as u32)))
+}
+
+/// Asks that all cores which share the supply of this place run by another divider of their clock, at the lowest
+/// voltage that carries it.
+///
+/// To slow down, the dividers change at once and the voltage falls when the controller is done; to speed up, the
+/// voltage rises first and the dividers follow. This place goes on when the controller takes the request; when all is
+/// done the answer says. `None`: nothing came of it, because another place is the first of this supply and only that
+/// one may ask, or because this is a real machine.
+///
+/// # Errors
+/// [`ClockError`]: nothing has changed.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn set_supply_divider(divider: u32) -> Result<Option<ClockChange>, ClockError> {
+    ask(Ok(None), |world, place| world.shift_supply(place, divider))
+}
+
+/// Asks for another divider of the clock of this place's tile, at once and at the present voltage. `None` on a real
+/// machine.
+///
+/// # Errors
+/// [`ClockError`]: nothing has changed; with [`ClockError::VoltageTooLow`] ask for the supply instead.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn set_tile_divider(divider: u32) -> Result<Option<ClockChange>, ClockError> {
+    ask(Ok(None), |world, place| world.divide_tile(place, divider))
+}
+
+/// Waits until no change of the supply of this place is under way. The place does nothing else meanwhile, as in RCCE:
+/// it does not even take in messages. Returns at once on a real machine.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn wait_for_supply() {
+    ask((), |world, place| world.await_supply(place));
+}
+
+/// By what the clock of this place's core is divided now; `None` if it cannot be divided, and on a real machine.
+///
+/// # Panics
+/// On a chip, outside of a task.
+pub fn divider() -> Option<u32> {
+    ask(None, |world, place| world.divider(place))
+}

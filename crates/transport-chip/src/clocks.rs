@@ -1,0 +1,89 @@
+//! What a program hears when it asks for other rates of cores.
+
+use isles_chip::quantity::Picoseconds;
+use isles_chip::supply::Refusal;
+use std::fmt;
+use std::time::Duration;
+
+/// A change that was asked for, by the clock of the chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockChange {
+    /// When it begins: at once, or when the controller has done what it was asked for before.
+    pub start: Duration,
+    /// When rate and voltage are what was asked for.
+    pub end: Duration,
+}
+
+impl ClockChange {
+    pub(crate) fn new(start: Picoseconds, end: Picoseconds) -> ClockChange {
+        ClockChange { start: duration(start), end: duration(end) }
+    }
+
+    pub(crate) fn at(time: Picoseconds) -> ClockChange {
+        ClockChange::new(time, time)
+    }
+}
+
+/// Why a change was refused; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClockError {
+    /// The clocks of this chip cannot be divided.
+    Fixed,
+    /// There is no such divider, or no voltage for it.
+    Divider {
+        /// What was asked for.
+        asked: u32,
+        /// The least divider: the fastest clock.
+        least: u32,
+        /// The greatest divider.
+        most: u32,
+    },
+    /// The present voltage does not carry that rate; ask for it with the supply.
+    VoltageTooLow {
+        /// What was asked for.
+        divider: u32,
+    },
+    /// A change of the supply is under way; ask again then.
+    UnderWay {
+        /// Until when, by the clock of the chip.
+        until: Duration,
+    },
+}
+
+impl ClockError {
+    pub(crate) fn of(refusal: Refusal, divider: u32) -> ClockError {
+        match refusal {
+            Refusal::UnderWay { until } => ClockError::under_way(until),
+            Refusal::VoltageTooLow => ClockError::VoltageTooLow { divider },
+        }
+    }
+
+    pub(crate) fn under_way(until: Picoseconds) -> ClockError {
+        ClockError::UnderWay { until: duration(until) }
+    }
+}
+
+impl fmt::Display for ClockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClockError::Fixed => write!(f, "the clocks of this chip cannot be divided"),
+            ClockError::Divider { asked, least, most } => {
+                write!(f, "the divider is {asked}; allowed: a whole number from {least} to {most}")
+            }
+            ClockError::VoltageTooLow { divider } => {
+                write!(f, "the present voltage does not carry the divider {divider}")
+            }
+            ClockError::UnderWay { until } => {
+                write!(f, "a change of the supply is under way until {until:?}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClockError {}
+
+/// The first time of a clock of nanoseconds that is not before `time`.
+fn duration(time: Picoseconds) -> Duration {
+    Duration::from_nanos(time.0.div_ceil(1_000))
+}

@@ -1,0 +1,87 @@
+//! What the cores and the rest of the chip have drawn, out of their ledgers.
+//!
+//! A look at the cores at a time: it changes nothing of them but the windows of the profile.
+
+use super::Cores;
+use crate::energy::meter::Drawn;
+use crate::energy::plan::Plan;
+use crate::energy::{Energy, ModelEnergy, Sample, Sampler};
+use crate::report::Spending;
+use isles_chip::quantity::{Attojoules, Picoseconds};
+
+impl Cores {
+    /// Closes the windows of the profile that end by `present`.
+    pub(crate) fn sample_until(&mut self, present: Picoseconds) {
+        if self.sampler.as_ref().is_none_or(|sampler| sampler.end() > present) {
+            return;
+        }
+        let Some(mut sampler) = self.sampler.take() else { return };
+        while sampler.end() <= present {
+            sampler.close(|thing, end| self.sample(thing, end));
+        }
+        self.sampler = Some(sampler);
+    }
+
+    /// What one core, or behind all cores everything else, has drawn until its own clock or until `end`, by the run's
+    /// own model; and its column.
+    fn sample(&self, thing: usize, end: Picoseconds) -> (usize, Sample) {
+        let plan = self.meters.plan();
+        match plan.supplies.get(thing) {
+            Some(domain) => {
+                let time = self.cores.get(thing).map_or(end, |core| core.now.max(end));
+                let drawn = self.drawn(thing, 0, time).into_iter().sum();
+                (*domain as usize, Sample { time, drawn })
+            }
+            None => (plan.domains(), Sample { time: end, drawn: self.besides(0, end).uncore() }),
+        }
+    }
+
+    /// What one core has drawn until `until`, by the model of that number.
+    fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> Drawn {
+        match self.cores.get(core) {
+            Some(placed) => {
+                let spent = (&placed.ledger, placed.now);
+                self.meters.drawn(core, model, spent, (Spending::Waiting, until))
+            }
+            None => self.meters.drawn_idle(core, model, until),
+        }
+    }
+
+    /// What everything besides the cores has drawn until `until`.
+    fn besides(&self, model: usize, until: Picoseconds) -> ModelEnergy {
+        let plan = self.meters.plan();
+        let model = &plan.models[model];
+        let flit = plan.routers.map_or(Attojoules::ZERO, |routers| routers.flit);
+        ModelEnergy {
+            name: model.name.clone(),
+            cores: Vec::new(),
+            constant: model.constant.over(until),
+            mesh_at_rest: plan.routers.map(|routers| routers.at_rest.min(model.constant).over(until)),
+            flits: Attojoules(flit.0 * u128::from(self.flit_hops())),
+        }
+    }
+
+    /// The energy of the run until the latest clock; none if nothing is known of power.
+    pub(crate) fn energy(&self) -> Option<Energy> {
+        let plan = self.meters.plan();
+        let span = self.latest();
+        let profile = self.sampler.clone()?.finish(span, |thing, end| self.sample(thing, end));
+        let all = |model| {
+            let cores = (0..plan.supplies.len()).map(|core| self.drawn(core, model, span));
+            ModelEnergy { cores: cores.collect(), ..self.besides(model, span) }
+        };
+        Some(Energy {
+            span,
+            models: (0..plan.models.len()).map(all).collect(),
+            profile,
+            assumed: plan.assumed.clone(),
+            places: self.cores.len(),
+            supplies: plan.supplies.clone(),
+        })
+    }
+}
+
+/// Samples all cores by their voltage domains and, behind them, everything else; none if nothing is known of power.
+pub(super) fn sampler(plan: &Plan) -> Option<Sampler> {
+    (!plan.models.is_empty()).then(|| Sampler::new(plan.domains() + 1, plan.supplies.len() + 1))
+}

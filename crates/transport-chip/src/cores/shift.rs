@@ -1,0 +1,267 @@
+//! Cores whose rate or voltage changes while they run.
+//!
+//! A change has a time, and each core makes it when its own clock gets there: computing is cut at the end of the cycle
+//! under way, everything else goes on as it began and is only booked apart. A core that has computed beyond the time
+//! of a change before that was asked for changes when it is done, at most one turn late; as with credit, nobody knows
+//! earlier what others will ask for. Invariant: a core's gear is that of the last change not after its clock.
+
+use super::{Cores, PlacedCore};
+use crate::clocks::{ClockChange, ClockError};
+use crate::record::Trace;
+use crate::report::{Ledger, Spending};
+use isles_chip::FrequencyDomainId;
+use isles_chip::VoltageDomainId;
+use isles_chip::clock::Clock;
+use isles_chip::gear::GearId;
+use isles_chip::governor::{Governor, Order, Policy, Unfit};
+use isles_chip::quantity::{Cycles, Picoseconds};
+use isles_chip::supply::{Answer, Change, Supplies};
+use isles_transport::PlaceId;
+
+impl Cores {
+    /// Lets `place` compute although its rate may change meanwhile.
+    #[cold]
+    pub(super) fn compute_across(&mut self, place: PlaceId, cycles: Cycles, spending: Spending) {
+        let mut left = cycles;
+        loop {
+            let PlacedCore { clock, now, next_shift, .. } = &mut self.cores[place.index()];
+            let until = Picoseconds(next_shift.0.saturating_sub(now.0));
+            let part = clock.begun_within(until).min(left);
+            let time = clock.advance(part);
+            left = Cycles(left.0 - part.0);
+            let end = Picoseconds(now.0.checked_add(time.0).expect("a core's clock is past 213 days"));
+            self.book(place, end, spending);
+            self.pass(place);
+            if left.0 == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Lets `place` spend the time until `end`, with changes in it.
+    #[cold]
+    pub(super) fn spend_across(&mut self, place: PlaceId, end: Picoseconds, spending: Spending) {
+        loop {
+            let PlacedCore { now, next_shift, .. } = self.cores[place.index()];
+            let until = next_shift.max(now).min(end);
+            self.book(place, until, spending);
+            self.pass(place);
+            if until == end {
+                return;
+            }
+        }
+    }
+
+    /// Books the time until `end`, whatever changes then.
+    fn book(&mut self, place: PlaceId, end: Picoseconds, spending: Spending) {
+        let core = &mut self.cores[place.index()];
+        let start = std::mem::replace(&mut core.now, end);
+        core.ledger.add(spending, Picoseconds(end.0 - start.0));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.spend(place, start, end, spending);
+        }
+    }
+
+    /// Makes the changes of `place` that are due.
+    fn pass(&mut self, place: PlaceId) {
+        let core = &mut self.cores[place.index()];
+        if core.next_shift > core.now {
+            return;
+        }
+        let gear = self.meters.pass(place.index(), &core.ledger, core.now);
+        core.next_shift = self.meters.next_shift(place.index());
+        if gear != core.gear {
+            core.gear = gear;
+            core.clock.set_rate(self.costs.plan.gears.gear(gear).rate);
+        }
+    }
+
+    /// Lets a waiting `place` make the changes until the present moment: its polls begin anew at each.
+    pub(crate) fn settle(&mut self, place: PlaceId) {
+        while self.cores[place.index()].next_shift <= self.present {
+            let next = self.cores[place.index()].next_shift;
+            self.wait_until(place, next);
+            self.pass(place);
+        }
+    }
+
+    /// The divider of the clock of `place`, if the chip can divide it.
+    pub(crate) fn divider(&self, place: PlaceId) -> Option<u32> {
+        self.costs.plan.gears.gear(self.cores[place.index()].gear).divider
+    }
+
+    /// `place` asks for a divider of all cores that share its supply, the voltage following. No change comes of it
+    /// unless `place` is the first of them.
+    pub(crate) fn shift_supply(
+        &mut self,
+        place: PlaceId,
+        divider: u32,
+    ) -> Result<Option<ClockChange>, ClockError> {
+        let gear = self.gear_of(divider)?;
+        let supply = self.costs.plan.supplies[place.index()];
+        let master = self.costs.plan.supplies.iter().position(|other| *other == supply);
+        if master != Some(place.index()) {
+            return Ok(None);
+        }
+        let now = self.now(place);
+        let answer = self.ask(now, VoltageDomainId(supply), gear).map_err(ClockError::under_way)?;
+        let mut change = ClockChange::at(now);
+        if let Some(transition) = answer.transition {
+            // The second write into the register of the controller waits until the first is done.
+            self.wait_until(place, transition.start);
+            change = ClockChange::new(transition.start, transition.end);
+        }
+        Ok(Some(change))
+    }
+
+    /// `place` asks for a divider of its own tile at the present voltage.
+    pub(crate) fn divide_tile(
+        &mut self,
+        place: PlaceId,
+        divider: u32,
+    ) -> Result<Option<ClockChange>, ClockError> {
+        let gear = self.gear_of(divider)?;
+        let clock = FrequencyDomainId(self.costs.plan.clocks[place.index()]);
+        let now = self.now(place);
+        let supplies = self.supplies.as_mut().ok_or(ClockError::Fixed)?;
+        let answer = supplies.divide(now, clock, gear).map_err(|refusal| ClockError::of(refusal, divider))?;
+        self.carry_out(&answer);
+        Ok(Some(ClockChange::at(now)))
+    }
+
+    /// Lets `place` wait until no change of its supply is under way.
+    pub(crate) fn await_supply(&mut self, place: PlaceId) {
+        let supply = VoltageDomainId(self.costs.plan.supplies[place.index()]);
+        let settled = self.supplies.as_ref().map(|supplies| supplies.settled(supply));
+        self.wait_until(place, settled.unwrap_or_default());
+    }
+
+    fn gear_of(&self, divider: u32) -> Result<GearId, ClockError> {
+        let gears = &self.costs.plan.gears;
+        if self.supplies.is_none() {
+            return Err(ClockError::Fixed);
+        }
+        gears.divided_by(divider).ok_or_else(|| {
+            let dividers = || gears.all().filter_map(|(_, gear)| gear.divider);
+            let (least, most) = (dividers().min().unwrap_or(1), dividers().max().unwrap_or(1));
+            ClockError::Divider { asked: divider, least, most }
+        })
+    }
+
+    /// At `now` somebody asks for a gear of all clocks of a supply.
+    ///
+    /// # Errors
+    /// Until when an earlier change is under way.
+    pub(crate) fn ask(
+        &mut self,
+        now: Picoseconds,
+        supply: VoltageDomainId,
+        gear: GearId,
+    ) -> Result<Answer, Picoseconds> {
+        let Some(supplies) = &mut self.supplies else { return Ok(Answer::default()) };
+        let answer = supplies.shift(now, supply, gear).map_err(|_| supplies.settled(supply))?;
+        self.carry_out(&answer);
+        Ok(answer)
+    }
+
+    /// Carries out what a governor wants at `now`; what cannot be now is left.
+    pub(crate) fn obey(&mut self, now: Picoseconds, order: Order) {
+        match order {
+            Order::Shift { domain, gear } => {
+                let _ = self.ask(now, VoltageDomainId(domain as u32), gear); // under way: it is asked again
+            }
+            Order::Divide { domain, gear } => {
+                let Some(supplies) = &mut self.supplies else { return };
+                let clocks = supplies.clocks(VoltageDomainId(domain as u32)).to_vec();
+                let answers: Vec<_> =
+                    clocks.into_iter().filter_map(|clock| supplies.divide(now, clock, gear).ok()).collect();
+                answers.iter().for_each(|answer| self.carry_out(answer));
+            }
+        }
+    }
+
+    /// How many voltage domains there are.
+    pub(crate) fn supply_count(&self) -> usize {
+        self.costs.plan.domains()
+    }
+
+    /// The voltage domain of a core with a place, its ledger and its clock.
+    pub(crate) fn look_at(&self, core: usize) -> (usize, &Ledger, Picoseconds) {
+        let PlacedCore { ledger, now, .. } = &self.cores[core];
+        (self.costs.plan.supplies[core] as usize, ledger, *now)
+    }
+
+    /// Whether no change of a voltage domain is under way at `time`.
+    pub(crate) fn is_settled(&self, domain: usize, time: Picoseconds) -> bool {
+        let settled = |supplies: &Supplies| supplies.settled(VoltageDomainId(domain as u32)) <= time;
+        self.supplies.as_ref().is_some_and(settled)
+    }
+
+    /// A policy for the places of this run.
+    pub(crate) fn governor(&self, policy: Policy, places: u32) -> Result<(Governor, Vec<GearId>), Unfit> {
+        self.costs.governor(policy, places)
+    }
+
+    /// Puts each voltage domain into a gear before anything runs.
+    pub(crate) fn begin(&mut self, gears: &[GearId]) {
+        for (supply, gear) in (0..).map(VoltageDomainId).zip(gears) {
+            self.begin_in(supply, *gear);
+        }
+    }
+
+    /// Tells all cores and the recorder what changes.
+    fn carry_out(&mut self, answer: &Answer) {
+        for change in &answer.changes {
+            match change {
+                Change::Rate { .. } => self.shifts.rates += 1,
+                Change::Voltage { .. } => self.shifts.voltages += 1,
+            }
+            let (time, gear, step) = match *change {
+                Change::Rate { time, gear, .. } => (time, Some(gear), None),
+                Change::Voltage { time, step, .. } => (time, None, Some(step)),
+            };
+            let plan = &self.costs.plan;
+            let concerns = |core: usize| match change {
+                Change::Rate { clock, .. } => plan.clocks[core] == clock.0,
+                Change::Voltage { supply, .. } => plan.supplies[core] == supply.0,
+            };
+            let concerned: Vec<usize> = (0..plan.supplies.len()).filter(|core| concerns(*core)).collect();
+            for core in concerned {
+                self.meters.add_shift(core, time, gear, step);
+                match self.cores.get_mut(core) {
+                    Some(placed) => {
+                        placed.next_shift = self.meters.next_shift(core);
+                        self.pass(PlaceId(core as u32));
+                    }
+                    None => self.meters.pass_idle(core, self.present),
+                }
+            }
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.shifted(answer, &self.costs.plan.gears);
+        }
+    }
+
+    /// Tells a trace that begins the rates and voltages of cores with places.
+    pub(crate) fn count_clocks(&self, trace: &mut Trace) {
+        let plan = &self.costs.plan;
+        let core = |core: usize| {
+            let (gear, step) = self.meters.point(core);
+            (plan.clocks[core], plan.supplies[core], gear, step)
+        };
+        trace.count_clocks((0..self.cores.len()).map(core), &plan.gears);
+    }
+
+    /// Puts all clocks of a supply into a gear before anything runs.
+    fn begin_in(&mut self, supply: VoltageDomainId, gear: GearId) {
+        let Some(supplies) = &mut self.supplies else { return };
+        supplies.begin(supply, gear);
+        let (plan, step) = (&self.costs.plan, supplies.step(supply));
+        for core in (0..plan.supplies.len()).filter(|core| plan.supplies[*core] == supply.0) {
+            self.meters.begin(core, gear, step);
+            if let Some(core) = self.cores.get_mut(core) {
+                (core.gear, core.clock) = (gear, Clock::new(plan.gears.gear(gear).rate));
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The governor of a run: what it sees of the cores, and how its orders are carried out.
+//!
+//! A governor stands beside the cores and costs them nothing; voltages it asks of the same controller as programs do.
+//! It is asked whenever the run has passed the end of an interval, before the turn that follows, so it knows what has
+//! happened until then and, of a core that has run ahead, a little more.
+
+use crate::cores::Cores;
+use crate::report::{Ledger, Spending};
+use isles_chip::governor::{Governor, INTERVAL, Observation, Order};
+use isles_chip::quantity::Picoseconds;
+
+/// What was known of a core when the governor was asked last.
+#[derive(Clone, Copy, Default)]
+struct Look {
+    time: Picoseconds,
+    computed: u64,
+    moved: u64,
+    /// Thousandths of its time in which it computed, and moved, between the last two looks.
+    shares: [u32; 2],
+}
+
+impl Look {
+    /// A look at a core with that ledger at `time`, after this one.
+    fn next(&self, ledger: &Ledger, time: Picoseconds) -> Look {
+        let computed = ledger.time(Spending::Working).0;
+        let moved = ledger.time(Spending::Handling).0 + ledger.time(Spending::Copying).0;
+        let Some(length) = time.0.checked_sub(self.time.0).filter(|length| *length > 0) else { return *self };
+        let share = |part: u64| (u128::from(part) * 1_000 / u128::from(length)) as u32;
+        Look { time, computed, moved, shares: [share(computed - self.computed), share(moved - self.moved)] }
+    }
+}
+
+/// A governor at work.
+pub(crate) struct Governing {
+    governor: Governor,
+    due: Picoseconds,
+    looks: Vec<Look>,
+}
+
+impl Governing {
+    /// A governor for so many places; none if it never wants anything.
+    pub(crate) fn new(governor: Governor, places: usize) -> Option<Governing> {
+        (!governor.is_fixed()).then(|| Governing {
+            governor,
+            due: INTERVAL,
+            looks: vec![Look::default(); places],
+        })
+    }
+
+    /// Asks the governor for each interval that has ended by `present`; `told` hears of every order that is carried
+    /// out, with its time.
+    pub(crate) fn until(
+        &mut self,
+        cores: &mut Cores,
+        present: Picoseconds,
+        mut told: impl FnMut(Picoseconds, Order),
+    ) {
+        while self.due <= present {
+            // What was drawn until now was drawn before anything changes.
+            cores.sample_until(self.due);
+            let observed = self.observe(cores);
+            for order in self.governor.decide(&observed) {
+                cores.obey(self.due, order);
+                told(self.due, order);
+            }
+            self.due += INTERVAL;
+        }
+    }
+
+    fn observe(&mut self, cores: &Cores) -> Vec<Observation> {
+        let (due, domains) = (self.due, cores.supply_count());
+        let mut observed = vec![Observation::default(); domains];
+        let mut counts = vec![0; domains];
+        for (core, look) in self.looks.iter_mut().enumerate() {
+            let (domain, ledger, now) = cores.look_at(core);
+            *look = look.next(ledger, now.max(due));
+            let [computing, moving] = look.shares;
+            let seen = &mut observed[domain];
+            seen.busy = seen.busy.max((computing + moving).min(1_000));
+            seen.computing += computing;
+            seen.moving += moving;
+            counts[domain] += 1;
+        }
+        for (domain, (seen, count)) in observed.iter_mut().zip(counts).enumerate() {
+            seen.computing /= count.max(1);
+            seen.moving /= count.max(1);
+            seen.settled = cores.is_settled(domain, due);
+        }
+        observed
+    }
+}
