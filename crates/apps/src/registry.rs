@@ -18,6 +18,9 @@ pub trait App: Sync {
     /// Adds its own arguments to `command`.
     fn arguments(&self, command: Command) -> Command;
 
+    /// The names of its arguments that say what it writes, each with the value by which it writes nothing.
+    fn silent(&self) -> &'static [(&'static str, &'static str)];
+
     /// Runs it over the places of `launch`, and writes its results.
     ///
     /// # Errors
@@ -35,6 +38,8 @@ pub enum Failure {
     Usage(String),
     /// The run failed: exit code 1.
     Run(isles::Error),
+    /// A run in another process failed: exit code 1.
+    Ended(String),
     /// A result could not be written: exit code 1.
     Output {
         /// Where it was to go.
@@ -54,7 +59,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
-            Failure::Run(_) | Failure::Output { .. } => 1,
+            Failure::Run(_) | Failure::Ended(_) | Failure::Output { .. } => 1,
         }
     }
 }
@@ -62,7 +67,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(text) => f.write_str(text),
+            Failure::Usage(text) | Failure::Ended(text) => f.write_str(text),
             Failure::Run(error) => error.fmt(f),
             Failure::Output { path, cause } => write!(f, "cannot write {path}: {cause}"),
         }

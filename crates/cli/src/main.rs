@@ -1,5 +1,5 @@
-//! The `isles` command: runs applications, launches programs, fetches data, shows chips, fits powers, repeats
-//! published experiments.
+//! The `isles` command: runs applications, sweeps settings, launches programs, fetches data, shows chips, fits powers,
+//! repeats published experiments.
 //!
 //! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is
 //! one line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
@@ -13,6 +13,7 @@ mod launch;
 mod power;
 mod repro;
 mod run;
+mod sweep;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -53,7 +54,7 @@ enum Verb {
 }
 
 fn command() -> Command {
-    Arguments::command().subcommand(run::command())
+    Arguments::command().subcommand(run::command()).subcommand(sweep::command())
 }
 
 fn main() -> ExitCode {
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
     };
     outcome(match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
+        Some(("sweep", matches)) => sweep::carry_out(matches),
         _ => match Arguments::from_arg_matches(&matches) {
             Ok(arguments) => carry_out(arguments.verb),
             Err(error) => Err(Failure::Usage(error.to_string())),

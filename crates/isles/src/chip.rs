@@ -101,13 +101,13 @@ impl ModelledChip {
         self.costs.default_protocol()
     }
 
-    /// How many cores it has: the most places that can run on it.
+    /// How many cores it has.
     pub fn cores(self) -> u32 {
         self.costs.cores()
     }
 
-    /// The places of a run that does not say how many.
-    pub(crate) fn places(self) -> u32 {
+    /// The most places that can run on it, and those of a run that does not say how many.
+    pub fn places(self) -> u32 {
         self.cores().min(PLACES_MAX)
     }
 

@@ -3,6 +3,7 @@
 use super::{Scores, output};
 use crate::console;
 use crate::destination::Destination;
+use crate::graph::rmat::Rmat;
 use crate::graph::{self, Graph, ReadOptions, Weights};
 use crate::progress::Progress;
 use crate::registry::{App, Failure};
@@ -46,6 +47,10 @@ struct Arguments {
     #[arg(long, value_name = "FILE|NAME", default_value = "power")]
     graph: String,
 
+    /// A generated graph instead: small, medium, large or steep (published workloads), or n,a,b,c,d[,seed]
+    #[arg(long, value_name = "WORKLOAD", conflicts_with = "graph")]
+    rmat: Option<String>,
+
     /// Which lengths the edges have
     #[arg(long, value_enum, default_value = "ignore")]
     weights: Lengths,
@@ -76,6 +81,26 @@ fn top(text: &str) -> Result<usize, &'static str> {
     text.parse().map_err(|_| "a whole number from 0 up")
 }
 
+impl Arguments {
+    /// The graph, by a name that `--graph` takes.
+    fn graph(&self) -> Result<String, Failure> {
+        let Some(rmat) = &self.rmat else { return Ok(self.graph.clone()) };
+        let workload = WORKLOADS.iter().find(|(name, _)| name == rmat);
+        let graph = workload.map_or_else(|| format!("rmat:{rmat}"), |(_, graph)| (*graph).to_owned());
+        match Rmat::parse(&graph) {
+            Some(Ok(_)) => Ok(graph),
+            _ => Err(Failure::Usage(format!(
+                "--rmat is {rmat:?}; allowed: small, medium, large, steep, or n,a,b,c,d or n,a,b,c,d,seed, n from 1 to \
+                 24, a, b, c and d at least 0 with sum 1"
+            ))),
+        }
+    }
+}
+
+/// What `--rmat` calls the graphs on which X10 was measured on the SCC.
+const WORKLOADS: [(&str, &str); 4] =
+    [("small", "rmat-11"), ("medium", "rmat-14"), ("large", "rmat-15"), ("steep", "rmat-14-steep")];
+
 impl App for Betweenness {
     fn name(&self) -> &'static str {
         "bc"
@@ -89,9 +114,14 @@ impl App for Betweenness {
         Arguments::augment_args(command)
     }
 
+    fn silent(&self) -> &'static [(&'static str, &'static str)] {
+        &[("json", "/dev/null"), ("csv", "/dev/null"), ("top", "0")]
+    }
+
     fn run(&self, arguments: &ArgMatches, launch: Launch) -> Result<(), Failure> {
-        let arguments =
+        let mut arguments =
             Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
+        arguments.graph = arguments.graph()?;
         let graph = open(&arguments)?;
         let results = Results::check(&arguments, launch.leaves_standard_output_free())?;
         let facts = Facts::of(&arguments, &graph, &launch);

@@ -1,0 +1,201 @@
+//! Which setting to take, and why.
+
+use super::point::Point;
+use super::refusal;
+use isles_apps::registry::Failure;
+use isles_chip::quantity::{Microwatts, Picoseconds};
+
+/// What the choice must keep.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    pub cap: Option<Microwatts>,
+    /// The cap as it was written.
+    pub cap_said: Option<String>,
+    pub deadline: Option<Picoseconds>,
+    /// The deadline as it was written.
+    pub deadline_said: Option<String>,
+}
+
+impl Limits {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// One of them is no quantity.
+    pub fn read(cap: Option<&str>, deadline: Option<&str>) -> Result<Limits, Failure> {
+        let power = |text: &str| text.parse().map_err(|allowed| refusal("--cap", text, allowed));
+        let time = |text: &str| text.parse().map_err(|allowed| refusal("--deadline", text, allowed));
+        Ok(Limits {
+            cap: cap.map(power).transpose()?,
+            cap_said: cap.map(str::to_owned),
+            deadline: deadline.map(time).transpose()?,
+            deadline_said: deadline.map(str::to_owned),
+        })
+    }
+
+    /// Whether a setting never draws more than it may.
+    pub fn is_under_cap(&self, point: &Point) -> bool {
+        self.cap.is_none_or(|cap| point.peak_watts <= cap.watts())
+    }
+
+    /// Whether its result is there in time.
+    pub fn is_in_time(&self, point: &Point) -> bool {
+        self.deadline.is_none_or(|deadline| point.seconds <= deadline.0 as f64 / 1e12)
+    }
+
+    /// Whether it keeps both.
+    pub fn allow(&self, point: &Point) -> bool {
+        self.is_under_cap(point) && self.is_in_time(point)
+    }
+}
+
+/// What is chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Which of the points.
+    pub number: usize,
+    /// By which rule, in words.
+    pub reason: String,
+}
+
+/// Chooses: with a deadline the least energy, with a cap only the least time, with neither the least product of both.
+///
+/// # Errors
+/// Nothing that was tried keeps the limits; in words, with what would have been allowed.
+pub fn choose(limits: &Limits, points: &[Point]) -> Result<Choice, String> {
+    let by = |weight: fn(&Point) -> f64| {
+        let allowed = points.iter().enumerate().filter(|(_, point)| limits.allow(point));
+        allowed.min_by(|(_, one), (_, other)| weight(one).total_cmp(&weight(other))).map(|(number, _)| number)
+    };
+    let (found, rule) = match (limits.cap, limits.deadline) {
+        (_, Some(_)) => (by(|point| point.joules), "the least energy"),
+        (Some(_), None) => (by(|point| point.seconds), "the shortest time"),
+        (None, None) => (by(Point::energy_delay), "the least product of energy and time"),
+    };
+    let Some(number) = found else { return Err(nothing(limits, points)) };
+    let allowed = points.iter().filter(|point| limits.allow(point)).count();
+    let among = match (&limits.cap_said, &limits.deadline_said) {
+        (Some(cap), Some(deadline)) => format!("that stay under {cap} and end within {deadline}"),
+        (Some(cap), None) => format!("that stay under {cap}"),
+        (None, Some(deadline)) => format!("that end within {deadline}"),
+        (None, None) => "that were tried".to_owned(),
+    };
+    let settings = if allowed == 1 { "setting" } else { "settings" };
+    Ok(Choice { number, reason: format!("{rule} of the {allowed} {settings} (of {}) {among}", points.len()) })
+}
+
+/// What no setting keeps, with the nearest that one does.
+fn nothing(limits: &Limits, points: &[Point]) -> String {
+    let tried = points.len();
+    let least = |of: fn(&Point) -> f64, among: &dyn Fn(&Point) -> bool| {
+        points.iter().filter(|point| among(point)).map(of).min_by(f64::total_cmp)
+    };
+    let watts = |point: &Point| point.peak_watts;
+    let seconds = |point: &Point| point.seconds;
+    let Limits { cap_said, deadline_said, .. } = limits;
+    let (cap, deadline) =
+        (cap_said.as_deref().unwrap_or_default(), deadline_said.as_deref().unwrap_or_default());
+    let up = |number: f64, digits: i32| {
+        let scale = 10_f64.powi(digits);
+        (number * scale).ceil() / scale
+    };
+    if let Some(least) =
+        least(seconds, &|point| limits.is_under_cap(point)).filter(|_| limits.deadline.is_some())
+    {
+        let under = limits.cap_said.as_ref().map(|cap| format!(" under {cap}")).unwrap_or_default();
+        let least = up(least * 1e3, 3);
+        return format!(
+            "--deadline is {deadline:?}; allowed: at least {least}ms, the shortest{under} of {tried} settings"
+        );
+    }
+    let least = up(least(watts, &|_| true).unwrap_or_default(), 2);
+    format!("--cap is {cap:?}; allowed: at least {least}W, the lowest peak of {tried} settings")
+}
+
+/// Whether no other point is better in time or energy and not worse in the other.
+pub fn is_efficient(point: &Point, points: &[Point]) -> bool {
+    !points.iter().any(|other| {
+        let no_worse = other.seconds <= point.seconds && other.joules <= point.joules;
+        no_worse && (other.seconds < point.seconds || other.joules < point.joules)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::point::{Clocking, Setting};
+    use super::*;
+
+    fn point(seconds: f64, joules: f64, peak_watts: f64) -> Point {
+        let setting = Setting { places: 1, clocking: Clocking::Divided(2) };
+        Point {
+            setting,
+            clock: None,
+            seconds,
+            joules,
+            mean_watts: joules / seconds,
+            peak_watts,
+            models: Vec::new(),
+        }
+    }
+
+    fn limits(cap: Option<&str>, deadline: Option<&str>) -> Limits {
+        Limits::read(cap, deadline).unwrap()
+    }
+
+    fn points() -> Vec<Point> {
+        vec![point(1.0, 60.0, 70.0), point(2.0, 50.0, 40.0), point(3.0, 40.0, 20.0), point(3.5, 45.0, 19.0)]
+    }
+
+    fn chosen(cap: Option<&str>, deadline: Option<&str>) -> usize {
+        choose(&limits(cap, deadline), &points()).unwrap().number
+    }
+
+    #[test]
+    fn the_rule_depends_on_what_is_asked_for() {
+        assert_eq!(chosen(None, None), 0, "60 J s against 100 and more");
+        assert_eq!(chosen(Some("50W"), None), 1, "the shortest time under it");
+        assert_eq!(chosen(None, Some("3s")), 2, "the least energy in time");
+        assert_eq!(chosen(Some("50W"), Some("2s")), 1);
+        let reason = choose(&limits(Some("50W"), Some("2s")), &points()).unwrap().reason;
+        assert_eq!(reason, "the least energy of the 1 setting (of 4) that stay under 50W and end within 2s");
+    }
+
+    #[test]
+    fn what_nothing_keeps_is_said_with_the_nearest_that_can_be_kept() {
+        let error = |cap, deadline| choose(&limits(cap, deadline), &points()).unwrap_err();
+        assert_eq!(
+            error(Some("10W"), None),
+            "--cap is \"10W\"; allowed: at least 19W, the lowest peak of 4 settings"
+        );
+        assert_eq!(
+            error(None, Some("500ms")),
+            "--deadline is \"500ms\"; allowed: at least 1000ms, the shortest of 4 settings"
+        );
+        assert_eq!(
+            error(Some("20W"), Some("2s")),
+            "--deadline is \"2s\"; allowed: at least 3000ms, the shortest under 20W of 4 settings"
+        );
+        assert!(error(Some("10W"), Some("2s")).starts_with("--cap is"));
+    }
+
+    #[test]
+    fn a_point_is_efficient_unless_another_is_better_in_one_and_no_worse_in_the_other() {
+        let points = points();
+        let efficient: Vec<bool> = points.iter().map(|point| is_efficient(point, &points)).collect();
+        assert_eq!(efficient, [true, true, true, false]);
+        let twins = [point(1.0, 1.0, 1.0), point(1.0, 1.0, 1.0)];
+        assert!(twins.iter().all(|point| is_efficient(point, &twins)));
+    }
+
+    #[test]
+    fn limits_have_units() {
+        let error = |cap, deadline| Limits::read(cap, deadline).unwrap_err().to_string();
+        assert_eq!(
+            error(Some("60"), None),
+            "--cap is \"60\"; allowed: a power above zero such as 60W, 500mW or 1.5kW"
+        );
+        assert_eq!(
+            error(None, Some("90 W")),
+            "--deadline is \"90 W\"; allowed: a time above zero such as 90s, 5ms or 2min"
+        );
+    }
+}

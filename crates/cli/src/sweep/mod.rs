@@ -1,0 +1,269 @@
+//! `isles sweep`: an application at many settings of a modelled chip, and the one to choose.
+//!
+//! Tries numbers of places and dividers of the clock (with the voltages that they need), each in a process of its own,
+//! as many at once as this host has processors. What comes out is time and energy of each; of those that a cap and a
+//! deadline allow, one is chosen by a rule that is printed. Invariant: nothing runs before the arguments are found
+//! good, and a cap or a deadline that nothing can meet is a refusal.
+
+mod choice;
+mod point;
+mod table;
+
+use choice::{Limits, choose};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use isles::{Flag, Launch, Machine};
+use isles_apps::console;
+use isles_apps::destination::Destination;
+use isles_apps::registry::{APPS, App, Failure};
+use isles_chip::Chip;
+use isles_chip::gear::Gears;
+use point::{Clocking, Point, Runner, Setting};
+use std::path::Path;
+
+/// The arguments of `isles sweep`, besides those of the application.
+#[derive(Args, Debug)]
+struct Arguments {
+    /// The application
+    #[arg(long, value_name = "NAME")]
+    app: String,
+
+    /// The modelled chip
+    #[arg(long, value_name = "M", default_value = "chip:scc")]
+    machine: String,
+
+    /// The most that the chip may draw, such as 60W
+    #[arg(long, value_name = "WATTS", allow_hyphen_values = true)]
+    cap: Option<String>,
+
+    /// When the result must be there, in the time of the chip, such as 90s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    deadline: Option<String>,
+
+    /// Numbers of places to try, with commas [default: six from one to all cores]
+    #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
+    places: Option<String>,
+
+    /// Dividers of the cores' clock to try, with commas [default: each with a voltage of its own, and the slowest]
+    #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
+    dividers: Option<String>,
+
+    /// How messages cross the chip: isles, rcce-x10 or sections [default: isles]
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
+
+    /// Print all settings, not only those that no other beats in both time and energy
+    #[arg(long)]
+    all: bool,
+
+    /// Where all figures go as CSV; - is standard output, and the table goes to standard error
+    #[arg(long, value_name = "FILE")]
+    csv: Option<String>,
+}
+
+/// The command, with the arguments of all applications.
+pub fn command() -> Command {
+    let own = Arguments::augment_args(Command::new("sweep"));
+    let known: Vec<String> = own.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+    let mut command =
+        own.about("Tries clocks, voltages and numbers of places on a modelled chip, and chooses");
+    for app in APPS {
+        for argument in app.arguments(Command::new(app.name())).get_arguments() {
+            let name = argument.get_id().as_str();
+            if !known.iter().any(|other| other == name) && !is_silenced(*app, name) {
+                command = command.arg(argument.clone().help_heading("Arguments of the application"));
+            }
+        }
+    }
+    command
+}
+
+fn is_silenced(app: &dyn App, argument: &str) -> bool {
+    app.silent().iter().any(|(name, _)| *name == argument)
+}
+
+/// Carries it out.
+pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
+    let arguments =
+        Arguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
+    let app = APPS.iter().find(|app| app.name() == arguments.app).ok_or_else(|| {
+        let names: Vec<&str> = APPS.iter().map(|app| app.name()).collect();
+        refusal("--app", &arguments.app, &names.join(", "))
+    })?;
+    let limits = Limits::read(arguments.cap.as_deref(), arguments.deadline.as_deref())?;
+    let csv = arguments.csv.as_deref().map(|path| Destination::check("--csv", Some(path), Path::new(path)));
+    let csv = csv.transpose()?;
+    let ground = Ground::of(&arguments)?;
+    let settings = ground.settings(&arguments, &limits)?;
+    let runner = Runner { app: *app, own: own_arguments(*app, matches), ground: &ground };
+    let points = runner.run(&settings)?;
+    tell(&arguments, &limits, &points, csv)
+}
+
+/// Prints the table, the choice and the reason; or says that there is none.
+fn tell(
+    arguments: &Arguments,
+    limits: &Limits,
+    points: &[Point],
+    csv: Option<Destination>,
+) -> Result<(), Failure> {
+    let chosen = choose(limits, points);
+    let text = table::text(limits, points, chosen.as_ref().ok(), arguments.all);
+    match csv {
+        Some(csv) if csv.is_standard() => {
+            console::notice(text.trim_end());
+            csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
+        }
+        csv => {
+            console::print(text).map_err(Failure::stdout)?;
+            if let Some(csv) = csv {
+                csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
+            }
+        }
+    }
+    chosen.map(drop).map_err(Failure::Usage)
+}
+
+/// A value that is not allowed.
+fn refusal(source: &str, value: &str, allowed: &str) -> Failure {
+    Failure::Usage(format!("{source} is {value:?}; allowed: {allowed}"))
+}
+
+/// What the application was told, for another process.
+fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
+    let mut own = Vec::new();
+    for argument in app.arguments(Command::new(app.name())).get_arguments() {
+        let name = argument.get_id().as_str();
+        let Some(flag) = argument.get_long() else { continue };
+        if is_silenced(app, name) || matches.value_source(name) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let values = matches.get_raw(name).into_iter().flatten();
+        let takes_values = argument.get_action().takes_values();
+        own.push(format!("--{flag}"));
+        own.extend(values.filter(|_| takes_values).map(|value| value.to_string_lossy().into_owned()));
+    }
+    for (name, value) in app.silent() {
+        own.extend([format!("--{name}"), (*value).to_owned()]);
+    }
+    own
+}
+
+/// The chip, and what can be set of it.
+struct Ground {
+    machine: String,
+    protocol: Option<String>,
+    places_max: u32,
+    gears: Gears,
+}
+
+impl Ground {
+    fn of(arguments: &Arguments) -> Result<Ground, Failure> {
+        let machine = arguments.machine.clone();
+        let flag = |variable, name, value| Flag { variable, name, value };
+        let mut flags = vec![
+            flag("ISLES_MACHINE", "--machine", machine.as_str()),
+            flag("ISLES_CHIP_GOVERNOR", "--governor", "fixed"),
+        ];
+        if let Some(protocol) = &arguments.protocol {
+            flags.push(flag("ISLES_CHIP_PROTOCOL", "--protocol", protocol));
+        }
+        let launch = Launch::from_environment_with(Machine::Processes, &flags)?;
+        let Machine::Chip(modelled) = launch.chosen_machine() else {
+            return Err(refusal("--machine", &machine, "a modelled chip such as chip:scc"));
+        };
+        let name = machine.strip_prefix("chip:").unwrap_or(&machine);
+        let chip = Chip::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
+        let Some(model) = chip.power_models().first() else {
+            return Err(refusal("--machine", &machine, "a chip whose file has a power model"));
+        };
+        if chip.dividers().is_none() {
+            return Err(refusal("--machine", &machine, "a chip whose clocks can be divided"));
+        }
+        let gears = Gears::of(&chip, Some(model));
+        let protocol = arguments.protocol.clone();
+        Ok(Ground { machine, protocol, places_max: modelled.places(), gears })
+    }
+
+    /// All settings to try.
+    fn settings(&self, arguments: &Arguments, limits: &Limits) -> Result<Vec<Setting>, Failure> {
+        let places = self.places(arguments.places.as_deref())?;
+        let dividers = self.dividers(arguments.dividers.as_deref())?;
+        self.check_cap(limits, places.iter().copied().min().unwrap_or(1))?;
+        let mut settings = Vec::new();
+        for places in places {
+            let divided = dividers.iter().map(|divider| Clocking::Divided(*divider));
+            let capped = limits.cap.filter(|cap| self.can_keep(*cap, places)).map(Clocking::Capped);
+            settings.extend(divided.chain(capped).map(|clocking| Setting { places, clocking }));
+        }
+        Ok(settings)
+    }
+
+    fn places(&self, list: Option<&str>) -> Result<Vec<u32>, Failure> {
+        let all = self.places_max;
+        let Some(list) = list else {
+            let mut places = vec![1, all / 8, all / 4, all / 2, all * 3 / 4, all];
+            places.retain(|places| *places > 0);
+            places.dedup();
+            return Ok(places);
+        };
+        let allowed = format!("whole numbers from 1 to {all}, with commas");
+        numbers("--places", list, &allowed, |places| (1..=all).contains(places))
+    }
+
+    fn dividers(&self, list: Option<&str>) -> Result<Vec<u32>, Failure> {
+        let divided = || self.gears.all().filter_map(|(_, gear)| Some((gear.divider?, gear.step)));
+        if let Some(list) = list {
+            let known: Vec<u32> = divided().map(|(divider, _)| divider).collect();
+            let (least, most) = (known.iter().min().unwrap_or(&1), known.iter().max().unwrap_or(&1));
+            let allowed = format!("whole numbers from {least} to {most}, with commas");
+            return numbers("--dividers", list, &allowed, |divider| known.contains(divider));
+        }
+        // The fastest clock at each voltage, and the slowest of all.
+        let mut found: Vec<(u32, isles_chip::gear::StepId)> = divided().collect();
+        let slowest = found.last().copied();
+        found.dedup_by_key(|(_, step)| *step);
+        let mut dividers: Vec<u32> = found.into_iter().chain(slowest).map(|(divider, _)| divider).collect();
+        dividers.dedup();
+        Ok(dividers)
+    }
+
+    fn can_keep(&self, cap: isles_chip::quantity::Microwatts, places: u32) -> bool {
+        self.capped("--cap", &format!("capped:{}W", cap.watts()), places).is_ok()
+    }
+
+    /// Checks that the chip can keep a cap at all, with that many places.
+    fn check_cap(&self, limits: &Limits, places: u32) -> Result<(), Failure> {
+        let (Some(cap), Some(said)) = (limits.cap, &limits.cap_said) else { return Ok(()) };
+        let policy = format!("capped:{}W", cap.watts());
+        self.capped("--cap", &policy, places).map_err(|error| refusal("--cap", said, &error.allowed))
+    }
+
+    fn capped(&self, flag: &str, policy: &str, places: u32) -> Result<(), isles::ConfigError> {
+        let places = places.to_string();
+        let flags = [
+            Flag { variable: "ISLES_MACHINE", name: "--machine", value: &self.machine },
+            Flag { variable: "ISLES_PLACES", name: "--places", value: &places },
+            Flag { variable: "ISLES_CHIP_GOVERNOR", name: flag, value: policy },
+        ];
+        Launch::from_environment_with(Machine::Processes, &flags).map(|_| ())
+    }
+}
+
+/// A list of whole numbers, each once, in the order that was said.
+fn numbers(
+    flag: &str,
+    list: &str,
+    allowed: &str,
+    is_good: impl Fn(&u32) -> bool,
+) -> Result<Vec<u32>, Failure> {
+    let mut numbers: Vec<u32> = Vec::new();
+    for word in list.split(',') {
+        let number = word.trim().parse().ok().filter(&is_good);
+        let number = number.ok_or_else(|| refusal(flag, list, allowed))?;
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    Ok(numbers)
+}

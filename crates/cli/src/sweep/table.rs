@@ -1,0 +1,101 @@
+//! The table of a sweep, for people and as CSV.
+
+use super::choice::{Choice, Limits, is_efficient};
+use super::point::{Clocking, Point};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// The settings that no other beats (or all), shortest first, with the choice and its reason.
+pub fn text(limits: &Limits, points: &[Point], choice: Option<&Choice>, all: bool) -> String {
+    let mut rows: Vec<usize> = (0..points.len()).collect();
+    rows.retain(|number| {
+        let chosen = choice.is_some_and(|choice| choice.number == *number);
+        all || chosen || is_efficient(&points[*number], points)
+    });
+    rows.sort_by(|one, other| points[*one].seconds.total_cmp(&points[*other].seconds));
+    let mut text = String::from(
+        "places  clock             time        energy       mean      peak      energy x time\n",
+    );
+    for number in &rows {
+        let point = &points[*number];
+        let clock = clock(point);
+        let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
+        // A string takes everything.
+        let _ = write!(
+            text,
+            "{:>6}  {clock:<16}  {seconds:>8.4} s  {joules:>8.3} J  {mean_watts:>7.2} W  {peak_watts:>6.2} W  {:>9.4} J s",
+            point.setting.places,
+            point.energy_delay()
+        );
+        let remarks = remarks(limits, points, *number, choice);
+        let _ = writeln!(text, "{}{remarks}", if remarks.is_empty() { "" } else { "  " });
+    }
+    let (shown, tried) = (rows.len(), points.len());
+    if !all {
+        let _ = writeln!(
+            text,
+            "{shown} of {tried} settings: those that none beats in both time and energy, and the choice"
+        );
+    }
+    if let Some(choice) = choice {
+        text += &conclusion(&points[choice.number], choice);
+    }
+    text
+}
+
+fn conclusion(point: &Point, choice: &Choice) -> String {
+    let places = if point.setting.places == 1 { "place" } else { "places" };
+    let mut text =
+        format!("choice: {} {places}, {}\nreason: {}\n", point.setting.places, clock(point), choice.reason);
+    let by: Vec<String> =
+        point.models.iter().map(|(name, watts)| format!("{watts:.1} W by {name}")).collect();
+    let own = point.models.first().map_or("", |(name, _)| name);
+    let _ = writeln!(text, "caveat: all figures are by {own}; the mean of the choice is {}", by.join(", "));
+    text
+}
+
+fn clock(point: &Point) -> String {
+    match (point.clock, point.setting.clocking) {
+        (Some((megahertz, volts)), _) => format!("{megahertz:.0} MHz {volts:.3} V"),
+        (None, Clocking::Capped(cap)) => format!("capped:{}W", cap.watts()),
+        (None, Clocking::Divided(divider)) => format!("divider {divider}"),
+    }
+}
+
+fn remarks(limits: &Limits, points: &[Point], number: usize, choice: Option<&Choice>) -> String {
+    let point = &points[number];
+    let known = [
+        (choice.is_some_and(|choice| choice.number == number), "chosen"),
+        (!limits.is_under_cap(point), "above the cap"),
+        (!limits.is_in_time(point), "late"),
+    ];
+    let said: Vec<&str> = known.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect();
+    said.join(", ")
+}
+
+/// All settings, in the order in which they were tried.
+pub fn write_csv(out: &mut dyn Write, limits: &Limits, points: &[Point]) -> io::Result<()> {
+    writeln!(
+        out,
+        "places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time"
+    )?;
+    for point in points {
+        let governor = match point.setting.clocking {
+            Clocking::Divided(divider) => format!("fixed:{divider}"),
+            Clocking::Capped(cap) => format!("capped:{}W", cap.watts()),
+        };
+        let clock =
+            point.clock.map_or(",".to_owned(), |(megahertz, volts)| format!("{megahertz:.3},{volts}"));
+        let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
+        writeln!(
+            out,
+            "{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{},{},{}",
+            point.setting.places,
+            point.energy_delay(),
+            is_efficient(point, points),
+            limits.is_under_cap(point),
+            limits.is_in_time(point)
+        )?;
+    }
+    Ok(())
+}

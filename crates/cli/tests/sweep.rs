@@ -1,0 +1,139 @@
+//! `isles sweep` as a user sees it: a table, a choice with its reason, and one line for what cannot be.
+
+mod scene;
+
+use scene::{Ended, Scene, words};
+
+/// A sweep of six settings that takes a second or two.
+const SMALL: &str = "sweep --app bc --graph karate --places 1,8 --dividers 2,3,16";
+
+fn sweep(more: &str) -> (Scene, Ended) {
+    let scene = Scene::new("sweep");
+    let ended = scene.run(&words(&format!("{SMALL} {more}")));
+    (scene, ended)
+}
+
+/// The rows of a CSV, by the names of its columns.
+fn column(csv: &str, name: &str) -> Vec<String> {
+    let mut lines = csv.lines();
+    let number = lines.next().unwrap().split(',').position(|other| other == name).unwrap();
+    lines.map(|line| line.split(',').nth(number).unwrap().to_owned()).collect()
+}
+
+fn numbers(csv: &str, name: &str) -> Vec<f64> {
+    column(csv, name).iter().map(|number| number.parse().unwrap()).collect()
+}
+
+fn line<'a>(text: &'a str, begins: &str) -> &'a str {
+    let found = text.lines().find_map(|line| line.strip_prefix(begins));
+    found.unwrap_or_else(|| panic!("{begins:?} in {text}"))
+}
+
+#[test]
+fn the_choice_without_a_limit_is_the_least_product_of_energy_and_time_of_all_that_were_tried() {
+    let (scene, ended) = sweep("--csv all.csv");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let csv = scene.result("all.csv");
+    assert_eq!(column(&csv, "places"), ["1", "1", "1", "8", "8", "8"]);
+    assert_eq!(column(&csv, "governor")[..3], ["fixed:2", "fixed:3", "fixed:16"]);
+    assert_eq!(numbers(&csv, "voltage_v")[..3], [1.1625, 0.85625, 0.65625]);
+    let (times, joules) = (numbers(&csv, "time_s"), numbers(&csv, "energy_j"));
+    // One place does nothing but compute: its time goes with the divider.
+    assert!(
+        (times[2] / times[0] - 8.0).abs() < 0.01 && (times[1] / times[0] - 1.5).abs() < 0.01,
+        "{times:?}"
+    );
+    let products: Vec<f64> = times.iter().zip(&joules).map(|(time, energy)| time * energy).collect();
+    let least = products.iter().copied().reduce(f64::min).unwrap();
+    let chosen = products.iter().position(|product| *product == least).unwrap();
+    let clock = ["800 MHz", "533 MHz", "100 MHz"][chosen % 3];
+    let choice = line(&ended.stdout, "choice: ");
+    assert!(
+        choice.starts_with(&format!("{} place", [1, 8][chosen / 3])) && choice.contains(clock),
+        "{ended:?}"
+    );
+    assert!(
+        line(&ended.stdout, "reason: ").starts_with("the least product of energy and time of the 6 settings")
+    );
+    assert!(line(&ended.stdout, "caveat: ").contains("by cichowski"), "{ended:?}");
+}
+
+#[test]
+fn a_cap_leaves_out_what_exceeds_it_and_tries_the_governor_that_keeps_it() {
+    let (_scene, ended) = sweep("--cap 30W --all --csv -");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let csv = &ended.stdout;
+    assert_eq!(column(csv, "places").len(), 8, "{csv}");
+    let under: Vec<bool> = numbers(csv, "peak_w").into_iter().map(|watts| watts <= 30.0).collect();
+    assert_eq!(column(csv, "under_cap"), under.iter().map(bool::to_string).collect::<Vec<_>>());
+    assert!(under.contains(&true) && under.contains(&false), "{csv}");
+    for (governor, under) in column(csv, "governor").iter().zip(&under) {
+        assert!(governor != "capped:30W" || *under, "{csv}");
+    }
+    let times = numbers(csv, "time_s").into_iter().zip(&under).filter(|(_, under)| **under);
+    let shortest = times.map(|(time, _)| time).reduce(f64::min).unwrap();
+    let row = ended.stderr.lines().find(|line| line.ends_with("chosen")).unwrap();
+    assert!(row.contains(&format!("{shortest:.4} s")), "{shortest} {ended:?}");
+    assert!(line(&ended.stderr, "reason: ").contains("that stay under 30W"), "{ended:?}");
+}
+
+#[test]
+fn a_deadline_makes_the_least_energy_the_rule() {
+    let (_scene, ended) = sweep("--deadline 1s");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(line(&ended.stdout, "reason: ").starts_with("the least energy of the 6 settings"), "{ended:?}");
+}
+
+#[test]
+fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
+    let refuse = |more: &str| {
+        let (_scene, ended) = sweep(more);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        let errors: Vec<String> =
+            ended.stderr.lines().filter(|line| line.contains("error: ")).map(str::to_owned).collect();
+        assert_eq!(errors.len(), 1, "{ended:?}");
+        errors[0].clone()
+    };
+    let before = refuse("--cap 5W");
+    assert!(before.starts_with("error: --cap is \"5W\"; allowed: at least 18."), "{before}");
+    let after = refuse("--deadline 1us");
+    assert!(after.starts_with("error: --deadline is \"1us\"; allowed: at least "), "{after}");
+    assert!(after.ends_with("ms, the shortest of 6 settings"), "{after}");
+}
+
+#[test]
+fn bad_arguments_are_refused_before_anything_runs() {
+    let scene = Scene::new("sweep");
+    for (arguments, says) in [
+        ("--app bc --cap 60", "--cap is \"60\"; allowed: a power above zero such as 60W"),
+        ("--app bc --cap -3W", "--cap is \"-3W\"; allowed: a power"),
+        ("--app bc --deadline 5x", "--deadline is \"5x\"; allowed: a time above zero such as 90s"),
+        ("--app bc --places 0,3", "--places is \"0,3\"; allowed: whole numbers from 1 to 48, with commas"),
+        ("--app bc --places 49", "--places is \"49\"; allowed"),
+        ("--app bc --dividers 1", "--dividers is \"1\"; allowed: whole numbers from 2 to 16, with commas"),
+        ("--app bc --machine threads", "--machine is \"threads\"; allowed: a modelled chip"),
+        ("--app bc --protocol mpi", "--protocol is \"mpi\"; allowed: isles"),
+        ("--app life", "--app is \"life\"; allowed: bc"),
+        ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, steep"),
+        ("--app bc --graph nosuch", "nosuch"),
+    ] {
+        let line = scene.run(&words(&format!("sweep {arguments}"))).refusal().to_owned();
+        assert!(line.starts_with("error: ") && line.contains(says), "{arguments}: {line}");
+    }
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn small_medium_and_large_are_the_published_workloads() {
+    let scene = Scene::new("sweep");
+    let run = |graph: &str| {
+        let ended = scene.run(&words(&format!(
+            "run bc {graph} --machine threads --places 2 --top 0 --json - --csv g.csv"
+        )));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        result["betweenness"].clone()
+    };
+    assert_eq!(run("--rmat small"), run("--graph rmat-11"));
+    assert_eq!(run("--rmat 5,.2,.15,.25,.4"), run("--graph rmat:5,.2,.15,.25,.4"));
+}
