@@ -113,6 +113,10 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "POLICY")]
     pub governor: Option<String>,
 
+    /// What waiting places do on a modelled chip: poll, or nap:TIME to halt so long before each look [default: poll]
+    #[arg(long, value_name = "HOW")]
+    pub rest: Option<String>,
+
     /// What a run on a modelled chip writes.
     #[command(flatten)]
     pub exports: ExportArguments,
@@ -169,7 +173,7 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 12] {
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 13] {
         let ExportArguments { summary, links, traffic, heat, trace, folded, joules } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
@@ -177,6 +181,7 @@ impl PlaceArguments {
             ("ISLES_REPORT", "--report", &self.report),
             ("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
             ("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
+            ("ISLES_CHIP_REST", "--rest", &self.rest),
             ("ISLES_CHIP_SUMMARY", "--summary", summary),
             ("ISLES_CHIP_LINKS", "--links", links),
             ("ISLES_CHIP_TRAFFIC", "--traffic", traffic),

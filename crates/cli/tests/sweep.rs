@@ -113,6 +113,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--app bc --dividers 1", "--dividers is \"1\"; allowed: whole numbers from 2 to 16, with commas"),
         ("--app bc --machine threads", "--machine is \"threads\"; allowed: a modelled chip"),
         ("--app bc --protocol mpi", "--protocol is \"mpi\"; allowed: isles"),
+        ("--app bc --rest soon", "--rest is \"soon\"; allowed: poll, or nap:"),
         ("--app life", "--app is \"life\"; allowed: bc"),
         ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, steep"),
         ("--app bc --graph nosuch", "nosuch"),

@@ -53,6 +53,28 @@ fn an_unknown_machine_is_named_with_those_that_are_known() {
 }
 
 #[test]
+fn governors_and_rests_that_cannot_be_are_named_with_what_can() {
+    let refusal = |flags: &str| refuse(&words(&format!("run bc --machine chip:scc {flags}")));
+    assert_eq!(
+        refusal("--governor turbo"),
+        "error: --governor is \"turbo\"; allowed: fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS such as \
+         capped:60W"
+    );
+    assert_eq!(
+        refusal("--governor fixed:1"),
+        r#"error: --governor is "fixed:1"; allowed: a divider from 2 to 16"#
+    );
+    assert_says(
+        &refusal("--governor capped:5W"),
+        &[r#"--governor is "capped:5W"; allowed: at least 20."#, "slowest"],
+    );
+    assert_eq!(
+        refusal("--rest nap:2s"),
+        r#"error: --rest is "nap:2s"; allowed: poll, or nap: and a time up to a second such as nap:100us"#
+    );
+}
+
+#[test]
 fn an_unknown_protocol_is_named_with_those_that_are_known() {
     let refusal = r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections, packets"#;
     assert_eq!(refuse(&words("run bc --machine chip:scc --protocol mpi")), refusal);

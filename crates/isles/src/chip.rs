@@ -168,6 +168,7 @@ where
     let world = World::with_protocol(places, costs, launch.protocol_on(chip), launch.seed).map_err(unable)?;
     let policy = launch.governor;
     world.govern(policy).map_err(|unfit| refusal("the governor", &policy.to_string(), unfit.to_string()))?;
+    world.rest(launch.rest);
     export::begin(launch, chip, &world)?;
     let _on_chip = OnChip::of(&world);
     let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();

@@ -5,7 +5,7 @@ use crate::export::{EXPORTS, Export, Wanted};
 use isles_chip::governor::Policy;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::Stall;
-use isles_transport_chip::Protocol;
+use isles_transport_chip::{Protocol, Rest};
 use std::fmt;
 use std::time::Duration;
 
@@ -118,6 +118,11 @@ fn governor(source: &str, value: &str) -> Result<(Policy, String), ConfigError> 
     Ok((policy, source.to_owned()))
 }
 
+/// Reads what places do while they wait.
+fn rest(source: &str, value: &str) -> Result<Rest, ConfigError> {
+    value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))
+}
+
 /// Reads seconds of silence.
 fn silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
     let seconds: f64 =
@@ -149,6 +154,7 @@ pub(crate) struct Environment {
     pub(crate) protocol: Option<Protocol>,
     /// What chooses the rates of cores, and where that was written.
     pub(crate) governor: Option<(Policy, String)>,
+    pub(crate) rest: Rest,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
@@ -203,6 +209,7 @@ impl Environment {
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
             protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
             governor: take(&get, "ISLES_CHIP_GOVERNOR", governor)?,
+            rest: take(&get, "ISLES_CHIP_REST", rest)?.unwrap_or_default(),
             stall_report: take(&get, "ISLES_STALL", silence)?,
             stall_limit: take(&get, "ISLES_STALL_LIMIT", silence)?,
             seed: take(&get, "ISLES_SEED", seed)?.unwrap_or_default(),

@@ -195,7 +195,10 @@ impl ChipRun {
             Export::Summary => {
                 let (seed, protocol) = (launch.seed, launch.protocol_on(chip).name());
                 let governor = &launch.governor.to_string();
-                export::summary(&RunFacts { chip: model, seed, protocol, governor, host }, report)
+                export::summary(
+                    &RunFacts { chip: model, seed, protocol, governor, rest: launch.rest, host },
+                    report,
+                )
             }
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),

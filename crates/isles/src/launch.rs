@@ -8,7 +8,7 @@ use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
-use isles_transport_chip::{Protocol, Report as ChipReport};
+use isles_transport_chip::{Protocol, Report as ChipReport, Rest};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -79,14 +79,15 @@ pub struct Launch {
     pub(crate) exports: Vec<Wanted>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) governor: Policy,
+    pub(crate) rest: Rest,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
 }
 
 impl Launch {
     /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`, and what a run on a chip
-    /// writes (`ISLES_CHIP_*`).
+    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, and
+    /// what a run on a chip writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -126,6 +127,7 @@ impl Launch {
             reports: environment.reports,
             exports: environment.exports,
             protocol: environment.protocol,
+            rest: environment.rest,
             seed: environment.seed,
         })
     }
@@ -155,6 +157,12 @@ impl Launch {
     /// What chooses the rates of the cores of a modelled chip; of no meaning on another machine.
     pub fn governor(mut self, policy: Policy) -> Launch {
         self.governor = policy;
+        self
+    }
+
+    /// What places do on a modelled chip while they wait for messages; of no meaning on another machine.
+    pub fn rest(mut self, rest: Rest) -> Launch {
+        self.rest = rest;
         self
     }
 

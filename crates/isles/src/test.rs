@@ -6,6 +6,7 @@ use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
+use isles_transport_chip::Rest;
 use isles_transport_shm::processes::Program;
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ where
         exports: Vec::new(),
         protocol,
         governor: Policy::default(),
+        rest: Rest::default(),
         stall,
         seed: 0,
     };

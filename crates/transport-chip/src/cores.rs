@@ -13,6 +13,7 @@ use crate::energy::plan::Plan;
 use crate::packets::PacketCosts;
 use crate::record::Recorder;
 use crate::report::{Ledger, Shifts, Spending};
+use crate::rest::Rest;
 use crate::traffic::LinkLoad;
 use crate::wire::Protocol;
 use isles_chip::Chip;
@@ -204,6 +205,10 @@ pub(crate) struct Cores {
     lines: Lines,
     meters: Meters,
     supplies: Option<Supplies>,
+    /// What places do while they wait.
+    pub(crate) rest: Rest,
+    /// How long the last look of a place that halts between looks took.
+    look: Picoseconds,
     /// What has changed of rates and voltages.
     pub(crate) shifts: Shifts,
     /// Power over time, if anything is known of power.
@@ -235,6 +240,8 @@ impl Cores {
             sampler: draw::sampler(&costs.plan),
             supplies: costs.supplies.clone(),
             shifts: Shifts::default(),
+            rest: Rest::Poll,
+            look: Picoseconds::ZERO,
             meters: Meters::new(Arc::clone(&costs.plan)),
             recorder: None,
             costs,
@@ -289,6 +296,20 @@ impl Cores {
         if time > now {
             self.spend(place, time - now, Spending::Waiting);
         }
+    }
+
+    /// Books what a waiting `place` is halted of the time until `time`, if a look takes it `look`. All naps are booked
+    /// before all looks.
+    pub(crate) fn halt(&mut self, place: PlaceId, time: Picoseconds, look: Picoseconds) {
+        let wait = Picoseconds(time.0.saturating_sub(self.now(place).0));
+        self.look = look;
+        let halted = self.rest.halted(wait, look);
+        self.spend(place, halted, Spending::Sleeping);
+    }
+
+    /// What a place does for the most part while it waits.
+    pub(crate) fn idle(&self) -> Spending {
+        if self.rest == Rest::Poll { Spending::Waiting } else { Spending::Sleeping }
     }
 
     /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.

@@ -10,6 +10,7 @@ use crate::govern::Governing;
 use crate::parcel::{ChipBlock, Parcel};
 use crate::record::Passage;
 use crate::report::Report;
+use crate::rest::Rest;
 use crate::wire::{Division, News, Outgoing, Wire};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Order};
@@ -137,6 +138,10 @@ impl State {
             self.under_way = Some(place);
             self.cores.set_present(key.time());
             self.govern(key.time());
+            if self.cores.rest != Rest::Poll && self.sites[place.index()].parked {
+                let look = self.look(place);
+                self.cores.halt(place, key.time(), look);
+            }
             self.cores.wait_until(place, key.time());
             self.cores.sample_until(key.time());
             self.digest.record(key, Event::Turn as u32, 0);
@@ -216,13 +221,16 @@ impl State {
         }
         self.cores.settle(place);
         let now = self.cores.now(place);
-        let period = self.wire.poll_period(&self.cores, place, self.waits_for_credit(place));
-        // At least one poll: what had come before it parked it has looked at.
-        let polls = time.0.saturating_sub(now.0).div_ceil(period.0).max(1);
-        let turn = now + period * polls;
+        let look = self.look(place);
+        let turn = self.cores.rest.first_look(now, time, look);
         if self.turns.key_of(place.0).is_none_or(|before| turn < before.time()) {
             self.schedule(place, turn);
         }
+    }
+
+    /// How long a look of a waiting place takes.
+    fn look(&self, place: PlaceId) -> Picoseconds {
+        self.wire.poll_period(&self.cores, place, self.waits_for_credit(place))
     }
 
     fn wake_all(&mut self, news: Vec<(PlaceId, Picoseconds)>) {

@@ -5,6 +5,7 @@ use crate::cores::Costs;
 use crate::endpoint::ChipEndpoint;
 use crate::record::{Recorder, Trace};
 use crate::report::Report;
+use crate::rest::Rest;
 use crate::state::State;
 use crate::traffic::{Flow, LinkLoad};
 use crate::wire::Protocol;
@@ -127,6 +128,11 @@ impl World {
         let (governor, gears) = state.cores.governor(policy, self.shared.places)?;
         state.set_governor(governor, &gears);
         Ok(())
+    }
+
+    /// Says what places do while they wait; before anything runs. They poll unless something else is said.
+    pub fn rest(&self, rest: Rest) {
+        self.shared.state.borrow_mut().cores.rest = rest;
     }
 
     /// The endpoint of `place`; take one for each place.

@@ -2,9 +2,10 @@
 
 use isles_chip::Chip;
 use isles_chip::energy::Load;
+use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId};
-use isles_transport_chip::{ChipEndpoint, Costs, Energy, Report, Spending, Turn, World};
+use isles_transport_chip::{ChipEndpoint, Costs, Energy, Report, Rest, Spending, Turn, World};
 
 const PLACES: u32 = 4;
 
@@ -162,4 +163,84 @@ fn the_report_tells_all_of_it() {
         text.contains("the models differ by ") && text.contains("mesh_power.moving = 0.3 (factor 2)"),
         "{text}"
     );
+}
+
+/// The second place waits ten milliseconds for a message of the first, and all others for nothing. Gives when it was
+/// taken in, too.
+fn wait(rest: Rest) -> (Report, Picoseconds) {
+    let (world, endpoints) = place(&scc(), 4);
+    world.rest(rest);
+    let (mut sent, mut taken) = (false, Picoseconds::ZERO);
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        if place == PlaceId(0) && !sent {
+            endpoint.work(5_333_333);
+            endpoint.send(PlaceId(1), Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
+            sent = true;
+        }
+        if endpoint.progress(Inbound::All, &mut |_| ()) > 0 {
+            taken = world.report().ledgers[place.index()].total();
+        }
+        world.end_turn(place, Turn::Idle { due: None });
+    }
+    (world.report(), taken)
+}
+
+#[test]
+fn a_place_that_naps_draws_less_and_learns_later_by_a_nap_at_most() {
+    let nap = Picoseconds(100_000_000);
+    let ((polled, early), (napped, late)) = (wait(Rest::Poll), wait(Rest::Nap(nap)));
+    assert!(early < late && late.0 - early.0 < nap.0 + 2_000_000, "{early} {late}");
+    let joules = |report: &Report| report.energy.as_ref().unwrap().models[0].core(1).joules();
+    assert!(joules(&napped) < 0.7 * joules(&polled), "{} {}", joules(&napped), joules(&polled));
+    let ledger = &napped.ledgers[1];
+    let slept = ledger.time(Spending::Sleeping);
+    assert_eq!((slept.0 % nap.0, polled.ledgers[1].time(Spending::Sleeping)), (0, Picoseconds::ZERO));
+    assert!(slept.0 >= 9_900_000_000 && ledger.time(Spending::Waiting).0 < 100_000_000, "{napped}");
+    assert_ne!(polled.digest, napped.digest);
+    let windows = |report: &Report| -> Attojoules {
+        report.energy.as_ref().unwrap().profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum()
+    };
+    let total = napped.energy.as_ref().unwrap().models[0].total();
+    assert!((windows(&napped).joules() / total.joules() - 1.0).abs() < 1e-6);
+    let powers = napped.energy.as_ref().unwrap().profile.windows();
+    let busiest = powers.map(|(_, length, sums)| sums[0].mean_over(length).watts()).reduce(f64::max).unwrap();
+    let (chip, name) = (scc(), "manyman");
+    let point =
+        chip.voltage_table(name).unwrap().operating_point(chip.default_preset().clocks().core).unwrap();
+    let power = |load| chip.power_model(name).unwrap().core(load, point).watts();
+    // One of the eight computes, three nap, four are halted: never more, but for the looks.
+    assert!(busiest < power(Load::Compute) + 7.0 * power(Load::Sleep) + 0.1, "{busiest}");
+}
+
+/// So many places that compute the same share of a fixed amount of work each, with a divider.
+fn share(places: u32, divider: u32) -> (f64, f64, f64) {
+    let (world, endpoints) = place(&scc(), places);
+    world.govern(Policy::FixedAt(divider)).unwrap();
+    let mut worked = vec![false; places as usize];
+    while let Some(place) = world.next() {
+        if !std::mem::replace(&mut worked[place.index()], true) {
+            endpoints[place.index()].work(4_800_000_000 / u64::from(places));
+        }
+        world.end_turn(place, Turn::Idle { due: None });
+    }
+    let energy = world.report().energy.unwrap();
+    let own = &energy.models[0];
+    (energy.span.0 as f64 / 1e12, own.total().joules(), energy.mean(own).watts())
+}
+
+#[test]
+fn v21_all_cores_at_half_the_rate_are_as_fast_as_half_the_cores_at_full_rate_and_draw_less() {
+    let (wide, narrow) = (share(48, 4), share(24, 2));
+    assert!((wide.0 / narrow.0 - 1.0).abs() < 0.15, "{wide:?} {narrow:?}");
+    assert!(wide.1 < narrow.1 && wide.2 < 0.8 * narrow.2, "{wide:?} {narrow:?}");
+}
+
+#[test]
+fn the_rate_of_least_energy_lies_strictly_between_the_slowest_and_the_fastest() {
+    // What Gschwandtner et al. measured, and where ManyMan saw the most operations for a joule: 320 to 400 MHz.
+    let joules: Vec<f64> = (2..=16).map(|divider| share(48, divider).1).collect();
+    let least = joules.iter().copied().reduce(f64::min).unwrap();
+    let divider = 2 + joules.iter().position(|joules| *joules == least).unwrap();
+    assert!((4..=5).contains(&divider), "divider {divider} of {joules:?}");
 }

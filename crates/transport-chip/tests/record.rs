@@ -7,7 +7,7 @@ use isles_chip::Chip;
 use isles_transport::random::Random;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};
 use isles_transport_chip::export::{self, RunFacts};
-use isles_transport_chip::{ChipEndpoint, Costs, Report, Spending, Turn, World};
+use isles_transport_chip::{ChipEndpoint, Costs, Report, Rest, Spending, Turn, World};
 use protobuf::{Packet, packets};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -333,6 +333,7 @@ fn the_summary_says_what_the_report_says() {
         seed: 3,
         protocol: "a \"b\"\n",
         governor: "fixed",
+        rest: Rest::Poll,
         host: Duration::from_millis(500),
     };
     let text = export::summary(&facts, &report);
@@ -358,6 +359,7 @@ fn the_summary_says_what_was_drawn_by_each_model() {
         seed: 3,
         protocol: "isles",
         governor: "fixed",
+        rest: Rest::Poll,
         host: Duration::from_millis(500),
     };
     let text = export::summary(&facts, &report);

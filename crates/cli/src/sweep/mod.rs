@@ -52,6 +52,10 @@ struct Arguments {
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
 
+    /// What waiting places do: poll, or nap:TIME to halt so long before each look [default: poll]
+    #[arg(long, value_name = "HOW")]
+    rest: Option<String>,
+
     /// Print all settings, not only those that no other beats in both time and energy
     #[arg(long)]
     all: bool,
@@ -153,6 +157,7 @@ fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
 struct Ground {
     machine: String,
     protocol: Option<String>,
+    rest: Option<String>,
     places_max: u32,
     gears: Gears,
 }
@@ -168,6 +173,9 @@ impl Ground {
         if let Some(protocol) = &arguments.protocol {
             flags.push(flag("ISLES_CHIP_PROTOCOL", "--protocol", protocol));
         }
+        if let Some(rest) = &arguments.rest {
+            flags.push(flag("ISLES_CHIP_REST", "--rest", rest));
+        }
         let launch = Launch::from_environment_with(Machine::Processes, &flags)?;
         let Machine::Chip(modelled) = launch.chosen_machine() else {
             return Err(refusal("--machine", &machine, "a modelled chip such as chip:scc"));
@@ -181,8 +189,8 @@ impl Ground {
             return Err(refusal("--machine", &machine, "a chip whose clocks can be divided"));
         }
         let gears = Gears::of(&chip, Some(model));
-        let protocol = arguments.protocol.clone();
-        Ok(Ground { machine, protocol, places_max: modelled.places(), gears })
+        let (protocol, rest) = (arguments.protocol.clone(), arguments.rest.clone());
+        Ok(Ground { machine, protocol, rest, places_max: modelled.places(), gears })
     }
 
     /// All settings to try.

@@ -120,6 +120,9 @@ impl Runner<'_> {
         if let Some(protocol) = &self.ground.protocol {
             command.args(["--protocol", protocol]);
         }
+        if let Some(rest) = &self.ground.rest {
+            command.args(["--rest", rest]);
+        }
         let ended = command.output().map_err(|cause| failed(format!("cannot start a run: {cause}")))?;
         if !ended.status.success() {
             let said = String::from_utf8_lossy(&ended.stderr);

@@ -6,7 +6,6 @@ use super::Cores;
 use crate::energy::meter::Drawn;
 use crate::energy::plan::Plan;
 use crate::energy::{Energy, ModelEnergy, Sample, Sampler};
-use crate::report::Spending;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
 impl Cores {
@@ -41,7 +40,9 @@ impl Cores {
         match self.cores.get(core) {
             Some(placed) => {
                 let spent = (&placed.ledger, placed.now);
-                self.meters.drawn(core, model, spent, (Spending::Waiting, until))
+                let wait = Picoseconds(until.0.saturating_sub(placed.now.0));
+                let halted = self.rest.halted(wait, self.look);
+                self.meters.drawn(core, model, spent, (halted, until))
             }
             None => self.meters.drawn_idle(core, model, until),
         }

@@ -80,7 +80,9 @@ impl Cores {
     pub(crate) fn settle(&mut self, place: PlaceId) {
         while self.cores[place.index()].next_shift <= self.present {
             let next = self.cores[place.index()].next_shift;
-            self.wait_until(place, next);
+            let idle = self.idle();
+            let now = self.now(place);
+            self.spend(place, Picoseconds(next.0.saturating_sub(now.0)), idle);
             self.pass(place);
         }
     }

@@ -95,7 +95,7 @@ impl Meters {
     /// What a core without a place has drawn until `until`.
     pub(crate) fn drawn_idle(&self, core: usize, model: usize, until: Picoseconds) -> Drawn {
         let from = self.meters[core].idle_from;
-        self.drawn(core, model, (&Ledger::default(), from), (Spending::Sleeping, until))
+        self.drawn(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
     }
 
     /// Makes the changes of a core without a place until `present`.
@@ -117,7 +117,7 @@ impl Meters {
     pub(crate) fn pass(&mut self, core: usize, ledger: &Ledger, now: Picoseconds) -> GearId {
         while self.next_shift(core) <= now {
             for model in 0..self.plan.models.len() {
-                let drawn = self.drawn(core, model, (ledger, now), (Spending::Waiting, now));
+                let drawn = self.drawn(core, model, (ledger, now), (Picoseconds::ZERO, now));
                 self.meters[core].drawn[model] = drawn;
             }
             let meter = &mut self.meters[core];
@@ -138,14 +138,14 @@ impl Meters {
         &self.plan
     }
 
-    /// What a core has drawn until `until`, by the model of that number, if it has done nothing but `idle` since its
-    /// own clock `now`.
+    /// What a core has drawn until `until`, by the model of that number, if since its own clock `now` it was halted for
+    /// that long, and has looked for messages since.
     pub(crate) fn drawn(
         &self,
         core: usize,
         model: usize,
         (ledger, now): (&Ledger, Picoseconds),
-        (idle, until): (Spending, Picoseconds),
+        (halted, until): (Picoseconds, Picoseconds),
     ) -> Drawn {
         let meter = &self.meters[core];
         let mut drawn = meter.drawn[model];
@@ -153,25 +153,23 @@ impl Meters {
         self.book(&mut drawn, model, point, |spending| {
             Picoseconds(ledger.time(spending).0 - meter.closed.time(spending).0)
         });
-        let mut time = now;
+        let (mut time, looks_from) = (now, now.saturating_add(halted));
+        let mut rest = |drawn: &mut Drawn, point, end: Picoseconds| {
+            let middle = looks_from.clamp(time, end.max(time));
+            let (halted, looked) = (Picoseconds(middle.0 - time.0), Picoseconds(end.max(time).0 - middle.0));
+            self.book(drawn, model, point, |spending| match spending {
+                Spending::Sleeping => halted,
+                Spending::Waiting => looked,
+                _ => Picoseconds::ZERO,
+            });
+            time = end.max(time);
+        };
         for shift in meter.shifts.iter().take_while(|shift| shift.time < until) {
-            let end = shift.time.max(time);
-            self.book_idle(&mut drawn, model, point, (idle, Picoseconds(end.0 - time.0)));
-            (time, point) = (end, (shift.gear, shift.step));
+            rest(&mut drawn, point, shift.time);
+            point = (shift.gear, shift.step);
         }
-        let rest = Picoseconds(until.0.saturating_sub(time.0));
-        self.book_idle(&mut drawn, model, point, (idle, rest));
+        rest(&mut drawn, point, until);
         drawn
-    }
-
-    fn book_idle(
-        &self,
-        drawn: &mut Drawn,
-        model: usize,
-        point: (GearId, StepId),
-        (idle, time): (Spending, Picoseconds),
-    ) {
-        self.book(drawn, model, point, |spending| if spending == idle { time } else { Picoseconds::ZERO });
     }
 
     fn book(

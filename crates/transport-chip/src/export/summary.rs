@@ -6,6 +6,7 @@
 use super::json::Json;
 use crate::energy::{Energy, ModelEnergy};
 use crate::report::{Ledger, Report, SPENDINGS};
+use crate::rest::Rest;
 use isles_chip::Chip;
 use isles_chip::quantity::{Attojoules, Rate};
 use isles_chip::topology::CoreId;
@@ -25,6 +26,8 @@ pub struct RunFacts<'a> {
     pub protocol: &'a str,
     /// What chose the rates of its cores.
     pub governor: &'a str,
+    /// What places did while they waited.
+    pub rest: Rest,
     /// How long this host took for it.
     pub host: Duration,
 }
@@ -40,6 +43,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.number("seed", facts.seed);
     json.string("protocol", facts.protocol);
     json.string("governor", facts.governor);
+    json.string("rest", &facts.rest.to_string());
     json.number("rate_changes", report.shifts.rates);
     json.number("voltage_changes", report.shifts.voltages);
     json.number("predicted_ps", report.time.0);
