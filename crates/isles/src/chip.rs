@@ -215,7 +215,11 @@ pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host
     let (Launch { places, .. }, protocol) = (launch, launch.protocol_on(chip));
     let cores = if *places == 1 { "core" } else { "cores" };
     let machine = chip.machine;
+    let energies = report.energy.iter().flat_map(|energy| &energy.models);
+    let energies = energies.map(|model| format!(", {:.3} J by {}", model.total().joules(), model.name));
+    let energies: String = energies.collect();
     format!(
-        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol} ({host:.3} s on this host)"
+        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol}{energies} ({host:.3} s on this \
+         host)"
     )
 }

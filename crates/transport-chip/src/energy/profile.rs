@@ -11,6 +11,12 @@ use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds};
 /// Windows at most.
 const WINDOWS_MAX: usize = 1 << 9;
 
+/// Windows at least, however many things there are.
+const WINDOWS_MIN: usize = 4;
+
+/// Samples that are taken for as many windows as there may be: a chip of 100,000 cores gets fewer windows.
+const SAMPLES: usize = 1 << 16;
+
 /// The length of the first windows: a microsecond.
 const FIRST_WINDOW: Picoseconds = Picoseconds(1_000_000);
 
@@ -100,6 +106,8 @@ pub(crate) struct Sampler {
     /// The end of the window under way.
     end: Picoseconds,
     columns: usize,
+    /// So many windows become half as many; an even number.
+    most: usize,
     sums: Vec<Attojoules>,
     stretches: Vec<Stretch>,
 }
@@ -111,6 +119,7 @@ impl Sampler {
             window: FIRST_WINDOW,
             end: FIRST_WINDOW,
             columns,
+            most: (SAMPLES / things.max(1)).clamp(WINDOWS_MIN, WINDOWS_MAX) & !1,
             sums: Vec::new(),
             stretches: vec![Stretch::default(); things],
         }
@@ -126,7 +135,7 @@ impl Sampler {
     pub(crate) fn close(&mut self, sample: impl FnMut(usize, Picoseconds) -> (usize, Sample)) {
         self.close_at(self.end, sample);
         self.end += self.window;
-        if self.sums.len() >= WINDOWS_MAX * self.columns {
+        if self.sums.len() >= self.most * self.columns {
             self.merge();
         }
     }
@@ -202,6 +211,16 @@ mod tests {
         assert_eq!(sum, Microwatts(1_000).over(end));
         let whole: u64 = profile.windows().map(|(_, length, _)| length.0).sum();
         assert_eq!(whole, end.0);
+    }
+
+    #[test]
+    fn a_chip_of_very_many_cores_gets_few_windows() {
+        let end = Picoseconds(1_000 * MICROSECOND);
+        let profile =
+            Sampler::new(1, 100_000).finish(end, |_, time| (0, Sample { time, drawn: Attojoules(1) }));
+        assert!((2..=4).contains(&profile.windows().count()), "{}", profile.windows().count());
+        let sum: Attojoules = profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum();
+        assert_eq!(sum, Attojoules(100_000));
     }
 
     #[test]
