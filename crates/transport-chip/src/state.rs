@@ -220,8 +220,14 @@ impl State {
             return;
         }
         self.cores.settle(place);
-        let now = self.cores.now(place);
-        let look = self.look(place);
+        let mut now = self.cores.now(place);
+        let mut look = self.look(place);
+        if let Some(shift) = self.cores.shift_until(place, time) {
+            // It is to come, so the clock of the place stays behind it; its polls begin anew there.
+            let before = self.cores.pretend(place, shift.gear);
+            (now, look) = (shift.time.max(now), self.look(place));
+            self.cores.pretend(place, before);
+        }
         let turn = self.cores.rest.first_look(now, time, look);
         if self.turns.key_of(place.0).is_none_or(|before| turn < before.time()) {
             self.schedule(place, turn);

@@ -188,6 +188,38 @@ fn a_place_that_waits_polls_and_receives_at_its_own_rate() {
     assert_eq!(slow, receipt(12));
 }
 
+#[test]
+fn a_place_that_waits_begins_its_polls_anew_when_its_rate_changes() {
+    let (world, endpoints) = place(2);
+    let mut turns = 0;
+    let (mut changed, mut parked) = (0, 0);
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        endpoint.progress(Inbound::All, &mut |_| ());
+        let mut turn = Turn::Idle { due: None };
+        if place == A {
+            turns += 1;
+            endpoint.work(1_000);
+            if turns == 2 {
+                world.divide_tile(A, 12).unwrap();
+                changed = now(&world);
+                endpoint.work(12_345);
+                endpoint.send(B, Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
+            } else if turns == 1 {
+                turn = Turn::Busy;
+            }
+        } else if parked == 0 {
+            parked = world.report().ledgers[1].total().0;
+        }
+        world.end_turn(place, turn);
+    }
+    assert!(0 < parked && parked < changed, "it waits when its rate changes");
+    let waited = world.report().ledgers[1].time(Spending::Waiting).0;
+    // A poll of one line and 60 cycles, at a quarter of the rate.
+    let poll = 4 * (105_000 + 60 * period(3));
+    assert_eq!((parked + waited - changed) % poll, 0, "{parked} {waited} {changed}");
+}
+
 /// What is written.
 #[derive(Clone, Default)]
 struct Sink(Rc<RefCell<Vec<u8>>>);
@@ -294,6 +326,16 @@ fn on_demand_slows_down_who_waits_and_not_who_works() {
     assert_eq!(report.ledgers[0].time(Spending::Working), fixed.ledgers[0].time(Spending::Working));
     assert!(joules(&report) < 0.9 * joules(&fixed), "{} {}", joules(&report), joules(&fixed));
     assert!(report.shifts.voltages >= 2, "{report}");
+}
+
+#[test]
+fn what_is_drawn_before_a_change_lies_in_the_windows_before_it() {
+    let energy = uneven(Policy::Capped("27W".parse().unwrap())).1.energy.unwrap();
+    // The third domain waits at its first rate, then at the slowest: its power only falls.
+    let powers: Vec<u64> =
+        energy.profile.windows().map(|(_, length, sums)| sums[2].mean_over(length).0).collect();
+    assert!(5 * powers[0] > 6 * powers[powers.len() - 2], "{powers:?}");
+    assert!(powers.windows(2).all(|pair| pair[1] <= pair[0] + pair[0] / 100), "{powers:?}");
 }
 
 #[test]

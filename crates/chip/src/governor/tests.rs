@@ -146,6 +146,19 @@ fn observations() -> impl Strategy<Value = Vec<Vec<Observation>>> {
     prop::collection::vec(prop::collection::vec(one, 6), 1..120)
 }
 
+/// Rounds in which some domains mostly rest and the others mostly work, so that grants wander.
+fn tempers() -> impl Strategy<Value = Vec<Vec<Observation>>> {
+    let exceptions = prop::collection::vec((0..100u32, 0..100u32), 6 * 60);
+    (prop::collection::vec(any::<bool>(), 6), exceptions).prop_map(|(rests, exceptions)| {
+        let one = |(index, (change, settled)): (usize, &(u32, u32))| {
+            let rests = rests[index % 6] != (*change < 2);
+            Observation { settled: *settled < 90, ..busy(if rests { 0 } else { 1_000 }) }
+        };
+        let all: Vec<Observation> = exceptions.iter().enumerate().map(one).collect();
+        all.chunks(6).map(<[Observation]>::to_vec).collect()
+    })
+}
+
 proptest! {
     #[test]
     fn no_policy_names_what_is_not_there_or_moves_what_is_under_way(
@@ -173,7 +186,7 @@ proptest! {
 
     #[test]
     fn what_a_cap_grants_is_never_above_it_and_covers_every_gear_that_may_be_set(
-        rounds in observations(), places in 1..=48u32, cap in 23.0..110.0f64
+        rounds in prop_oneof![observations(), tempers()], places in 1..=48u32, cap in 23.0..110.0f64
     ) {
         let policy = watts(cap);
         let Policy::Capped(power) = policy else { unreachable!() };

@@ -7,6 +7,7 @@
 
 use super::{Cores, PlacedCore};
 use crate::clocks::{ClockChange, ClockError};
+use crate::energy::meter::Shift;
 use crate::record::Trace;
 use crate::report::{Ledger, Spending};
 use isles_chip::FrequencyDomainId;
@@ -85,6 +86,24 @@ impl Cores {
             self.spend(place, Picoseconds(next.0.saturating_sub(now.0)), idle);
             self.pass(place);
         }
+    }
+
+    /// The last change of `place` that is not made yet and comes by `time`.
+    #[inline]
+    pub(crate) fn shift_until(&self, place: PlaceId, time: Picoseconds) -> Option<Shift> {
+        if self.cores[place.index()].next_shift > time {
+            return None;
+        }
+        self.meters.last_shift(place.index(), time)
+    }
+
+    /// Lets `place` have another gear, for a question about it; gives the one that it has.
+    pub(crate) fn pretend(&mut self, place: PlaceId, gear: GearId) -> GearId {
+        let core = &mut self.cores[place.index()];
+        if gear != core.gear {
+            core.clock.set_rate(self.costs.plan.gears.gear(gear).rate);
+        }
+        std::mem::replace(&mut core.gear, gear)
     }
 
     /// The divider of the clock of `place`, if the chip can divide it.

@@ -92,6 +92,11 @@ impl Meters {
         self.meters[core].shifts.front().map_or(NEVER, |shift| shift.time)
     }
 
+    /// The last change of a core that comes by `time`.
+    pub(crate) fn last_shift(&self, core: usize, time: Picoseconds) -> Option<Shift> {
+        self.meters[core].shifts.iter().take_while(|shift| shift.time <= time).last().copied()
+    }
+
     /// What a core without a place has drawn until `until`.
     pub(crate) fn drawn_idle(&self, core: usize, model: usize, until: Picoseconds) -> Drawn {
         let from = self.meters[core].idle_from;
