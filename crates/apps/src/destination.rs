@@ -90,15 +90,22 @@ impl Destination {
             }
             Destination::File { path, with_folder } => {
                 let made = make(&path, with_folder);
-                (path, made.and_then(|file| content(&mut BufWriter::new(file))))
+                (path, made.and_then(|file| fill(file, content)))
             }
-            Destination::Held { path, file } => (path, content(&mut BufWriter::new(file))),
+            Destination::Held { path, file } => (path, fill(file, content)),
         };
         match written {
             Ok(()) => Ok(Some(path)),
             Err(cause) => Err(Failure::Output { path: path.display().to_string(), cause }),
         }
     }
+}
+
+/// Writes the content, to its last byte: what a buffer still holds when it is dropped fails unseen.
+fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    content(&mut out)?;
+    out.flush()
 }
 
 /// Makes a file with a name that nobody else uses where `path` will be, and takes it away again; where the folder

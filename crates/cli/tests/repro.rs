@@ -29,6 +29,15 @@ fn first_difference<'a>(one: &'a str, other: &'a str) -> Option<(&'a str, &'a st
 }
 
 #[test]
+fn a_full_disk_is_an_error() {
+    for flag in ["--csv", "--json", "--markdown"] {
+        let ended = repro(&["lines", flag, "/dev/full"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("error: cannot write /dev/full: No space left"), "{ended:?}");
+    }
+}
+
+#[test]
 fn the_page_holds_what_the_command_prints() {
     let ended = repro(&["--markdown", "-"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -20,6 +20,16 @@ pub(crate) fn bind(processor: usize) -> bool {
     sched_setaffinity(None, &set).is_ok()
 }
 
+/// Moves the calling thread to one processor and leaves it free to go elsewhere.
+pub(crate) fn start_on(processor: usize) {
+    // Refused, or bound and never freed: it runs in either case.
+    if let Ok(free) = sched_getaffinity(None)
+        && bind(processor)
+    {
+        let _ = sched_setaffinity(None, &free);
+    }
+}
+
 /// The set as bits, for the header of a segment.
 pub(crate) fn encode(processors: &[usize]) -> [u8; PROCESSORS_MAX / 8] {
     let mut bits = [0; PROCESSORS_MAX / 8];
@@ -37,6 +47,13 @@ pub(crate) fn decode(bits: &[u8; PROCESSORS_MAX / 8]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_starts_on_a_processor_may_leave_it() {
+        let before = allowed();
+        start_on(*before.last().unwrap());
+        assert_eq!(allowed(), before);
+    }
 
     #[test]
     fn a_set_of_processors_comes_back_from_its_bits() {
