@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_starts_on_a_processor_may_leave_it() {
+    fn what_starts_somewhere_may_leave_it() {
         let before = allowed();
         start_on(*before.last().unwrap());
         assert_eq!(allowed(), before);
