@@ -88,7 +88,7 @@ fn a_deadline_makes_the_least_energy_the_rule() {
 fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     let refuse = |more: &str| {
         let (_scene, ended) = sweep(more);
-        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
         let errors: Vec<String> =
             ended.stderr.lines().filter(|line| line.contains("error: ")).map(str::to_owned).collect();
         assert_eq!(errors.len(), 1, "{ended:?}");

@@ -48,7 +48,7 @@ struct Arguments {
     #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
     dividers: Option<String>,
 
-    /// How messages cross the chip: isles, rcce-x10 or sections [default: isles]
+    /// How messages cross the chip: isles, rcce-x10, sections or packets [default: what the chip carries]
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
 
@@ -104,15 +104,15 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
     tell(&arguments, &limits, &points, csv)
 }
 
-/// Prints the table, the choice and the reason; or says that there is none.
+/// Prints the table, the choice and the reason; if there is none it says so and writes nothing.
 fn tell(
     arguments: &Arguments,
     limits: &Limits,
     points: &[Point],
     csv: Option<Destination>,
 ) -> Result<(), Failure> {
-    let chosen = choose(limits, points);
-    let text = table::text(limits, points, chosen.as_ref().ok(), arguments.all);
+    let chosen = choose(limits, points).map_err(Failure::Usage)?;
+    let text = table::text(limits, points, &chosen, arguments.all);
     match csv {
         Some(csv) if csv.is_standard() => {
             console::notice(text.trim_end());
@@ -125,7 +125,7 @@ fn tell(
             }
         }
     }
-    chosen.map(drop).map_err(Failure::Usage)
+    Ok(())
 }
 
 /// A value that is not allowed.

@@ -6,12 +6,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// The settings that no other beats (or all), shortest first, with the choice and its reason.
-pub fn text(limits: &Limits, points: &[Point], choice: Option<&Choice>, all: bool) -> String {
+pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> String {
     let mut rows: Vec<usize> = (0..points.len()).collect();
-    rows.retain(|number| {
-        let chosen = choice.is_some_and(|choice| choice.number == *number);
-        all || chosen || is_efficient(&points[*number], points)
-    });
+    rows.retain(|number| all || choice.number == *number || is_efficient(&points[*number], points));
     rows.sort_by(|one, other| points[*one].seconds.total_cmp(&points[*other].seconds));
     let mut text = String::from(
         "places  clock             time        energy       mean      peak      energy x time\n",
@@ -37,10 +34,7 @@ pub fn text(limits: &Limits, points: &[Point], choice: Option<&Choice>, all: boo
             "{shown} of {tried} settings: those that none beats in both time and energy, and the choice"
         );
     }
-    if let Some(choice) = choice {
-        text += &conclusion(&points[choice.number], choice);
-    }
-    text
+    text + &conclusion(&points[choice.number], choice)
 }
 
 fn conclusion(point: &Point, choice: &Choice) -> String {
@@ -62,10 +56,10 @@ fn clock(point: &Point) -> String {
     }
 }
 
-fn remarks(limits: &Limits, points: &[Point], number: usize, choice: Option<&Choice>) -> String {
+fn remarks(limits: &Limits, points: &[Point], number: usize, choice: &Choice) -> String {
     let point = &points[number];
     let known = [
-        (choice.is_some_and(|choice| choice.number == number), "chosen"),
+        (choice.number == number, "chosen"),
         (!limits.is_under_cap(point), "above the cap"),
         (!limits.is_in_time(point), "late"),
     ];
