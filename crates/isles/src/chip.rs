@@ -54,7 +54,7 @@ impl ModelledChip {
     /// There is no such chip, its file has faults, or it has neither message buffers nor packets.
     pub fn new(name: &str) -> std::result::Result<ModelledChip, ConfigError> {
         ModelledChip::of_machine("the machine", &format!("{PREFIX}{name}"))
-            .unwrap_or_else(|| Err(refusal("the machine", name, names())))
+            .unwrap_or_else(|| Err(ConfigError::new("the machine", name, names())))
     }
 
     /// The chip of a machine's name, for example `chip:scc`; none if that is no chip's. `source` is where it was
@@ -64,7 +64,7 @@ impl ModelledChip {
         machine: &str,
     ) -> Option<std::result::Result<ModelledChip, ConfigError>> {
         let name = machine.strip_prefix(PREFIX)?;
-        let refused = |why| Err(refusal(source, machine, why));
+        let refused = |why| Err(ConfigError::new(source, machine, why));
         let chip = match Chip::find(name) {
             Ok(chip) => chip,
             Err(FindError::NoSuchChip(_)) => return Some(refused(names())),
@@ -119,7 +119,7 @@ impl ModelledChip {
         }
         let why = if most < self.cores() { "the most of a run; more are the cores" } else { "the cores" };
         let allowed = format!("a whole number from 1 to {most}, {why} of {}", self.machine);
-        Err(refusal(source, &places.to_string(), allowed))
+        Err(ConfigError::new(source, &places.to_string(), allowed))
     }
 }
 
@@ -131,13 +131,9 @@ impl ModelledChip {
         policy: Policy,
         places: u32,
     ) -> std::result::Result<(), ConfigError> {
-        let unfit = |unfit: Unfit| refusal(source, &policy.to_string(), unfit.to_string());
+        let unfit = |unfit: Unfit| ConfigError::new(source, &policy.to_string(), unfit.to_string());
         self.costs.check_policy(policy, places).map_err(unfit)
     }
-}
-
-fn refusal(source: &str, value: &str, allowed: String) -> ConfigError {
-    ConfigError { source: source.to_owned(), value: value.to_owned(), allowed }
 }
 
 /// What a machine that is a chip may be called.
@@ -167,7 +163,9 @@ where
     let (places, costs) = (launch.places, chip.costs.clone());
     let world = World::with_protocol(places, costs, launch.protocol_on(chip), launch.seed).map_err(unable)?;
     let policy = launch.governor;
-    world.govern(policy).map_err(|unfit| refusal("the governor", &policy.to_string(), unfit.to_string()))?;
+    world
+        .govern(policy)
+        .map_err(|unfit| ConfigError::new("the governor", &policy.to_string(), unfit.to_string()))?;
     world.rest(launch.rest);
     export::begin(launch, chip, &world)?;
     let _on_chip = OnChip::of(&world);

@@ -63,7 +63,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    fn new(source: &str, value: &str, allowed: impl Into<String>) -> Self {
+    pub(crate) fn new(source: &str, value: &str, allowed: impl Into<String>) -> Self {
         ConfigError { source: source.to_owned(), value: value.to_owned(), allowed: allowed.into() }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     fn refusal(&self, allowed: impl Into<String>) -> ConfigError {
-        ConfigError { source: self.source.clone(), value: self.path.clone(), allowed: allowed.into() }
+        ConfigError::new(&self.source, &self.path, allowed)
     }
 
     pub(crate) fn is_standard(&self) -> bool {

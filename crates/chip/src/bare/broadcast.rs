@@ -111,8 +111,8 @@ impl Broadcaster {
         let root = self.root;
         match self.algorithm {
             Algorithm::SerialSend => self.serial_send(root, memory, bytes).await,
-            Algorithm::NaivePut => self.naive_put(root, memory, bytes).await,
-            Algorithm::ParallelGet => self.parallel_get(root, memory, bytes).await,
+            Algorithm::NaivePut => self.through_slots(root, memory, bytes, false).await,
+            Algorithm::ParallelGet => self.through_slots(root, memory, bytes, true).await,
             Algorithm::Binomial => self.binomial(root, memory, bytes).await,
             Algorithm::ScatterAllGather => self.scatter_all_gather(root, memory, bytes).await,
             Algorithm::Tree { fanout } => self.tree(root, memory, bytes, fanout).await,
@@ -165,7 +165,9 @@ impl Broadcaster {
         }
     }
 
-    async fn naive_put(&self, root: CoreId, memory: u64, bytes: usize) {
+    /// The root puts each chunk into a slot of its own buffer, from which all fetch it if it is `shared`, or else into
+    /// one of each other buffer; and waits for all before it uses the slot again.
+    async fn through_slots(&self, root: CoreId, memory: u64, bytes: usize, shared: bool) {
         let others: Vec<CoreId> = self.others(root).collect();
         let layout = Layout::new(&self.here, others.len() as u32);
         let mut count = 0;
@@ -176,41 +178,19 @@ impl Broadcaster {
                 if count > Layout::SLOTS {
                     self.all_done(&layout, slot, others.len()).await;
                 }
+                if shared {
+                    self.here.put(root, layout.slot(slot), place, lines).await;
+                }
                 for other in &others {
-                    self.here.put(*other, layout.slot(slot), place, lines).await;
+                    if !shared {
+                        self.here.put(*other, layout.slot(slot), place, lines).await;
+                    }
                     self.here.set_flag(*other, Layout::notice(slot), 1).await;
                 }
             } else {
                 self.told(slot).await;
-                self.here.get(self.me(), layout.slot(slot), place, lines).await;
-                self.say_done(&layout, root, slot).await;
-            }
-        }
-        if self.me() == root {
-            for slot in Self::last_slots(count) {
-                self.all_done(&layout, slot, others.len()).await;
-            }
-        }
-    }
-
-    async fn parallel_get(&self, root: CoreId, memory: u64, bytes: usize) {
-        let others: Vec<CoreId> = self.others(root).collect();
-        let layout = Layout::new(&self.here, others.len() as u32);
-        let mut count = 0;
-        for (at, lines) in chunks(bytes, layout.slot_lines) {
-            let (slot, place) = (count % Layout::SLOTS, memory + u64::from(at));
-            count += 1;
-            if self.me() == root {
-                if count > Layout::SLOTS {
-                    self.all_done(&layout, slot, others.len()).await;
-                }
-                self.here.put(root, layout.slot(slot), place, lines).await;
-                for other in &others {
-                    self.here.set_flag(*other, Layout::notice(slot), 1).await;
-                }
-            } else {
-                self.told(slot).await;
-                self.here.get(root, layout.slot(slot), place, lines).await;
+                let holder = if shared { root } else { self.me() };
+                self.here.get(holder, layout.slot(slot), place, lines).await;
                 self.say_done(&layout, root, slot).await;
             }
         }

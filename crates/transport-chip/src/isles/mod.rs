@@ -50,7 +50,7 @@ struct Desk {
     /// Credits on their way here.
     credits: Vec<Credit>,
     /// Entries in the rings here, by class.
-    mail: [Mail; 2],
+    mail: Mail,
     /// Lanes with entries taken and not credited, with their senders; each once.
     owed: Vec<(PlaceId, usize)>,
 }
@@ -71,7 +71,7 @@ impl Isles {
             slots: budget.slots,
             streams: Vec::new(),
             credits: Vec::new(),
-            mail: Default::default(),
+            mail: Mail::default(),
             owed: Vec::new(),
         };
         Isles {
@@ -143,7 +143,7 @@ impl Isles {
         self.lanes[lane].waiting += 1;
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
         let letter = Letter { key, lane: lane as u32, source, lines: share.lines, fetch, piece };
-        self.desks[target.index()].mail[lane % 2].put(letter);
+        self.desks[target.index()].mail.put(letter);
         arrival
     }
 
@@ -234,8 +234,7 @@ impl Wire for Isles {
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
-        let [control, data] = &self.desks[place.index()].mail;
-        [control.first(), data.first()].into_iter().flatten().min().map(|key| key.time())
+        self.desks[place.index()].mail.first_arrival()
     }
 
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
@@ -256,11 +255,7 @@ impl Wire for Isles {
         control_only: bool,
     ) -> Option<Option<Parcel>> {
         let desk = &mut self.desks[place.index()];
-        let [control, data] = &mut desk.mail;
-        let control_first =
-            control.first().is_some_and(|first| data.first().is_none_or(|other| first < other));
-        let mail = if control_only || control_first { control } else { data };
-        let letter = mail.take(until)?;
+        let letter = desk.mail.take(until, control_only)?;
         let lane = letter.lane as usize;
         let ring = &mut self.lanes[lane];
         ring.waiting -= 1;
@@ -274,13 +269,7 @@ impl Wire for Isles {
         if letter.fetch > 0 {
             cores.read_lines(place, source, letter.fetch, Spending::Copying);
         }
-        let class = if lane % 2 == Class::Control as usize { Class::Control } else { Class::Data };
-        Some(match letter.piece {
-            Piece::Part => None,
-            Piece::Whole { handler, load } => {
-                Some(Parcel { source, class, handler, load, arrival: letter.key.time() })
-            }
-        })
+        Some(letter.open())
     }
 
     fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
@@ -320,7 +309,7 @@ impl Wire for Isles {
         for lane in streams.drain(..) {
             lanes[lane].stream = None;
         }
-        for letter in mail.iter_mut().flat_map(Mail::clear) {
+        for letter in mail.clear() {
             lanes[letter.lane as usize].waiting = 0;
         }
     }

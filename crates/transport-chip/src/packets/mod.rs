@@ -108,7 +108,7 @@ struct Desk {
     /// Receipts on their way here.
     receipts: Vec<Receipt>,
     /// What has arrived here or will, by class.
-    mail: [Mail; 2],
+    mail: Mail,
     /// Packets taken here and not acknowledged.
     owed: Vec<(PlaceId, bool, u32)>,
     /// Messages and pieces sent from here so far.
@@ -138,7 +138,7 @@ impl Packets {
             ways: BTreeMap::new(),
             streams: Vec::new(),
             receipts: Vec::new(),
-            mail: Default::default(),
+            mail: Mail::default(),
             owed: Vec::new(),
             sequence: 0,
         };
@@ -183,7 +183,7 @@ impl Packets {
         let key = self.ties.key(arrival, EventClass::Arrival, from.0, sequence);
         let lane = u32::from(is_data(class));
         let letter = Letter { key, lane, source: from, lines: packets, fetch: 0, piece };
-        self.desks[to.index()].mail[usize::from(is_data(class))].put(letter);
+        self.desks[to.index()].mail.put(letter);
         arrival
     }
 
@@ -295,8 +295,7 @@ impl Wire for Packets {
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
-        let [control, data] = &self.desks[place.index()].mail;
-        [control.first(), data.first()].into_iter().flatten().min().map(|key| key.time())
+        self.desks[place.index()].mail.first_arrival()
     }
 
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
@@ -317,21 +316,12 @@ impl Wire for Packets {
         until: Picoseconds,
         control_only: bool,
     ) -> Option<Option<Parcel>> {
-        let [control, data] = &mut self.desks[place.index()].mail;
-        let control_first =
-            control.first().is_some_and(|first| data.first().is_none_or(|other| first < other));
-        let letter = if control_only || control_first { control } else { data }.take(until)?;
+        let letter = self.desks[place.index()].mail.take(until, control_only)?;
         let (source, is_data) = (letter.source, letter.lane == 1);
         cores.spend(place, self.costs.receive * u64::from(letter.lines), Spending::Handling);
         settle(&mut self.desks[source.index()].ways, (place, is_data), |way| way.waiting -= 1);
         self.desks[place.index()].owed.push((source, is_data, letter.lines));
-        Some(match letter.piece {
-            Piece::Part => None,
-            Piece::Whole { handler, load } => {
-                let arrival = letter.key.time();
-                Some(Parcel { source, class: class_of(is_data), handler, load, arrival })
-            }
-        })
+        Some(letter.open())
     }
 
     fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
@@ -364,7 +354,7 @@ impl Wire for Packets {
 
     fn cut(&mut self, gone: PlaceId) {
         self.desks[gone.index()].streams.clear();
-        let letters: Vec<Letter> = self.desks[gone.index()].mail.iter_mut().flat_map(Mail::clear).collect();
+        let letters: Vec<Letter> = self.desks[gone.index()].mail.clear().collect();
         for letter in letters {
             let pair = (gone, letter.lane == 1);
             settle(&mut self.desks[letter.source.index()].ways, pair, |way| way.waiting -= 1);

@@ -111,7 +111,7 @@ impl Endpoint for ShmEndpoint {
     }
 
     fn shares_processors(&self) -> bool {
-        self.segment.places() > self.segment.processors()
+        self.segment.shares_processors()
     }
 
     #[inline]

@@ -99,7 +99,7 @@ impl Outlets {
             peers: segment.all_places().map(|to| (to != here).then(|| outlet(to))).collect(),
             fencing: segment.fencing(),
             rings: !geometry.is_direct(),
-            announces: segment.places() <= segment.processors(),
+            announces: !segment.shares_processors(),
             inline_max: [geometry.inline_max(Class::Control), geometry.inline_max(Class::Data)],
             block_max: geometry.block_max(),
             arena: RefCell::new(Arena::new(geometry.arena_bytes, geometry.credit_bytes())),

@@ -313,7 +313,7 @@ fn an_idle_place_takes_less_than_two_megabytes() {
 #[test]
 fn a_long_message_is_announced_while_it_is_written() {
     let segment = segment(2);
-    if segment.places() > segment.processors() {
+    if segment.shares_processors() {
         return;
     }
     let endpoints = endpoints(&segment);

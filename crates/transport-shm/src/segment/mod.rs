@@ -181,6 +181,11 @@ impl Segment {
         affinity::bind(processor).then_some(processor)
     }
 
+    /// Whether there are more places than processors for them.
+    pub(crate) fn shares_processors(&self) -> bool {
+        self.places() > self.processors()
+    }
+
     /// How many processors the creator of the segment was allowed to use.
     pub(crate) fn processors(&self) -> u32 {
         self.head().processors
