@@ -104,8 +104,8 @@ fn check(function: &ItemFn, attribute: &str) -> syn::Result<()> {
     if !signature.generics.params.is_empty() {
         return wrong(signature.generics.span(), "takes a function without generic parameters");
     }
-    if let Some(unsafety) = signature.unsafety {
-        return wrong(unsafety.span, "takes a safe function");
+    if let syn::Safety::Unsafe(keyword) = signature.safety {
+        return wrong(keyword.span, "takes a safe function");
     }
     Ok(())
 }

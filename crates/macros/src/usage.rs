@@ -272,7 +272,9 @@ impl<'ast> Visit<'ast> for Walk {
     fn visit_arm(&mut self, arm: &'ast syn::Arm) {
         self.scoped(|walk| {
             walk.declare(&arm.pat);
-            arm.guard.iter().for_each(|(_, guard)| walk.visit_expr(guard));
+            if let Pat::Guard(guarded) = &arm.pat {
+                walk.visit_expr(&guarded.guard);
+            }
             walk.visit_expr(&arm.body);
         });
     }

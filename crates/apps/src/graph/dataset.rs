@@ -14,7 +14,7 @@ pub use error::DatasetError;
 
 use crate::console;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -112,7 +112,7 @@ impl Dataset {
     }
 
     fn verify(&self, bytes: &[u8]) -> bool {
-        let digest = Sha256::digest(bytes);
+        let digest = Hash::hash(bytes);
         digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>() == self.sha256
     }
 }
