@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISLESSHM");
 
 /// Version of this layout; attaching to another one is refused.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The unit in which parts are aligned.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -29,7 +29,7 @@ pub(crate) const LINE_BYTES: u64 = 64;
 /// How many words of [`isles_transport::Endpoint::word`] each place has.
 pub(crate) const WORDS: u32 = 4096;
 
-/// Up to this many places a receiver looks into every ring; above, senders ring a bell.
+/// Up to this many places a receiver with a processor of its own looks into every ring; else senders ring a bell.
 pub(crate) const DIRECT_PLACES_MAX: u32 = 8;
 
 /// How many processors the header can name.
@@ -145,7 +145,7 @@ impl Geometry {
         tables + rings + if others == 0 { 0 } else { lent + held }
     }
 
-    /// Whether receivers look into every ring.
+    /// Whether places are so few that receivers look into every ring, if each has a processor of its own.
     pub(crate) fn is_direct(&self) -> bool {
         self.places <= DIRECT_PLACES_MAX
     }
@@ -214,7 +214,9 @@ pub(crate) struct PlaceBlock {
     pub reaped: AtomicU32,
     /// The program image of a process that was refused.
     pub image: [AtomicU64; 2],
-    reserved: [u64; 4],
+    /// One more than the processor on which the place was seen last; 0 if it never looked.
+    pub processor: AtomicU32,
+    reserved: [u32; 7],
     /// The parking word.
     pub sleeping: ParkingLine,
     /// Who has sent something.
@@ -252,6 +254,7 @@ const _: () = {
     assert!(offset_of!(PlaceBlock, reaped) == 12);
     assert!(offset_of!(PlaceBlock, image) == 16);
     assert!(offset_of!(PlaceBlock, sleeping) == 64);
+    assert!(offset_of!(PlaceBlock, processor) == 32);
     assert!(offset_of!(PlaceBlock, bell) == 128);
     assert!(offset_of!(PlaceBlock, arena_starved) == 192);
     assert!(offset_of!(PlaceBlock, coming) == 256);

@@ -30,7 +30,7 @@ impl Patience {
         if places <= processors {
             Patience { spin: Duration::from_micros(50), yields: 2 }
         } else if places <= CROWD_MAX * processors {
-            Patience { spin: Duration::ZERO, yields: 1000 }
+            Patience { spin: Duration::ZERO, yields: 250 }
         } else {
             Patience { spin: Duration::ZERO, yields: 1 }
         }

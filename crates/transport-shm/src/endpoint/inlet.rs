@@ -139,7 +139,7 @@ impl Inlets {
             segment: segment.clone(),
             here,
             peers: segment.all_places().filter(|from| *from != here).map(inlet).collect(),
-            own: (!segment.geometry().is_direct()).then(own),
+            own: segment.has_bells().then(own),
             pending: Default::default(),
             inbound: Cell::new(Inbound::All),
             ending: RefCell::new(Vec::new()),

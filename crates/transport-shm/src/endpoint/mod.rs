@@ -6,6 +6,7 @@
 //! Invariant: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because
 //! `deliver` may send in the middle of a `progress`.
 
+mod berth;
 mod inlet;
 mod outlet;
 mod rest;

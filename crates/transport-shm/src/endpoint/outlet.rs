@@ -98,7 +98,7 @@ impl Outlets {
             here,
             peers: segment.all_places().map(|to| (to != here).then(|| outlet(to))).collect(),
             fencing: segment.fencing(),
-            rings: !geometry.is_direct(),
+            rings: segment.has_bells(),
             announces: !segment.shares_processors(),
             inline_max: [geometry.inline_max(Class::Control), geometry.inline_max(Class::Data)],
             block_max: geometry.block_max(),

@@ -3,6 +3,7 @@
 //! It follows [`Patience`] and the parking protocol ([`crate::parking`]); what there is to wait for is the
 //! caller's question, asked again and again.
 
+use super::berth::Berth;
 use crate::layout::PlaceBlock;
 use crate::parking::{self, Fencing};
 use crate::patience::Patience;
@@ -31,6 +32,8 @@ const COMING_MAX: Duration = Duration::from_millis(2);
 /// The waiting of one place.
 pub(super) struct Rest {
     patience: Patience,
+    /// Where places share processors.
+    berth: Option<Berth>,
     alarm: Arc<Alarm>,
 }
 
@@ -54,7 +57,11 @@ impl Rest {
     pub fn new(segment: &Segment, here: PlaceId) -> Rest {
         let own = View::new(segment, segment.layout().place_block(here));
         let alarm = Alarm { set: AtomicBool::new(false), own, fencing: segment.fencing() };
-        Rest { patience: Patience::of(segment.places(), segment.processors()), alarm: Arc::new(alarm) }
+        Rest {
+            patience: Patience::of(segment.places(), segment.processors()),
+            berth: segment.shares_processors().then(|| Berth::new(segment, here)),
+            alarm: Arc::new(alarm),
+        }
     }
 
     pub fn unparker(&self) -> Arc<dyn Unpark> {
@@ -117,6 +124,7 @@ impl Rest {
         let end = timeout.filter(|timeout| *timeout < ASIDE_MAX).map(|timeout| Instant::now() + timeout);
         (0..self.patience.yields).any(|_| {
             rustix::thread::sched_yield();
+            self.berth.iter().for_each(Berth::turn);
             ready() || end.is_some_and(|end| Instant::now() >= end)
         })
     }

@@ -172,7 +172,7 @@ impl Segment {
     /// start evenly on them and go where the system moves them: left where they were started, 8 places on 2
     /// processors took a quarter longer for a hop round a ring in the first hundredths of a second.
     pub fn pin(&self, place: PlaceId) -> Option<usize> {
-        let processors = affinity::decode(&self.head().processor_set);
+        let processors = self.processor_set();
         if self.places() as usize > processors.len() {
             affinity::start_on(*processors.get(place.index() % processors.len().max(1))?);
             return None;
@@ -186,9 +186,22 @@ impl Segment {
         self.places() > self.processors()
     }
 
+    /// Whether senders ring a bell, and receivers look at that alone.
+    ///
+    /// A place that shares its processor looks once for each turn of the others, with nothing of its own in the caches:
+    /// a bell is one line, the rings of 8 places are 14.
+    pub(crate) fn has_bells(&self) -> bool {
+        !self.geometry().is_direct() || self.shares_processors()
+    }
+
     /// How many processors the creator of the segment was allowed to use.
     pub(crate) fn processors(&self) -> u32 {
         self.head().processors
+    }
+
+    /// The processors that the creator of the segment was allowed to use.
+    pub(crate) fn processor_set(&self) -> Vec<usize> {
+        affinity::decode(&self.head().processor_set)
     }
 
     pub(crate) fn layout(&self) -> &Layout {

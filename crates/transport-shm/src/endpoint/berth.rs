@@ -1,0 +1,125 @@
+//! On which processor a place waits, where places share processors.
+//!
+//! Places that wait give the processor away in turn, so each look costs a turn of all that wait on the same one. The
+//! system takes five places on one processor and three on the other for even; the turn of five is what everybody waits
+//! for. So a waiting place moves itself to where fewer are awake. One that works is never moved: where it runs is the
+//! system's affair. The invariant: a move makes the difference smaller, so a run that is even stays as it is.
+
+use crate::affinity;
+use crate::layout::PlaceBlock;
+use crate::life::Life;
+use crate::segment::{Segment, View};
+use isles_transport::PlaceId;
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+/// Turns between two looks at the other places: some 0.4 milliseconds of waiting with 8 places on 2 processors.
+const TURNS: u32 = 64;
+
+/// The berth of one place.
+pub(super) struct Berth {
+    here: usize,
+    blocks: Vec<View<PlaceBlock>>,
+    processors: Vec<usize>,
+    turns: Cell<u32>,
+}
+
+impl Berth {
+    pub fn new(segment: &Segment, here: PlaceId) -> Berth {
+        let block = |place| View::new(segment, segment.layout().place_block(place));
+        let berth = Berth {
+            here: here.index(),
+            blocks: segment.all_places().map(block).collect(),
+            processors: segment.processor_set(),
+            turns: Cell::new(0),
+        };
+        berth.publish();
+        berth
+    }
+
+    /// Counts a turn; looks at the others now and then.
+    pub fn turn(&self) {
+        let turns = self.turns.get().wrapping_add(1);
+        self.turns.set(turns);
+        if turns.is_multiple_of(TURNS) {
+            self.balance();
+        }
+    }
+
+    #[cold]
+    fn balance(&self) {
+        let Some(here) = self.publish() else { return };
+        let mut awake = vec![0; self.processors.len()];
+        for processor in self.blocks.iter().filter_map(|block| self.berth_of(block)) {
+            awake[processor] += 1;
+        }
+        if let Some(other) = better(&awake, here) {
+            affinity::start_on(self.processors[other]);
+            self.publish();
+        }
+    }
+
+    /// Says on which processor this place is; which of the run's own it is.
+    fn publish(&self) -> Option<usize> {
+        let here = rustix::thread::sched_getcpu();
+        // Relaxed: a hint to the others.
+        self.blocks[self.here].processor.store(here as u32 + 1, Ordering::Relaxed);
+        self.processors.iter().position(|processor| *processor == here)
+    }
+
+    /// Which of the run's processors an awake place used last.
+    fn berth_of(&self, block: &PlaceBlock) -> Option<usize> {
+        // Relaxed: hints; a place that is counted where it is not makes one move too many.
+        let word = block.processor.load(Ordering::Relaxed);
+        let asleep = block.sleeping.0.load(Ordering::Relaxed) != 0;
+        let over = Life::decode(block.life.load(Ordering::Relaxed)).is_over();
+        let processor = (word as usize).checked_sub(1).filter(|_| !asleep && !over)?;
+        self.processors.iter().position(|known| *known == processor)
+    }
+}
+
+/// The processor with the fewest places awake, if going there from `here` makes the difference smaller.
+fn better(awake: &[u32], here: usize) -> Option<usize> {
+    let (other, fewest) = awake.iter().enumerate().min_by_key(|(_, count)| **count)?;
+    (awake[here] > fewest + 1).then_some(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_even_run_stays_as_it_is() {
+        for (awake, here) in [(&[4, 4][..], 0), (&[4, 3], 0), (&[3, 4], 0), (&[1], 0), (&[0, 1, 0], 1)] {
+            assert_eq!(better(awake, here), None, "{awake:?}");
+        }
+        assert_eq!(better(&[5, 3], 0), Some(1));
+        assert_eq!(better(&[5, 3], 1), None);
+    }
+
+    proptest! {
+        /// Whoever looks next: after at most as many moves as places the run is even.
+        #[test]
+        fn moves_of_single_places_end_even(
+            mut berths in prop::collection::vec(0_usize..4, 1..40),
+            order in prop::collection::vec(any::<prop::sample::Index>(), 400),
+        ) {
+            let count = |berths: &[usize]| {
+                let mut awake = vec![0; 4];
+                berths.iter().for_each(|berth| awake[*berth] += 1);
+                awake
+            };
+            let (places, mut moves) = (berths.len(), 0);
+            for place in order.iter().map(|index| index.index(places)).chain(0..places) {
+                if let Some(other) = better(&count(&berths), berths[place]) {
+                    berths[place] = other;
+                    moves += 1;
+                }
+            }
+            let awake = count(&berths);
+            prop_assert!(moves <= places);
+            prop_assert!(awake.iter().max().unwrap() - awake.iter().min().unwrap() <= 1, "{awake:?}");
+        }
+    }
+}
