@@ -4,73 +4,80 @@
 //! root is the next one. An event that comes, moves or goes plays again on its way to the root: as many comparisons as
 //! the tree is high, whose outcome needs no branch. There is no list for events of the present moment: every turn of a
 //! place and every transfer takes time, so none arises.
-//! Invariant: a node's key is the least of the keys of its children.
+//! Invariant: a node's entry is the least of the entries of its children.
 
 use super::Key;
 
-#[derive(Clone, Copy)]
-struct Node {
-    key: Key,
-    owner: u32,
-}
+/// What stands at a node: a key whose last bits, the sequence number, are replaced by the owner's number. One owner has
+/// one event here, so that number never decides, and what remains differs between owners.
+type Entry = u128;
+
+/// The bits of an entry that are the owner.
+const OWNER: Entry = u32::MAX as Entry;
+
+/// After all events.
+const NOBODY: Entry = Entry::MAX;
 
 /// The next event of each owner, in the order of their keys.
 pub struct Queue {
-    /// Node 1 is the root, those of node `n` are `2 n` and `2 n + 1`; the second half are the owners.
-    nodes: Vec<Node>,
+    /// The children of each node. Node 1 is the root, the children of node `n` are `2 n` and `2 n + 1`; nodes from the
+    /// number of these pairs on are the owners. Pair 0 holds the root beside nothing.
+    pairs: Vec<[Entry; 2]>,
+    /// The keys as they were given, by owner.
+    keys: Vec<Key>,
 }
 
 impl Queue {
     /// No event of any of so many owners.
     pub fn new(owners: usize) -> Queue {
-        let nobody = Node { key: Key::NEVER, owner: 0 };
-        Queue { nodes: vec![nobody; 2 * owners.next_power_of_two()] }
+        Queue { pairs: vec![[NOBODY; 2]; owners.next_power_of_two()], keys: vec![Key::NEVER; owners] }
     }
 
-    /// Gives `owner` the event `key`, instead of the one that it has, if it has one.
+    /// Gives `owner` the event `key`, which is of that owner, instead of the one that it has, if it has one.
     #[inline]
     pub fn set(&mut self, owner: u32, key: Key) {
-        let mut index = self.leaf(owner);
-        let mut node = Node { key, owner };
-        self.nodes[index] = node;
-        while index > 1 {
-            let other = self.nodes[index ^ 1];
-            node = if other.key < node.key { other } else { node };
-            index /= 2;
-            self.nodes[index] = node;
-        }
+        self.keys[owner as usize] = key;
+        self.play(owner, key.bits() & !OWNER | Entry::from(owner));
     }
 
     /// Takes the event of `owner` out, if it has one.
     pub fn remove(&mut self, owner: u32) -> Option<Key> {
         let key = self.key_of(owner)?;
-        self.set(owner, Key::NEVER);
+        self.keys[owner as usize] = Key::NEVER;
+        self.play(owner, NOBODY);
         Some(key)
     }
 
     /// The event of `owner`, if it has one.
     #[inline]
     pub fn key_of(&self, owner: u32) -> Option<Key> {
-        Some(self.nodes[self.leaf(owner)].key).filter(|key| *key != Key::NEVER)
+        Some(self.keys[owner as usize]).filter(|key| *key != Key::NEVER)
     }
 
     /// The next event and whose it is.
     #[inline]
     pub fn first(&self) -> Option<(Key, u32)> {
-        let Node { key, owner } = self.nodes[1];
-        (key != Key::NEVER).then_some((key, owner))
+        let root = self.pairs[0][1];
+        let owner = root as u32;
+        (root != NOBODY).then(|| (self.keys[owner as usize], owner))
     }
 
     /// Takes the next event and says whose it is.
     pub fn pop(&mut self) -> Option<(Key, u32)> {
         let (key, owner) = self.first()?;
-        self.set(owner, Key::NEVER);
+        self.remove(owner);
         Some((key, owner))
     }
 
-    fn leaf(&self, owner: u32) -> usize {
-        let owners = self.nodes.len() / 2;
-        assert!((owner as usize) < owners, "there is no owner {owner}");
-        owners + owner as usize
+    /// Lets `owner` play anew, on all the way to the root.
+    #[inline]
+    fn play(&mut self, owner: u32, mut entry: Entry) {
+        let mut node = self.pairs.len() + owner as usize;
+        while node > 0 {
+            let pair = &mut self.pairs[node / 2];
+            pair[node % 2] = entry;
+            entry = entry.min(pair[1 - node % 2]);
+            node /= 2;
+        }
     }
 }

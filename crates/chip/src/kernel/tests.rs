@@ -99,8 +99,17 @@ fn an_earlier_request_fills_a_gap_and_a_longer_one_does_not() {
     assert_eq!(reserve(10, 70), 30, "it fits to the last picosecond");
     assert_eq!(reserve(0, 11), 160);
     assert_eq!(reserve(0, 10), 0);
-    let stretches: Vec<_> = line.stretches().map(|(start, end)| (start.0, end.0)).collect();
-    assert_eq!(stretches, [(0, 171)]);
+    assert_eq!(line.stretches(Picoseconds(0)), [(0, 171)]);
+}
+
+#[test]
+fn what_takes_no_time_is_in_nobodys_way() {
+    let mut line = Timeline::default();
+    let mut reserve =
+        |from, duration| line.reserve(Picoseconds(0), Picoseconds(from), Picoseconds(duration)).0;
+    for (from, duration) in [(40_000, 20_000), (10_000, 0), (45_000, 0), (5_000, 30_000)] {
+        assert_eq!(reserve(from, duration), from);
+    }
 }
 
 #[test]
@@ -109,15 +118,14 @@ fn what_is_past_is_forgotten_and_the_rest_is_bounded() {
     for number in 0..1_000 {
         line.reserve(Picoseconds(0), Picoseconds(number * 100), Picoseconds(10 + number % 7));
     }
-    assert_eq!(line.stretches().count(), STRETCHES_MAX);
+    assert_eq!(line.stretches(Picoseconds(0)).len(), STRETCHES_MAX);
     // What is past makes room, so that none of the gaps between the new ones is closed.
     let new = |number: usize| 100_000 + 100 * number as u64;
     for number in 0..STRETCHES_MAX {
         line.reserve(Picoseconds(new(0)), Picoseconds(new(number)), Picoseconds(10));
     }
-    let kept: Vec<_> = line.stretches().filter(|(_, end)| end.0 > new(0)).map(|(start, _)| start.0).collect();
+    let kept: Vec<_> = line.stretches(Picoseconds(new(0))).into_iter().map(|(start, _)| start).collect();
     assert_eq!(kept, (0..STRETCHES_MAX).map(new).collect::<Vec<_>>());
-    assert!(line.stretches().count() <= STRETCHES_MAX);
 }
 
 proptest! {
@@ -177,6 +185,36 @@ proptest! {
             let start = line.reserve(Picoseconds(0), Picoseconds(from), Picoseconds(duration)).0;
             prop_assert_eq!(start, earliest);
             taken[start as usize..(start + duration) as usize].fill(true);
+        }
+    }
+
+    /// Times of all sizes, so that numbers begin anew, and lengths from one to more than the rows take; what is past is
+    /// forgotten again and again.
+    #[test]
+    fn a_reservation_is_the_earliest_gap_whatever_the_distances(
+        requests in prop::collection::vec((0..27_u32, any::<u64>(), 0..25_u32, any::<u64>(), 0..3_u32), 1..200)
+    ) {
+        let mut line = Timeline::default();
+        let (mut present, mut granted) = (0, Vec::<(u64, u64)>::new());
+        for (ahead_bits, ahead, length_bits, length, step) in requests {
+            present += (ahead >> 40) * u64::from(step == 0);
+            let from = present + (ahead & ((1 << ahead_bits) - 1));
+            let duration = 1 + (length & ((1 << length_bits) - 1));
+            granted.retain(|(_, end)| *end > present);
+            if granted.len() == STRETCHES_MAX {
+                continue;
+            }
+            let mut earliest = from;
+            let in_the_way = |start: u64| {
+                let busy = granted.iter().find(|(its_start, its_end)| *its_start < start + duration && *its_end > start);
+                busy.map(|(_, end)| *end)
+            };
+            while let Some(end) = in_the_way(earliest) {
+                earliest = end;
+            }
+            let start = line.reserve(Picoseconds(present), Picoseconds(from), Picoseconds(duration)).0;
+            prop_assert_eq!(start, earliest);
+            granted.push((start, start + duration));
         }
     }
 

@@ -1,39 +1,66 @@
 //! When a resource that serves one request at a time is free.
 //!
-//! Requests come in no order of time: a place that has computed ahead reserves later moments first. So the gaps are
-//! kept, and an earlier request fills them. What lies before the present (the least time that any request can still
-//! ask for) is forgotten, which loses nothing; if too many stretches remain, the two that are closest become one, which
-//! can only delay. Most requests are among the latest, so the search begins at the end; and what is past is only
-//! forgotten when the list is full, which is cheaper than looking each time.
-//! Where a request goes among the last few stretches cannot be foreseen, so that is counted and moved without a branch;
-//! all else (it touches another one, it does not fit, it lies further back) takes the long way.
-//! Invariant: the stretches are sorted, apart from each other, and not empty.
+//! Requests come in no order of time: a place that has computed ahead reserves later moments first. So the stretches in
+//! which the resource is busy are kept, in no order, until they are past (before the least time that any request can
+//! still ask for), and a request takes the first gap between them that is long enough. Forgetting what is past loses
+//! nothing; if too many stretches are to come, the two that are closest become one, which can only delay.
+//!
+//! Nearly always a request finds its stretch free and a few others near it. So a few stretches also stand in two rows
+//! of short numbers, in which one pass without a branch sees that nothing is in the way. Such a number is what is left
+//! of a time without its low bits, rounded to the outside, and without its high ones: it may raise a false alarm, which
+//! costs a second look at the whole numbers, but never misses what is in the way.
+//! Invariant: no two stretches overlap, and those of the rows are short.
 
 use crate::quantity::Picoseconds;
 
-/// Most stretches kept.
+/// Most stretches to come that are kept.
 pub(super) const STRETCHES_MAX: usize = 32;
 
-/// Stretches that are looked at without a branch; so many empty ones stand before the first.
-const LOOK: usize = 6;
+/// Stretches in the rows.
+const ROW: usize = 16;
 
-/// Before all stretches, and after all.
-const FIRST: Stretch = Stretch { start: 0, end: 0 };
-const LAST: Stretch = Stretch { start: u64::MAX, end: u64::MAX };
+/// Low bits that the numbers of the rows leave out: they count in 512 ps, and begin anew after 34 µs.
+const FINE_BITS: u32 = 9;
 
-/// The busy stretches of one resource from the present on, and some from before it.
+/// The longest stretch in the rows: two of these, rounded, fit into half of the range of its numbers.
+const SHORT_MAX: u64 = 1 << (FINE_BITS + 13);
+
+/// The busy stretches of one resource that are to come, and some that are past.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// Nothing before the first request; then [`FIRST`] a few times, the stretches, [`LAST`], and room for one more.
-    slots: Vec<Stretch>,
-    /// How many stretches there are.
-    len: usize,
+    /// When the first stretches start, rounded down.
+    starts: [u16; ROW],
+    /// When they end, rounded up.
+    ends: [u16; ROW],
+    /// The entry of the rows that is written next.
+    next: usize,
+    /// Nothing before the first request; then the stretches of the rows, and behind them those that are long or found
+    /// no room there.
+    kept: Vec<Stretch>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
     start: u64,
     end: u64,
+}
+
+impl Stretch {
+    #[inline]
+    fn is_past(self, present: u64) -> bool {
+        self.end <= present
+    }
+
+    #[inline]
+    fn is_short(self) -> bool {
+        self.end - self.start <= SHORT_MAX
+    }
+
+    /// Start and end as the rows have them.
+    #[inline]
+    fn rounded(self) -> (u16, u16) {
+        ((self.start >> FINE_BITS) as u16, self.end.div_ceil(1 << FINE_BITS) as u16)
+    }
 }
 
 impl Timeline {
@@ -44,118 +71,125 @@ impl Timeline {
     pub fn reserve(&mut self, present: Picoseconds, from: Picoseconds, duration: Picoseconds) -> Picoseconds {
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
         let stretch = Stretch { start: from.0, end: from.0 + duration.0 };
-        if self.len < STRETCHES_MAX
-            && duration.0 > 0
-            && let Some(tail) = self.slots.get_mut(self.len..)
-            && let Some(tail) = tail.first_chunk_mut()
-            && put_in_gap(tail, stretch)
+        if self.kept.len() == ROW
+            && duration.0.wrapping_sub(1) < SHORT_MAX
+            && self.kept[self.next % ROW].is_past(present.0)
+            && self.seems_free(stretch)
         {
-            self.len += 1;
+            self.write(self.next % ROW, stretch);
+            self.next += 1;
             return from;
         }
-        Picoseconds(self.reserve_anywhere(present, stretch))
+        Picoseconds(self.reserve_anywhere(present.0, stretch))
     }
 
-    /// As `reserve`, wherever the stretch goes and whatever it touches.
-    fn reserve_anywhere(&mut self, present: Picoseconds, mut stretch: Stretch) -> u64 {
+    /// Whether nothing in the rows seems to be in the way.
+    #[inline]
+    fn seems_free(&self, stretch: Stretch) -> bool {
+        let (start, end) = stretch.rounded();
+        let length = end.wrapping_sub(start) as i16;
+        let mut busy = false;
+        for index in 0..ROW {
+            let starts_before = (self.starts[index].wrapping_sub(start) as i16) < length;
+            let ends_after = self.ends[index].wrapping_sub(start) as i16 > 0;
+            busy |= starts_before & ends_after;
+        }
+        !busy
+    }
+
+    /// Puts a short stretch into the rows, where one is past.
+    #[inline]
+    fn write(&mut self, index: usize, stretch: Stretch) {
+        self.kept[index] = stretch;
+        (self.starts[index], self.ends[index]) = stretch.rounded();
+    }
+
+    /// As `reserve`, whatever is in the way.
+    fn reserve_anywhere(&mut self, present: u64, mut stretch: Stretch) -> u64 {
         let duration = stretch.end - stretch.start;
         if duration == 0 {
             return stretch.start;
         }
-        if self.slots.is_empty() {
-            self.slots = [[FIRST; LOOK].as_slice(), &[LAST; STRETCHES_MAX + 2]].concat();
+        if self.kept.is_empty() {
+            self.kept = vec![Stretch::default(); ROW];
         }
-        let busy = self.busy();
-        let before = busy.iter().rposition(|busy| busy.end <= stretch.start);
-        let mut index = before.map_or(0, |before| before + 1);
-        for next in &busy[index..] {
-            if stretch.start + duration <= next.start {
+        let mut before = None;
+        while let Some(index) = self.in_the_way(stretch) {
+            let end = self.kept[index].end;
+            (stretch, before) = (Stretch { start: end, end: end + duration }, Some(index));
+            if self.kept.len() == ROW && stretch.is_short() && self.seems_free(stretch) {
                 break;
             }
-            stretch.start = next.end;
-            index += 1;
         }
-        stretch.end = stretch.start + duration;
-        self.insert(index, stretch);
-        if self.len > STRETCHES_MAX {
-            self.shorten(present);
+        match before.map(|index| (index, Stretch { start: self.kept[index].start, ..stretch })) {
+            Some((index, both)) if index < ROW && both.is_short() => self.write(index, both),
+            _ => self.keep(present, stretch),
+        }
+        if self.kept.len() > ROW {
+            self.tidy(present);
         }
         stretch.start
     }
 
-    /// The busy stretches that are kept, in order.
-    pub fn stretches(&self) -> impl Iterator<Item = (Picoseconds, Picoseconds)> + '_ {
-        self.busy().iter().map(|stretch| (Picoseconds(stretch.start), Picoseconds(stretch.end)))
+    /// A stretch that is in the way of this one, which then cannot begin before that ends.
+    #[inline]
+    fn in_the_way(&self, stretch: Stretch) -> Option<usize> {
+        self.kept.iter().position(|kept| kept.end > stretch.start && kept.start < stretch.end)
     }
 
-    fn busy(&self) -> &[Stretch] {
-        self.slots.get(LOOK..LOOK + self.len).unwrap_or_default()
-    }
-
-    fn busy_mut(&mut self) -> &mut [Stretch] {
-        &mut self.slots[LOOK..LOOK + self.len]
-    }
-
-    /// Puts a stretch before the one at `index`, and joins it with neighbours that it touches.
-    fn insert(&mut self, index: usize, stretch: Stretch) {
-        let busy = self.busy_mut();
-        let touches_before = index > 0 && busy[index - 1].end == stretch.start;
-        let touches_after = index < busy.len() && busy[index].start == stretch.end;
-        match (touches_before, touches_after) {
-            (true, true) => self.join(index - 1),
-            (true, false) => busy[index - 1].end = stretch.end,
-            (false, true) => busy[index].start = stretch.start,
-            (false, false) => {
-                let end = LOOK + self.len + 1;
-                self.slots.copy_within(LOOK + index..end, LOOK + index + 1);
-                self.slots[LOOK + index] = stretch;
-                self.len += 1;
+    /// Puts a stretch into the rows if it is short and one of them is past, else behind them.
+    fn keep(&mut self, present: u64, stretch: Stretch) {
+        let mut entries = (self.next..self.next + ROW).map(|index| index % ROW);
+        match entries.find(|index| stretch.is_short() && self.kept[*index].is_past(present)) {
+            Some(index) => {
+                self.write(index, stretch);
+                self.next = index + 1;
             }
+            None => self.kept.push(stretch),
         }
     }
 
-    /// Makes one stretch of the one at `index`, the next one, and what is between them.
-    fn join(&mut self, index: usize) {
-        let busy = self.busy_mut();
-        busy[index].end = busy[index + 1].end;
-        self.remove(index + 1, 1);
-    }
-
-    /// Takes `count` stretches from `index` on out.
-    fn remove(&mut self, index: usize, count: usize) {
-        let end = LOOK + self.len + 1;
-        self.slots.copy_within(LOOK + index + count..end, LOOK + index);
-        self.len -= count;
-    }
-
-    /// Forgets what is past, or closes the least gap if nothing is.
+    /// Forgets what is past behind the rows, and makes room there if there is none.
     #[cold]
-    fn shorten(&mut self, present: Picoseconds) {
-        let busy = self.busy();
-        let past = busy.partition_point(|stretch| stretch.end <= present.0);
-        if past > 0 {
-            return self.remove(0, past);
-        }
-        let gap = |index: &usize| busy[index + 1].start - busy[*index].end;
-        if let Some(index) = (0..busy.len() - 1).min_by_key(gap) {
-            self.join(index);
+    fn tidy(&mut self, present: u64) {
+        let mut others = self.kept.split_off(ROW);
+        others.retain(|other| !other.is_past(present));
+        others.into_iter().for_each(|other| self.keep(present, other));
+        if self.kept.len() > STRETCHES_MAX {
+            let all = self.shortened(present);
+            *self = Timeline { kept: vec![Stretch::default(); ROW], ..Timeline::default() };
+            all.into_iter().for_each(|stretch| self.keep(present, stretch));
         }
     }
-}
 
-/// Puts a stretch among the last ones, if it fits there where it is and touches nothing. `tail` is the last [`LOOK`] of
-/// them, what is after all, and room for one more.
-#[inline]
-fn put_in_gap(tail: &mut [Stretch; LOOK + 2], stretch: Stretch) -> bool {
-    let after: usize = tail[..LOOK].iter().map(|busy| usize::from(busy.end > stretch.start)).sum();
-    let index = LOOK - after;
-    let fits = index > 0 && tail[index - 1].end < stretch.start && stretch.end < tail[index].start;
-    if fits {
-        for place in (1..LOOK + 2).rev() {
-            let (moved, kept) = (tail[place - 1], tail[place]);
-            tail[place] = if place > index { moved } else { kept };
+    /// The stretches to come, in order; if they are too many, the two that are closest are one.
+    fn shortened(&self, present: u64) -> Vec<Stretch> {
+        let mut all = self.sorted(present);
+        let gap = |index: &usize| all[index + 1].start - all[*index].end;
+        if all.len() > STRETCHES_MAX
+            && let Some(index) = (0..all.len() - 1).min_by_key(gap)
+        {
+            all[index].end = all[index + 1].end;
+            all.remove(index + 1);
         }
-        tail[index] = stretch;
+        all
     }
-    fits
+
+    /// The stretches to come, in order; those that touch are one.
+    fn sorted(&self, present: u64) -> Vec<Stretch> {
+        let mut all: Vec<Stretch> = self.kept.iter().copied().filter(|kept| !kept.is_past(present)).collect();
+        all.sort_unstable();
+        all.dedup_by(|next, kept| {
+            let touches = kept.end == next.start;
+            kept.end = if touches { next.end } else { kept.end };
+            touches
+        });
+        all
+    }
+
+    /// The stretches to come, in order; those that touch are one.
+    #[cfg(test)]
+    pub(super) fn stretches(&self, present: Picoseconds) -> Vec<(u64, u64)> {
+        self.sorted(present.0).into_iter().map(|stretch| (stretch.start, stretch.end)).collect()
+    }
 }

@@ -130,6 +130,7 @@ impl Topology {
     }
 
     /// The tile of a core of this chip.
+    #[inline]
     pub const fn tile_of(&self, core: CoreId) -> TileId {
         TileId(core.0 / self.cores_per_tile)
     }
@@ -148,6 +149,7 @@ impl Topology {
     }
 
     /// Where a tile of this chip is.
+    #[inline]
     pub const fn coordinates(&self, tile: TileId) -> Coordinates {
         let [columns, rows, _] = self.extent;
         [tile.0 % columns, tile.0 / columns % rows, tile.0 / columns / rows]
@@ -159,6 +161,7 @@ impl Topology {
     }
 
     /// The links that a packet crosses between two tiles of this chip, in order.
+    #[inline]
     pub fn route(&self, from: TileId, to: TileId) -> Route {
         Route::new(self, from, to)
     }
@@ -178,11 +181,13 @@ impl Topology {
     }
 
     /// The number of a link of this chip.
+    #[inline]
     pub fn link_id(&self, link: Link) -> LinkId {
         let ports = self.ports();
-        let port = ports.iter().position(|port| *port == link.port);
-        let port = port.unwrap_or_else(|| panic!("{link:?} is on no {:?}", self.shape));
-        LinkId(link.tile.0 * ports.len() as u32 + port as u32)
+        // They are those from the first on, in the order in which they are declared.
+        let port = (link.port as u32).wrapping_sub(ports[0] as u32);
+        assert!((port as usize) < ports.len(), "{link:?} is on no {:?}", self.shape);
+        LinkId(link.tile.0 * ports.len() as u32 + port)
     }
 
     /// The links of the chip, in the order of their numbers.

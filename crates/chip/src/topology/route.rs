@@ -8,7 +8,6 @@ use super::{Link, Port, Shape, TileId, Topology};
 /// The links between two tiles that are still to be crossed.
 #[derive(Clone, Debug)]
 pub struct Route {
-    topology: Topology,
     /// The tile that the packet is at; on a crossbar, the one that it comes from.
     at: TileId,
     to: TileId,
@@ -18,55 +17,84 @@ pub struct Route {
 /// What remains to be crossed.
 #[derive(Clone, Debug)]
 enum Legs {
-    /// On each axis: how many links, and whether towards larger coordinates.
-    Axes([(u32, bool); 3]),
+    /// The way along each axis.
+    Axes([Leg; 3]),
     /// How many of the two links by the switch.
     Switch(u32),
 }
 
+/// The way along one axis.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    /// How many links.
+    links: u32,
+    /// The port that they leave by.
+    port: Port,
+    /// How many of them come before the one that goes round the end of a torus, if one does.
+    before_round: u32,
+    /// What a link adds to the number of a tile, modulo 2^32.
+    step: u32,
+    /// The same of the link that goes round the end.
+    round: u32,
+}
+
 impl Route {
+    #[inline]
     pub(super) fn new(topology: &Topology, from: TileId, to: TileId) -> Self {
         let legs = match topology.shape() {
             Shape::Crossbar => Legs::Switch(if from == to { 0 } else { 2 }),
             Shape::Mesh | Shape::Torus => {
                 let (start, end) = (topology.coordinates(from), topology.coordinates(to));
-                Legs::Axes([0, 1, 2].map(|axis| leg(topology, axis, start[axis], end[axis])))
+                let [columns, rows, _] = topology.extent();
+                let strides = [1, columns, columns * rows];
+                Legs::Axes([0, 1, 2].map(|axis| leg(topology, axis, (start[axis], end[axis]), strides[axis])))
             }
         };
-        Self { topology: *topology, at: from, to, legs }
+        Self { at: from, to, legs }
     }
 
     /// How many links remain.
+    #[inline]
     pub(super) fn remaining(&self) -> u32 {
         match &self.legs {
-            Legs::Axes(legs) => legs.iter().map(|(links, _)| links).sum(),
+            Legs::Axes(legs) => legs.iter().map(|leg| leg.links).sum(),
             Legs::Switch(links) => *links,
         }
     }
 }
 
-/// The way along one axis: how many links, and whether towards larger coordinates.
-fn leg(topology: &Topology, axis: usize, start: u32, end: u32) -> (u32, bool) {
-    if topology.shape() == Shape::Mesh {
-        return (start.abs_diff(end), end > start);
-    }
+/// The way along one axis, on which the numbers of neighbours differ by `stride`.
+#[inline]
+fn leg(topology: &Topology, axis: usize, (start, end): (u32, u32), stride: u32) -> Leg {
     let extent = topology.extent()[axis];
-    let forward = (end + extent - start) % extent;
-    let backward = (extent - forward) % extent;
-    if forward <= backward { (forward, true) } else { (backward, false) }
+    let straight = start.abs_diff(end);
+    let (mut links, mut forward) = (straight, end > start);
+    let around = extent - straight;
+    if topology.shape() == Shape::Torus && (around < straight || around == straight && !forward) {
+        (links, forward) = (around, !forward);
+    }
+    let (step, all) = (stride, stride * (extent - 1));
+    let (before_round, step, round) = if forward {
+        (extent - 1 - start, step, all.wrapping_neg())
+    } else {
+        (start, step.wrapping_neg(), all)
+    };
+    Leg { links, port: Port::along(axis, forward), before_round, step, round }
 }
 
 impl Iterator for Route {
     type Item = Link;
 
+    #[inline]
     fn next(&mut self) -> Option<Link> {
         match &mut self.legs {
             Legs::Axes(legs) => {
-                let axis = legs.iter().position(|(links, _)| *links > 0)?;
-                let (links, forward) = &mut legs[axis];
-                *links -= 1;
-                let link = Link { tile: self.at, port: Port::along(axis, *forward) };
-                self.at = self.topology.neighbour(link.tile, link.port)?;
+                let leg = legs.iter_mut().find(|leg| leg.links > 0)?;
+                leg.links -= 1;
+                let link = Link { tile: self.at, port: leg.port };
+                let step = if leg.before_round == 0 { leg.round } else { leg.step };
+                leg.before_round = leg.before_round.wrapping_sub(1);
+                self.at = TileId(self.at.0.wrapping_add(step));
                 Some(link)
             }
             Legs::Switch(links) => {
@@ -77,6 +105,7 @@ impl Iterator for Route {
         }
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let links = self.remaining() as usize;
         (links, Some(links))

@@ -159,15 +159,16 @@ impl Meters {
             Picoseconds(ledger.time(spending).0 - meter.closed.time(spending).0)
         });
         let (mut time, looks_from) = (now, now.saturating_add(halted));
-        let mut rest = |drawn: &mut Drawn, point, end: Picoseconds| {
-            let middle = looks_from.clamp(time, end.max(time));
-            let (halted, looked) = (Picoseconds(middle.0 - time.0), Picoseconds(end.max(time).0 - middle.0));
-            self.book(drawn, model, point, |spending| match spending {
-                Spending::Sleeping => halted,
-                Spending::Waiting => looked,
-                _ => Picoseconds::ZERO,
-            });
-            time = end.max(time);
+        let mut rest = |drawn: &mut Drawn, (gear, step), end: Picoseconds| {
+            if end <= time {
+                return;
+            }
+            let middle = looks_from.clamp(time, end);
+            let powers = self.plan.models[model].table.powers(gear, step);
+            for (spending, part) in [(Spending::Sleeping, middle - time), (Spending::Waiting, end - middle)] {
+                drawn[spending as usize] += powers[load(spending) as usize].over(part);
+            }
+            time = end;
         };
         for shift in meter.shifts.iter().take_while(|shift| shift.time < until) {
             rest(&mut drawn, point, shift.time);
