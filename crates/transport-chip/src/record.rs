@@ -228,26 +228,29 @@ impl Trace {
         2 * pair + passage.class as usize
     }
 
-    /// Writes what `place` has spent since the action began, as that action.
+    /// Writes what `place` has spent since the action began, as that action, and before that what it did before.
     fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
-        let core = &mut self.cores[place.index()];
-        let action = core.waiting.split_off(core.action.take().unwrap_or(0));
-        self.write(place);
-        let (Some(first), Some(last)) = (action.first(), action.last()) else { return };
-        let (start, end, track) = (first.start, last.end, self.cores[place.index()].track);
-        self.encoder.begin(track, start, name, details);
-        self.cores[place.index()].waiting = action;
-        self.write(place);
-        self.encoder.end(track, end);
+        let CoreTrack { track, waiting, action } = &mut self.cores[place.index()];
+        let (before, within) = waiting.split_at(action.take().unwrap_or(0));
+        write(&mut self.encoder, *track, before);
+        if let (Some(first), Some(last)) = (within.first(), within.last()) {
+            self.encoder.begin(*track, first.start, name, details);
+            write(&mut self.encoder, *track, within);
+            self.encoder.end(*track, last.end);
+        }
+        waiting.clear();
+        self.hand_over_portions();
     }
 
     /// Writes the stretches of `place` that wait.
     fn write(&mut self, place: PlaceId) {
         let CoreTrack { track, waiting, .. } = &mut self.cores[place.index()];
-        for Stretch { start, end, spending } in waiting.drain(..) {
-            self.encoder.begin(*track, start, Name(spending as usize), Details::default());
-            self.encoder.end(*track, end);
-        }
+        write(&mut self.encoder, *track, waiting);
+        waiting.clear();
+        self.hand_over_portions();
+    }
+
+    fn hand_over_portions(&mut self) {
         if self.encoder.bytes().len() >= PORTION_BYTES {
             self.hand_over();
         }
@@ -335,9 +338,7 @@ impl Trace {
             for (number, drawn) in (0..).zip([chip].iter().chain(sums)) {
                 self.encoder.count(Track(first.0 + number), start, drawn.mean_over(length).watts());
             }
-            if self.encoder.bytes().len() >= PORTION_BYTES {
-                self.hand_over();
-            }
+            self.hand_over_portions();
         }
     }
 
@@ -352,6 +353,12 @@ impl Trace {
             Some(failure) => Err(failure),
             None => self.sink.flush(),
         }
+    }
+}
+
+fn write(encoder: &mut Encoder, track: Track, stretches: &[Stretch]) {
+    for Stretch { start, end, spending } in stretches {
+        encoder.span(track, (*start, *end), Name(*spending as usize));
     }
 }
 

@@ -48,10 +48,10 @@ mod event {
 }
 
 /// Kinds of `TrackEvent`.
-const BEGIN: u64 = 1;
-const END: u64 = 2;
-const INSTANT: u64 = 3;
-const COUNTER: u64 = 4;
+const BEGIN: u8 = 1;
+const END: u8 = 2;
+const INSTANT: u8 = 3;
+const COUNTER: u8 = 4;
 
 /// Fields of `InternedData`, of what it holds, and of a note (`DebugAnnotation`).
 const EVENT_NAMES: u32 = 2;
@@ -66,9 +66,9 @@ const NOTE_TEXT: u32 = 6;
 const PACKET: u32 = 1;
 
 /// All packets are of one sequence, which begins with what the others refer to.
-const SEQUENCE: u64 = 1;
+const SEQUENCE: u8 = 1;
 const BEGINS_SEQUENCE: u64 = 1;
-const REFERS_TO_SEQUENCE: u64 = 2;
+const REFERS_TO_SEQUENCE: u8 = 2;
 
 /// A track; unique in its file, and not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Encoder {
     pub(crate) fn new(events: &[&str], notes: &[&str]) -> Encoder {
         let mut bytes = Vec::new();
         nested(&mut bytes, PACKET, |out| {
-            number(out, packet::SEQUENCE_ID, SEQUENCE);
+            number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
             number(out, packet::SEQUENCE_FLAGS, BEGINS_SEQUENCE);
             nested(out, packet::INTERNED, |out| {
                 for (field, names) in [(EVENT_NAMES, events), (NOTE_NAMES, notes)] {
@@ -162,67 +162,100 @@ impl Encoder {
         });
     }
 
-    /// A counter has this value from now on.
-    pub(crate) fn count(&mut self, track: Track, time: Picoseconds, value: f64) {
-        self.event(track, time, COUNTER, |out| fixed(out, event::VALUE, value.to_bits()));
-    }
-
-    /// A span begins.
-    pub(crate) fn begin(&mut self, track: Track, time: Picoseconds, name: Name, details: Details<'_>) {
-        self.event(track, time, BEGIN, |out| {
-            number(out, event::NAME_ID, name.interned());
-            for (field, flow) in [(event::FLOW, details.flow), (event::LAST_FLOW, details.last_flow)] {
-                if let Some(flow) = flow {
-                    fixed(out, field, flow);
-                }
-            }
-            for (name, value) in details.notes {
-                nested(out, event::NOTE, |out| {
-                    number(out, NOTE_NAME_ID, name.interned());
-                    number(out, NOTE_NUMBER, *value);
-                });
-            }
-        });
-    }
-
-    /// The span that began last on this track ends.
-    pub(crate) fn end(&mut self, track: Track, time: Picoseconds) {
-        self.event(track, time, END, |_| ());
-    }
-
-    /// Something without length, with texts that have names.
-    pub(crate) fn instant(&mut self, track: Track, time: Picoseconds, name: Name, notes: &[(Name, &str)]) {
-        self.event(track, time, INSTANT, |out| {
-            number(out, event::NAME_ID, name.interned());
-            for (name, value) in notes {
-                nested(out, event::NOTE, |out| {
-                    number(out, NOTE_NAME_ID, name.interned());
-                    text(out, NOTE_TEXT, value);
-                });
-            }
-        });
-    }
-
-    fn event(&mut self, track: Track, time: Picoseconds, kind: u64, more: impl FnOnce(&mut Vec<u8>)) {
+    fn descriptor(&mut self, track: Track, more: impl FnOnce(&mut Vec<u8>)) {
         nested(&mut self.bytes, PACKET, |out| {
-            // The scale: a picosecond is written where a nanosecond is read.
-            number(out, packet::TIMESTAMP, time.0);
-            number(out, packet::SEQUENCE_ID, SEQUENCE);
-            number(out, packet::SEQUENCE_FLAGS, REFERS_TO_SEQUENCE);
-            nested(out, packet::TRACK_EVENT, |out| {
-                number(out, event::KIND, kind);
-                number(out, event::TRACK, track.0);
+            number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
+            nested(out, packet::TRACK_DESCRIPTOR, |out| {
+                number(out, track::UUID, track.0);
                 more(out);
             });
         });
     }
 
-    fn descriptor(&mut self, track: Track, more: impl FnOnce(&mut Vec<u8>)) {
+    /// A counter has this value from now on.
+    pub(crate) fn count(&mut self, track: Track, time: Picoseconds, value: f64) {
+        self.event::<LONG>(track, time, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
+    }
+
+    /// A span begins.
+    pub(crate) fn begin(&mut self, track: Track, time: Picoseconds, name: Name, details: Details<'_>) {
+        self.event::<LONG>(track, time, BEGIN, |draft| {
+            draft.put([tag_byte(event::NAME_ID, VARINT), name.interned() as u8]);
+            for (field, flow) in [(event::FLOW, details.flow), (event::LAST_FLOW, details.last_flow)] {
+                if let Some(flow) = flow {
+                    draft.fixed(field, flow);
+                }
+            }
+            for (name, value) in details.notes {
+                draft.note(*name, *value);
+            }
+        });
+    }
+
+    /// A span without details: it begins, and it ends.
+    pub(crate) fn span(&mut self, track: Track, (start, end): (Picoseconds, Picoseconds), name: Name) {
+        self.event::<SHORT>(track, start, BEGIN, |draft| {
+            draft.put([tag_byte(event::NAME_ID, VARINT), name.interned() as u8]);
+        });
+        self.end(track, end);
+    }
+
+    /// The span that began last on this track ends.
+    pub(crate) fn end(&mut self, track: Track, time: Picoseconds) {
+        self.event::<SHORT>(track, time, END, |_| ());
+    }
+
+    /// The packet of an event without texts, with a draft that is long enough for it.
+    #[inline]
+    fn event<const N: usize>(
+        &mut self,
+        track: Track,
+        time: Picoseconds,
+        kind: u8,
+        more: impl FnOnce(&mut Draft<N>),
+    ) {
+        let mut draft = Draft { bytes: [0; N], len: 0 };
+        // The scale: a picosecond is written where a nanosecond is read.
+        draft.put([tag_byte(PACKET, LENGTH_DELIMITED), 0, tag_byte(packet::TIMESTAMP, VARINT)]);
+        draft.number(time.0);
+        draft.put([
+            tag_byte(packet::SEQUENCE_ID, VARINT),
+            SEQUENCE,
+            tag_byte(packet::SEQUENCE_FLAGS, VARINT),
+            REFERS_TO_SEQUENCE,
+            tag_byte(packet::TRACK_EVENT, LENGTH_DELIMITED),
+            0,
+            tag_byte(event::KIND, VARINT),
+            kind,
+            tag_byte(event::TRACK, VARINT),
+        ]);
+        let inner = draft.len - 3;
+        draft.number(track.0);
+        more(&mut draft);
+        draft.bytes[1] = (draft.len - 2) as u8;
+        draft.bytes[inner - 1] = (draft.len - inner) as u8;
+        // A copy of a known length is a few instructions; what is too much is cut off again.
+        let len = self.bytes.len() + draft.len;
+        self.bytes.extend_from_slice(&draft.bytes);
+        self.bytes.truncate(len);
+    }
+
+    /// Something without length, with texts that have names.
+    pub(crate) fn instant(&mut self, track: Track, time: Picoseconds, name: Name, notes: &[(Name, &str)]) {
         nested(&mut self.bytes, PACKET, |out| {
-            number(out, packet::SEQUENCE_ID, SEQUENCE);
-            nested(out, packet::TRACK_DESCRIPTOR, |out| {
-                number(out, track::UUID, track.0);
-                more(out);
+            number(out, packet::TIMESTAMP, time.0);
+            number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
+            number(out, packet::SEQUENCE_FLAGS, u64::from(REFERS_TO_SEQUENCE));
+            nested(out, packet::TRACK_EVENT, |out| {
+                number(out, event::KIND, u64::from(INSTANT));
+                number(out, event::TRACK, track.0);
+                number(out, event::NAME_ID, name.interned());
+                for (name, value) in notes {
+                    nested(out, event::NOTE, |out| {
+                        number(out, NOTE_NAME_ID, name.interned());
+                        text(out, NOTE_TEXT, value);
+                    });
+                }
             });
         });
     }
@@ -233,6 +266,82 @@ impl Name {
     fn interned(self) -> u64 {
         self.0 as u64 + 1
     }
+}
+
+/// The packet of an event under way. There are many, and each is short, so it is laid out in one piece of memory of a
+/// fixed size, in which nothing is asked for and nothing moves.
+struct Draft<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+/// Longer than any event: five numbers of its own, a name, two flows, three notes. Below 128, so that each length
+/// within takes one byte.
+const LONG: usize = 120;
+
+/// Longer than one of five numbers and a name.
+const SHORT: usize = 48;
+
+impl<const N: usize> Draft<N> {
+    #[inline]
+    fn put<const LEN: usize>(&mut self, bytes: [u8; LEN]) {
+        self.bytes[self.len..self.len + LEN].copy_from_slice(&bytes);
+        self.len += LEN;
+    }
+
+    #[inline]
+    fn number(&mut self, value: u64) {
+        match value {
+            0..0x80 => self.put([value as u8]),
+            0x80..FIFTY_SIX_BITS => self.long_number(value),
+            _ => self.longest_number(value),
+        }
+    }
+
+    /// A number of 8 to 56 bits: seven bits to each byte, and a mark on all but the last.
+    #[inline]
+    fn long_number(&mut self, value: u64) {
+        let value = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+        let value = value & 0x3fff_0000_3fff | (value & 0x0fff_c000_0fff_c000) << 2;
+        let value = value & 0x007f_007f_007f_007f | (value & 0x3f80_3f80_3f80_3f80) << 1;
+        let last = (63 - value.leading_zeros()) / 8;
+        let marks = 0x8080_8080_8080_8080 & ((1 << (8 * last)) - 1);
+        let len = self.len;
+        self.put((value | marks).to_le_bytes());
+        self.len = len + last as usize + 1;
+    }
+
+    #[cold]
+    fn longest_number(&mut self, value: u64) {
+        let mut bytes = Vec::new();
+        varint(&mut bytes, value);
+        bytes.into_iter().for_each(|byte| self.put([byte]));
+    }
+
+    /// A field with eight bytes, whose number is from 16 on, so that its tag takes two.
+    #[inline]
+    fn fixed(&mut self, field: u32, value: u64) {
+        let tag = field << 3 | FIXED_64;
+        self.put([tag as u8 | 0x80, (tag >> 7) as u8]);
+        self.put(value.to_le_bytes());
+    }
+
+    #[inline]
+    fn note(&mut self, name: Name, value: u64) {
+        self.put([tag_byte(event::NOTE, LENGTH_DELIMITED), 0]);
+        let start = self.len;
+        self.put([tag_byte(NOTE_NAME_ID, VARINT), name.interned() as u8, tag_byte(NOTE_NUMBER, VARINT)]);
+        self.number(value);
+        self.bytes[start - 1] = (self.len - start) as u8;
+    }
+}
+
+/// The first number that takes more than eight bytes.
+const FIFTY_SIX_BITS: u64 = 1 << 56;
+
+/// The tag of a field with a number below 16.
+const fn tag_byte(field: u32, kind: u32) -> u8 {
+    (field << 3 | kind) as u8
 }
 
 /// Kinds of fields on the wire.
@@ -283,4 +392,36 @@ fn nested(out: &mut Vec<u8>, field: u32, content: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = Vec::with_capacity(10);
     varint(&mut bytes, len as u64);
     out.splice(start..=start, bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_all_lengths_are_written_as_varints() {
+        let around =
+            |bits: u32| [(1 << bits) - 1, 1 << bits, (1 << bits) + 1, 0x5a5a_5a5a_5a5a_5a5a >> (63 - bits)];
+        for value in (0..64).flat_map(around).chain([0, u64::MAX]) {
+            let mut draft = Draft { bytes: [0; LONG], len: 1 };
+            draft.number(value);
+            let mut expected = vec![0];
+            varint(&mut expected, value);
+            assert_eq!(draft.bytes[..draft.len], expected, "{value:#x}");
+        }
+    }
+
+    #[test]
+    fn the_longest_event_fits_its_draft() {
+        let (flow, name) = (Some(u64::MAX), Name(100));
+        let notes = [(name, u64::MAX); 3];
+        let mut encoder = Encoder::default();
+        let most = Details { flow, last_flow: flow, notes: &notes };
+        encoder.begin(Track(u64::MAX), Picoseconds(u64::MAX), name, most);
+        let [_, len, ..] = encoder.bytes[..] else { panic!("an event is longer than this") };
+        assert_eq!(encoder.bytes.len(), 2 + usize::from(len));
+        encoder.bytes.clear();
+        encoder.span(Track(u64::MAX), (Picoseconds(u64::MAX), Picoseconds(u64::MAX)), name);
+        assert!(encoder.bytes.len() <= 2 * SHORT);
+    }
 }
