@@ -167,8 +167,8 @@ struct PlacedCore {
 /// The links between each two tiles that have places.
 struct Paths {
     tiles: usize,
-    /// Where in `links` the path of each ordered pair ends.
-    ends: Vec<u32>,
+    /// Where in `links` the path of each ordered pair begins, and how many they are.
+    pairs: Vec<(u32, u32)>,
     links: Vec<u32>,
 }
 
@@ -177,19 +177,19 @@ impl Paths {
     fn new(topology: &Topology, places: u32) -> Paths {
         let tiles = topology.tile_of(CoreId(places.saturating_sub(1))).0 + 1;
         let pairs = (0..tiles).flat_map(|from| (0..tiles).map(move |to| (TileId(from), TileId(to))));
-        let mut paths = Paths { tiles: tiles as usize, ends: Vec::new(), links: Vec::new() };
+        let mut paths = Paths { tiles: tiles as usize, pairs: Vec::new(), links: Vec::new() };
         for (from, to) in pairs {
+            let start = paths.links.len() as u32;
             paths.links.extend(topology.route(from, to).map(|link| topology.link_id(link).0));
-            paths.ends.push(paths.links.len() as u32);
+            paths.pairs.push((start, paths.links.len() as u32 - start));
         }
         paths
     }
 
     #[inline]
     fn between(&self, from: TileId, to: TileId) -> &[u32] {
-        let pair = from.0 as usize * self.tiles + to.0 as usize;
-        let start = if pair == 0 { 0 } else { self.ends[pair - 1] };
-        &self.links[start as usize..self.ends[pair] as usize]
+        let (start, len) = self.pairs[from.0 as usize * self.tiles + to.0 as usize];
+        &self.links[start as usize..][..len as usize]
     }
 }
 
@@ -275,6 +275,7 @@ impl Cores {
     }
 
     /// Lets `place` compute.
+    #[inline]
     pub(crate) fn compute(&mut self, place: PlaceId, cycles: u64, spending: Spending) {
         let core = &mut self.cores[place.index()];
         if core.next_shift != NEVER {
@@ -396,6 +397,7 @@ impl Cores {
     }
 
     /// The time that moving `lines` lines takes: what each takes alone, and what is in the way of all of them.
+    #[inline(always)] // Where it is called, the tiles are often known to be the same.
     fn transfer(
         &mut self,
         place: PlaceId,
@@ -404,21 +406,29 @@ impl Cores {
         port: TileId,
         lines: u32,
     ) -> Picoseconds {
-        if lines == 0 {
-            return Picoseconds::ZERO;
-        }
-        let (present, now) = (self.present, self.cores[place.index()].now);
-        let lines = u64::from(lines);
-        let (mut alone, mut delay) = (span.over(0) * lines, Picoseconds::ZERO);
-        if from != to {
-            let path = self.paths.between(from, to);
-            alone = span.over(path.len() as u32) * lines;
-            let path = path.iter().map(|link| *link as usize);
-            delay = self.network.send(present, now, path, self.costs.line_flits * lines);
-        }
-        let at = now + delay;
-        let start = self.ports[port.0 as usize].reserve(present, at, self.costs.port * lines);
-        alone + delay + (start - at)
+        let now = self.now(place);
+        let (alone, delay) = match lines {
+            0 => return Picoseconds::ZERO,
+            _ if from == to => (span.over(0), Picoseconds::ZERO),
+            _ => self.cross(now, span, (from, to), lines),
+        };
+        let (lines, at) = (u64::from(lines), now + delay);
+        let start = self.ports[port.0 as usize].reserve(self.present, at, self.costs.port * lines);
+        alone * lines + (start - now)
+    }
+
+    /// What each of `lines` lines takes alone between two tiles, and what is in the way of all of them there.
+    fn cross(
+        &mut self,
+        now: Picoseconds,
+        span: Span,
+        (from, to): (TileId, TileId),
+        lines: u32,
+    ) -> (Picoseconds, Picoseconds) {
+        let path = self.paths.between(from, to);
+        let alone = span.over(path.len() as u32);
+        let path = path.iter().map(|link| *link as usize);
+        (alone, self.network.send(self.present, now, path, self.costs.line_flits * u64::from(lines)))
     }
 
     /// Lets `place` spend `time`.

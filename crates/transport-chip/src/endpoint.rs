@@ -111,7 +111,7 @@ impl Endpoint for ChipEndpoint {
         self.check_send(to, room, state.wire.message_bytes_max(class))?;
         let out = Outgoing { from: self.here, to, class, handler };
         // Room for the least message first: a full ring is found before anything is encoded.
-        state.admit(&out, 0)?;
+        state.admit(&out)?;
         let mut content = state.lend(room);
         drop(state);
         let filled = {
@@ -120,7 +120,7 @@ impl Endpoint for ChipEndpoint {
         };
         let mut state = self.state();
         let admitted = match filled {
-            Some(len) => state.admit(&out, len).map(|()| len),
+            Some(len) => state.admit_length(&out, len).map(|()| len),
             None => Err(SendError::Abandoned),
         };
         match admitted {

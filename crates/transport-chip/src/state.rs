@@ -261,9 +261,14 @@ impl State {
         self.sites[place.index()].alive
     }
 
-    /// Whether a message of `len` bytes could be sent now; notes a refusal.
-    pub(crate) fn admit(&mut self, out: &Outgoing, len: usize) -> Result<(), SendError> {
+    /// Whether a message could be sent now, if it is empty; notes a refusal.
+    pub(crate) fn admit(&mut self, out: &Outgoing) -> Result<(), SendError> {
         self.check_open(out)?;
+        self.admit_length(out, 0)
+    }
+
+    /// Whether an admitted message may be `len` bytes long; notes a refusal.
+    pub(crate) fn admit_length(&mut self, out: &Outgoing, len: usize) -> Result<(), SendError> {
         if self.wire.has_room(&mut self.cores, out, len) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
 

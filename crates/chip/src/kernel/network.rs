@@ -28,20 +28,16 @@ impl Pace {
 #[derive(Clone, Debug)]
 pub struct Network {
     pace: Pace,
-    links: Vec<Link>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Link {
-    busy: Timeline,
-    /// How many flits have passed.
-    flits: u64,
+    /// When each link is taken.
+    links: Vec<Timeline>,
+    /// How many flits have passed each.
+    flits: Vec<u64>,
 }
 
 impl Network {
     /// A network of `links` links, all free.
     pub fn new(links: usize, pace: Pace) -> Network {
-        Network { pace, links: vec![Link::default(); links] }
+        Network { pace, links: vec![Timeline::default(); links], flits: vec![0; links] }
     }
 
     /// Sends a packet of `flits` flits over `path` at `from`; returns how much later than alone its last flit arrives.
@@ -58,9 +54,8 @@ impl Network {
         let body = Picoseconds(self.pace.flit.0 * flits);
         let (mut header, mut delay) = (from, Picoseconds(0));
         for link in path {
-            let link = &mut self.links[link];
-            let start = link.busy.reserve(present, header, body);
-            link.flits += flits;
+            let start = self.links[link].reserve(present, header, body);
+            self.flits[link] += flits;
             delay += start - header;
             header = start + self.pace.hop;
         }
@@ -74,11 +69,11 @@ impl Network {
 
     /// How many flits have passed each link, in the order of their numbers.
     pub fn flits(&self) -> impl Iterator<Item = u64> + '_ {
-        self.links.iter().map(|link| link.flits)
+        self.flits.iter().copied()
     }
 
     /// How many flits have passed `link`.
     pub fn flits_of(&self, link: usize) -> u64 {
-        self.links[link].flits
+        self.flits[link]
     }
 }

@@ -27,6 +27,7 @@ const SHORT_MAX: u64 = 1 << (FINE_BITS + 13);
 
 /// The busy stretches of one resource that are to come, and some that are past.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))] // The rows fill one line of the host's caches.
 pub struct Timeline {
     /// When the first stretches start, rounded down.
     starts: [u16; ROW],
@@ -67,7 +68,7 @@ impl Timeline {
     /// Reserves the first free stretch of length `duration` at `from` or later, and returns where it starts.
     ///
     /// `present` is a time before which nobody will ask any more; it is not after `from`.
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&mut self, present: Picoseconds, from: Picoseconds, duration: Picoseconds) -> Picoseconds {
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
         let stretch = Stretch { start: from.0, end: from.0 + duration.0 };
@@ -84,7 +85,7 @@ impl Timeline {
     }
 
     /// Whether nothing in the rows seems to be in the way.
-    #[inline]
+    #[inline(always)]
     fn seems_free(&self, stretch: Stretch) -> bool {
         let (start, end) = stretch.rounded();
         let length = end.wrapping_sub(start) as i16;
@@ -105,6 +106,7 @@ impl Timeline {
     }
 
     /// As `reserve`, whatever is in the way.
+    #[inline(never)]
     fn reserve_anywhere(&mut self, present: u64, mut stretch: Stretch) -> u64 {
         let duration = stretch.end - stretch.start;
         if duration == 0 {

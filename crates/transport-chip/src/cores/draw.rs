@@ -2,10 +2,11 @@
 //!
 //! A look at the cores at a time: it changes nothing of them but the windows of the profile.
 
-use super::Cores;
+use super::{Cores, PlacedCore};
 use crate::energy::meter::Drawn;
 use crate::energy::plan::Plan;
 use crate::energy::{Energy, ModelEnergy, Sample, Sampler};
+use crate::report::Ledger;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
 impl Cores {
@@ -28,7 +29,13 @@ impl Cores {
         match plan.supplies.get(thing) {
             Some(domain) => {
                 let time = self.cores.get(thing).map_or(end, |core| core.now.max(end));
-                let drawn = self.drawn(thing, 0, time).into_iter().sum();
+                let drawn = match self.cores.get(thing) {
+                    Some(placed) => {
+                        let (spent, halted) = self.spent(placed, time);
+                        self.meters.drawn_in_all(thing, 0, spent, (halted, time))
+                    }
+                    None => self.drawn(thing, 0, time).into_iter().sum(),
+                };
                 (*domain as usize, Sample { time, drawn })
             }
             None => (plan.domains(), Sample { time: end, drawn: self.besides(0, end).uncore() }),
@@ -39,13 +46,22 @@ impl Cores {
     fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> Drawn {
         match self.cores.get(core) {
             Some(placed) => {
-                let spent = (&placed.ledger, placed.now);
-                let wait = Picoseconds(until.0.saturating_sub(placed.now.0));
-                let halted = self.rest.halted(wait, self.look);
+                let (spent, halted) = self.spent(placed, until);
                 self.meters.drawn(core, model, spent, (halted, until))
             }
             None => self.meters.drawn_idle(core, model, until),
         }
+    }
+
+    /// What a core has spent until its own clock, and for how long it is halted from then until `until`.
+    #[inline]
+    fn spent<'a>(
+        &self,
+        placed: &'a PlacedCore,
+        until: Picoseconds,
+    ) -> ((&'a Ledger, Picoseconds), Picoseconds) {
+        let wait = Picoseconds(until.0.saturating_sub(placed.now.0));
+        ((&placed.ledger, placed.now), self.rest.halted(wait, self.look))
     }
 
     /// What everything besides the cores has drawn until `until`.

@@ -143,6 +143,32 @@ impl Meters {
         &self.plan
     }
 
+    /// The sum of what [`Meters::drawn`] says.
+    pub(crate) fn drawn_in_all(
+        &self,
+        core: usize,
+        model: usize,
+        (ledger, now): (&Ledger, Picoseconds),
+        (halted, until): (Picoseconds, Picoseconds),
+    ) -> Attojoules {
+        let meter = &self.meters[core];
+        if !meter.shifts.is_empty() {
+            return self.drawn(core, model, (ledger, now), (halted, until)).into_iter().sum();
+        }
+        let time = |spending| Picoseconds(ledger.time(spending).0 - meter.closed.time(spending).0);
+        let rest = Picoseconds(until.0.saturating_sub(now.0));
+        let halted = halted.min(rest);
+        let times = [
+            (Load::Compute, time(Spending::Working) + time(Spending::Handling)),
+            (Load::Copy, time(Spending::Copying)),
+            (Load::Poll, time(Spending::Polling) + time(Spending::Waiting) + (rest - halted)),
+            (Load::Sleep, time(Spending::Sleeping) + halted),
+        ];
+        let powers = self.plan.models[model].table.powers(meter.gear, meter.step);
+        let before: Attojoules = meter.drawn[model].iter().copied().sum();
+        times.into_iter().fold(before, |sum, (load, time)| sum + powers[load as usize].over(time))
+    }
+
     /// What a core has drawn until `until`, by the model of that number, if since its own clock `now` it was halted for
     /// that long, and has looked for messages since.
     pub(crate) fn drawn(

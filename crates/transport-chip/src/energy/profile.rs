@@ -87,10 +87,10 @@ struct Stretch {
 impl Stretch {
     /// What it had drawn until `time`, which lies between the samples.
     fn drawn_until(&self, time: Picoseconds) -> Attojoules {
-        let length = u128::from(self.last.time.0 - self.first.time.0);
-        if length == 0 {
+        if time == self.last.time {
             return self.last.drawn;
         }
+        let length = u128::from(self.last.time.0 - self.first.time.0);
         let (power, rest) =
             (self.last.drawn.0.saturating_sub(self.first.drawn.0), time.0 - self.first.time.0);
         let rest = u128::from(rest);
