@@ -63,7 +63,11 @@ impl Mail {
         while index > 0 && letters[index - 1].key > letter.key {
             index -= 1;
         }
-        letters.insert(index, letter);
+        if index == letters.len() {
+            letters.push_back(letter);
+        } else {
+            letters.insert(index, letter);
+        }
     }
 
     /// When the first letter arrives.

@@ -46,8 +46,8 @@ impl Route {
             Shape::Mesh | Shape::Torus => {
                 let (start, end) = (topology.coordinates(from), topology.coordinates(to));
                 let [columns, rows, _] = topology.extent();
-                let strides = [1, columns, columns * rows];
-                Legs::Axes([0, 1, 2].map(|axis| leg(topology, axis, (start[axis], end[axis]), strides[axis])))
+                let along = |axis: usize, stride| leg(topology, axis, (start[axis], end[axis]), stride);
+                Legs::Axes([along(0, 1), along(1, columns), along(2, columns * rows)])
             }
         };
         Self { at: from, to, legs }

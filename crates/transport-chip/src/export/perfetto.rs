@@ -366,11 +366,6 @@ fn number(out: &mut Vec<u8>, field: u32, value: u64) {
     varint(out, value);
 }
 
-fn fixed(out: &mut Vec<u8>, field: u32, value: u64) {
-    tag(out, field, FIXED_64);
-    out.extend_from_slice(&value.to_le_bytes());
-}
-
 fn text(out: &mut Vec<u8>, field: u32, value: &str) {
     tag(out, field, LENGTH_DELIMITED);
     varint(out, value.len() as u64);
