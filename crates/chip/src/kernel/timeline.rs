@@ -9,7 +9,10 @@
 //! of short numbers, in which one pass without a branch sees that nothing is in the way. Such a number is what is left
 //! of a time without its low bits, rounded to the outside, and without its high ones: it may raise a false alarm, which
 //! costs a second look at the whole numbers, but never misses what is in the way.
-//! Invariant: no two stretches overlap, and those of the rows are short.
+//!
+//! Where more is to come than the rows take, or something long, all of it goes to a crowd: a list in order, in which
+//! what touches is one. It goes back when few are left.
+//! Invariant: no two stretches overlap, those of the rows are short, and while there is a crowd the rows are empty.
 
 use crate::quantity::Picoseconds;
 
@@ -35,9 +38,10 @@ pub struct Timeline {
     ends: [u16; ROW],
     /// The entry of the rows that is written next.
     next: usize,
-    /// Nothing before the first request; then the stretches of the rows, and behind them those that are long or found
-    /// no room there.
+    /// The stretches of the rows; nothing before the first request, and while there is a crowd.
     kept: Vec<Stretch>,
+    /// In order, apart from each other; some may be past.
+    crowd: Vec<Stretch>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,74 +116,101 @@ impl Timeline {
         if duration == 0 {
             return stretch.start;
         }
+        if !self.crowd.is_empty() || !stretch.is_short() {
+            return self.reserve_in_crowd(present, stretch);
+        }
         if self.kept.is_empty() {
-            self.kept = vec![Stretch::default(); ROW];
+            self.kept.resize(ROW, Stretch::default());
         }
         let mut before = None;
         while let Some(index) = self.in_the_way(stretch) {
             let end = self.kept[index].end;
             (stretch, before) = (Stretch { start: end, end: end + duration }, Some(index));
-            if self.kept.len() == ROW && stretch.is_short() && self.seems_free(stretch) {
+            if self.seems_free(stretch) {
                 break;
             }
         }
-        match before.map(|index| (index, Stretch { start: self.kept[index].start, ..stretch })) {
-            Some((index, both)) if index < ROW && both.is_short() => self.write(index, both),
-            _ => self.keep(present, stretch),
-        }
-        if self.kept.len() > ROW {
-            self.tidy(present);
+        let longer = before.map(|index| (index, Stretch { start: self.kept[index].start, ..stretch }));
+        let mut entries = (self.next..self.next + ROW).map(|index| index % ROW);
+        if let Some((index, longer)) = longer.filter(|(_, longer)| longer.is_short()) {
+            self.write(index, longer);
+        } else if let Some(index) = entries.find(|index| self.kept[*index].is_past(present)) {
+            self.write(index, stretch);
+            self.next = index + 1;
+        } else {
+            self.reserve_in_crowd(present, stretch);
         }
         stretch.start
     }
 
-    /// A stretch that is in the way of this one, which then cannot begin before that ends.
+    /// A stretch of the rows that is in the way of this one, which then cannot begin before that ends.
     #[inline]
     fn in_the_way(&self, stretch: Stretch) -> Option<usize> {
         self.kept.iter().position(|kept| kept.end > stretch.start && kept.start < stretch.end)
     }
 
-    /// Puts a stretch into the rows if it is short and one of them is past, else behind them.
-    fn keep(&mut self, present: u64, stretch: Stretch) {
-        let mut entries = (self.next..self.next + ROW).map(|index| index % ROW);
-        match entries.find(|index| stretch.is_short() && self.kept[*index].is_past(present)) {
-            Some(index) => {
-                self.write(index, stretch);
-                self.next = index + 1;
+    /// As `reserve`, among a crowd; makes one of the rows if there is none.
+    fn reserve_in_crowd(&mut self, present: u64, mut stretch: Stretch) -> u64 {
+        if self.crowd.is_empty() {
+            self.crowd = self.sorted(present);
+            self.kept.clear();
+        }
+        let duration = stretch.end - stretch.start;
+        let before = self.crowd.iter().rposition(|busy| busy.end <= stretch.start);
+        let mut index = before.map_or(0, |before| before + 1);
+        for next in &self.crowd[index..] {
+            if stretch.start + duration <= next.start {
+                break;
             }
-            None => self.kept.push(stretch),
+            stretch.start = next.end;
+            index += 1;
+        }
+        stretch.end = stretch.start + duration;
+        self.join_crowd(index, stretch);
+        if self.crowd.len() > STRETCHES_MAX {
+            self.shorten(present);
+        }
+        stretch.start
+    }
+
+    /// Puts a stretch before the one at `index` of the crowd, and joins it with neighbours that it touches.
+    fn join_crowd(&mut self, index: usize, stretch: Stretch) {
+        let crowd = &mut self.crowd;
+        let touches_before = index > 0 && crowd[index - 1].end == stretch.start;
+        let touches_after = index < crowd.len() && crowd[index].start == stretch.end;
+        match (touches_before, touches_after) {
+            (true, true) => crowd[index - 1].end = crowd.remove(index).end,
+            (true, false) => crowd[index - 1].end = stretch.end,
+            (false, true) => crowd[index].start = stretch.start,
+            (false, false) => crowd.insert(index, stretch),
         }
     }
 
-    /// Forgets what is past behind the rows, and makes room there if there is none.
+    /// Forgets what is past of a crowd, or closes the least gap if nothing is. If few are left, the rows take them.
     #[cold]
-    fn tidy(&mut self, present: u64) {
-        let mut others = self.kept.split_off(ROW);
-        others.retain(|other| !other.is_past(present));
-        others.into_iter().for_each(|other| self.keep(present, other));
-        if self.kept.len() > STRETCHES_MAX {
-            let all = self.shortened(present);
-            *self = Timeline { kept: vec![Stretch::default(); ROW], ..Timeline::default() };
-            all.into_iter().for_each(|stretch| self.keep(present, stretch));
-        }
-    }
-
-    /// The stretches to come, in order; if they are too many, the two that are closest are one.
-    fn shortened(&self, present: u64) -> Vec<Stretch> {
-        let mut all = self.sorted(present);
-        let gap = |index: &usize| all[index + 1].start - all[*index].end;
-        if all.len() > STRETCHES_MAX
-            && let Some(index) = (0..all.len() - 1).min_by_key(gap)
+    fn shorten(&mut self, present: u64) {
+        let crowd = &mut self.crowd;
+        let past = crowd.partition_point(|stretch| stretch.is_past(present));
+        crowd.drain(..past);
+        let gap = |index: &usize| crowd[index + 1].start - crowd[*index].end;
+        if past == 0
+            && let Some(index) = (0..crowd.len() - 1).min_by_key(gap)
         {
-            all[index].end = all[index + 1].end;
-            all.remove(index + 1);
+            crowd[index].end = crowd.remove(index + 1).end;
         }
-        all
+        if crowd.len() <= ROW / 2 && crowd.iter().all(|stretch| stretch.is_short()) {
+            self.kept.resize(ROW, Stretch::default());
+            for index in 0..ROW {
+                self.write(index, self.crowd.get(index).copied().unwrap_or_default());
+            }
+            (self.next, self.crowd) = (self.crowd.len(), Vec::new());
+        }
     }
 
     /// The stretches to come, in order; those that touch are one.
     fn sorted(&self, present: u64) -> Vec<Stretch> {
-        let mut all: Vec<Stretch> = self.kept.iter().copied().filter(|kept| !kept.is_past(present)).collect();
+        let all = self.kept.iter().chain(&self.crowd).copied();
+        let mut all: Vec<Stretch> = all.filter(|kept| !kept.is_past(present)).collect();
         all.sort_unstable();
         all.dedup_by(|next, kept| {
             let touches = kept.end == next.start;
