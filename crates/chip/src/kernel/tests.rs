@@ -206,8 +206,8 @@ proptest! {
             }
             let mut earliest = from;
             let in_the_way = |start: u64| {
-                let busy = granted.iter().find(|(its_start, its_end)| *its_start < start + duration && *its_end > start);
-                busy.map(|(_, end)| *end)
+                let busy = |(from, end): &&(u64, u64)| *from < start + duration && *end > start;
+                granted.iter().find(busy).map(|(_, end)| *end)
             };
             while let Some(end) = in_the_way(earliest) {
                 earliest = end;
