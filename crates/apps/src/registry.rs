@@ -104,7 +104,8 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "WHAT")]
     pub report: Option<String>,
 
-    /// How messages cross a modelled chip: isles, rcce-x10, sections or packets [default: what the chip carries]
+    /// How messages cross a modelled chip: isles, rcce-x10, sections, sockets, rcce, ring or packets [default: what the
+    /// chip carries]
     #[arg(long, value_name = "NAME")]
     pub protocol: Option<String>,
 

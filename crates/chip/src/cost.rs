@@ -167,6 +167,16 @@ pub struct Costs<T> {
     pub interrupt: Option<T>,
     /// What each further target adds where the port of the interrupt controller is busy.
     pub interrupt_more: Option<T>,
+    /// From the arrival of an interrupt until the task that waited for it runs; the core is busy with it.
+    pub task_wake: Option<T>,
+    /// A call of the operating system that does nothing.
+    pub system_call: Option<T>,
+    /// What the network stack of the operating system spends on a packet that it sends, beside its content.
+    pub stack_send: Option<T>,
+    /// What it spends on a packet that it receives.
+    pub stack_receive: Option<T>,
+    /// What it spends on each line of content: from or to the program, and its checksum.
+    pub stack_line: Option<T>,
     /// What a core spends to send one packet, where hardware carries messages.
     pub send: Option<T>,
     /// What a core spends to receive one packet, where hardware carries messages.
@@ -207,6 +217,11 @@ impl Costs<Cost> {
             test_and_set: fix(&self.test_and_set),
             interrupt: fix(&self.interrupt),
             interrupt_more: fix(&self.interrupt_more),
+            task_wake: fix(&self.task_wake),
+            system_call: fix(&self.system_call),
+            stack_send: fix(&self.stack_send),
+            stack_receive: fix(&self.stack_receive),
+            stack_line: fix(&self.stack_line),
             send: fix(&self.send),
             receive: fix(&self.receive),
             transit: fix(&self.transit),

@@ -16,7 +16,7 @@ use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
 use isles_runtime::{Clock, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
-use isles_transport_chip::{Costs, Protocol, Report, Turn, World};
+use isles_transport_chip::{Costs, Protocol, Report, Turn, World, half_ping_pong};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
@@ -109,6 +109,22 @@ impl ModelledChip {
     /// The most places that can run on it, and those of a run that does not say how many.
     pub fn places(self) -> u32 {
         self.cores().min(PLACES_MAX)
+    }
+
+    /// What a message of `bytes` bytes takes from the first core to core `other` and through `protocol`, without a
+    /// runtime: half of a ball's way there and back. The cores between wait.
+    ///
+    /// # Errors
+    /// The chip cannot carry the protocol, or has no such core.
+    pub fn half_ping_pong(
+        self,
+        protocol: Protocol,
+        other: u32,
+        bytes: usize,
+    ) -> std::result::Result<Duration, ConfigError> {
+        let (costs, ends) = (self.costs.clone(), (PlaceId(other), other + 1));
+        half_ping_pong(costs, protocol, ends, bytes)
+            .map_err(|misfit| ConfigError::new("the protocol", protocol.name(), misfit.to_string()))
     }
 
     /// Checks that the chip has a core for each place; `source` is where their number was written.

@@ -18,7 +18,7 @@ use crate::traffic::LinkLoad;
 use crate::wire::Protocol;
 use isles_chip::Chip;
 use isles_chip::clock::Clock;
-use isles_chip::cost::{Access, Cost, Mode, Span};
+use isles_chip::cost::{Access, Cost, Costs as Times, Mode, Span};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
 use isles_chip::kernel::{Network, Pace, Timeline};
@@ -35,6 +35,9 @@ use std::sync::Arc;
 /// 15. An access then occupies the buffer for the 24th part of a near read.
 const BUFFER_READERS: u64 = 24;
 
+/// Bytes of a word: what an access moves that meets no cache.
+const WORD_BYTES: u64 = 4;
+
 /// What the operations of a core cost, at one setting of the clocks.
 #[derive(Clone, Debug)]
 pub struct Costs {
@@ -43,9 +46,12 @@ pub struct Costs {
     buffer_lines: u32,
     /// What a line costs a core, by its gear.
     lines: Vec<Access<Span>>,
+    /// All times of a core, by its gear.
+    times: Vec<Times<Span>>,
     pace: Pace,
-    /// Flits of a packet that carries a line.
+    /// Flits of a packet that carries a line, and of one that carries a word.
     line_flits: u64,
+    word_flits: u64,
     /// For how long an access to one line occupies the buffer of a tile.
     port: Picoseconds,
     packets: Option<PacketCosts>,
@@ -66,8 +72,9 @@ impl Costs {
         }
         let (buffer_bytes, line) = buffer.unwrap_or_default();
         let plan = Plan::new(chip, 0);
-        let line_in = |rate| preset.times_at(rate).access(Mode::BufferLine).copied().unwrap_or_default();
-        let lines = plan.gears.all().map(|(_, gear)| line_in(gear.rate)).collect();
+        let times: Vec<_> = plan.gears.all().map(|(_, gear)| preset.times_at(gear.rate)).collect();
+        let line_in = |times: &Times<Span>| times.access(Mode::BufferLine).copied().unwrap_or_default();
+        let lines = times.iter().map(line_in).collect();
         let span = |cost: &Cost| cost.at(preset.clocks()).over(0);
         let (line_bytes, flit_bytes) = (chip.caches().line.0, links.flit.0);
         Some(Costs {
@@ -76,8 +83,10 @@ impl Costs {
             buffer_lines: (buffer_bytes / line_bytes) as u32,
             packets,
             lines,
+            times,
             pace: Pace { hop: span(&links.head), flit: span(&links.flit_time) },
             line_flits: (line_bytes + links.overhead.0).div_ceil(flit_bytes),
+            word_flits: (WORD_BYTES + links.overhead.0).div_ceil(flit_bytes),
             port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
             supplies: Supplies::of(chip, &plan.gears),
             plan: Arc::new(plan),
@@ -117,6 +126,11 @@ impl Costs {
         Governor::new(policy, terrain)
     }
 
+    /// The times of a core that has not changed its rate.
+    pub(crate) fn times(&self) -> &Times<Span> {
+        &self.times[usize::from(self.plan.gears.first().0)]
+    }
+
     /// How many cores there are.
     pub fn cores(&self) -> u32 {
         self.topology.cores()
@@ -151,6 +165,15 @@ pub struct Lines {
     pub written: u64,
     /// Read from them.
     pub read: u64,
+}
+
+/// Lines or words that one operation moves.
+#[derive(Clone, Copy)]
+struct Freight {
+    count: u32,
+    /// Of each.
+    flits: u64,
+    span: Span,
 }
 
 /// The core of one place.
@@ -207,6 +230,8 @@ pub(crate) struct Cores {
     supplies: Option<Supplies>,
     /// What places do while they wait.
     pub(crate) rest: Rest,
+    /// Whether a place that waits is halted until an interrupt calls it, whatever `rest` says.
+    pub(crate) is_called: bool,
     /// How long the last look of a place that halts between looks took.
     look: Picoseconds,
     /// What has changed of rates and voltages.
@@ -241,6 +266,7 @@ impl Cores {
             supplies: costs.supplies.clone(),
             shifts: Shifts::default(),
             rest: Rest::Poll,
+            is_called: false,
             look: Picoseconds::ZERO,
             meters: Meters::new(Arc::clone(&costs.plan)),
             recorder: None,
@@ -295,7 +321,8 @@ impl Cores {
     pub(crate) fn wait_until(&mut self, place: PlaceId, time: Picoseconds) {
         let now = self.now(place);
         if time > now {
-            self.spend(place, time - now, Spending::Waiting);
+            let spending = if self.is_called { Spending::Sleeping } else { Spending::Waiting };
+            self.spend(place, time - now, spending);
         }
     }
 
@@ -310,25 +337,79 @@ impl Cores {
 
     /// What a place does for the most part while it waits.
     pub(crate) fn idle(&self) -> Spending {
-        if self.rest == Rest::Poll { Spending::Waiting } else { Spending::Sleeping }
+        if self.rest == Rest::Poll && !self.is_called { Spending::Waiting } else { Spending::Sleeping }
     }
 
     /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
     #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
-        let (from, to) = (self.tile(place), self.tile(target));
-        let time = self.transfer(place, self.line(place).gap, (from, to), to, lines);
-        self.lines.written += u64::from(lines);
+        let time = self.writing(place, target, lines, self.now(place));
         self.spend(place, time, Spending::Copying);
     }
 
     /// Reads `lines` lines of the buffer of `source`.
     #[inline]
     pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, spending: Spending) {
-        let (from, to) = (self.tile(source), self.tile(place));
-        let time = self.transfer(place, self.line(place).read, (from, to), from, lines);
-        self.lines.read += u64::from(lines);
+        let time = self.reading(place, source, lines, self.now(place));
         self.spend(place, time, spending);
+    }
+
+    /// How long it takes the core of `place` to write `lines` lines from `at` on; its clock stays where it is.
+    #[inline]
+    pub(crate) fn writing(
+        &mut self,
+        place: PlaceId,
+        target: PlaceId,
+        lines: u32,
+        at: Picoseconds,
+    ) -> Picoseconds {
+        let (from, to) = (self.tile(place), self.tile(target));
+        self.lines.written += u64::from(lines);
+        let load = Freight { count: lines, flits: self.costs.line_flits, span: self.line(place).gap };
+        self.transfer(load, (from, to), to, at)
+    }
+
+    /// The same for reading lines.
+    #[inline]
+    pub(crate) fn reading(
+        &mut self,
+        place: PlaceId,
+        source: PlaceId,
+        lines: u32,
+        at: Picoseconds,
+    ) -> Picoseconds {
+        let (from, to) = (self.tile(source), self.tile(place));
+        self.lines.read += u64::from(lines);
+        let load = Freight { count: lines, flits: self.costs.line_flits, span: self.line(place).read };
+        self.transfer(load, (from, to), from, at)
+    }
+
+    /// The same for writing the words of so many lines one by one, past all caches.
+    pub(crate) fn writing_words(
+        &mut self,
+        place: PlaceId,
+        target: PlaceId,
+        lines: u32,
+        at: Picoseconds,
+    ) -> Picoseconds {
+        let (from, to) = (self.tile(place), self.tile(target));
+        self.lines.written += u64::from(lines);
+        let words = lines * self.costs.line_bytes / WORD_BYTES as u32;
+        let span = self.times(place).access(Mode::BufferWord).map(|word| word.gap).unwrap_or_default();
+        let load = Freight { count: words, flits: self.costs.word_flits, span };
+        self.transfer(load, (from, to), to, at)
+    }
+
+    /// How long the core of `place` takes for an access to a register of the core of `of`.
+    pub(crate) fn register(&self, place: PlaceId, of: PlaceId) -> Picoseconds {
+        let (from, to) = (self.tile(place), self.tile(of));
+        let hops = if from == to { 0 } else { self.paths.between(from, to).len() as u32 };
+        self.times(place).test_and_set.unwrap_or_default().over(hops)
+    }
+
+    /// All times of the core of `place` in its present gear.
+    pub(crate) fn times(&self, place: PlaceId) -> &Times<Span> {
+        &self.costs.times[usize::from(self.cores[place.index()].gear.0)]
     }
 
     /// Puts a packet of `flits` flits into the mesh; gives when all of it is there. The core goes on at once.
@@ -396,39 +477,36 @@ impl Cores {
         self.cores[place.index()].tile
     }
 
-    /// The time that moving `lines` lines takes: what each takes alone, and what is in the way of all of them.
+    /// The time that moving a freight takes: what each part takes alone, and what is in the way of all of them.
     #[inline(always)] // Where it is called, the tiles are often known to be the same.
     fn transfer(
         &mut self,
-        place: PlaceId,
-        span: Span,
+        freight: Freight,
         (from, to): (TileId, TileId),
         port: TileId,
-        lines: u32,
+        now: Picoseconds,
     ) -> Picoseconds {
-        let now = self.now(place);
-        let (alone, delay) = match lines {
+        let (alone, delay) = match freight.count {
             0 => return Picoseconds::ZERO,
-            _ if from == to => (span.over(0), Picoseconds::ZERO),
-            _ => self.cross(now, span, (from, to), lines),
+            _ if from == to => (freight.span.over(0), Picoseconds::ZERO),
+            _ => self.cross(freight, (from, to), now),
         };
-        let (lines, at) = (u64::from(lines), now + delay);
-        let start = self.ports[port.0 as usize].reserve(self.present, at, self.costs.port * lines);
-        alone * lines + (start - now)
+        let (count, at) = (u64::from(freight.count), now + delay);
+        let start = self.ports[port.0 as usize].reserve(self.present, at, self.costs.port * count);
+        alone * count + (start - now)
     }
 
-    /// What each of `lines` lines takes alone between two tiles, and what is in the way of all of them there.
+    /// What each part of a freight takes alone between two tiles, and what is in the way of all of them there.
     fn cross(
         &mut self,
-        now: Picoseconds,
-        span: Span,
+        Freight { count, flits, span }: Freight,
         (from, to): (TileId, TileId),
-        lines: u32,
+        now: Picoseconds,
     ) -> (Picoseconds, Picoseconds) {
         let path = self.paths.between(from, to);
         let alone = span.over(path.len() as u32);
         let path = path.iter().map(|link| *link as usize);
-        (alone, self.network.send(self.present, now, path, self.costs.line_flits * u64::from(lines)))
+        (alone, self.network.send(self.present, now, path, flits * u64::from(count)))
     }
 
     /// Lets `place` spend `time`.

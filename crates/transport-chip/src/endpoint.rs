@@ -5,7 +5,6 @@
 //! happen in the order of turns and not of time.
 
 use crate::parcel::Load;
-use crate::report::Spending;
 use crate::state::{State, Taken};
 use crate::wire::Outgoing;
 use crate::world::Shared;
@@ -131,6 +130,7 @@ impl Endpoint for ChipEndpoint {
             }
             Err(error) => {
                 state.keep(content);
+                state.tell(self.here);
                 Err(error)
             }
         }
@@ -203,6 +203,6 @@ impl Endpoint for ChipEndpoint {
     }
 
     fn work(&self, cycles: u64) {
-        self.state().cores.compute(self.here, cycles, Spending::Working);
+        self.state().work(self.here, cycles);
     }
 }

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod called;
 mod chunks;
 mod clocks;
 mod cores;
@@ -21,6 +22,8 @@ mod isles;
 mod mail;
 mod packets;
 mod parcel;
+mod ping_pong;
+mod rcce;
 mod record;
 mod report;
 mod rest;
@@ -33,6 +36,7 @@ pub use clocks::{ClockChange, ClockError};
 pub use cores::Costs;
 pub use endpoint::ChipEndpoint;
 pub use energy::{Energy, ModelEnergy, Peak, Profile};
+pub use ping_pong::half_ping_pong;
 pub use report::{Ledger, Report, Shifts, Spending};
 pub use rest::Rest;
 pub use traffic::{Flow, LinkLoad};

@@ -9,7 +9,7 @@ use crate::cores::{Cores, Costs};
 use crate::govern::Governing;
 use crate::parcel::{ChipBlock, Parcel};
 use crate::record::Passage;
-use crate::report::Report;
+use crate::report::{Report, Spending};
 use crate::rest::Rest;
 use crate::wire::{Division, News, Outgoing, Wire};
 use isles_chip::gear::GearId;
@@ -60,6 +60,8 @@ struct Site {
     parked: bool,
     /// Whether a send of its last turn found no room.
     refused: bool,
+    /// Cycles that are computed when the call is over in which the place stands.
+    postponed: u64,
     /// Events of this place so far.
     sequence: u32,
     notices: BTreeMap<PlaceId, Notice>,
@@ -92,13 +94,17 @@ impl State {
             left: false,
             parked: false,
             refused: false,
+            postponed: 0,
             sequence: 0,
             notices: BTreeMap::new(),
         };
         let ties = Ties::new(seed);
         let cores = Cores::new(costs, places);
+        let mut cores = cores;
+        let wire = division.open(&cores, places, ties);
+        cores.is_called = wire.calls();
         let mut state = State {
-            wire: division.open(&cores, places, ties),
+            wire,
             cores,
             live_blocks: Rc::default(),
             sites: (0..places).map(site).collect(),
@@ -138,7 +144,7 @@ impl State {
             self.under_way = Some(place);
             self.cores.set_present(key.time());
             self.govern(key.time());
-            if self.cores.rest != Rest::Poll && self.sites[place.index()].parked {
+            if self.cores.rest != Rest::Poll && !self.cores.is_called && self.sites[place.index()].parked {
                 let look = self.look(place);
                 self.cores.halt(place, key.time(), look);
             }
@@ -147,13 +153,40 @@ impl State {
             self.digest.record(key, Event::Turn as u32, 0);
             let site = &mut self.sites[place.index()];
             (site.parked, site.refused) = (false, false);
-            if !site.left {
+            if site.left {
+                self.attend(place);
+                if self.wire.has_streams(place) {
+                    self.park(place, None);
+                }
+            } else if !self.stays(place) {
                 return Some(place);
             }
+        }
+    }
+
+    /// Whether `place` stays in the call in which it stands; then it waits on. If it leaves it, it computes what was
+    /// postponed.
+    fn stays(&mut self, place: PlaceId) -> bool {
+        if self.wire.is_engaged(place) {
             self.attend(place);
-            if self.wire.has_streams(place) {
+            if self.wire.is_engaged(place) {
                 self.park(place, None);
+                return true;
             }
+        }
+        let cycles = std::mem::take(&mut self.sites[place.index()].postponed);
+        if cycles > 0 {
+            self.cores.compute(place, cycles, Spending::Working);
+        }
+        false
+    }
+
+    /// Lets `place` compute for its program; once it stands in a call, when that is over.
+    pub(crate) fn work(&mut self, place: PlaceId, cycles: u64) {
+        if self.wire.is_engaged(place) {
+            self.sites[place.index()].postponed += cycles;
+        } else {
+            self.cores.compute(place, cycles, Spending::Working);
         }
     }
 
@@ -179,7 +212,9 @@ impl State {
 
     /// Ends a turn of a place that wants another one.
     pub(crate) fn go_on(&mut self, place: PlaceId) {
-        if self.sites[place.index()].alive {
+        if self.wire.is_engaged(place) {
+            self.park(place, None);
+        } else if self.sites[place.index()].alive {
             let now = self.cores.now(place);
             self.schedule(place, now);
             self.under_way = None;
@@ -202,7 +237,7 @@ impl State {
         }
         site.parked = true;
         let deaths = site.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
-        let first = deaths.chain(due).min();
+        let first = deaths.chain(due).min().filter(|_| !self.wire.is_engaged(place));
         let mail = if site.left { None } else { self.wire.first_arrival(place) };
         let credit = if self.waits_for_credit(place) { self.wire.first_credit(place) } else { None };
         if let Some(time) = [first, mail, credit].into_iter().flatten().min() {
@@ -211,7 +246,7 @@ impl State {
     }
 
     fn waits_for_credit(&self, place: PlaceId) -> bool {
-        self.sites[place.index()].refused || self.wire.has_streams(place)
+        self.sites[place.index()].refused || self.wire.has_streams(place) || self.wire.is_engaged(place)
     }
 
     /// Something that a waiting place waits for comes at `time`: its turn is its first poll from then on.
@@ -228,7 +263,9 @@ impl State {
             (now, look) = (shift.time.max(now), self.look(place));
             self.cores.pretend(place, before);
         }
-        let turn = self.cores.rest.first_look(now, time, look);
+        // An interrupt that has come already calls nobody again.
+        let is_called = self.cores.is_called && time > now;
+        let turn = if is_called { time } else { self.cores.rest.first_look(now, time, look) };
         if self.turns.key_of(place.0).is_none_or(|before| turn < before.time()) {
             self.schedule(place, turn);
         }
@@ -285,6 +322,7 @@ impl State {
 
     fn refuse(&mut self, place: PlaceId) -> SendError {
         self.sites[place.index()].refused = true;
+        self.tell(place);
         SendError::Full
     }
 
@@ -308,6 +346,15 @@ impl State {
         let arrival = self.wire.send(&mut self.cores, out, content);
         self.end_sending(out, bytes, false);
         self.wake_target(out.to, arrival);
+        self.tell(out.from);
+    }
+
+    /// Wakes those for whom an attempt of `place` to send has made something arrive.
+    pub(crate) fn tell(&mut self, place: PlaceId) {
+        self.wire.tell(place, &mut self.news);
+        if !self.news.is_empty() {
+            self.wake_targets();
+        }
     }
 
     /// Sends an admitted block.
@@ -317,6 +364,7 @@ impl State {
         self.begin_action(out.from);
         self.wire.stream(&mut self.cores, out, block, &mut self.news);
         self.end_sending(out, bytes, true);
+        self.wire.tell(out.from, &mut self.news);
         self.wake_targets();
     }
 
@@ -357,6 +405,9 @@ impl State {
     /// Looks for messages; gives the time until which it saw.
     pub(crate) fn poll(&mut self, place: PlaceId) -> Picoseconds {
         let seen = self.cores.now(place);
+        if self.wire.is_engaged(place) {
+            return seen;
+        }
         self.wire.poll(&mut self.cores, place);
         if self.wire.has_streams(place) {
             self.attend(place);
@@ -462,9 +513,10 @@ impl State {
         }
         let others = (0..self.sites.len() as u32).map(PlaceId).filter(|other| *other != place);
         for other in others {
+            let was_engaged = self.wire.is_engaged(other);
             self.wire.forget_receiver(other, place);
             let now = self.cores.now(place);
-            if self.waits_for_credit(other) {
+            if was_engaged || self.waits_for_credit(other) {
                 self.wake(other, now);
             }
         }

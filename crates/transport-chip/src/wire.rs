@@ -4,11 +4,13 @@
 //! [`Cores`] and keeps what lies in message buffers. It does not know turns or deaths: the world tells it what to
 //! forget. Invariant: what it holds for one sender is bounded; where there is no room it says so.
 
+use crate::called::{Called, Ring, Sockets};
 use crate::chunks::{Chunks, RcceX10, Sections};
 use crate::cores::{Cores, Costs};
 use crate::isles::{Budget, Isles};
 use crate::packets::{PacketCosts, Packets};
 use crate::parcel::{ChipBlock, Parcel};
+use crate::rcce::{self, Rcce};
 use crate::world::Misfit;
 use isles_chip::kernel::Ties;
 use isles_chip::quantity::Picoseconds;
@@ -27,6 +29,9 @@ pub(crate) const RECEIVE_CYCLES: u64 = 300;
 /// Instructions of one poll beside its lines: invalidating them, comparing a word for two places.
 pub(crate) const POLL_CYCLES: u64 = 60;
 
+/// Instructions of a poll for each flag that has a line of its own: the load, the comparison, the branch; estimated.
+pub(crate) const FLAG_CYCLES: u64 = 5;
+
 /// Bytes that a small message of either class can have at least, by the conformance suite.
 pub(crate) const MESSAGE_BYTES_MIN: u32 = 64;
 
@@ -40,14 +45,27 @@ pub enum Protocol {
     RcceX10,
     /// A section of the receiver's buffer for each sender, written by that one (SCC-MPI over message buffers).
     Sections,
+    /// TCP over the mesh: packets in the sender's buffer, a descriptor and an interrupt (the chip's Linux).
+    Sockets,
+    /// The library itself: both sides meet, and do nothing else until all has passed.
+    Rcce,
+    /// One ring at each receiver, written word by word, and an interrupt (port of a distributed real-time system).
+    Ring,
     /// Packets of the hardware, on chips without message buffers that carry them.
     Packets,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 4] =
-        [Protocol::Isles, Protocol::RcceX10, Protocol::Sections, Protocol::Packets];
+    pub const ALL: [Protocol; 7] = [
+        Protocol::Isles,
+        Protocol::RcceX10,
+        Protocol::Sections,
+        Protocol::Sockets,
+        Protocol::Rcce,
+        Protocol::Ring,
+        Protocol::Packets,
+    ];
 
     /// Its name on the command line and in `ISLES_CHIP_PROTOCOL`.
     pub fn name(self) -> &'static str {
@@ -55,6 +73,9 @@ impl Protocol {
             Protocol::Isles => "isles",
             Protocol::RcceX10 => "rcce-x10",
             Protocol::Sections => "sections",
+            Protocol::Sockets => "sockets",
+            Protocol::Rcce => "rcce",
+            Protocol::Ring => "ring",
             Protocol::Packets => "packets",
         }
     }
@@ -75,6 +96,12 @@ impl Protocol {
             Protocol::Sections => {
                 Division::Sections(Sections::new(places, lines, line_bytes).map_err(short)?)
             }
+            Protocol::Sockets => Division::Sockets(Sockets::new(places, costs)?),
+            Protocol::Rcce => {
+                Misfit::of_missing(&[("test_and_set", costs.times().test_and_set.is_some())])?;
+                Division::Rcce(rcce::Division::new(places, lines, line_bytes).map_err(short)?)
+            }
+            Protocol::Ring => Division::Ring(Ring::new(places, costs)?),
             Protocol::Packets => Division::Packets(costs.packets().ok_or(Misfit::NoPackets)?),
         })
     }
@@ -91,6 +118,9 @@ pub(crate) enum Division {
     Isles(Budget),
     RcceX10(RcceX10),
     Sections(Sections),
+    Sockets(Sockets),
+    Rcce(rcce::Division),
+    Ring(Ring),
     Packets(PacketCosts),
 }
 
@@ -101,6 +131,9 @@ impl Division {
             Division::Isles(budget) => Box::new(Isles::new(budget, places, ties)),
             Division::RcceX10(division) => Box::new(Chunks::new(division, cores, places, ties)),
             Division::Sections(division) => Box::new(Chunks::new(division, cores, places, ties)),
+            Division::Sockets(driver) => Box::new(Called::new(driver, places, ties)),
+            Division::Rcce(division) => Box::new(Rcce::new(division, places, ties)),
+            Division::Ring(driver) => Box::new(Called::new(driver, places, ties)),
             Division::Packets(costs) => Box::new(Packets::new(costs, places, ties)),
         }
     }
@@ -135,6 +168,16 @@ pub(crate) trait Wire {
     /// arrive.
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News);
 
+    /// Whether `place` stands in a call of the protocol, and does nothing else until something comes for that.
+    fn is_engaged(&self, _place: PlaceId) -> bool {
+        false
+    }
+
+    /// Whether places that wait are halted until an interrupt calls them; else they look again and again.
+    fn calls(&self) -> bool {
+        false
+    }
+
     /// Whether something of `place` is only partly written, so that it looks for credit when it polls.
     fn has_streams(&self, place: PlaceId) -> bool;
 
@@ -164,6 +207,9 @@ pub(crate) trait Wire {
         until: Picoseconds,
         control_only: bool,
     ) -> Option<Option<Parcel>>;
+
+    /// Tells for whom an attempt of `place` to send has made something arrive, and when.
+    fn tell(&mut self, _place: PlaceId, _news: &mut News) {}
 
     /// Ends a batch of arrivals; tells who has got credit for it, and when that arrives.
     fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News);

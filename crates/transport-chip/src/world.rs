@@ -39,6 +39,19 @@ pub enum Misfit {
     NoBuffers,
     /// The protocol is one of packets, and the hardware carries none.
     NoPackets,
+    /// The chip's file does not say what the protocol needs to know.
+    Unknown {
+        /// The key of its presets.
+        key: &'static str,
+    },
+}
+
+impl Misfit {
+    /// The first of these keys whose value is not known, as an error.
+    pub(crate) fn of_missing(keys: &[(&'static str, bool)]) -> Result<(), Misfit> {
+        let missing = keys.iter().find(|(_, is_known)| !is_known);
+        missing.map_or(Ok(()), |(key, _)| Err(Misfit::Unknown { key }))
+    }
 }
 
 impl fmt::Display for Misfit {
@@ -50,6 +63,7 @@ impl fmt::Display for Misfit {
             }
             Misfit::NoBuffers => f.write_str("the cores have no message buffers"),
             Misfit::NoPackets => f.write_str("the hardware carries no packets"),
+            Misfit::Unknown { key } => write!(f, "the chip's file does not give {key}"),
         }
     }
 }

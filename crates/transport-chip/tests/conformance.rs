@@ -32,6 +32,36 @@ isles_transport::conformance!(
     OnChip { protocol: Protocol::Sections, buffer_lines: 0, seed: 1 }
 );
 
+isles_transport::conformance!(sockets, OnChip { protocol: Protocol::Sockets, buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(
+    sockets_other_order,
+    OnChip { protocol: Protocol::Sockets, buffer_lines: 256, seed: 7 }
+);
+isles_transport::conformance!(
+    sockets_least_buffer,
+    OnChip { protocol: Protocol::Sockets, buffer_lines: 0, seed: 1 }
+);
+
+isles_transport::conformance!(rcce, OnChip { protocol: Protocol::Rcce, buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(
+    rcce_other_order,
+    OnChip { protocol: Protocol::Rcce, buffer_lines: 256, seed: 7 }
+);
+isles_transport::conformance!(
+    rcce_least_buffer,
+    OnChip { protocol: Protocol::Rcce, buffer_lines: 0, seed: 1 }
+);
+
+isles_transport::conformance!(ring, OnChip { protocol: Protocol::Ring, buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(
+    ring_other_order,
+    OnChip { protocol: Protocol::Ring, buffer_lines: 256, seed: 7 }
+);
+isles_transport::conformance!(
+    ring_least_buffer,
+    OnChip { protocol: Protocol::Ring, buffer_lines: 0, seed: 1 }
+);
+
 isles_transport::conformance!(packets, OnChip { protocol: Protocol::Packets, buffer_lines: 0, seed: 0 });
 isles_transport::conformance!(
     packets_other_order,

@@ -23,7 +23,14 @@ pub const ECHO: Experiment = Experiment {
 const LENGTHS: [usize; 9] = [1, 32, 256, 1 << 10, 2 << 10, 8 << 10, 16 << 10, 256 << 10, 1 << 20];
 
 /// The protocols over message buffers.
-const PROTOCOLS: [Protocol; 3] = [Protocol::Isles, Protocol::RcceX10, Protocol::Sections];
+const PROTOCOLS: [Protocol; 6] = [
+    Protocol::Isles,
+    Protocol::RcceX10,
+    Protocol::Sections,
+    Protocol::Sockets,
+    Protocol::Rcce,
+    Protocol::Ring,
+];
 
 /// Calls of each length.
 const CALLS: u32 = 4;

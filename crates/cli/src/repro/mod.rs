@@ -14,6 +14,7 @@ mod interrupts;
 mod memory;
 mod ping_pong;
 mod power;
+mod protocols;
 mod row;
 mod table;
 
@@ -90,6 +91,7 @@ const EXPERIMENTS: &[Experiment] = &[
     memory::SHARED,
     memory::FLUSH,
     ping_pong::PING_PONG,
+    protocols::PROTOCOLS,
     interrupts::INTERRUPTS,
     collective::GAINS,
     collective::BROADCAST,

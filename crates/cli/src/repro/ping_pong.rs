@@ -20,7 +20,8 @@ pub const PING_PONG: Experiment = Experiment {
 };
 
 #[allow(clippy::approx_constant)] // a time that happens to be near pi
-const RCCE: [(usize, f64); 14] = [
+/// RCCE, by bytes, in microseconds.
+pub const RCCE: [(usize, f64); 14] = [
     (1, 2.86),
     (4, 3.04),
     (8, 3.14),

@@ -20,14 +20,11 @@ pub(crate) use sections::Sections;
 use crate::cores::Cores;
 use crate::parcel::{ChipBlock, Load, Parcel};
 use crate::report::Spending;
-use crate::wire::{News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
+use crate::wire::{FLAG_CYCLES, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
 use isles_chip::kernel::{EventClass, Key, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
 use std::collections::BTreeSet;
-
-/// Instructions of a poll for each flag that has a line of its own: the load, the comparison, the branch; estimated.
-const FLAG_CYCLES: u64 = 5;
 
 /// One ordered pair of places and a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,79 @@
+//! The protocols of places, without a runtime: half a ping-pong of each, beside what was published of its original.
+//!
+//! Of private data nothing is modelled for places, so long messages come out too fast; the experiment `ping-pong` has
+//! the library on bare cores with caches.
+
+use super::access::{STANDARD, nanoseconds, preset};
+use super::ping_pong::{RCCE, length};
+use super::row::{Band, Basis, Family, Row};
+use super::{Experiment, Rows};
+use isles::{ModelledChip, Protocol};
+use isles_chip::Chip;
+
+/// V11, and the curves of the others.
+pub const PROTOCOLS: Experiment = Experiment {
+    name: "protocols",
+    about: "half a ping-pong of the protocols of places, two of them on the chip, at 533/800/800",
+    source: "rcce: iRCCE's measurement with RCCE 1.0.13; ring: OpenComRTOS, 6th MARC symposium (2012), paper 10",
+    rows: Rows::Model(protocols),
+};
+
+/// Bytes whose figures were in view when the library's instructions were fitted.
+const FITTED: [usize; 3] = [4, 32, 2 << 10];
+
+/// The longest length of `rcce` here.
+const LONGEST: usize = 64 << 10;
+
+/// Bytes of the published rate of the ring.
+const PACKET: usize = 4_096;
+
+/// The core that is farthest from the first.
+const FARTHEST: u32 = 47;
+
+fn protocols(chip: &Chip) -> Vec<Row> {
+    let mut rows = library();
+    rows.extend(ring(chip));
+    let alone = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
+    for protocol in
+        [Protocol::Isles, Protocol::RcceX10, Protocol::Sections, Protocol::Ring, Protocol::Sockets]
+    {
+        for bytes in [32, 1 << 10, 8 << 10, 64 << 10] {
+            let ours = half(protocol, 1, bytes);
+            rows.push(alone.row(format!("{protocol}, {}", length(bytes)), f64::NAN, ours));
+        }
+    }
+    rows
+}
+
+/// The blocking library, against the library.
+fn library() -> Vec<Row> {
+    let family = Family { deck: "", unit: "µs", band: Band::Within(15.0), basis: Basis::Predicted };
+    let row = |(bytes, published): &(usize, f64)| {
+        let basis = if FITTED.contains(bytes) { Basis::Calibrated } else { Basis::Predicted };
+        let ours = half(Protocol::Rcce, 1, *bytes);
+        Family { basis, ..family }.row(format!("rcce, {}", length(*bytes)), *published, ours)
+    };
+    RCCE.iter().filter(|(bytes, _)| *bytes <= LONGEST).map(row).collect()
+}
+
+/// The ring, against the port of the real-time system: its rate near was published, far about half of it.
+fn ring(chip: &Chip) -> Vec<Row> {
+    // That words are written one by one was decided with both rates in view.
+    let family = Family { deck: "V11", unit: "MB/s", band: Band::Within(20.0), basis: Basis::Calibrated };
+    let rate = |other| PACKET as f64 / half(Protocol::Ring, other, PACKET);
+    let times = preset(chip, STANDARD).times();
+    let wake = nanoseconds(times.task_wake.map(|wake| wake.over(0))) / 1e3;
+    vec![
+        family.row("ring, 4 KiB, same tile".to_owned(), 33.57, rate(1)),
+        family.row("ring, 4 KiB, 8 hops".to_owned(), 33.57 / 2.0, rate(FARTHEST)),
+        Family { unit: "µs", ..family }.row("from an interrupt to its task".to_owned(), 10.32, wake),
+    ]
+}
+
+/// Microseconds between the first core and another one, the only two that play.
+fn half(protocol: Protocol, other: u32, bytes: usize) -> f64 {
+    let time = ModelledChip::new("scc").and_then(|chip| chip.half_ping_pong(protocol, other, bytes));
+    time.unwrap_or_else(|error| panic!("the chip file of the SCC has all that it needs: {error}"))
+        .as_secs_f64()
+        * 1e6
+}

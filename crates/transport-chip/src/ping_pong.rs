@@ -1,0 +1,94 @@
+//! Half a ping-pong between two places of a modelled chip, by protocol: without a runtime, so what it takes is the
+//! protocol's.
+//!
+//! `isles repro` compares it with what was published of their originals. It knows nothing of that.
+//! Invariant: one ball is under way.
+
+use crate::{ChipEndpoint, Costs, Misfit, Protocol, Turn, World};
+use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use std::time::Duration;
+
+/// Rounds whose mean is taken.
+const ROUNDS: u32 = 20;
+
+/// Half a round of `bytes` bytes between the first place and `other`, with `places` places in all; who does not play
+/// waits.
+///
+/// # Errors
+/// [`Misfit`]: the chip cannot carry the protocol, or not so many places.
+pub fn half_ping_pong(
+    costs: Costs,
+    protocol: Protocol,
+    (other, places): (PlaceId, u32),
+    bytes: usize,
+) -> Result<Duration, Misfit> {
+    assert!((1..places).contains(&other.0), "{other} does not play with itself or does not exist");
+    let world = World::with_protocol(places, costs, protocol, 0)?;
+    let player =
+        |place| Player { endpoint: world.endpoint(PlaceId(place)), other, has_ball: place == 0, thrown: 0 };
+    let mut players: Vec<Player> = (0..places).map(player).collect();
+    while let Some(place) = world.next() {
+        let player = &mut players[place.index()];
+        player.step(bytes);
+        if player.thrown == ROUNDS + 1 {
+            return Ok(world.now(PlaceId(0)) / (2 * ROUNDS));
+        }
+        world.end_turn(place, Turn::Idle { due: None });
+    }
+    panic!("a ball is lost with {protocol}")
+}
+
+struct Player {
+    endpoint: ChipEndpoint,
+    /// Who plays with the first place.
+    other: PlaceId,
+    has_ball: bool,
+    thrown: u32,
+}
+
+impl Player {
+    fn step(&mut self, bytes: usize) {
+        let Player { endpoint, has_ball, .. } = self;
+        endpoint.progress(Inbound::All, &mut |arrival| {
+            let Arrival::Message(message) = arrival else { panic!("nobody dies") };
+            assert_eq!(message.body.bytes().len(), bytes, "the ball is the same");
+            *has_ball = true;
+        });
+        if self.has_ball && self.throw(bytes) {
+            self.has_ball = false;
+            self.thrown += 1;
+        }
+    }
+
+    /// Whether it went; else there is no room yet.
+    fn throw(&self, bytes: usize) -> bool {
+        let to = if self.endpoint.here() == self.other { PlaceId(0) } else { self.other };
+        let (class, handler) = (Class::Data, HandlerId(1));
+        let sent = if bytes <= self.endpoint.limits().inline_bytes_max {
+            self.endpoint.send(to, class, handler, bytes, &mut |_| Some(bytes))
+        } else {
+            self.endpoint.send_block(to, class, handler, bytes, &mut |_| ())
+        };
+        match sent {
+            Ok(()) => true,
+            Err(SendError::Full) => false,
+            Err(error) => panic!("a ball of {bytes} bytes: {error:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_of_buffers_plays_and_longer_is_later() {
+        let costs = Costs::of(&isles_chip::Chip::find("scc").unwrap()).unwrap();
+        for protocol in Protocol::ALL.into_iter().filter(|protocol| *protocol != Protocol::Packets) {
+            let time =
+                |other, bytes| half_ping_pong(costs.clone(), protocol, (PlaceId(other), 48), bytes).unwrap();
+            let (near, far, long) = (time(1, 100), time(47, 100), time(1, 10_000));
+            assert!(near.max(far) < long, "{protocol}: {near:?} {far:?} {long:?}");
+        }
+    }
+}

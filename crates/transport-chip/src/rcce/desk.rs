@@ -1,0 +1,106 @@
+//! What one place keeps of its meetings.
+//!
+//! Plain state; who may meet whom is decided in the module above. Invariant: the bytes of a message are in one place
+//! only: with the sender until the last chunk is written, in that chunk from then on.
+
+use crate::parcel::{Load, Parcel};
+use isles_chip::kernel::Key;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, HandlerId, PlaceId};
+use std::collections::VecDeque;
+
+/// A message of which a chunk is to be written.
+pub(super) struct Sending {
+    pub(super) target: PlaceId,
+    pub(super) class: Class,
+    pub(super) handler: HandlerId,
+    pub(super) load: Load,
+    /// Lines that are not written yet.
+    pub(super) left: u32,
+}
+
+/// A message whose last written chunk is not answered, as the sender knows.
+pub(super) struct Rest {
+    pub(super) target: PlaceId,
+    /// When the answer has come, or will.
+    pub(super) answer: Option<Picoseconds>,
+    /// What is to be written then.
+    sending: Option<Sending>,
+}
+
+/// A chunk as the receiver finds it; the last one brings the message.
+pub(super) struct Chunk {
+    pub(super) key: Key,
+    pub(super) source: PlaceId,
+    pub(super) lines: u32,
+    pub(super) message: Option<(Class, HandlerId, Load)>,
+}
+
+impl Sending {
+    /// What the receiver finds of a chunk of `lines` lines, and what stays here.
+    pub(super) fn split(self, key: Key, source: PlaceId, lines: u32) -> (Chunk, Rest) {
+        let target = self.target;
+        if self.left > 0 {
+            let chunk = Chunk { key, source, lines, message: None };
+            return (chunk, Rest { target, answer: None, sending: Some(self) });
+        }
+        let message = Some((self.class, self.handler, self.load));
+        (Chunk { key, source, lines, message }, Rest { target, answer: None, sending: None })
+    }
+}
+
+impl Rest {
+    /// What is to be written after the answer.
+    pub(super) fn going_on(self) -> Option<Sending> {
+        self.sending
+    }
+}
+
+impl Chunk {
+    /// The message that it brings, if it is the last.
+    pub(super) fn open(self) -> Option<Parcel> {
+        let (class, handler, load) = self.message?;
+        Some(Parcel { source: self.source, class, handler, load, arrival: self.key.time() })
+    }
+}
+
+/// See the file header.
+#[derive(Default)]
+pub(super) struct Desk {
+    /// Whether its register is taken, by itself or by who sends to it.
+    pub(super) taken: bool,
+    /// Since when it is not, and who gave it back: that one knows at once.
+    pub(super) free: (Picoseconds, Option<PlaceId>),
+    pub(super) sending: Option<Rest>,
+    /// Whether it has taken a chunk of a message and the last one is to come.
+    pub(super) receiving: bool,
+    /// The chunk that waits for it.
+    pub(super) chunk: Option<Chunk>,
+    /// What it has received and did not want yet.
+    pub(super) kept: VecDeque<Parcel>,
+    /// Who wants its register; each once.
+    pub(super) waiters: Vec<PlaceId>,
+    /// When it may try again what was refused.
+    pub(super) due: Option<Picoseconds>,
+    /// Who is to be told of an answer, a register or a flag, and when that is there.
+    pub(super) answered: Vec<(PlaceId, Picoseconds)>,
+}
+
+impl Desk {
+    /// Notes who wants the register of this place.
+    pub(super) fn await_register(&mut self, place: PlaceId) {
+        if !self.waiters.contains(&place) {
+            self.waiters.push(place);
+        }
+    }
+
+    /// What this place was refused may go from `time` on.
+    pub(super) fn may_try(&mut self, time: Picoseconds) {
+        self.due = Some(self.due.map_or(time, |due| due.min(time)));
+    }
+
+    /// Whether the end of a message of `source` waits here.
+    pub(super) fn holds_end_from(&self, source: PlaceId) -> bool {
+        self.chunk.as_ref().is_some_and(|chunk| chunk.source == source && chunk.message.is_some())
+    }
+}
