@@ -19,11 +19,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
 /// # Errors
 /// What `content` gives, but for a closed pipe.
 pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match content(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
+    isles::write_to_standard(content)
 }
 
 /// Writes a line to standard error, where it can be.

@@ -8,7 +8,6 @@
 
 pub mod bc;
 pub mod console;
-pub mod destination;
 pub mod graph;
 pub mod progress;
 pub mod registry;

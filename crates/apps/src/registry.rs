@@ -118,6 +118,10 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "HOW")]
     pub rest: Option<String>,
 
+    /// The order of what happens at one time on a modelled chip, or of all on the loopback: a whole number [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub seed: Option<String>,
+
     /// What a run on a modelled chip writes.
     #[command(flatten)]
     pub exports: ExportArguments,
@@ -174,7 +178,7 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 13] {
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 14] {
         let ExportArguments { summary, links, traffic, heat, trace, folded, joules } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
@@ -183,6 +187,7 @@ impl PlaceArguments {
             ("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
             ("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
             ("ISLES_CHIP_REST", "--rest", &self.rest),
+            ("ISLES_SEED", "--seed", &self.seed),
             ("ISLES_CHIP_SUMMARY", "--summary", summary),
             ("ISLES_CHIP_LINKS", "--links", links),
             ("ISLES_CHIP_TRAFFIC", "--traffic", traffic),

@@ -99,7 +99,22 @@ fn print_help(error: &clap::Error) -> Result<(), Failure> {
 
 /// What is wrong with the arguments, without the general advice that follows it.
 fn one_line(error: &clap::Error) -> String {
-    bad_value(error).unwrap_or_else(|| first_sentence(error))
+    bad_value(error).or_else(|| unknown_command(error)).unwrap_or_else(|| first_sentence(error))
+}
+
+/// A command that does not exist, with those that do at its place.
+fn unknown_command(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let whole = command();
+    let (mut above, mut path) = (&whole, String::from("isles"));
+    for word in std::env::args().skip(1).take_while(|word| word != asked) {
+        if let Some(next) = above.find_subcommand(&word) {
+            above = next;
+            path = format!("{path} {word}");
+        }
+    }
+    let names: Vec<&str> = above.get_subcommands().map(Command::get_name).collect();
+    Some(format!("error: {path} has no command {asked:?}; allowed: {}", names.join(", ")))
 }
 
 /// A value that is not allowed, said as the façade says it of places and machines.

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use scene::{Ended, Scene, ended};
+use scene::{Ended, Running, Scene, ended, kill, until, words};
 use serde_json::Value;
 
 const EXPORTS: [(&str, &str); 7] = [
@@ -124,6 +124,18 @@ fn what_cannot_be_written_is_refused_in_one_line_before_anything_runs() {
         r#"error: --traffic is "x"; allowed: another file than that of --links"#
     );
     assert!(refuse(&["--summary", "-", "--links", "-"]).contains("--links is \"-\""));
+    assert_eq!(
+        refuse(&["--links", "x", "--traffic", "./x"]),
+        r#"error: --traffic is "./x"; allowed: another file than that of --links"#
+    );
+    let scene = Scene::new("exports");
+    for (trace, json) in [("d", "./d"), ("./d", "d")] {
+        let ended =
+            scene.run(&[&RUN[..7], &["--trace", trace, "--json", json, "--csv", "/dev/null"]].concat());
+        let line = format!("error: --json is {json:?}, where --trace writes, too; allowed: another file");
+        assert_eq!((ended.code, ended.stderr.trim_end()), (Some(2), line.as_str()), "{ended:?}");
+        scene.assert_nothing_left();
+    }
 }
 
 #[test]
@@ -139,12 +151,31 @@ fn on_another_machine_there_is_nothing_to_write() {
 #[test]
 fn a_device_that_is_full_fails_the_run_and_not_the_other_files() {
     let scene = Scene::new("exports");
-    let ended = run(&scene, &["--summary", "/dev/full", "--links", "l.csv", "--trace", "/dev/full"]);
-    assert_eq!(ended.code, Some(2), "one file for two: {ended:?}");
     for flag in ["--summary", "--trace"] {
         let ended = run(&scene, &[flag, "/dev/full", "--links", "l.csv"]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.stderr.contains("error: cannot write /dev/full: No space left"), "{ended:?}");
         assert!(scene.result("l.csv").lines().count() > 70);
     }
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_no_trace_that_looks_whole() {
+    let scene = Scene::new("exports");
+    scene.leave("t", "old");
+    let line = "run bc --rmat small --machine chip:scc --places 8 --trace t --json s --csv /dev/null";
+    let running = Running::start(scene.isles(&words(line)));
+    let parts = || {
+        let entries = std::fs::read_dir(scene.path(".")).unwrap().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.ends_with(".part")).collect::<Vec<_>>()
+    };
+    until("the trace has grown", || {
+        parts().iter().any(|name| std::fs::metadata(scene.path(name)).is_ok_and(|found| found.len() > 10_000))
+    });
+    kill(running.child.id() as i32);
+    assert_eq!(running.finish().code, None);
+    assert_eq!(scene.result("t"), "old");
+    assert!(!scene.path("s").exists());
+    assert_eq!(parts().len(), 1);
 }

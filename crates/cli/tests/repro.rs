@@ -59,7 +59,12 @@ fn one_experiment_is_printed_as_a_table_and_written_as_csv_and_json() {
     let ended = scene.run(&["repro", "flush", "--csv", &csv, "--json", &json]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     assert!(ended.stdout.contains("V8   all 8,192 lines"), "{ended:?}");
-    assert!(ended.stdout.contains("4 of 4 published figures are in their bands"), "{ended:?}");
+    assert!(
+        ended.stdout.ends_with(
+            "0 of 4 published figures are OUT of their bands, 0 of them although they must not be.\n"
+        ),
+        "{ended:?}"
+    );
     let table = scene.result("rows.csv");
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines[0], "experiment,deck,figure,unit,published,ours,error_percent,band,verdict,basis");
@@ -99,7 +104,7 @@ fn a_call_there_and_back_takes_as_long_each_time_and_the_longer_the_more() {
     };
     let (one, other) = (rows(repro(&["echo", "--csv", "-"])), rows(repro(&["echo", "--csv", "-"])));
     assert_eq!(one, other);
-    assert_eq!(one.len(), 27);
+    assert_eq!(one.len(), 54);
     assert!(
         one.chunks(9).all(|protocol| protocol.is_sorted() && protocol[8] > 100.0 * protocol[0]),
         "{one:?}"
@@ -123,4 +128,18 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
     }
     let line = refused(&["flush", "--csv", "-", "--json", "-"]);
     assert_eq!(line, "error: --json is \"-\", as another flag is; allowed: another file");
+}
+
+#[test]
+fn the_last_line_says_how_many_figures_are_out_and_only_a_strict_run_fails_for_them() {
+    let last = |arguments: &[&str]| {
+        let ended = repro(arguments);
+        (ended.code, ended.stdout.lines().last().unwrap_or_default().to_owned(), ended.stderr)
+    };
+    let said = "2 of 3 published figures are OUT of their bands, 2 of them although they must not be.";
+    assert_eq!(last(&["bisection"]), (Some(0), said.to_owned(), String::new()));
+    let (code, line, error) = last(&["bisection", "--strict"]);
+    assert_eq!((code, line.as_str()), (Some(1), said));
+    assert_eq!(error, "error: 2 figures are out of their bands that must be in them\n");
+    assert_eq!(last(&["flush", "--strict"]).0, Some(0));
 }

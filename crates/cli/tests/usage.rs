@@ -76,7 +76,8 @@ fn governors_and_rests_that_cannot_be_are_named_with_what_can() {
 
 #[test]
 fn an_unknown_protocol_is_named_with_those_that_are_known() {
-    let refusal = r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections, packets"#;
+    let refusal =
+        r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#;
     assert_eq!(refuse(&words("run bc --machine chip:scc --protocol mpi")), refusal);
     assert_eq!(refuse(&words("launch --protocol mpi -- true")), refusal);
     let scene = Scene::new("protocol");
@@ -490,4 +491,50 @@ fn a_bench_that_is_not_built_is_built_inside_the_sources_and_refused_elsewhere()
     );
     assert_eq!(ended.stdout, expected);
     assert!(ended.stderr.starts_with("building isles-bench"), "{ended:?}");
+}
+
+#[test]
+fn a_protocol_that_the_chip_does_not_carry_is_refused_before_anything_is_said() {
+    let on = |chip: &str, more: &[&str]| {
+        refuse(&[&["run", "bc", "--graph", "karate", "--machine", chip][..], more].concat())
+    };
+    assert_eq!(
+        on("chip:bluegene-p", &["--protocol", "sections", "--places", "4"]),
+        "error: --protocol is \"sections\"; allowed: packets on chip:bluegene-p with 4 places (the cores have no message \
+         buffers)"
+    );
+    assert_eq!(
+        on("chip:scc", &["--protocol", "packets"]),
+        "error: --protocol is \"packets\"; allowed: isles, rcce-x10, sections, sockets, rcce, ring on chip:scc with 48 \
+         places (the hardware carries no packets)"
+    );
+}
+
+#[test]
+fn a_cap_without_a_unit_is_told_what_a_cap_is() {
+    let line =
+        refuse(&["run", "bc", "--graph", "karate", "--machine", "chip:scc", "--governor", "capped:40"]);
+    assert_eq!(
+        line,
+        r#"error: --governor is "capped:40"; allowed: a power with its unit, such as capped:60W or capped:800mW"#
+    );
+}
+
+#[test]
+fn commands_that_do_not_exist_are_named_with_those_that_do() {
+    assert_says(
+        &refuse(&["walk"]),
+        &["error: isles has no command \"walk\"; allowed: launch, ", "run", "sweep"],
+    );
+    assert_eq!(refuse(&["run", "walk"]), "error: isles run has no command \"walk\"; allowed: bc");
+    assert_says(
+        &refuse(&["chip", "walk"]),
+        &["isles chip has no command \"walk\"; allowed: list, show, check"],
+    );
+}
+
+#[test]
+fn a_seed_is_a_flag_and_a_number() {
+    let line = refuse(&["run", "bc", "--graph", "karate", "--machine", "chip:scc", "--seed", "x"]);
+    assert!(line.starts_with(r#"error: --seed is "x"; allowed: "#), "{line}");
 }

@@ -127,6 +127,22 @@ impl ModelledChip {
             .map_err(|misfit| ConfigError::new("the protocol", protocol.name(), misfit.to_string()))
     }
 
+    /// Checks that the chip carries a protocol among so many places; `source` is where it was written.
+    pub(crate) fn check_protocol(
+        self,
+        source: &str,
+        protocol: Protocol,
+        places: u32,
+    ) -> std::result::Result<(), ConfigError> {
+        let fits = |protocol: &Protocol| self.costs.check_protocol(*protocol, places).is_ok();
+        self.costs.check_protocol(protocol, places).map_err(|misfit| {
+            let names: Vec<&str> = Protocol::ALL.into_iter().filter(fits).map(Protocol::name).collect();
+            let names = if names.is_empty() { "fewer places".to_owned() } else { names.join(", ") };
+            let allowed = format!("{names} on {} with {places} places ({misfit})", self.machine);
+            ConfigError::new(source, protocol.name(), allowed)
+        })
+    }
+
     /// Checks that the chip has a core for each place; `source` is where their number was written.
     pub(crate) fn check_places(self, source: &str, places: u32) -> std::result::Result<(), ConfigError> {
         let most = self.places();
@@ -183,7 +199,7 @@ where
         .govern(policy)
         .map_err(|unfit| ConfigError::new("the governor", &policy.to_string(), unfit.to_string()))?;
     world.rest(launch.rest);
-    export::begin(launch, chip, &world)?;
+    let draft = export::begin(launch, chip, &world)?;
     let _on_chip = OnChip::of(&world);
     let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
     let root = {
@@ -191,7 +207,7 @@ where
         Root::start(&locals[0], main())
     };
     let result = drive(&world, &locals, || root.take()).unwrap_or_else(|| Err(stalled(&locals)));
-    let ended = ChipRun::end(&world);
+    let ended = ChipRun::end(&world, draft);
     let places = locals.iter().map(|local| Some(local.report())).collect();
     for local in &locals {
         let _entered = local.enter();
@@ -231,7 +247,10 @@ pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host
     let machine = chip.machine;
     let energies = report.energy.iter().flat_map(|energy| &energy.models);
     let energies = energies.map(|model| format!(", {:.3} J by {}", model.total().joules(), model.name));
-    let energies: String = energies.collect();
+    let mut energies: String = energies.collect();
+    if *places < chip.cores() && !energies.is_empty() {
+        energies += &format!(" for all {} cores", chip.cores());
+    }
     format!(
         "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol}{energies} ({host:.3} s on this \
          host)"

@@ -271,7 +271,7 @@ mod tests {
         assert!(error("ISLES_REPORT", "captures,all").starts_with(r#"ISLES_REPORT is "all""#));
         assert_eq!(
             error("ISLES_CHIP_PROTOCOL", "RCCE"),
-            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections, packets"#
+            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#
         );
         assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL is"));
         assert!(error("ISLES_STALL_LIMIT", "soon").starts_with("ISLES_STALL_LIMIT is"));

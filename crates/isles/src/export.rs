@@ -1,23 +1,19 @@
 //! What a run on a modelled chip is to write: which file, whether that can be, and writing it.
 //!
 //! The formats are those of `isles_transport_chip::export` and `isles_chip::draw`; here are their names, the check
-//! before a run begins and the files after it. Invariant: the check leaves everything as it was, and a file is emptied
-//! only when its new contents are there, but for a trace, which is written while the run goes on.
+//! before a run begins and the files after it. Invariant: the check leaves everything as it was, and a file has its
+//! name only when all of it is there, also a trace, which is written while the run goes on.
 
 use crate::chip::ModelledChip;
+use crate::destination::{Destination, Draft};
 use crate::environment::{ConfigError, Machine};
 use crate::launch::{Launch, LaunchError};
 use isles_chip::draw::{self, Heat};
 use isles_chip::topology::Stop;
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{Flow, LinkLoad, Report, World};
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::time::Duration;
-
-/// Standard output, as a path.
-const STANDARD: &str = "-";
 
 /// One thing that can be written of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,55 +53,19 @@ impl Wanted {
         ConfigError::new(&self.source, &self.path, allowed)
     }
 
-    pub(crate) fn is_standard(&self) -> bool {
-        self.path == STANDARD
+    pub(crate) fn destination(&self) -> Destination {
+        Destination::at(&self.path)
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let binary = self.export == Export::Trace;
+        let (binary, destination) = (self.export == Export::Trace, self.destination());
+        // A program's own words would stand in the middle of it.
+        if binary && destination.is_standard() {
+            return Err(self.refusal("a file that can be written"));
+        }
         let standard = if binary { "" } else { "- or " };
-        if self.is_standard() {
-            // A program's own words would stand in the middle of it.
-            return if binary { Err(self.refusal("a file that can be written")) } else { Ok(()) };
-        }
-        check_path(&self.path)
-            .map_err(|cause| self.refusal(format!("{standard}a file that can be written ({cause})")))
-    }
-
-    fn write(&self, text: &str) -> Result<(), LaunchError> {
-        let written = if self.is_standard() {
-            let mut out = io::stdout().lock();
-            match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-                // Who reads may stop reading.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                written => written,
-            }
-        } else {
-            fs::write(&self.path, text)
-        };
-        written.map_err(|cause| self.unwritten(cause))
-    }
-
-    fn unwritten(&self, cause: io::Error) -> LaunchError {
-        let path = if self.is_standard() { "standard output" } else { &self.path };
-        LaunchError::Output { path: path.to_owned(), cause }
-    }
-}
-
-/// Whether the file can be written, or made.
-fn check_path(path: &str) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if found.is_file() => OpenOptions::new().append(true).open(path).map(drop),
-        // A pipe that is opened and closed has ended for its reader, so it is not tried.
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_empty() => {
-            let mut beside = OsString::from(path);
-            beside.push(format!(".{}", std::process::id()));
-            File::create(&beside)?;
-            fs::remove_file(&beside)
-        }
-        Err(error) => Err(error),
+        let allowed = |cause| format!("{standard}a file that can be written ({cause})");
+        destination.try_out().map_err(|cause| self.refusal(allowed(cause)))
     }
 }
 
@@ -118,22 +78,30 @@ pub(crate) fn check(wanted: &[Wanted], machine: Machine) -> Result<(), ConfigErr
         if one.export == Export::Joules && chip.chip().power_models().is_empty() {
             return Err(one.refusal(format!("nothing with {machine}, whose file has no power model")));
         }
-        if let Some(other) = wanted[..index].iter().find(|other| other.path == one.path) {
+        one.check()?;
+        let is_same = |other: &&Wanted| other.destination().is_same_as(&one.destination());
+        if let Some(other) = wanted[..index].iter().find(is_same) {
             return Err(one.refusal(format!("another file than that of {}", other.source)));
         }
-        one.check()?;
     }
     Ok(())
 }
 
-/// Begins to record what the exports of `launch` need.
-pub(crate) fn begin(launch: &Launch, chip: ModelledChip, world: &World) -> Result<(), LaunchError> {
+/// Begins to record what the exports of `launch` need; gives the trace that is begun.
+pub(crate) fn begin(
+    launch: &Launch,
+    chip: ModelledChip,
+    world: &World,
+) -> Result<Option<Draft>, LaunchError> {
+    let mut begun = None;
     let (Launch { places, governor, seed, .. }, protocol) = (launch, launch.protocol_on(chip));
     for one in &launch.exports {
         match one.export {
             Export::Traffic => world.record(),
             Export::Trace => {
-                let file = File::create(&one.path).map_err(|cause| one.unwritten(cause))?;
+                let destination = one.destination();
+                let (file, draft) = destination.draft().map_err(|cause| destination.unwritten(cause))?;
+                begun = Some(draft);
                 let name = chip.machine();
                 let run = format!(
                     "{name}, {places} places, seed {seed}, protocol {protocol}, governor {governor}; 1 ns is 1 ps"
@@ -143,7 +111,7 @@ pub(crate) fn begin(launch: &Launch, chip: ModelledChip, world: &World) -> Resul
             Export::Summary | Export::Links | Export::Heat | Export::Folded | Export::Joules => {}
         }
     }
-    Ok(())
+    Ok(begun)
 }
 
 /// What is known of a run when it has ended.
@@ -155,13 +123,13 @@ pub(crate) struct ChipRun {
 }
 
 impl ChipRun {
-    /// Ends the trace of `world`, and takes what else there is.
-    pub(crate) fn end(world: &World) -> ChipRun {
+    /// Ends the trace of `world`, which `draft` makes whole, and takes what else there is.
+    pub(crate) fn end(world: &World, draft: Option<Draft>) -> ChipRun {
         ChipRun {
             report: world.report(),
             links: world.link_loads(),
             flows: world.flows(),
-            trace: world.end_trace(),
+            trace: world.end_trace().and_then(|()| draft.map_or(Ok(()), Draft::finish)),
         }
     }
 
@@ -175,9 +143,12 @@ impl ChipRun {
         for one in &launch.exports {
             let result = match one.export {
                 Export::Trace => {
-                    std::mem::replace(&mut self.trace, Ok(())).map_err(|cause| one.unwritten(cause))
+                    let written = std::mem::replace(&mut self.trace, Ok(()));
+                    written.map_err(|cause| one.destination().unwritten(cause))
                 }
-                _ => self.text(one, launch, (chip, host)).and_then(|text| one.write(&text)),
+                _ => self
+                    .text(one, launch, (chip, host))
+                    .and_then(|text| one.destination().write(|out| out.write_all(text.as_bytes())).map(drop)),
             };
             written = written.and(result);
         }

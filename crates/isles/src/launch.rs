@@ -1,6 +1,7 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
 use crate::chip::{self, ModelledChip};
+use crate::destination::Destination;
 use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
 use crate::export::{self, Wanted};
 use crate::{loopback, processes, threads};
@@ -116,6 +117,14 @@ impl Launch {
             (Machine::Chip(chip), None) => chip.places(),
             (_, None) => processors(),
         };
+        if let Machine::Chip(chip) = machine {
+            let flag = flags.iter().find(|flag| flag.variable == "ISLES_CHIP_PROTOCOL");
+            let (source, protocol) = match environment.protocol {
+                Some(protocol) => (flag.map_or("ISLES_CHIP_PROTOCOL", |flag| flag.name), protocol),
+                None => ("the protocol", chip.default_protocol()),
+            };
+            chip.check_protocol(source, protocol, places)?;
+        }
         if let (Machine::Chip(chip), Some((policy, source))) = (machine, &environment.governor) {
             chip.check_policy(source, *policy, places)?;
         }
@@ -206,7 +215,13 @@ impl Launch {
 
     /// Whether nothing of what the run is to write goes to standard output.
     pub fn leaves_standard_output_free(&self) -> bool {
-        !self.exports.iter().any(Wanted::is_standard)
+        !self.exports.iter().any(|wanted| wanted.destination().is_standard())
+    }
+
+    /// The variable or flag by which the run writes to that same place, if there is one.
+    pub fn writes_to(&self, destination: &Destination) -> Option<&str> {
+        let same = self.exports.iter().find(|wanted| wanted.destination().is_same_as(destination));
+        same.map(|wanted| wanted.source.as_str())
     }
 
     /// Runs `main` at the first place until everything it has started, anywhere, has ended.

@@ -26,6 +26,7 @@
 
 mod chip;
 pub mod clocks;
+mod destination;
 mod environment;
 mod export;
 mod image;
@@ -37,6 +38,7 @@ mod test;
 mod threads;
 
 pub use chip::ModelledChip;
+pub use destination::{Destination, write_to_standard};
 pub use environment::{ConfigError, Flag, Machine, Report};
 pub use isles_chip::governor::Policy as GovernorPolicy;
 pub use isles_macros::{at, main, spawn_at, test};

@@ -16,6 +16,7 @@ use crate::report::{Ledger, Shifts, Spending};
 use crate::rest::Rest;
 use crate::traffic::LinkLoad;
 use crate::wire::Protocol;
+use crate::world::Misfit;
 use isles_chip::Chip;
 use isles_chip::clock::Clock;
 use isles_chip::cost::{Access, Cost, Costs as Times, Mode, Span};
@@ -124,6 +125,14 @@ impl Costs {
             cores,
         };
         Governor::new(policy, terrain)
+    }
+
+    /// Whether the chip can carry a protocol among so many places.
+    ///
+    /// # Errors
+    /// [`Misfit`]: it cannot.
+    pub fn check_protocol(&self, protocol: Protocol, places: u32) -> Result<(), Misfit> {
+        protocol.divide(places, self).map(drop)
     }
 
     /// The times of a core that has not changed its rate.

@@ -2,14 +2,13 @@
 
 use super::{Scores, output};
 use crate::console;
-use crate::destination::Destination;
 use crate::graph::rmat::Rmat;
 use crate::graph::{self, Graph, ReadOptions, Weights};
 use crate::progress::Progress;
 use crate::registry::{App, Failure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use isles::prelude::*;
-use isles::{Launch, RunReport};
+use isles::{Destination, Launch, RunReport};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -123,7 +122,7 @@ impl App for Betweenness {
             Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
         arguments.graph = arguments.graph()?;
         let graph = open(&arguments)?;
-        let results = Results::check(&arguments, launch.leaves_standard_output_free())?;
+        let results = Results::check(&arguments, &launch)?;
         let facts = Facts::of(&arguments, &graph, &launch);
         results.tell(&facts.heading())?;
         let balance = arguments.balance;
@@ -271,9 +270,10 @@ impl Facts {
         let Facts { seconds, edges_traversed_per_second, bytes_moved, messages, .. } = self;
         let speed = edges_traversed_per_second / 1e6;
         format!(
-            "time   {seconds:.3} s\n\
+            "time   {}\n\
              speed  {speed:.1} million edges traversed a second\n\
-             moved  {bytes_moved} bytes in {messages} messages"
+             moved  {bytes_moved} bytes in {messages} messages",
+            duration(*seconds)
         )
     }
 
@@ -283,6 +283,15 @@ impl Facts {
         self.messages = report.messages();
         self.bytes_moved = report.bytes();
         self
+    }
+}
+
+/// Seconds in a unit that shows at least three digits.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        1.0.. => format!("{seconds:.3} s"),
+        1e-3.. => format!("{:.3} ms", seconds * 1e3),
+        _ => format!("{:.3} µs", seconds * 1e6),
     }
 }
 
@@ -301,7 +310,7 @@ struct Results {
 
 impl Results {
     /// Checks that both can be written, and apart from each other.
-    fn check(arguments: &Arguments, is_free: bool) -> Result<Results, Failure> {
+    fn check(arguments: &Arguments, launch: &Launch) -> Result<Results, Failure> {
         let default = |ending| Path::new("out").join(format!("bc-{}.{ending}", file_name(&arguments.graph)));
         let json = Destination::check("--json", arguments.json.as_deref(), &default("json"))?;
         let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"))?;
@@ -309,13 +318,14 @@ impl Results {
             let path = arguments.csv.as_deref().unwrap_or_default();
             return Err(Failure::Usage(format!("--csv is {path:?}, as --json is; allowed: another file")));
         }
-        for (flag, result) in [("--json", &json), ("--csv", &csv)] {
-            if result.is_standard() && !is_free {
-                let text = format!("{flag} is \"-\", as another result is; allowed: a file");
+        for (flag, result, value) in [("--json", &json, &arguments.json), ("--csv", &csv, &arguments.csv)] {
+            if let Some(other) = launch.writes_to(result) {
+                let value = value.as_deref().unwrap_or("the default");
+                let text = format!("{flag} is {value:?}, where {other} writes, too; allowed: another file");
                 return Err(Failure::Usage(text));
             }
         }
-        Ok(Results { json, csv, is_free })
+        Ok(Results { json, csv, is_free: launch.leaves_standard_output_free() })
     }
 
     /// Tells people a line: on standard error where standard output carries a file.
@@ -337,7 +347,7 @@ impl Results {
             Some(path) => tell(is_free, &format!("wrote  {}", path.display())),
             None => Ok(()),
         };
-        let results = [json, csv].map(|result| result.and_then(|path| name(&path)));
+        let results = [json, csv].map(|result| result.map_err(Failure::from).and_then(|path| name(&path)));
         results.into_iter().fold(told, Result::and)
     }
 }

@@ -50,6 +50,9 @@ pub enum Policy {
 /// What a policy may be called, for messages.
 pub const POLICIES: &str = "fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS such as capped:60W";
 
+/// What the power of a cap may be, for messages.
+const CAPS: &str = "a power with its unit, such as capped:60W or capped:800mW";
+
 impl FromStr for Policy {
     type Err = &'static str;
 
@@ -62,7 +65,7 @@ impl FromStr for Policy {
                 _ => None,
             },
             Some(("fixed", divider)) => divider.parse().ok().map(Policy::FixedAt),
-            Some(("capped", power)) => power.parse().ok().map(Policy::Capped),
+            Some(("capped", power)) => return power.parse().map(Policy::Capped).map_err(|_| CAPS),
             Some(_) => None,
         };
         found.ok_or(POLICIES)

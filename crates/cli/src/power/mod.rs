@@ -6,8 +6,8 @@
 mod report;
 
 use clap::{Subcommand, ValueEnum};
+use isles::Destination;
 use isles_apps::console;
-use isles_apps::destination::Destination;
 use isles_apps::registry::Failure;
 use isles_chip::energy::Load;
 use isles_chip::fit::{EXPONENTS, Form, Measurement, fit, table};
@@ -64,7 +64,8 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     } else {
         console::print(text).map_err(Failure::stdout)?;
     }
-    json.write(|out| report::write_json(out, shown(file), &attempts)).map(drop)
+    json.write(|out| report::write_json(out, shown(file), &attempts))?;
+    Ok(())
 }
 
 /// Where the JSON goes, which may not be where the measurements are.
@@ -73,7 +74,7 @@ fn destination(path: &str, file: &str) -> Result<Destination, Failure> {
     if whole(path).is_some_and(|path| Some(path) == whole(file)) {
         return Err(Failure::Usage(format!("--json is {path:?}, the file to fit; allowed: another file")));
     }
-    Destination::check("--json", Some(path), Path::new(path))
+    Ok(Destination::check("--json", Some(path), Path::new(path))?)
 }
 
 /// An exponent that may be given.

@@ -32,7 +32,7 @@ fn betweenness() -> Result<Vec<Row>, Failure> {
     for (graph, many) in GRAPHS {
         let one = predicted(graph, 1, "isles")?;
         for &places in many {
-            for protocol in ["rcce-x10", "sections", "isles"] {
+            for protocol in ["rcce-x10", "sections", "sockets", "isles"] {
                 let is_published = graph == LARGEST && protocol == "rcce-x10";
                 let family = if is_published { published } else { alone };
                 let ours = one / predicted(graph, places, protocol)?;

@@ -19,8 +19,8 @@ mod row;
 mod table;
 
 use clap::Args;
+use isles::Destination;
 use isles_apps::console;
-use isles_apps::destination::Destination;
 use isles_apps::registry::Failure;
 use isles_chip::Chip;
 use row::Row;
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Names the experiments and runs none
     #[arg(long)]
     list: bool,
+    /// Ends with exit code 1 if a figure is out of its band that must be in it; else that is said and no failure
+    #[arg(long)]
+    strict: bool,
     /// Writes the rows into this file, as CSV; - is standard output
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
@@ -129,7 +132,12 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     for (destination, format) in files {
         destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
     }
-    Ok(())
+    match table::missed(&outcomes) {
+        missed if arguments.strict && missed > 0 => {
+            Err(Failure::Ended(format!("{missed} figures are out of their bands that must be in them")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The experiments of that name, or all that are not only by name.

@@ -44,25 +44,31 @@ fn cells(row: &Row) -> [String; 6] {
     ]
 }
 
-/// How many rows are in their bands, and which are not although they must be.
+/// Which rows are out of their bands although they must not be, and last how many are.
 fn summary(outcomes: &[Outcome]) -> Vec<String> {
     let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
     let count = |verdict| rows().filter(|row| row.verdict() == verdict).count();
     let (inside, outside, alone) = (count(Verdict::In), count(Verdict::Out), count(Verdict::Alone));
-    let mut lines = vec![format!(
-        "{inside} of {} published figures are in their bands, {outside} are not; {alone} have no published value.",
-        inside + outside
-    )];
     let missed: Vec<String> = rows()
         .filter(|row| row.is_missed())
-        .map(|row| format!("{} {} ({})", row.deck, row.figure, percent(row.error().unwrap_or_default())))
+        .map(|row| format!("- {} {} ({})", row.deck, row.figure, percent(row.error().unwrap_or_default())))
         .collect();
-    lines.push(match missed.is_empty() {
-        true => "All rows that must be in band are.".to_owned(),
-        false => "Out of band although they must not be:".to_owned(),
-    });
-    lines.extend(missed.into_iter().map(|row| format!("- {row}")));
+    let mut lines = vec![format!("{alone} figures have no published value.")];
+    if !missed.is_empty() {
+        lines.push("Out of band although they must not be:".to_owned());
+    }
+    let musts = missed.len();
+    lines.extend(missed);
+    lines.push(format!(
+        "{outside} of {} published figures are OUT of their bands, {musts} of them although they must not be.",
+        inside + outside
+    ));
     lines
+}
+
+/// How many rows are out of their bands although they must not be.
+pub fn missed(outcomes: &[Outcome]) -> usize {
+    outcomes.iter().flat_map(|outcome| &outcome.rows).filter(|row| row.is_missed()).count()
 }
 
 /// For people, in columns.

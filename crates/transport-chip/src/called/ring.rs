@@ -1,5 +1,5 @@
-//! `ring`: every place has a ring for all senders in its buffer, guarded by its register; an interrupt tells of a packet,
-//! as in the port of a distributed real-time system.
+//! `ring`: every place has a ring for all senders in its buffer, guarded by its register; an interrupt tells of a
+//! packet, as in the port of a distributed real-time system.
 //!
 //! ```text
 //! control   a quarter     words written by senders in turn, lines read by the owner's system

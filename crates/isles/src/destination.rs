@@ -1,0 +1,221 @@
+//! Where a result goes: checked before the computation, written after it.
+//!
+//! A computation may take hours, so what cannot be written is refused before it begins, by runs, applications and
+//! commands alike; and a file that is not whole does not have its name: it is written beside, under a name that ends in
+//! `.part`, and renamed when its last byte is there. Formats nothing. Invariant: the check leaves everything as it
+//! was, whatever becomes of the run.
+
+use crate::environment::ConfigError;
+use crate::launch::LaunchError;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Standard output, as a path.
+const STANDARD: &str = "-";
+
+/// Where one result goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Standard output.
+    Standard,
+    /// A file, which can be written or made; or a pipe or a device.
+    File {
+        /// Where it is or will be.
+        path: PathBuf,
+        /// Whether its folder may be made.
+        with_folder: bool,
+    },
+}
+
+impl Destination {
+    /// Checks that `wanted`, the value of `source`, can be written; `-` is standard output, nothing is `default`, whose
+    /// folder may be missing.
+    ///
+    /// # Errors
+    /// The source, the value and what is allowed.
+    pub fn check(source: &str, wanted: Option<&str>, default: &Path) -> Result<Destination, ConfigError> {
+        let destination = match wanted {
+            Some(wanted) => Destination::at(wanted),
+            None => Destination::File { path: default.to_owned(), with_folder: true },
+        };
+        let refused = |cause: io::Error| {
+            let allowed = format!("- or a file that can be written ({cause})");
+            match wanted {
+                Some(value) => ConfigError::new(source, value, allowed),
+                None => {
+                    let source = format!("{source} is not given, and the default");
+                    ConfigError::new(&source, &default.display().to_string(), allowed)
+                }
+            }
+        };
+        destination.try_out().map(|()| destination).map_err(refused)
+    }
+
+    /// What `wanted` names, unchecked.
+    pub(crate) fn at(wanted: &str) -> Destination {
+        match wanted {
+            STANDARD => Destination::Standard,
+            path => Destination::File { path: PathBuf::from(path), with_folder: false },
+        }
+    }
+
+    /// Whether it can be written, or made.
+    pub(crate) fn try_out(&self) -> io::Result<()> {
+        let Destination::File { path, with_folder } = self else { return Ok(()) };
+        match fs::metadata(path) {
+            // A pipe that is opened and closed has ended for its reader, so only files and devices are tried.
+            Ok(found) if is_pipe(&found) => Ok(()),
+            Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path.file_name().is_some() => {
+                try_to_make(path, *with_folder)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether it is standard output.
+    pub fn is_standard(&self) -> bool {
+        matches!(self, Destination::Standard)
+    }
+
+    /// Whether what is written to one would be lost or torn in the other.
+    pub fn is_same_as(&self, other: &Destination) -> bool {
+        match (self, other) {
+            (Destination::Standard, Destination::Standard) => true,
+            (Destination::File { path: one, .. }, Destination::File { path: other, .. }) => {
+                let keeps = |path: &Path| fs::metadata(path).map_or(true, |found| found.is_file());
+                keeps(one) && keeps(other) && whole(one) == whole(other)
+            }
+            _ => false,
+        }
+    }
+
+    /// Writes the result; the path, unless it went to standard output.
+    ///
+    /// # Errors
+    /// [`LaunchError::Output`]; then a file is what it was.
+    pub fn write(
+        &self,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<Option<PathBuf>, LaunchError> {
+        let Destination::File { path, .. } = self else {
+            let written = write_to_standard(content).map(|()| None);
+            return written.map_err(|cause| self.unwritten(cause));
+        };
+        let written = self.draft().and_then(|(file, draft)| {
+            fill(file, content)?;
+            draft.finish()
+        });
+        written.map(|()| Some(path.clone())).map_err(|cause| self.unwritten(cause))
+    }
+
+    /// That it could not be written.
+    pub(crate) fn unwritten(&self, cause: io::Error) -> LaunchError {
+        let path = match self {
+            Destination::Standard => "standard output".to_owned(),
+            Destination::File { path, .. } => path.display().to_string(),
+        };
+        LaunchError::Output { path, cause }
+    }
+
+    /// A file to write into, and what makes it the result when all is written.
+    ///
+    /// # Errors
+    /// It cannot be made; standard output is none.
+    pub(crate) fn draft(&self) -> io::Result<(File, Draft)> {
+        let Destination::File { path, with_folder } = self else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        if let Some(folder) = path.parent().filter(|_| *with_folder) {
+            fs::create_dir_all(folder)?;
+        }
+        let found = fs::metadata(path).ok();
+        if found.as_ref().is_none_or(fs::Metadata::is_file) {
+            let path = whole(path);
+            let beside = beside(&path, "part");
+            // Who may write a file may not be allowed to make another beside it.
+            if let Ok(file) = File::create(&beside) {
+                if let Some(found) = found {
+                    file.set_permissions(found.permissions())?;
+                }
+                return Ok((file, Draft { rename: Some((beside, path)) }));
+            }
+        }
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+        Ok((file, Draft { rename: None }))
+    }
+}
+
+/// A file that is being written; if it is not finished, nothing is left of it.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// What it is called until it is whole, and then.
+    rename: Option<(PathBuf, PathBuf)>,
+}
+
+impl Draft {
+    /// Gives the file its name.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        let Some((beside, path)) = self.rename.take() else { return Ok(()) };
+        fs::rename(&beside, path).inspect_err(|_| _ = fs::remove_file(&beside))
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some((beside, _)) = &self.rename {
+            let _ = fs::remove_file(beside); // there is nothing more to be done about it
+        }
+    }
+}
+
+/// Lets `content` write to standard output, to the last byte.
+///
+/// # Errors
+/// What `content` gives, but for a closed pipe: who reads may stop reading.
+pub fn write_to_standard(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match content(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// Writes the content, to its last byte: what a buffer still holds when it is dropped fails unseen.
+fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    content(&mut out)?;
+    out.flush()
+}
+
+fn is_pipe(found: &fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    found.file_type().is_fifo() || found.file_type().is_socket()
+}
+
+/// A name in the folder of `path` that nobody else uses.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.{ending}", std::process::id()));
+    PathBuf::from(name)
+}
+
+/// Makes a file with a name that nobody else uses where `path` will be, and takes it away again; where the folder
+/// may be made and is not there, beside the folder.
+fn try_to_make(path: &Path, with_folder: bool) -> io::Result<()> {
+    let missing = path.parent().filter(|folder| with_folder && !folder.exists());
+    let name = beside(missing.unwrap_or(path), "try");
+    File::create(&name)?;
+    fs::remove_file(&name)
+}
+
+/// The path without links and dots; of a file that is not there yet, as far as its folder is.
+fn whole(path: &Path) -> PathBuf {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let beside = || Ok::<_, io::Error>(folder.canonicalize()?.join(path.file_name().unwrap_or_default()));
+    path.canonicalize().or_else(|_| beside()).unwrap_or_else(|_| path.to_owned())
+}
