@@ -78,6 +78,7 @@ impl From<isles::LaunchError> for Failure {
     fn from(error: isles::LaunchError) -> Self {
         match error {
             isles::LaunchError::Output { path, cause } => Failure::Output { path, cause },
+            error @ isles::LaunchError::Departed { .. } => Failure::Ended(error.to_string()),
             error => Failure::Usage(error.to_string()),
         }
     }
@@ -117,6 +118,11 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "HOW")]
     pub rest: Option<String>,
 
+    /// What a program's own code costs on a modelled chip: said, host:RATIO to measure it here, or tape:FILE
+    /// [default: said]
+    #[arg(long, value_name = "HOW")]
+    pub work: Option<String>,
+
     /// What a run on a modelled chip writes.
     #[command(flatten)]
     pub exports: ExportArguments,
@@ -153,6 +159,10 @@ pub struct ExportArguments {
     /// Modelled nanojoules by core and spending as folded stacks
     #[arg(long, value_name = "FILE")]
     pub joules: Option<String>,
+
+    /// What was measured with --work host:RATIO, to be played with --work tape:FILE
+    #[arg(long, value_name = "FILE")]
+    pub tape: Option<String>,
 }
 
 impl PlaceArguments {
@@ -173,8 +183,8 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 13] {
-        let ExportArguments { summary, links, traffic, heat, trace, folded, joules } = &self.exports;
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 15] {
+        let ExportArguments { summary, links, traffic, heat, trace, folded, joules, tape } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
             ("ISLES_MACHINE", "--machine", &self.machine),
@@ -182,6 +192,7 @@ impl PlaceArguments {
             ("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
             ("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
             ("ISLES_CHIP_REST", "--rest", &self.rest),
+            ("ISLES_CHIP_WORK", "--work", &self.work),
             ("ISLES_CHIP_SUMMARY", "--summary", summary),
             ("ISLES_CHIP_LINKS", "--links", links),
             ("ISLES_CHIP_TRAFFIC", "--traffic", traffic),
@@ -189,6 +200,7 @@ impl PlaceArguments {
             ("ISLES_CHIP_TRACE", "--trace", trace),
             ("ISLES_CHIP_FOLDED", "--folded", folded),
             ("ISLES_CHIP_JOULES", "--joules", joules),
+            ("ISLES_CHIP_TAPE", "--tape", tape),
         ]
     }
 }

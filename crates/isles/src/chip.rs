@@ -8,6 +8,8 @@ use crate::environment::ConfigError;
 use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
 use crate::loopback::stalled;
+use crate::work::stopwatch::{Stopwatch, Watched};
+use crate::work::{self, Work};
 use isles_chip::Chip;
 use isles_chip::file::{BUILT_IN, FindError};
 use isles_chip::governor::{Policy, Unfit};
@@ -167,42 +169,53 @@ where
         .govern(policy)
         .map_err(|unfit| ConfigError::new("the governor", &policy.to_string(), unfit.to_string()))?;
     world.rest(launch.rest);
+    let stopwatch = work::stopwatch(launch, chip, &world)?;
     export::begin(launch, chip, &world)?;
     let _on_chip = OnChip::of(&world);
-    let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
+    let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&stopwatch, PlaceId(place))).collect();
     let root = {
         let _entered = locals[0].enter();
         Root::start(&locals[0], main())
     };
-    let result = drive(&world, &locals, || root.take()).unwrap_or_else(|| Err(stalled(&locals)));
-    let ended = ChipRun::end(&world);
+    let driven = drive((&world, &stopwatch), &locals, || root.take());
+    let measured = stopwatch.end();
+    let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
+    let ended = measured.map(|measured| ChipRun::end(&world, measured));
     let places = locals.iter().map(|local| Some(local.report())).collect();
     for local in &locals {
         let _entered = local.enter();
         run::close(local);
     }
+    let tape = launch.work.to_string();
+    let ended = ended.map_err(|(played, all)| LaunchError::Departed { tape, played, all })?;
     Ok((result, RunReport { places }, ended))
 }
 
-fn local(world: &World, place: PlaceId) -> Rc<Local> {
-    let clock = world.clone();
+fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
+    let clock = Rc::clone(stopwatch);
     let clock = Clock::Invented(Box::new(move || clock.now(place)));
-    Local::new(Box::new(world.endpoint(place)), clock)
+    Local::new(Box::new(Watched::new(place, stopwatch)), clock)
 }
 
-/// Gives turns until `over` has a result; `None` if nothing will ever happen again.
-fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Option<R>) -> Option<R> {
+/// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
+fn drive<R>(
+    (world, stopwatch): (&World, &Stopwatch),
+    locals: &[Rc<Local>],
+    mut over: impl FnMut() -> Option<R>,
+) -> Option<R> {
     loop {
         if let Some(result) = over() {
             return Some(result);
         }
-        let place = world.next()?;
+        let place = world.next().filter(|_| !stopwatch.has_departed())?;
         let local = &locals[place.index()];
         let _entered = local.enter();
+        stopwatch.begin_turn();
         let turn = match local.step() {
             Step::Busy => Turn::Busy,
             Step::Idle => Turn::Idle { due: local.next_due() },
         };
+        stopwatch.end_turn(place);
         world.end_turn(place, turn);
     }
 }
@@ -216,8 +229,9 @@ pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host
     let energies = report.energy.iter().flat_map(|energy| &energy.models);
     let energies = energies.map(|model| format!(", {:.3} J by {}", model.total().joules(), model.name));
     let energies: String = energies.collect();
+    let work = if launch.work == Work::Said { String::new() } else { format!(", work {}", launch.work) };
     format!(
-        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol}{energies} ({host:.3} s on this \
+        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol}{work}{energies} ({host:.3} s on this \
          host)"
     )
 }

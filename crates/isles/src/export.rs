@@ -7,6 +7,9 @@
 use crate::chip::ModelledChip;
 use crate::environment::{ConfigError, Machine};
 use crate::launch::{Launch, LaunchError};
+use crate::work::stopwatch::HostCode;
+use crate::work::tape::Measurements;
+use crate::work::{self, Work};
 use isles_chip::draw::{self, Heat};
 use isles_chip::topology::Stop;
 use isles_transport_chip::export::{self, RunFacts};
@@ -29,10 +32,11 @@ pub(crate) enum Export {
     Trace,
     Folded,
     Joules,
+    Tape,
 }
 
 /// All of them, with the variable that says where each goes.
-pub(crate) const EXPORTS: [(Export, &str); 7] = [
+pub(crate) const EXPORTS: [(Export, &str); 8] = [
     (Export::Summary, "ISLES_CHIP_SUMMARY"),
     (Export::Links, "ISLES_CHIP_LINKS"),
     (Export::Traffic, "ISLES_CHIP_TRAFFIC"),
@@ -40,6 +44,7 @@ pub(crate) const EXPORTS: [(Export, &str); 7] = [
     (Export::Trace, "ISLES_CHIP_TRACE"),
     (Export::Folded, "ISLES_CHIP_FOLDED"),
     (Export::Joules, "ISLES_CHIP_JOULES"),
+    (Export::Tape, "ISLES_CHIP_TAPE"),
 ];
 
 /// Something that is to be written.
@@ -62,7 +67,7 @@ impl Wanted {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let binary = self.export == Export::Trace;
+        let binary = matches!(self.export, Export::Trace | Export::Tape);
         let standard = if binary { "" } else { "- or " };
         if self.is_standard() {
             // A program's own words would stand in the middle of it.
@@ -72,16 +77,16 @@ impl Wanted {
             .map_err(|cause| self.refusal(format!("{standard}a file that can be written ({cause})")))
     }
 
-    fn write(&self, text: &str) -> Result<(), LaunchError> {
+    fn write(&self, content: &[u8]) -> Result<(), LaunchError> {
         let written = if self.is_standard() {
             let mut out = io::stdout().lock();
-            match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            match out.write_all(content).and_then(|()| out.flush()) {
                 // Who reads may stop reading.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 written => written,
             }
         } else {
-            fs::write(&self.path, text)
+            fs::write(&self.path, content)
         };
         written.map_err(|cause| self.unwritten(cause))
     }
@@ -109,14 +114,20 @@ fn check_path(path: &str) -> io::Result<()> {
     }
 }
 
-/// Checks that all of `wanted` can be written, of a run on `machine`, and apart from each other.
-pub(crate) fn check(wanted: &[Wanted], machine: Machine) -> Result<(), ConfigError> {
+/// Checks that all of `wanted` can be written, of a run on `machine` whose code takes its time from `work`, and apart
+/// from each other.
+pub(crate) fn check(wanted: &[Wanted], machine: Machine, work: &Work) -> Result<(), ConfigError> {
     for (index, one) in wanted.iter().enumerate() {
         let Machine::Chip(chip) = machine else {
             return Err(one.refusal(format!("nothing with the machine {machine}, which is no modelled chip")));
         };
         if one.export == Export::Joules && chip.chip().power_models().is_empty() {
             return Err(one.refusal(format!("nothing with {machine}, whose file has no power model")));
+        }
+        if one.export == Export::Tape && !matches!(work, Work::Host(_)) {
+            return Err(one.refusal(
+                "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured",
+            ));
         }
         if let Some(other) = wanted[..index].iter().find(|other| other.path == one.path) {
             return Err(one.refusal(format!("another file than that of {}", other.source)));
@@ -140,7 +151,8 @@ pub(crate) fn begin(launch: &Launch, chip: ModelledChip, world: &World) -> Resul
                 );
                 world.trace(&run, Box::new(BufWriter::new(file)));
             }
-            Export::Summary | Export::Links | Export::Heat | Export::Folded | Export::Joules => {}
+            Export::Summary | Export::Links | Export::Heat => {}
+            Export::Folded | Export::Joules | Export::Tape => {}
         }
     }
     Ok(())
@@ -152,12 +164,16 @@ pub(crate) struct ChipRun {
     links: Vec<LinkLoad>,
     flows: Vec<Flow>,
     trace: io::Result<()>,
+    pub(crate) code: HostCode,
+    measurements: Measurements,
 }
 
 impl ChipRun {
     /// Ends the trace of `world`, and takes what else there is.
-    pub(crate) fn end(world: &World) -> ChipRun {
+    pub(crate) fn end(world: &World, (code, measurements): (HostCode, Measurements)) -> ChipRun {
         ChipRun {
+            code,
+            measurements,
             report: world.report(),
             links: world.link_loads(),
             flows: world.flows(),
@@ -177,7 +193,11 @@ impl ChipRun {
                 Export::Trace => {
                     std::mem::replace(&mut self.trace, Ok(())).map_err(|cause| one.unwritten(cause))
                 }
-                _ => self.text(one, launch, (chip, host)).and_then(|text| one.write(&text)),
+                Export::Tape => {
+                    let tape = work::tape_of(launch, chip, &self.measurements);
+                    tape.map_err(|cause| one.unwritten(cause)).and_then(|tape| one.write(&tape))
+                }
+                _ => self.text(one, launch, (chip, host)).and_then(|text| one.write(text.as_bytes())),
             };
             written = written.and(result);
         }
@@ -194,11 +214,20 @@ impl ChipRun {
         Ok(match one.export {
             Export::Summary => {
                 let (seed, protocol) = (launch.seed, launch.protocol_on(chip).name());
-                let governor = &launch.governor.to_string();
-                export::summary(
-                    &RunFacts { chip: model, seed, protocol, governor, rest: launch.rest, host },
-                    report,
-                )
+                let (governor, work) = (&launch.governor.to_string(), &launch.work.to_string());
+                let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
+                let facts = RunFacts {
+                    chip: model,
+                    seed,
+                    protocol,
+                    governor,
+                    rest: launch.rest,
+                    work,
+                    host,
+                    host_code,
+                    host_uncharged,
+                };
+                export::summary(&facts, report)
             }
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),
@@ -209,7 +238,7 @@ impl ChipRun {
                     .unwrap_or_default()
             }
             Export::Heat => self.heat(chip).map_err(|error| one.refusal(error.to_string()))?,
-            Export::Trace => String::new(),
+            Export::Trace | Export::Tape => String::new(),
         })
     }
 

@@ -35,6 +35,7 @@ mod memory;
 mod processes;
 mod test;
 mod threads;
+mod work;
 
 pub use chip::ModelledChip;
 pub use environment::{ConfigError, Flag, Machine, Report};
@@ -52,6 +53,7 @@ pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;
 pub use processes::serve_if_joined;
+pub use work::Work;
 
 /// What most programs need.
 pub mod prelude {
@@ -59,6 +61,13 @@ pub mod prelude {
         Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, at, finish, here, now,
         places, spawn, spawn_at, spawn_detached, work,
     };
+}
+
+/// Decodes bytes as a tape; for fuzzing.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn fuzz_tape(bytes: &[u8]) {
+    work::tape::fuzz(bytes);
 }
 
 /// What the macros expand to; no part of the interface.

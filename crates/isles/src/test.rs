@@ -2,6 +2,7 @@
 
 use crate::environment::{Environment, Machine};
 use crate::launch::Launch;
+use crate::work::Work;
 use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
@@ -41,6 +42,9 @@ where
         protocol,
         governor: Policy::default(),
         rest: Rest::default(),
+        work: Work::default(),
+        work_source: String::new(),
+        own_arguments: Vec::new(),
         stall,
         seed: 0,
     };

@@ -2,7 +2,7 @@
 
 use isles::clocks;
 use isles::prelude::*;
-use isles::{ChipReport, ErrorKind, Launch, LaunchError, Machine, ModelledChip, Result};
+use isles::{ChipReport, ErrorKind, Flag, Launch, LaunchError, Machine, ModelledChip, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -244,4 +244,38 @@ fn on_a_real_machine_clocks_stay_as_they_are() {
         Ok::<_, isles::Error>(())
     };
     launch(2).machine(Machine::Threads).run(main).unwrap().0.unwrap();
+}
+
+#[test]
+fn a_program_that_does_not_do_the_same_twice_leaves_its_tape_and_is_told_so() {
+    let tape = std::env::temp_dir().join(format!("isles-tape-{}", std::process::id()));
+    let path = tape.to_str().unwrap().to_owned();
+    let flags = |work: &'static str, tape: &str| [("ISLES_CHIP_WORK", work.replace('@', tape))];
+    let launch = |work: &'static str, writes: bool| {
+        let said = flags(work, &path);
+        let mut flags: Vec<Flag> =
+            said.iter().map(|(variable, value)| Flag { variable, name: "--work", value }).collect();
+        flags.extend(writes.then_some(Flag { variable: "ISLES_CHIP_TAPE", name: "--tape", value: &path }));
+        flags.push(Flag { variable: "ISLES_MACHINE", name: "--machine", value: "chip:scc" });
+        flags.push(Flag { variable: "ISLES_PLACES", name: "--places", value: "3" });
+        Launch::from_environment_with(Machine::Threads, &flags).unwrap()
+    };
+    let program = |calls: u32| {
+        move || async move {
+            for call in 0..calls {
+                at!(here().next(), _ = call).await?;
+            }
+            Ok::<_, isles::Error>(())
+        }
+    };
+    let run = |launch: &Launch, calls| launch.run_on_chip(scc(), program(calls));
+    let (_, _, first) = run(&launch("host:10", true), 5).unwrap();
+    let (_, _, again) = run(&launch("tape:@", false), 5).unwrap();
+    assert_eq!(first, again);
+    for calls in [4, 6] {
+        let Err(error) = run(&launch("tape:@", false), calls) else { panic!("{calls} calls went unnoticed") };
+        assert!(matches!(error, LaunchError::Departed { .. }), "{error}");
+        assert!(error.to_string().contains("the run is not that of tape:"), "{error}");
+    }
+    std::fs::remove_file(tape).unwrap();
 }

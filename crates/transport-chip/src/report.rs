@@ -9,7 +9,7 @@ use std::fmt;
 /// What a core does with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spending {
-    /// What the program has charged with `work`.
+    /// What the program has said with `work`.
     Working,
     /// Instructions of the message protocol.
     Handling,
@@ -21,16 +21,19 @@ pub enum Spending {
     Waiting,
     /// Halted, between two looks for messages.
     Sleeping,
+    /// What was measured of the program on the host, see [`World::charge`](crate::World::charge).
+    Measured,
 }
 
 /// All of them, in the order of a ledger.
-pub(crate) const SPENDINGS: [(Spending, &str); 6] = [
+pub(crate) const SPENDINGS: [(Spending, &str); 7] = [
     (Spending::Working, "working"),
     (Spending::Handling, "handling"),
     (Spending::Copying, "copying"),
     (Spending::Polling, "polling"),
     (Spending::Waiting, "waiting"),
     (Spending::Sleeping, "sleeping"),
+    (Spending::Measured, "measured"),
 ];
 
 /// Time by what it was spent on; the sum is all the time that has passed.

@@ -4,7 +4,7 @@ use crate::clocks::{ClockChange, ClockError};
 use crate::cores::Costs;
 use crate::endpoint::ChipEndpoint;
 use crate::record::{Recorder, Trace};
-use crate::report::Report;
+use crate::report::{Report, Spending};
 use crate::rest::Rest;
 use crate::state::State;
 use crate::traffic::{Flow, LinkLoad};
@@ -189,6 +189,12 @@ impl World {
     /// Lets `place` wait, and do nothing else, until no change of its supply is under way.
     pub fn await_supply(&self, place: PlaceId) {
         self.shared.state.borrow_mut().cores.await_supply(place);
+    }
+
+    /// Lets `place` compute for so many cycles of its core, which were measured of it and not said by it. The measuring
+    /// is the driver's: here is no clock of the host.
+    pub fn charge(&self, place: PlaceId, cycles: u64) {
+        self.shared.state.borrow_mut().cores.compute(place, cycles, Spending::Measured);
     }
 
     /// By what the clock of `place` is divided now; none if the chip cannot divide it.

@@ -28,8 +28,14 @@ pub struct RunFacts<'a> {
     pub governor: &'a str,
     /// What places did while they waited.
     pub rest: Rest,
+    /// Where the time of the program's own code came from.
+    pub work: &'a str,
     /// How long this host took for it.
     pub host: Duration,
+    /// How long of that the code of places took.
+    pub host_code: Duration,
+    /// How long of that took the code that nothing was charged for.
+    pub host_uncharged: Duration,
 }
 
 /// The summary of a run.
@@ -44,6 +50,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.string("protocol", facts.protocol);
     json.string("governor", facts.governor);
     json.string("rest", &facts.rest.to_string());
+    json.string("work", facts.work);
     json.number("rate_changes", report.shifts.rates);
     json.number("voltage_changes", report.shifts.voltages);
     json.number("predicted_ps", report.time.0);
@@ -59,6 +66,8 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     let seconds = facts.host.as_secs_f64();
     json.begin("host", '{');
     json.number("seconds", seconds);
+    json.number("code_seconds", facts.host_code.as_secs_f64());
+    json.number("uncharged_seconds", facts.host_uncharged.as_secs_f64());
     json.number("events_per_second", (report.digest.events() as f64 / seconds.max(1e-9)).round());
     json.end('}');
     json.end('}');
