@@ -171,7 +171,7 @@ where
     world.rest(launch.rest);
     let stopwatch = work::stopwatch(launch, chip, &world)?;
     export::begin(launch, chip, &world)?;
-    let _on_chip = OnChip::of(&world);
+    let _on_chip = OnChip::of(&stopwatch);
     let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&stopwatch, PlaceId(place))).collect();
     let root = {
         let _entered = locals[0].enter();

@@ -313,6 +313,12 @@ impl Launch {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
             let _ = writeln!(io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
         }
+        if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
+            let reads = if stale.number == 1 { "read" } else { "reads" };
+            let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
+            let _ =
+                writeln!(io::stderr(), "warning: {} stale {reads} of shared memory: {first}", stale.number);
+        }
         if let Some(warning) = work::warning(ended.code) {
             let _ = writeln!(io::stderr(), "{warning}");
         }

@@ -33,6 +33,7 @@ mod launch;
 mod loopback;
 mod memory;
 mod processes;
+pub mod shared_memory;
 mod test;
 mod threads;
 mod work;

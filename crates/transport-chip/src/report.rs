@@ -2,6 +2,7 @@
 
 use crate::cores::Lines;
 use crate::energy::Energy;
+use crate::shared::Stale;
 use isles_chip::kernel::Digest;
 use isles_chip::quantity::Picoseconds;
 use std::fmt;
@@ -13,7 +14,7 @@ pub enum Spending {
     Working,
     /// Instructions of the message protocol.
     Handling,
-    /// Moving lines between private memory and message buffers.
+    /// Moving lines between private memory and message buffers, and bytes of shared memory.
     Copying,
     /// Looking for messages, in a turn.
     Polling,
@@ -84,6 +85,8 @@ pub struct Report {
     pub ledgers: Vec<Ledger>,
     /// Changes of rates and voltages.
     pub shifts: Shifts,
+    /// Reads of shared memory that missed a write; none if no place has shared memory.
+    pub stale: Option<Stale>,
     /// What the chip has drawn; none if nobody has published its power.
     pub energy: Option<Energy>,
 }
@@ -110,6 +113,12 @@ impl fmt::Display for Report {
         let Shifts { rates, voltages } = self.shifts;
         if rates + voltages > 0 {
             writeln!(f, "clocks          {rates} changes of rates, {voltages} of voltages")?;
+        }
+        if let Some(stale) = &self.stale {
+            writeln!(f, "shared memory   {} stale reads", stale.number)?;
+            for read in &stale.first {
+                writeln!(f, "  {}", read.told("place"))?;
+            }
         }
         match &self.energy {
             Some(energy) => write!(f, "{energy}"),

@@ -230,6 +230,11 @@ impl Stopwatch {
         HostCode { total: paid + free, uncharged: free }
     }
 
+    /// Asks the chip something for `place`, which is not its code.
+    pub(crate) fn ask<R>(&self, place: PlaceId, question: impl FnOnce(&World, PlaceId) -> R) -> R {
+        self.during(place, |_| question(&self.world, place))
+    }
+
     /// Whether the run is not that of its tape.
     pub(crate) fn has_departed(&self) -> bool {
         self.departed.get()

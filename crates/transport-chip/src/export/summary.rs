@@ -54,6 +54,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.number("rate_changes", report.shifts.rates);
     json.number("voltage_changes", report.shifts.voltages);
     json.number("predicted_ps", report.time.0);
+    stale(&mut json, report);
     json.number("messages", report.messages);
     json.number("bytes", report.bytes);
     json.number("lines_written", report.lines.written);
@@ -72,6 +73,28 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.end('}');
     json.end('}');
     json.finish()
+}
+
+/// Reads that missed a write; null if there is no shared memory.
+fn stale(json: &mut Json, report: &Report) {
+    let Some(stale) = &report.stale else { return json.number("stale_reads", "null") };
+    json.begin("stale_reads", '{');
+    json.number("number", stale.number);
+    json.begin("first", '[');
+    for read in &stale.first {
+        json.begin("", '{');
+        json.number("place", read.core);
+        json.number("at_ps", read.at.0);
+        json.number("address", read.address);
+        json.number("found", read.found);
+        json.number("newest", read.newest);
+        json.number("missed_place", read.missed.core);
+        json.number("missed_at_ps", read.missed.at.0);
+        json.string("cause", read.cause.name());
+        json.end('}');
+    }
+    json.end(']');
+    json.end('}');
 }
 
 fn chip(json: &mut Json, chip: &Chip) {
