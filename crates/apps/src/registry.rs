@@ -118,6 +118,14 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "HOW")]
     pub rest: Option<String>,
 
+    /// How broadcasts of teams go on a modelled chip: auto, flat, binomial, chain or fan:CHILDREN [default: auto]
+    #[arg(long, value_name = "HOW")]
+    pub broadcast: Option<String>,
+
+    /// How reductions of teams go on a modelled chip: auto, serial or logarithmic [default: auto]
+    #[arg(long, value_name = "HOW")]
+    pub reduce: Option<String>,
+
     /// What a program's own code costs on a modelled chip: said, host:RATIO to measure it here, or tape:FILE
     /// [default: said]
     #[arg(long, value_name = "HOW")]
@@ -183,7 +191,7 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 15] {
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 17] {
         let ExportArguments { summary, links, traffic, heat, trace, folded, joules, tape } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
@@ -192,6 +200,8 @@ impl PlaceArguments {
             ("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
             ("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
             ("ISLES_CHIP_REST", "--rest", &self.rest),
+            ("ISLES_CHIP_BROADCAST", "--broadcast", &self.broadcast),
+            ("ISLES_CHIP_REDUCE", "--reduce", &self.reduce),
             ("ISLES_CHIP_WORK", "--work", &self.work),
             ("ISLES_CHIP_SUMMARY", "--summary", summary),
             ("ISLES_CHIP_LINKS", "--links", links),

@@ -4,6 +4,7 @@
 //! which that is. The answers are those of any other machine, the time is the chip's.
 
 use crate::clocks::OnChip;
+use crate::collectives::Chosen;
 use crate::environment::ConfigError;
 use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
@@ -16,7 +17,7 @@ use isles_chip::governor::{Policy, Unfit};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
-use isles_runtime::{Clock, Local, Result, RunReport, Step};
+use isles_runtime::{Clock, Collectives, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
 use isles_transport_chip::{Costs, Protocol, Report, Turn, World};
 use std::hash::{Hash, Hasher};
@@ -98,6 +99,11 @@ impl ModelledChip {
         self.chip
     }
 
+    /// What its operations cost.
+    pub(crate) fn costs(self) -> &'static Costs {
+        self.costs
+    }
+
     /// How messages cross it if nobody says how.
     pub(crate) fn default_protocol(self) -> Protocol {
         self.costs.default_protocol()
@@ -172,7 +178,9 @@ where
     let stopwatch = work::stopwatch(launch, chip, &world)?;
     export::begin(launch, chip, &world)?;
     let _on_chip = OnChip::of(&stopwatch);
-    let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&stopwatch, PlaceId(place))).collect();
+    let locals = all_locals(&stopwatch, launch.places);
+    let chosen = Chosen::new((chip, launch.protocol_on(chip)), (launch.broadcast, launch.reduce), &stopwatch);
+    locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
     let root = {
         let _entered = locals[0].enter();
         Root::start(&locals[0], main())
@@ -191,6 +199,10 @@ where
     Ok((result, RunReport { places }, ended))
 }
 
+pub(crate) fn all_locals(stopwatch: &Rc<Stopwatch>, places: u32) -> Vec<Rc<Local>> {
+    (0..places).map(|place| local(stopwatch, PlaceId(place))).collect()
+}
+
 fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
     let clock = Rc::clone(stopwatch);
     let clock = Clock::Invented(Box::new(move || clock.now(place)));
@@ -198,7 +210,7 @@ fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
 }
 
 /// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
-fn drive<R>(
+pub(crate) fn drive<R>(
     (world, stopwatch): (&World, &Stopwatch),
     locals: &[Rc<Local>],
     mut over: impl FnMut() -> Option<R>,

@@ -1,6 +1,7 @@
 //! The variables `ISLES_*`, and what they may say.
 
 use crate::chip::ModelledChip;
+use crate::collectives::{Broadcast, Reduce};
 use crate::export::{EXPORTS, Export, Wanted};
 use crate::work::Work;
 use isles_chip::governor::Policy;
@@ -156,6 +157,8 @@ pub(crate) struct Environment {
     /// What chooses the rates of cores, and where that was written.
     pub(crate) governor: Option<(Policy, String)>,
     pub(crate) rest: Rest,
+    pub(crate) broadcast: Broadcast,
+    pub(crate) reduce: Reduce,
     /// Where the time of the program's code comes from, and where that was written.
     pub(crate) work: Option<(Work, String)>,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
@@ -213,6 +216,8 @@ impl Environment {
             protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
             governor: take(&get, "ISLES_CHIP_GOVERNOR", governor)?,
             rest: take(&get, "ISLES_CHIP_REST", rest)?.unwrap_or_default(),
+            broadcast: take(&get, "ISLES_CHIP_BROADCAST", Broadcast::read)?.unwrap_or_default(),
+            reduce: take(&get, "ISLES_CHIP_REDUCE", Reduce::read)?.unwrap_or_default(),
             work: take(&get, "ISLES_CHIP_WORK", Work::read)?,
             stall_report: take(&get, "ISLES_STALL", silence)?,
             stall_limit: take(&get, "ISLES_STALL_LIMIT", silence)?,

@@ -1,6 +1,7 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
 use crate::chip::{self, ModelledChip};
+use crate::collectives::{Broadcast, Reduce};
 use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
 use crate::export::{self, Wanted};
 use crate::work::{self, Work};
@@ -96,6 +97,8 @@ pub struct Launch {
     pub(crate) protocol: Option<Protocol>,
     pub(crate) governor: Policy,
     pub(crate) rest: Rest,
+    pub(crate) broadcast: Broadcast,
+    pub(crate) reduce: Reduce,
     pub(crate) work: Work,
     /// The flag or variable that said so.
     pub(crate) work_source: String,
@@ -106,9 +109,9 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`,
-    /// `ISLES_CHIP_WORK`, and what a run on a chip writes (`ISLES_CHIP_*`).
+    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`, `ISLES_STALL_LIMIT`,
+    /// `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`,
+    /// `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -147,6 +150,8 @@ impl Launch {
         }
         Ok(Launch {
             machine,
+            broadcast: environment.broadcast,
+            reduce: environment.reduce,
             work,
             work_source,
             own_arguments: work::own_arguments(flags),
@@ -192,6 +197,18 @@ impl Launch {
     /// What places do on a modelled chip while they wait for messages; of no meaning on another machine.
     pub fn rest(mut self, rest: Rest) -> Launch {
         self.rest = rest;
+        self
+    }
+
+    /// How broadcasts of teams go on a modelled chip; of no meaning on another machine.
+    pub fn broadcast(mut self, broadcast: Broadcast) -> Launch {
+        self.broadcast = broadcast;
+        self
+    }
+
+    /// How reductions of teams go on a modelled chip; of no meaning on another machine.
+    pub fn reduce(mut self, reduce: Reduce) -> Launch {
+        self.reduce = reduce;
         self
     }
 

@@ -26,6 +26,7 @@
 
 mod chip;
 pub mod clocks;
+mod collectives;
 mod environment;
 mod export;
 mod image;
@@ -39,6 +40,7 @@ mod threads;
 mod work;
 
 pub use chip::ModelledChip;
+pub use collectives::{Broadcast, Reduce};
 pub use environment::{ConfigError, Flag, Machine, Report};
 pub use isles_chip::governor::Policy as GovernorPolicy;
 pub use isles_macros::{at, main, spawn_at, test};
@@ -46,8 +48,8 @@ pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport,
-    Team, cancel, finish, here, now, place_count, places, plain, spawn, spawn_detached, spawn_with, work,
-    yield_now,
+    Shape, Team, cancel, finish, here, now, place_count, places, plain, spawn, spawn_detached, spawn_with,
+    work, yield_now,
 };
 pub use isles_transport_chip::{Energy, Ledger, ModelEnergy, Protocol, Report as ChipReport, Rest, Spending};
 pub use launch::{Launch, LaunchError};

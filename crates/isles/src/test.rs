@@ -1,5 +1,6 @@
 //! One test on one machine: what `#[isles::test]` expands to.
 
+use crate::collectives::{Broadcast, Reduce};
 use crate::environment::{Environment, Machine};
 use crate::launch::Launch;
 use crate::work::Work;
@@ -42,6 +43,8 @@ where
         protocol,
         governor: Policy::default(),
         rest: Rest::default(),
+        broadcast: Broadcast::default(),
+        reduce: Reduce::default(),
         work: Work::default(),
         work_source: String::new(),
         own_arguments: Vec::new(),

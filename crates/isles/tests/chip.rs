@@ -2,7 +2,9 @@
 
 use isles::clocks;
 use isles::prelude::*;
-use isles::{ChipReport, ErrorKind, Flag, Launch, LaunchError, Machine, ModelledChip, Result};
+use isles::{
+    Broadcast, ChipReport, ErrorKind, Flag, Launch, LaunchError, Machine, ModelledChip, Reduce, Result, Shape,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -233,6 +235,52 @@ fn a_refused_change_is_an_error_of_the_program() {
     };
     let (answer, _) = on_chip(&launch(1), program);
     assert_eq!(answer.unwrap(), (true, "the divider is 17; allowed: a whole number from 2 to 16".to_owned()));
+}
+
+#[test]
+fn collectives_of_teams_have_the_same_results_however_they_go_and_other_times() {
+    async fn member() -> Result<Vec<u64>> {
+        let (team, mut bits) = (Team::world(), Vec::new());
+        let own = 1.0 / (1 + team.rank()) as f64;
+        for root in [0, team.size() - 1] {
+            let total = team.reduce(root, own, |one, other| one + other).await?;
+            bits.push(team.broadcast(root, total).await?.to_bits());
+            let mut slice: Vec<f64> = (0..700).map(|number| own * f64::from(number)).collect();
+            team.reduce_slice(root, &mut slice, |one, other| one + other).await?;
+            team.broadcast_slice(root, &mut slice).await?;
+            bits.extend(slice.iter().map(|number| number.to_bits()));
+        }
+        Ok(bits)
+    }
+    let program = || async {
+        let all = PlaceLocal::new(Vec::new).await?;
+        finish(async {
+            for place in places() {
+                spawn_at!(place, *all.lock() = vec![member().await?]);
+            }
+        })
+        .await?;
+        all.reduce(|one: Vec<Vec<u64>>, other| [one, other].concat()).await
+    };
+    let run = |broadcast, reduce| {
+        let (bits, report) = on_chip(&launch(11).broadcast(broadcast).reduce(reduce), program);
+        let bits = bits.unwrap();
+        assert!(bits.len() == 11 && bits.iter().all(|other| *other == bits[0]), "{broadcast} {reduce}");
+        (bits, report.time)
+    };
+    let (expected, best) = run(Broadcast::Auto, Reduce::Auto);
+    let mut times = vec![best];
+    for shape in [Shape::Flat, Shape::Binomial, Shape::Chain, Shape::Fan(2), Shape::Fan(7)] {
+        for reduce in [Reduce::Serial, Reduce::Logarithmic] {
+            let (bits, time) = run(Broadcast::By(shape), reduce);
+            assert_eq!(bits, expected, "{shape:?} {reduce}");
+            times.push(time);
+        }
+    }
+    times.sort_unstable();
+    times.dedup();
+    assert_eq!(times.len(), 11, "each way takes its own time, or is not used: {times:?}");
+    assert_eq!(run(Broadcast::Auto, Reduce::Auto), (expected, best));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod ping_pong;
 mod power;
 mod row;
 mod table;
+mod teams;
 
 use clap::Args;
 use isles_apps::console;
@@ -97,6 +98,7 @@ const EXPERIMENTS: &[Experiment] = &[
     power::MANYMAN,
     power::CICHOWSKI,
     echo::ECHO,
+    teams::TEAMS,
     betweenness::BETWEENNESS,
 ];
 

@@ -105,6 +105,7 @@ fn header(launch: &Launch, chip: ModelledChip) -> io::Result<Header> {
         protocol: launch.protocol_on(chip).to_string(),
         governor: launch.governor.to_string(),
         rest: launch.rest.to_string(),
+        collectives: format!("{} and {}", launch.broadcast, launch.reduce),
         arguments: launch.own_arguments.clone(),
     })
 }
@@ -144,6 +145,7 @@ fn difference(tape: &Header, run: &Header, chip: ModelledChip) -> Option<String>
         ("protocol", tape.protocol.clone(), run.protocol.clone()),
         ("governor", tape.governor.clone(), run.governor.clone()),
         ("rest", tape.rest.clone(), run.rest.clone()),
+        ("collectives", tape.collectives.clone(), run.collectives.clone()),
     ];
     if tape.program != run.program {
         return Some("a tape of this program (this one is of another, or of another build of it)".to_owned());

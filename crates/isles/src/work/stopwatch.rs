@@ -115,6 +115,11 @@ impl Stopwatch {
         Self::new(world, Source::Said, Exchange::new(0, rate, 0))
     }
 
+    /// Does nothing: for places of which only the chip's part is of interest.
+    pub(crate) fn idle(world: &World, rate: Rate) -> Rc<Stopwatch> {
+        Self::new(world, Source::Over, Exchange::new(0, rate, 0))
+    }
+
     /// Charges each of `places` places `ratio` thousandths of what its code takes here, on a core of `rate`.
     pub(crate) fn measure(world: &World, (ratio, rate, places): (u32, Rate, u32)) -> Rc<Stopwatch> {
         let reading = || nanoseconds(ClockId::ThreadCPUTime);

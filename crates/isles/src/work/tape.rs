@@ -39,6 +39,8 @@ pub(crate) struct Header {
     pub(crate) protocol: String,
     pub(crate) governor: String,
     pub(crate) rest: String,
+    /// How broadcasts and reductions of teams go.
+    pub(crate) collectives: String,
     /// The program's own arguments, as the system gives them.
     pub(crate) arguments: Vec<Vec<u8>>,
 }
@@ -108,11 +110,14 @@ impl Tape {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
-        let Header { program, chip, places, ratio, seed, protocol, governor, rest, arguments } = &self.header;
+        let Header { program, chip, places, ratio, seed, protocol, governor, rest, collectives, arguments } =
+            &self.header;
         bytes.extend([*program, *chip].concat());
         bytes.extend([places.to_le_bytes(), ratio.to_le_bytes()].concat());
         bytes.extend(seed.to_le_bytes());
-        [protocol, governor, rest].iter().for_each(|text| write_bytes(&mut bytes, text.as_bytes()));
+        [protocol, governor, rest, collectives]
+            .iter()
+            .for_each(|text| write_bytes(&mut bytes, text.as_bytes()));
         write_number(&mut bytes, arguments.len() as u64);
         arguments.iter().for_each(|argument| write_bytes(&mut bytes, argument));
         write_number(&mut bytes, self.measurements.number);
@@ -251,11 +256,12 @@ impl<'a> Reader<'a> {
         let (places, ratio) = (u32::from_le_bytes(self.take()?), u32::from_le_bytes(self.take()?));
         let seed = u64::from_le_bytes(self.take()?);
         let (protocol, governor, rest) = (self.text()?, self.text()?, self.text()?);
+        let collectives = self.text()?;
         let mut arguments = Vec::new();
         for _ in 0..self.number()? {
             arguments.push(self.bytes()?.to_vec());
         }
-        Some(Header { program, chip, places, ratio, seed, protocol, governor, rest, arguments })
+        Some(Header { program, chip, places, ratio, seed, protocol, governor, rest, collectives, arguments })
     }
 
     fn measurement(&mut self) -> Option<Measurement> {
@@ -302,6 +308,7 @@ mod tests {
             protocol: "isles".to_owned(),
             governor: "fixed".to_owned(),
             rest: "poll".to_owned(),
+            collectives: "ab".to_owned(),
             arguments: vec![b"--graph".to_vec(), vec![0xff, 0]],
         };
         Tape { header, measurements }
@@ -313,10 +320,10 @@ mod tests {
         assert_eq!(&bytes[..12], b"islestap\x01\0\0\0");
         assert_eq!((&bytes[12..28], &bytes[28..44]), (&[7; 16][..], &[9; 16][..]));
         assert_eq!(&bytes[44..60], [2, 0, 0, 0, 0x20, 0x4e, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
-        assert_eq!(&bytes[60..77], b"\x05isles\x05fixed\x04poll");
-        assert_eq!(&bytes[77..89], b"\x02\x07--graph\x02\xff\0");
-        assert_eq!(&bytes[89..94], [1, 3, 1, 0xac, 2]);
-        assert_eq!(bytes.len(), 94 + CHECK_BYTES);
+        assert_eq!(&bytes[60..80], b"\x05isles\x05fixed\x04poll\x02ab");
+        assert_eq!(&bytes[80..92], b"\x02\x07--graph\x02\xff\0");
+        assert_eq!(&bytes[92..97], [1, 3, 1, 0xac, 2]);
+        assert_eq!(bytes.len(), 97 + CHECK_BYTES);
     }
 
     #[test]
@@ -349,11 +356,11 @@ mod tests {
         assert!(with(&|_| ()).is_ok());
         let bad: [&Change; 6] = [
             &|bytes| bytes.push(0),                       // more than the tape
-            &|bytes| bytes[89] = 2,                       // more measurements than there are
-            &|bytes| bytes[91] = 2,                       // of a place that is not there
-            &|bytes| _ = bytes.splice(91..92, [0x81, 0]), // a place in a longer form, one byte too many
+            &|bytes| bytes[92] = 2,                       // more measurements than there are
+            &|bytes| bytes[94] = 2,                       // of a place that is not there
+            &|bytes| _ = bytes.splice(94..95, [0x81, 0]), // a place in a longer form, one byte too many
             &|bytes| bytes[60] = 0xff,                    // a name beyond the end
-            &|bytes| bytes.truncate(89),                  // no measurements
+            &|bytes| bytes.truncate(92),                  // no measurements
         ];
         for (number, change) in bad.into_iter().enumerate() {
             assert_eq!(with(change), Err(TapeFault::Damaged), "change {number}");
