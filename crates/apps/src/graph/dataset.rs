@@ -13,8 +13,8 @@ mod tests;
 pub use error::DatasetError;
 
 use crate::console;
-use serde::Deserialize;
 use hmac_sha256::Hash;
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
