@@ -78,6 +78,7 @@ impl From<isles::LaunchError> for Failure {
     fn from(error: isles::LaunchError) -> Self {
         match error {
             isles::LaunchError::Output { path, cause } => Failure::Output { path, cause },
+            error @ isles::LaunchError::Departed { .. } => Failure::Ended(error.to_string()),
             error => Failure::Usage(error.to_string()),
         }
     }
@@ -117,6 +118,19 @@ pub struct PlaceArguments {
     /// What waiting places do on a modelled chip: poll, or nap:TIME to halt so long before each look [default: poll]
     #[arg(long, value_name = "HOW")]
     pub rest: Option<String>,
+
+    /// How broadcasts of teams go on a modelled chip: auto, flat, binomial, chain or fan:CHILDREN [default: auto]
+    #[arg(long, value_name = "HOW")]
+    pub broadcast: Option<String>,
+
+    /// How reductions of teams go on a modelled chip: auto, serial or logarithmic [default: auto]
+    #[arg(long, value_name = "HOW")]
+    pub reduce: Option<String>,
+
+    /// What a program's own code costs on a modelled chip: said, host:RATIO to measure it here, or tape:FILE
+    /// [default: said]
+    #[arg(long, value_name = "HOW")]
+    pub work: Option<String>,
 
     /// The order of what happens at one time on a modelled chip, or of all on the loopback: a whole number [default: 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -158,6 +172,10 @@ pub struct ExportArguments {
     /// Modelled nanojoules by core and spending as folded stacks
     #[arg(long, value_name = "FILE")]
     pub joules: Option<String>,
+
+    /// What was measured with --work host:RATIO, to be played with --work tape:FILE
+    #[arg(long, value_name = "FILE")]
+    pub tape: Option<String>,
 }
 
 impl PlaceArguments {
@@ -178,8 +196,8 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 14] {
-        let ExportArguments { summary, links, traffic, heat, trace, folded, joules } = &self.exports;
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 18] {
+        let ExportArguments { summary, links, traffic, heat, trace, folded, joules, tape } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
             ("ISLES_MACHINE", "--machine", &self.machine),
@@ -188,6 +206,9 @@ impl PlaceArguments {
             ("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
             ("ISLES_CHIP_REST", "--rest", &self.rest),
             ("ISLES_SEED", "--seed", &self.seed),
+            ("ISLES_CHIP_BROADCAST", "--broadcast", &self.broadcast),
+            ("ISLES_CHIP_REDUCE", "--reduce", &self.reduce),
+            ("ISLES_CHIP_WORK", "--work", &self.work),
             ("ISLES_CHIP_SUMMARY", "--summary", summary),
             ("ISLES_CHIP_LINKS", "--links", links),
             ("ISLES_CHIP_TRAFFIC", "--traffic", traffic),
@@ -195,6 +216,7 @@ impl PlaceArguments {
             ("ISLES_CHIP_TRACE", "--trace", trace),
             ("ISLES_CHIP_FOLDED", "--folded", folded),
             ("ISLES_CHIP_JOULES", "--joules", joules),
+            ("ISLES_CHIP_TAPE", "--tape", tape),
         ]
     }
 }

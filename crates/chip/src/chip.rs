@@ -184,9 +184,16 @@ pub struct Chip {
     pub(crate) mesh_power: Option<MeshPower>,
     pub(crate) sources: BTreeMap<String, String>,
     pub(crate) constants: Vec<Constant>,
+    /// Of the text of its file.
+    pub(crate) fingerprint: u128,
 }
 
 impl Chip {
+    /// A number made of the text of its file: another text has another one, for all practical purposes.
+    pub fn fingerprint(&self) -> u128 {
+        self.fingerprint
+    }
+
     /// The name by which it was asked for.
     pub fn name(&self) -> &str {
         &self.name

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bare;
+mod cache;
 mod chip;
 pub mod clock;
 pub mod cost;
@@ -24,6 +25,7 @@ pub mod gear;
 pub mod governor;
 pub mod kernel;
 pub mod quantity;
+pub mod shared;
 pub mod supply;
 pub mod topology;
 

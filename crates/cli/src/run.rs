@@ -21,5 +21,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let app = app.ok_or_else(|| Failure::Usage(format!("there is no application {name:?}")))?;
     let places =
         PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
-    app.run(matches, places.launch()?)
+    let launch = places.launch()?;
+    launch.check_tape()?;
+    app.run(matches, launch)
 }

@@ -75,6 +75,17 @@ fn governors_and_rests_that_cannot_be_are_named_with_what_can() {
 }
 
 #[test]
+fn collectives_that_are_not_known_are_named_with_those_that_are() {
+    let refusal = |flags: &str| refuse(&words(&format!("run bc --machine chip:scc {flags}")));
+    assert_eq!(
+        refusal("--broadcast oc"),
+        "error: --broadcast is \"oc\"; allowed: auto, flat, binomial, chain, or fan:CHILDREN with 1 to 255 children \
+         such as fan:7"
+    );
+    assert_eq!(refusal("--reduce log"), r#"error: --reduce is "log"; allowed: auto, serial, logarithmic"#);
+}
+
+#[test]
 fn an_unknown_protocol_is_named_with_those_that_are_known() {
     let refusal =
         r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#;

@@ -4,17 +4,20 @@
 //! which that is. The answers are those of any other machine, the time is the chip's.
 
 use crate::clocks::OnChip;
+use crate::collectives::Chosen;
 use crate::environment::ConfigError;
 use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
 use crate::loopback::stalled;
+use crate::work::stopwatch::{Stopwatch, Watched};
+use crate::work::{self, Work};
 use isles_chip::Chip;
 use isles_chip::file::{BUILT_IN, FindError};
 use isles_chip::governor::{Policy, Unfit};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
-use isles_runtime::{Clock, Local, Result, RunReport, Step};
+use isles_runtime::{Clock, Collectives, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
 use isles_transport_chip::{Costs, Protocol, Report, Turn, World, half_ping_pong};
 use std::hash::{Hash, Hasher};
@@ -94,6 +97,11 @@ impl ModelledChip {
     /// The chip itself.
     pub(crate) fn chip(self) -> &'static Chip {
         self.chip
+    }
+
+    /// What its operations cost.
+    pub(crate) fn costs(self) -> &'static Costs {
+        self.costs
     }
 
     /// How messages cross it if nobody says how.
@@ -199,42 +207,59 @@ where
         .govern(policy)
         .map_err(|unfit| ConfigError::new("the governor", &policy.to_string(), unfit.to_string()))?;
     world.rest(launch.rest);
+    let stopwatch = work::stopwatch(launch, chip, &world)?;
     let draft = export::begin(launch, chip, &world)?;
-    let _on_chip = OnChip::of(&world);
-    let locals: Vec<Rc<Local>> = (0..launch.places).map(|place| local(&world, PlaceId(place))).collect();
+    let _on_chip = OnChip::of(&stopwatch);
+    let locals = all_locals(&stopwatch, launch.places);
+    let chosen = Chosen::new((chip, launch.protocol_on(chip)), (launch.broadcast, launch.reduce), &stopwatch);
+    locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
     let root = {
         let _entered = locals[0].enter();
         Root::start(&locals[0], main())
     };
-    let result = drive(&world, &locals, || root.take()).unwrap_or_else(|| Err(stalled(&locals)));
-    let ended = ChipRun::end(&world, draft);
+    let driven = drive((&world, &stopwatch), &locals, || root.take());
+    let measured = stopwatch.end();
+    let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
+    let ended = measured.map(|measured| ChipRun::end(&world, draft, measured));
     let places = locals.iter().map(|local| Some(local.report())).collect();
     for local in &locals {
         let _entered = local.enter();
         run::close(local);
     }
+    let tape = launch.work.to_string();
+    let ended = ended.map_err(|(played, all)| LaunchError::Departed { tape, played, all })?;
     Ok((result, RunReport { places }, ended))
 }
 
-fn local(world: &World, place: PlaceId) -> Rc<Local> {
-    let clock = world.clone();
-    let clock = Clock::Invented(Box::new(move || clock.now(place)));
-    Local::new(Box::new(world.endpoint(place)), clock)
+pub(crate) fn all_locals(stopwatch: &Rc<Stopwatch>, places: u32) -> Vec<Rc<Local>> {
+    (0..places).map(|place| local(stopwatch, PlaceId(place))).collect()
 }
 
-/// Gives turns until `over` has a result; `None` if nothing will ever happen again.
-fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Option<R>) -> Option<R> {
+fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
+    let clock = Rc::clone(stopwatch);
+    let clock = Clock::Invented(Box::new(move || clock.now(place)));
+    Local::new(Box::new(Watched::new(place, stopwatch)), clock)
+}
+
+/// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
+pub(crate) fn drive<R>(
+    (world, stopwatch): (&World, &Stopwatch),
+    locals: &[Rc<Local>],
+    mut over: impl FnMut() -> Option<R>,
+) -> Option<R> {
     loop {
         if let Some(result) = over() {
             return Some(result);
         }
-        let place = world.next()?;
+        let place = world.next().filter(|_| !stopwatch.has_departed())?;
         let local = &locals[place.index()];
         let _entered = local.enter();
+        stopwatch.begin_turn();
         let turn = match local.step() {
             Step::Busy => Turn::Busy,
             Step::Idle => Turn::Idle { due: local.next_due() },
         };
+        stopwatch.end_turn(place);
         world.end_turn(place, turn);
     }
 }
@@ -251,8 +276,9 @@ pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host
     if *places < chip.cores() && !energies.is_empty() {
         energies += &format!(" for all {} cores", chip.cores());
     }
+    let work = if launch.work == Work::Said { String::new() } else { format!(", work {}", launch.work) };
     format!(
-        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol}{energies} ({host:.3} s on this \
+        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol}{work}{energies} ({host:.3} s on this \
          host)"
     )
 }

@@ -9,36 +9,38 @@
 //! operating system. How it is reckoned: `docs/energy.md`.
 
 use crate::here;
+use crate::work::stopwatch::Stopwatch;
 use isles_transport::PlaceId;
 use isles_transport_chip::World;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 pub use isles_transport_chip::{ClockChange, ClockError};
 
 thread_local! {
-    /// The chip whose places run in this thread.
-    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+    /// The chip whose places run in this thread, with the stopwatch of their code.
+    static CHIP: RefCell<Option<Rc<Stopwatch>>> = const { RefCell::new(None) };
 }
 
 /// While it lives, the places of this thread are on the cores of a chip.
-pub(crate) struct OnChip(Option<World>);
+pub(crate) struct OnChip(Option<Rc<Stopwatch>>);
 
 impl OnChip {
-    pub(crate) fn of(world: &World) -> OnChip {
-        OnChip(WORLD.replace(Some(world.clone())))
+    pub(crate) fn of(stopwatch: &Rc<Stopwatch>) -> OnChip {
+        OnChip(CHIP.replace(Some(Rc::clone(stopwatch))))
     }
 }
 
 impl Drop for OnChip {
     fn drop(&mut self) {
-        WORLD.set(self.0.take());
+        CHIP.set(self.0.take());
     }
 }
 
 /// What the chip answers, for the place that asks; `otherwise` where there is no chip.
-fn ask<R>(otherwise: R, question: impl FnOnce(&World, PlaceId) -> R) -> R {
-    let world = WORLD.with_borrow(Option::clone);
-    world.map_or(otherwise, |world| question(&world, PlaceId(here().index() as u32)))
+pub(crate) fn ask<R>(otherwise: R, question: impl FnOnce(&World, PlaceId) -> R) -> R {
+    let chip = CHIP.with_borrow(Option::clone);
+    chip.map_or(otherwise, |chip| chip.ask(PlaceId(here().index() as u32), question))
 }
 
 /// Asks that all cores which share the supply of this place run by another divider of their clock, at the lowest

@@ -8,6 +8,9 @@ use crate::chip::ModelledChip;
 use crate::destination::{Destination, Draft};
 use crate::environment::{ConfigError, Machine};
 use crate::launch::{Launch, LaunchError};
+use crate::work::stopwatch::HostCode;
+use crate::work::tape::Measurements;
+use crate::work::{self, Work};
 use isles_chip::draw::{self, Heat};
 use isles_chip::topology::Stop;
 use isles_transport_chip::export::{self, RunFacts};
@@ -25,10 +28,11 @@ pub(crate) enum Export {
     Trace,
     Folded,
     Joules,
+    Tape,
 }
 
 /// All of them, with the variable that says where each goes.
-pub(crate) const EXPORTS: [(Export, &str); 7] = [
+pub(crate) const EXPORTS: [(Export, &str); 8] = [
     (Export::Summary, "ISLES_CHIP_SUMMARY"),
     (Export::Links, "ISLES_CHIP_LINKS"),
     (Export::Traffic, "ISLES_CHIP_TRAFFIC"),
@@ -36,6 +40,7 @@ pub(crate) const EXPORTS: [(Export, &str); 7] = [
     (Export::Trace, "ISLES_CHIP_TRACE"),
     (Export::Folded, "ISLES_CHIP_FOLDED"),
     (Export::Joules, "ISLES_CHIP_JOULES"),
+    (Export::Tape, "ISLES_CHIP_TAPE"),
 ];
 
 /// Something that is to be written.
@@ -58,7 +63,8 @@ impl Wanted {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let (binary, destination) = (self.export == Export::Trace, self.destination());
+        let binary = matches!(self.export, Export::Trace | Export::Tape);
+        let destination = self.destination();
         // A program's own words would stand in the middle of it.
         if binary && destination.is_standard() {
             return Err(self.refusal("a file that can be written"));
@@ -69,14 +75,20 @@ impl Wanted {
     }
 }
 
-/// Checks that all of `wanted` can be written, of a run on `machine`, and apart from each other.
-pub(crate) fn check(wanted: &[Wanted], machine: Machine) -> Result<(), ConfigError> {
+/// Checks that all of `wanted` can be written, of a run on `machine` whose code takes its time from `work`, and apart
+/// from each other.
+pub(crate) fn check(wanted: &[Wanted], machine: Machine, work: &Work) -> Result<(), ConfigError> {
     for (index, one) in wanted.iter().enumerate() {
         let Machine::Chip(chip) = machine else {
             return Err(one.refusal(format!("nothing with the machine {machine}, which is no modelled chip")));
         };
         if one.export == Export::Joules && chip.chip().power_models().is_empty() {
             return Err(one.refusal(format!("nothing with {machine}, whose file has no power model")));
+        }
+        if one.export == Export::Tape && !matches!(work, Work::Host(_)) {
+            return Err(one.refusal(
+                "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured",
+            ));
         }
         one.check()?;
         let is_same = |other: &&Wanted| other.destination().is_same_as(&one.destination());
@@ -108,7 +120,8 @@ pub(crate) fn begin(
                 );
                 world.trace(&run, Box::new(BufWriter::new(file)));
             }
-            Export::Summary | Export::Links | Export::Heat | Export::Folded | Export::Joules => {}
+            Export::Summary | Export::Links | Export::Heat => {}
+            Export::Folded | Export::Joules | Export::Tape => {}
         }
     }
     Ok(begun)
@@ -120,12 +133,20 @@ pub(crate) struct ChipRun {
     links: Vec<LinkLoad>,
     flows: Vec<Flow>,
     trace: io::Result<()>,
+    pub(crate) code: HostCode,
+    measurements: Measurements,
 }
 
 impl ChipRun {
     /// Ends the trace of `world`, which `draft` makes whole, and takes what else there is.
-    pub(crate) fn end(world: &World, draft: Option<Draft>) -> ChipRun {
+    pub(crate) fn end(
+        world: &World,
+        draft: Option<Draft>,
+        (code, measurements): (HostCode, Measurements),
+    ) -> ChipRun {
         ChipRun {
+            code,
+            measurements,
             report: world.report(),
             links: world.link_loads(),
             flows: world.flows(),
@@ -146,6 +167,12 @@ impl ChipRun {
                     let written = std::mem::replace(&mut self.trace, Ok(()));
                     written.map_err(|cause| one.destination().unwritten(cause))
                 }
+                Export::Tape => {
+                    let tape = work::tape_of(launch, chip, &self.measurements);
+                    let destination = one.destination();
+                    tape.map_err(|cause| destination.unwritten(cause))
+                        .and_then(|tape| destination.write(|out| out.write_all(&tape)).map(drop))
+                }
                 _ => self
                     .text(one, launch, (chip, host))
                     .and_then(|text| one.destination().write(|out| out.write_all(text.as_bytes())).map(drop)),
@@ -165,11 +192,20 @@ impl ChipRun {
         Ok(match one.export {
             Export::Summary => {
                 let (seed, protocol) = (launch.seed, launch.protocol_on(chip).name());
-                let governor = &launch.governor.to_string();
-                export::summary(
-                    &RunFacts { chip: model, seed, protocol, governor, rest: launch.rest, host },
-                    report,
-                )
+                let (governor, work) = (&launch.governor.to_string(), &launch.work.to_string());
+                let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
+                let facts = RunFacts {
+                    chip: model,
+                    seed,
+                    protocol,
+                    governor,
+                    rest: launch.rest,
+                    work,
+                    host,
+                    host_code,
+                    host_uncharged,
+                };
+                export::summary(&facts, report)
             }
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),
@@ -180,7 +216,7 @@ impl ChipRun {
                     .unwrap_or_default()
             }
             Export::Heat => self.heat(chip).map_err(|error| one.refusal(error.to_string()))?,
-            Export::Trace => String::new(),
+            Export::Trace | Export::Tape => String::new(),
         })
     }
 

@@ -1,9 +1,11 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
 use crate::chip::{self, ModelledChip};
+use crate::collectives::{Broadcast, Reduce};
 use crate::destination::Destination;
 use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
 use crate::export::{self, Wanted};
+use crate::work::{self, Work};
 use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
@@ -39,6 +41,16 @@ pub enum LaunchError {
         /// What the system says.
         cause: io::Error,
     },
+    /// The run was not that of its tape, although all that can be compared before was the same: the program does not do
+    /// the same twice, or something that it reads has changed.
+    Departed {
+        /// The tape.
+        tape: String,
+        /// Measurements that were played.
+        played: u64,
+        /// Measurements on the tape.
+        all: u64,
+    },
 }
 
 impl LaunchError {
@@ -46,7 +58,7 @@ impl LaunchError {
     fn exit_code(&self) -> u8 {
         match self {
             LaunchError::Config(_) | LaunchError::Machine(_) => EXIT_USAGE,
-            LaunchError::Output { .. } => EXIT_FAILED,
+            LaunchError::Output { .. } | LaunchError::Departed { .. } => EXIT_FAILED,
         }
     }
 }
@@ -57,6 +69,11 @@ impl fmt::Display for LaunchError {
             LaunchError::Config(error) => error.fmt(f),
             LaunchError::Machine(text) => f.write_str(text),
             LaunchError::Output { path, cause } => write!(f, "cannot write {path}: {cause}"),
+            LaunchError::Departed { tape, played, all } => write!(
+                f,
+                "the run is not that of {tape}: they part after {played} of {all} measurements, so the program does not \
+                 do the same twice, or what it reads has changed"
+            ),
         }
     }
 }
@@ -81,14 +98,21 @@ pub struct Launch {
     pub(crate) protocol: Option<Protocol>,
     pub(crate) governor: Policy,
     pub(crate) rest: Rest,
+    pub(crate) broadcast: Broadcast,
+    pub(crate) reduce: Reduce,
+    pub(crate) work: Work,
+    /// The flag or variable that said so.
+    pub(crate) work_source: String,
+    /// Arguments of the process that are none of these.
+    pub(crate) own_arguments: Vec<Vec<u8>>,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
 }
 
 impl Launch {
-    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, and
-    /// what a run on a chip writes (`ISLES_CHIP_*`).
+    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`, `ISLES_STALL_LIMIT`,
+    /// `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`,
+    /// `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -105,7 +129,7 @@ impl Launch {
         machine: Machine,
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
-        let environment = Environment::read(flags)?;
+        let mut environment = Environment::read(flags)?;
         let machine = environment.machine.unwrap_or(machine);
         let places = match (machine, environment.places) {
             (Machine::Chip(chip), Some(places)) => {
@@ -128,8 +152,18 @@ impl Launch {
         if let (Machine::Chip(chip), Some((policy, source))) = (machine, &environment.governor) {
             chip.check_policy(source, *policy, places)?;
         }
+        let (work, work_source) = environment.work.take().unwrap_or_default();
+        if work != Work::Said && !matches!(machine, Machine::Chip(_)) {
+            let allowed = format!("said with the machine {machine}, which is no modelled chip");
+            return Err(ConfigError::new(&work_source, &work.to_string(), allowed));
+        }
         Ok(Launch {
             machine,
+            broadcast: environment.broadcast,
+            reduce: environment.reduce,
+            work,
+            work_source,
+            own_arguments: work::own_arguments(flags),
             places,
             governor: environment.governor.as_ref().map(|(policy, _)| *policy).unwrap_or_default(),
             stall: environment.stall(STALL),
@@ -175,6 +209,18 @@ impl Launch {
         self
     }
 
+    /// How broadcasts of teams go on a modelled chip; of no meaning on another machine.
+    pub fn broadcast(mut self, broadcast: Broadcast) -> Launch {
+        self.broadcast = broadcast;
+        self
+    }
+
+    /// How reductions of teams go on a modelled chip; of no meaning on another machine.
+    pub fn reduce(mut self, reduce: Reduce) -> Launch {
+        self.reduce = reduce;
+        self
+    }
+
     /// What will choose the rates of the cores of a modelled chip.
     pub fn chosen_governor(&self) -> Policy {
         self.governor
@@ -210,7 +256,19 @@ impl Launch {
     /// # Errors
     /// The first variable or flag that asks for what cannot be written.
     pub fn check_outputs(&self) -> std::result::Result<(), ConfigError> {
-        export::check(&self.exports, self.machine)
+        export::check(&self.exports, self.machine, &self.work)
+    }
+
+    /// Checks that the tape that the run is to play is one of this program, its arguments and these settings.
+    /// [`Launch::run`] does so, too; this is for who has much to do before.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check_tape(&self) -> std::result::Result<(), ConfigError> {
+        match self.machine {
+            Machine::Chip(chip) => work::find_tape(self, chip).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Whether nothing of what the run is to write goes to standard output.
@@ -275,7 +333,7 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        export::check(&self.exports, Machine::Chip(chip))?;
+        export::check(&self.exports, Machine::Chip(chip), &self.work)?;
         let started = Instant::now();
         let (result, report, ended) = chip::run(self, chip, main)?;
         let host = started.elapsed();
@@ -286,6 +344,15 @@ impl Launch {
         if self.reports.contains(&Report::Chip) {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
             let _ = writeln!(io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
+        }
+        if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
+            let reads = if stale.number == 1 { "read" } else { "reads" };
+            let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
+            let _ =
+                writeln!(io::stderr(), "warning: {} stale {reads} of shared memory: {first}", stale.number);
+        }
+        if let Some(warning) = work::warning(ended.code) {
+            let _ = writeln!(io::stderr(), "{warning}");
         }
         match ended.write(self, (chip, host)) {
             Err(error) if result.is_ok() => return Err(error),

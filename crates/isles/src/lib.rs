@@ -26,6 +26,7 @@
 
 mod chip;
 pub mod clocks;
+mod collectives;
 mod destination;
 mod environment;
 mod export;
@@ -34,10 +35,13 @@ mod launch;
 mod loopback;
 mod memory;
 mod processes;
+pub mod shared_memory;
 mod test;
 mod threads;
+mod work;
 
 pub use chip::ModelledChip;
+pub use collectives::{Broadcast, Reduce};
 pub use destination::{Destination, write_to_standard};
 pub use environment::{ConfigError, Flag, Machine, Report};
 pub use isles_chip::governor::Policy as GovernorPolicy;
@@ -46,14 +50,15 @@ pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport,
-    Team, cancel, finish, here, now, place_count, places, plain, spawn, spawn_detached, spawn_with, work,
-    yield_now,
+    Shape, Team, cancel, finish, here, now, place_count, places, plain, spawn, spawn_detached, spawn_with,
+    work, yield_now,
 };
 pub use isles_transport_chip::{Energy, Ledger, ModelEnergy, Protocol, Report as ChipReport, Rest, Spending};
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;
 pub use processes::serve_if_joined;
+pub use work::Work;
 
 /// What most programs need.
 pub mod prelude {
@@ -61,6 +66,13 @@ pub mod prelude {
         Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, at, finish, here, now,
         places, spawn, spawn_at, spawn_detached, work,
     };
+}
+
+/// Decodes bytes as a tape; for fuzzing.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn fuzz_tape(bytes: &[u8]) {
+    work::tape::fuzz(bytes);
 }
 
 /// What the macros expand to; no part of the interface.

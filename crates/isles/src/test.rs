@@ -1,7 +1,9 @@
 //! One test on one machine: what `#[isles::test]` expands to.
 
+use crate::collectives::{Broadcast, Reduce};
 use crate::environment::{Environment, Machine};
 use crate::launch::Launch;
+use crate::work::Work;
 use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
@@ -41,6 +43,11 @@ where
         protocol,
         governor: Policy::default(),
         rest: Rest::default(),
+        broadcast: Broadcast::default(),
+        reduce: Reduce::default(),
+        work: Work::default(),
+        work_source: String::new(),
+        own_arguments: Vec::new(),
         stall,
         seed: 0,
     };

@@ -2,7 +2,9 @@
 
 use isles::clocks;
 use isles::prelude::*;
-use isles::{ChipReport, ErrorKind, Launch, LaunchError, Machine, ModelledChip, Result};
+use isles::{
+    Broadcast, ChipReport, ErrorKind, Flag, Launch, LaunchError, Machine, ModelledChip, Reduce, Result, Shape,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -236,6 +238,52 @@ fn a_refused_change_is_an_error_of_the_program() {
 }
 
 #[test]
+fn collectives_of_teams_have_the_same_results_however_they_go_and_other_times() {
+    async fn member() -> Result<Vec<u64>> {
+        let (team, mut bits) = (Team::world(), Vec::new());
+        let own = 1.0 / (1 + team.rank()) as f64;
+        for root in [0, team.size() - 1] {
+            let total = team.reduce(root, own, |one, other| one + other).await?;
+            bits.push(team.broadcast(root, total).await?.to_bits());
+            let mut slice: Vec<f64> = (0..700).map(|number| own * f64::from(number)).collect();
+            team.reduce_slice(root, &mut slice, |one, other| one + other).await?;
+            team.broadcast_slice(root, &mut slice).await?;
+            bits.extend(slice.iter().map(|number| number.to_bits()));
+        }
+        Ok(bits)
+    }
+    let program = || async {
+        let all = PlaceLocal::new(Vec::new).await?;
+        finish(async {
+            for place in places() {
+                spawn_at!(place, *all.lock() = vec![member().await?]);
+            }
+        })
+        .await?;
+        all.reduce(|one: Vec<Vec<u64>>, other| [one, other].concat()).await
+    };
+    let run = |broadcast, reduce| {
+        let (bits, report) = on_chip(&launch(11).broadcast(broadcast).reduce(reduce), program);
+        let bits = bits.unwrap();
+        assert!(bits.len() == 11 && bits.iter().all(|other| *other == bits[0]), "{broadcast} {reduce}");
+        (bits, report.time)
+    };
+    let (expected, best) = run(Broadcast::Auto, Reduce::Auto);
+    let mut times = vec![best];
+    for shape in [Shape::Flat, Shape::Binomial, Shape::Chain, Shape::Fan(2), Shape::Fan(7)] {
+        for reduce in [Reduce::Serial, Reduce::Logarithmic] {
+            let (bits, time) = run(Broadcast::By(shape), reduce);
+            assert_eq!(bits, expected, "{shape:?} {reduce}");
+            times.push(time);
+        }
+    }
+    times.sort_unstable();
+    times.dedup();
+    assert_eq!(times.len(), 11, "each way takes its own time, or is not used: {times:?}");
+    assert_eq!(run(Broadcast::Auto, Reduce::Auto), (expected, best));
+}
+
+#[test]
 fn on_a_real_machine_clocks_stay_as_they_are() {
     let main = || async {
         assert_eq!(clocks::set_supply_divider(1_000), Ok(None));
@@ -244,4 +292,38 @@ fn on_a_real_machine_clocks_stay_as_they_are() {
         Ok::<_, isles::Error>(())
     };
     launch(2).machine(Machine::Threads).run(main).unwrap().0.unwrap();
+}
+
+#[test]
+fn a_program_that_does_not_do_the_same_twice_leaves_its_tape_and_is_told_so() {
+    let tape = std::env::temp_dir().join(format!("isles-tape-{}", std::process::id()));
+    let path = tape.to_str().unwrap().to_owned();
+    let flags = |work: &'static str, tape: &str| [("ISLES_CHIP_WORK", work.replace('@', tape))];
+    let launch = |work: &'static str, writes: bool| {
+        let said = flags(work, &path);
+        let mut flags: Vec<Flag> =
+            said.iter().map(|(variable, value)| Flag { variable, name: "--work", value }).collect();
+        flags.extend(writes.then_some(Flag { variable: "ISLES_CHIP_TAPE", name: "--tape", value: &path }));
+        flags.push(Flag { variable: "ISLES_MACHINE", name: "--machine", value: "chip:scc" });
+        flags.push(Flag { variable: "ISLES_PLACES", name: "--places", value: "3" });
+        Launch::from_environment_with(Machine::Threads, &flags).unwrap()
+    };
+    let program = |calls: u32| {
+        move || async move {
+            for call in 0..calls {
+                at!(here().next(), _ = call).await?;
+            }
+            Ok::<_, isles::Error>(())
+        }
+    };
+    let run = |launch: &Launch, calls| launch.run_on_chip(scc(), program(calls));
+    let (_, _, first) = run(&launch("host:10", true), 5).unwrap();
+    let (_, _, again) = run(&launch("tape:@", false), 5).unwrap();
+    assert_eq!(first, again);
+    for calls in [4, 6] {
+        let Err(error) = run(&launch("tape:@", false), calls) else { panic!("{calls} calls went unnoticed") };
+        assert!(matches!(error, LaunchError::Departed { .. }), "{error}");
+        assert!(error.to_string().contains("the run is not that of tape:"), "{error}");
+    }
+    std::fs::remove_file(tape).unwrap();
 }

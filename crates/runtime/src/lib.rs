@@ -42,5 +42,5 @@ pub use place::{Place, here, place_count, place_of, places};
 pub use report::{PlaceReport, RunReport};
 pub use site::{Site, SiteCell};
 pub use task::Priority;
-pub use team::Team;
+pub use team::{Collectives, Shape, Spread, Team};
 pub use time::{Cycles, now, work};

@@ -14,6 +14,7 @@ use crate::packets::PacketCosts;
 use crate::record::Recorder;
 use crate::report::{Ledger, Shifts, Spending};
 use crate::rest::Rest;
+use crate::shared::{MemoryCosts, MemoryPlan};
 use crate::traffic::LinkLoad;
 use crate::wire::Protocol;
 use crate::world::Misfit;
@@ -56,6 +57,8 @@ pub struct Costs {
     /// For how long an access to one line occupies the buffer of a tile.
     port: Picoseconds,
     packets: Option<PacketCosts>,
+    /// The memory that all cores share; nothing if the chip's file does not say what it costs.
+    memory: Option<Arc<MemoryPlan>>,
     plan: Arc<Plan>,
     /// Rates and voltages before anything runs; none if the chip cannot change them.
     supplies: Option<Supplies>,
@@ -76,6 +79,7 @@ impl Costs {
         let times: Vec<_> = plan.gears.all().map(|(_, gear)| preset.times_at(gear.rate)).collect();
         let line_in = |times: &Times<Span>| times.access(Mode::BufferLine).copied().unwrap_or_default();
         let lines = times.iter().map(line_in).collect();
+        let memory = MemoryPlan::of(chip, &plan.gears).map(Arc::new);
         let span = |cost: &Cost| cost.at(preset.clocks()).over(0);
         let (line_bytes, flit_bytes) = (chip.caches().line.0, links.flit.0);
         Some(Costs {
@@ -83,6 +87,7 @@ impl Costs {
             line_bytes: line_bytes as u32,
             buffer_lines: (buffer_bytes / line_bytes) as u32,
             packets,
+            memory,
             lines,
             times,
             pace: Pace { hop: span(&links.head), flit: span(&links.flit_time) },
@@ -232,6 +237,7 @@ pub(crate) struct Cores {
     paths: Paths,
     network: Network,
     ports: Vec<Timeline>,
+    controllers: Vec<Timeline>,
     /// The least time that anything can still ask for.
     present: Picoseconds,
     lines: Lines,
@@ -269,6 +275,7 @@ impl Cores {
             paths: Paths::new(&costs.topology, if costs.buffer_lines > 0 { places } else { 1 }),
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             ports: vec![Timeline::default(); costs.topology.tiles() as usize],
+            controllers: Vec::new(),
             present: Picoseconds::ZERO,
             lines: Lines::default(),
             sampler: draw::sampler(&costs.plan),
@@ -434,6 +441,40 @@ impl Cores {
         let alone = transit.over(route.len() as u32) + self.network.pace().flit * flits;
         let links = route.map(|link| topology.link_id(link).0 as usize);
         now + alone + self.network.send(self.present, now, links, flits)
+    }
+
+    /// What is known of the memory that all cores share.
+    pub(crate) fn memory(&mut self) -> Option<Arc<MemoryPlan>> {
+        let memory = self.costs.memory.as_ref()?;
+        self.controllers.resize(memory.controllers.len(), Timeline::default());
+        Some(Arc::clone(memory))
+    }
+
+    /// What shared memory costs the core of `place` in its present gear.
+    ///
+    /// # Panics
+    /// If that is not known.
+    pub(crate) fn memory_costs(&self, place: PlaceId) -> &MemoryCosts {
+        let memory = self.costs.memory.as_ref().expect("who has shared memory knows its costs");
+        &memory.gears[usize::from(self.cores[place.index()].gear.0)]
+    }
+
+    /// Lets `place` reach `count` times, one after the other, for what lies behind a controller at a tile.
+    pub(crate) fn reach(
+        &mut self,
+        place: PlaceId,
+        (controller, tile): (u32, TileId),
+        span: Span,
+        count: u32,
+    ) {
+        let (topology, present, now) = (self.costs.topology, self.present, self.now(place));
+        let route = topology.route(tile, self.tile(place));
+        let alone = span.over(route.len() as u32) * u64::from(count);
+        let links = route.map(|link| topology.link_id(link).0 as usize);
+        let delay = self.network.send(present, now, links, self.costs.line_flits * u64::from(count));
+        let busy = self.memory_costs(place).controller_line * u64::from(count);
+        let start = self.controllers[controller as usize].reserve(present, now + delay, busy);
+        self.spend(place, alone + (start - now), Spending::Copying);
     }
 
     /// What reading `lines` lines of its own buffer takes a place when nobody else does.

@@ -2,6 +2,7 @@
 
 use crate::cores::Lines;
 use crate::energy::Energy;
+use crate::shared::Stale;
 use isles_chip::kernel::Digest;
 use isles_chip::quantity::Picoseconds;
 use std::fmt;
@@ -9,11 +10,11 @@ use std::fmt;
 /// What a core does with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spending {
-    /// What the program has charged with `work`.
+    /// What the program has said with `work`.
     Working,
     /// Instructions of the message protocol.
     Handling,
-    /// Moving lines between private memory and message buffers.
+    /// Moving lines between private memory and message buffers, and bytes of shared memory.
     Copying,
     /// Looking for messages, in a turn.
     Polling,
@@ -21,16 +22,19 @@ pub enum Spending {
     Waiting,
     /// Halted, between two looks for messages.
     Sleeping,
+    /// What was measured of the program on the host, see [`World::charge`](crate::World::charge).
+    Measured,
 }
 
 /// All of them, in the order of a ledger.
-pub(crate) const SPENDINGS: [(Spending, &str); 6] = [
+pub(crate) const SPENDINGS: [(Spending, &str); 7] = [
     (Spending::Working, "working"),
     (Spending::Handling, "handling"),
     (Spending::Copying, "copying"),
     (Spending::Polling, "polling"),
     (Spending::Waiting, "waiting"),
     (Spending::Sleeping, "sleeping"),
+    (Spending::Measured, "measured"),
 ];
 
 /// Time by what it was spent on; the sum is all the time that has passed.
@@ -81,6 +85,8 @@ pub struct Report {
     pub ledgers: Vec<Ledger>,
     /// Changes of rates and voltages.
     pub shifts: Shifts,
+    /// Reads of shared memory that missed a write; none if no place has shared memory.
+    pub stale: Option<Stale>,
     /// What the chip has drawn; none if nobody has published its power.
     pub energy: Option<Energy>,
 }
@@ -107,6 +113,12 @@ impl fmt::Display for Report {
         let Shifts { rates, voltages } = self.shifts;
         if rates + voltages > 0 {
             writeln!(f, "clocks          {rates} changes of rates, {voltages} of voltages")?;
+        }
+        if let Some(stale) = &self.stale {
+            writeln!(f, "shared memory   {} stale reads", stale.number)?;
+            for read in &stale.first {
+                writeln!(f, "  {}", read.told("place"))?;
+            }
         }
         match &self.energy {
             Some(energy) => write!(f, "{energy}"),

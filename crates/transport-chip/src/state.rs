@@ -11,6 +11,7 @@ use crate::parcel::{ChipBlock, Parcel};
 use crate::record::Passage;
 use crate::report::{Report, Spending};
 use crate::rest::Rest;
+use crate::shared::Shared;
 use crate::wire::{Division, News, Outgoing, Wire};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Order};
@@ -85,6 +86,8 @@ pub(crate) struct State {
     messages: u64,
     bytes: u64,
     governing: Option<Governing>,
+    /// Memory that all cores share; nothing before it is asked for.
+    pub(crate) shared: Option<Shared>,
 }
 
 impl State {
@@ -117,6 +120,7 @@ impl State {
             messages: 0,
             bytes: 0,
             governing: None,
+            shared: None,
         };
         (0..places).map(PlaceId).for_each(|place| state.schedule(place, Picoseconds::ZERO));
         state
@@ -556,6 +560,7 @@ impl State {
             digest: self.digest,
             ledgers: places.map(|place| self.cores.ledger(place)).collect(),
             shifts: self.cores.shifts,
+            stale: self.shared.as_ref().map(Shared::stale),
             energy: self.cores.energy(),
         }
     }

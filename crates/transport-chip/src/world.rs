@@ -1,16 +1,18 @@
 //! The modelled chip, as the driver of its places sees it.
 
 use crate::clocks::{ClockChange, ClockError};
-use crate::cores::Costs;
+use crate::cores::{Cores, Costs};
 use crate::endpoint::ChipEndpoint;
 use crate::record::{Recorder, Trace};
-use crate::report::Report;
+use crate::report::{Report, Spending};
 use crate::rest::Rest;
+use crate::shared::{Shared as SharedLines, Stretch};
 use crate::state::State;
 use crate::traffic::{Flow, LinkLoad};
 use crate::wire::Protocol;
 use isles_chip::governor::{Policy, Unfit};
 use isles_chip::quantity::Picoseconds;
+use isles_chip::shared::Kind;
 use isles_transport::{PlaceId, Unpark};
 use std::cell::RefCell;
 use std::fmt;
@@ -205,9 +207,62 @@ impl World {
         self.shared.state.borrow_mut().cores.await_supply(place);
     }
 
+    /// Lets `place` compute for so many cycles of its core, which were measured of it and not said by it. The measuring
+    /// is the driver's: here is no clock of the host.
+    pub fn charge(&self, place: PlaceId, cycles: u64) {
+        self.shared.state.borrow_mut().cores.compute(place, cycles, Spending::Measured);
+    }
+
     /// By what the clock of `place` is divided now; none if the chip cannot divide it.
     pub fn divider(&self, place: PlaceId) -> Option<u32> {
         self.shared.state.borrow().cores.divider(place)
+    }
+
+    /// Takes memory of zeros that all cores share, behind the memory controller of `place`; for the rest of the run.
+    /// None if the chip's file does not say what memory costs, or has other lines than those of 32 bytes.
+    pub fn take_shared(&self, place: PlaceId, kind: Kind, bytes: u64) -> Option<Stretch> {
+        let state = &mut *self.shared.state.borrow_mut();
+        if state.shared.is_none() {
+            state.shared = state.cores.memory().map(SharedLines::new);
+        }
+        Some(state.shared.as_mut()?.take(place, kind, bytes))
+    }
+
+    /// `place` reads from `offset` on: what it sees, which may be old.
+    ///
+    /// # Panics
+    /// If that is not within the stretch.
+    pub fn read_shared(&self, place: PlaceId, stretch: &Stretch, offset: u64, into: &mut [u8]) {
+        self.reach_shared(|shared, cores| shared.read((cores, place), stretch, offset, into));
+    }
+
+    /// `place` writes from `offset` on.
+    ///
+    /// # Panics
+    /// If that is not within the stretch.
+    pub fn write_shared(&self, place: PlaceId, stretch: &Stretch, offset: u64, from: &[u8]) {
+        self.reach_shared(|shared, cores| shared.write((cores, place), stretch, offset, from));
+    }
+
+    /// The core of `place` forgets what its first cache has of memory that is written through.
+    pub fn invalidate_shared(&self, place: PlaceId) {
+        self.reach_shared(|shared, cores| shared.invalidate((cores, place)));
+    }
+
+    /// The write buffer of the core of `place` lets its line go, to memory behind the controller of the stretch.
+    pub fn drain_shared(&self, place: PlaceId, stretch: &Stretch) {
+        self.reach_shared(|shared, cores| shared.drain((cores, place), stretch));
+    }
+
+    /// The core of `place` writes back what its caches have of the stretch, and forgets it.
+    pub fn flush_shared(&self, place: PlaceId, stretch: &Stretch) {
+        self.reach_shared(|shared, cores| shared.flush((cores, place), stretch));
+    }
+
+    fn reach_shared(&self, access: impl FnOnce(&mut SharedLines, &mut Cores)) {
+        let state = &mut *self.shared.state.borrow_mut();
+        let shared = state.shared.as_mut().expect("who has a stretch has taken it");
+        access(shared, &mut state.cores);
     }
 
     /// Takes `place` away now: what it has written still arrives, then the others are told. A place that has said

@@ -334,7 +334,10 @@ fn the_summary_says_what_the_report_says() {
         protocol: "a \"b\"\n",
         governor: "fixed",
         rest: Rest::Poll,
+        work: "said",
         host: Duration::from_millis(500),
+        host_code: Duration::from_millis(250),
+        host_uncharged: Duration::ZERO,
     };
     let text = export::summary(&facts, &report);
     let has = |line: String| assert!(text.lines().any(|other| other.trim() == line), "{line} in {text}");
@@ -343,6 +346,8 @@ fn the_summary_says_what_the_report_says() {
     has(format!(r#""predicted_ps": {},"#, report.time.0));
     has(format!(r#""digest": "{}","#, report.digest));
     has(format!(r#""flit_hops": {},"#, report.flit_hops));
+    has(r#""work": "said","#.to_owned());
+    has(r#""code_seconds": 0.25,"#.to_owned());
     has(format!(r#""events_per_second": {}"#, report.digest.events() * 2));
     let waited: u64 = report.ledgers.iter().map(|ledger| ledger.time(Spending::Waiting).0).sum();
     has(format!(r#""waiting": {waited},"#));
@@ -360,7 +365,10 @@ fn the_summary_says_what_was_drawn_by_each_model() {
         protocol: "isles",
         governor: "fixed",
         rest: Rest::Poll,
+        work: "said",
         host: Duration::from_millis(500),
+        host_code: Duration::from_millis(250),
+        host_uncharged: Duration::ZERO,
     };
     let text = export::summary(&facts, &report);
     let has = |line: String| assert!(text.lines().any(|other| other.trim() == line), "{line} in {text}");

@@ -35,6 +35,12 @@ pub enum Algorithm {
         /// Children of each participant, at least one.
         fanout: u32,
     },
+    /// The same, but who has no children fetches straight into its memory and not by way of its own buffer. No source
+    /// says that OC-Bcast does so: it is here to show what it would change.
+    TreeIntoMemory {
+        /// Children of each participant, at least one.
+        fanout: u32,
+    },
 }
 
 /// A participant's part in the broadcasts of one chip.
@@ -115,7 +121,8 @@ impl Broadcaster {
             Algorithm::ParallelGet => self.through_slots(root, memory, bytes, true).await,
             Algorithm::Binomial => self.binomial(root, memory, bytes).await,
             Algorithm::ScatterAllGather => self.scatter_all_gather(root, memory, bytes).await,
-            Algorithm::Tree { fanout } => self.tree(root, memory, bytes, fanout).await,
+            Algorithm::Tree { fanout } => self.tree((root, fanout), memory, bytes, false).await,
+            Algorithm::TreeIntoMemory { fanout } => self.tree((root, fanout), memory, bytes, true).await,
         }
     }
 
@@ -260,7 +267,7 @@ impl Broadcaster {
         }
     }
 
-    async fn tree(&self, root: CoreId, memory: u64, bytes: usize, fanout: u32) {
+    async fn tree(&self, (root, fanout): (CoreId, u32), memory: u64, bytes: usize, into_memory: bool) {
         let layout = Layout::new(&self.here, fanout);
         let kin = Kin::new(self.me(), root, self.here.participants, fanout);
         let mut count = 0;
@@ -280,8 +287,14 @@ impl Broadcaster {
                 self.tell(&kin.children, slot).await;
                 continue;
             };
+            let done = layout.done(slot, kin.position);
+            if into_memory && kin.children.is_empty() {
+                self.here.get(parent, own, place, lines).await;
+                self.here.set_flag(parent, done, 1).await;
+                continue;
+            }
             self.here.relay(parent, own, own, lines).await;
-            self.here.set_flag(parent, layout.done(slot, kin.position), 1).await;
+            self.here.set_flag(parent, done, 1).await;
             self.tell(&kin.children, slot).await;
             self.here.get(self.me(), own, place, lines).await;
         }

@@ -14,7 +14,6 @@
 
 mod board;
 pub mod broadcast;
-mod cache;
 mod interrupts;
 mod operation;
 mod private;

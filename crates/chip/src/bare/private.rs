@@ -4,8 +4,8 @@
 //! anywhere in the memory, as an operating system hands them out, so the second cache meets them in no order.
 //! Lines of message buffers pass the first cache too and take room there until they are invalidated.
 
-use super::cache::Cache;
 use super::{LINE_BYTES, Line};
+use crate::cache::Cache;
 use crate::chip::Caches;
 use std::collections::BTreeMap;
 
@@ -87,14 +87,15 @@ impl Private {
         if self.second.has(line) {
             return Access { level: Level::Second, written_back };
         }
-        written_back += u32::from(self.second.take_in(line).is_some());
+        written_back += u32::from(self.second.take_in(line).is_some_and(|gone| gone.dirty));
         Access { level: Level::Memory, written_back }
     }
 
     /// Takes a line into the first cache; how many lines go to memory for it.
     fn make_room(&mut self, line: u64) -> u32 {
         let gone = self.first.take_in(line);
-        gone.map_or(0, |gone| u32::from(gone < BUFFERS && !self.second.write(gone)))
+        let gone = gone.filter(|gone| gone.dirty && gone.line < BUFFERS);
+        gone.map_or(0, |gone| u32::from(!self.second.write(gone.line)))
     }
 
     /// A write of a line, which goes to where the line is: no cache takes a line in for it.

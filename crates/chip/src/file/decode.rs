@@ -66,6 +66,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         mesh_power,
         sources: BTreeMap::new(),
         constants: Vec::new(),
+        fingerprint: 0,
     })
 }
 

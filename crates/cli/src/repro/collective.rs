@@ -114,6 +114,14 @@ fn broadcast(chip: &Chip) -> Vec<Row> {
         ));
     }
     let alone = Family { deck: "", band: Band::Unpublished, ..family };
+    for lines in [1, 32, 64, 128] {
+        let ours = once(chip, Algorithm::TreeIntoMemory { fanout: CORES - 1 }, Library::MIXED, lines);
+        rows.push(alone.row(
+            format!("OC-Bcast, leaves fetch into memory, {}", lines_text(lines)),
+            f64::NAN,
+            ours,
+        ));
+    }
     for (name, algorithm) in [
         ("serial sends", Algorithm::SerialSend),
         ("naive put", Algorithm::NaivePut),

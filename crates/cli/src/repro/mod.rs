@@ -17,6 +17,7 @@ mod power;
 mod protocols;
 mod row;
 mod table;
+mod teams;
 
 use clap::Args;
 use isles::Destination;
@@ -102,6 +103,7 @@ const EXPERIMENTS: &[Experiment] = &[
     power::MANYMAN,
     power::CICHOWSKI,
     echo::ECHO,
+    teams::TEAMS,
     betweenness::BETWEENNESS,
 ];
 

@@ -25,14 +25,14 @@ use crate::report::{PlaceReport, Tally};
 use crate::scope::{Borrowed, Scope};
 use crate::site::{SiteCell, SiteCounts};
 use crate::task::{Injector, Pool, Priority, TaskRef};
-use crate::team::Mailbox;
+use crate::team::{Collectives, Mailbox};
 use backlog::Backlog;
 use isles_protocol::PlaceId;
 use isles_transport::{Endpoint, Limits};
 use post::Outbox;
 use queue::{ReadyQueue, SuspendedTasks};
 use slab::Slab;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -81,6 +81,8 @@ pub struct Local {
     pub(crate) any_abandoned: Cell<bool>,
     /// Whether the first place has told this one to end.
     pub(crate) dismissed: Cell<bool>,
+    /// What the machine says of collectives, if it says anything.
+    pub(crate) collectives: OnceCell<Rc<dyn Collectives>>,
 }
 
 thread_local! {
@@ -134,6 +136,7 @@ impl Local {
             explanations: RefCell::default(),
             any_abandoned: Cell::new(false),
             dismissed: Cell::new(false),
+            collectives: OnceCell::new(),
         })
     }
 

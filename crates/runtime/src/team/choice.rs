@@ -21,6 +21,8 @@
 //! much as the slice that its task takes there.
 
 use super::schedule::Shape;
+use crate::local::Local;
+use std::rc::Rc;
 
 /// Longest slice or value that is sent without waiting until it is taken, in bytes.
 pub(super) const EAGER_BYTES_MAX: usize = 64 << 10;
@@ -67,6 +69,49 @@ const _: () = assert!(BRUCK_BYTES_MAX <= EAGER_BYTES_MAX);
 const _: () = assert!(SWAP_BYTES_MAX <= EAGER_BYTES_MAX);
 // A root's rank is one byte of a message.
 const _: () = assert!(crate::limits::PLACES_MAX <= 256);
+
+/// How a broadcast goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Spread {
+    /// The tree.
+    pub shape: Shape,
+    /// The longest chunk of a slice, in bytes; at least 1.
+    pub chunk_bytes: usize,
+}
+
+/// What a machine says of collectives where it knows better than the rules of this file, which are those of one host.
+///
+/// All members of a team must be told the same. `bytes` is the length of the slice that all members pass, none for a
+/// single value, whose length only its owner knows.
+pub trait Collectives {
+    /// How a broadcast to so many members goes; none: by the rules.
+    fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<Spread>;
+
+    /// Whether all members give the root of a reduction what they have, and it alone folds.
+    fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool;
+}
+
+impl Local {
+    /// Asks `collectives` from now on how the collectives of this place go. To be said before any, at all places.
+    pub fn set_collectives(&self, collectives: Rc<dyn Collectives>) {
+        let set = self.collectives.set(collectives);
+        assert!(set.is_ok(), "the collectives of a place are said once");
+    }
+}
+
+/// What the machine says of a broadcast.
+#[inline]
+pub(super) fn spread(size: usize, bytes: Option<usize>) -> Option<Spread> {
+    Local::with(|local| local.collectives.get().and_then(|collectives| collectives.broadcast(size, bytes)))
+}
+
+/// Whether the root of a reduction folds alone.
+#[inline]
+pub(super) fn reduces_serially(size: usize, bytes: Option<usize>) -> bool {
+    Local::with(|local| {
+        local.collectives.get().is_some_and(|collectives| collectives.reduces_serially(size, bytes))
+    })
+}
 
 /// Elements of each chunk of a slice of `len` elements of `element_bytes` bytes.
 pub(super) fn chunk_len(len: usize, element_bytes: usize) -> usize {

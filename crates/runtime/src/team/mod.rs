@@ -19,6 +19,8 @@ mod slices;
 mod turn;
 mod values;
 
+pub use choice::{Collectives, Spread};
+pub use schedule::Shape;
 pub(crate) use seat::{Mailbox, Question, place_died, receive};
 
 use crate::capture::Handle;

@@ -46,12 +46,16 @@ fn doubled(size: usize) -> impl DoubleEndedIterator<Item = usize> {
 }
 
 /// The form of a tree from a root to all members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
     /// Depth log2 of the size; the root has as many children. Right where one message is all.
     Binomial,
     /// Each member has one child. Right where many chunks follow each other.
     Chain,
+    /// All others are children of the root.
+    Flat,
+    /// Each member has so many children, at least one, and the leaves fewer.
+    Fan(u32),
 }
 
 /// The place of one member in a tree.
@@ -79,6 +83,8 @@ impl Tree {
         let above = match self.shape {
             Shape::Binomial => self.relative & self.relative.wrapping_sub(1),
             Shape::Chain => self.relative.wrapping_sub(1),
+            Shape::Flat => 0,
+            Shape::Fan(children) => self.relative.wrapping_sub(1) / children.max(1) as usize,
         };
         (self.relative > 0).then(|| self.absolute(above))
     }
@@ -90,6 +96,16 @@ impl Tree {
         let below = move |distance: &usize| match shape {
             Shape::Binomial => *distance < lowest,
             Shape::Chain => *distance == 1,
+            Shape::Flat | Shape::Fan(_) => false,
+        };
+        let fan = match shape {
+            Shape::Flat if relative == 0 => 1..size,
+            Shape::Fan(children) => {
+                let children = children.max(1) as usize;
+                let first = relative.saturating_mul(children).saturating_add(1).min(size);
+                first..first.saturating_add(children).min(size)
+            }
+            _ => 0..0,
         };
         let tree = *self;
         doubled(size)
@@ -97,6 +113,7 @@ impl Tree {
             .filter(below)
             .map(move |distance| relative + distance)
             .filter(move |child| *child < size)
+            .chain(fan)
             .map(move |child| tree.absolute(child))
     }
 }
@@ -176,6 +193,27 @@ impl Folding {
     /// Whether `rank` stays after the pairs are folded.
     pub(super) fn stays(&self, rank: usize) -> bool {
         self.member(self.leaf(rank)) == rank
+    }
+
+    /// Folds one value of each member, by rank, at one place: the same bracketing as where they are folded on the way.
+    pub(super) fn fold<T>(&self, values: Vec<T>, operator: impl Fn(T, T) -> T) -> Option<T> {
+        let pairs = self.pairs;
+        let halve = |values: Vec<T>, up_to: usize| {
+            let (mut values, mut folded) = (values.into_iter(), Vec::new());
+            while let Some(first) = values.next() {
+                let other = if folded.len() < up_to { values.next() } else { None };
+                folded.push(match other {
+                    Some(other) => operator(first, other),
+                    None => first,
+                });
+            }
+            folded
+        };
+        let mut values = halve(values, pairs);
+        while values.len() > 1 {
+            values = halve(values, usize::MAX);
+        }
+        values.pop()
     }
 
     /// The first step of `rank`, if it belongs to a pair.

@@ -8,7 +8,7 @@
 //! is an error.
 
 use super::Team;
-use super::choice::{SWAP_BYTES_MAX, broadcast_shape, chunk_len};
+use super::choice::{SWAP_BYTES_MAX, Spread, broadcast_shape, chunk_len, reduces_serially, spread};
 use super::letter::Kind;
 use super::schedule::{Chunks, Fold, Folding, Half, Side, Tree, dissemination};
 use super::turn::Turn;
@@ -27,8 +27,15 @@ impl Team {
         slice: &mut [T],
     ) -> Result<()> {
         let turn = self.begin_at(Kind::BroadcastSlice, root).await?;
-        let (bytes, chunks) = cut(slice);
-        let tree = Tree::new(broadcast_shape(turn.size(), chunks.count()), turn.rank(), root, turn.size());
+        let (bytes, mut chunks) = cut(slice);
+        let shape = match spread(turn.size(), Some(bytes)) {
+            Some(Spread { shape, chunk_bytes }) => {
+                chunks = Chunks::new(slice.len(), (chunk_bytes / size_of::<T>().max(1)).max(1));
+                shape
+            }
+            None => broadcast_shape(turn.size(), chunks.count()),
+        };
+        let tree = Tree::new(shape, turn.rank(), root, turn.size());
         for index in 0..chunks.count() {
             let chunk = &mut slice[chunks.range(index)];
             if let Some(parent) = tree.parent() {
@@ -59,6 +66,10 @@ impl Team {
         let turn = self.begin_at(Kind::ReduceSlice, root).await?;
         let folding = Folding::new(turn.size(), root);
         let chunks = cut(slice).1;
+        if reduces_serially(turn.size(), Some(size_of_val(slice))) {
+            serially(&turn, (root, folding), slice, chunks, &operator).await?;
+            return turn.complete(());
+        }
         let merges = folding.to_root(turn.rank()).any(|step| matches!(step, Fold::Merge { .. }));
         let is_copied = merges && turn.rank() != root;
         let mut copy = Vec::new();
@@ -185,6 +196,43 @@ async fn fold_chunk<T: NoUninit + AnyBitPattern>(
         }
         Fold::Accept { from } => turn.pull_into(from, index, bytes, bytemuck::cast_slice_mut(own)).await,
     }
+}
+
+/// The root takes the slices of all others and folds them alone, by the same tree as they would be on the way.
+async fn serially<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    (root, folding): (usize, Folding),
+    slice: &mut [T],
+    chunks: Chunks,
+    operator: &impl Fn(T, T) -> T,
+) -> Result<()> {
+    let bytes = size_of_val(slice);
+    for index in 0..chunks.count() {
+        let own = &mut slice[chunks.range(index)];
+        if turn.rank() != root {
+            turn.push(root, index, bytes, bytemuck::cast_slice(own)).await?;
+            continue;
+        }
+        let mut all: Vec<Vec<T>> = Vec::with_capacity(turn.size());
+        for from in 0..turn.size() {
+            let mut part = own.to_vec();
+            if from != root {
+                turn.pull_into(from, index, bytes, bytemuck::cast_slice_mut(&mut part)).await?;
+            }
+            all.push(part);
+        }
+        let fold = |mut left: Vec<T>, right: Vec<T>| {
+            left.iter_mut().zip(right).for_each(|(left, right)| *left = operator(*left, right));
+            left
+        };
+        if let Some(result) = folding.fold(all, fold) {
+            own.copy_from_slice(&result);
+        }
+    }
+    if turn.rank() != root {
+        turn.settle(root, bytes, chunks).await?;
+    }
+    Ok(())
 }
 
 /// Does one step of a reduction with all chunks of a slice.

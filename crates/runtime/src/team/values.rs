@@ -5,7 +5,7 @@
 //! it is chosen in [`super::choice`].
 
 use super::Team;
-use super::choice::broadcast_shape;
+use super::choice::{broadcast_shape, reduces_serially, spread};
 use super::letter::Kind;
 use super::schedule::{Fold, Folding, Side, Tree, dissemination, pairwise};
 use super::turn::{Turn, misused};
@@ -25,7 +25,8 @@ impl Team {
         value: Option<T>,
     ) -> Result<T> {
         let turn = self.begin_at(Kind::Broadcast, root).await?;
-        let tree = Tree::new(broadcast_shape(turn.size(), 1), turn.rank(), root, turn.size());
+        let shape = spread(turn.size(), None).map_or(broadcast_shape(turn.size(), 1), |spread| spread.shape);
+        let tree = Tree::new(shape, turn.rank(), root, turn.size());
         let value = match tree.parent() {
             Some(parent) => turn.receive(parent, 0).await?,
             None => value.ok_or_else(|| misused("the root of a broadcast has no value"))?,
@@ -50,8 +51,16 @@ impl Team {
         operator: impl Fn(T, T) -> T,
     ) -> Result<Option<T>> {
         let turn = self.begin_at(Kind::Reduce, root).await?;
+        let folding = Folding::new(turn.size(), root);
+        if reduces_serially(turn.size(), None) {
+            let all = match gather_values(&turn, root, value).await? {
+                Some(values) => folding.fold(values, operator),
+                None => None,
+            };
+            return turn.complete(all);
+        }
         let mut value = value;
-        for step in Folding::new(turn.size(), root).to_root(turn.rank()) {
+        for step in folding.to_root(turn.rank()) {
             match step {
                 Fold::Merge { from, side } => {
                     value = put(side, value, turn.receive(from, 0).await?, &operator)
@@ -137,19 +146,8 @@ impl Team {
         value: T,
     ) -> Result<Option<Vec<T>>> {
         let turn = self.begin_at(Kind::Gather, root).await?;
-        if turn.rank() != root {
-            turn.give(root, 0, &value).await?;
-            return turn.complete(None);
-        }
-        let mut own = Some(value);
-        let mut all = Vec::with_capacity(turn.size());
-        for rank in 0..turn.size() {
-            all.push(match own.take_if(|_| rank == root) {
-                Some(value) => value,
-                None => turn.receive(rank, 0).await?,
-            });
-        }
-        turn.complete(Some(all))
+        let all = gather_values(&turn, root, value).await?;
+        turn.complete(all)
     }
 
     /// Collects the values of all members, by rank, at every member.
@@ -214,6 +212,27 @@ fn put<T>(side: Side, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T {
         Side::Before => operator(other, own),
         Side::After => operator(own, other),
     }
+}
+
+/// Collects a value of each member, by rank, at the root.
+async fn gather_values<T: Serialize + DeserializeOwned>(
+    turn: &Turn<'_>,
+    root: usize,
+    value: T,
+) -> Result<Option<Vec<T>>> {
+    if turn.rank() != root {
+        turn.give(root, 0, &value).await?;
+        return Ok(None);
+    }
+    let mut own = Some(value);
+    let mut all = Vec::with_capacity(turn.size());
+    for rank in 0..turn.size() {
+        all.push(match own.take_if(|_| rank == root) {
+            Some(value) => value,
+            None => turn.receive(rank, 0).await?,
+        });
+    }
+    Ok(Some(all))
 }
 
 /// Gives one member a value and takes one from another.

@@ -221,7 +221,7 @@ impl Meters {
 /// What a core does, as far as power can tell.
 pub(crate) fn load(spending: Spending) -> Load {
     match spending {
-        Spending::Working | Spending::Handling => Load::Compute,
+        Spending::Working | Spending::Measured | Spending::Handling => Load::Compute,
         Spending::Copying => Load::Copy,
         Spending::Polling | Spending::Waiting => Load::Poll,
         Spending::Sleeping => Load::Sleep,

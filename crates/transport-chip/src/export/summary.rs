@@ -28,8 +28,14 @@ pub struct RunFacts<'a> {
     pub governor: &'a str,
     /// What places did while they waited.
     pub rest: Rest,
+    /// Where the time of the program's own code came from.
+    pub work: &'a str,
     /// How long this host took for it.
     pub host: Duration,
+    /// How long of that the code of places took.
+    pub host_code: Duration,
+    /// How long of that took the code that nothing was charged for.
+    pub host_uncharged: Duration,
 }
 
 /// The summary of a run.
@@ -44,9 +50,11 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.string("protocol", facts.protocol);
     json.string("governor", facts.governor);
     json.string("rest", &facts.rest.to_string());
+    json.string("work", facts.work);
     json.number("rate_changes", report.shifts.rates);
     json.number("voltage_changes", report.shifts.voltages);
     json.number("predicted_ps", report.time.0);
+    stale(&mut json, report);
     json.number("messages", report.messages);
     json.number("bytes", report.bytes);
     json.number("lines_written", report.lines.written);
@@ -59,10 +67,34 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     let seconds = facts.host.as_secs_f64();
     json.begin("host", '{');
     json.number("seconds", seconds);
+    json.number("code_seconds", facts.host_code.as_secs_f64());
+    json.number("uncharged_seconds", facts.host_uncharged.as_secs_f64());
     json.number("events_per_second", (report.digest.events() as f64 / seconds.max(1e-9)).round());
     json.end('}');
     json.end('}');
     json.finish()
+}
+
+/// Reads that missed a write; null if there is no shared memory.
+fn stale(json: &mut Json, report: &Report) {
+    let Some(stale) = &report.stale else { return json.number("stale_reads", "null") };
+    json.begin("stale_reads", '{');
+    json.number("number", stale.number);
+    json.begin("first", '[');
+    for read in &stale.first {
+        json.begin("", '{');
+        json.number("place", read.core);
+        json.number("at_ps", read.at.0);
+        json.number("address", read.address);
+        json.number("found", read.found);
+        json.number("newest", read.newest);
+        json.number("missed_place", read.missed.core);
+        json.number("missed_at_ps", read.missed.at.0);
+        json.string("cause", read.cause.name());
+        json.end('}');
+    }
+    json.end(']');
+    json.end('}');
 }
 
 fn chip(json: &mut Json, chip: &Chip) {

@@ -30,7 +30,7 @@ impl Berth {
         let berth = Berth {
             here: here.index(),
             blocks: segment.all_places().map(block).collect(),
-            processors: segment.processor_set(),
+            processors: segment.allowed(),
             turns: Cell::new(0),
         };
         berth.publish();

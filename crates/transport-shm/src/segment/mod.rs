@@ -172,7 +172,7 @@ impl Segment {
     /// start evenly on them and go where the system moves them: left where they were started, 8 places on 2
     /// processors took a quarter longer for a hop round a ring in the first hundredths of a second.
     pub fn pin(&self, place: PlaceId) -> Option<usize> {
-        let processors = self.processor_set();
+        let processors = self.allowed();
         if self.places() as usize > processors.len() {
             affinity::start_on(*processors.get(place.index() % processors.len().max(1))?);
             return None;
@@ -200,7 +200,7 @@ impl Segment {
     }
 
     /// The processors that the creator of the segment was allowed to use.
-    pub(crate) fn processor_set(&self) -> Vec<usize> {
+    pub(crate) fn allowed(&self) -> Vec<usize> {
         affinity::decode(&self.head().processor_set)
     }
 

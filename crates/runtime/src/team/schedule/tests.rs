@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 
 const SIZE_MAX: usize = 40;
 
+const SHAPES: [Shape; 6] =
+    [Shape::Binomial, Shape::Chain, Shape::Flat, Shape::Fan(1), Shape::Fan(2), Shape::Fan(7)];
+
 fn sizes() -> impl Iterator<Item = usize> {
     1..=SIZE_MAX
 }
@@ -43,7 +46,7 @@ fn pairwise_rounds_meet_each_other_member_once() {
 
 #[test]
 fn a_tree_reaches_every_member_once() {
-    for (size, shape) in sizes().flat_map(|size| [(size, Shape::Binomial), (size, Shape::Chain)]) {
+    for (size, shape) in sizes().flat_map(|size| SHAPES.map(|shape| (size, shape))) {
         for root in 0..size {
             let tree = |rank| Tree::new(shape, rank, root, size);
             assert_eq!(tree(root).parent(), None);
@@ -59,6 +62,16 @@ fn a_tree_reaches_every_member_once() {
             assert_eq!(reached.iter().copied().collect::<BTreeSet<_>>(), (0..size).collect());
             assert_eq!(reached.len(), size);
         }
+    }
+}
+
+#[test]
+fn who_folds_alone_brackets_as_those_do_who_fold_on_the_way() {
+    for size in sizes() {
+        let values: Vec<String> = (0..size).map(|rank| rank.to_string()).collect();
+        let folding = Folding::new(size, size / 2);
+        let alone = folding.fold(values, |left, right| bracket(&left, &right)).unwrap();
+        assert_eq!(alone, expected(size));
     }
 }
 

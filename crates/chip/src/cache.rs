@@ -1,15 +1,19 @@
 //! Which lines a cache holds.
 //!
-//! Tags only: the content is where it belongs, because private memory has one user. Sets of four ways with the tree of
-//! three bits that approximates the least recently used one, as in the P54C. Invariant: a line is in at most one way.
+//! Tags only: what a line holds is kept elsewhere, or nowhere where memory has one user. Sets of four ways with the
+//! tree of three bits that approximates the least recently used one, as in the P54C. Invariant: a line is in at most
+//! one way.
 
 /// Ways of a set.
 const WAYS: usize = 4;
 
-#[derive(Clone, Copy, Debug)]
-struct Way {
-    line: u64,
-    dirty: bool,
+/// A line in a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Which line.
+    pub line: u64,
+    /// Whether it has been written since it was taken in.
+    pub dirty: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,8 +70,14 @@ impl Cache {
         found.is_some() && self.has(line)
     }
 
-    /// Takes the line in; the line that had to go and must be written back, if one.
-    pub fn take_in(&mut self, line: u64) -> Option<u64> {
+    /// Whether the cache holds the line; no use of it.
+    pub fn holds(&self, line: u64) -> bool {
+        let set = &self.sets[(line % self.sets.len() as u64) as usize];
+        set.ways.iter().flatten().any(|way| way.line == line)
+    }
+
+    /// Takes the line in; the line that had to go, if one.
+    pub fn take_in(&mut self, line: u64) -> Option<Way> {
         if self.has(line) {
             return None;
         }
@@ -75,7 +85,13 @@ impl Cache {
         let victim = set.victim();
         let gone = set.ways[victim].replace(Way { line, dirty: false });
         set.touch(victim);
-        gone.filter(|way| way.dirty).map(|way| way.line)
+        gone
+    }
+
+    /// Forgets a line, written or not.
+    pub fn forget(&mut self, line: u64) {
+        let set = self.set(line);
+        set.ways.iter_mut().filter(|way| way.is_some_and(|way| way.line == line)).for_each(|way| *way = None);
     }
 
     /// Forgets all lines from `first` on, written or not.
@@ -96,7 +112,11 @@ mod tests {
     fn what_fits_stays_and_what_does_not_goes_round() {
         let hits = |lines: u64| {
             let mut cache = Cache::new(512);
-            (0..3 * lines).filter(|at| cache.has(at % lines) || cache.take_in(at % lines).is_some()).count()
+            (0..3 * lines)
+                .filter(|at| {
+                    cache.has(at % lines) || cache.take_in(at % lines).is_some_and(|gone| gone.dirty)
+                })
+                .count()
         };
         assert_eq!(hits(512), 2 * 512);
         assert_eq!(hits(1_024), 0);
@@ -109,8 +129,12 @@ mod tests {
             assert_eq!(cache.take_in(line), None);
         }
         assert!(cache.write(0) && !cache.write(9));
-        let gone: Vec<u64> = (4..8).filter_map(|line| cache.take_in(line)).collect();
-        assert_eq!(gone, [0]);
+        let gone: Vec<Way> = (4..8).filter_map(|line| cache.take_in(line)).collect();
+        let dirty: Vec<u64> = gone.iter().filter(|way| way.dirty).map(|way| way.line).collect();
+        assert_eq!((gone.len(), dirty), (4, vec![0]));
+        assert!(cache.holds(5) && !cache.holds(0));
+        cache.forget(5);
+        assert!(!cache.holds(5) && cache.holds(6));
     }
 
     #[test]

@@ -1,0 +1,302 @@
+//! Hazards by hand, and any program against a model that is nothing but lists.
+
+use super::*;
+use crate::quantity::Bytes;
+use proptest::prelude::*;
+
+fn caches(first_lines: u64, second_lines: u64) -> Caches {
+    let bytes = |lines| Some(Bytes(lines * LINE_BYTES as u64));
+    Caches { line: Bytes(32), first: bytes(first_lines), instructions: None, second: bytes(second_lines) }
+}
+
+fn memory() -> SharedMemory {
+    SharedMemory::new(&caches(512, 8_192), 4)
+}
+
+fn at(core: u32, time: u64) -> (CoreId, Picoseconds) {
+    (CoreId(core), Picoseconds(time))
+}
+
+fn byte(memory: &mut SharedMemory, at: (CoreId, Picoseconds), kind: Kind, address: u64) -> u8 {
+    let mut found = [0];
+    memory.read(at, kind, address, &mut found);
+    found[0]
+}
+
+#[test]
+fn a_reader_with_an_old_copy_gets_the_old_byte_and_is_reported() {
+    let mut memory = memory();
+    for kind in [Kind::Cached, Kind::Through] {
+        let mut memory = memory.clone();
+        assert_eq!(byte(&mut memory, at(1, 10), kind, 70), 0);
+        memory.write(at(0, 20), kind, 70, &[7]);
+        memory.drain(at(0, 21));
+        assert_eq!(byte(&mut memory, at(1, 30), kind, 70), 0, "{kind:?}");
+        let [stale] = memory.stale_reads() else { panic!("{:?}", memory.stale_reads()) };
+        let expected = StaleRead {
+            core: CoreId(1),
+            at: Picoseconds(30),
+            address: 70,
+            found: 0,
+            newest: 7,
+            missed: Write { core: CoreId(0), at: Picoseconds(20) },
+            cause: Cause::OldCopy,
+        };
+        assert_eq!(*stale, expected);
+        match kind {
+            Kind::Through => memory.invalidate(CoreId(1)),
+            _ => assert_eq!(memory.flush(at(1, 31), 70..71), Moved::default()),
+        }
+        assert_eq!((byte(&mut memory, at(1, 40), kind, 70), memory.stale_number()), (7, 1));
+    }
+    memory.write(at(0, 20), Kind::Uncached, 70, &[7]);
+    assert_eq!((byte(&mut memory, at(1, 30), Kind::Uncached, 70), memory.stale_number()), (7, 0));
+}
+
+#[test]
+fn a_write_that_its_core_still_has_is_missed_until_it_lets_go() {
+    let mut memory = memory();
+    memory.write(at(0, 10), Kind::Through, 0, &[1; 8]);
+    assert_eq!(byte(&mut memory, at(1, 20), Kind::Through, 0), 0);
+    assert_eq!(memory.stale_reads()[0].cause, Cause::NotLetGo);
+    // Another line pushes it out, and so does a line that is written to its end.
+    assert_eq!(memory.write(at(0, 30), Kind::Through, 64, &[2]).let_go, 1);
+    memory.invalidate(CoreId(1));
+    assert_eq!(byte(&mut memory, at(1, 40), Kind::Through, 0), 1);
+    assert_eq!(memory.write(at(0, 50), Kind::Through, 64, &[3; 32]).let_go, 1);
+    assert_eq!((byte(&mut memory, at(1, 60), Kind::Through, 95), memory.stale_number()), (3, 1));
+
+    byte(&mut memory, at(2, 70), Kind::Cached, 200);
+    assert_eq!(memory.write(at(2, 80), Kind::Cached, 200, &[9]).words_written, 0);
+    assert_eq!(byte(&mut memory, at(3, 90), Kind::Cached, 200), 0);
+    assert_eq!((memory.stale_number(), memory.stale_reads()[1].cause), (2, Cause::NotLetGo));
+    assert_eq!(memory.flush(at(2, 100), 0..1_000).written_back, 1);
+    memory.flush(at(3, 110), 200..201);
+    assert_eq!((byte(&mut memory, at(3, 120), Kind::Cached, 200), memory.stale_number()), (9, 2));
+}
+
+#[test]
+fn an_older_copy_that_is_written_back_undoes_what_another_core_wrote_beside_it() {
+    let mut memory = memory();
+    byte(&mut memory, at(0, 10), Kind::Cached, 0);
+    memory.write(at(0, 20), Kind::Cached, 0, &[5]);
+    memory.write(at(1, 30), Kind::Cached, 1, &[6]);
+    memory.flush(at(0, 40), 0..32);
+    assert_eq!(byte(&mut memory, at(2, 50), Kind::Cached, 1), 0, "core 0 never saw the 6");
+    assert_eq!(memory.stale_reads()[0].cause, Cause::Overwritten);
+    assert_eq!(memory.stale_reads()[0].missed.core, CoreId(1));
+    let text = memory.stale_reads()[0].told("core");
+    assert!(
+        text.starts_with("core 2 read 0 at address 0x1 at 0.000 µs and missed the 6 that core 1 wrote"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_write_is_seen_from_its_time_on_whoever_comes_first() {
+    let mut memory = memory();
+    memory.write(at(0, 1_000), Kind::Uncached, 0, &[1]);
+    memory.write(at(1, 500), Kind::Uncached, 0, &[2]);
+    let found = |memory: &mut SharedMemory, time| byte(memory, at(2, time), Kind::Uncached, 0);
+    assert_eq!([499, 500, 999, 1_000].map(|time| found(&mut memory, time)), [0, 2, 2, 1]);
+    memory.set_present(Picoseconds(2_000));
+    memory.write(at(1, 2_500), Kind::Uncached, 1, &[3]);
+    assert_eq!((found(&mut memory, 2_000), memory.stale_number()), (1, 0));
+}
+
+#[test]
+fn what_was_not_kept_is_counted() {
+    let mut memory = memory();
+    byte(&mut memory, at(1, 0), Kind::Through, 0);
+    memory.write(at(0, 1), Kind::Uncached, 0, &[1]);
+    for time in 2..500 {
+        byte(&mut memory, at(1, time), Kind::Through, 0);
+    }
+    assert_eq!((memory.stale_reads().len(), memory.stale_number()), (STALE_KEPT, 498));
+}
+
+/// One access of a program.
+#[derive(Clone, Debug)]
+enum Step {
+    Read(u32, Kind, u64, usize),
+    Write(u32, Kind, u64, Vec<u8>),
+    Invalidate(u32),
+    Drain(u32),
+    Flush(u32, u64, u64),
+}
+
+/// Lines of each kind, so that no line is seen in two ways.
+const LINES: u64 = 12;
+
+fn kinds() -> impl Strategy<Value = (Kind, u64)> {
+    let kind = prop_oneof![Just(Kind::Uncached), Just(Kind::Cached), Just(Kind::Through)];
+    (kind, 0..LINES * 32).prop_map(|(kind, offset)| (kind, kind as u64 * LINES * 32 + offset))
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..3_u32, kinds(), 1..70_usize)
+            .prop_map(|(core, (kind, address), len)| Step::Read(core, kind, address, len)),
+        4 => (0..3_u32, kinds(), prop::collection::vec(1..4_u8, 1..70))
+            .prop_map(|(core, (kind, address), bytes)| Step::Write(core, kind, address, bytes)),
+        1 => (0..3_u32).prop_map(Step::Invalidate),
+        1 => (0..3_u32).prop_map(Step::Drain),
+        1 => (0..3_u32, 0..3 * LINES * 32, 1..200_u64).prop_map(|(core, from, len)| Step::Flush(core, from, len)),
+    ];
+    prop::collection::vec(step, 0..120)
+}
+
+/// Bytes by address, each with the number of the write that it is of.
+type Contents = BTreeMap<u64, (u8, usize)>;
+
+/// The same memory byte by byte, with caches that never have to let a line go: each core keeps lists of what it sees.
+#[derive(Default)]
+struct Reference {
+    memory: Contents,
+    newest: Contents,
+    /// By core and line: the bytes of the copy, and whether it is changed.
+    copies: BTreeMap<(u32, u64), (Contents, bool)>,
+    buffers: BTreeMap<u32, (u64, Contents)>,
+    stale: u64,
+}
+
+impl Reference {
+    fn line(&self, line: u64) -> Contents {
+        (line * 32..line * 32 + 32)
+            .map(|at| (at, self.memory.get(&at).copied().unwrap_or_default()))
+            .collect()
+    }
+
+    fn read(&mut self, core: u32, kind: Kind, address: u64, len: usize) -> Vec<u8> {
+        let mut found = Vec::new();
+        let mut stale_lines = std::collections::BTreeSet::new();
+        for at in address..address + len as u64 {
+            let seen = match kind {
+                Kind::Uncached => self.memory.get(&at).copied().unwrap_or_default(),
+                _ => {
+                    let fetched = self.line(at / 32);
+                    self.copies.entry((core, at / 32)).or_insert((fetched, false)).0[&at]
+                }
+            };
+            if seen != self.newest.get(&at).copied().unwrap_or_default() {
+                stale_lines.insert(at / 32);
+            }
+            found.push(seen.0);
+        }
+        self.stale += stale_lines.len() as u64;
+        found
+    }
+
+    fn write(&mut self, core: u32, kind: Kind, address: u64, bytes: &[u8], number: usize) {
+        for (at, byte) in (address..).zip(bytes) {
+            let value = (*byte, number);
+            self.newest.insert(at, value);
+            let copy = self.copies.get_mut(&(core, at / 32));
+            match (kind, copy) {
+                (Kind::Cached, Some((copy, changed))) => {
+                    copy.insert(at, value);
+                    *changed = true;
+                }
+                (Kind::Uncached | Kind::Cached, _) => _ = self.memory.insert(at, value),
+                (Kind::Through, copy) => {
+                    if let Some((copy, _)) = copy {
+                        copy.insert(at, value);
+                    }
+                    if self.buffers.get(&core).is_some_and(|(line, _)| *line != at / 32) {
+                        self.drain(core);
+                    }
+                    let (_, gathered) = self.buffers.entry(core).or_insert((at / 32, BTreeMap::new()));
+                    gathered.insert(at, value);
+                    if gathered.len() == 32 {
+                        self.drain(core);
+                    }
+                }
+            }
+        }
+    }
+
+    fn drain(&mut self, core: u32) {
+        if let Some((_, gathered)) = self.buffers.remove(&core) {
+            self.memory.extend(gathered);
+        }
+    }
+
+    fn invalidate(&mut self, core: u32) {
+        let through = Kind::Through as u64 * LINES..;
+        self.copies.retain(|(of, line), _| *of != core || !through.contains(line));
+    }
+
+    fn flush(&mut self, core: u32, from: u64, len: u64) {
+        for line in from / 32..=(from + len - 1) / 32 {
+            if let Some((copy, true)) = self.copies.remove(&(core, line)) {
+                self.memory.extend(copy);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn any_program_reads_what_the_reference_reads_and_is_stale_where_that_is(steps in steps()) {
+        // All lines fit into any cache, so that none goes of itself.
+        let (mut memory, mut reference) = (SharedMemory::new(&caches(64, 64), 3), Reference::default());
+        for (number, step) in (1..).zip(steps) {
+            let now = Picoseconds(10 * number as u64);
+            match step {
+                Step::Read(core, kind, address, len) => {
+                    // The next kind's lines begin where this one's end.
+                    let len = len.min(((kind as u64 + 1) * LINES * 32 - address) as usize);
+                    let mut found = vec![0; len];
+                    memory.read((CoreId(core), now), kind, address, &mut found);
+                    prop_assert_eq!(found, reference.read(core, kind, address, len), "step {}", number);
+                }
+                Step::Write(core, kind, address, mut bytes) => {
+                    bytes.truncate(((kind as u64 + 1) * LINES * 32 - address) as usize);
+                    memory.write((CoreId(core), now), kind, address, &bytes);
+                    reference.write(core, kind, address, &bytes, number);
+                }
+                Step::Invalidate(core) => {
+                    memory.invalidate(CoreId(core));
+                    reference.invalidate(core);
+                }
+                Step::Drain(core) => {
+                    memory.drain((CoreId(core), now));
+                    reference.drain(core);
+                }
+                Step::Flush(core, from, len) => {
+                    memory.flush((CoreId(core), now), from..from + len);
+                    reference.flush(core, from, len);
+                }
+            }
+            prop_assert_eq!(memory.stale_number(), reference.stale, "step {}", number);
+            memory.set_present(now);
+        }
+    }
+
+    #[test]
+    fn with_small_caches_too_a_core_alone_always_reads_what_it_wrote(steps in steps()) {
+        let mut memory = SharedMemory::new(&caches(4, 8), 1);
+        let mut plain = vec![0; 3 * LINES as usize * 32];
+        for (number, step) in (1..).zip(steps) {
+            let now = (CoreId(0), Picoseconds(number));
+            match step {
+                Step::Read(_, Kind::Through, ..) | Step::Write(_, Kind::Through, ..) | Step::Invalidate(_) => {}
+                Step::Read(_, kind, address, len) => {
+                    let len = len.min(((kind as u64 + 1) * LINES * 32 - address) as usize);
+                    let mut found = vec![0; len];
+                    memory.read(now, kind, address, &mut found);
+                    prop_assert_eq!(&found[..], &plain[address as usize..][..len]);
+                }
+                Step::Write(_, kind, address, mut bytes) => {
+                    bytes.truncate(((kind as u64 + 1) * LINES * 32 - address) as usize);
+                    memory.write(now, kind, address, &bytes);
+                    plain[address as usize..][..bytes.len()].copy_from_slice(&bytes);
+                }
+                Step::Drain(_) => _ = memory.drain(now),
+                Step::Flush(_, from, len) => _ = memory.flush(now, from..from + len),
+            }
+        }
+        prop_assert_eq!(memory.stale_number(), 0);
+    }
+}

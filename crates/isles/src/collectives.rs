@@ -1,0 +1,311 @@
+//! How the collectives of teams go on a modelled chip: as they were asked for by name, or as the model says is best.
+//!
+//! The model is asked by trying: the first broadcast of a length to so many members is played on cores of the same chip
+//! with the same protocol, once for each tree and chunk, before it is done; the shortest is used from then on. Trials
+//! are runs of their own, so they change nothing of the run that asks. Invariant: what is chosen depends on chip,
+//! protocol, number of members and length only, so that all members choose the same.
+
+use crate::chip::{ModelledChip, all_locals, drive};
+use crate::environment::ConfigError;
+use crate::work::stopwatch::Stopwatch;
+use isles_runtime::run::{self, Root};
+use isles_runtime::{Collectives, Shape, Spread, Team, here, now};
+use isles_transport::PlaceId;
+use isles_transport_chip::{Protocol, World};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Bytes that a single value is held for.
+const VALUE_BYTES: usize = 32;
+
+/// The longest slice that is tried; longer ones go as that.
+const TRIED_BYTES_MAX: usize = 64 << 10;
+
+/// Chunks that are tried.
+const CHUNKS: [usize; 3] = [512, 4 << 10, 32 << 10];
+
+/// Trees that are tried: in a fan of seven lies the best of OC-Bcast, as its authors found.
+const SHAPES: [Shape; 7] =
+    [Shape::Binomial, Shape::Flat, Shape::Chain, Shape::Fan(2), Shape::Fan(3), Shape::Fan(7), Shape::Fan(16)];
+
+/// How broadcasts of teams go on a modelled chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Broadcast {
+    /// As the model says is best for the length and the number of members.
+    #[default]
+    Auto,
+    /// By this tree.
+    By(Shape),
+}
+
+/// How reductions of teams to one member go on a modelled chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reduce {
+    /// As the model says is best.
+    #[default]
+    Auto,
+    /// All give what they have to the root, which folds alone.
+    Serial,
+    /// Members fold on the way, in a binomial tree.
+    Logarithmic,
+}
+
+impl fmt::Display for Broadcast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Broadcast::Auto => write!(f, "auto"),
+            Broadcast::By(Shape::Flat) => write!(f, "flat"),
+            Broadcast::By(Shape::Binomial) => write!(f, "binomial"),
+            Broadcast::By(Shape::Chain) => write!(f, "chain"),
+            Broadcast::By(Shape::Fan(children)) => write!(f, "fan:{children}"),
+        }
+    }
+}
+
+impl fmt::Display for Reduce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reduce::Auto => "auto",
+            Reduce::Serial => "serial",
+            Reduce::Logarithmic => "logarithmic",
+        })
+    }
+}
+
+impl Broadcast {
+    /// Reads the setting; `source` is where it was written.
+    pub(crate) fn read(source: &str, value: &str) -> Result<Broadcast, ConfigError> {
+        let plain = [Broadcast::Auto, Broadcast::By(Shape::Flat), Broadcast::By(Shape::Binomial)];
+        let plain = plain.into_iter().chain([Broadcast::By(Shape::Chain)]);
+        let children = value.strip_prefix("fan:").and_then(|children| children.parse().ok());
+        let fan = children.filter(|children| (1..=255).contains(children)).map(Shape::Fan).map(Broadcast::By);
+        let found = plain.into_iter().find(|one| one.to_string() == value).or(fan);
+        let allowed = "auto, flat, binomial, chain, or fan:CHILDREN with 1 to 255 children such as fan:7";
+        found.ok_or_else(|| ConfigError::new(source, value, allowed))
+    }
+}
+
+impl Reduce {
+    /// Reads the setting; `source` is where it was written.
+    pub(crate) fn read(source: &str, value: &str) -> Result<Reduce, ConfigError> {
+        let all = [Reduce::Auto, Reduce::Serial, Reduce::Logarithmic];
+        let found = all.into_iter().find(|one| one.to_string() == value);
+        found.ok_or_else(|| ConfigError::new(source, value, "auto, serial, logarithmic"))
+    }
+}
+
+/// What is known for so many members and a length.
+type Known<T> = RefCell<BTreeMap<(usize, usize), T>>;
+
+/// What was asked for, and what the model has said so far.
+pub(crate) struct Chosen {
+    chip: ModelledChip,
+    protocol: Protocol,
+    broadcast: Broadcast,
+    reduce: Reduce,
+    stopwatch: Rc<Stopwatch>,
+    spreads: Known<Spread>,
+    serial: Known<bool>,
+}
+
+impl Chosen {
+    pub(crate) fn new(
+        (chip, protocol): (ModelledChip, Protocol),
+        (broadcast, reduce): (Broadcast, Reduce),
+        stopwatch: &Rc<Stopwatch>,
+    ) -> Rc<Chosen> {
+        let stopwatch = Rc::clone(stopwatch);
+        Rc::new(Chosen {
+            chip,
+            protocol,
+            broadcast,
+            reduce,
+            stopwatch,
+            spreads: Known::default(),
+            serial: Known::default(),
+        })
+    }
+
+    /// Asks the model, unless it has answered before. Trials are not the program's code.
+    fn ask<T: Copy>(&self, known: &Known<T>, key: (usize, usize), answer: impl FnOnce(&Trial) -> T) -> T {
+        let before = known.borrow().get(&key).copied();
+        before.unwrap_or_else(|| {
+            let place = PlaceId(here().index() as u32);
+            let trial = Trial { chip: self.chip, protocol: self.protocol, members: key.0, bytes: key.1 };
+            let answer = self.stopwatch.ask(place, |_, _| answer(&trial));
+            known.borrow_mut().insert(key, answer);
+            answer
+        })
+    }
+}
+
+/// The length as which a length is tried: the power of two from it on.
+fn class(bytes: Option<usize>) -> usize {
+    bytes.unwrap_or(0).clamp(VALUE_BYTES, TRIED_BYTES_MAX).next_power_of_two()
+}
+
+impl Collectives for Chosen {
+    fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<Spread> {
+        match self.broadcast {
+            Broadcast::Auto if members < 2 => None,
+            Broadcast::Auto => {
+                Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(&SHAPES)))
+            }
+            Broadcast::By(shape) => {
+                let key = (members, class(bytes));
+                Some(self.ask(&self.spreads, key, |trial| trial.best_spread(&[shape])))
+            }
+        }
+    }
+
+    fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool {
+        match self.reduce {
+            Reduce::Serial => true,
+            Reduce::Logarithmic => false,
+            Reduce::Auto if members < 3 => false,
+            Reduce::Auto => self.ask(&self.serial, (members, class(bytes)), Trial::is_serial_shorter),
+        }
+    }
+}
+
+/// Collectives of one length among so many cores.
+struct Trial {
+    chip: ModelledChip,
+    protocol: Protocol,
+    members: usize,
+    bytes: usize,
+}
+
+/// Collectives of a trial.
+#[derive(Clone, Copy)]
+struct Fixed(Option<Spread>, bool);
+
+impl Collectives for Fixed {
+    fn broadcast(&self, _: usize, _: Option<usize>) -> Option<Spread> {
+        self.0
+    }
+
+    fn reduces_serially(&self, _: usize, _: Option<usize>) -> bool {
+        self.1
+    }
+}
+
+impl Trial {
+    /// The shortest broadcast by one of these trees; the first of equals.
+    fn best_spread(&self, shapes: &[Shape]) -> Spread {
+        let chunks: Vec<usize> = CHUNKS.into_iter().filter(|chunk| *chunk < self.bytes).collect();
+        // What is short goes in one piece; so does what no chunk is shorter than.
+        let chunks = if chunks.is_empty() { vec![CHUNKS[0]] } else { chunks };
+        let spreads = shapes
+            .iter()
+            .flat_map(|&shape| chunks.iter().map(move |&chunk_bytes| Spread { shape, chunk_bytes }));
+        let spreads: Vec<Spread> = spreads.collect();
+        match spreads[..] {
+            [only] => only,
+            _ => spreads
+                .into_iter()
+                .min_by_key(|spread| self.time(Fixed(Some(*spread), false), false))
+                .expect("there is a tree"),
+        }
+    }
+
+    fn is_serial_shorter(&self) -> bool {
+        let [serial, logarithmic] = [true, false].map(|is_serial| self.time(Fixed(None, is_serial), true));
+        serial < logarithmic
+    }
+
+    /// From the first member's beginning to the last member's end, on cores of their own; for ever if it cannot be.
+    fn time(&self, fixed: Fixed, is_reduction: bool) -> Duration {
+        let (places, bytes) = (self.members as u32, self.bytes);
+        let costs = self.chip.costs().clone();
+        let Ok(world) = World::with_protocol(places, costs, self.protocol, 0) else { return Duration::MAX };
+        let stopwatch = Stopwatch::idle(&world, self.chip.chip().default_preset().clocks().core);
+        let locals = all_locals(&stopwatch, places);
+        let span = Rc::new(Cell::new((Duration::MAX, Duration::ZERO)));
+        let roots: Vec<Root> = locals
+            .iter()
+            .map(|local| {
+                local.set_collectives(Rc::new(fixed));
+                let (_entered, span) = (local.enter(), Rc::clone(&span));
+                Root::start(local, async move {
+                    let (team, mut slice) = (Team::world(), vec![0_u64; bytes / 8]);
+                    team.barrier().await?;
+                    let began = now();
+                    if is_reduction {
+                        team.reduce_slice(0, &mut slice, |left, right| left.wrapping_add(right)).await?;
+                    } else {
+                        team.broadcast_slice(0, &mut slice).await?;
+                    }
+                    let (first, last) = span.get();
+                    span.set((first.min(began), last.max(now())));
+                    Ok::<_, isles_runtime::Error>(())
+                })
+            })
+            .collect();
+        let over = || roots.iter().all(Root::is_over).then_some(());
+        let all_ended = drive((&world, &stopwatch), &locals, over).is_some();
+        for local in &locals {
+            let _entered = local.enter();
+            run::close(local);
+        }
+        let good = all_ended && roots.iter().all(|root| matches!(root.take(), Some(Ok(()))));
+        let (first, last) = span.get();
+        if good { last - first } else { Duration::MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(members: usize, bytes: usize) -> Trial {
+        Trial { chip: ModelledChip::new("scc").unwrap(), protocol: Protocol::Isles, members, bytes }
+    }
+
+    #[test]
+    fn settings_are_read_as_they_are_told_and_others_are_refused() {
+        for name in ["auto", "flat", "binomial", "chain", "fan:1", "fan:7", "fan:255"] {
+            assert_eq!(Broadcast::read("--broadcast", name).unwrap().to_string(), name);
+        }
+        for name in ["", "fan", "fan:0", "fan:256", "oc", "Flat"] {
+            let error = Broadcast::read("--broadcast", name).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--broadcast is {name:?}; allowed: auto, flat")), "{error}");
+        }
+        for name in ["auto", "serial", "logarithmic"] {
+            assert_eq!(Reduce::read("--reduce", name).unwrap().to_string(), name);
+        }
+        assert!(Reduce::read("--reduce", "log").is_err());
+    }
+
+    #[test]
+    fn lengths_fall_into_few_classes() {
+        let classes =
+            [None, Some(0), Some(32), Some(33), Some(1_024), Some(60_000), Some(1 << 30)].map(class);
+        assert_eq!(classes, [32, 32, 32, 64, 1_024, 65_536, 65_536]);
+    }
+
+    #[test]
+    fn what_is_chosen_takes_no_longer_than_any_tree_by_name() {
+        for (members, bytes) in [(2, 64), (12, 64), (12, 4_096)] {
+            let trial = trial(members, bytes);
+            let time = |spread| trial.time(Fixed(Some(spread), false), false);
+            let best = time(trial.best_spread(&SHAPES));
+            assert!(best > Duration::ZERO && best < Duration::MAX);
+            for shape in SHAPES {
+                let named = time(trial.best_spread(&[shape]));
+                assert!(best <= named, "{shape:?}: {named:?}, chosen {best:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_flat_tree_of_many_members_takes_longer_than_a_binomial_one() {
+        let trial = trial(24, 64);
+        let [flat, binomial] = [Shape::Flat, Shape::Binomial]
+            .map(|shape| trial.time(Fixed(Some(trial.best_spread(&[shape])), false), false));
+        assert!(flat > binomial, "{flat:?} {binomial:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! The memory that all cores of a modelled chip share and nothing keeps coherent, from inside a program.
+//!
+//! A chip such as the SCC has memory that every core can reach, and no hardware that tells a core when another one has
+//! written there. What a core sees depends on the kind of the memory and on what the program does about its caches. A
+//! read that misses a write returns the old bytes, as on the chip; the run notes it, says so at its end and names
+//! place, address, the write that was missed and what the program lacks. So a program for such a chip can be tried
+//! before it hangs on one.
+//!
+//! ```
+//! use isles::prelude::*;
+//! use isles::shared_memory::{MemoryKind, SharedMemory};
+//!
+//! async fn hand_over() -> isles::Result<u8> {
+//!     // None on a machine whose memory is not modelled: use messages there.
+//!     let Some(memory) = SharedMemory::new(64, MemoryKind::Through) else { return Ok(42) };
+//!     memory.write(0, &[42]);
+//!     memory.drain();
+//!     let other = here().next();
+//!     Ok(at!(other, {
+//!         SharedMemory::invalidate();
+//!         let mut found = [0];
+//!         memory.read(0, &mut found);
+//!         found[0]
+//!     })
+//!     .await?)
+//! }
+//! ```
+//!
+//! There is no such memory on a real machine. What accesses cost, and what the model leaves out: `docs/twin.md`.
+
+use crate::clocks::ask;
+use isles_chip::shared::Kind;
+use isles_transport_chip::Stretch;
+use serde::{Deserialize, Serialize};
+
+/// How cores see a stretch of shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum MemoryKind {
+    /// Past all caches, word by word. Slow, and never stale.
+    Uncached,
+    /// In both caches of a core. A write stays in a line that the core has until the line goes, or
+    /// [`SharedMemory::flush`] writes it back, whole: two writers of one line undo each other's writes.
+    Cached,
+    /// In the first cache only, with a tag: [`SharedMemory::invalidate`] forgets all such lines. Writes gather in a
+    /// buffer of one line, which goes to memory when it is written to its end, when another line is, or with
+    /// [`SharedMemory::drain`]. Message buffers of the SCC are seen in this way, and memory can be.
+    Through,
+}
+
+impl MemoryKind {
+    fn of_chip(self) -> Kind {
+        match self {
+            MemoryKind::Uncached => Kind::Uncached,
+            MemoryKind::Cached => Kind::Cached,
+            MemoryKind::Through => Kind::Through,
+        }
+    }
+}
+
+/// A stretch of the memory that all cores of a modelled chip share; a small handle that can be sent to other places.
+///
+/// It begins as zeros on a line of its own, behind the memory controller of the place that asks for it, and lives as
+/// long as the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedMemory {
+    start: u64,
+    bytes: u64,
+    kind: MemoryKind,
+    controller: u32,
+}
+
+impl SharedMemory {
+    /// A stretch of so many bytes. `None` on a real machine, and on a chip whose file does not say what memory costs.
+    ///
+    /// # Panics
+    /// On a chip, outside of a task.
+    pub fn new(bytes: u64, kind: MemoryKind) -> Option<SharedMemory> {
+        let stretch = ask(None, |world, place| world.take_shared(place, kind.of_chip(), bytes))?;
+        let (start, bytes, _, controller) = stretch.parts();
+        Some(SharedMemory { start, bytes, kind, controller })
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How cores see it.
+    pub fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+
+    fn stretch(&self) -> Stretch {
+        Stretch::from_parts((self.start, self.bytes, self.kind.of_chip(), self.controller))
+    }
+
+    /// Reads from `offset` on what this place sees there, which may be old.
+    ///
+    /// # Panics
+    /// If that is not within the stretch, or outside of a task.
+    #[track_caller]
+    pub fn read(&self, offset: u64, into: &mut [u8]) {
+        ask((), |world, place| world.read_shared(place, &self.stretch(), offset, into));
+    }
+
+    /// Writes from `offset` on. Who sees that, and when, depends on the kind.
+    ///
+    /// # Panics
+    /// If that is not within the stretch, or outside of a task.
+    #[track_caller]
+    pub fn write(&self, offset: u64, from: &[u8]) {
+        ask((), |world, place| world.write_shared(place, &self.stretch(), offset, from));
+    }
+
+    /// Lets the line in this core's write buffer go to memory, whatever stretch it is of.
+    ///
+    /// # Panics
+    /// Outside of a task.
+    pub fn drain(&self) {
+        ask((), |world, place| world.drain_shared(place, &self.stretch()));
+    }
+
+    /// Writes back what this core's caches have changed of the stretch, and forgets all that they have of it.
+    ///
+    /// For [`MemoryKind::Cached`] that is slow (on the SCC 7,500 cycles and 300 for each line of the stretch, at most
+    /// 582,000), because software has to push the lines out.
+    ///
+    /// # Panics
+    /// Outside of a task.
+    pub fn flush(&self) {
+        ask((), |world, place| world.flush_shared(place, &self.stretch()));
+    }
+
+    /// Forgets all lines of [`MemoryKind::Through`] memory in this core's first cache, of any stretch: the instruction
+    /// CL1INVMB of the SCC, one cycle. Nothing on a real machine.
+    ///
+    /// # Panics
+    /// On a chip, outside of a task.
+    pub fn invalidate() {
+        ask((), |world, place| world.invalidate_shared(place));
+    }
+}

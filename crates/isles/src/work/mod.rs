@@ -1,0 +1,264 @@
+//! Where the time of a program's own code on a modelled chip comes from: what it says, what is measured, or a tape.
+//!
+//! Here are the setting, the checks before a run and what is printed after it; `stopwatch` measures and `tape` is the
+//! format. Invariant: a tape is refused before anything runs unless it is of the same program, arguments, chip and
+//! settings, because with any other it would say nothing.
+
+pub(crate) mod stopwatch;
+pub(crate) mod tape;
+
+use crate::chip::ModelledChip;
+use crate::environment::{ConfigError, Flag};
+use crate::image;
+use crate::launch::Launch;
+use isles_transport_chip::World;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
+use std::time::Duration;
+use stopwatch::{HostCode, Stopwatch};
+use tape::{Header, Playback, TAPE_BYTES_MAX, Tape};
+
+/// The largest ratio, in thousandths: a million.
+const RATIO_MAX: u32 = 1_000_000_000;
+
+/// From how much uncharged code on a run says so: this share of all code, and this long.
+const UNCHARGED_SHARE: f64 = 0.05;
+const UNCHARGED_LEAST: Duration = Duration::from_millis(50);
+
+/// Where the time of a program's own code on a modelled chip comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Work {
+    /// From what the program says with [`work`](crate::work); other code is free.
+    #[default]
+    Said,
+    /// From this host: so many thousandths of what the code takes here. What the program says is not charged.
+    Host(u32),
+    /// From the tape of an earlier run, at the path.
+    Tape(String),
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Work::Said => f.write_str("said"),
+            Work::Host(ratio) => write!(f, "host:{}", f64::from(*ratio) / 1e3),
+            Work::Tape(path) => write!(f, "tape:{path}"),
+        }
+    }
+}
+
+impl Work {
+    /// Reads the setting; `source` is where it was written.
+    pub(crate) fn read(source: &str, value: &str) -> Result<(Work, String), ConfigError> {
+        let work = match value.split_once(':') {
+            None if value == "said" => Some(Work::Said),
+            Some(("host", ratio)) => thousandths(ratio).map(Work::Host),
+            Some(("tape", path)) if !path.is_empty() => Some(Work::Tape(path.to_owned())),
+            _ => None,
+        };
+        let allowed = "said, host:RATIO with a ratio from 0.001 to 1000000 such as host:20, or tape:FILE";
+        work.map(|work| (work, source.to_owned())).ok_or_else(|| ConfigError::new(source, value, allowed))
+    }
+}
+
+fn thousandths(ratio: &str) -> Option<u32> {
+    let plain = ratio.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let thousandths = ratio.parse::<f64>().ok().filter(|_| plain)? * 1e3;
+    let rounded = thousandths.round();
+    (1.0..=f64::from(RATIO_MAX)).contains(&rounded).then_some(rounded as u32)
+}
+
+/// The arguments of this process without those that are flags of the run, as a tape keeps them.
+pub(crate) fn own_arguments(flags: &[Flag<'_>]) -> Vec<Vec<u8>> {
+    without_flags(std::env::args_os().skip(1), flags)
+}
+
+fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) -> Vec<Vec<u8>> {
+    let mut arguments = arguments.peekable();
+    let mut own = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let said = |flag: &Flag<'_>| argument.to_str() == Some(&format!("{}={}", flag.name, flag.value));
+        let named = |flag: &&Flag<'_>| argument.to_str() == Some(flag.name);
+        if flags.iter().any(said) {
+            continue;
+        }
+        match (flags.iter().find(named), arguments.peek()) {
+            (Some(flag), Some(next)) if next.to_str() == Some(flag.value) => _ = arguments.next(),
+            _ => own.push(argument.as_bytes().to_vec()),
+        }
+    }
+    own
+}
+
+/// What a run of `launch` on `chip` has on its tape; the ratio is not known here.
+fn header(launch: &Launch, chip: ModelledChip) -> io::Result<Header> {
+    Ok(Header {
+        program: image::digest_of_program()?,
+        chip: chip.chip().fingerprint().to_le_bytes(),
+        places: launch.places,
+        ratio: 0,
+        seed: launch.seed,
+        protocol: launch.protocol_on(chip).to_string(),
+        governor: launch.governor.to_string(),
+        rest: launch.rest.to_string(),
+        collectives: format!("{} and {}", launch.broadcast, launch.reduce),
+        arguments: launch.own_arguments.clone(),
+    })
+}
+
+/// Checks that the tape that `launch` asks for can be played on `chip`, and gives it; none if it asks for none.
+///
+/// # Errors
+/// It cannot; the line says why.
+pub(crate) fn find_tape(launch: &Launch, chip: ModelledChip) -> Result<Option<Tape>, ConfigError> {
+    let Work::Tape(path) = &launch.work else { return Ok(None) };
+    let refused = |allowed: String| ConfigError::new(&launch.work_source, &launch.work.to_string(), allowed);
+    let unreadable = |cause: io::Error| refused(format!("a tape that can be read ({cause})"));
+    let bytes = read(path).map_err(unreadable)?;
+    let tape = Tape::decode(&bytes).map_err(|fault| refused(fault.to_string()))?;
+    let run = header(launch, chip).map_err(unreadable)?;
+    match difference(&tape.header, &run, chip) {
+        None => Ok(Some(tape)),
+        Some(allowed) => Err(refused(allowed)),
+    }
+}
+
+/// The bytes of a file, up to one more than a tape may have.
+fn read(path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(TAPE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What a tape would have to be for this run, and is not.
+fn difference(tape: &Header, run: &Header, chip: ModelledChip) -> Option<String> {
+    let words = |arguments: &[Vec<u8>]| -> String {
+        let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
+        format!("{:?}", words.join(" "))
+    };
+    let settings = [
+        ("seed", tape.seed.to_string(), run.seed.to_string()),
+        ("protocol", tape.protocol.clone(), run.protocol.clone()),
+        ("governor", tape.governor.clone(), run.governor.clone()),
+        ("rest", tape.rest.clone(), run.rest.clone()),
+        ("collectives", tape.collectives.clone(), run.collectives.clone()),
+    ];
+    if tape.program != run.program {
+        return Some("a tape of this program (this one is of another, or of another build of it)".to_owned());
+    }
+    if tape.arguments != run.arguments {
+        let (theirs, ours) = (words(&tape.arguments), words(&run.arguments));
+        return Some(format!("a tape of the arguments {ours} (this one is of {theirs})"));
+    }
+    if tape.chip != run.chip {
+        return Some(format!("a tape of {} (this one is of another chip)", chip.machine()));
+    }
+    if tape.places != run.places {
+        return Some(format!("a tape of {} places (this one is of {})", run.places, tape.places));
+    }
+    let (name, theirs, ours) = settings.into_iter().find(|(_, theirs, ours)| theirs != ours)?;
+    Some(format!("a tape of the {name} {ours} (this one is of {theirs})"))
+}
+
+/// The stopwatch for a run of `launch` on the cores of `world`.
+pub(crate) fn stopwatch(
+    launch: &Launch,
+    chip: ModelledChip,
+    world: &World,
+) -> Result<Rc<Stopwatch>, ConfigError> {
+    let rate = chip.chip().default_preset().clocks().core;
+    let tape = find_tape(launch, chip)?;
+    Ok(match (&launch.work, tape) {
+        (Work::Host(ratio), _) => Stopwatch::measure(world, (*ratio, rate, launch.places)),
+        (_, Some(tape)) => {
+            Stopwatch::play(world, (tape.header.ratio, rate, launch.places), Playback::new(tape))
+        }
+        (_, None) => Stopwatch::watch(world, rate),
+    })
+}
+
+/// The bytes of the tape of a run that has ended.
+pub(crate) fn tape_of(
+    launch: &Launch,
+    chip: ModelledChip,
+    measurements: &tape::Measurements,
+) -> io::Result<Vec<u8>> {
+    if measurements.is_full() {
+        return Err(io::Error::other("more was measured than a tape holds"));
+    }
+    let ratio = if let Work::Host(ratio) = launch.work { ratio } else { 0 };
+    let header = Header { ratio, ..header(launch, chip)? };
+    Ok(Tape { header, measurements: measurements.clone() }.encode())
+}
+
+/// The line that says that much code of the program was free; none if little was.
+pub(crate) fn warning(code: HostCode) -> Option<String> {
+    let share = code.uncharged.as_secs_f64() / code.total.as_secs_f64().max(1e-9);
+    (code.uncharged >= UNCHARGED_LEAST && share >= UNCHARGED_SHARE).then(|| {
+        format!(
+            "warning: {:.0} % of the program's code ({:.3} s on this host) ran in turns that were charged nothing, so \
+             the prediction is too low: say with `work` what it costs, or measure it with --work host:RATIO",
+            share * 100.0,
+            code.uncharged.as_secs_f64()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_is_read_and_told_as_it_was_written() {
+        for value in ["said", "host:20", "host:0.5", "host:1000000", "host:0.001", "tape:a b:c"] {
+            let (work, source) = Work::read("--work", value).unwrap();
+            assert_eq!((work.to_string().as_str(), source.as_str()), (value, "--work"));
+        }
+        for value in [
+            "",
+            "host",
+            "host:",
+            "host:0",
+            "host:-1",
+            "host:1e3",
+            "host:2000000",
+            "host:NaN",
+            "tape:",
+            "tape",
+        ] {
+            let error = Work::read("--work", value).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--work is {value:?}; allowed: said, host:RATIO")), "{error}");
+        }
+    }
+
+    #[test]
+    fn flags_of_the_run_are_no_arguments_of_the_program() {
+        let flags = [
+            Flag { variable: "ISLES_PLACES", name: "--places", value: "4" },
+            Flag { variable: "ISLES_CHIP_WORK", name: "--work", value: "host:20" },
+        ];
+        let own = |line: &str| {
+            let own = without_flags(line.split(' ').map(OsString::from), &flags);
+            own.into_iter().map(|word| String::from_utf8(word).unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(own("run bc --places 4 --graph karate --work=host:20"), "run bc --graph karate");
+        assert_eq!(own("--places 5 --work --places=4"), "--places 5 --work", "those of somebody else stay");
+    }
+
+    #[test]
+    fn little_uncharged_code_is_no_reason_for_a_warning() {
+        let code = |total, uncharged| HostCode {
+            total: Duration::from_millis(total),
+            uncharged: Duration::from_millis(uncharged),
+        };
+        assert_eq!(warning(code(10_000, 499)), None);
+        assert_eq!(warning(code(49, 49)), None);
+        assert_eq!(warning(code(0, 0)), None);
+        let line = warning(code(1_000, 510)).unwrap();
+        assert!(line.starts_with("warning: 51 % of the program's code (0.510 s on this host)"), "{line}");
+    }
+}

@@ -1,0 +1,442 @@
+//! Measures how long the code of places takes on this host, and charges it where that is wanted.
+//!
+//! All places of a modelled chip take turns in one thread. The stopwatch runs during a turn, but not while the chip is
+//! asked for something: a place's endpoint is wrapped so that each operation stops it. What is left is the program, its
+//! serialising, and the tasks of Isles. Measurements are taken, or played from a tape, at the same moments of the same
+//! run, before an operation acts; so their order is that of the run. Where the program says what its code costs, the
+//! host's coarse clock is read, which costs little and ticks every few milliseconds: each tick falls into what takes
+//! long, so sums are right and single turns are not.
+//! Invariant: with a tape, or with nothing to charge, the run does not depend on any clock of this host.
+
+use super::tape::{Measurement, Measurements, Playback};
+use isles_chip::quantity::Rate;
+use isles_transport::{
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Unpark,
+};
+use isles_transport_chip::{ChipEndpoint, World};
+use rustix::time::{ClockId, clock_gettime};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// What the tasks of Isles may take of a turn, in nanoseconds, before the rest counts as the program's. Generous;
+/// without optimisation they take ten times as long.
+const ALLOWANCE_NS: u64 = if cfg!(debug_assertions) { 30_000 } else { 3_000 };
+
+/// How often the cost of reading a clock is looked at before a run, to take it off each measurement.
+const READINGS: u32 = 1_000;
+
+/// What becomes of the time of code.
+#[derive(Debug)]
+enum Source {
+    /// The program says what its steps cost; it is only watched whether it does.
+    Said,
+    /// Measured now, in the time of the processor that this thread gets; and put on a tape.
+    Host { reading_ns: u64, tape: Measurements },
+    /// Measured before.
+    Tape(Playback),
+    /// The run is over.
+    Over,
+}
+
+/// What the code of all places took on this host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HostCode {
+    /// All that was measured.
+    pub(crate) total: Duration,
+    /// That of turns in which nothing was charged, without what Isles itself takes.
+    pub(crate) uncharged: Duration,
+}
+
+/// From times of this host to cycles of a core, without losing a part of one.
+#[derive(Debug)]
+struct Exchange {
+    /// Cycles of the core's own clock for so many parts of a nanosecond.
+    cycles: u128,
+    parts: u128,
+    /// For each place, what is left over of its last measurement, in parts.
+    left: RefCell<Vec<u128>>,
+}
+
+impl Exchange {
+    fn new(ratio: u32, rate: Rate, places: u32) -> Exchange {
+        Exchange {
+            cycles: u128::from(ratio) * u128::from(rate.hertz()),
+            parts: 1_000 * 1_000_000_000 * u128::from(rate.divider()),
+            left: RefCell::new(vec![0; places as usize]),
+        }
+    }
+
+    fn cycles(&self, place: PlaceId, nanoseconds: u64) -> u64 {
+        let left = &mut self.left.borrow_mut()[place.index()];
+        let due = u128::from(nanoseconds).saturating_mul(self.cycles).saturating_add(*left);
+        *left = due % self.parts;
+        u64::try_from(due / self.parts).unwrap_or(u64::MAX)
+    }
+}
+
+/// One for all places of a run.
+pub(crate) struct Stopwatch {
+    world: World,
+    source: RefCell<Source>,
+    exchange: Exchange,
+    /// When it was started, if it runs.
+    since: Cell<Option<u64>>,
+    /// What was measured and not charged yet, in nanoseconds.
+    pending: Cell<u64>,
+    /// Whether the program has said what the present turn costs.
+    charged: Cell<bool>,
+    /// Turns so far that were charged nothing, and all others.
+    turns: Cell<[u64; 2]>,
+    code: Cell<HostCode>,
+    /// Whether the run has left its tape.
+    departed: Cell<bool>,
+}
+
+impl Stopwatch {
+    fn new(world: &World, source: Source, exchange: Exchange) -> Rc<Stopwatch> {
+        Rc::new(Stopwatch {
+            world: world.clone(),
+            source: RefCell::new(source),
+            exchange,
+            since: Cell::default(),
+            pending: Cell::default(),
+            charged: Cell::default(),
+            turns: Cell::default(),
+            code: Cell::default(),
+            departed: Cell::default(),
+        })
+    }
+
+    /// Watches whether the program says what its code costs.
+    pub(crate) fn watch(world: &World, rate: Rate) -> Rc<Stopwatch> {
+        Self::new(world, Source::Said, Exchange::new(0, rate, 0))
+    }
+
+    /// Does nothing: for places of which only the chip's part is of interest.
+    pub(crate) fn idle(world: &World, rate: Rate) -> Rc<Stopwatch> {
+        Self::new(world, Source::Over, Exchange::new(0, rate, 0))
+    }
+
+    /// Charges each of `places` places `ratio` thousandths of what its code takes here, on a core of `rate`.
+    pub(crate) fn measure(world: &World, (ratio, rate, places): (u32, Rate, u32)) -> Rc<Stopwatch> {
+        let reading = || nanoseconds(ClockId::ThreadCPUTime);
+        let readings = (0..READINGS).map(|_| reading().abs_diff(reading()));
+        let source = Source::Host { reading_ns: readings.min().unwrap_or(0), tape: Measurements::default() };
+        Self::new(world, source, Exchange::new(ratio, rate, places))
+    }
+
+    /// As `measure`, with the measurements of a tape.
+    pub(crate) fn play(
+        world: &World,
+        (ratio, rate, places): (u32, Rate, u32),
+        tape: Playback,
+    ) -> Rc<Stopwatch> {
+        Self::new(world, Source::Tape(tape), Exchange::new(ratio, rate, places))
+    }
+
+    /// What the clock shows: the host's where something is measured, and where it is charged the thread's own.
+    fn reading(&self) -> u64 {
+        match &*self.source.borrow() {
+            Source::Said => nanoseconds(ClockId::MonotonicCoarse),
+            Source::Host { .. } => nanoseconds(ClockId::ThreadCPUTime),
+            Source::Tape(_) | Source::Over => 0,
+        }
+    }
+
+    fn start(&self) {
+        self.since.set(Some(self.reading()));
+    }
+
+    /// Stops; gives whether it ran.
+    fn stop(&self) -> bool {
+        let Some(since) = self.since.take() else { return false };
+        let taken = self.reading().saturating_sub(since);
+        let cost = if let Source::Host { reading_ns, .. } = &*self.source.borrow() { *reading_ns } else { 0 };
+        self.pending.set(self.pending.get() + taken.saturating_sub(cost));
+        true
+    }
+
+    /// Charges `place` what was measured since it was charged last.
+    fn settle(&self, place: PlaceId) {
+        let nanoseconds = match &mut *self.source.borrow_mut() {
+            Source::Said | Source::Over => return,
+            Source::Host { tape, .. } => {
+                let nanoseconds = self.pending.take();
+                tape.push(Measurement { place: place.0, nanoseconds });
+                let code = self.code.get();
+                self.code.set(HostCode { total: code.total + Duration::from_nanos(nanoseconds), ..code });
+                nanoseconds
+            }
+            Source::Tape(playback) => match playback.next(place.0) {
+                Some(nanoseconds) if !self.departed.get() => nanoseconds,
+                _ => return self.departed.set(true),
+            },
+        };
+        self.world.charge(place, self.exchange.cycles(place, nanoseconds));
+    }
+
+    /// Runs `operation` of `place`, which is not its code.
+    fn during<R>(&self, place: PlaceId, operation: impl FnOnce(bool) -> R) -> R {
+        let ran = self.stop();
+        if ran {
+            self.settle(place);
+        }
+        let result = operation(ran);
+        if ran {
+            self.start();
+        }
+        result
+    }
+
+    /// Runs `code` of a place within an operation.
+    fn back<R>(&self, ran: bool, code: impl FnOnce() -> R) -> R {
+        if !ran {
+            return code();
+        }
+        self.start();
+        let result = code();
+        self.stop();
+        result
+    }
+
+    /// Begins a turn of a place.
+    pub(crate) fn begin_turn(&self) {
+        self.start();
+    }
+
+    /// Ends a turn of `place`, before the world does.
+    pub(crate) fn end_turn(&self, place: PlaceId) {
+        self.stop();
+        self.settle(place);
+        let charged = self.charged.take();
+        if let Source::Said = &*self.source.borrow() {
+            let [free, paid] = self.turns.get();
+            self.turns.set(if charged { [free, paid + 1] } else { [free + 1, paid] });
+            let own = Duration::from_nanos(self.pending.take());
+            let HostCode { total, uncharged } = self.code.get();
+            let uncharged = if charged { uncharged } else { uncharged + own };
+            self.code.set(HostCode { total: total + own, uncharged });
+        }
+    }
+
+    /// The time at `place`, with what its code has taken until now.
+    pub(crate) fn now(&self, place: PlaceId) -> Duration {
+        self.during(place, |_| self.world.now(place))
+    }
+
+    /// What the code took, without what the tasks of Isles may take of each turn.
+    fn code_without_isles(&self) -> HostCode {
+        let HostCode { total, uncharged } = self.code.get();
+        let [free, paid] = self.turns.get().map(|turns| Duration::from_nanos(ALLOWANCE_NS * turns));
+        let (paid, free) = ((total - uncharged).saturating_sub(paid), uncharged.saturating_sub(free));
+        HostCode { total: paid + free, uncharged: free }
+    }
+
+    /// Asks the chip something for `place`, which is not its code.
+    pub(crate) fn ask<R>(&self, place: PlaceId, question: impl FnOnce(&World, PlaceId) -> R) -> R {
+        self.during(place, |_| question(&self.world, place))
+    }
+
+    /// Whether the run is not that of its tape.
+    pub(crate) fn has_departed(&self) -> bool {
+        self.departed.get()
+    }
+
+    /// Ends the measuring. Gives what the code took, and what goes on a tape; or how many measurements of its tape a
+    /// run has played that is not that of the tape.
+    pub(crate) fn end(&self) -> Result<(HostCode, Measurements), (u64, u64)> {
+        match self.source.replace(Source::Over) {
+            Source::Host { tape, .. } => Ok((self.code.get(), tape)),
+            Source::Tape(playback) => {
+                let (played, all) = playback.progress();
+                let whole = played == all && !self.departed.get();
+                if whole { Ok((self.code.get(), Measurements::default())) } else { Err((played, all)) }
+            }
+            Source::Said | Source::Over => Ok((self.code_without_isles(), Measurements::default())),
+        }
+    }
+}
+
+/// What a clock of the host shows.
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The endpoint of a place on a chip, whose operations are not the place's code.
+pub(crate) struct Watched {
+    here: PlaceId,
+    endpoint: ChipEndpoint,
+    stopwatch: Rc<Stopwatch>,
+}
+
+impl Watched {
+    pub(crate) fn new(place: PlaceId, stopwatch: &Rc<Stopwatch>) -> Watched {
+        Watched { here: place, endpoint: stopwatch.world.endpoint(place), stopwatch: Rc::clone(stopwatch) }
+    }
+}
+
+impl Endpoint for Watched {
+    fn here(&self) -> PlaceId {
+        self.here
+    }
+
+    fn places(&self) -> u32 {
+        self.endpoint.places()
+    }
+
+    fn limits(&self) -> Limits {
+        self.endpoint.limits()
+    }
+
+    fn shares_processors(&self) -> bool {
+        self.endpoint.shares_processors()
+    }
+
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        self.stopwatch.during(self.here, |ran| {
+            let mut fill = |bytes: &mut [u8]| self.stopwatch.back(ran, || fill(bytes));
+            self.endpoint.send(to, class, handler, room, &mut fill)
+        })
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        self.stopwatch.during(self.here, |ran| {
+            let mut fill = |bytes: &mut [u8]| self.stopwatch.back(ran, || fill(bytes));
+            self.endpoint.send_block(to, class, handler, len, &mut fill)
+        })
+    }
+
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        self.stopwatch.during(self.here, |ran| {
+            let mut deliver = |arrival: Arrival<'_>| self.stopwatch.back(ran, || deliver(arrival));
+            self.endpoint.progress(inbound, &mut deliver)
+        })
+    }
+
+    fn wait(&self, timeout: Option<Duration>) {
+        self.endpoint.wait(timeout);
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        self.endpoint.unparker()
+    }
+
+    fn is_dead(&self, place: PlaceId) -> bool {
+        self.endpoint.is_dead(place)
+    }
+
+    fn death(&self, place: PlaceId) -> Option<Death> {
+        self.endpoint.death(place)
+    }
+
+    fn leave(&self) {
+        self.endpoint.leave();
+    }
+
+    fn take_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        self.stopwatch.during(self.here, |ran| {
+            let mut wants = |handler, bytes: &[u8]| self.stopwatch.back(ran, || wants(handler, bytes));
+            self.endpoint.take_next(from, class, &mut wants)
+        })
+    }
+
+    /// What the program says is charged only where nothing is measured: else it would count twice.
+    fn work(&self, cycles: u64) {
+        if let Source::Said = &*self.stopwatch.source.borrow() {
+            self.stopwatch.charged.set(self.stopwatch.charged.get() || cycles > 0);
+            self.endpoint.work(cycles);
+        }
+    }
+
+    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+        self.endpoint.word(place, index)
+    }
+
+    fn words(&self) -> u32 {
+        self.endpoint.words()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles_chip::Chip;
+    use isles_transport_chip::{Costs, Spending};
+
+    const PLACE: PlaceId = PlaceId(0);
+
+    fn world() -> (World, Rate) {
+        let chip = Chip::find("scc").unwrap();
+        let world = World::new(2, Costs::of(&chip).unwrap(), 0).unwrap();
+        (world, chip.default_preset().clocks().core)
+    }
+
+    #[test]
+    fn a_turn_that_is_charged_nothing_is_noticed_and_one_that_says_its_cost_is_not() {
+        let (world, rate) = world();
+        let stopwatch = Stopwatch::watch(&world, rate);
+        let endpoint = Watched::new(PLACE, &stopwatch);
+        for said in [0, 1, 0] {
+            endpoint.work(said);
+            stopwatch.pending.set(1_000_000_000);
+            stopwatch.end_turn(PLACE);
+        }
+        let (code, _) = stopwatch.end().unwrap();
+        let own = Duration::from_secs(1) - Duration::from_nanos(ALLOWANCE_NS);
+        assert_eq!(code, HostCode { total: 3 * own, uncharged: 2 * own });
+        assert!(world.now(PLACE) > Duration::ZERO, "the cycle that was said is charged");
+    }
+
+    #[test]
+    fn what_is_measured_is_charged_at_the_ratio_and_goes_on_the_tape_and_what_is_said_is_not() {
+        let (world, rate) = world();
+        let stopwatch = Stopwatch::measure(&world, (2_000, rate, 2));
+        let endpoint = Watched::new(PLACE, &stopwatch);
+        stopwatch.begin_turn();
+        endpoint.work(1 << 40);
+        stopwatch.stop();
+        stopwatch.pending.set(1_000_000);
+        stopwatch.end_turn(PLACE);
+        let (code, tape) = stopwatch.end().unwrap();
+        assert_eq!((code.total, code.uncharged), (Duration::from_millis(1), Duration::ZERO));
+        let report = world.report();
+        let measured = report.ledgers[0].time(Spending::Measured).0;
+        assert!(
+            (1_999_998_000..=2_000_000_000).contains(&measured),
+            "two milliseconds but for a cycle: {measured}"
+        );
+        let mut expected = Measurements::default();
+        expected.push(Measurement { place: 0, nanoseconds: 1_000_000 });
+        assert_eq!(tape, expected);
+    }
+
+    #[test]
+    fn parts_of_cycles_are_not_lost() {
+        let exchange = Exchange::new(1_500, Rate::new(1_600_000_000, 3).unwrap(), 1);
+        let sum: u64 = (0..1_000_000).map(|_| exchange.cycles(PLACE, 1)).sum();
+        assert_eq!(sum, 800_000, "a millisecond at 533 MHz and one and a half times as long");
+    }
+}

@@ -1,0 +1,399 @@
+//! The tape of a run: what was measured of its code, in order, and of which run that is.
+//!
+//! A run on a modelled chip whose code is measured on the host is no longer the same run twice. The tape makes it so:
+//! a second run takes its measurements from there. The format is described in `docs/tape.md`. This file knows bytes
+//! only: it measures nothing, and reads and writes no file.
+//! Invariant: every sequence of bytes is either the one form of one tape or is refused, and nothing is allocated
+//! beyond the length of what was given.
+
+use crate::image;
+use std::fmt;
+
+/// What a tape begins with.
+const MAGIC: [u8; 8] = *b"islestap";
+
+/// The version of the format that is written, and the only one that is read.
+const VERSION: u32 = 1;
+
+/// Bytes of the check at the end: of everything before it.
+const CHECK_BYTES: usize = 16;
+
+/// The longest tape, in bytes: some hundred million measurements.
+pub(crate) const TAPE_BYTES_MAX: usize = 1 << 30;
+
+/// The most time on cores that a tape may come to, in millionths of a millionth of a second: 25 days, so that a core's
+/// clock, which ends at 213, does not end even at an eighth of its rate.
+const CODE_MAX: u128 = 25 * 86_400 * 1_000_000_000_000;
+
+/// Of which run a tape is. A run of another one is another run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// A digest of the program's file.
+    pub(crate) program: [u8; 16],
+    /// A digest of the chip's file.
+    pub(crate) chip: [u8; 16],
+    pub(crate) places: u32,
+    /// Thousandths of the time on the core for one of the time on the host.
+    pub(crate) ratio: u32,
+    pub(crate) seed: u64,
+    pub(crate) protocol: String,
+    pub(crate) governor: String,
+    pub(crate) rest: String,
+    /// How broadcasts and reductions of teams go.
+    pub(crate) collectives: String,
+    /// The program's own arguments, as the system gives them.
+    pub(crate) arguments: Vec<Vec<u8>>,
+}
+
+/// One measurement: code of `place` took `nanoseconds` of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Measurement {
+    pub(crate) place: u32,
+    pub(crate) nanoseconds: u64,
+}
+
+/// Why bytes are no tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TapeFault {
+    /// They begin in another way.
+    Foreign,
+    /// A tape of another version of the format.
+    Version(u32),
+    /// They end too early, or have changed since they were written.
+    Damaged,
+}
+
+impl fmt::Display for TapeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TapeFault::Foreign => write!(f, "a tape (this file is none)"),
+            TapeFault::Version(found) => {
+                write!(f, "a tape of version {VERSION} (this one has version {found})")
+            }
+            TapeFault::Damaged => write!(f, "a whole tape (this one is cut off, or has changed since)"),
+        }
+    }
+}
+
+/// Measurements in order, packed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Measurements {
+    bytes: Vec<u8>,
+    number: u64,
+}
+
+impl Measurements {
+    /// Adds one; nothing when the tape is full, which `is_full` says.
+    pub(crate) fn push(&mut self, measurement: Measurement) {
+        if !self.is_full() {
+            write_number(&mut self.bytes, u64::from(measurement.place));
+            write_number(&mut self.bytes, measurement.nanoseconds);
+            self.number += 1;
+        }
+    }
+
+    /// Whether no more go on the tape.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.len() >= TAPE_BYTES_MAX / 2
+    }
+}
+
+/// A whole tape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tape {
+    pub(crate) header: Header,
+    pub(crate) measurements: Measurements,
+}
+
+impl Tape {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        let Header { program, chip, places, ratio, seed, protocol, governor, rest, collectives, arguments } =
+            &self.header;
+        bytes.extend([*program, *chip].concat());
+        bytes.extend([places.to_le_bytes(), ratio.to_le_bytes()].concat());
+        bytes.extend(seed.to_le_bytes());
+        [protocol, governor, rest, collectives]
+            .iter()
+            .for_each(|text| write_bytes(&mut bytes, text.as_bytes()));
+        write_number(&mut bytes, arguments.len() as u64);
+        arguments.iter().for_each(|argument| write_bytes(&mut bytes, argument));
+        write_number(&mut bytes, self.measurements.number);
+        write_bytes(&mut bytes, &self.measurements.bytes);
+        let check = image::digest(&bytes);
+        bytes.extend(check);
+        bytes
+    }
+
+    /// The tape that is `bytes`.
+    ///
+    /// # Errors
+    /// [`TapeFault`]: they are none.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Tape, TapeFault> {
+        let Some(rest) = bytes.strip_prefix(&MAGIC) else { return Err(TapeFault::Foreign) };
+        let (version, _) = rest.split_first_chunk().ok_or(TapeFault::Damaged)?;
+        let version = u32::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(TapeFault::Version(version));
+        }
+        let (content, check) = bytes.split_last_chunk::<CHECK_BYTES>().ok_or(TapeFault::Damaged)?;
+        if image::digest(content) != *check {
+            return Err(TapeFault::Damaged);
+        }
+        Tape::decode_content(&content[MAGIC.len() + 4..]).ok_or(TapeFault::Damaged)
+    }
+
+    /// What stands between version and check; none if it is not well formed.
+    fn decode_content(content: &[u8]) -> Option<Tape> {
+        let mut reader = Reader(content);
+        let header = reader.header()?;
+        let number = reader.number()?;
+        let bytes = reader.bytes()?;
+        if !reader.0.is_empty() {
+            return None;
+        }
+        let (mut found, mut total) = (Reader(bytes), 0_u128);
+        for _ in 0..number {
+            let measurement = found.measurement().filter(|measurement| measurement.place < header.places)?;
+            total += u128::from(measurement.nanoseconds);
+        }
+        if total * u128::from(header.ratio) > CODE_MAX {
+            return None;
+        }
+        found
+            .0
+            .is_empty()
+            .then(|| Tape { header, measurements: Measurements { bytes: bytes.to_vec(), number } })
+    }
+}
+
+/// Goes through the measurements of a tape, once.
+#[derive(Debug)]
+pub(crate) struct Playback {
+    tape: Tape,
+    /// Where the next one begins.
+    next: usize,
+    played: u64,
+}
+
+impl Playback {
+    pub(crate) fn new(tape: Tape) -> Playback {
+        Playback { tape, next: 0, played: 0 }
+    }
+
+    /// The next measurement, if there is one and it is of `place`. With none the run is not that of the tape.
+    pub(crate) fn next(&mut self, place: u32) -> Option<u64> {
+        let bytes = &self.tape.measurements.bytes;
+        let mut reader = Reader(bytes.get(self.next..)?);
+        let measurement = reader.measurement().filter(|measurement| measurement.place == place)?;
+        self.next = bytes.len() - reader.0.len();
+        self.played += 1;
+        Some(measurement.nanoseconds)
+    }
+
+    /// How many have been played, and how many there are.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.played, self.tape.measurements.number)
+    }
+}
+
+/// Writes a number in groups of seven bits, the least first.
+fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn write_bytes(bytes: &mut Vec<u8>, content: &[u8]) {
+    write_number(bytes, content.len() as u64);
+    bytes.extend(content);
+}
+
+/// Takes parts from the front of bytes; none where they are not what is asked for.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// A number in its shortest form.
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let [byte] = self.take()?;
+            let group = u64::from(byte & 0x7f);
+            if shift == 63 && group > 1 || byte == 0 && shift > 0 {
+                return None;
+            }
+            number |= group << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = usize::try_from(self.number()?).ok()?;
+        let (first, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    fn header(&mut self) -> Option<Header> {
+        let (program, chip) = (self.take()?, self.take()?);
+        let (places, ratio) = (u32::from_le_bytes(self.take()?), u32::from_le_bytes(self.take()?));
+        let seed = u64::from_le_bytes(self.take()?);
+        let (protocol, governor, rest) = (self.text()?, self.text()?, self.text()?);
+        let collectives = self.text()?;
+        let mut arguments = Vec::new();
+        for _ in 0..self.number()? {
+            arguments.push(self.bytes()?.to_vec());
+        }
+        Some(Header { program, chip, places, ratio, seed, protocol, governor, rest, collectives, arguments })
+    }
+
+    fn measurement(&mut self) -> Option<Measurement> {
+        let place = u32::try_from(self.number()?).ok()?;
+        Some(Measurement { place, nanoseconds: self.number()? })
+    }
+}
+
+/// For fuzzing: `bytes` as they are, and as what stands between version and check. What is taken must be the form in
+/// which it is written.
+#[cfg(fuzzing)]
+pub fn fuzz(bytes: &[u8]) {
+    if let Ok(tape) = Tape::decode(bytes) {
+        assert_eq!(tape.encode(), bytes);
+    }
+    let mut whole = [&MAGIC[..], &VERSION.to_le_bytes(), bytes].concat();
+    whole.extend(image::digest(&whole));
+    if let Ok(tape) = Tape::decode(&whole) {
+        assert_eq!(tape.encode(), whole);
+        let (all, mut playback) = (tape.measurements.number, Playback::new(tape.clone()));
+        let places = tape.header.places;
+        for _ in 0..all.min(1_000) {
+            assert!((0..places.min(1_000)).any(|place| playback.next(place).is_some()) || places > 1_000);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tape(places: u32, measured: &[(u32, u64)]) -> Tape {
+        let mut measurements = Measurements::default();
+        for (place, nanoseconds) in measured {
+            measurements.push(Measurement { place: place % places, nanoseconds: *nanoseconds });
+        }
+        let header = Header {
+            program: [7; 16],
+            chip: [9; 16],
+            places,
+            ratio: 20_000,
+            seed: 1 << 40,
+            protocol: "isles".to_owned(),
+            governor: "fixed".to_owned(),
+            rest: "poll".to_owned(),
+            collectives: "ab".to_owned(),
+            arguments: vec![b"--graph".to_vec(), vec![0xff, 0]],
+        };
+        Tape { header, measurements }
+    }
+
+    #[test]
+    fn the_layout_is_that_of_the_document() {
+        let bytes = tape(2, &[(1, 300)]).encode();
+        assert_eq!(&bytes[..12], b"islestap\x01\0\0\0");
+        assert_eq!((&bytes[12..28], &bytes[28..44]), (&[7; 16][..], &[9; 16][..]));
+        assert_eq!(&bytes[44..60], [2, 0, 0, 0, 0x20, 0x4e, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(&bytes[60..80], b"\x05isles\x05fixed\x04poll\x02ab");
+        assert_eq!(&bytes[80..92], b"\x02\x07--graph\x02\xff\0");
+        assert_eq!(&bytes[92..97], [1, 3, 1, 0xac, 2]);
+        assert_eq!(bytes.len(), 97 + CHECK_BYTES);
+    }
+
+    #[test]
+    fn what_is_no_tape_is_told_from_one_that_was_cut_off_or_changed() {
+        let bytes = tape(3, &[(0, 5), (2, 1 << 40)]).encode();
+        for len in 0..bytes.len() {
+            let fault = if len < 8 { TapeFault::Foreign } else { TapeFault::Damaged };
+            assert_eq!(Tape::decode(&bytes[..len]), Err(fault), "{len} bytes of {}", bytes.len());
+        }
+        for place in 12..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 4;
+            assert_eq!(Tape::decode(&changed), Err(TapeFault::Damaged), "byte {place}");
+        }
+        let newer = [&MAGIC[..], &2_u32.to_le_bytes(), &bytes[12..]].concat();
+        assert_eq!(Tape::decode(&newer), Err(TapeFault::Version(2)));
+        assert_eq!(Tape::decode(b"a chip, not a tape"), Err(TapeFault::Foreign));
+    }
+
+    #[test]
+    fn a_form_that_nobody_writes_is_refused_although_its_check_is_right() {
+        type Change = dyn Fn(&mut Vec<u8>);
+        let good = tape(2, &[(1, 300)]).encode();
+        let with = |change: &Change| {
+            let mut bytes = good[..good.len() - CHECK_BYTES].to_vec();
+            change(&mut bytes);
+            bytes.extend(image::digest(&bytes));
+            Tape::decode(&bytes)
+        };
+        assert!(with(&|_| ()).is_ok());
+        let bad: [&Change; 6] = [
+            &|bytes| bytes.push(0),                       // more than the tape
+            &|bytes| bytes[92] = 2,                       // more measurements than there are
+            &|bytes| bytes[94] = 2,                       // of a place that is not there
+            &|bytes| _ = bytes.splice(94..95, [0x81, 0]), // a place in a longer form, one byte too many
+            &|bytes| bytes[60] = 0xff,                    // a name beyond the end
+            &|bytes| bytes.truncate(92),                  // no measurements
+        ];
+        for (number, change) in bad.into_iter().enumerate() {
+            assert_eq!(with(change), Err(TapeFault::Damaged), "change {number}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_tape_comes_back_as_it_was_and_plays_what_was_put_on_it(
+            places in 1..300_u32, measured in prop::collection::vec((any::<u32>(), 0..1_u64 << 40), 0..60)
+        ) {
+            let whole = tape(places, &measured);
+            let back = Tape::decode(&whole.encode());
+            prop_assert_eq!(back.as_ref(), Ok(&whole));
+            let mut playback = Playback::new(whole);
+            for (place, nanoseconds) in &measured {
+                let other = (place % places + 1) % places;
+                prop_assert_eq!(playback.next(other), (places == 1).then_some(*nanoseconds));
+                if places > 1 {
+                    prop_assert_eq!(playback.next(place % places), Some(*nanoseconds));
+                }
+            }
+            prop_assert_eq!(playback.next(0), None);
+            prop_assert_eq!(playback.progress(), (measured.len() as u64, measured.len() as u64));
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_are_the_form_that_is_written(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut whole = [&MAGIC[..], &VERSION.to_le_bytes(), &bytes].concat();
+            whole.extend(image::digest(&whole));
+            if let Ok(tape) = Tape::decode(&whole) {
+                prop_assert_eq!(tape.encode(), whole);
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The memory that all cores share, as places reach it: what its accesses cost, and which reads were stale.
+//!
+//! What a read finds is the business of `isles_chip::shared`; here are addresses, the controllers behind which they
+//! lie, and time. Invariant: an access counts as of when it begins, so of two of one place the earlier is earlier.
+
+use crate::cores::Cores;
+use crate::report::Spending;
+use isles_chip::cost::{Access, Mode, Span};
+use isles_chip::gear::Gears;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::shared::{Kind, LINE_BYTES, Moved, SharedMemory, StaleRead};
+use isles_chip::topology::{CoreId, TileId};
+use isles_chip::{Caches, Chip, ControllerId};
+use isles_transport::PlaceId;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Core cycles of CL1INVMB, which forgets the tagged lines of the first cache.
+const INVALIDATE_CYCLES: u64 = 1;
+
+/// What accesses cost a core in one gear.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryCosts {
+    word: Access<Span>,
+    through: Access<Span>,
+    cached: Access<Span>,
+    second: Picoseconds,
+    first: Picoseconds,
+    flush_start: Picoseconds,
+    flush_line: Picoseconds,
+    flush_all: Picoseconds,
+    /// For how long one line keeps its controller busy.
+    pub(crate) controller_line: Picoseconds,
+}
+
+impl MemoryCosts {
+    /// The costs out of the times of one setting; none if the chip's file does not have them all.
+    pub(crate) fn of(times: &isles_chip::cost::Costs<Span>) -> Option<MemoryCosts> {
+        let near = |span: Option<Span>| span.map(|span| span.over(0));
+        Some(MemoryCosts {
+            word: *times.access(Mode::MemoryWord)?,
+            through: *times.access(Mode::MemoryThrough)?,
+            cached: *times.access(Mode::MemoryCached)?,
+            first: near(times.first_cache)?,
+            second: near(times.second_cache)?,
+            flush_start: near(times.flush_start)?,
+            flush_line: near(times.flush_line)?,
+            flush_all: near(times.flush_all)?,
+            controller_line: near(times.controller_line)?,
+        })
+    }
+}
+
+/// What a chip file says of the memory that all cores share.
+#[derive(Debug)]
+pub(crate) struct MemoryPlan {
+    /// What it costs a core, by its gear.
+    pub(crate) gears: Vec<MemoryCosts>,
+    caches: Caches,
+    /// Where the controllers are.
+    pub(crate) controllers: Vec<TileId>,
+    /// The number of each core's own.
+    own: Vec<u32>,
+}
+
+impl MemoryPlan {
+    /// None if the file does not say what it costs, or has other lines than those of the model.
+    pub(crate) fn of(chip: &Chip, gears: &Gears) -> Option<MemoryPlan> {
+        let (caches, topology, preset) = (*chip.caches(), chip.topology(), chip.default_preset());
+        let costs = gears.all().map(|(_, gear)| MemoryCosts::of(&preset.times_at(gear.rate)));
+        let gears = costs.collect::<Option<_>>().filter(|_| caches.line.0 == LINE_BYTES as u64)?;
+        let own = |core| chip.controller_of(topology.tile_of(CoreId(core))).0;
+        Some(MemoryPlan {
+            gears,
+            caches,
+            controllers: (0..chip.controllers())
+                .map(|number| chip.controller_tile(ControllerId(number)))
+                .collect(),
+            own: (0..topology.cores()).map(own).collect(),
+        })
+    }
+}
+
+/// A stretch of shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its first byte.
+    pub start: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// How cores see it.
+    pub kind: Kind,
+    /// The controller behind which it lies.
+    controller: u32,
+}
+
+impl Stretch {
+    /// A stretch by its parts, as [`Stretch::parts`] gave them: for who sends one to another place.
+    pub fn from_parts((start, bytes, kind, controller): (u64, u64, Kind, u32)) -> Stretch {
+        Stretch { start, bytes, kind, controller }
+    }
+
+    /// Its parts.
+    pub fn parts(&self) -> (u64, u64, Kind, u32) {
+        (self.start, self.bytes, self.kind, self.controller)
+    }
+
+    fn range(&self, offset: u64, len: usize) -> Range<u64> {
+        let end = offset.checked_add(len as u64);
+        let fits = end.is_some_and(|end| end <= self.bytes);
+        assert!(fits, "{len} bytes from {offset} on are not in {} bytes of shared memory", self.bytes);
+        self.start + offset..self.start + offset + len as u64
+    }
+}
+
+/// What is known of the shared memory of a run.
+pub(crate) struct Shared {
+    memory: SharedMemory,
+    plan: Arc<MemoryPlan>,
+    /// The first byte that nobody has asked for.
+    free: u64,
+}
+
+/// Reads of shared memory that missed a write.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stale {
+    /// How many.
+    pub number: u64,
+    /// The first of them.
+    pub first: Vec<StaleRead>,
+}
+
+impl Shared {
+    pub(crate) fn new(plan: Arc<MemoryPlan>) -> Shared {
+        Shared { memory: SharedMemory::new(&plan.caches, plan.own.len() as u32), plan, free: 0 }
+    }
+
+    /// Takes a stretch of zeros behind the controller of `place`, from a line of its own on.
+    pub(crate) fn take(&mut self, place: PlaceId, kind: Kind, bytes: u64) -> Stretch {
+        let start = self.free;
+        self.free += bytes.max(1).next_multiple_of(LINE_BYTES as u64);
+        Stretch { start, bytes, kind, controller: self.plan.own[place.index()] }
+    }
+
+    pub(crate) fn stale(&self) -> Stale {
+        Stale { number: self.memory.stale_number(), first: self.memory.stale_reads().to_vec() }
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        (cores, place): (&mut Cores, PlaceId),
+        stretch: &Stretch,
+        offset: u64,
+        into: &mut [u8],
+    ) {
+        let range = stretch.range(offset, into.len());
+        self.memory.set_present(cores.present());
+        let at = (CoreId(place.0), cores.now(place));
+        let moved = self.memory.read(at, stretch.kind, range.start, into);
+        self.charge((cores, place), stretch, &moved);
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        (cores, place): (&mut Cores, PlaceId),
+        stretch: &Stretch,
+        offset: u64,
+        from: &[u8],
+    ) {
+        let range = stretch.range(offset, from.len());
+        self.memory.set_present(cores.present());
+        let at = (CoreId(place.0), cores.now(place));
+        let moved = self.memory.write(at, stretch.kind, range.start, from);
+        self.charge((cores, place), stretch, &moved);
+    }
+
+    pub(crate) fn invalidate(&mut self, (cores, place): (&mut Cores, PlaceId)) {
+        self.memory.invalidate(CoreId(place.0));
+        cores.compute(place, INVALIDATE_CYCLES, Spending::Copying);
+    }
+
+    pub(crate) fn drain(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &Stretch) {
+        let moved = self.memory.drain((CoreId(place.0), cores.now(place)));
+        self.charge((cores, place), stretch, &moved);
+    }
+
+    /// Lines of the second cache can only be flushed by reading others in their place, so all lines of the stretch
+    /// cost, whether the cache has them or not; never more than all of the cache.
+    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &Stretch) {
+        let range = stretch.range(0, stretch.bytes as usize);
+        let moved = self.memory.flush((CoreId(place.0), cores.now(place)), range);
+        if stretch.kind == Kind::Cached {
+            let costs = *cores.memory_costs(place);
+            let lines = stretch.bytes.div_ceil(LINE_BYTES as u64);
+            let time = costs.flush_start.0.saturating_add(costs.flush_line.0.saturating_mul(lines));
+            cores.spend(place, Picoseconds(time.min(costs.flush_all.0)), Spending::Copying);
+        }
+        self.charge((cores, place), stretch, &moved);
+    }
+
+    /// Lets `place` spend what an access took. Its lines pass one after the other.
+    fn charge(&self, (cores, place): (&mut Cores, PlaceId), stretch: &Stretch, moved: &Moved) {
+        let costs = *cores.memory_costs(place);
+        let Moved { first, second, fetched, written_back, let_go, words_read, words_written } = *moved;
+        let cached = costs.first * u64::from(first) + costs.second * u64::from(second);
+        if cached > Picoseconds::ZERO {
+            cores.spend(place, cached, Spending::Copying);
+        }
+        let line = if stretch.kind == Kind::Through { costs.through } else { costs.cached };
+        // A word keeps the controller busy as a line does: what it is busy with is the access.
+        let trips = [
+            (line.read, fetched),
+            (costs.cached.gap, written_back),
+            (costs.through.gap, let_go),
+            (costs.word.read, words_read),
+            (costs.word.gap, words_written),
+        ];
+        let controller = (stretch.controller, self.plan.controllers[stretch.controller as usize]);
+        for (span, count) in trips.into_iter().filter(|(_, count)| *count > 0) {
+            cores.reach(place, controller, span, count);
+        }
+    }
+}
