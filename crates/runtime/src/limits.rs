@@ -43,7 +43,7 @@ pub(crate) const REST: Duration = Duration::from_micros(50);
 pub(crate) const BUSY_STEPS_MAX: u32 = 256;
 
 /// Longest uninterrupted wait of a place, so that clocks and stall reports are looked at.
-pub(crate) const WAIT_MAX: Duration = Duration::from_millis(500);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Most bytes of the heap that messages take at a place before their tasks begin, at `task_bytes` bytes a task.
 ///

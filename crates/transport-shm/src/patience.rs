@@ -25,6 +25,11 @@ pub(crate) struct Patience {
 const CROWD_MAX: u32 = 16;
 
 impl Patience {
+    /// Whether places give the processor to each other for as long as they wait.
+    pub fn waits_in_turn(self) -> bool {
+        self.spin.is_zero() && self.yields > 1
+    }
+
     /// The policy of a run of `places` places on `processors` processors.
     pub fn of(places: u32, processors: u32) -> Patience {
         if places <= processors {

@@ -32,7 +32,7 @@ const COMING_MAX: Duration = Duration::from_millis(2);
 /// The waiting of one place.
 pub(super) struct Rest {
     patience: Patience,
-    /// Where places share processors.
+    /// Where places that share processors wait in turn.
     berth: Option<Berth>,
     alarm: Arc<Alarm>,
 }
@@ -57,9 +57,10 @@ impl Rest {
     pub fn new(segment: &Segment, here: PlaceId) -> Rest {
         let own = View::new(segment, segment.layout().place_block(here));
         let alarm = Alarm { set: AtomicBool::new(false), own, fencing: segment.fencing() };
+        let patience = Patience::of(segment.places(), segment.processors());
         Rest {
-            patience: Patience::of(segment.places(), segment.processors()),
-            berth: segment.shares_processors().then(|| Berth::new(segment, here)),
+            patience,
+            berth: patience.waits_in_turn().then(|| Berth::new(segment, here)),
             alarm: Arc::new(alarm),
         }
     }
