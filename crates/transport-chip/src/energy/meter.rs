@@ -155,18 +155,16 @@ impl Meters {
         if !meter.shifts.is_empty() {
             return self.drawn(core, model, (ledger, now), (halted, until)).into_iter().sum();
         }
-        let time = |spending| Picoseconds(ledger.time(spending).0 - meter.closed.time(spending).0);
         let rest = Picoseconds(until.0.saturating_sub(now.0));
         let halted = halted.min(rest);
-        let times = [
-            (Load::Compute, time(Spending::Working) + time(Spending::Handling)),
-            (Load::Copy, time(Spending::Copying)),
-            (Load::Poll, time(Spending::Polling) + time(Spending::Waiting) + (rest - halted)),
-            (Load::Sleep, time(Spending::Sleeping) + halted),
-        ];
+        let spent = SPENDINGS.map(|(spending, _)| {
+            (spending, Picoseconds(ledger.time(spending).0 - meter.closed.time(spending).0))
+        });
+        let since = [(Spending::Sleeping, halted), (Spending::Waiting, rest - halted)];
         let powers = self.plan.models[model].table.powers(meter.gear, meter.step);
         let before: Attojoules = meter.drawn[model].iter().copied().sum();
-        times.into_iter().fold(before, |sum, (load, time)| sum + powers[load as usize].over(time))
+        let all = spent.into_iter().chain(since);
+        all.fold(before, |sum, (spending, time)| sum + powers[load(spending) as usize].over(time))
     }
 
     /// What a core has drawn until `until`, by the model of that number, if since its own clock `now` it was halted for
@@ -225,5 +223,26 @@ pub(crate) fn load(spending: Spending) -> Load {
         Spending::Copying => Load::Copy,
         Spending::Polling | Spending::Waiting => Load::Poll,
         Spending::Sleeping => Load::Sleep,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles_chip::Chip;
+
+    #[test]
+    fn the_sum_is_that_of_all_spendings() {
+        let meters = Meters::new(Arc::new(Plan::new(&Chip::find("scc").unwrap(), 0)));
+        let (halted, until) = (Picoseconds(2_000), Picoseconds(5_000));
+        for (spending, _) in SPENDINGS {
+            let mut ledger = Ledger::default();
+            ledger.add(spending, Picoseconds(1_000));
+            let spent = (&ledger, ledger.total());
+            let drawn = meters.drawn(0, 0, spent, (halted, until));
+            assert_ne!(drawn[spending as usize], Attojoules::default(), "{spending:?}");
+            let sum = drawn.into_iter().sum();
+            assert_eq!(meters.drawn_in_all(0, 0, spent, (halted, until)), sum, "{spending:?}");
+        }
     }
 }
