@@ -149,16 +149,12 @@ fn class(bytes: Option<usize>) -> usize {
 
 impl Collectives for Chosen {
     fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<Spread> {
-        match self.broadcast {
-            Broadcast::Auto if members < 2 => None,
-            Broadcast::Auto => {
-                Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(&SHAPES)))
-            }
-            Broadcast::By(shape) => {
-                let key = (members, class(bytes));
-                Some(self.ask(&self.spreads, key, |trial| trial.best_spread(&[shape])))
-            }
-        }
+        let shapes: &[Shape] = match &self.broadcast {
+            Broadcast::Auto if members < 2 => return None,
+            Broadcast::Auto => &SHAPES,
+            Broadcast::By(shape) => std::slice::from_ref(shape),
+        };
+        Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(shapes)))
     }
 
     fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool {

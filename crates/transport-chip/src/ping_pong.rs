@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn every_protocol_of_buffers_plays_and_longer_is_later() {
         let costs = Costs::of(&isles_chip::Chip::find("scc").unwrap()).unwrap();
-        for protocol in Protocol::ALL.into_iter().filter(|protocol| *protocol != Protocol::Packets) {
+        for protocol in Protocol::OF_BUFFERS {
             let time =
                 |other, bytes| half_ping_pong(costs.clone(), protocol, (PlaceId(other), 48), bytes).unwrap();
             let (near, far, long) = (time(1, 100), time(47, 100), time(1, 10_000));

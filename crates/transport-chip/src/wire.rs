@@ -67,6 +67,16 @@ impl Protocol {
         Protocol::Packets,
     ];
 
+    /// Those of message buffers.
+    pub const OF_BUFFERS: [Protocol; 6] = [
+        Protocol::Isles,
+        Protocol::RcceX10,
+        Protocol::Sections,
+        Protocol::Sockets,
+        Protocol::Rcce,
+        Protocol::Ring,
+    ];
+
     /// Its name on the command line and in `ISLES_CHIP_PROTOCOL`.
     pub fn name(self) -> &'static str {
         match self {

@@ -10,16 +10,6 @@ const A: PlaceId = PlaceId(0);
 const B: PlaceId = PlaceId(1);
 const C: PlaceId = PlaceId(2);
 
-/// The protocols of message buffers, as the SCC has them.
-const BUFFERED: [Protocol; 6] = [
-    Protocol::Isles,
-    Protocol::RcceX10,
-    Protocol::Sections,
-    Protocol::Sockets,
-    Protocol::Rcce,
-    Protocol::Ring,
-];
-
 const IDLE: Turn = Turn::Idle { due: None };
 
 /// Nanoseconds of the SCC at 533/800/800: reading and writing a line in the own tile, and 300 cycles of a core.
@@ -176,14 +166,14 @@ fn refused_then_looked(protocol: Protocol) -> bool {
 #[test]
 fn whoever_is_refused_is_woken_although_a_later_look_of_the_same_turn_could_have_seen_its_credit() {
     // Who sends with rcce has no turn any more until the answer is there.
-    for protocol in BUFFERED.into_iter().filter(|protocol| *protocol != Protocol::Rcce) {
+    for protocol in Protocol::OF_BUFFERS.into_iter().filter(|protocol| *protocol != Protocol::Rcce) {
         assert!(refused_then_looked(protocol), "{protocol}: never woken");
     }
 }
 
 #[test]
 fn a_place_that_is_killed_while_it_is_refused_gets_no_turn_any_more() {
-    for protocol in BUFFERED {
+    for protocol in Protocol::OF_BUFFERS {
         let (world, endpoints) = scc(protocol, 2);
         assert_eq!(world.next(), Some(A));
         while send(&endpoints[0], B, Class::Data, 8).is_ok() {}
@@ -200,8 +190,8 @@ fn a_place_that_is_killed_while_it_is_refused_gets_no_turn_any_more() {
 #[test]
 fn the_same_messages_take_another_time_by_each_protocol_and_the_same_time_again() {
     let time = |protocol| one_message(protocol, 12, 300).ledgers[11].total();
-    let times = BUFFERED.map(time);
-    assert_eq!(times, BUFFERED.map(time));
+    let times = Protocol::OF_BUFFERS.map(time);
+    assert_eq!(times, Protocol::OF_BUFFERS.map(time));
     let different: std::collections::BTreeSet<_> = times.iter().collect();
     assert_eq!(different.len(), times.len(), "{times:?}");
     assert!(times.iter().all(|time| *time > Picoseconds::ZERO));
@@ -219,7 +209,7 @@ fn a_buffer_that_is_too_small_says_what_the_protocol_needs() {
 #[test]
 fn a_protocol_of_buffers_needs_buffers_and_one_of_packets_needs_packets() {
     let torus = Costs::of(&Chip::find("bluegene-p").unwrap()).unwrap();
-    for protocol in BUFFERED {
+    for protocol in Protocol::OF_BUFFERS {
         assert_eq!(World::with_protocol(2, torus.clone(), protocol, 0).map(|_| ()), Err(Misfit::NoBuffers));
     }
     assert_eq!(World::with_protocol(2, costs(), Protocol::Packets, 0).map(|_| ()), Err(Misfit::NoPackets));
@@ -396,7 +386,7 @@ fn mixed(protocol: Protocol, is_recorded: bool) -> Report {
 
 #[test]
 fn a_recorder_changes_nothing_with_any_protocol() {
-    for protocol in BUFFERED {
+    for protocol in Protocol::OF_BUFFERS {
         assert_eq!(mixed(protocol, true), mixed(protocol, false), "{protocol}");
     }
 }
@@ -405,7 +395,7 @@ fn a_recorder_changes_nothing_with_any_protocol() {
 /// model or the chip file is changed on purpose, these change.
 #[test]
 fn every_build_has_the_same_digests() {
-    let digests = BUFFERED.map(|protocol| mixed(protocol, false).digest.to_string());
+    let digests = Protocol::OF_BUFFERS.map(|protocol| mixed(protocol, false).digest.to_string());
     assert_eq!(digests, DIGESTS);
 }
 

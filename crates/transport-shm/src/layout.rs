@@ -149,6 +149,14 @@ impl Geometry {
     pub(crate) fn is_direct(&self) -> bool {
         self.places <= DIRECT_PLACES_MAX
     }
+
+    /// Whether senders ring a bell on a host of so many processors, and receivers look at that alone.
+    ///
+    /// A place that shares its processor looks once for each turn of the others, with nothing of its own in the caches:
+    /// a bell is one line, the rings of 8 places are 14.
+    pub(crate) fn has_bells(&self, processors: u32) -> bool {
+        !self.is_direct() || self.places > processors
+    }
 }
 
 /// How much a place takes in at once.

@@ -22,23 +22,13 @@ pub const ECHO: Experiment = Experiment {
 /// Bytes of a message.
 const LENGTHS: [usize; 9] = [1, 32, 256, 1 << 10, 2 << 10, 8 << 10, 16 << 10, 256 << 10, 1 << 20];
 
-/// The protocols over message buffers.
-const PROTOCOLS: [Protocol; 6] = [
-    Protocol::Isles,
-    Protocol::RcceX10,
-    Protocol::Sections,
-    Protocol::Sockets,
-    Protocol::Rcce,
-    Protocol::Ring,
-];
-
 /// Calls of each length.
 const CALLS: u32 = 4;
 
 fn echo() -> Result<Vec<Row>, Failure> {
     let family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
     let mut rows = Vec::new();
-    for protocol in PROTOCOLS {
+    for protocol in Protocol::OF_BUFFERS {
         for (bytes, half) in LENGTHS.into_iter().zip(halves(protocol)?) {
             rows.push(family.row(format!("{protocol}, {}", length(bytes)), f64::NAN, half));
         }

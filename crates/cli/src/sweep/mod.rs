@@ -47,7 +47,8 @@ struct Arguments {
     #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
     dividers: Option<String>,
 
-    /// How messages cross the chip: isles, rcce-x10, sections or packets [default: what the chip carries]
+    /// How messages cross the chip: isles, rcce-x10, sections, sockets, rcce, ring or packets [default: what the
+    /// chip carries]
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
 

@@ -187,11 +187,8 @@ impl Segment {
     }
 
     /// Whether senders ring a bell, and receivers look at that alone.
-    ///
-    /// A place that shares its processor looks once for each turn of the others, with nothing of its own in the caches:
-    /// a bell is one line, the rings of 8 places are 14.
     pub(crate) fn has_bells(&self) -> bool {
-        !self.geometry().is_direct() || self.shares_processors()
+        self.geometry().has_bells(self.processors())
     }
 
     /// How many processors the creator of the segment was allowed to use.
@@ -312,7 +309,7 @@ impl Segment {
 
 /// The sleeper alone pays where places seldom sleep: each has a processor, and no bell needs a fence anyway.
 fn choose_fencing(geometry: &Geometry, processors: usize) -> Fencing {
-    let seldom = geometry.is_direct() && geometry.places as usize <= processors;
+    let seldom = !geometry.has_bells(processors as u32);
     if seldom && parking::register() { Fencing::Sleeper } else { Fencing::Both }
 }
 
