@@ -6,10 +6,10 @@
 //! slots    two of equal length                a chunk on its way to the children of its tree
 //! ```
 //!
-//! A participant that is interrupted fetches at once, into its slot if one is free and else into private memory, where
-//! the chunk waits in a queue for a slot. So nobody waits for a slot in order to empty another's, and no circle of
-//! waits can arise however many trees there are. Invariant: a slot is written only when all children of its chunk
-//! have had the one before.
+//! A participant that is interrupted fetches at once, into its slot if it has children and one is free, and else into
+//! private memory, where the chunk waits in a queue for a slot. So nobody waits for a slot in order to empty another's,
+//! and no circle of waits can arise however many trees there are. Invariant: a slot is written only when all children
+//! of its chunk have had the one before.
 
 use super::broadcast::{Kin, Layout};
 use super::rcce::{Participant, flag_value};
@@ -190,20 +190,16 @@ impl Relay {
         let passes_on = !children.is_empty();
         let own = if passes_on && self.queue.is_empty() { self.free_slot() } else { None };
         self.had[parent.0 as usize][slot] = count;
-        // Whoever passes nothing on uses a slot for the moment, too: the parent's is free sooner.
-        let through = own.or_else(|| if passes_on { None } else { self.free_slot() });
-        match through {
-            Some(through) => self.here.relay(parent, from, self.layout.slot(through as u32), lines).await,
+        match own {
+            Some(own) => self.here.relay(parent, from, self.layout.slot(own as u32), lines).await,
             None => self.here.get(parent, from, memory, lines).await,
         }
         self.here.set_flag(parent, self.layout.done(slot as u32, position), 1).await;
         if let Some(own) = own {
             self.announce(chunk, own).await;
+            self.here.get(me, self.layout.slot(own as u32), memory, lines).await;
         } else if passes_on {
             self.queue.push_back(chunk);
-        }
-        if let Some(through) = through {
-            self.here.get(me, self.layout.slot(through as u32), memory, lines).await;
         }
         self.missing -= 1;
     }

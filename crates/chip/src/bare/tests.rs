@@ -204,11 +204,10 @@ fn two_runs_take_the_same_time_to_the_picosecond() {
 }
 
 fn algorithms() -> Vec<Algorithm> {
-    use Algorithm::{Binomial, NaivePut, ParallelGet, ScatterAllGather, SerialSend, Tree, TreeIntoMemory};
+    use Algorithm::{Binomial, NaivePut, ParallelGet, ScatterAllGather, SerialSend, Tree};
     let trees = [1, 2, 7, 47].map(|fanout| Tree { fanout });
-    let direct = [2, 47].map(|fanout| TreeIntoMemory { fanout });
     let plain = [SerialSend, NaivePut, ParallelGet, Binomial, ScatterAllGather];
-    plain.into_iter().chain(trees).chain(direct).collect()
+    plain.into_iter().chain(trees).collect()
 }
 
 /// Two broadcasts one after the other; whether every participant has both messages.
