@@ -106,7 +106,7 @@ pub struct Verdict {
 }
 
 impl Row {
-    /// The median of our figure.
+    /// Our figure.
     pub fn ours<'a>(&self, figures: &'a Figures) -> Option<&'a Samples> {
         samples(figures, self.ours)
     }
@@ -117,15 +117,15 @@ impl Row {
     }
 
     fn verdict(&self, target: &Target, figures: &Figures) -> Verdict {
-        let ours = self.ours(figures).map(Samples::median);
+        let ours = self.ours(figures);
         let words = self.words(target);
         match (ours, target) {
             (None, _) => {
                 Verdict { target: words, reached: None, met: None, remark: "our figure is absent".to_owned() }
             }
-            (Some(ours), Target::Value(limit)) => self.judged(words, ours, *limit, String::new()),
+            (Some(ours), Target::Value(limit)) => self.judged(words, ours.median(), *limit, String::new()),
             (Some(ours), Target::Ratio { limit, of, .. }) => match self.best(of, figures) {
-                Some((peer, theirs)) => self.judged(words, ours / theirs, *limit, peer.to_owned()),
+                Some((peer, theirs)) => self.judged(words, ours.ratio_to(theirs), *limit, peer.to_owned()),
                 None => Verdict {
                     target: words,
                     reached: None,
@@ -135,7 +135,7 @@ impl Row {
             },
             (Some(ours), Target::Speedup { limit, over }) => match self.best(&[*over], figures) {
                 Some((peer, theirs)) => {
-                    let reached = theirs / ours;
+                    let reached = theirs.ratio_to(ours);
                     Verdict {
                         target: words,
                         reached: Some(reached),
@@ -171,13 +171,13 @@ impl Row {
         }
     }
 
-    /// The best median among the peers with these labels.
-    fn best(&self, labels: &[&'static str], figures: &Figures) -> Option<(&'static str, f64)> {
-        let present = self.peers.iter().filter(|peer| labels.contains(&peer.contender));
-        let medians = present.filter_map(|peer| Some((peer.contender, samples(figures, *peer)?.median())));
+    /// The peer with the best median among those with these labels.
+    fn best<'a>(&self, labels: &[&str], figures: &'a Figures) -> Option<(&'static str, &'a Samples)> {
+        let named = self.peers.iter().filter(|peer| labels.contains(&peer.contender));
+        let present = named.filter_map(|peer| Some((peer.contender, samples(figures, *peer)?)));
         match self.better {
-            Better::Less => medians.min_by(|a, b| a.1.total_cmp(&b.1)),
-            Better::More => medians.max_by(|a, b| a.1.total_cmp(&b.1)),
+            Better::Less => present.min_by(|a, b| a.1.median().total_cmp(&b.1.median())),
+            Better::More => present.max_by(|a, b| a.1.median().total_cmp(&b.1.median())),
         }
     }
 }

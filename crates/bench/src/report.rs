@@ -13,7 +13,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const FORMAT: u32 = 1;
+/// 2: `values` are in the order of the runs, and ratios are the medians of those within a run.
+const FORMAT: u32 = 2;
 
 #[derive(Serialize)]
 struct Report<'a> {

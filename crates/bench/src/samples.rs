@@ -1,39 +1,46 @@
 //! The values of one figure over the runs of its program.
 //!
-//! Its own file because every ratio and verdict rests on this one notion of the middle. It does not know
-//! units. The invariant: never empty, always sorted, all finite.
+//! Its own file because every ratio and verdict rests on these two notions of the middle. It does not know
+//! units. The invariant: never empty, all finite, in the order of the runs.
 
 use serde::Serialize;
 
-/// At least one value, in ascending order.
+/// At least one value, in the order of the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Samples(Vec<f64>);
 
 impl Samples {
-    /// Takes the values in any order; `None` if there is none or one is not finite.
-    pub fn new(mut values: Vec<f64>) -> Option<Samples> {
-        if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
-            return None;
-        }
-        values.sort_by(f64::total_cmp);
-        Some(Samples(values))
+    /// Takes the values in the order of the runs; `None` if there is none or one is not finite.
+    pub fn new(values: Vec<f64>) -> Option<Samples> {
+        let is_usable = !values.is_empty() && values.iter().all(|value| value.is_finite());
+        is_usable.then_some(Samples(values))
     }
 
     /// The smallest value.
     pub fn min(&self) -> f64 {
-        self.0[0]
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
     /// The value in the middle; the mean of the two in the middle if their number is even.
     pub fn median(&self) -> f64 {
-        let upper = self.0.len() / 2;
-        if self.0.len() % 2 == 1 { self.0[upper] } else { (self.0[upper - 1] + self.0[upper]) / 2.0 }
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let upper = sorted.len() / 2;
+        if sorted.len() % 2 == 1 { sorted[upper] } else { (sorted[upper - 1] + sorted[upper]) / 2.0 }
     }
 
     /// The largest value.
     pub fn max(&self) -> f64 {
-        self.0[self.0.len() - 1]
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// The median of the ratios to `other`, each within one run: a machine that is slower in some runs is so for both.
+    /// Without as many runs of both, the ratio of the medians.
+    pub fn ratio_to(&self, other: &Samples) -> f64 {
+        let ratios = self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs);
+        let in_pairs = if self.0.len() == other.0.len() { Samples::new(ratios.collect()) } else { None };
+        in_pairs.map_or_else(|| self.median() / other.median(), |ratios| ratios.median())
     }
 }
 
@@ -45,6 +52,15 @@ mod tests {
     fn the_median_is_the_middle_value_or_the_mean_of_two() {
         assert_eq!(Samples::new(vec![3.0, 1.0, 2.0]).unwrap().median(), 2.0);
         assert_eq!(Samples::new(vec![4.0, 1.0, 2.0, 3.0]).unwrap().median(), 2.5);
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_the_same_runs() {
+        let samples = |values: &[f64]| Samples::new(values.to_vec()).unwrap();
+        let (slow, fast) = (samples(&[2.0, 4.0, 3.0]), samples(&[1.0, 2.0, 0.5]));
+        assert_eq!(slow.ratio_to(&fast), 2.0);
+        assert_eq!(slow.ratio_to(&samples(&[4.0])), 0.75);
+        assert_eq!((slow.min(), slow.median(), slow.max()), (2.0, 3.0, 4.0));
     }
 
     #[test]

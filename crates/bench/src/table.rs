@@ -44,7 +44,8 @@ fn heading(session: &Session) -> String {
     let machine = &session.machine;
     let mut text = format!(
         "{}, {} cores, Linux {}, {}, commit {}\n{} runs of each program, in turn; \
-         each figure in a run is the median of {} batches of {} ms or more\n",
+         each figure in a run is the median of {} batches of {} ms or more;\n\
+         a ratio is the median of the ratios within each run\n",
         machine.cpu,
         machine.cores,
         machine.kernel,
@@ -85,7 +86,7 @@ fn write_figure(text: &mut String, row: &Row, figure: Figure, outcome: &Outcome)
         return;
     };
     let ratio = match row.ours(&outcome.figures) {
-        Some(ours) if figure != row.ours => format!("{:.2}", ours.median() / values.median()),
+        Some(ours) if figure != row.ours => format!("{:.2}", ours.ratio_to(values)),
         _ => String::new(),
     };
     let (min, median, max) = (digits(values.min()), digits(values.median()), digits(values.max()));

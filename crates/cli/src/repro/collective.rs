@@ -93,8 +93,8 @@ fn relayed(chip: &Chip, plan: Plan) -> f64 {
 
 fn broadcast(chip: &Chip) -> Vec<Row> {
     let family = Family { deck: "V9", unit: "µs", band: Band::Within(15.0), basis: Basis::Predicted };
-    // Chosen with these four in view: that flags are cleared, and by whose instructions, by the first; that those without
-    // children fetch straight into memory, by the others.
+    // Chosen with these four in view: that flags are cleared, and by whose instructions, by the first; that who has no
+    // children fetches straight into memory, by the others.
     let chosen = Family { basis: Basis::Calibrated, ..family };
     let tree = Algorithm::Tree { fanout: CORES - 1 };
     let mut rows = Vec::new();
