@@ -79,8 +79,8 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
     let refusal = |flags: &str| refuse(&words(&format!("run bc --machine chip:scc {flags}")));
     assert_eq!(
         refusal("--broadcast oc"),
-        "error: --broadcast is \"oc\"; allowed: auto, flat, binomial, chain, or fan:CHILDREN with 1 to 255 children \
-         such as fan:7"
+        "error: --broadcast is \"oc\"; allowed: auto, flat, binomial, chain, scatter-allgather, or fan:CHILDREN \
+         with 1 to 255 children such as fan:7"
     );
     assert_eq!(refusal("--reduce log"), r#"error: --reduce is "log"; allowed: auto, serial, logarithmic"#);
 }
@@ -396,8 +396,7 @@ fn a_process_with_another_program_image_is_refused_and_the_run_goes_on() {
     let same = Path::new(env!("CARGO_BIN_EXE_isles"));
     let mut bytes = std::fs::read(same).unwrap();
     bytes.push(0);
-    let other = scene.file("isles", bytes);
-    std::fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let other = scene.executable("isles", bytes);
 
     let first = running.child.id();
     let line = join_by_hand(&scene, &other, first, 1).refusal().to_owned();
@@ -463,8 +462,7 @@ fn a_program_that_cannot_be_launched_is_named() {
 
 /// A copy of the command in a folder of its own, where no `isles-bench` lies beside it, with these words.
 fn lonely_isles(scene: &Scene, arguments: &[&str]) -> std::process::Command {
-    let lonely = scene.file("isles", std::fs::read(env!("CARGO_BIN_EXE_isles")).unwrap());
-    std::fs::set_permissions(&lonely, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let lonely = scene.executable("isles", std::fs::read(env!("CARGO_BIN_EXE_isles")).unwrap());
     let mut command = scene.program(lonely);
     command.args(arguments);
     command
@@ -488,8 +486,7 @@ fn a_bench_that_is_not_built_is_built_inside_the_sources_and_refused_elsewhere()
     let expected = "error: isles-bench is not built; run this inside the sources of Isles";
     assert_eq!(outside.refusal(), expected);
 
-    let cargo = scene.file("cargo", "#!/bin/sh\necho \"$@\"\n");
-    std::fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let cargo = scene.executable("cargo", "#!/bin/sh\necho \"$@\"\n");
     std::fs::create_dir_all(scene.path("crates/bench")).unwrap();
     scene.leave("crates/bench/Cargo.toml", "");
     let mut command = lonely_isles(&scene, &["bench", "core", "--quick"]);

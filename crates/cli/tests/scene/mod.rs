@@ -63,6 +63,16 @@ impl Scene {
         path
     }
 
+    /// A file that can be run. Another process writes it: while this one had it open for writing, a child of another
+    /// test's would inherit that, and nobody could run it ("text file busy").
+    pub fn executable(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let from = self.file(&format!("{name}.copied"), bytes);
+        let to = from.with_file_name(name);
+        let ended = Command::new("install").args(["-m", "755"]).arg(from).arg(&to).status().unwrap();
+        assert!(ended.success());
+        to
+    }
+
     /// What a command has written into a file of the folder in which it ran.
     pub fn result(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()

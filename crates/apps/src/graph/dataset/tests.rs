@@ -5,7 +5,6 @@
 
 use super::*;
 use crate::graph::{Graph, ReadOptions};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 /// A folder of one test, removed at its end.
@@ -19,9 +18,12 @@ impl Folder {
     }
 
     fn tool(&self, name: &str, script: &str) -> &Folder {
-        let file = self.0.join("tools").join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (text, file) = (self.0.join(name), self.0.join("tools").join(name));
+        std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // Another process writes the tool: a child of another test's that inherited it open for writing would keep it
+        // from being run.
+        let ended = Command::new("install").args(["-m", "755"]).args([&text, &file]).status().unwrap();
+        assert!(ended.success());
         self
     }
 
