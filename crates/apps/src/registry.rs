@@ -119,7 +119,8 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "HOW")]
     pub rest: Option<String>,
 
-    /// How broadcasts of teams go on a modelled chip: auto, flat, binomial, chain or fan:CHILDREN [default: auto]
+    /// How broadcasts of teams go on a modelled chip: auto, flat, binomial, chain, scatter-allgather or fan:CHILDREN
+    /// [default: auto]
     #[arg(long, value_name = "HOW")]
     pub broadcast: Option<String>,
 

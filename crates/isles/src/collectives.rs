@@ -39,6 +39,8 @@ pub enum Broadcast {
     Auto,
     /// By this tree.
     By(Shape),
+    /// A part of a slice to each member, and from there to all; a single value goes down a binomial tree.
+    ScatterAllGather,
 }
 
 /// How reductions of teams to one member go on a modelled chip.
@@ -61,6 +63,7 @@ impl fmt::Display for Broadcast {
             Broadcast::By(Shape::Binomial) => write!(f, "binomial"),
             Broadcast::By(Shape::Chain) => write!(f, "chain"),
             Broadcast::By(Shape::Fan(children)) => write!(f, "fan:{children}"),
+            Broadcast::ScatterAllGather => write!(f, "scatter-allgather"),
         }
     }
 }
@@ -79,11 +82,12 @@ impl Broadcast {
     /// Reads the setting; `source` is where it was written.
     pub(crate) fn read(source: &str, value: &str) -> Result<Broadcast, ConfigError> {
         let plain = [Broadcast::Auto, Broadcast::By(Shape::Flat), Broadcast::By(Shape::Binomial)];
-        let plain = plain.into_iter().chain([Broadcast::By(Shape::Chain)]);
+        let plain = plain.into_iter().chain([Broadcast::By(Shape::Chain), Broadcast::ScatterAllGather]);
         let children = value.strip_prefix("fan:").and_then(|children| children.parse().ok());
         let fan = children.filter(|children| (1..=255).contains(children)).map(Shape::Fan).map(Broadcast::By);
         let found = plain.into_iter().find(|one| one.to_string() == value).or(fan);
-        let allowed = "auto, flat, binomial, chain, or fan:CHILDREN with 1 to 255 children such as fan:7";
+        let allowed = "auto, flat, binomial, chain, scatter-allgather, or fan:CHILDREN with 1 to 255 children such as \
+                       fan:7";
         found.ok_or_else(|| ConfigError::new(source, value, allowed))
     }
 }
@@ -149,12 +153,10 @@ fn class(bytes: Option<usize>) -> usize {
 
 impl Collectives for Chosen {
     fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<Spread> {
-        let shapes: &[Shape] = match &self.broadcast {
-            Broadcast::Auto if members < 2 => return None,
-            Broadcast::Auto => &SHAPES,
-            Broadcast::By(shape) => std::slice::from_ref(shape),
-        };
-        Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(shapes)))
+        if self.broadcast == Broadcast::Auto && members < 2 {
+            return None;
+        }
+        Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(self.broadcast)))
     }
 
     fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool {
@@ -190,22 +192,33 @@ impl Collectives for Fixed {
 }
 
 impl Trial {
-    /// The shortest broadcast by one of these trees; the first of equals.
-    fn best_spread(&self, shapes: &[Shape]) -> Spread {
-        let chunks: Vec<usize> = CHUNKS.into_iter().filter(|chunk| *chunk < self.bytes).collect();
-        // What is short goes in one piece; so does what no chunk is shorter than.
-        let chunks = if chunks.is_empty() { vec![CHUNKS[0]] } else { chunks };
-        let spreads = shapes
-            .iter()
-            .flat_map(|&shape| chunks.iter().map(move |&chunk_bytes| Spread { shape, chunk_bytes }));
-        let spreads: Vec<Spread> = spreads.collect();
-        match spreads[..] {
+    /// The shortest of what was asked for; the first of equals.
+    fn best_spread(&self, broadcast: Broadcast) -> Spread {
+        match self.spreads(broadcast)[..] {
             [only] => only,
-            _ => spreads
-                .into_iter()
-                .min_by_key(|spread| self.time(Fixed(Some(*spread), false), false))
-                .expect("there is a tree"),
+            ref spreads => *spreads
+                .iter()
+                .min_by_key(|spread| self.time(Fixed(Some(**spread), false), false))
+                .expect("there is a way"),
         }
+    }
+
+    /// The ways that are compared.
+    fn spreads(&self, broadcast: Broadcast) -> Vec<Spread> {
+        match broadcast {
+            Broadcast::Auto => {
+                let trees = SHAPES.into_iter().flat_map(|shape| self.trees(shape));
+                trees.chain([Spread::ScatterAllGather]).collect()
+            }
+            Broadcast::By(shape) => self.trees(shape).collect(),
+            Broadcast::ScatterAllGather => vec![Spread::ScatterAllGather],
+        }
+    }
+
+    /// A tree with each chunk that is tried. What is short goes in one piece, and what no chunk is shorter than.
+    fn trees(&self, shape: Shape) -> impl Iterator<Item = Spread> + use<> {
+        let shorter = CHUNKS.into_iter().filter(|chunk| *chunk < self.bytes).count().max(1);
+        CHUNKS.into_iter().take(shorter).map(move |chunk_bytes| Spread::Tree { shape, chunk_bytes })
     }
 
     fn is_serial_shorter(&self) -> bool {
@@ -263,7 +276,7 @@ mod tests {
 
     #[test]
     fn settings_are_read_as_they_are_told_and_others_are_refused() {
-        for name in ["auto", "flat", "binomial", "chain", "fan:1", "fan:7", "fan:255"] {
+        for name in ["auto", "flat", "binomial", "chain", "scatter-allgather", "fan:1", "fan:7", "fan:255"] {
             assert_eq!(Broadcast::read("--broadcast", name).unwrap().to_string(), name);
         }
         for name in ["", "fan", "fan:0", "fan:256", "oc", "Flat"] {
@@ -288,11 +301,11 @@ mod tests {
         for (members, bytes) in [(2, 64), (12, 64), (12, 4_096)] {
             let trial = trial(members, bytes);
             let time = |spread| trial.time(Fixed(Some(spread), false), false);
-            let best = time(trial.best_spread(&SHAPES));
+            let best = time(trial.best_spread(Broadcast::Auto));
             assert!(best > Duration::ZERO && best < Duration::MAX);
-            for shape in SHAPES {
-                let named = time(trial.best_spread(&[shape]));
-                assert!(best <= named, "{shape:?}: {named:?}, chosen {best:?}");
+            for way in SHAPES.map(Broadcast::By).into_iter().chain([Broadcast::ScatterAllGather]) {
+                let named = time(trial.best_spread(way));
+                assert!(best <= named && named < Duration::MAX, "{way}: {named:?}, chosen {best:?}");
             }
         }
     }
@@ -301,7 +314,7 @@ mod tests {
     fn a_flat_tree_of_many_members_takes_longer_than_a_binomial_one() {
         let trial = trial(24, 64);
         let [flat, binomial] = [Shape::Flat, Shape::Binomial]
-            .map(|shape| trial.time(Fixed(Some(trial.best_spread(&[shape])), false), false));
+            .map(|shape| trial.time(Fixed(Some(trial.best_spread(Broadcast::By(shape))), false), false));
         assert!(flat > binomial, "{flat:?} {binomial:?}");
     }
 }

@@ -269,17 +269,19 @@ fn collectives_of_teams_have_the_same_results_however_they_go_and_other_times() 
         (bits, report.time)
     };
     let (expected, best) = run(Broadcast::Auto, Reduce::Auto);
-    let mut times = vec![best];
-    for shape in [Shape::Flat, Shape::Binomial, Shape::Chain, Shape::Fan(2), Shape::Fan(7)] {
+    let mut times = Vec::new();
+    let trees = [Shape::Flat, Shape::Binomial, Shape::Chain, Shape::Fan(2), Shape::Fan(7)].map(Broadcast::By);
+    for broadcast in trees.into_iter().chain([Broadcast::ScatterAllGather]) {
         for reduce in [Reduce::Serial, Reduce::Logarithmic] {
-            let (bits, time) = run(Broadcast::By(shape), reduce);
-            assert_eq!(bits, expected, "{shape:?} {reduce}");
+            let (bits, time) = run(broadcast, reduce);
+            assert_eq!(bits, expected, "{broadcast} {reduce}");
             times.push(time);
         }
     }
+    assert!(times.iter().all(|time| best <= *time), "chosen {best}: {times:?}");
     times.sort_unstable();
     times.dedup();
-    assert_eq!(times.len(), 11, "each way takes its own time, or is not used: {times:?}");
+    assert_eq!(times.len(), 12, "each way takes its own time, or is not used: {times:?}");
     assert_eq!(run(Broadcast::Auto, Reduce::Auto), (expected, best));
 }
 

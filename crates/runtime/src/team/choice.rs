@@ -72,11 +72,17 @@ const _: () = assert!(crate::limits::PLACES_MAX <= 256);
 
 /// How a broadcast goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Spread {
-    /// The tree.
-    pub shape: Shape,
-    /// The longest chunk of a slice, in bytes; at least 1.
-    pub chunk_bytes: usize,
+pub enum Spread {
+    /// Down a tree, a slice in chunks.
+    Tree {
+        /// The tree.
+        shape: Shape,
+        /// The longest chunk of a slice, in bytes; at least 1.
+        chunk_bytes: usize,
+    },
+    /// Each member gets a part of a slice, down a binomial tree, and all get all parts as in an all-gather. A single
+    /// value has no parts and goes down the tree.
+    ScatterAllGather,
 }
 
 /// What a machine says of collectives where it knows better than the rules of this file, which are those of one host.

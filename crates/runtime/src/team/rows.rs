@@ -7,7 +7,7 @@
 use super::Team;
 use super::choice::{BRUCK_BYTES_MAX, chunk_len};
 use super::letter::{Arrival, Kind};
-use super::schedule::{Chunks, dissemination, pairwise};
+use super::schedule::{Chunks, Shape, Tree, dissemination, pairwise};
 use super::turn::{Turn, misused};
 use super::values;
 use crate::error::Result;
@@ -176,13 +176,19 @@ impl Team {
 struct Rows {
     /// Where each row ends.
     ends: Vec<usize>,
-    /// Whether they are of one length.
+    /// Whether all members know them beforehand.
     are_equal: bool,
 }
 
 impl Rows {
     fn equal(size: usize, len: usize) -> Rows {
         Rows { ends: (1..=size).map(|count| count * len).collect(), are_equal: true }
+    }
+
+    /// Of `len` elements in as many parts of one length as there are members; the last ones are shorter, or empty.
+    fn cut(size: usize, len: usize) -> Rows {
+        let part = len.div_ceil(size);
+        Rows { ends: (1..=size).map(|count| (count * part).min(len)).collect(), are_equal: true }
     }
 
     fn of(lens: impl Iterator<Item = usize>) -> Rows {
@@ -340,6 +346,45 @@ async fn trade<T: NoUninit>(
     Ok(())
 }
 
+/// Copies the slice of member `root` into those of all others: its parts go down a binomial tree, each to its member,
+/// and from there to all.
+pub(super) async fn scatter_all_gather<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    root: usize,
+    slice: &mut [T],
+) -> Result<()> {
+    let (rank, size, bytes) = (turn.rank(), turn.size(), size_of_val(slice));
+    let rows = Rows::cut(size, slice.len());
+    let tree = |rank| Tree::new(Shape::Binomial, rank, root, size);
+    let below = |rank| rows.ranges(rank, tree(rank).members());
+    if let Some(parent) = tree(rank).parent() {
+        pull_ranges(turn, (parent, 0, bytes), slice, below(rank)).await?;
+    }
+    for child in tree(rank).children() {
+        turn.send_parts(child, 0, bytes, below(child).map(|range| bytemuck::cast_slice(&slice[range])))?;
+    }
+    collect(turn, &rows, slice).await
+}
+
+/// Takes one message of the member, the step and the bytes in all, which holds two ranges of a slice, into these.
+async fn pull_ranges<T: NoUninit + AnyBitPattern>(
+    turn: &Turn<'_>,
+    (from, step, bytes): (usize, usize, usize),
+    slice: &mut [T],
+    ranges: [Range<usize>; 2],
+) -> Result<()> {
+    let wanted = ranges.iter().map(|range| range.len() * size_of::<T>()).sum();
+    let arrival = turn.pull(from, step, bytes, wanted).await?;
+    let mut payload = arrival.chunk();
+    for range in ranges {
+        let target: &mut [u8] = bytemuck::cast_slice_mut(&mut slice[range]);
+        let (part, rest) = payload.split_at(target.len());
+        target.copy_from_slice(part);
+        payload = rest;
+    }
+    Ok(())
+}
+
 /// Gives every member all rows, where each has put its own in its place.
 async fn collect<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, rows: &Rows, all: &mut [T]) -> Result<()> {
     if size_of_val(all) <= BRUCK_BYTES_MAX {
@@ -365,15 +410,7 @@ async fn collect_short<T: NoUninit + AnyBitPattern>(
         let count = round.distance.min(turn.size() - round.distance);
         let known = rows.ranges(turn.rank(), count).map(|range| bytemuck::cast_slice(&all[range]));
         turn.send_parts(round.from, round.distance, bytes, known)?;
-        let wanted = rows.ranges(round.to, count).map(|range| range.len() * size_of::<T>());
-        let arrival = turn.pull(round.to, round.distance, bytes, wanted.iter().sum()).await?;
-        let mut payload = arrival.chunk();
-        for range in rows.ranges(round.to, count) {
-            let target: &mut [u8] = bytemuck::cast_slice_mut(&mut all[range]);
-            let (part, rest) = payload.split_at(target.len());
-            target.copy_from_slice(part);
-            payload = rest;
-        }
+        pull_ranges(turn, (round.to, round.distance, bytes), all, rows.ranges(round.to, count)).await?;
     }
     Ok(())
 }

@@ -89,6 +89,12 @@ impl Tree {
         (self.relative > 0).then(|| self.absolute(above))
     }
 
+    /// This member of a binomial tree and those below it: so many, from its rank on.
+    pub(super) fn members(&self) -> usize {
+        let below = if self.relative == 0 { self.size } else { 1 << self.relative.trailing_zeros() };
+        below.min(self.size - self.relative)
+    }
+
     /// Whom this member sends to, those with the most below them first.
     pub(super) fn children(&self) -> impl Iterator<Item = usize> {
         let Tree { shape, size, relative, .. } = *self;

@@ -10,6 +10,7 @@
 use super::Team;
 use super::choice::{SWAP_BYTES_MAX, Spread, broadcast_shape, chunk_len, reduces_serially, spread};
 use super::letter::Kind;
+use super::rows;
 use super::schedule::{Chunks, Fold, Folding, Half, Side, Tree, dissemination};
 use super::turn::Turn;
 use crate::error::Result;
@@ -29,9 +30,13 @@ impl Team {
         let turn = self.begin_at(Kind::BroadcastSlice, root).await?;
         let (bytes, mut chunks) = cut(slice);
         let shape = match spread(turn.size(), Some(bytes)) {
-            Some(Spread { shape, chunk_bytes }) => {
+            Some(Spread::Tree { shape, chunk_bytes }) => {
                 chunks = Chunks::new(slice.len(), (chunk_bytes / size_of::<T>().max(1)).max(1));
                 shape
+            }
+            Some(Spread::ScatterAllGather) => {
+                rows::scatter_all_gather(&turn, root, slice).await?;
+                return turn.complete(());
             }
             None => broadcast_shape(turn.size(), chunks.count()),
         };

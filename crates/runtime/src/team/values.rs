@@ -5,9 +5,9 @@
 //! it is chosen in [`super::choice`].
 
 use super::Team;
-use super::choice::{broadcast_shape, reduces_serially, spread};
+use super::choice::{Spread, broadcast_shape, reduces_serially, spread};
 use super::letter::Kind;
-use super::schedule::{Fold, Folding, Side, Tree, dissemination, pairwise};
+use super::schedule::{Fold, Folding, Shape, Side, Tree, dissemination, pairwise};
 use super::turn::{Turn, misused};
 use crate::error::Result;
 use crate::wire::{Reader, Writer};
@@ -25,7 +25,11 @@ impl Team {
         value: Option<T>,
     ) -> Result<T> {
         let turn = self.begin_at(Kind::Broadcast, root).await?;
-        let shape = spread(turn.size(), None).map_or(broadcast_shape(turn.size(), 1), |spread| spread.shape);
+        let shape = match spread(turn.size(), None) {
+            Some(Spread::Tree { shape, .. }) => shape,
+            Some(Spread::ScatterAllGather) => Shape::Binomial,
+            None => broadcast_shape(turn.size(), 1),
+        };
         let tree = Tree::new(shape, turn.rank(), root, turn.size());
         let value = match tree.parent() {
             Some(parent) => turn.receive(parent, 0).await?,

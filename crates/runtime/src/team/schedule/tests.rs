@@ -66,6 +66,25 @@ fn a_tree_reaches_every_member_once() {
 }
 
 #[test]
+fn below_a_member_of_a_binomial_tree_are_the_ranks_from_its_own_on() {
+    for size in sizes() {
+        for root in 0..size {
+            let tree = |rank| Tree::new(Shape::Binomial, rank, root, size);
+            for rank in 0..size {
+                let mut below = vec![rank];
+                let mut next = 0;
+                while let Some(rank) = below.get(next).copied() {
+                    below.extend(tree(rank).children());
+                    next += 1;
+                }
+                let expected = (0..tree(rank).members()).map(|count| (rank + count) % size);
+                assert_eq!(below.into_iter().collect::<BTreeSet<_>>(), expected.collect());
+            }
+        }
+    }
+}
+
+#[test]
 fn who_folds_alone_brackets_as_those_do_who_fold_on_the_way() {
     for size in sizes() {
         let values: Vec<String> = (0..size).map(|rank| rank.to_string()).collect();
