@@ -302,7 +302,8 @@ impl Launch {
             Machine::Processes => processes::run(&self, main)?,
             Machine::Loopback => loopback::run(&self, main),
             Machine::Chip(chip) => {
-                let (result, report, _) = self.run_on_chip(chip, main)?;
+                let tell = |modelled: &ChipReport, host| self.tell(chip, modelled, host);
+                let (result, report, _) = self.model(chip, main, tell)?;
                 (result, report)
             }
         };
@@ -317,9 +318,8 @@ impl Launch {
         Ok((result, report))
     }
 
-    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; gives what the chip did, too.
-    ///
-    /// The prediction is printed to standard error, as one line, or with all figures if the report `chip` is wanted.
+    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; gives what the chip did instead of
+    /// printing it. Warnings are printed.
     ///
     /// # Errors
     /// [`LaunchError`]: the chip has no such number of cores, or a file cannot be written.
@@ -333,18 +333,28 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
+        self.model(chip, main, |_, _| ())
+    }
+
+    /// Runs on a modelled chip; `tell` gets what the chip did and how long that took this host.
+    fn model<M, F>(
+        &self,
+        chip: ModelledChip,
+        main: M,
+        tell: impl FnOnce(&ChipReport, Duration),
+    ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
         export::check(&self.exports, Machine::Chip(chip), &self.work)?;
         let started = Instant::now();
         let (result, report, ended) = chip::run(self, chip, main)?;
         let host = started.elapsed();
         let modelled = ended.report.clone();
-        let heading = chip::heading(chip, self, &modelled, host);
-        // As above: a report that nobody can read changes nothing.
-        let _ = writeln!(io::stderr(), "{heading}");
-        if self.reports.contains(&Report::Chip) {
-            let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
-            let _ = writeln!(io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
-        }
+        tell(&modelled, host);
+        // As above: a warning that nobody can read changes nothing.
         if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
             let reads = if stale.number == 1 { "read" } else { "reads" };
             let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
@@ -361,6 +371,16 @@ impl Launch {
             Ok(()) => {}
         }
         Ok((result, report, modelled))
+    }
+
+    /// Prints the prediction to standard error, as one line, or with all figures if the report `chip` is wanted.
+    fn tell(&self, chip: ModelledChip, modelled: &ChipReport, host: Duration) {
+        // As above.
+        let _ = writeln!(io::stderr(), "{}", chip::heading(chip, self, modelled, host));
+        if self.reports.contains(&Report::Chip) {
+            let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
+            let _ = writeln!(io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
+        }
     }
 }
 
