@@ -110,6 +110,15 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "NAME")]
     pub protocol: Option<String>,
 
+    /// Clocks of a modelled chip, by a name of `isles chip show`, such as 800/1600/1066 [default: as its file says]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+
+    /// Power model of a modelled chip by which caps are kept, by a name of `isles chip show` [default: its file's
+    /// first]
+    #[arg(long, value_name = "NAME")]
+    pub power: Option<String>,
+
     /// What chooses the clocks of a modelled chip: fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS
     /// [default: fixed]
     #[arg(long, value_name = "POLICY")]
@@ -197,13 +206,15 @@ impl PlaceArguments {
     }
 
     /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 18] {
+    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 20] {
         let ExportArguments { summary, links, traffic, heat, trace, folded, joules, tape } = &self.exports;
         [
             ("ISLES_PLACES", "--places", &self.places),
             ("ISLES_MACHINE", "--machine", &self.machine),
             ("ISLES_REPORT", "--report", &self.report),
             ("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
+            ("ISLES_CHIP_PRESET", "--preset", &self.preset),
+            ("ISLES_CHIP_POWER", "--power", &self.power),
             ("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
             ("ISLES_CHIP_REST", "--rest", &self.rest),
             ("ISLES_SEED", "--seed", &self.seed),

@@ -163,6 +163,12 @@ impl Preset {
     }
 }
 
+/// FNV-1a with 128 bits, from `start` on.
+pub(crate) fn digest(start: u128, text: &str) -> u128 {
+    let prime = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    text.bytes().fold(start, |hash: u128, byte| (hash ^ u128::from(byte)).wrapping_mul(prime))
+}
+
 /// A chip, out of its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chip {
@@ -184,14 +190,36 @@ pub struct Chip {
     pub(crate) mesh_power: Option<MeshPower>,
     pub(crate) sources: BTreeMap<String, String>,
     pub(crate) constants: Vec<Constant>,
-    /// Of the text of its file.
+    /// Of the text of its file, and of what was chosen of it.
     pub(crate) fingerprint: u128,
 }
 
 impl Chip {
-    /// A number made of the text of its file: another text has another one, for all practical purposes.
+    /// A number made of the text of its file and of what was chosen of it: what differs has another one, for all
+    /// practical purposes.
     pub fn fingerprint(&self) -> u128 {
         self.fingerprint
+    }
+
+    /// The same chip, with this preset as [`Chip::default_preset`]; none if its file has none of that name.
+    pub fn with_preset(mut self, name: &str) -> Option<Chip> {
+        let chosen = self.presets.iter().position(|preset| preset.name == name)?;
+        if chosen != self.default_preset {
+            self.default_preset = chosen;
+            self.fingerprint = digest(self.fingerprint, name);
+        }
+        Some(self)
+    }
+
+    /// The same chip, with this power model as the first, by which energy and caps are reckoned; none if its file has
+    /// none of that name.
+    pub fn with_power_model(mut self, name: &str) -> Option<Chip> {
+        let chosen = self.power.iter().position(|model| model.name == name)?;
+        if chosen > 0 {
+            self.power[..=chosen].rotate_right(1);
+            self.fingerprint = digest(self.fingerprint, name);
+        }
+        Some(self)
     }
 
     /// The name by which it was asked for.

@@ -103,7 +103,7 @@ fn a_modelled_chip_tells_its_time_and_the_same_digest_again() {
                 .unwrap_or_else(|| panic!("{name}: {ended:?}"))
                 .to_owned()
         };
-        let heading = format!(" ms predicted on 8 cores with {protocol}, ");
+        let heading = format!(" ms predicted on 8 cores with {protocol} at 533/800/800, ");
         assert!(line("chip:scc: ").contains(&heading), "{ended:?}");
         (line("predicted time"), line("digest"))
     };

@@ -17,7 +17,7 @@ fn recorded() -> (Scene, Value) {
     let scene = Scene::new("tape");
     let ended = run(&scene, &format!("{RECORD} --summary s.json"));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stderr.contains("with isles, work host:20, "), "{ended:?}");
+    assert!(ended.stderr.contains("with isles at 533/800/800, work host:20, "), "{ended:?}");
     let summary = serde_json::from_str(&scene.result("s.json")).unwrap();
     (scene, summary)
 }
@@ -84,7 +84,14 @@ fn a_tape_of_another_run_is_refused_before_anything_runs() {
     let with = |from: &str, to: &str| refusal(&scene, &play.replace(from, to));
     let cases = [
         (with("--places 4", "--places 5"), "a tape of 5 places (this one is of 4)".to_owned()),
-        (with("chip:scc", &format!("chip:{}", other.display())), "(this one is of another chip)".to_owned()),
+        (
+            with("chip:scc", &format!("chip:{}", other.display())),
+            "(this one is of another chip, preset or power model)".to_owned(),
+        ),
+        (
+            with("--places 4", "--places 4 --preset 800/1600/1066"),
+            "(this one is of another chip, preset or power model)".to_owned(),
+        ),
         (
             with("--places 4", "--places 4 --protocol sections"),
             "the protocol sections (this one is of isles)".into(),

@@ -546,3 +546,33 @@ fn a_seed_is_a_flag_and_a_number() {
     let line = refuse(&["run", "bc", "--graph", "karate", "--machine", "chip:scc", "--seed", "x"]);
     assert!(line.starts_with(r#"error: --seed is "x"; allowed: "#), "{line}");
 }
+
+#[test]
+fn clocks_and_power_model_are_chosen_by_the_names_of_the_chip_file() {
+    let scene = Scene::new("preset");
+    let line = "run bc --graph karate --machine chip:scc --places 4 --json /dev/null --csv /dev/null --top 0 --summary -";
+    let summary = |more: &str| {
+        let ended = scene.run(&words(format!("{line} {more}").trim_end()));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        serde_json::from_str::<serde_json::Value>(&ended.stdout).unwrap()
+    };
+    let (own, fast) = (summary(""), summary("--preset 800/1600/1066 --power cichowski"));
+    assert_eq!(
+        (&own["clocks"]["preset"], &fast["clocks"]["preset"]),
+        (&"533/800/800".into(), &"800/1600/1066".into())
+    );
+    assert!(fast["predicted_ps"].as_u64() < own["predicted_ps"].as_u64());
+    let first = |summary: &serde_json::Value| summary["energy"]["models"][0]["name"].clone();
+    assert_eq!((first(&own), first(&fast)), ("manyman".into(), "cichowski".into()));
+
+    let refused = |more: &str| refuse(&words(&format!("run bc --graph karate --machine chip:scc {more}")));
+    assert_eq!(
+        refused("--preset 533"),
+        "error: --preset is \"533\"; allowed: 533/800/800, 800/1600/1066, 533/800/800 formula"
+    );
+    assert_eq!(
+        refused("--power moon"),
+        "error: --power is \"moon\"; allowed: manyman, cichowski, manyman-cubic"
+    );
+    scene.assert_nothing_left();
+}

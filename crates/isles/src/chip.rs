@@ -4,7 +4,7 @@
 //! which that is. The answers are those of any other machine, the time is the chip's.
 
 use crate::clocks::OnChip;
-use crate::collectives::Chosen;
+use crate::collectives::{Broadcast, Chosen, Reduce};
 use crate::environment::ConfigError;
 use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
@@ -12,6 +12,8 @@ use crate::loopback::stalled;
 use crate::work::stopwatch::{Stopwatch, Watched};
 use crate::work::{self, Work};
 use isles_chip::Chip;
+use isles_chip::Preset;
+use isles_chip::energy::PowerModel;
 use isles_chip::file::{BUILT_IN, FindError};
 use isles_chip::governor::{Policy, Unfit};
 use isles_runtime::capture::TaskOutcome;
@@ -19,7 +21,7 @@ use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
 use isles_runtime::{Clock, Collectives, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
-use isles_transport_chip::{Costs, Protocol, Report, Turn, World, half_ping_pong};
+use isles_transport_chip::{Costs, Protocol, Report, Rest, Turn, World, half_ping_pong};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
@@ -38,7 +40,7 @@ pub struct ModelledChip {
 
 impl PartialEq for ModelledChip {
     fn eq(&self, other: &Self) -> bool {
-        self.machine == other.machine
+        (self.machine, self.chip.fingerprint()) == (other.machine, other.chip.fingerprint())
     }
 }
 
@@ -46,7 +48,7 @@ impl Eq for ModelledChip {}
 
 impl Hash for ModelledChip {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.machine.hash(state);
+        (self.machine, self.chip.fingerprint()).hash(state);
     }
 }
 
@@ -79,14 +81,61 @@ impl ModelledChip {
                 return Some(refused(format!("a chip file without faults ({first})")));
             }
         };
-        let Some(costs) = Costs::of(&chip) else {
-            return Some(refused("a chip with message buffers, or with packets in hardware".to_owned()));
-        };
-        Some(Ok(ModelledChip {
-            machine: String::leak(machine.to_owned()),
-            costs: Box::leak(Box::new(costs)),
-            chip: Box::leak(Box::new(chip)),
-        }))
+        let modelled = ModelledChip::kept(String::leak(machine.to_owned()), chip);
+        Some(modelled.map_or_else(
+            || refused("a chip with message buffers, or with packets in hardware".to_owned()),
+            Ok,
+        ))
+    }
+
+    /// Keeps a chip for the rest of the process; none if no place can run on it.
+    fn kept(machine: &'static str, chip: Chip) -> Option<ModelledChip> {
+        let costs = Costs::of(&chip)?;
+        Some(ModelledChip { machine, costs: Box::leak(Box::new(costs)), chip: Box::leak(Box::new(chip)) })
+    }
+
+    /// The same chip with another preset of its clocks, for example `800/1600/1066`.
+    ///
+    /// # Errors
+    /// The chip's file has none of that name, or one at which no message can be sent.
+    pub fn with_preset(self, name: &str) -> std::result::Result<ModelledChip, ConfigError> {
+        self.choose_preset("the preset", name)
+    }
+
+    /// The same chip with another of its power models as the one by which caps are kept and peaks are reckoned.
+    ///
+    /// # Errors
+    /// The chip's file has none of that name.
+    pub fn with_power_model(self, name: &str) -> std::result::Result<ModelledChip, ConfigError> {
+        self.choose_power_model("the power model", name)
+    }
+
+    /// [`ModelledChip::with_preset`]; `source` is where the name was written.
+    pub(crate) fn choose_preset(
+        self,
+        source: &str,
+        name: &str,
+    ) -> std::result::Result<ModelledChip, ConfigError> {
+        let chosen =
+            self.chip.clone().with_preset(name).and_then(|chip| ModelledChip::kept(self.machine, chip));
+        let names = || self.chip.presets().iter().map(Preset::name).collect::<Vec<_>>().join(", ");
+        chosen.ok_or_else(|| ConfigError::new(source, name, names()))
+    }
+
+    /// [`ModelledChip::with_power_model`]; `source` is where the name was written.
+    pub(crate) fn choose_power_model(
+        self,
+        source: &str,
+        name: &str,
+    ) -> std::result::Result<ModelledChip, ConfigError> {
+        let chosen =
+            self.chip.clone().with_power_model(name).and_then(|chip| ModelledChip::kept(self.machine, chip));
+        chosen.ok_or_else(|| {
+            let names: Vec<&str> = self.chip.power_models().iter().map(PowerModel::name).collect();
+            let allowed =
+                if names.is_empty() { "nothing: its file has none".to_owned() } else { names.join(", ") };
+            ConfigError::new(source, name, allowed)
+        })
     }
 
     /// The name of the machine.
@@ -94,8 +143,8 @@ impl ModelledChip {
         self.machine
     }
 
-    /// The chip itself.
-    pub(crate) fn chip(self) -> &'static Chip {
+    /// The chip itself, as its file and what was chosen of it say.
+    pub fn chip(self) -> &'static Chip {
         self.chip
     }
 
@@ -276,9 +325,24 @@ pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host
     if *places < chip.cores() && !energies.is_empty() {
         energies += &format!(" for all {} cores", chip.cores());
     }
-    let work = if launch.work == Work::Said { String::new() } else { format!(", work {}", launch.work) };
+    let settings = settings(chip, launch);
     format!(
-        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol}{work}{energies} ({host:.3} s on this \
-         host)"
+        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol} at {settings}{energies} ({host:.3} s \
+         on this host)"
     )
+}
+
+/// The preset of the clocks, and what else a run was told that is not as without a word.
+pub(crate) fn settings(chip: ModelledChip, launch: &Launch) -> String {
+    let Launch { seed, governor, rest, broadcast, reduce, work, .. } = launch;
+    let preset = chip.chip.default_preset().name().to_owned();
+    let said = [
+        (*seed != 0).then(|| format!("seed {seed}")),
+        (*governor != Policy::default()).then(|| format!("governor {governor}")),
+        (*rest != Rest::default()).then(|| format!("rest {rest}")),
+        (*broadcast != Broadcast::Auto).then(|| format!("broadcast {broadcast}")),
+        (*reduce != Reduce::Auto).then(|| format!("reduce {reduce}")),
+        (*work != Work::Said).then(|| format!("work {work}")),
+    ];
+    std::iter::once(preset).chain(said.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }

@@ -114,6 +114,11 @@ fn protocol(source: &str, value: &str) -> Result<Protocol, ConfigError> {
     found.ok_or_else(|| ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", ")))
 }
 
+/// Reads a name that only the chip knows.
+fn name(source: &str, value: &str) -> Result<(String, String), ConfigError> {
+    Ok((value.to_owned(), source.to_owned()))
+}
+
 /// Reads the name of a governor.
 fn governor(source: &str, value: &str) -> Result<(Policy, String), ConfigError> {
     let policy = value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))?;
@@ -154,6 +159,9 @@ pub(crate) struct Environment {
     /// What `ISLES_CHIP_*` want to be written.
     pub(crate) exports: Vec<Wanted>,
     pub(crate) protocol: Option<Protocol>,
+    /// The preset of the clocks and the power model, and where each was written.
+    pub(crate) preset: Option<(String, String)>,
+    pub(crate) power: Option<(String, String)>,
     /// What chooses the rates of cores, and where that was written.
     pub(crate) governor: Option<(Policy, String)>,
     pub(crate) rest: Rest,
@@ -174,6 +182,21 @@ impl Environment {
             report: self.stall_report.unwrap_or(default.report),
             limit: self.stall_limit.unwrap_or(default.limit),
         }
+    }
+
+    /// `machine` with the preset and the power model that were asked for, if it is a modelled chip.
+    ///
+    /// # Errors
+    /// The chip has none of that name.
+    pub(crate) fn chosen(&self, machine: Machine) -> Result<Machine, ConfigError> {
+        let Machine::Chip(mut chip) = machine else { return Ok(machine) };
+        if let Some((name, source)) = &self.preset {
+            chip = chip.choose_preset(source, name)?;
+        }
+        if let Some((name, source)) = &self.power {
+            chip = chip.choose_power_model(source, name)?;
+        }
+        Ok(Machine::Chip(chip))
     }
 
     /// Reads the variables of the process; a flag takes the place of its variable, which is then not looked at.
@@ -214,6 +237,8 @@ impl Environment {
             places: take(&get, "ISLES_PLACES", places)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
             protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
+            preset: take(&get, "ISLES_CHIP_PRESET", name)?,
+            power: take(&get, "ISLES_CHIP_POWER", name)?,
             governor: take(&get, "ISLES_CHIP_GOVERNOR", governor)?,
             rest: take(&get, "ISLES_CHIP_REST", rest)?.unwrap_or_default(),
             broadcast: take(&get, "ISLES_CHIP_BROADCAST", Broadcast::read)?.unwrap_or_default(),

@@ -193,6 +193,7 @@ impl ChipRun {
             Export::Summary => {
                 let (seed, protocol) = (launch.seed, launch.protocol_on(chip).name());
                 let (governor, work) = (&launch.governor.to_string(), &launch.work.to_string());
+                let (broadcast, reduce) = (&launch.broadcast.to_string(), &launch.reduce.to_string());
                 let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
                 let facts = RunFacts {
                     chip: model,
@@ -200,6 +201,7 @@ impl ChipRun {
                     protocol,
                     governor,
                     rest: launch.rest,
+                    collectives: [broadcast, reduce],
                     work,
                     host,
                     host_code,

@@ -111,8 +111,9 @@ pub struct Launch {
 
 impl Launch {
     /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`, `ISLES_STALL_LIMIT`,
-    /// `ISLES_SEED`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`,
-    /// `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip writes (`ISLES_CHIP_*`).
+    /// `ISLES_SEED`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`,
+    /// `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip writes
+    /// (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -130,7 +131,7 @@ impl Launch {
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
         let mut environment = Environment::read(flags)?;
-        let machine = environment.machine.unwrap_or(machine);
+        let machine = environment.chosen(environment.machine.unwrap_or(machine))?;
         let places = match (machine, environment.places) {
             (Machine::Chip(chip), Some(places)) => {
                 let flag = flags.iter().find(|flag| flag.variable == "ISLES_PLACES");
@@ -318,8 +319,8 @@ impl Launch {
         Ok((result, report))
     }
 
-    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; gives what the chip did instead of
-    /// printing it. Warnings are printed.
+    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; gives what the chip did instead
+    /// of printing it. Warnings are printed.
     ///
     /// # Errors
     /// [`LaunchError`]: the chip has no such number of cores, or a file cannot be written.
@@ -379,6 +380,7 @@ impl Launch {
         let _ = writeln!(io::stderr(), "{}", chip::heading(chip, self, modelled, host));
         if self.reports.contains(&Report::Chip) {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
+            let _ = writeln!(io::stderr(), "settings        {}", chip::settings(chip, self));
             let _ = writeln!(io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
         }
     }

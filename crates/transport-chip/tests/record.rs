@@ -334,6 +334,7 @@ fn the_summary_says_what_the_report_says() {
         protocol: "a \"b\"\n",
         governor: "fixed",
         rest: Rest::Poll,
+        collectives: ["auto", "serial"],
         work: "said",
         host: Duration::from_millis(500),
         host_code: Duration::from_millis(250),
@@ -347,6 +348,8 @@ fn the_summary_says_what_the_report_says() {
     has(format!(r#""digest": "{}","#, report.digest));
     has(format!(r#""flit_hops": {},"#, report.flit_hops));
     has(r#""work": "said","#.to_owned());
+    has(r#""broadcast": "auto","#.to_owned());
+    has(r#""reduce": "serial","#.to_owned());
     has(r#""code_seconds": 0.25,"#.to_owned());
     has(format!(r#""events_per_second": {}"#, report.digest.events() * 2));
     let waited: u64 = report.ledgers.iter().map(|ledger| ledger.time(Spending::Waiting).0).sum();
@@ -365,6 +368,7 @@ fn the_summary_says_what_was_drawn_by_each_model() {
         protocol: "isles",
         governor: "fixed",
         rest: Rest::Poll,
+        collectives: ["auto", "serial"],
         work: "said",
         host: Duration::from_millis(500),
         host_code: Duration::from_millis(250),

@@ -17,7 +17,7 @@ mod unit;
 pub use library::{BUILT_IN, FindError};
 pub use unit::Band;
 
-use crate::chip::Chip;
+use crate::chip::{Chip, digest};
 use section::{Findings, Section};
 use std::fmt;
 use toml::de::DeTable;
@@ -90,7 +90,7 @@ impl Chip {
             Some(chip) if findings.is_clean() => Ok(Self {
                 constants: std::mem::take(&mut findings.constants),
                 sources: std::mem::take(&mut findings.sources),
-                fingerprint: fingerprint(text),
+                fingerprint: digest(DIGEST_START, text),
                 ..chip
             }),
             _ => Err(findings.into_faults()),
@@ -98,9 +98,5 @@ impl Chip {
     }
 }
 
-/// FNV-1a with 128 bits.
-fn fingerprint(text: &str) -> u128 {
-    let (start, prime) =
-        (0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, 0x0000_0000_0100_0000_0000_0000_0000_013b);
-    text.bytes().fold(start, |hash: u128, byte| (hash ^ u128::from(byte)).wrapping_mul(prime))
-}
+/// Where FNV-1a with 128 bits starts.
+const DIGEST_START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

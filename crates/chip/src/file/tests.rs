@@ -378,3 +378,26 @@ fn the_power_of_a_mesh_is_checked() {
         None
     );
 }
+
+#[test]
+fn a_preset_and_a_power_model_can_be_chosen_of_those_of_the_file() {
+    let chip = Chip::find("scc").unwrap();
+    let fast = chip.clone().with_preset("800/1600/1066").unwrap();
+    assert_eq!(fast.default_preset().name(), "800/1600/1066");
+    assert_ne!(fast.fingerprint(), chip.fingerprint());
+    assert_eq!(chip.clone().with_preset(chip.default_preset().name()), Some(chip.clone()));
+    assert_eq!(chip.clone().with_preset("533"), None);
+
+    let names =
+        |chip: &Chip| chip.power_models().iter().map(|model| model.name().to_owned()).collect::<Vec<_>>();
+    let other = chip.clone().with_power_model("manyman-cubic").unwrap();
+    assert_eq!(
+        (names(&chip), names(&other)),
+        (
+            ["manyman", "cichowski", "manyman-cubic"].map(str::to_owned).to_vec(),
+            ["manyman-cubic", "manyman", "cichowski"].map(str::to_owned).to_vec(),
+        )
+    );
+    assert_ne!(other.fingerprint(), chip.fingerprint());
+    assert_eq!(chip.with_power_model("moon"), None);
+}

@@ -15,7 +15,6 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::{Destination, Flag, Launch, Machine};
 use isles_apps::console;
 use isles_apps::registry::{APPS, App, Failure};
-use isles_chip::Chip;
 use isles_chip::gear::Gears;
 use point::{Clocking, Point, Runner, Setting};
 use std::path::Path;
@@ -46,6 +45,14 @@ struct Arguments {
     /// Dividers of the cores' clock to try, with commas [default: each with a voltage of its own, and the slowest]
     #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
     dividers: Option<String>,
+
+    /// Clocks of mesh, memory and undivided cores, by a name of `isles chip show` [default: as the file says]
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+
+    /// Power model by which caps are kept, by a name of `isles chip show` [default: the file's first]
+    #[arg(long, value_name = "NAME")]
+    power: Option<String>,
 
     /// How messages cross the chip: isles, rcce-x10, sections, sockets, rcce, ring or packets [default: what the
     /// chip carries]
@@ -156,8 +163,8 @@ fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
 /// The chip, and what can be set of it.
 struct Ground {
     machine: String,
-    protocol: Option<String>,
-    rest: Option<String>,
+    /// Flags that all runs have.
+    passed_on: Vec<String>,
     places_max: u32,
     gears: Gears,
 }
@@ -170,27 +177,30 @@ impl Ground {
             flag("ISLES_MACHINE", "--machine", machine.as_str()),
             flag("ISLES_CHIP_GOVERNOR", "--governor", "fixed"),
         ];
-        if let Some(protocol) = &arguments.protocol {
-            flags.push(flag("ISLES_CHIP_PROTOCOL", "--protocol", protocol));
-        }
-        if let Some(rest) = &arguments.rest {
-            flags.push(flag("ISLES_CHIP_REST", "--rest", rest));
-        }
+        let passed_on = [
+            ("ISLES_CHIP_PRESET", "--preset", &arguments.preset),
+            ("ISLES_CHIP_POWER", "--power", &arguments.power),
+            ("ISLES_CHIP_PROTOCOL", "--protocol", &arguments.protocol),
+            ("ISLES_CHIP_REST", "--rest", &arguments.rest),
+        ];
+        let said = || {
+            passed_on.iter().filter_map(|(variable, name, value)| Some((*variable, *name, value.as_ref()?)))
+        };
+        flags.extend(said().map(|(variable, name, value)| flag(variable, name, value)));
         let launch = Launch::from_environment_with(Machine::Processes, &flags)?;
         let Machine::Chip(modelled) = launch.chosen_machine() else {
             return Err(refusal("--machine", &machine, "a modelled chip such as chip:scc"));
         };
-        let name = machine.strip_prefix("chip:").unwrap_or(&machine);
-        let chip = Chip::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
+        let chip = modelled.chip();
         let Some(model) = chip.power_models().first() else {
             return Err(refusal("--machine", &machine, "a chip whose file has a power model"));
         };
         if chip.dividers().is_none() {
             return Err(refusal("--machine", &machine, "a chip whose clocks can be divided"));
         }
-        let gears = Gears::of(&chip, Some(model));
-        let (protocol, rest) = (arguments.protocol.clone(), arguments.rest.clone());
-        Ok(Ground { machine, protocol, rest, places_max: modelled.places(), gears })
+        let gears = Gears::of(chip, Some(model));
+        let passed_on = said().flat_map(|(_, name, value)| [name.to_owned(), value.clone()]).collect();
+        Ok(Ground { machine, passed_on, places_max: modelled.places(), gears })
     }
 
     /// All settings to try.

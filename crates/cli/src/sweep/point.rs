@@ -116,13 +116,8 @@ impl Runner<'_> {
             .args(&self.own)
             .args(["--machine", &self.ground.machine, "--places", &setting.places.to_string()])
             .args(["--governor", &governor, "--summary", "-"])
+            .args(&self.ground.passed_on)
             .stdin(Stdio::null());
-        if let Some(protocol) = &self.ground.protocol {
-            command.args(["--protocol", protocol]);
-        }
-        if let Some(rest) = &self.ground.rest {
-            command.args(["--rest", rest]);
-        }
         let ended = command.output().map_err(|cause| failed(format!("cannot start a run: {cause}")))?;
         if !ended.status.success() {
             let said = String::from_utf8_lossy(&ended.stderr);

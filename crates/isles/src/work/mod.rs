@@ -155,7 +155,10 @@ fn difference(tape: &Header, run: &Header, chip: ModelledChip) -> Option<String>
         return Some(format!("a tape of the arguments {ours} (this one is of {theirs})"));
     }
     if tape.chip != run.chip {
-        return Some(format!("a tape of {} (this one is of another chip)", chip.machine()));
+        return Some(format!(
+            "a tape of {} (this one is of another chip, preset or power model)",
+            chip.machine()
+        ));
     }
     if tape.places != run.places {
         return Some(format!("a tape of {} places (this one is of {})", run.places, tape.places));

@@ -28,6 +28,8 @@ pub struct RunFacts<'a> {
     pub governor: &'a str,
     /// What places did while they waited.
     pub rest: Rest,
+    /// How broadcasts and reductions of teams went.
+    pub collectives: [&'a str; 2],
     /// Where the time of the program's own code came from.
     pub work: &'a str,
     /// How long this host took for it.
@@ -50,6 +52,9 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.string("protocol", facts.protocol);
     json.string("governor", facts.governor);
     json.string("rest", &facts.rest.to_string());
+    let [broadcast, reduce] = facts.collectives;
+    json.string("broadcast", broadcast);
+    json.string("reduce", reduce);
     json.string("work", facts.work);
     json.number("rate_changes", report.shifts.rates);
     json.number("voltage_changes", report.shifts.voltages);
