@@ -49,7 +49,7 @@ pub(crate) fn ask<R>(otherwise: R, question: impl FnOnce(&World, PlaceId) -> R) 
 /// To slow down, the dividers change at once and the voltage falls when the controller is done; to speed up, the
 /// voltage rises first and the dividers follow. This place goes on when the controller takes the request; when all is
 /// done the answer says. `None`: nothing came of it, because another place is the first of this supply and only that
-/// one may ask, or because this is a real machine.
+/// one may ask, because a governor keeps a cap (`capped`), or because this is a real machine.
 ///
 /// # Errors
 /// [`ClockError`]: nothing has changed.
@@ -60,8 +60,8 @@ pub fn set_supply_divider(divider: u32) -> Result<Option<ClockChange>, ClockErro
     ask(Ok(None), |world, place| world.shift_supply(place, divider))
 }
 
-/// Asks for another divider of the clock of this place's tile, at once and at the present voltage. `None` on a real
-/// machine.
+/// Asks for another divider of the clock of this place's tile, at once and at the present voltage. `None`: nothing
+/// came of it, because a governor keeps a cap, or because this is a real machine.
 ///
 /// # Errors
 /// [`ClockError`]: nothing has changed; with [`ClockError::VoltageTooLow`] ask for the supply instead.

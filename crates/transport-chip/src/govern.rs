@@ -47,6 +47,11 @@ impl Governing {
         })
     }
 
+    /// Whether the clocks are its own, so that what places ask for has no effect: a cap would not hold otherwise.
+    pub(crate) fn owns_clocks(&self) -> bool {
+        matches!(self.governor, Governor::Capped(_))
+    }
+
     /// Asks the governor for each interval that has ended by `present`; `told` hears of every order that is carried
     /// out, with its time.
     pub(crate) fn until(

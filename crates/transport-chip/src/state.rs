@@ -499,6 +499,9 @@ impl State {
         divider: u32,
         whole_supply: bool,
     ) -> Result<Option<ClockChange>, ClockError> {
+        if self.governing.as_ref().is_some_and(Governing::owns_clocks) {
+            return self.cores.gear_of(divider).map(|_| None);
+        }
         let now = self.cores.now(place);
         let changed = if whole_supply {
             self.cores.shift_supply(place, divider)

@@ -183,7 +183,8 @@ impl World {
     }
 
     /// `place` asks that all cores which share its supply run by another divider of their clock, at the lowest voltage
-    /// that carries it. Nothing comes of it unless `place` is the first of them: only one may ask.
+    /// that carries it. Nothing comes of it unless `place` is the first of them, because only one may ask, nor under a
+    /// governor that keeps a cap.
     ///
     /// To slow down, dividers change at once and the voltage falls when the controller is done; to speed up, the
     /// voltage rises first. The place waits until the controller takes the request, not until it is done.
@@ -194,7 +195,8 @@ impl World {
         self.shared.state.borrow_mut().change_clocks(place, divider, true)
     }
 
-    /// `place` asks for another divider of the clock of its own tile, at once and at the present voltage.
+    /// `place` asks for another divider of the clock of its own tile, at once and at the present voltage. Nothing comes
+    /// of it under a governor that keeps a cap.
     ///
     /// # Errors
     /// [`ClockError`]: nothing has changed.

@@ -361,6 +361,26 @@ fn a_capped_chip_never_draws_more_and_gives_what_others_leave_to_who_works() {
 }
 
 #[test]
+fn a_program_that_asks_for_the_fastest_clocks_does_not_break_a_cap() {
+    let peak = |policy: Option<Policy>| {
+        let (world, endpoints) = place(12);
+        policy.into_iter().for_each(|policy| world.govern(policy).unwrap());
+        for _ in 0..240 {
+            let place = world.next().unwrap();
+            let asked = [world.shift_supply(place, 2), world.divide_tile(place, 2)];
+            assert!(policy.is_none() || asked == [Ok(None), Ok(None)], "{asked:?}");
+            assert!(world.shift_supply(place, 1).is_err() && world.divide_tile(place, 1).is_err());
+            endpoints[place.index()].work(1_000_000);
+            world.end_turn(place, Turn::Busy);
+        }
+        world.report().energy.unwrap().profile.peak().power
+    };
+    let cap = "27W".parse().unwrap();
+    assert!(peak(Some(Policy::Capped(cap))) <= cap);
+    assert!(peak(None) > cap);
+}
+
+#[test]
 fn a_governed_run_repeats_and_its_digest_sees_the_governor() {
     let digest = |policy| uneven(policy).1.digest.to_string();
     let policies = [Policy::FixedAt(3), Policy::OnDemand, Policy::PhaseAware];

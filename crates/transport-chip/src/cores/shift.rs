@@ -157,7 +157,7 @@ impl Cores {
         self.wait_until(place, settled.unwrap_or_default());
     }
 
-    fn gear_of(&self, divider: u32) -> Result<GearId, ClockError> {
+    pub(crate) fn gear_of(&self, divider: u32) -> Result<GearId, ClockError> {
         let gears = &self.costs.plan.gears;
         if self.supplies.is_none() {
             return Err(ClockError::Fixed);
