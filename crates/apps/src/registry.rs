@@ -128,12 +128,12 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "HOW")]
     pub rest: Option<String>,
 
-    /// How broadcasts of teams go on a modelled chip: auto, flat, binomial, chain, scatter-allgather or fan:CHILDREN
+    /// How `broadcast` of teams goes on a modelled chip: auto, flat, binomial, chain, scatter-allgather or fan:CHILDREN
     /// [default: auto]
     #[arg(long, value_name = "HOW")]
     pub broadcast: Option<String>,
 
-    /// How reductions of teams go on a modelled chip: auto, serial or logarithmic [default: auto]
+    /// How `reduce` of teams goes on a modelled chip: auto, serial or logarithmic [default: auto]
     #[arg(long, value_name = "HOW")]
     pub reduce: Option<String>,
 
