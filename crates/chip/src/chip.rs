@@ -4,7 +4,7 @@
 //! has a controller, every rate that a core may run at has a voltage in every table, and every name that is referred
 //! to has a meaning. It never changes.
 
-use crate::cost::{Access, Clocks, Cost, Costs, Mode, Span};
+use crate::cost::{Access, Clocks, Cost, Costs, Mode, Operations, Span};
 use crate::energy::{MeshPower, PowerModel, VoltageTable};
 use crate::file::Constant;
 use crate::quantity::{Bytes, Picoseconds, Rate};
@@ -177,6 +177,7 @@ pub struct Chip {
     pub(crate) core_kind: String,
     pub(crate) topology: Topology,
     pub(crate) caches: Caches,
+    pub(crate) operations: Operations,
     pub(crate) buffer: Option<MessageBuffer>,
     pub(crate) memory: Memory,
     pub(crate) links: LinkTraits,
@@ -245,6 +246,11 @@ impl Chip {
     /// Lines and caches.
     pub const fn caches(&self) -> &Caches {
         &self.caches
+    }
+
+    /// What operations of a core take by class.
+    pub const fn operations(&self) -> &Operations {
+        &self.operations
     }
 
     /// The message buffer of each core, if it has one.

@@ -12,6 +12,9 @@ use crate::quantity::{Picoseconds, Rate};
 /// Femtoseconds in a picosecond: what spans are kept in, so that small costs a hop do not round.
 const FEMTO: u64 = 1_000;
 
+/// Billionths of a cycle in a cycle.
+pub const NANOCYCLES: u64 = 1_000_000_000;
+
 /// The rates of the three clocks that a cost may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clocks {
@@ -134,6 +137,60 @@ impl Mode {
             Self::MemoryThrough => "memory_through",
             Self::MemoryCached => "memory_cached",
         }
+    }
+}
+
+/// A class of operations of a core whose operands are in the first cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// On integers and addresses; a load or a store.
+    Integer,
+    /// An addition, a multiplication or a comparison of floating-point numbers.
+    Float,
+    /// A division or a square root.
+    Division,
+    /// A jump that depends on a comparison.
+    Branch,
+}
+
+impl Operation {
+    /// All classes.
+    pub const ALL: [Self; 4] = [Self::Integer, Self::Float, Self::Division, Self::Branch];
+
+    /// The name in a chip file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Float => "float",
+            Self::Division => "division",
+            Self::Branch => "branch",
+        }
+    }
+}
+
+/// What operations take, in billionths of a cycle of the core's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operations {
+    /// By class, in the order of [`Operation::ALL`].
+    nanocycles: [u64; Operation::ALL.len()],
+}
+
+/// A cycle each: what a chip has whose file does not say more.
+impl Default for Operations {
+    fn default() -> Self {
+        Operations { nanocycles: [NANOCYCLES; Operation::ALL.len()] }
+    }
+}
+
+impl Operations {
+    /// By class, in the order of [`Operation::ALL`]; of what is nothing, a cycle each.
+    pub fn new(nanocycles: [Option<u64>; Operation::ALL.len()]) -> Operations {
+        Operations { nanocycles: nanocycles.map(|given| given.unwrap_or(NANOCYCLES)) }
+    }
+
+    /// What so many operations take, in billionths of a cycle; the largest number, if it is more than that.
+    pub fn nanocycles(&self, operation: Operation, number: u64) -> u64 {
+        self.nanocycles[operation as usize].saturating_mul(number)
     }
 }
 

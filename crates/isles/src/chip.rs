@@ -10,7 +10,7 @@ use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
 use crate::loopback::stalled;
 use crate::work::stopwatch::{Stopwatch, Watched};
-use crate::work::{self, Work};
+use crate::work::{self, CodeTime};
 use isles_chip::Chip;
 use isles_chip::Preset;
 use isles_chip::energy::PowerModel;
@@ -342,7 +342,7 @@ pub(crate) fn settings(chip: ModelledChip, launch: &Launch) -> String {
         (*rest != Rest::default()).then(|| format!("rest {rest}")),
         (*broadcast != Broadcast::Auto).then(|| format!("broadcast {broadcast}")),
         (*reduce != Reduce::Auto).then(|| format!("reduce {reduce}")),
-        (*work != Work::Said).then(|| format!("work {work}")),
+        (*work != CodeTime::Said).then(|| format!("work {work}")),
     ];
     std::iter::once(preset).chain(said.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }

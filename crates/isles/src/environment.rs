@@ -3,7 +3,7 @@
 use crate::chip::ModelledChip;
 use crate::collectives::{Broadcast, Reduce};
 use crate::export::{EXPORTS, Export, Wanted};
-use crate::work::Work;
+use crate::work::CodeTime;
 use isles_chip::governor::Policy;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::Stall;
@@ -168,7 +168,7 @@ pub(crate) struct Environment {
     pub(crate) broadcast: Broadcast,
     pub(crate) reduce: Reduce,
     /// Where the time of the program's code comes from, and where that was written.
-    pub(crate) work: Option<(Work, String)>,
+    pub(crate) work: Option<(CodeTime, String)>,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
@@ -243,7 +243,7 @@ impl Environment {
             rest: take(&get, "ISLES_CHIP_REST", rest)?.unwrap_or_default(),
             broadcast: take(&get, "ISLES_CHIP_BROADCAST", Broadcast::read)?.unwrap_or_default(),
             reduce: take(&get, "ISLES_CHIP_REDUCE", Reduce::read)?.unwrap_or_default(),
-            work: take(&get, "ISLES_CHIP_WORK", Work::read)?,
+            work: take(&get, "ISLES_CHIP_WORK", CodeTime::read)?,
             stall_report: take(&get, "ISLES_STALL", silence)?,
             stall_limit: take(&get, "ISLES_STALL_LIMIT", silence)?,
             seed: take(&get, "ISLES_SEED", seed)?.unwrap_or_default(),

@@ -10,7 +10,7 @@ use crate::environment::{ConfigError, Machine};
 use crate::launch::{Launch, LaunchError};
 use crate::work::stopwatch::HostCode;
 use crate::work::tape::Measurements;
-use crate::work::{self, Work};
+use crate::work::{self, CodeTime};
 use isles_chip::draw::{self, Heat};
 use isles_chip::topology::Stop;
 use isles_transport_chip::export::{self, RunFacts};
@@ -77,7 +77,7 @@ impl Wanted {
 
 /// Checks that all of `wanted` can be written, of a run on `machine` whose code takes its time from `work`, and apart
 /// from each other.
-pub(crate) fn check(wanted: &[Wanted], machine: Machine, work: &Work) -> Result<(), ConfigError> {
+pub(crate) fn check(wanted: &[Wanted], machine: Machine, work: &CodeTime) -> Result<(), ConfigError> {
     for (index, one) in wanted.iter().enumerate() {
         let Machine::Chip(chip) = machine else {
             return Err(one.refusal(format!("nothing with the machine {machine}, which is no modelled chip")));
@@ -85,7 +85,7 @@ pub(crate) fn check(wanted: &[Wanted], machine: Machine, work: &Work) -> Result<
         if one.export == Export::Joules && chip.chip().power_models().is_empty() {
             return Err(one.refusal(format!("nothing with {machine}, whose file has no power model")));
         }
-        if one.export == Export::Tape && !matches!(work, Work::Host(_)) {
+        if one.export == Export::Tape && !matches!(work, CodeTime::Host(_)) {
             return Err(one.refusal(
                 "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured",
             ));

@@ -5,7 +5,7 @@ use crate::collectives::{Broadcast, Reduce};
 use crate::destination::Destination;
 use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
 use crate::export::{self, Wanted};
-use crate::work::{self, Work};
+use crate::work::{self, CodeTime};
 use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
@@ -100,7 +100,7 @@ pub struct Launch {
     pub(crate) rest: Rest,
     pub(crate) broadcast: Broadcast,
     pub(crate) reduce: Reduce,
-    pub(crate) work: Work,
+    pub(crate) work: CodeTime,
     /// The flag or variable that said so.
     pub(crate) work_source: String,
     /// Arguments of the process that are none of these.
@@ -154,7 +154,7 @@ impl Launch {
             chip.check_policy(source, *policy, places)?;
         }
         let (work, work_source) = environment.work.take().unwrap_or_default();
-        if work != Work::Said && !matches!(machine, Machine::Chip(_)) {
+        if work != CodeTime::Said && !matches!(machine, Machine::Chip(_)) {
             let allowed = format!("said with the machine {machine}, which is no modelled chip");
             return Err(ConfigError::new(&work_source, &work.to_string(), allowed));
         }

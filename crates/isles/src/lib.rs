@@ -50,15 +50,15 @@ pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport,
-    Shape, Team, cancel, finish, here, now, place_count, places, plain, spawn, spawn_detached, spawn_with,
-    work, yield_now,
+    Shape, Table, Team, Work, cancel, finish, here, now, place_count, places, plain, spawn, spawn_detached,
+    spawn_with, work, yield_now,
 };
 pub use isles_transport_chip::{Energy, Ledger, ModelEnergy, Protocol, Report as ChipReport, Rest, Spending};
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;
 pub use processes::serve_if_joined;
-pub use work::Work;
+pub use work::CodeTime;
 
 /// What most programs need.
 pub mod prelude {

@@ -3,7 +3,7 @@
 use crate::collectives::{Broadcast, Reduce};
 use crate::environment::{Environment, Machine};
 use crate::launch::Launch;
-use crate::work::Work;
+use crate::work::CodeTime;
 use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
@@ -45,7 +45,7 @@ where
         rest: Rest::default(),
         broadcast: Broadcast::default(),
         reduce: Reduce::default(),
-        work: Work::default(),
+        work: CodeTime::default(),
         work_source: String::new(),
         own_arguments: Vec::new(),
         stall,

@@ -35,6 +35,7 @@ pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, 
 pub use error::{Error, ErrorKind, Result};
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, Replicated};
+pub use isles_transport::{Table, Work};
 pub use local::{Clock, Entered, Local, Step};
 pub use monitor::Monitor;
 pub use phaser::Phaser;

@@ -6,7 +6,9 @@
 
 mod draw;
 mod shift;
+mod work;
 
+use crate::demand::{Lines as PrivateLines, WorkPlan};
 use crate::energy::Sampler;
 use crate::energy::meter::{Meters, NEVER};
 use crate::energy::plan::Plan;
@@ -23,7 +25,7 @@ use isles_chip::clock::Clock;
 use isles_chip::cost::{Access, Cost, Costs as Times, Mode, Span};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
-use isles_chip::kernel::{Network, Pace, Timeline};
+use isles_chip::kernel::{Allotment, Network, Pace, Timeline};
 use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_chip::supply::Supplies;
 use isles_chip::topology::{CoreId, TileId, Topology};
@@ -59,6 +61,8 @@ pub struct Costs {
     packets: Option<PacketCosts>,
     /// The memory that all cores share; nothing if the chip's file does not say what it costs.
     memory: Option<Arc<MemoryPlan>>,
+    /// What the work of programs costs.
+    work: Arc<WorkPlan>,
     plan: Arc<Plan>,
     /// Rates and voltages before anything runs; none if the chip cannot change them.
     supplies: Option<Supplies>,
@@ -80,6 +84,7 @@ impl Costs {
         let line_in = |times: &Times<Span>| times.access(Mode::BufferLine).copied().unwrap_or_default();
         let lines = times.iter().map(line_in).collect();
         let memory = MemoryPlan::of(chip, &plan.gears).map(Arc::new);
+        let work = Arc::new(WorkPlan::of(chip, &plan.gears));
         let span = |cost: &Cost| cost.at(preset.clocks()).over(0);
         let (line_bytes, flit_bytes) = (chip.caches().line.0, links.flit.0);
         Some(Costs {
@@ -88,6 +93,7 @@ impl Costs {
             buffer_lines: (buffer_bytes / line_bytes) as u32,
             packets,
             memory,
+            work,
             lines,
             times,
             pace: Pace { hop: span(&links.head), flit: span(&links.flit_time) },
@@ -199,6 +205,10 @@ struct PlacedCore {
     gear: GearId,
     /// When its rate or voltage changes next.
     next_shift: Picoseconds,
+    /// What is left of a cycle that operations took, in billionths.
+    nanocycles: u64,
+    /// Lines of private memory that came over the mesh.
+    fetched: PrivateLines,
 }
 
 /// The links between each two tiles that have places.
@@ -237,7 +247,8 @@ pub(crate) struct Cores {
     paths: Paths,
     network: Network,
     ports: Vec<Timeline>,
-    controllers: Vec<Timeline>,
+    /// Memory controllers; none before somebody uses one.
+    controllers: Vec<Allotment>,
     /// The least time that anything can still ask for.
     present: Picoseconds,
     lines: Lines,
@@ -268,6 +279,8 @@ impl Cores {
             ledger: Ledger::default(),
             gear: first,
             next_shift: NEVER,
+            nanocycles: 0,
+            fetched: PrivateLines::default(),
         };
         Cores {
             cores: (0..places).map(core).collect(),
@@ -444,10 +457,8 @@ impl Cores {
     }
 
     /// What is known of the memory that all cores share.
-    pub(crate) fn memory(&mut self) -> Option<Arc<MemoryPlan>> {
-        let memory = self.costs.memory.as_ref()?;
-        self.controllers.resize(memory.controllers.len(), Timeline::default());
-        Some(Arc::clone(memory))
+    pub(crate) fn memory(&self) -> Option<Arc<MemoryPlan>> {
+        self.costs.memory.clone()
     }
 
     /// What shared memory costs the core of `place` in its present gear.
@@ -473,8 +484,8 @@ impl Cores {
         let links = route.map(|link| topology.link_id(link).0 as usize);
         let delay = self.network.send(present, now, links, self.costs.line_flits * u64::from(count));
         let busy = self.memory_costs(place).controller_line * u64::from(count);
-        let start = self.controllers[controller as usize].reserve(present, now + delay, busy);
-        self.spend(place, alone + (start - now), Spending::Copying);
+        let end = self.controller(controller).take(present, now + delay, alone, busy);
+        self.spend(place, end - now, Spending::Copying);
     }
 
     /// What reading `lines` lines of its own buffer takes a place when nobody else does.
@@ -493,7 +504,7 @@ impl Cores {
     }
 
     pub(crate) fn flit_hops(&self) -> u64 {
-        self.network.flits().sum()
+        self.network.flits().sum::<u64>() + self.flit_hops_fetched()
     }
 
     pub(crate) fn topology(&self) -> &Topology {
@@ -503,9 +514,10 @@ impl Cores {
     /// What each link has carried, in the order of their numbers.
     pub(crate) fn link_loads(&self) -> Vec<LinkLoad> {
         let topology = self.topology();
-        let latest = self.latest().0;
+        let (latest, fetched) = (self.latest().0, self.flits_fetched_by_link());
         let load = |link| {
-            let flits = self.network.flits_of(topology.link_id(link).0 as usize);
+            let number = topology.link_id(link).0 as usize;
+            let flits = self.network.flits_of(number) + fetched[number];
             let busy = self.network.pace().flit * flits;
             let utilisation = busy.0 as f64 / latest.max(1) as f64;
             topology.ends(link).map(|ends| LinkLoad { link, ends, flits, busy, utilisation })

@@ -10,7 +10,7 @@ use crate::wire::Outgoing;
 use crate::world::Shared;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
-    SendError, Unpark,
+    SendError, Unpark, Work,
 };
 use std::cell::{Cell, RefMut};
 use std::rc::Rc;
@@ -202,7 +202,7 @@ impl Endpoint for ChipEndpoint {
         self.state().leave(self.here);
     }
 
-    fn work(&self, cycles: u64) {
-        self.state().work(self.here, cycles);
+    fn work(&self, work: &Work) {
+        self.state().work(self.here, work);
     }
 }

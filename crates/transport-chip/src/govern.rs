@@ -23,7 +23,8 @@ impl Look {
     /// A look at a core with that ledger at `time`, after this one.
     fn next(&self, ledger: &Ledger, time: Picoseconds) -> Look {
         let computed = ledger.time(Spending::Working).0 + ledger.time(Spending::Measured).0;
-        let moved = ledger.time(Spending::Handling).0 + ledger.time(Spending::Copying).0;
+        let moving = [Spending::Handling, Spending::Copying, Spending::Fetching];
+        let moved = moving.into_iter().map(|spending| ledger.time(spending).0).sum();
         let Some(length) = time.0.checked_sub(self.time.0).filter(|length| *length > 0) else { return *self };
         let share = |part: u64| (u128::from(part) * 1_000 / u128::from(length)) as u32;
         Look { time, computed, moved, shares: [share(computed - self.computed), share(moved - self.moved)] }

@@ -14,6 +14,7 @@ mod called;
 mod chunks;
 mod clocks;
 mod cores;
+mod demand;
 mod endpoint;
 mod energy;
 pub mod export;

@@ -10,8 +10,10 @@ use std::fmt;
 /// What a core does with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spending {
-    /// What the program has said with `work`.
+    /// What the program has said with `work`, within the core and its first cache.
     Working,
+    /// Lines of private memory that this work wanted, out of the second cache or from behind a controller.
+    Fetching,
     /// Instructions of the message protocol.
     Handling,
     /// Moving lines between private memory and message buffers, and bytes of shared memory.
@@ -27,8 +29,9 @@ pub enum Spending {
 }
 
 /// All of them, in the order of a ledger.
-pub(crate) const SPENDINGS: [(Spending, &str); 7] = [
+pub(crate) const SPENDINGS: [(Spending, &str); 8] = [
     (Spending::Working, "working"),
+    (Spending::Fetching, "fetching"),
     (Spending::Handling, "handling"),
     (Spending::Copying, "copying"),
     (Spending::Polling, "polling"),
@@ -77,6 +80,8 @@ pub struct Report {
     pub bytes: u64,
     /// Lines of message buffers written and read.
     pub lines: Lines,
+    /// Lines of private memory that came from behind a controller, by what programs have said of their work.
+    pub fetched: u64,
     /// Flits that passed a link, counted for each link.
     pub flit_hops: u64,
     /// All events; how many there were, and whether another run had the same.
@@ -93,11 +98,12 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { time, messages, bytes, lines, flit_hops, digest, .. } = self;
+        let Report { time, messages, bytes, lines, fetched, flit_hops, digest, .. } = self;
         writeln!(f, "predicted time  {:.6} ms", time.0 as f64 / 1e9)?;
         writeln!(
             f,
-            "moved           {bytes} bytes in {messages} messages; {} lines written, {} read, {flit_hops} flit-hops",
+            "moved           {bytes} bytes in {messages} messages; {} lines written, {} read, {fetched} fetched, \
+             {flit_hops} flit-hops",
             lines.written, lines.read
         )?;
         let total: u128 = self.ledgers.iter().map(|ledger| u128::from(ledger.total().0)).sum();

@@ -6,10 +6,11 @@
 
 use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
+use crate::demand::Demand;
 use crate::govern::Governing;
 use crate::parcel::{ChipBlock, Parcel};
 use crate::record::Passage;
-use crate::report::{Report, Spending};
+use crate::report::Report;
 use crate::rest::Rest;
 use crate::shared::Shared;
 use crate::wire::{Division, News, Outgoing, Wire};
@@ -17,7 +18,7 @@ use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Order};
 use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ties};
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError};
+use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError, Work};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -61,8 +62,8 @@ struct Site {
     parked: bool,
     /// Whether a send of its last turn found no room.
     refused: bool,
-    /// Cycles that are computed when the call is over in which the place stands.
-    postponed: u64,
+    /// What is done when the call is over in which the place stands.
+    postponed: Demand,
     /// Events of this place so far.
     sequence: u32,
     notices: BTreeMap<PlaceId, Notice>,
@@ -97,7 +98,7 @@ impl State {
             left: false,
             parked: false,
             refused: false,
-            postponed: 0,
+            postponed: Demand::default(),
             sequence: 0,
             notices: BTreeMap::new(),
         };
@@ -178,19 +179,20 @@ impl State {
                 return true;
             }
         }
-        let cycles = std::mem::take(&mut self.sites[place.index()].postponed);
-        if cycles > 0 {
-            self.cores.compute(place, cycles, Spending::Working);
+        let postponed = std::mem::take(&mut self.sites[place.index()].postponed);
+        if postponed != Demand::default() {
+            self.cores.work(place, &postponed);
         }
         false
     }
 
-    /// Lets `place` compute for its program; once it stands in a call, when that is over.
-    pub(crate) fn work(&mut self, place: PlaceId, cycles: u64) {
+    /// Lets `place` work for its program; once it stands in a call, when that is over.
+    pub(crate) fn work(&mut self, place: PlaceId, work: &Work) {
+        let demand = self.cores.demand(work);
         if self.wire.is_engaged(place) {
-            self.sites[place.index()].postponed += cycles;
+            self.sites[place.index()].postponed.add(&demand);
         } else {
-            self.cores.compute(place, cycles, Spending::Working);
+            self.cores.work(place, &demand);
         }
     }
 
@@ -559,6 +561,7 @@ impl State {
             messages: self.messages,
             bytes: self.bytes,
             lines: self.cores.lines(),
+            fetched: self.cores.lines_fetched(),
             flit_hops: self.cores.flit_hops(),
             digest: self.digest,
             ledgers: places.map(|place| self.cores.ledger(place)).collect(),

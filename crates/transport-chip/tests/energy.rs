@@ -4,7 +4,7 @@ use isles_chip::Chip;
 use isles_chip::energy::Load;
 use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Picoseconds};
-use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
 use isles_transport_chip::{ChipEndpoint, Costs, Energy, Report, Rest, Spending, Turn, World};
 
 const PLACES: u32 = 4;
@@ -27,7 +27,7 @@ fn work(chip: &Chip, places: u32, cycles: u64, times: u32) -> Report {
         let left = &mut left[place.index()];
         let turn = if *left > 0 { Turn::Busy } else { Turn::Idle { due: None } };
         if *left > 0 {
-            endpoints[place.index()].work(cycles);
+            endpoints[place.index()].work(&Work::new().cycles(cycles));
             *left -= 1;
         }
         world.end_turn(place, turn);
@@ -83,7 +83,7 @@ fn talk(chip: &Chip) -> Report {
         let (left, to) = (&mut left[place.index()], PlaceId((place.0 + 1) % PLACES));
         let mut sent = false;
         if *left > 0 {
-            endpoint.work(10_000 * u64::from(place.0));
+            endpoint.work(&Work::new().cycles(10_000 * u64::from(place.0)));
             sent = endpoint.send(to, Class::Data, HandlerId(1), 200, &mut |_| Some(200)).is_ok();
             *left -= i32::from(sent);
         }
@@ -174,7 +174,7 @@ fn wait(rest: Rest) -> (Report, Picoseconds) {
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
         if place == PlaceId(0) && !sent {
-            endpoint.work(5_333_333);
+            endpoint.work(&Work::new().cycles(5_333_333));
             endpoint.send(PlaceId(1), Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
             sent = true;
         }
@@ -220,7 +220,7 @@ fn share(places: u32, divider: u32) -> (f64, f64, f64) {
     let mut worked = vec![false; places as usize];
     while let Some(place) = world.next() {
         if !std::mem::replace(&mut worked[place.index()], true) {
-            endpoints[place.index()].work(4_800_000_000 / u64::from(places));
+            endpoints[place.index()].work(&Work::new().cycles(4_800_000_000 / u64::from(places)));
         }
         world.end_turn(place, Turn::Idle { due: None });
     }

@@ -2,7 +2,7 @@
 
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
 use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Report, Spending, Turn, World};
 use std::time::Duration;
 
@@ -135,12 +135,12 @@ fn refused_then_looked(protocol: Protocol) -> bool {
                 Turn::Busy
             }
             A if world.report().messages == 0 => {
-                a.work(10);
+                a.work(&Work::new().cycles(10));
                 Turn::Busy
             }
             A if !looked => {
                 assert_eq!(send(a, B, Class::Data, 8), Err(SendError::Full), "{protocol}: too early");
-                a.work(10_000);
+                a.work(&Work::new().cycles(10_000));
                 let abandoned = a.send(C, Class::Control, HandlerId(1), 8, &mut |_| None);
                 assert_eq!(abandoned, Err(SendError::Full), "{protocol}");
                 looked = true;
@@ -149,7 +149,7 @@ fn refused_then_looked(protocol: Protocol) -> bool {
             A => return send(a, B, Class::Data, 8).is_ok(),
             // It takes nothing before the first place has filled its buffers.
             B if filled.is_none_or(|time| world.now(B) <= time) => {
-                endpoints[1].work(100);
+                endpoints[1].work(&Work::new().cycles(100));
                 Turn::Busy
             }
             B => {
@@ -269,7 +269,7 @@ fn a_sender_of_rcce_does_nothing_until_it_is_answered_and_then_computes_what_it_
             turns_of_a += 1;
             if turns_of_a == 1 {
                 send(a, B, Class::Data, 8).unwrap();
-                a.work(533_333); // a millisecond
+                a.work(&Work::new().cycles(533_333)); // a millisecond
                 assert!(world.now(A) < Duration::from_micros(10), "it waits first");
             } else {
                 let free = answered.expect("no turn before the answer");
@@ -277,7 +277,7 @@ fn a_sender_of_rcce_does_nothing_until_it_is_answered_and_then_computes_what_it_
                 return;
             }
         } else if world.now(B) < Duration::from_millis(5) {
-            b.work(100_000);
+            b.work(&Work::new().cycles(100_000));
         } else {
             take(b);
             answered = Some(world.now(B));
@@ -320,7 +320,7 @@ fn beside_a_computing_receiver(protocol: Protocol) -> [Duration; 2] {
                 IDLE
             }
             _ if computed.is_none() => {
-                endpoints[1].work(5_333_333);
+                endpoints[1].work(&Work::new().cycles(5_333_333));
                 computed = Some(Duration::ZERO);
                 Turn::Busy
             }
@@ -369,7 +369,7 @@ fn mixed(protocol: Protocol, is_recorded: bool) -> Report {
     while let Some(place) = world.next() {
         let (here, left) = (&endpoints[place.index()], &mut left[place.index()]);
         let got = take(here);
-        here.work(1_000 * u64::from(place.0) * got as u64);
+        here.work(&Work::new().cycles(1_000 * u64::from(place.0) * got as u64));
         let to = PlaceId((place.0 + 1 + *left % 5) % 6);
         let sent = *left > 0
             && match *left % 3 {

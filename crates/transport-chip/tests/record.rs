@@ -5,7 +5,7 @@ mod protobuf;
 
 use isles_chip::Chip;
 use isles_transport::random::Random;
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{ChipEndpoint, Costs, Report, Rest, Spending, Turn, World};
 use protobuf::{Packet, packets};
@@ -64,7 +64,7 @@ fn gossip(world: &World) -> Report {
         if *left > 0 {
             let to = PlaceId((place.0 + 1 + random.below(u64::from(PLACES) - 1) as u32) % PLACES);
             let class = if random.below(2) == 0 { Class::Control } else { Class::Data };
-            endpoint.work(random.below(500));
+            endpoint.work(&Work::new().cycles(random.below(500)));
             let (len, handler) = (random.index(300), HandlerId(1));
             sent = if *left == 1 {
                 endpoint.send_block(to, class, handler, 9_000, &mut |bytes| bytes.fill(1)).is_ok()

@@ -3,7 +3,7 @@
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::random::Random;
-use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
 use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Report, Spending, Turn, World};
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ fn a_place_that_waits_pays_for_polls_and_not_for_turns() {
         let endpoint = &endpoints[place.index()];
         take(endpoint);
         if place == A && turns[0] == 1 {
-            endpoint.work(533_333_333);
+            endpoint.work(&Work::new().cycles(533_333_333));
             send(endpoint, PlaceId(1), Class::Control, 8).unwrap();
         }
         IDLE
@@ -166,7 +166,7 @@ fn credit_is_of_use_when_it_has_arrived_and_not_before() {
         if place != A || sent == 2 {
             return IDLE;
         }
-        endpoints[0].work(10);
+        endpoints[0].work(&Work::new().cycles(10));
         let before = world.now(A);
         if send(&endpoints[0], far, Class::Control, 8).is_ok() {
             assert!(sent == 0 || before >= credited.unwrap(), "{before:?}, {credited:?}");

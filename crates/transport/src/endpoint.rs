@@ -3,6 +3,7 @@
 //! The required part is small: send, receive, wait. The extended part at the end of [`Endpoint`] has
 //! defaults that say "not offered"; a transport overrides what its hardware does better.
 
+use crate::work::Work;
 use isles_protocol::PlaceId;
 use std::fmt;
 use std::sync::Arc;
@@ -264,9 +265,9 @@ pub trait Endpoint {
         Next::Left
     }
 
-    /// Extended: this place computes for `cycles` cycles of its core. Free where time is not modelled.
-    fn work(&self, cycles: u64) {
-        let _ = cycles;
+    /// Extended: the core of this place does `work`. Free where time is not modelled.
+    fn work(&self, work: &Work) {
+        let _ = work;
     }
 
     /// Extended: word `index` of the words of `place`, mapped here; `None` where memory is not shared.

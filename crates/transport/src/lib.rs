@@ -9,6 +9,7 @@ pub mod conformance;
 mod endpoint;
 pub mod loopback;
 pub mod random;
+mod work;
 
 pub use endpoint::{
     Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next,
@@ -16,3 +17,4 @@ pub use endpoint::{
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;
+pub use work::{TABLES_MAX, Table, Work};

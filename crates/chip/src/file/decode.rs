@@ -8,6 +8,7 @@ use super::unit::{self, Kind, Reason};
 use super::{power, preset};
 use crate::chip::{Caches, Chip, ControllerId, Controllers, Dividers, Domains, Interrupts, LinkTraits};
 use crate::chip::{Memory, MessageBuffer, Preset};
+use crate::cost::{Operation, Operations};
 use crate::energy::VoltageTable;
 use crate::quantity::{Bytes, Rate};
 use crate::topology::{Coordinates, Shape, TileId, Topology};
@@ -44,7 +45,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
     let Clocking { dividers, default } = clocks?;
     check_rates(&presets, dividers.as_ref(), &voltages, findings);
     check_default(default.as_ref(), &preset_names, findings);
-    let (core_kind, caches) = cores?;
+    let Core { kind: core_kind, caches, operations } = cores?;
     let (default, _) = default?;
     let default_preset = presets.iter().position(|(preset, _)| *preset.name() == default);
     Some(Chip {
@@ -53,6 +54,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         core_kind,
         topology: topology?,
         caches,
+        operations,
         buffer,
         memory: memory?,
         links: links?,
@@ -149,14 +151,35 @@ fn topology(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Topolo
     topology
 }
 
-fn cores(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<(String, Caches)> {
+/// `[core]`.
+struct Core {
+    kind: String,
+    caches: Caches,
+    operations: Operations,
+}
+
+fn cores(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Core> {
     let kind = part.required_text(findings, "kind", "the name of the core, such as \"P54C\"");
     let line = part.required(findings, "line", COUNTED, SIZE, size);
     let first = part.constant(findings, "first_cache", COUNTED, size);
     let instructions = part.constant(findings, "instruction_cache", COUNTED, size);
     let second = part.constant(findings, "second_cache", COUNTED, size);
+    let operations = part.child(findings, "operation").map(|part| operations(part, findings));
     part.close(findings);
-    Some((kind?.0, Caches { line: line?, first, instructions, second }))
+    Some(Core {
+        kind: kind?.0,
+        caches: Caches { line: line?, first, instructions, second },
+        operations: operations.unwrap_or_default(),
+    })
+}
+
+/// `[core.operation]`: what operations take by class.
+fn operations(mut part: Section<'_>, findings: &mut Findings<'_>) -> Operations {
+    let nanocycles = Operation::ALL.map(|operation| {
+        part.constant(findings, operation.name(), TIMED, |value| quantity(value, unit::core_cycles))
+    });
+    part.close(findings);
+    Operations::new(nanocycles)
 }
 
 fn buffer(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MessageBuffer> {

@@ -1,6 +1,7 @@
 //! Tests of the reader: each fault that a file can have, said in one line with its place, and all at once.
 
 use super::*;
+use crate::cost::{NANOCYCLES, Operation};
 use proptest::prelude::*;
 
 const MESH: &str = include_str!("../../../../chips/mesh.toml");
@@ -96,6 +97,34 @@ fn a_negative_latency_is_refused() {
         "buffer.test_and_set_per_core is -1",
     );
     one_fault("leakage = \"0.05 W/V^3\"", "leakage = \"-0.05 W/V^3\"", "it is negative");
+}
+
+#[test]
+fn an_operation_takes_cycles_of_its_core_above_zero() {
+    let of = |value: &str| format!("float = {value:?}");
+    let told = |value: &str, text: &str| {
+        let text = format!("core.operation.float is {value:?}; {text}; allowed: cycles of core above zero");
+        one_fault(&of("4 cycles of core"), &of(value), &text);
+    };
+    told("4 ns", "it is more than cycles of core");
+    told("4 cycles of mesh", "it is more than cycles of core");
+    told("4 cycles of core + 1 cycle/hop of mesh", "it is more than cycles of core");
+    told("4 cycles", "it does not say of which clock the cycles are");
+    told("0 cycles of core", "it is zero");
+    told("-4 cycles of core", "it is negative");
+    told("4 ns of core", "a time of a clock has a meaning inside of a preset only");
+    let text = "core.operation.colour is no known key; allowed: branch, division, error, float, integer";
+    one_fault(&of("4 cycles of core"), &format!("colour = 1\n{}", of("4 cycles of core")), text);
+}
+
+#[test]
+fn operations_that_a_file_leaves_out_take_a_cycle() {
+    let chip = |text: &str| Chip::parse("my.toml", text).unwrap();
+    let costs = |chip: &Chip| Operation::ALL.map(|operation| chip.operations().nanocycles(operation, 2));
+    assert_eq!(costs(&chip(MESH)), [2, 8, 48, 3].map(|cycles| cycles * NANOCYCLES));
+    let some = MESH.replace("division = \"24 cycles of core\"", "");
+    assert_eq!(costs(&chip(&some)), [2, 8, 2, 3].map(|cycles| cycles * NANOCYCLES));
+    assert_eq!(costs(&Chip::find("bluegene-p").unwrap()), [2 * NANOCYCLES; 4]);
 }
 
 #[test]

@@ -173,14 +173,33 @@ pub fn rate(text: &str) -> Result<Rate, Reason> {
 
 /// A cost. A time `of` a clock is what the cycles of that clock take at `clocks`; without them it is refused.
 pub fn cost(text: &str, clocks: Option<&Clocks>) -> Result<Cost, Reason> {
+    sum(text, clocks).map_err(|reason| allow(reason, COST_ALLOWED))
+}
+
+/// The same without what is allowed.
+fn sum(text: &str, clocks: Option<&Clocks>) -> Result<Cost, Reason> {
+    let mut cost = Cost::default();
+    for part in text.split('+') {
+        term(part, clocks, &mut cost)?;
+    }
+    Ok(cost)
+}
+
+/// Billionths of a cycle of the core above zero, and nothing of another clock: what the core does by itself.
+pub fn core_cycles(text: &str) -> Result<u64, Reason> {
     let read = || {
-        let mut cost = Cost::default();
-        for part in text.split('+') {
-            term(part, clocks, &mut cost)?;
+        let cost = sum(text, None)?;
+        let core_nanocycles = cost.near.core_nanocycles;
+        let own = Amount { core_nanocycles, ..Amount::default() };
+        match core_nanocycles {
+            _ if cost != (Cost { near: own, ..Cost::default() }) => {
+                Err("it is more than cycles of core".to_owned())
+            }
+            0 => Err("it is zero".to_owned()),
+            _ => Ok(core_nanocycles),
         }
-        Ok(cost)
     };
-    read().map_err(|reason: Reason| allow(reason, COST_ALLOWED))
+    read().map_err(|reason| allow(reason, "cycles of core above zero, such as \"1.5 cycles of core\""))
 }
 
 /// One part of the sum: `NUMBER UNIT[/hop] [of CLOCK]`.

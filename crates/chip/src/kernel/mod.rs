@@ -5,6 +5,7 @@
 //! numbers. Everything here is a pure function of its calls: no clock, no thread, no hash map, no floating point.
 //! Read on in `docs/twin.md`.
 
+mod allotment;
 mod digest;
 pub mod exact;
 mod key;
@@ -16,6 +17,7 @@ mod timeline;
 #[cfg(test)]
 mod tests;
 
+pub use allotment::Allotment;
 pub use digest::Digest;
 pub use key::{EventClass, Key, Ties};
 pub use network::{Network, Pace};

@@ -31,7 +31,7 @@ const UNCHARGED_LEAST: Duration = Duration::from_millis(50);
 
 /// Where the time of a program's own code on a modelled chip comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Work {
+pub enum CodeTime {
     /// From what the program says with [`work`](crate::work); other code is free.
     #[default]
     Said,
@@ -41,23 +41,23 @@ pub enum Work {
     Tape(String),
 }
 
-impl fmt::Display for Work {
+impl fmt::Display for CodeTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Work::Said => f.write_str("said"),
-            Work::Host(ratio) => write!(f, "host:{}", f64::from(*ratio) / 1e3),
-            Work::Tape(path) => write!(f, "tape:{path}"),
+            CodeTime::Said => f.write_str("said"),
+            CodeTime::Host(ratio) => write!(f, "host:{}", f64::from(*ratio) / 1e3),
+            CodeTime::Tape(path) => write!(f, "tape:{path}"),
         }
     }
 }
 
-impl Work {
+impl CodeTime {
     /// Reads the setting; `source` is where it was written.
-    pub(crate) fn read(source: &str, value: &str) -> Result<(Work, String), ConfigError> {
+    pub(crate) fn read(source: &str, value: &str) -> Result<(CodeTime, String), ConfigError> {
         let work = match value.split_once(':') {
-            None if value == "said" => Some(Work::Said),
-            Some(("host", ratio)) => thousandths(ratio).map(Work::Host),
-            Some(("tape", path)) if !path.is_empty() => Some(Work::Tape(path.to_owned())),
+            None if value == "said" => Some(CodeTime::Said),
+            Some(("host", ratio)) => thousandths(ratio).map(CodeTime::Host),
+            Some(("tape", path)) if !path.is_empty() => Some(CodeTime::Tape(path.to_owned())),
             _ => None,
         };
         let allowed = "said, host:RATIO with a ratio from 0.001 to 1000000 such as host:20, or tape:FILE";
@@ -115,7 +115,7 @@ fn header(launch: &Launch, chip: ModelledChip) -> io::Result<Header> {
 /// # Errors
 /// It cannot; the line says why.
 pub(crate) fn find_tape(launch: &Launch, chip: ModelledChip) -> Result<Option<Tape>, ConfigError> {
-    let Work::Tape(path) = &launch.work else { return Ok(None) };
+    let CodeTime::Tape(path) = &launch.work else { return Ok(None) };
     let refused = |allowed: String| ConfigError::new(&launch.work_source, &launch.work.to_string(), allowed);
     let unreadable = |cause: io::Error| refused(format!("a tape that can be read ({cause})"));
     let bytes = read(path).map_err(unreadable)?;
@@ -176,7 +176,7 @@ pub(crate) fn stopwatch(
     let rate = chip.chip().default_preset().clocks().core;
     let tape = find_tape(launch, chip)?;
     Ok(match (&launch.work, tape) {
-        (Work::Host(ratio), _) => Stopwatch::measure(world, (*ratio, rate, launch.places)),
+        (CodeTime::Host(ratio), _) => Stopwatch::measure(world, (*ratio, rate, launch.places)),
         (_, Some(tape)) => {
             Stopwatch::play(world, (tape.header.ratio, rate, launch.places), Playback::new(tape))
         }
@@ -193,7 +193,7 @@ pub(crate) fn tape_of(
     if measurements.is_full() {
         return Err(io::Error::other("more was measured than a tape holds"));
     }
-    let ratio = if let Work::Host(ratio) = launch.work { ratio } else { 0 };
+    let ratio = if let CodeTime::Host(ratio) = launch.work { ratio } else { 0 };
     let header = Header { ratio, ..header(launch, chip)? };
     Ok(Tape { header, measurements: measurements.clone() }.encode())
 }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_setting_is_read_and_told_as_it_was_written() {
         for value in ["said", "host:20", "host:0.5", "host:1000000", "host:0.001", "tape:a b:c"] {
-            let (work, source) = Work::read("--work", value).unwrap();
+            let (work, source) = CodeTime::read("--work", value).unwrap();
             assert_eq!((work.to_string().as_str(), source.as_str()), (value, "--work"));
         }
         for value in [
@@ -233,7 +233,7 @@ mod tests {
             "tape:",
             "tape",
         ] {
-            let error = Work::read("--work", value).unwrap_err().to_string();
+            let error = CodeTime::read("--work", value).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--work is {value:?}; allowed: said, host:RATIO")), "{error}");
         }
     }

@@ -11,7 +11,7 @@
 use super::tape::{Measurement, Measurements, Playback};
 use isles_chip::quantity::Rate;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Unpark,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Unpark, Work,
 };
 use isles_transport_chip::{ChipEndpoint, World};
 use rustix::time::{ClockId, clock_gettime};
@@ -364,10 +364,10 @@ impl Endpoint for Watched {
     }
 
     /// What the program says is charged only where nothing is measured: else it would count twice.
-    fn work(&self, cycles: u64) {
+    fn work(&self, work: &Work) {
         if let Source::Said = &*self.stopwatch.source.borrow() {
-            self.stopwatch.charged.set(self.stopwatch.charged.get() || cycles > 0);
-            self.endpoint.work(cycles);
+            self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
+            self.endpoint.work(work);
         }
     }
 
@@ -400,7 +400,7 @@ mod tests {
         let stopwatch = Stopwatch::watch(&world, rate);
         let endpoint = Watched::new(PLACE, &stopwatch);
         for said in [0, 1, 0] {
-            endpoint.work(said);
+            endpoint.work(&Work::new().cycles(said));
             stopwatch.pending.set(1_000_000_000);
             stopwatch.end_turn(PLACE);
         }
@@ -416,7 +416,7 @@ mod tests {
         let stopwatch = Stopwatch::measure(&world, (2_000, rate, 2));
         let endpoint = Watched::new(PLACE, &stopwatch);
         stopwatch.begin_turn();
-        endpoint.work(1 << 40);
+        endpoint.work(&Work::new().cycles(1 << 40));
         stopwatch.stop();
         stopwatch.pending.set(1_000_000);
         stopwatch.end_turn(PLACE);

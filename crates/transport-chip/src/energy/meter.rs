@@ -220,7 +220,7 @@ impl Meters {
 pub(crate) fn load(spending: Spending) -> Load {
     match spending {
         Spending::Working | Spending::Measured | Spending::Handling => Load::Compute,
-        Spending::Copying => Load::Copy,
+        Spending::Copying | Spending::Fetching => Load::Copy,
         Spending::Polling | Spending::Waiting => Load::Poll,
         Spending::Sleeping => Load::Sleep,
     }

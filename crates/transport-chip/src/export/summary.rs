@@ -64,6 +64,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.number("bytes", report.bytes);
     json.number("lines_written", report.lines.written);
     json.number("lines_read", report.lines.read);
+    json.number("lines_fetched", report.fetched);
     json.number("flit_hops", report.flit_hops);
     json.number("events", report.digest.events());
     json.string("digest", &report.digest.to_string());

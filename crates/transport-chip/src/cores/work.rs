@@ -1,0 +1,89 @@
+//! The work of programs: cycles, and lines of private memory behind a controller that others use, too.
+//!
+//! A place must hear at once when its step ends, so it takes a share of its controller ahead of time
+//! ([`Allotment`]). Lines pass the mesh without holding its links: twelve cores that do nothing but read use a link at
+//! their controller for a twentieth of the time. What has crossed is counted. Invariant: a step takes at least as long
+//! as alone, whoever else there is.
+
+use super::Cores;
+use crate::demand::Demand;
+use crate::report::Spending;
+use isles_chip::kernel::Allotment;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::topology::Route;
+use isles_transport::{PlaceId, Work};
+
+impl Cores {
+    /// What `work` asks of any core of the chip.
+    #[inline]
+    pub(crate) fn demand(&self, work: &Work) -> Demand {
+        self.costs.work.demand(work)
+    }
+
+    /// Lets `place` do what its program asks.
+    #[inline]
+    pub(crate) fn work(&mut self, place: PlaceId, demand: &Demand) {
+        let core = &mut self.cores[place.index()];
+        let (start, cycles) = (core.now, demand.cycles(&mut core.nanocycles));
+        self.compute(place, cycles, Spending::Working);
+        if !demand.is_computing() {
+            self.fetch(place, start, demand);
+        }
+    }
+
+    /// Lets `place`, which has computed since `start`, wait for the lines that it wanted meanwhile.
+    fn fetch(&mut self, place: PlaceId, start: Picoseconds, demand: &Demand) {
+        let core = &mut self.cores[place.index()];
+        core.fetched.add(demand.far);
+        let (now, gear, tile) = (core.now, usize::from(core.gear.0), core.tile.0 as usize);
+        let Some(costs) = self.costs.work.lines(gear).copied() else { return };
+        let one = costs.far.over(self.way_to_memory(place).len() as u32);
+        let [near, far] = [demand.near.times(costs.near), demand.far.times(one)];
+        let alone = near.saturating_add(far).saturating_add(now - start);
+        let (present, own) = (self.present, self.costs.work.own[tile]);
+        let end = self.controller(own).take(present, start, alone, demand.far.times(costs.served));
+        self.spend(place, end - now, Spending::Fetching);
+    }
+
+    /// A memory controller by its number.
+    pub(super) fn controller(&mut self, number: u32) -> &mut Allotment {
+        if self.controllers.is_empty() {
+            self.controllers.resize(self.costs.work.controllers.len(), Allotment::default());
+        }
+        &mut self.controllers[number as usize]
+    }
+
+    /// The links from the controller of `place` to its core.
+    fn way_to_memory(&self, place: PlaceId) -> Route {
+        let (work, tile) = (&self.costs.work, self.tile(place));
+        let controller = work.controllers[work.own[tile.0 as usize] as usize];
+        self.costs.topology.route(controller, tile)
+    }
+
+    /// Lines of private memory that places have fetched from behind controllers.
+    pub(crate) fn lines_fetched(&self) -> u64 {
+        self.cores.iter().map(|core| core.fetched.whole()).sum()
+    }
+
+    /// The flits of these lines, counted for each link that they have passed.
+    pub(super) fn flit_hops_fetched(&self) -> u64 {
+        let of = |place| self.flits_fetched(place) * self.way_to_memory(place).len() as u64;
+        (0..self.cores.len() as u32).map(PlaceId).map(of).sum()
+    }
+
+    /// The same by link.
+    pub(super) fn flits_fetched_by_link(&self) -> Vec<u64> {
+        let mut flits = vec![0; self.costs.topology.link_slots() as usize];
+        for place in (0..self.cores.len() as u32).map(PlaceId).filter(|place| self.flits_fetched(*place) > 0)
+        {
+            for link in self.way_to_memory(place) {
+                flits[self.costs.topology.link_id(link).0 as usize] += self.flits_fetched(place);
+            }
+        }
+        flits
+    }
+
+    fn flits_fetched(&self, place: PlaceId) -> u64 {
+        self.cores[place.index()].fetched.whole() * self.costs.line_flits
+    }
+}
