@@ -82,7 +82,9 @@ pub(super) fn add_source<N: PathCount>(
         space.positions[vertex as usize] = UNREACHED;
     }
     space.paths[..reached].fill(N::default());
-    in_range.then_some(Effort { edges: traversed, vertices: reached as u64, removals: 0 })
+    let successors = u64::from(space.ends[reached - 1]);
+    let effort = Effort { edges: traversed, vertices: reached as u64, successors, ..Effort::default() };
+    in_range.then_some(effort)
 }
 
 /// Returns how many vertices were reached and how many adjacency entries seen.

@@ -1,38 +1,122 @@
-//! What one source takes, counted, and what that would cost on the cores of a modelled chip.
+//! What one source takes, counted, and what that is of a core: operations by class, and the memory that they touch.
 //!
-//! The kernels count what they do; the sum is charged once a source, so a real machine does not notice. The cycles of
-//! each operation are estimates for an in-order core of the nineties (P54C: two integer pipelines, 39 cycles a
-//! division, 16 KB of first cache, 18 cycles to the second, which holds the arrays of graphs up to some ten thousand
-//! vertices). Nobody has measured this program on such a core, so the shape over places is worth more than the
-//! seconds.
+//! The kernels count what they do; the sum is said once for each pass over a source, so a real machine does not notice.
+//! How many operations an edge, a vertex or an entry of the heap takes was counted in the kernels by eye, as a compiler
+//! for a core with 32-bit registers would do it; nobody has measured them there, so the shape over places is worth more
+//! than the seconds. What an operation takes, and which lines are in which cache, is the chip's matter. Invariant: what
+//! a pass walks through in order is a stream, in pieces where it goes from row to row; the rest is a table.
 
-use isles::Cycles;
+use crate::graph::Graph;
+use isles::Work;
 
-/// One adjacency entry, in both passes: four loads, two of which miss the first cache, a comparison, two stores, and an
-/// addition of floating point on the way back.
-const EDGE_CYCLES: u64 = 60;
+/// Bytes of an index, a length or a count, and a sum.
+const INDEX: u64 = 4;
+const NUMBER: u64 = 8;
+const SUM: u64 = 16;
 
-/// One vertex: taken from and put into the order, one division, the scaling and the 128-bit sum, cleared for the next.
-const VERTEX_CYCLES: u64 = 160;
-
-/// One entry put into a binary heap and taken out again: about a dozen levels of a comparison and a swap each.
-const REMOVAL_CYCLES: u64 = 260;
+/// A vertex with distance, value and rank; an entry of the heap.
+const CELL: u64 = 24;
+const ENTRY: u64 = 16;
 
 /// What there was to do for one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effort {
-    /// Adjacency entries looked at on the way forward; the way back looks again.
+    /// Adjacency entries looked at on the way forward.
     pub(super) edges: u64,
     /// Vertices reached, the source included.
     pub(super) vertices: u64,
+    /// Edges on shortest paths, which the way back of the breadth-first kernel takes; it takes all otherwise.
+    pub(super) successors: u64,
     /// Entries taken out of the heap.
     pub(super) removals: u64,
+    /// The most entries that the heap has had.
+    pub(super) heap: u64,
 }
 
 impl Effort {
-    /// What it costs on a modelled core.
-    pub(super) fn cycles(&self) -> Cycles {
-        let Effort { edges, vertices, removals } = self;
-        Cycles(edges * EDGE_CYCLES + vertices * VERTEX_CYCLES + removals * REMOVAL_CYCLES)
+    /// What it is of a core, pass by pass.
+    pub(super) fn passes(&self, graph: &Graph) -> [Work; 2] {
+        if graph.is_weighted() { self.by_distance(graph) } else { self.by_breadth(graph) }
+    }
+
+    /// Of the breadth-first kernel.
+    fn by_breadth(&self, graph: &Graph) -> [Work; 2] {
+        let Effort { edges, vertices, successors, .. } = *self;
+        let all = graph.vertices();
+        // An edge: its target, the target's position and paths, both written back, and the end of the list of edges on
+        // paths. A vertex: its row, its end in that list, the ends of two loops.
+        let forward = Work::new()
+            .integers(12 * edges + 10 * vertices)
+            .floats(edges)
+            .branches(edges + 2 * vertices)
+            .streamed(INDEX * (edges + successors + 2 * vertices))
+            .pieces(vertices)
+            .scattered(edges, INDEX * all)
+            .scattered(edges, NUMBER * vertices)
+            .scattered(vertices, INDEX * all);
+        // An edge on a path: its successor's share. A vertex: the reciprocal of its paths, its dependency, to whole
+        // numbers and into a sum of four words; then its position is forgotten.
+        let back = Work::new()
+            .integers(4 * successors + 38 * vertices)
+            .floats(successors + 5 * vertices)
+            .divisions(vertices)
+            .branches(successors + 4 * vertices)
+            .streamed(INDEX * (successors + 2 * vertices) + 2 * NUMBER * vertices)
+            .scattered(successors, NUMBER * vertices)
+            .scattered(vertices, SUM * all)
+            .scattered(vertices, INDEX * all);
+        [forward, back]
+    }
+
+    /// Of Dijkstra's kernel.
+    fn by_distance(&self, graph: &Graph) -> [Work; 2] {
+        let Effort { edges, vertices, removals, heap, .. } = *self;
+        let all = graph.vertices();
+        let rows = (INDEX + NUMBER) * edges;
+        let levels = u64::from(heap.max(2).ilog2());
+        // An entry goes down as many levels as the heap has, which takes a comparison of two children and a move each,
+        // and up a few; the first levels are always in the first cache, so two lines of it are looked for.
+        let forward = Work::new()
+            .integers(10 * edges + 12 * vertices + (10 * levels + 20) * removals)
+            .floats(2 * edges)
+            .branches(3 * edges + 2 * vertices + (2 * levels + 4) * removals)
+            .streamed(rows + INDEX * vertices)
+            .pieces(2 * vertices)
+            .scattered(edges + removals, CELL * all)
+            .scattered(2 * removals, ENTRY * heap)
+            .scattered(vertices, INDEX * all);
+        let back = Work::new()
+            .integers(8 * edges + 36 * vertices)
+            .floats(2 * edges + 5 * vertices)
+            .divisions(vertices)
+            .branches(3 * edges + 4 * vertices)
+            .streamed(rows + INDEX * vertices)
+            .pieces(2 * vertices)
+            .scattered(edges + 2 * vertices, CELL * all)
+            .scattered(vertices, SUM * all)
+            .scattered(vertices, INDEX * all);
+        [forward, back]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{self, ReadOptions, Weights};
+
+    #[test]
+    fn each_kernel_says_what_it_has_counted() {
+        let (edges, vertices, successors, removals, heap) = (100, 10, 30, 20, 16);
+        let effort = Effort { edges, vertices, successors, removals, heap };
+        let options = ReadOptions { weights: Weights::Ignored, directed: false };
+        let karate = graph::open("karate", &options).unwrap();
+        let [forward, back] = effort.passes(&karate);
+        assert_eq!((forward.divisions, back.divisions, back.floats), (0, 10, 80));
+        assert_eq!((forward.streamed_bytes, forward.streamed_pieces), (4 * (100 + 30 + 20), 10));
+        assert_eq!(back.tables[0].accesses, 30);
+        let weighted = karate.with_weights(|_, _| 1.0).unwrap();
+        let [forward, _] = effort.passes(&weighted);
+        assert_eq!(forward.tables[1], isles::Table { accesses: 40, bytes: 256 });
+        assert_eq!(forward.branches, 300 + 20 + 12 * 20);
     }
 }

@@ -11,11 +11,13 @@ mod count;
 mod dijkstra;
 mod effort;
 pub mod output;
+mod rehearsal;
 mod run;
 mod scores;
 
 #[cfg(test)]
 mod tests;
 
+pub use rehearsal::Rehearsal;
 pub use run::Betweenness;
 pub use scores::{Ranked, Scores, Top};

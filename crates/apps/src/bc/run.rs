@@ -1,6 +1,6 @@
 //! Betweenness over all places: the graph once at each, the sources dealt out, the scores folded together.
 
-use super::{Scores, output};
+use super::{Scores, output, rehearsal};
 use crate::console;
 use crate::graph::rmat::Rmat;
 use crate::graph::{self, Graph, ReadOptions, Weights};
@@ -20,7 +20,7 @@ pub struct Betweenness;
 /// How the sources are dealt out to the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Balance {
+pub(super) enum Balance {
     /// Of n places, place p takes the sources p, p + n, p + 2 n and so on.
     Static,
     /// Every place takes the next source from a counter that all share.
@@ -156,7 +156,7 @@ fn open(arguments: &Arguments) -> Result<Graph, Failure> {
 }
 
 /// The scores of all vertices, and the seconds that the sources took.
-async fn compute(graph: Graph, balance: Balance) -> isles::Result<(Scores, f64)> {
+pub(super) async fn compute(graph: Graph, balance: Balance) -> isles::Result<(Scores, f64)> {
     let graph = Replicated::new(graph).await?;
     let scores = PlaceLocal::new(Scores::zero).await?;
     let next = Counter::new();
@@ -206,7 +206,7 @@ async fn add_sources(mut deal: Deal, graph: &Graph, scores: &PlaceLocal<Scores>)
         if places().any(Place::is_dead) {
             break;
         }
-        scores.lock().add_source(graph, source);
+        rehearsal::add_source(&mut scores.lock(), graph, source);
         isles::yield_now().await; // a source is long: messages, and the news of a death, have waited
         if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
             progress.tell(source + 1); // sources are dealt out in order, so about as many are done

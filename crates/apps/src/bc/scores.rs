@@ -9,6 +9,7 @@
 //! Invariant: nothing here adds floats.
 
 use super::count::Wide;
+use super::effort::Effort;
 use super::{bfs, dijkstra};
 use crate::graph::Graph;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,12 @@ impl Scores {
     /// # Panics
     /// When `source` is not a vertex, or an earlier source was of another graph.
     pub fn add_source(&mut self, graph: &Graph, source: u64) {
+        let effort = self.count_source(graph, source);
+        effort.passes(graph).into_iter().for_each(isles::work);
+    }
+
+    /// The same without saying what it took; gives that instead.
+    pub(super) fn count_source(&mut self, graph: &Graph, source: u64) -> Effort {
         let shape = Shape::of(graph);
         assert!(source < shape.vertices, "source {source} of a graph with {} vertices", shape.vertices);
         let known = *self.shape.get_or_insert(shape);
@@ -101,7 +108,17 @@ impl Scores {
                 .or_else(|| bfs::add_source(graph, source, &mut space.bfs_wide, &mut add))
         };
         let effort = effort.expect("wide counts are always in range");
-        isles::work(effort.cycles());
+        self.edges_traversed += effort.edges;
+        self.sources += 1;
+        effort
+    }
+
+    /// Says what a source takes that was computed before; the sums become those of `all` sources.
+    pub(super) fn recall_source(&mut self, graph: &Graph, effort: &Effort, all: &Scores) {
+        effort.passes(graph).into_iter().for_each(isles::work);
+        if self.shape.is_none() {
+            (self.shape, self.sums) = (all.shape, all.sums.clone());
+        }
         self.edges_traversed += effort.edges;
         self.sources += 1;
     }

@@ -1,14 +1,14 @@
 //! Betweenness centrality on the graphs of the X10 paper: how much faster many cores are than one, by protocol.
 //!
-//! Each row is a run of `isles run bc` of its own, with the sources dealt out beforehand as in X10's program. It takes
-//! minutes, because every source of every graph is computed.
+//! Each row is a run of `isles run bc` of its own, with the sources dealt out beforehand as in X10's program. Every
+//! source of every graph is computed once and rehearsed in all runs of that graph; that takes minutes.
 
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
+use isles::{Launch, ModelledChip, Protocol};
+use isles_apps::bc::Rehearsal;
 use isles_apps::console;
 use isles_apps::registry::Failure;
-use serde_json::Value;
-use std::process::Command;
 
 /// V13.
 pub const BETWEENNESS: Experiment = Experiment {
@@ -25,17 +25,22 @@ const GRAPHS: [(&str, &[u32]); 4] =
 /// The graph that the published figure is taken to be of.
 const LARGEST: &str = "rmat-15";
 
+/// How messages cross the chip.
+const PROTOCOLS: [Protocol; 4] = [Protocol::RcceX10, Protocol::Sections, Protocol::Sockets, Protocol::Isles];
+
 fn betweenness() -> Result<Vec<Row>, Failure> {
     let published = Family { deck: "V13", unit: "", band: Band::Within(20.0), basis: Basis::Predicted };
     let alone = Family { band: Band::Unpublished, ..published };
     let mut rows = Vec::new();
     for (graph, many) in GRAPHS {
-        let one = predicted(graph, 1, "isles")?;
+        console::notice(format_args!("{graph}: all sources"));
+        let rehearsal = Rehearsal::new(graph)?;
+        let one = predicted(&rehearsal, 1, Protocol::Isles)?;
         for &places in many {
-            for protocol in ["rcce-x10", "sections", "sockets", "isles"] {
-                let is_published = graph == LARGEST && protocol == "rcce-x10";
+            for protocol in PROTOCOLS {
+                let is_published = graph == LARGEST && protocol == Protocol::RcceX10;
                 let family = if is_published { published } else { alone };
-                let ours = one / predicted(graph, places, protocol)?;
+                let ours = one / predicted(&rehearsal, places, protocol)?;
                 rows.push(family.row(format!("{graph}, {places} cores, {protocol}"), 25.0, ours));
             }
         }
@@ -44,23 +49,10 @@ fn betweenness() -> Result<Vec<Row>, Failure> {
 }
 
 /// Picoseconds that a run takes on the chip.
-fn predicted(graph: &str, places: u32, protocol: &str) -> Result<f64, Failure> {
-    console::notice(format_args!("{graph} on {places} cores with {protocol}"));
-    let failed = |what: String| Failure::Usage(format!("isles run bc --graph {graph}: {what}"));
-    let own = std::env::current_exe().map_err(|cause| failed(cause.to_string()))?;
-    let mut command = Command::new(own);
-    command.args(["run", "bc", "--balance", "static", "--machine", "chip:scc", "--graph", graph]);
-    command.args(["--protocol", protocol, "--places", &places.to_string(), "--top", "0"]);
-    command.args(["--summary", "-", "--json", "/dev/null", "--csv", "/dev/null"]);
-    // What this process was told of places and machines is not for the experiment.
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ISLES_")) {
-        command.env_remove(name);
-    }
-    let output = command.output().map_err(|cause| failed(cause.to_string()))?;
-    let summary: Option<Value> = serde_json::from_slice(&output.stdout).ok();
-    let time = summary.and_then(|summary| summary["predicted_ps"].as_f64());
-    time.ok_or_else(|| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        failed(said.lines().last().unwrap_or("it said nothing").to_owned())
-    })
+fn predicted(rehearsal: &Rehearsal, places: u32, protocol: Protocol) -> Result<f64, Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let launch = Launch::from_environment().map_err(|error| usage(&error))?;
+    let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
+    let report = rehearsal.run(&launch.places(places).protocol(protocol), chip)?;
+    Ok(report.time.0 as f64)
 }

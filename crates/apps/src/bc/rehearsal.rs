@@ -1,0 +1,127 @@
+//! Runs of one graph on a modelled chip, one after the other, whose sources are computed only once.
+//!
+//! What a source takes of a core depends on the graph alone, and nearly all of a run's time on this host is the
+//! computing of sources. So a rehearsal computes them all, keeps what each took, and every run after that says so again
+//! instead of doing it. Its places send what those of a real run send; only in the scores that they fold together at
+//! the end each place has the whole sums instead of its part, which makes these messages longer by a few bytes in a
+//! thousand. Its scores mean nothing and are not shown. Invariant: a run without a rehearsal never sees one.
+
+use super::effort::Effort;
+use super::run::{Balance, compute};
+use super::scores::Scores;
+use crate::graph::{self, Graph, ReadOptions};
+use crate::progress::Progress;
+use crate::registry::Failure;
+use isles::{ChipReport, Launch, ModelledChip};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+thread_local! {
+    /// What is known of the graph of the run under way, whose places all live in this thread.
+    static KNOWN: RefCell<Option<Rc<Known>>> = const { RefCell::new(None) };
+}
+
+/// What the sources of a graph came to.
+struct Known {
+    efforts: Vec<Effort>,
+    scores: Scores,
+}
+
+/// Forgets what is known when a run is over, however it ends.
+struct Forget;
+
+impl Drop for Forget {
+    fn drop(&mut self) {
+        KNOWN.set(None);
+    }
+}
+
+/// A graph whose sources have been computed.
+pub struct Rehearsal {
+    graph: Graph,
+    known: Rc<Known>,
+}
+
+impl Rehearsal {
+    /// Computes all sources of a graph, by a name or a file as `--graph` takes it.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: there is no such graph.
+    pub fn new(name: &str) -> Result<Rehearsal, Failure> {
+        let graph = graph::open(name, &ReadOptions::default());
+        let graph = graph.map_err(|error| Failure::Usage(error.to_string()))?;
+        let (mut scores, mut efforts) = (Scores::zero(), Vec::new());
+        let mut progress = Progress::new(graph.vertices(), "sources");
+        for source in 0..graph.vertices() {
+            efforts.push(scores.count_source(&graph, source));
+            if progress.is_due() {
+                progress.tell(source + 1);
+            }
+        }
+        progress.clear();
+        Ok(Rehearsal { graph, known: Rc::new(Known { efforts, scores }) })
+    }
+
+    /// What a run of `isles run bc --balance static` comes to.
+    ///
+    /// # Errors
+    /// [`Failure`]: as that of the command.
+    pub fn run(&self, launch: &Launch, chip: ModelledChip) -> Result<ChipReport, Failure> {
+        let (_forget, graph) = (Forget, self.graph.clone());
+        KNOWN.set(Some(Rc::clone(&self.known)));
+        let main = move || async move {
+            compute(graph, Balance::Static).await?;
+            Ok::<_, isles::Error>(())
+        };
+        let (result, _, report) = launch.run_on_chip(chip, main)?;
+        result.map_err(Failure::Run)?;
+        Ok(report)
+    }
+}
+
+/// Adds `source` to the scores of a place, or says only what it takes if that is known.
+pub(super) fn add_source(scores: &mut Scores, graph: &Graph, source: u64) {
+    match KNOWN.with_borrow(Option::clone) {
+        Some(known) => scores.recall_source(graph, &known.efforts[source as usize], &known.scores),
+        None => scores.add_source(graph, source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles::{Machine, Protocol};
+
+    fn launch(places: u32) -> Launch {
+        Launch::from_environment().unwrap().places(places).protocol(Protocol::RcceX10)
+    }
+
+    #[test]
+    fn a_rehearsed_run_is_as_long_as_the_run_itself() {
+        let (rehearsal, chip) = (Rehearsal::new("karate").unwrap(), ModelledChip::new("scc").unwrap());
+        let rehearsed = rehearsal.run(&launch(6), chip).unwrap();
+        let graph = rehearsal.graph.clone();
+        let main = move || async move {
+            let (scores, _) = compute(graph, Balance::Static).await?;
+            assert_eq!(scores.sources(), 34, "this run knows of no rehearsal");
+            assert!((scores.values().next().unwrap() - 231.071_428_571_4).abs() < 1e-9);
+            Ok::<_, isles::Error>(())
+        };
+        let (result, _, real) = launch(6).run_on_chip(chip, main).unwrap();
+        result.unwrap();
+        assert_eq!(real.messages, rehearsed.messages);
+        let worked = |report: &ChipReport| -> Vec<u64> {
+            report.ledgers.iter().map(|ledger| ledger.time(isles::Spending::Working).0).collect()
+        };
+        assert_eq!(worked(&real), worked(&rehearsed));
+        assert!(rehearsed.time.0.abs_diff(real.time.0) < real.time.0 / 100, "{real}\n{rehearsed}");
+    }
+
+    #[test]
+    fn a_graph_that_is_none_is_refused_and_nothing_is_known_after_a_run() {
+        assert!(matches!(Rehearsal::new("nowhere"), Err(Failure::Usage(_))));
+        let rehearsal = Rehearsal::new("karate").unwrap();
+        rehearsal.run(&launch(2).machine(Machine::Threads), ModelledChip::new("scc").unwrap()).unwrap();
+        assert!(KNOWN.with_borrow(Option::is_none));
+    }
+}
