@@ -370,7 +370,7 @@ fn a_program_that_asks_for_the_fastest_clocks_does_not_break_a_cap() {
             let asked = [world.shift_supply(place, 2), world.divide_tile(place, 2)];
             assert!(policy.is_none() || asked == [Ok(None), Ok(None)], "{asked:?}");
             assert!(world.shift_supply(place, 1).is_err() && world.divide_tile(place, 1).is_err());
-            endpoints[place.index()].work(1_000_000);
+            endpoints[place.index()].work(&Work::new().cycles(1_000_000));
             world.end_turn(place, Turn::Busy);
         }
         world.report().energy.unwrap().profile.peak().power
