@@ -69,6 +69,7 @@ impl Ties {
 }
 
 /// A one-to-one map of the numbers below 2^24 that `key` chooses: each of its steps can be undone.
+#[inline(never)]
 fn permute(number: u32, key: u64) -> u32 {
     const MASK: u32 = (1 << OWNER_BITS) - 1;
     let (first, second) = (key as u32, (key >> 32) as u32);

@@ -28,16 +28,21 @@ impl Pace {
 #[derive(Clone, Debug)]
 pub struct Network {
     pace: Pace,
-    /// When each link is taken.
-    links: Vec<Timeline>,
-    /// How many flits have passed each.
-    flits: Vec<u64>,
+    links: Vec<Link>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Link {
+    /// When it is taken.
+    timeline: Timeline,
+    /// How many flits have passed it.
+    flits: u64,
 }
 
 impl Network {
     /// A network of `links` links, all free.
     pub fn new(links: usize, pace: Pace) -> Network {
-        Network { pace, links: vec![Timeline::default(); links], flits: vec![0; links] }
+        Network { pace, links: vec![Link::default(); links] }
     }
 
     /// Sends a packet of `flits` flits over `path` at `from`; returns how much later than alone its last flit arrives.
@@ -54,8 +59,9 @@ impl Network {
         let body = Picoseconds(self.pace.flit.0 * flits);
         let (mut header, mut delay) = (from, Picoseconds(0));
         for link in path {
-            let start = self.links[link].reserve(present, header, body);
-            self.flits[link] += flits;
+            let link = &mut self.links[link];
+            link.flits += flits;
+            let start = link.timeline.reserve(present, header, body);
             delay += start - header;
             header = start + self.pace.hop;
         }
@@ -69,11 +75,11 @@ impl Network {
 
     /// How many flits have passed each link, in the order of their numbers.
     pub fn flits(&self) -> impl Iterator<Item = u64> + '_ {
-        self.flits.iter().copied()
+        self.links.iter().map(|link| link.flits)
     }
 
     /// How many flits have passed `link`.
     pub fn flits_of(&self, link: usize) -> u64 {
-        self.flits[link]
+        self.links[link].flits
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Where more is to come than the rows take, or something long, all of it goes to a crowd: a list in order, in which
 //! what touches is one. It goes back when few are left.
-//! Invariant: no two stretches overlap, those of the rows are short, and while there is a crowd the rows are empty.
+//! Invariant: no two stretches overlap, and those of the rows are short.
 
 use crate::quantity::Picoseconds;
 
@@ -30,18 +30,31 @@ const SHORT_MAX: u64 = 1 << (FINE_BITS + 13);
 
 /// The busy stretches of one resource that are to come, and some that are past.
 #[derive(Clone, Debug, Default)]
-#[repr(align(64))] // The rows fill one line of the host's caches.
 pub struct Timeline {
-    /// When the first stretches start, rounded down.
+    kept: Kept,
+}
+
+/// Where the stretches are.
+#[derive(Clone, Debug, Default)]
+enum Kept {
+    /// Nothing has been asked for yet.
+    #[default]
+    Nothing,
+    /// In the rows, and the entry of them that is written next, modulo their length.
+    Rows { next: u32, rows: Box<Rows> },
+    /// In order, apart from each other; some may be past.
+    Crowd(Vec<Stretch>),
+}
+
+/// Short stretches in no order.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))] // The rows of short numbers fill one line of the host's caches.
+struct Rows {
+    /// When they start, rounded down.
     starts: [u16; ROW],
     /// When they end, rounded up.
     ends: [u16; ROW],
-    /// The entry of the rows that is written next.
-    next: usize,
-    /// The stretches of the rows; nothing before the first request, and while there is a crowd.
-    kept: Vec<Stretch>,
-    /// In order, apart from each other; some may be past.
-    crowd: Vec<Stretch>,
+    stretches: [Stretch; ROW],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,33 +77,15 @@ impl Stretch {
     /// Start and end as the rows have them.
     #[inline]
     fn rounded(self) -> (u16, u16) {
-        ((self.start >> FINE_BITS) as u16, self.end.div_ceil(1 << FINE_BITS) as u16)
+        let up = (1 << FINE_BITS) - 1;
+        ((self.start >> FINE_BITS) as u16, ((self.end + up) >> FINE_BITS) as u16)
     }
 }
 
-impl Timeline {
-    /// Reserves the first free stretch of length `duration` at `from` or later, and returns where it starts.
-    ///
-    /// `present` is a time before which nobody will ask any more; it is not after `from`.
+impl Rows {
+    /// Whether nothing seems to be in the way.
     #[inline(always)]
-    pub fn reserve(&mut self, present: Picoseconds, from: Picoseconds, duration: Picoseconds) -> Picoseconds {
-        debug_assert!(present <= from, "a request from the past: {present} and {from}");
-        let stretch = Stretch { start: from.0, end: from.0 + duration.0 };
-        if self.kept.len() == ROW
-            && duration.0.wrapping_sub(1) < SHORT_MAX
-            && self.kept[self.next % ROW].is_past(present.0)
-            && self.seems_free(stretch)
-        {
-            self.write(self.next % ROW, stretch);
-            self.next += 1;
-            return from;
-        }
-        Picoseconds(self.reserve_anywhere(present.0, stretch))
-    }
-
-    /// Whether nothing in the rows seems to be in the way.
-    #[inline(always)]
-    fn seems_free(&self, stretch: Stretch) -> bool {
+    fn seem_free(&self, stretch: Stretch) -> bool {
         let (start, end) = stretch.rounded();
         let length = end.wrapping_sub(start) as i16;
         let mut busy = false;
@@ -102,63 +97,91 @@ impl Timeline {
         !busy
     }
 
-    /// Puts a short stretch into the rows, where one is past.
+    /// Puts a short stretch where one is past.
     #[inline]
     fn write(&mut self, index: usize, stretch: Stretch) {
-        self.kept[index] = stretch;
+        self.stretches[index] = stretch;
         (self.starts[index], self.ends[index]) = stretch.rounded();
+    }
+
+    /// A stretch that is in the way of this one, which then cannot begin before that ends.
+    #[inline]
+    fn in_the_way(&self, stretch: Stretch) -> Option<usize> {
+        self.stretches.iter().position(|kept| kept.end > stretch.start && kept.start < stretch.end)
+    }
+
+    /// Reserves the first free stretch from this one on, if there is an entry for it: where it starts, and which entry
+    /// is written next.
+    fn reserve(&mut self, present: u64, mut stretch: Stretch, next: usize) -> Option<(u64, usize)> {
+        let duration = stretch.end - stretch.start;
+        let mut before = None;
+        while let Some(index) = self.in_the_way(stretch) {
+            let end = self.stretches[index].end;
+            (stretch, before) = (Stretch { start: end, end: end + duration }, Some(index));
+            if self.seem_free(stretch) {
+                break;
+            }
+        }
+        let longer = before.map(|index| (index, Stretch { start: self.stretches[index].start, ..stretch }));
+        if let Some((index, longer)) = longer.filter(|(_, longer)| longer.is_short()) {
+            self.write(index, longer);
+            return Some((stretch.start, next));
+        }
+        let index = (next..next + ROW).find(|index| self.stretches[index % ROW].is_past(present))?;
+        self.write(index % ROW, stretch);
+        Some((stretch.start, index + 1))
+    }
+}
+
+impl Timeline {
+    /// Reserves the first free stretch of length `duration` at `from` or later, and returns where it starts.
+    ///
+    /// `present` is a time before which nobody will ask any more; it is not after `from`.
+    #[inline(always)]
+    pub fn reserve(&mut self, present: Picoseconds, from: Picoseconds, duration: Picoseconds) -> Picoseconds {
+        debug_assert!(present <= from, "a request from the past: {present} and {from}");
+        let stretch = Stretch { start: from.0, end: from.0 + duration.0 };
+        if let Kept::Rows { next, rows } = &mut self.kept
+            && duration.0.wrapping_sub(1) < SHORT_MAX
+            && rows.stretches[*next as usize % ROW].is_past(present.0)
+            && rows.seem_free(stretch)
+        {
+            rows.write(*next as usize % ROW, stretch);
+            *next = next.wrapping_add(1);
+            return from;
+        }
+        Picoseconds(self.reserve_anywhere(present.0, stretch))
     }
 
     /// As `reserve`, whatever is in the way.
     #[inline(never)]
-    fn reserve_anywhere(&mut self, present: u64, mut stretch: Stretch) -> u64 {
-        let duration = stretch.end - stretch.start;
-        if duration == 0 {
+    fn reserve_anywhere(&mut self, present: u64, stretch: Stretch) -> u64 {
+        if stretch.start == stretch.end {
             return stretch.start;
         }
-        if !self.crowd.is_empty() || !stretch.is_short() {
-            return self.reserve_in_crowd(present, stretch);
+        if matches!(self.kept, Kept::Nothing) {
+            self.kept = Kept::Rows { next: 0, rows: Box::default() };
         }
-        if self.kept.is_empty() {
-            self.kept.resize(ROW, Stretch::default());
+        if let Kept::Rows { next, rows } = &mut self.kept
+            && stretch.is_short()
+            && let Some((start, after)) = rows.reserve(present, stretch, *next as usize % ROW)
+        {
+            *next = after as u32;
+            return start;
         }
-        let mut before = None;
-        while let Some(index) = self.in_the_way(stretch) {
-            let end = self.kept[index].end;
-            (stretch, before) = (Stretch { start: end, end: end + duration }, Some(index));
-            if self.seems_free(stretch) {
-                break;
-            }
-        }
-        let longer = before.map(|index| (index, Stretch { start: self.kept[index].start, ..stretch }));
-        let mut entries = (self.next..self.next + ROW).map(|index| index % ROW);
-        if let Some((index, longer)) = longer.filter(|(_, longer)| longer.is_short()) {
-            self.write(index, longer);
-        } else if let Some(index) = entries.find(|index| self.kept[*index].is_past(present)) {
-            self.write(index, stretch);
-            self.next = index + 1;
-        } else {
-            self.reserve_in_crowd(present, stretch);
-        }
-        stretch.start
-    }
-
-    /// A stretch of the rows that is in the way of this one, which then cannot begin before that ends.
-    #[inline]
-    fn in_the_way(&self, stretch: Stretch) -> Option<usize> {
-        self.kept.iter().position(|kept| kept.end > stretch.start && kept.start < stretch.end)
+        self.reserve_in_crowd(present, stretch)
     }
 
     /// As `reserve`, among a crowd; makes one of the rows if there is none.
     fn reserve_in_crowd(&mut self, present: u64, mut stretch: Stretch) -> u64 {
-        if self.crowd.is_empty() {
-            self.crowd = self.sorted(present);
-            self.kept.clear();
-        }
+        let mut crowd = match std::mem::take(&mut self.kept) {
+            Kept::Crowd(crowd) => crowd,
+            kept => kept.sorted(present),
+        };
         let duration = stretch.end - stretch.start;
-        let before = self.crowd.iter().rposition(|busy| busy.end <= stretch.start);
+        let before = crowd.iter().rposition(|busy| busy.end <= stretch.start);
         let mut index = before.map_or(0, |before| before + 1);
-        for next in &self.crowd[index..] {
+        for next in &crowd[index..] {
             if stretch.start + duration <= next.start {
                 break;
             }
@@ -166,51 +189,28 @@ impl Timeline {
             index += 1;
         }
         stretch.end = stretch.start + duration;
-        self.join_crowd(index, stretch);
-        if self.crowd.len() > STRETCHES_MAX {
-            self.shorten(present);
-        }
+        join(&mut crowd, index, stretch);
+        let is_long = crowd.len() > STRETCHES_MAX;
+        self.kept = if is_long { shortened(crowd, present) } else { Kept::Crowd(crowd) };
         stretch.start
     }
 
-    /// Puts a stretch before the one at `index` of the crowd, and joins it with neighbours that it touches.
-    fn join_crowd(&mut self, index: usize, stretch: Stretch) {
-        let crowd = &mut self.crowd;
-        let touches_before = index > 0 && crowd[index - 1].end == stretch.start;
-        let touches_after = index < crowd.len() && crowd[index].start == stretch.end;
-        match (touches_before, touches_after) {
-            (true, true) => crowd[index - 1].end = crowd.remove(index).end,
-            (true, false) => crowd[index - 1].end = stretch.end,
-            (false, true) => crowd[index].start = stretch.start,
-            (false, false) => crowd.insert(index, stretch),
-        }
+    /// The stretches to come, in order; those that touch are one.
+    #[cfg(test)]
+    pub(super) fn stretches(&self, present: Picoseconds) -> Vec<(u64, u64)> {
+        self.kept.sorted(present.0).into_iter().map(|stretch| (stretch.start, stretch.end)).collect()
     }
+}
 
-    /// Forgets what is past of a crowd, or closes the least gap if nothing is. If few are left, the rows take them.
-    #[cold]
-    fn shorten(&mut self, present: u64) {
-        let crowd = &mut self.crowd;
-        let past = crowd.partition_point(|stretch| stretch.is_past(present));
-        crowd.drain(..past);
-        let gap = |index: &usize| crowd[index + 1].start - crowd[*index].end;
-        if past == 0
-            && let Some(index) = (0..crowd.len() - 1).min_by_key(gap)
-        {
-            crowd[index].end = crowd.remove(index + 1).end;
-        }
-        if crowd.len() <= ROW / 2 && crowd.iter().all(|stretch| stretch.is_short()) {
-            self.kept.resize(ROW, Stretch::default());
-            for index in 0..ROW {
-                self.write(index, self.crowd.get(index).copied().unwrap_or_default());
-            }
-            (self.next, self.crowd) = (self.crowd.len(), Vec::new());
-        }
-    }
-
+impl Kept {
     /// The stretches to come, in order; those that touch are one.
     fn sorted(&self, present: u64) -> Vec<Stretch> {
-        let all = self.kept.iter().chain(&self.crowd).copied();
-        let mut all: Vec<Stretch> = all.filter(|kept| !kept.is_past(present)).collect();
+        let all = match self {
+            Kept::Nothing => &[],
+            Kept::Rows { rows, .. } => &rows.stretches[..],
+            Kept::Crowd(crowd) => crowd,
+        };
+        let mut all: Vec<Stretch> = all.iter().filter(|kept| !kept.is_past(present)).copied().collect();
         all.sort_unstable();
         all.dedup_by(|next, kept| {
             let touches = kept.end == next.start;
@@ -219,10 +219,35 @@ impl Timeline {
         });
         all
     }
+}
 
-    /// The stretches to come, in order; those that touch are one.
-    #[cfg(test)]
-    pub(super) fn stretches(&self, present: Picoseconds) -> Vec<(u64, u64)> {
-        self.sorted(present.0).into_iter().map(|stretch| (stretch.start, stretch.end)).collect()
+/// Puts a stretch before the one at `index` of a crowd, and joins it with neighbours that it touches.
+fn join(crowd: &mut Vec<Stretch>, index: usize, stretch: Stretch) {
+    let touches_before = index > 0 && crowd[index - 1].end == stretch.start;
+    let touches_after = index < crowd.len() && crowd[index].start == stretch.end;
+    match (touches_before, touches_after) {
+        (true, true) => crowd[index - 1].end = crowd.remove(index).end,
+        (true, false) => crowd[index - 1].end = stretch.end,
+        (false, true) => crowd[index].start = stretch.start,
+        (false, false) => crowd.insert(index, stretch),
     }
+}
+
+/// Forgets what is past of a crowd, or closes the least gap if nothing is. If few are left, the rows take them.
+#[cold]
+fn shortened(mut crowd: Vec<Stretch>, present: u64) -> Kept {
+    let past = crowd.partition_point(|stretch| stretch.is_past(present));
+    crowd.drain(..past);
+    let gap = |index: &usize| crowd[index + 1].start - crowd[*index].end;
+    if past == 0
+        && let Some(index) = (0..crowd.len() - 1).min_by_key(gap)
+    {
+        crowd[index].end = crowd.remove(index + 1).end;
+    }
+    if crowd.len() > ROW / 2 || crowd.iter().any(|stretch| !stretch.is_short()) {
+        return Kept::Crowd(crowd);
+    }
+    let (mut rows, next) = (Box::<Rows>::default(), crowd.len() as u32);
+    crowd.iter().enumerate().for_each(|(index, stretch)| rows.write(index, *stretch));
+    Kept::Rows { next, rows }
 }
