@@ -211,6 +211,30 @@ struct PlacedCore {
     fetched: PrivateLines,
 }
 
+impl PlacedCore {
+    /// Spends `time`, unless a change lies before its end: then it gives that end.
+    #[inline(always)]
+    fn spend(
+        &mut self,
+        place: PlaceId,
+        time: Picoseconds,
+        spending: Spending,
+        recorder: &mut Option<Box<Recorder>>,
+    ) -> Option<Picoseconds> {
+        let start = self.now;
+        let end = Picoseconds(start.0.checked_add(time.0).expect("a core's clock is past 213 days"));
+        if end >= self.next_shift {
+            return Some(end);
+        }
+        self.now = end;
+        self.ledger.add(spending, time);
+        if let Some(recorder) = recorder {
+            recorder.spend(place, start, end, spending);
+        }
+        None
+    }
+}
+
 /// The links between each two tiles that have places.
 struct Paths {
     tiles: usize,
@@ -337,7 +361,7 @@ impl Cores {
             return self.compute_across(place, Cycles(cycles), spending);
         }
         let time = core.clock.advance(Cycles(cycles));
-        self.spend(place, time, spending);
+        core.spend(place, time, spending, &mut self.recorder);
     }
 
     /// What `cycles` cycles of its core take `place`, to the picosecond below.
@@ -384,7 +408,7 @@ impl Cores {
     }
 
     /// How long it takes the core of `place` to write `lines` lines from `at` on; its clock stays where it is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn writing(
         &mut self,
         place: PlaceId,
@@ -399,7 +423,7 @@ impl Cores {
     }
 
     /// The same for reading lines.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reading(
         &mut self,
         place: PlaceId,
@@ -575,15 +599,8 @@ impl Cores {
     #[inline]
     pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, spending: Spending) {
         let core = &mut self.cores[place.index()];
-        let start = core.now;
-        let end = Picoseconds(start.0.checked_add(time.0).expect("a core's clock is past 213 days"));
-        if end >= core.next_shift {
-            return self.spend_across(place, end, spending);
-        }
-        core.now = end;
-        core.ledger.add(spending, time);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.spend(place, start, core.now, spending);
+        if let Some(end) = core.spend(place, time, spending, &mut self.recorder) {
+            self.spend_across(place, end, spending);
         }
     }
 }

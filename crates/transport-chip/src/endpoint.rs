@@ -4,7 +4,7 @@
 //! a silent error is an assertion here. It never blocks. It offers no words: a read-modify-write at a distance would
 //! happen in the order of turns and not of time.
 
-use crate::parcel::Load;
+use crate::parcel::{Content, Load, Parcel};
 use crate::state::{State, Taken};
 use crate::wire::Outgoing;
 use crate::world::Shared;
@@ -71,6 +71,22 @@ impl ChipEndpoint {
         assert!(to.0 < self.places(), "{to} does not exist, there are {} places", self.places());
         assert_ne!(self.moment.get(), Moment::Filling, "`fill` must not call the endpoint");
         if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
+    }
+}
+
+/// Delivers a message; gives the memory that it lay in, if that is the world's.
+fn hand_over(parcel: Parcel, deliver: &mut dyn FnMut(Arrival<'_>)) -> Option<Content> {
+    let Parcel { source, class, handler, load, .. } = parcel;
+    let mut hand = |body| deliver(Arrival::Message(Message { source, class, handler, body }));
+    match load {
+        Load::Block(block) => {
+            hand(Body::Block(block));
+            None
+        }
+        Load::Inline(content) => {
+            hand(Body::Inline(content.bytes()));
+            Some(content)
+        }
     }
 }
 
@@ -159,29 +175,28 @@ impl Endpoint for ChipEndpoint {
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         assert_eq!(self.moment.get(), Moment::Nothing, "`progress` from within a callback of the endpoint");
         let _during = self.enter(Moment::Delivering);
-        let seen = self.state().poll(self.here);
+        let mut state = self.state();
+        let seen = state.poll(self.here);
         let mut delivered = 0;
         for _ in 0..BATCH {
-            let taken = self.state().take(self.here, seen, inbound);
-            match taken {
+            match state.take(self.here, seen, inbound) {
                 None => break,
                 Some(Taken::Piece) => continue,
-                Some(Taken::Died(place)) => deliver(Arrival::Died { place, cause: Death::Ended }),
+                Some(Taken::Died(place)) => {
+                    drop(state);
+                    deliver(Arrival::Died { place, cause: Death::Ended });
+                    state = self.state();
+                }
                 Some(Taken::Parcel(parcel)) => {
-                    let (source, class, handler) = (parcel.source, parcel.class, parcel.handler);
-                    let mut hand = |body| deliver(Arrival::Message(Message { source, class, handler, body }));
-                    match parcel.load {
-                        Load::Block(block) => hand(Body::Block(Box::new(block))),
-                        Load::Inline(content) => {
-                            hand(Body::Inline(content.bytes()));
-                            self.state().keep(content);
-                        }
-                    }
+                    drop(state);
+                    let emptied = hand_over(parcel, deliver);
+                    state = self.state();
+                    emptied.into_iter().for_each(|content| state.keep(content));
                 }
             }
             delivered += 1;
         }
-        self.state().give_credits(self.here);
+        state.give_credits(self.here);
         delivered
     }
 

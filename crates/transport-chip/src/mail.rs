@@ -1,7 +1,7 @@
-//! What waits for one place, by class and by arrival: entries of rings, or messages of packets.
+//! What waits for one place, by arrival: entries of rings, or messages of packets.
 //!
 //! What comes from one place arrives in the order in which it was sent; that of several mostly does, so a new letter
-//! goes at the end or near to it. Invariant: the keys of a class ascend.
+//! goes at the end or near to it. Invariant: the keys ascend.
 
 use crate::parcel::{Load, Parcel};
 use isles_chip::kernel::Key;
@@ -52,41 +52,73 @@ impl Letter {
 /// See the file header.
 #[derive(Default)]
 pub(crate) struct Mail {
-    /// Control, then data.
-    letters: [VecDeque<Letter>; 2],
+    letters: VecDeque<Letter>,
 }
 
 impl Mail {
+    #[inline]
     pub(crate) fn put(&mut self, letter: Letter) {
-        let letters = &mut self.letters[letter.class_index()];
-        let mut index = letters.len();
-        while index > 0 && letters[index - 1].key > letter.key {
-            index -= 1;
-        }
-        if index == letters.len() {
-            letters.push_back(letter);
+        if self.letters.back().is_none_or(|last| last.key <= letter.key) {
+            self.letters.push_back(letter);
         } else {
-            letters.insert(index, letter);
+            let before = self.letters.iter().rposition(|other| other.key <= letter.key);
+            self.letters.insert(before.map_or(0, |before| before + 1), letter);
         }
     }
 
     /// When the first letter arrives.
     pub(crate) fn first_arrival(&self) -> Option<Picoseconds> {
-        self.letters.iter().filter_map(VecDeque::front).map(|letter| letter.key).min().map(Key::time)
+        self.letters.front().map(|letter| letter.key.time())
     }
 
     /// The first letter, of both classes or of control only, if it had arrived at `until`.
+    #[inline]
     pub(crate) fn take(&mut self, until: Picoseconds, control_only: bool) -> Option<Letter> {
-        let [control, data] = &mut self.letters;
-        let (first, other) = (control.front(), data.front());
-        let control_first = first.is_some_and(|first| other.is_none_or(|other| first.key < other.key));
-        let letters = if control_only || control_first { control } else { data };
-        letters.front().filter(|letter| letter.key.time() <= until)?;
-        letters.pop_front()
+        let first = self.letters.front().filter(|letter| letter.key.time() <= until)?;
+        if control_only && first.class_index() != Class::Control as usize {
+            return self.take_control(until);
+        }
+        self.letters.pop_front()
+    }
+
+    /// The first letter of control behind one of data, likewise.
+    fn take_control(&mut self, until: Picoseconds) -> Option<Letter> {
+        let mut arrived = self.letters.iter().take_while(|letter| letter.key.time() <= until);
+        let index = arrived.position(|letter| letter.class_index() == Class::Control as usize)?;
+        self.letters.remove(index)
     }
 
     /// Takes out all letters.
     pub(crate) fn clear(&mut self) -> impl Iterator<Item = Letter> + '_ {
-        self.letters.iter_mut().flat_map(|letters| letters.drain(..))
+        self.letters.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles_chip::kernel::{EventClass, Ties};
+
+    fn letter(time: u64, class: Class) -> Letter {
+        let key = Ties::new(0).key(Picoseconds(time), EventClass::Arrival, class as u32, 0);
+        Letter { key, lane: class as u32, source: PlaceId(0), lines: 1, fetch: 0, piece: Piece::Part }
+    }
+
+    #[test]
+    fn letters_are_taken_by_arrival_and_control_alone_passes_data() {
+        let mut mail = Mail::default();
+        for (time, class) in
+            [(5, Class::Data), (9, Class::Control), (3, Class::Data), (7, Class::Control), (7, Class::Data)]
+        {
+            mail.put(letter(time, class));
+        }
+        let mut take = |until, control_only| {
+            let letter = mail.take(Picoseconds(until), control_only)?;
+            Some((letter.key.time().0, letter.class_index()))
+        };
+        assert_eq!((take(2, false), take(6, true)), (None, None));
+        assert_eq!((take(8, true), take(8, true)), (Some((7, 0)), None));
+        let rest: Vec<_> = std::iter::from_fn(|| take(9, false)).collect();
+        assert_eq!(rest, [(3, 1), (5, 1), (7, 1), (9, 0)]);
     }
 }

@@ -5,10 +5,13 @@ use isles_transport::{AlignedBytes, BlockMemory, Class, HandlerId, PlaceId};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The content of a message.
+/// The bytes of a message that is no block.
+pub(crate) type Content = Box<AlignedBytes>;
+
+/// The content of a message, by its place in memory: so it is short, however often it is passed on.
 pub(crate) enum Load {
-    Inline(AlignedBytes),
-    Block(ChipBlock),
+    Inline(Content),
+    Block(Box<ChipBlock>),
 }
 
 impl Load {

@@ -55,6 +55,7 @@ impl Ledger {
         Picoseconds(self.0.iter().sum())
     }
 
+    #[inline]
     pub(crate) fn add(&mut self, spending: Spending, time: Picoseconds) {
         self.0[spending as usize] += time.0;
     }

@@ -8,7 +8,7 @@ use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
 use crate::demand::Demand;
 use crate::govern::Governing;
-use crate::parcel::{ChipBlock, Parcel};
+use crate::parcel::{ChipBlock, Content, Load, Parcel};
 use crate::record::Passage;
 use crate::report::Report;
 use crate::rest::Rest;
@@ -83,7 +83,7 @@ pub(crate) struct State {
     /// Empty between two calls; kept for its memory.
     news: News,
     /// Memory of short messages that were taken in, for others.
-    spare: Vec<AlignedBytes>,
+    spare: Vec<Content>,
     messages: u64,
     bytes: u64,
     governing: Option<Governing>,
@@ -127,6 +127,7 @@ impl State {
         state
     }
 
+    #[inline]
     fn key(&mut self, time: Picoseconds, class: EventClass, place: PlaceId) -> Key {
         let site = &mut self.sites[place.index()];
         site.sequence = site.sequence.wrapping_add(1);
@@ -333,23 +334,23 @@ impl State {
     }
 
     /// Memory for a message of up to `room` bytes.
-    pub(crate) fn lend(&mut self, room: usize) -> AlignedBytes {
+    pub(crate) fn lend(&mut self, room: usize) -> Content {
         let spare = self.spare.pop().and_then(|mut spare| spare.renew(room).then_some(spare));
-        spare.unwrap_or_else(|| AlignedBytes::new(room.max(SPARE_BYTES)))
+        spare.unwrap_or_else(|| Box::new(AlignedBytes::new(room.max(SPARE_BYTES))))
     }
 
     /// Takes back what `lend` gave.
-    pub(crate) fn keep(&mut self, content: AlignedBytes) {
+    pub(crate) fn keep(&mut self, content: Content) {
         if self.spare.len() < SPARES_MAX {
             self.spare.push(content);
         }
     }
 
     /// Sends an admitted message.
-    pub(crate) fn send(&mut self, out: &Outgoing, content: AlignedBytes) {
+    pub(crate) fn send(&mut self, out: &Outgoing, content: Content) {
         let bytes = content.bytes().len();
         self.begin_action(out.from);
-        let arrival = self.wire.send(&mut self.cores, out, content);
+        let arrival = self.wire.send(&mut self.cores, out, Load::Inline(content));
         self.end_sending(out, bytes, false);
         self.wake_target(out.to, arrival);
         self.tell(out.from);
@@ -366,7 +367,7 @@ impl State {
     /// Sends an admitted block.
     pub(crate) fn send_block(&mut self, out: &Outgoing, content: AlignedBytes) {
         let bytes = content.bytes().len();
-        let block = ChipBlock::new(content, &self.live_blocks);
+        let block = Load::Block(Box::new(ChipBlock::new(content, &self.live_blocks)));
         self.begin_action(out.from);
         self.wire.stream(&mut self.cores, out, block, &mut self.news);
         self.end_sending(out, bytes, true);
@@ -427,19 +428,22 @@ impl State {
     }
 
     fn wake_targets(&mut self) {
-        let mut news = std::mem::take(&mut self.news);
-        for (target, arrival) in news.drain(..) {
+        for index in 0..self.news.len() {
+            let (target, arrival) = self.news[index];
             self.wake_target(target, arrival);
         }
-        self.news = news;
+        self.news.clear();
     }
 
     /// Takes one arrival that was there at `seen`.
     pub(crate) fn take(&mut self, place: PlaceId, seen: Picoseconds, inbound: Inbound) -> Option<Taken> {
-        if !self.is_alive(place) {
+        let site = &self.sites[place.index()];
+        if !site.alive {
             return None;
         }
-        if let Some(dead) = self.take_death(place) {
+        if !site.notices.is_empty()
+            && let Some(dead) = self.take_death(place)
+        {
             return Some(Taken::Died(dead));
         }
         let before = self.cores.now(place);
@@ -464,10 +468,8 @@ impl State {
     }
 
     /// A known death that was not delivered, and behind which no message of the dead place waits.
+    #[cold]
     fn take_death(&mut self, place: PlaceId) -> Option<PlaceId> {
-        if self.sites[place.index()].notices.is_empty() {
-            return None;
-        }
         let now = self.cores.now(place);
         let wire = &self.wire;
         let due = |(dead, notice): &(&PlaceId, &mut Notice)| {
@@ -484,14 +486,14 @@ impl State {
 
     /// Ends a batch of arrivals.
     pub(crate) fn give_credits(&mut self, place: PlaceId) {
-        let mut news = std::mem::take(&mut self.news);
-        self.wire.give_credits(&mut self.cores, place, &mut news);
-        for (source, arrival) in news.drain(..) {
-            if self.waits_for_credit(source) {
+        self.wire.give_credits(&mut self.cores, place, &mut self.news);
+        for index in 0..self.news.len() {
+            let (source, arrival) = self.news[index];
+            if self.sites[source.index()].parked && self.waits_for_credit(source) {
                 self.wake(source, arrival);
             }
         }
-        self.news = news;
+        self.news.clear();
     }
 
     /// `place` asks for another rate: of its supply or of its tile.

@@ -9,12 +9,12 @@ use crate::chunks::{Chunks, RcceX10, Sections};
 use crate::cores::{Cores, Costs};
 use crate::isles::{Budget, Isles};
 use crate::packets::{PacketCosts, Packets};
-use crate::parcel::{ChipBlock, Parcel};
+use crate::parcel::{Load, Parcel};
 use crate::rcce::{self, Rcce};
 use crate::world::Misfit;
 use isles_chip::kernel::Ties;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
+use isles_transport::{Class, HandlerId, PlaceId};
 use std::fmt;
 
 /// Instructions of a send beside its lines: choosing the buffer, writing the header, the fence before the flag.
@@ -172,11 +172,11 @@ pub(crate) trait Wire {
     fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool;
 
     /// Writes a message for which there is room; gives when its first part arrives.
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds;
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds;
 
     /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
     /// arrive.
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News);
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News);
 
     /// Whether `place` stands in a call of the protocol, and does nothing else until something comes for that.
     fn is_engaged(&self, _place: PlaceId) -> bool {

@@ -161,8 +161,12 @@ impl World {
     /// ever happen again.
     pub fn next(&self) -> Option<PlaceId> {
         let place = self.shared.state.borrow_mut().next_turn()?;
-        // PAIR chip.unparked: observe
-        self.shared.unparked[place.index()].0.swap(false, Ordering::Acquire);
+        let unparked = &self.shared.unparked[place.index()].0;
+        // Relaxed is enough to ask: what is not seen yet stays for the next turn.
+        if unparked.load(Ordering::Relaxed) {
+            // PAIR chip.unparked: observe
+            unparked.swap(false, Ordering::Acquire);
+        }
         Some(place)
     }
 

@@ -18,12 +18,12 @@ pub(crate) use sockets::Sockets;
 
 use crate::cores::Cores;
 use crate::mail::{Letter, Mail, Piece};
-use crate::parcel::{ChipBlock, Load, Parcel};
+use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, Wire};
 use isles_chip::kernel::{EventClass, Ties, Timeline};
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
+use isles_transport::{Class, HandlerId, PlaceId};
 use std::collections::VecDeque;
 
 /// Bytes of a message that are not its content: length, handler, kind.
@@ -281,15 +281,14 @@ impl<D: Driver> Wire for Called<D> {
         self.lanes[self.lane_out(out)].stream.is_none()
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
-        let bytes = HEADER_BYTES + content.bytes().len();
-        let piece = Piece::Whole { handler: out.handler, load: Load::Inline(content) };
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
+        let bytes = HEADER_BYTES + load.len();
+        let piece = Piece::Whole { handler: out.handler, load };
         self.inject(cores, self.lane_out(out), bytes, piece)
     }
 
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News) {
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {
         let lane = self.lane_out(out);
-        let load = Load::Block(block);
         let left = HEADER_BYTES + load.len();
         self.lanes[lane].stream = Some(Stream { handler: out.handler, load, left });
         self.desk(out.from).streams.push(lane);

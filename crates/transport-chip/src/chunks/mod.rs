@@ -18,12 +18,12 @@ pub(crate) use rcce_x10::RcceX10;
 pub(crate) use sections::Sections;
 
 use crate::cores::Cores;
-use crate::parcel::{ChipBlock, Load, Parcel};
+use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{FLAG_CYCLES, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
 use isles_chip::kernel::{EventClass, Key, Ties};
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{AlignedBytes, Class, HandlerId, PlaceId};
+use isles_transport::{Class, HandlerId, PlaceId};
 use std::collections::BTreeSet;
 
 /// One ordered pair of places and a class.
@@ -241,12 +241,12 @@ impl<H: Handshake> Wire for Chunks<H> {
         self.becomes_free(cores, self.lane_out(out))
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
-        self.begin(cores, out, Load::Inline(content))
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
+        self.begin(cores, out, load)
     }
 
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News) {
-        news.push((out.to, self.begin(cores, out, Load::Block(block))));
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: Load, news: &mut News) {
+        news.push((out.to, self.begin(cores, out, block)));
     }
 
     fn has_streams(&self, place: PlaceId) -> bool {

@@ -14,8 +14,9 @@ use isles_transport::Class;
 /// Bytes of an entry that are not the message: length, handler, kind, and the slot of what lies elsewhere.
 const HEADER_BYTES: usize = 8;
 
-/// More lines of a control ring do not pay: what they hold has long been taken.
+/// More lines of a control ring do not pay: what they hold has long been taken. Lines of rings are counted in bytes.
 const RING_UNIT_MAX: u32 = 5;
+const _: () = assert!(2 * RING_UNIT_MAX <= u8::MAX as u32);
 
 /// Slots by class: two keep one piece under way while the next is written; data has other receivers beside.
 const SLOTS: [u32; 2] = [2, 4];
@@ -64,8 +65,11 @@ impl Budget {
     }
 
     /// Lines of a ring that a message of `len` bytes takes, if it goes there itself.
+    #[inline]
     pub(crate) fn ring_lines_of(&self, class: Class, len: usize) -> Option<u32> {
-        let lines = self.lines(HEADER_BYTES + len);
+        let bytes = HEADER_BYTES + len;
+        // That most take one line spares a division.
+        let lines = if bytes <= self.line_bytes { 1 } else { self.lines(bytes) };
         (lines <= self.ring_lines[class as usize]).then_some(lines)
     }
 

@@ -7,9 +7,9 @@ use isles_transport::HandlerId;
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
     /// Lines of the ring.
-    pub(super) lines: u32,
+    pub(super) lines: u8,
     /// Slots of the sender's buffer.
-    pub(super) slots: u32,
+    pub(super) slots: u8,
 }
 
 /// A block under way.
@@ -27,7 +27,7 @@ pub(super) struct Lane {
     /// What the receiver has taken and not credited.
     pub(super) owed: Share,
     /// Entries that the receiver has not taken.
-    pub(super) waiting: u32,
+    pub(super) waiting: u8,
     pub(super) stream: Option<Box<Stream>>,
 }
 

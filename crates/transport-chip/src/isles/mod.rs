@@ -18,12 +18,12 @@ pub(crate) use budget::Budget;
 
 use crate::cores::Cores;
 use crate::mail::{Letter, Mail, Piece};
-use crate::parcel::{ChipBlock, Load, Parcel};
+use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{AlignedBytes, Class, PlaceId};
+use isles_transport::{Class, PlaceId};
 use lane::{Lane, Share, Stream};
 
 /// A credit that the sender has not looked at yet.
@@ -97,7 +97,7 @@ impl Isles {
 
     /// Lines of the ring of `lane` that are free, as its sender knows.
     fn free_lines(&self, lane: usize) -> u32 {
-        self.budget.ring_lines[lane % 2] - self.lanes[lane].taken.lines
+        self.budget.ring_lines[lane % 2] - u32::from(self.lanes[lane].taken.lines)
     }
 
     fn fits(&self, out: &Outgoing, len: usize) -> bool {
@@ -136,13 +136,14 @@ impl Isles {
         fetch: u32,
         piece: Piece,
     ) -> Picoseconds {
-        cores.write_lines(source, target, share.lines + 1);
+        let lines = u32::from(share.lines);
+        cores.write_lines(source, target, lines + 1);
         let arrival = cores.now(source);
-        self.desks[source.index()].slots[lane % 2] -= share.slots;
+        self.desks[source.index()].slots[lane % 2] -= u32::from(share.slots);
         self.lanes[lane].taken += share;
         self.lanes[lane].waiting += 1;
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
-        let letter = Letter { key, lane: lane as u32, source, lines: share.lines, fetch, piece };
+        let letter = Letter { key, lane: lane as u32, source, lines, fetch, piece };
         self.desks[target.index()].mail.put(letter);
         arrival
     }
@@ -157,7 +158,7 @@ impl Isles {
             let arrived = credit.arrival <= seen;
             if arrived {
                 lanes[credit.lane].taken -= credit.share;
-                slots[credit.lane % 2] += credit.share.slots;
+                slots[credit.lane % 2] += u32::from(credit.share.slots);
             }
             !arrived
         });
@@ -183,15 +184,14 @@ impl Wire for Isles {
         self.lanes[self.lane_of(out.from, out.to, out.class)].stream.is_none()
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
         let way = Way { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
-        let len = content.bytes().len();
+        let len = load.len();
         cores.compute(out.from, SEND_CYCLES, Spending::Handling);
-        let load = Load::Inline(content);
         match self.budget.ring_lines_of(out.class, len) {
             Some(lines) => {
                 let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, way, Share { lines, slots: 0 }, 0, piece)
+                self.ring(cores, way, Share { lines: lines as u8, slots: 0 }, 0, piece)
             }
             None => {
                 let lines = self.budget.lines(len);
@@ -202,10 +202,9 @@ impl Wire for Isles {
         }
     }
 
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News) {
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {
         let lane = self.lane_of(out.from, out.to, out.class);
         cores.compute(out.from, SEND_CYCLES, Spending::Handling);
-        let load = Load::Block(block);
         let left = self.budget.lines(load.len());
         self.lanes[lane].stream = Some(Box::new(Stream { handler: out.handler, load, left }));
         self.desks[out.from.index()].streams.push(lane);
@@ -262,7 +261,7 @@ impl Wire for Isles {
         if ring.owed == Share::default() {
             desk.owed.push((letter.source, lane));
         }
-        ring.owed += Share { lines: letter.lines, slots: u32::from(letter.fetch > 0) };
+        ring.owed += Share { lines: letter.lines as u8, slots: u8::from(letter.fetch > 0) };
         let source = letter.source;
         cores.compute(place, RECEIVE_CYCLES, Spending::Handling);
         cores.read_lines(place, place, letter.lines, Spending::Copying);
@@ -273,13 +272,14 @@ impl Wire for Isles {
     }
 
     fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        let mut owed = std::mem::take(&mut self.desks[place.index()].owed);
+        let owed = &mut self.desks[place.index()].owed;
         // By sender: one line carries what is owed to it in both classes.
         if owed.len() > 1 {
             owed.sort_unstable();
         }
         let mut last = None;
-        for (source, lane) in owed.drain(..) {
+        for index in 0..owed.len() {
+            let (source, lane) = self.desks[place.index()].owed[index];
             if last.replace(source) != Some(source) {
                 cores.write_lines(place, source, 1);
                 news.push((source, cores.now(place)));
@@ -287,7 +287,7 @@ impl Wire for Isles {
             let (arrival, share) = (cores.now(place), std::mem::take(&mut self.lanes[lane].owed));
             self.desks[source.index()].credits.push(Credit { arrival, lane, share });
         }
-        self.desks[place.index()].owed = owed;
+        self.desks[place.index()].owed.clear();
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
@@ -297,7 +297,7 @@ impl Wire for Isles {
             ring.stream = None;
             let taken = std::mem::take(&mut ring.taken);
             let desk = &mut self.desks[place.index()];
-            desk.slots[class as usize] += taken.slots;
+            desk.slots[class as usize] += u32::from(taken.slots);
             desk.streams.retain(|other| *other != lane);
             desk.credits.retain(|credit| credit.lane != lane);
         }

@@ -14,14 +14,14 @@ mod tests;
 
 use crate::cores::Cores;
 use crate::mail::{Letter, Mail, Piece};
-use crate::parcel::{ChipBlock, Load, Parcel};
+use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, POLL_CYCLES, Wire};
 use isles_chip::Chip;
 use isles_chip::cost::Span;
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{AlignedBytes, Class, PlaceId};
+use isles_transport::{Class, PlaceId};
 use std::collections::BTreeMap;
 
 /// Packets of one class that a place may have under way: 15 KB of Blue Gene/P's, an eighth of a node's first memory
@@ -75,7 +75,7 @@ struct Stream {
     target: PlaceId,
     class: Class,
     handler: isles_transport::HandlerId,
-    load: Load,
+    load: Option<Load>,
     /// Packets still to be sent.
     left: u32,
 }
@@ -198,13 +198,9 @@ impl Packets {
                     return true;
                 }
                 stream.left -= packets;
-                let load = std::mem::replace(&mut stream.load, Load::Inline(AlignedBytes::new(0)));
-                let piece = if stream.left == 0 {
-                    Piece::Whole { handler: stream.handler, load }
-                } else {
-                    stream.load = load;
-                    Piece::Part
-                };
+                let load = if stream.left == 0 { stream.load.take() } else { None };
+                let whole = load.map(|load| Piece::Whole { handler: stream.handler, load });
+                let piece = whole.unwrap_or(Piece::Part);
                 let bytes = packets as usize * self.costs.payload;
                 let ends = (place, stream.target, stream.class);
                 news.push((stream.target, self.inject(cores, ends, (packets, bytes), piece)));
@@ -262,18 +258,17 @@ impl Wire for Packets {
         !self.is_streaming(out)
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
-        let bytes = HEADER_BYTES + content.bytes().len();
-        let packets = self.costs.packets(content.bytes().len());
-        let piece = Piece::Whole { handler: out.handler, load: Load::Inline(content) };
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
+        let (bytes, packets) = (HEADER_BYTES + load.len(), self.costs.packets(load.len()));
+        let piece = Piece::Whole { handler: out.handler, load };
         self.inject(cores, (out.from, out.to, out.class), (packets, bytes), piece)
     }
 
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News) {
-        let load = Load::Block(block);
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {
         let left = self.costs.packets(load.len());
         let (target, class, handler) = (out.to, out.class, out.handler);
-        self.desks[out.from.index()].streams.push(Stream { target, class, handler, load, left });
+        let stream = Stream { target, class, handler, load: Some(load), left };
+        self.desks[out.from.index()].streams.push(stream);
         self.push_streams(cores, out.from, news);
     }
 

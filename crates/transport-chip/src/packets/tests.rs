@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::cores::Costs;
-use isles_transport::HandlerId;
 use isles_transport::random::Random;
+use isles_transport::{AlignedBytes, HandlerId};
 
 const A: PlaceId = PlaceId(0);
 
@@ -26,7 +26,7 @@ fn out(from: PlaceId, to: PlaceId) -> Outgoing {
 
 fn send(cores: &mut Cores, packets: &mut Packets, to: PlaceId, len: usize) -> Option<Picoseconds> {
     let fits = packets.has_room(cores, &out(A, to), len);
-    fits.then(|| packets.send(cores, &out(A, to), AlignedBytes::new(len)))
+    fits.then(|| packets.send(cores, &out(A, to), Load::Inline(Box::new(AlignedBytes::new(len)))))
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn messages_of_one_pair_arrive_in_the_order_of_their_sending_across_crossing_tra
             cores.wait_until(from, ahead);
             let out = out(from, PlaceId(40 + random.below(3) as u32));
             if packets.has_room(&mut cores, &out, 1_000) {
-                packets.send(&mut cores, &out, AlignedBytes::new(1_000));
+                packets.send(&mut cores, &out, Load::Inline(Box::new(AlignedBytes::new(1_000))));
             }
         }
         let arrival = send(&mut cores, &mut packets, PlaceId(40), random.below(500) as usize).unwrap();

@@ -18,14 +18,14 @@
 mod desk;
 
 use crate::cores::Cores;
-use crate::parcel::{ChipBlock, Load, Parcel};
+use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{FLAG_CYCLES, MESSAGE_BYTES_MIN, News, Outgoing, POLL_CYCLES, Wire};
 use desk::{Chunk, Desk, Sending};
 use isles_chip::bare::rcce::Library;
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{AlignedBytes, Class, PlaceId};
+use isles_transport::{Class, PlaceId};
 
 /// Lines of flags for each place: sent and ready.
 const FLAG_LINES: u32 = 2;
@@ -288,12 +288,12 @@ impl Wire for Rcce {
         self.can_meet(cores, out)
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: AlignedBytes) -> Picoseconds {
-        self.begin(cores, out, Load::Inline(content))
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
+        self.begin(cores, out, load)
     }
 
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: ChipBlock, news: &mut News) {
-        news.push((out.to, self.begin(cores, out, Load::Block(block))));
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: Load, news: &mut News) {
+        news.push((out.to, self.begin(cores, out, block)));
     }
 
     fn is_engaged(&self, place: PlaceId) -> bool {
