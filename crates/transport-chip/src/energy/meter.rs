@@ -157,14 +157,16 @@ impl Meters {
         }
         let rest = Picoseconds(until.0.saturating_sub(now.0));
         let halted = halted.min(rest);
-        let spent = SPENDINGS.map(|(spending, _)| {
-            (spending, Picoseconds(ledger.time(spending).0 - meter.closed.time(spending).0))
-        });
-        let since = [(Spending::Sleeping, halted), (Spending::Waiting, rest - halted)];
+        // What has one power is multiplied once.
+        let mut times = [Picoseconds::ZERO; Load::ALL.len()];
+        for (spending, _) in SPENDINGS {
+            times[load(spending) as usize] += ledger.time(spending) - meter.closed.time(spending);
+        }
+        times[Load::Sleep as usize] += halted;
+        times[Load::Poll as usize] += rest - halted;
         let powers = self.plan.models[model].table.powers(meter.gear, meter.step);
         let before: Attojoules = meter.drawn[model].iter().copied().sum();
-        let all = spent.into_iter().chain(since);
-        all.fold(before, |sum, (spending, time)| sum + powers[load(spending) as usize].over(time))
+        times.into_iter().zip(powers).fold(before, |sum, (time, power)| sum + power.over(time))
     }
 
     /// What a core has drawn until `until`, by the model of that number, if since its own clock `now` it was halted for

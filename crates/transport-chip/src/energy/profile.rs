@@ -90,12 +90,18 @@ impl Stretch {
         if time == self.last.time {
             return self.last.drawn;
         }
-        let length = u128::from(self.last.time.0 - self.first.time.0);
-        let (power, rest) =
-            (self.last.drawn.0.saturating_sub(self.first.drawn.0), time.0 - self.first.time.0);
-        let rest = u128::from(rest);
-        // In two parts, so that no product leaves 128 bits.
-        Attojoules(self.first.drawn.0 + power / length * rest + power % length * rest / length)
+        let length = self.last.time.0 - self.first.time.0;
+        let drawn = self.last.drawn.0.saturating_sub(self.first.drawn.0);
+        let rest = time.0 - self.first.time.0;
+        // In two parts, so that no product leaves 128 bits; nor 64, if both numbers are as short as they mostly are.
+        let part = match (u64::try_from(drawn), u32::try_from(length)) {
+            (Ok(drawn), Ok(_)) => u128::from(drawn / length * rest + drawn % length * rest / length),
+            _ => {
+                let (length, rest) = (u128::from(length), u128::from(rest));
+                drawn / length * rest + drawn % length * rest / length
+            }
+        };
+        Attojoules(self.first.drawn.0 + part)
     }
 }
 
