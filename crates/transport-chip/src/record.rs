@@ -8,7 +8,7 @@
 //! Invariant: nothing here is read by the model, so a recorded run is the run that it would have been.
 
 use crate::energy::Energy;
-use crate::export::perfetto::{Details, Encoder, Name, Track};
+use crate::export::perfetto::{Details, Encoder, Name, Stamp, Track};
 use crate::report::{SPENDINGS, Spending};
 use crate::traffic::Traffic;
 use isles_chip::gear::{GearId, Gears, StepId};
@@ -77,7 +77,7 @@ struct Stretch {
 
 /// The track of one core.
 struct CoreTrack {
-    track: Track,
+    stamp: Stamp,
     /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
     waiting: Vec<Stretch>,
     /// Behind how many of them an action has begun, if one has.
@@ -170,7 +170,11 @@ impl Trace {
         for core in (0..places).map(CoreId) {
             describe(&mut encoder, topology, core, &mut last);
         }
-        let core = |core| CoreTrack { track: core_track(topology, core), waiting: Vec::new(), action: None };
+        let core = |core| CoreTrack {
+            stamp: Stamp::new(core_track(topology, core)),
+            waiting: Vec::new(),
+            action: None,
+        };
         Trace {
             encoder,
             sink,
@@ -230,13 +234,13 @@ impl Trace {
 
     /// Writes what `place` has spent since the action began, as that action, and before that what it did before.
     fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
-        let CoreTrack { track, waiting, action } = &mut self.cores[place.index()];
+        let CoreTrack { stamp, waiting, action } = &mut self.cores[place.index()];
         let (before, within) = waiting.split_at(action.take().unwrap_or(0));
-        write(&mut self.encoder, *track, before);
+        write(&mut self.encoder, stamp, before);
         if let (Some(first), Some(last)) = (within.first(), within.last()) {
-            self.encoder.begin(*track, first.start, name, details);
-            write(&mut self.encoder, *track, within);
-            self.encoder.end(*track, last.end);
+            self.encoder.begin(stamp, first.start, name, details);
+            write(&mut self.encoder, stamp, within);
+            self.encoder.end(stamp, last.end);
         }
         waiting.clear();
         self.hand_over_portions();
@@ -244,8 +248,8 @@ impl Trace {
 
     /// Writes the stretches of `place` that wait.
     fn write(&mut self, place: PlaceId) {
-        let CoreTrack { track, waiting, .. } = &mut self.cores[place.index()];
-        write(&mut self.encoder, *track, waiting);
+        let CoreTrack { stamp, waiting, .. } = &mut self.cores[place.index()];
+        write(&mut self.encoder, stamp, waiting);
         waiting.clear();
         self.hand_over_portions();
     }
@@ -260,7 +264,7 @@ impl Trace {
         if self.failure.is_none() {
             self.failure = self.sink.write_all(self.encoder.bytes()).err();
         }
-        self.encoder.bytes().clear();
+        self.encoder.clear();
     }
 
     /// Describes the counters of rates and voltages, and says what they are at the start. `cores` gives of each core
@@ -313,8 +317,9 @@ impl Trace {
                 (TO_MILLIVOLTS, millivolts(to)),
             ];
             let details = Details { flow: None, last_flow: None, notes: &notes };
-            self.encoder.begin(self.controller, start, VOLTAGE_CHANGE, details);
-            self.encoder.end(self.controller, end);
+            let stamp = Stamp::new(self.controller);
+            self.encoder.begin(&stamp, start, VOLTAGE_CHANGE, details);
+            self.encoder.end(&stamp, end);
         }
     }
 
@@ -356,9 +361,9 @@ impl Trace {
     }
 }
 
-fn write(encoder: &mut Encoder, track: Track, stretches: &[Stretch]) {
+fn write(encoder: &mut Encoder, stamp: &Stamp, stretches: &[Stretch]) {
     for Stretch { start, end, spending } in stretches {
-        encoder.span(track, (*start, *end), Name(*spending as usize));
+        encoder.span(stamp, (*start, *end), Name(*spending as usize));
     }
 }
 

@@ -89,17 +89,47 @@ pub(crate) struct Details<'a> {
     pub(crate) notes: &'a [(Name, u64)],
 }
 
+/// What all events of one track begin with: all of their packet but the time and what is said of a beginning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    bytes: [u8; STAMP_BYTES],
+    len: usize,
+}
+
+/// Longer than its ten bytes, and a number.
+const STAMP_BYTES: usize = 24;
+
+/// Where in a stamp the length of the event and its kind are to be written.
+const EVENT_LEN: usize = 7;
+const EVENT_KIND: usize = 9;
+
+impl Stamp {
+    pub(crate) fn new(track: Track) -> Stamp {
+        let mut bytes = vec![tag_byte(PACKET, LENGTH_DELIMITED), 0];
+        bytes.extend([tag_byte(packet::SEQUENCE_ID, VARINT), SEQUENCE]);
+        bytes.extend([tag_byte(packet::SEQUENCE_FLAGS, VARINT), REFERS_TO_SEQUENCE]);
+        bytes.extend([tag_byte(packet::TRACK_EVENT, LENGTH_DELIMITED), 0]);
+        bytes.extend([tag_byte(event::KIND, VARINT), 0, tag_byte(event::TRACK, VARINT)]);
+        varint(&mut bytes, track.0);
+        let mut stamp = Stamp { bytes: [0; STAMP_BYTES], len: bytes.len() };
+        stamp.bytes[..bytes.len()].copy_from_slice(&bytes);
+        stamp
+    }
+}
+
 /// What has been encoded and not been taken.
 #[derive(Default)]
 pub(crate) struct Encoder {
+    /// Longer than what is used of it: an event is laid out where it will stay.
     bytes: Vec<u8>,
+    used: usize,
 }
 
 impl Encoder {
     /// Begins a file: the names of its events, and those of their notes.
     pub(crate) fn new(events: &[&str], notes: &[&str]) -> Encoder {
-        let mut bytes = Vec::new();
-        nested(&mut bytes, PACKET, |out| {
+        let mut encoder = Encoder::default();
+        encoder.packet(|out| {
             number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
             number(out, packet::SEQUENCE_FLAGS, BEGINS_SEQUENCE);
             nested(out, packet::INTERNED, |out| {
@@ -113,12 +143,17 @@ impl Encoder {
                 }
             });
         });
-        Encoder { bytes }
+        encoder
     }
 
-    /// What is encoded so far; it is not given again.
-    pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
+    /// What is encoded so far.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.used]
+    }
+
+    /// Forgets what is encoded so far.
+    pub(crate) fn clear(&mut self) {
+        self.used = 0;
     }
 
     /// A track of no process.
@@ -163,7 +198,7 @@ impl Encoder {
     }
 
     fn descriptor(&mut self, track: Track, more: impl FnOnce(&mut Vec<u8>)) {
-        nested(&mut self.bytes, PACKET, |out| {
+        self.packet(|out| {
             number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
             nested(out, packet::TRACK_DESCRIPTOR, |out| {
                 number(out, track::UUID, track.0);
@@ -172,14 +207,21 @@ impl Encoder {
         });
     }
 
+    /// A packet of any length.
+    fn packet(&mut self, content: impl FnOnce(&mut Vec<u8>)) {
+        self.bytes.truncate(self.used);
+        nested(&mut self.bytes, PACKET, content);
+        self.used = self.bytes.len();
+    }
+
     /// A counter has this value from now on.
     pub(crate) fn count(&mut self, track: Track, time: Picoseconds, value: f64) {
-        self.event::<LONG>(track, time, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
+        self.event(&Stamp::new(track), time, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
     }
 
     /// A span begins.
-    pub(crate) fn begin(&mut self, track: Track, time: Picoseconds, name: Name, details: Details<'_>) {
-        self.event::<LONG>(track, time, BEGIN, |draft| {
+    pub(crate) fn begin(&mut self, stamp: &Stamp, time: Picoseconds, name: Name, details: Details<'_>) {
+        self.event(stamp, time, BEGIN, |draft| {
             draft.put([tag_byte(event::NAME_ID, VARINT), name.interned() as u8]);
             for (field, flow) in [(event::FLOW, details.flow), (event::LAST_FLOW, details.last_flow)] {
                 if let Some(flow) = flow {
@@ -193,56 +235,41 @@ impl Encoder {
     }
 
     /// A span without details: it begins, and it ends.
-    pub(crate) fn span(&mut self, track: Track, (start, end): (Picoseconds, Picoseconds), name: Name) {
-        self.event::<SHORT>(track, start, BEGIN, |draft| {
+    pub(crate) fn span(&mut self, stamp: &Stamp, (start, end): (Picoseconds, Picoseconds), name: Name) {
+        self.event(stamp, start, BEGIN, |draft| {
             draft.put([tag_byte(event::NAME_ID, VARINT), name.interned() as u8]);
         });
-        self.end(track, end);
+        self.end(stamp, end);
     }
 
     /// The span that began last on this track ends.
-    pub(crate) fn end(&mut self, track: Track, time: Picoseconds) {
-        self.event::<SHORT>(track, time, END, |_| ());
+    pub(crate) fn end(&mut self, stamp: &Stamp, time: Picoseconds) {
+        self.event(stamp, time, END, |_| ());
     }
 
-    /// The packet of an event without texts, with a draft that is long enough for it.
+    /// The packet of an event without texts.
     #[inline]
-    fn event<const N: usize>(
-        &mut self,
-        track: Track,
-        time: Picoseconds,
-        kind: u8,
-        more: impl FnOnce(&mut Draft<N>),
-    ) {
-        let mut draft = Draft { bytes: [0; N], len: 0 };
-        // The scale: a picosecond is written where a nanosecond is read.
-        draft.put([tag_byte(PACKET, LENGTH_DELIMITED), 0, tag_byte(packet::TIMESTAMP, VARINT)]);
-        draft.number(time.0);
-        draft.put([
-            tag_byte(packet::SEQUENCE_ID, VARINT),
-            SEQUENCE,
-            tag_byte(packet::SEQUENCE_FLAGS, VARINT),
-            REFERS_TO_SEQUENCE,
-            tag_byte(packet::TRACK_EVENT, LENGTH_DELIMITED),
-            0,
-            tag_byte(event::KIND, VARINT),
-            kind,
-            tag_byte(event::TRACK, VARINT),
-        ]);
-        let inner = draft.len - 3;
-        draft.number(track.0);
+    fn event(&mut self, stamp: &Stamp, time: Picoseconds, kind: u8, more: impl FnOnce(&mut Draft<'_>)) {
+        let room = match self.bytes[self.used..].first_chunk_mut() {
+            Some(room) => room,
+            None => grow(&mut self.bytes, self.used),
+        };
+        let mut draft = Draft { bytes: room, len: 0 };
+        draft.put(stamp.bytes);
+        draft.len = stamp.len;
+        draft.bytes[EVENT_KIND] = kind;
         more(&mut draft);
+        draft.bytes[EVENT_LEN] = (draft.len - EVENT_LEN - 1) as u8;
+        draft.put([tag_byte(packet::TIMESTAMP, VARINT)]);
+        // The scale: a picosecond is written where a nanosecond is read.
+        draft.number(time.0);
         draft.bytes[1] = (draft.len - 2) as u8;
-        draft.bytes[inner - 1] = (draft.len - inner) as u8;
-        // A copy of a known length is a few instructions; what is too much is cut off again.
-        let len = self.bytes.len() + draft.len;
-        self.bytes.extend_from_slice(&draft.bytes);
-        self.bytes.truncate(len);
+        self.used += draft.len;
     }
 
     /// Something without length, with texts that have names.
     pub(crate) fn instant(&mut self, track: Track, time: Picoseconds, name: Name, notes: &[(Name, &str)]) {
-        nested(&mut self.bytes, PACKET, |out| {
+        self.packet(|out| {
             number(out, packet::TIMESTAMP, time.0);
             number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
             number(out, packet::SEQUENCE_FLAGS, u64::from(REFERS_TO_SEQUENCE));
@@ -268,10 +295,16 @@ impl Name {
     }
 }
 
-/// The packet of an event under way. There are many, and each is short, so it is laid out in one piece of memory of a
-/// fixed size, in which nothing is asked for and nothing moves.
-struct Draft<const N: usize> {
-    bytes: [u8; N],
+/// Makes the memory longer, by so much that this is rare; gives what begins at `used`.
+#[cold]
+fn grow(bytes: &mut Vec<u8>, used: usize) -> &mut [u8; LONG] {
+    bytes.resize(2 * bytes.len() + LONG, 0);
+    bytes[used..].first_chunk_mut().expect("it is longer by so much at least")
+}
+
+/// The packet of an event under way, in memory that is longer than any.
+struct Draft<'a> {
+    bytes: &'a mut [u8; LONG],
     len: usize,
 }
 
@@ -279,10 +312,7 @@ struct Draft<const N: usize> {
 /// within takes one byte.
 const LONG: usize = 120;
 
-/// Longer than one of five numbers and a name.
-const SHORT: usize = 48;
-
-impl<const N: usize> Draft<N> {
+impl Draft<'_> {
     #[inline]
     fn put<const LEN: usize>(&mut self, bytes: [u8; LEN]) {
         self.bytes[self.len..self.len + LEN].copy_from_slice(&bytes);
@@ -398,7 +428,7 @@ mod tests {
         let around =
             |bits: u32| [(1 << bits) - 1, 1 << bits, (1 << bits) + 1, 0x5a5a_5a5a_5a5a_5a5a >> (63 - bits)];
         for value in (0..64).flat_map(around).chain([0, u64::MAX]) {
-            let mut draft = Draft { bytes: [0; LONG], len: 1 };
+            let mut draft = Draft { bytes: &mut [0; LONG], len: 1 };
             draft.number(value);
             let mut expected = vec![0];
             varint(&mut expected, value);
@@ -412,11 +442,8 @@ mod tests {
         let notes = [(name, u64::MAX); 3];
         let mut encoder = Encoder::default();
         let most = Details { flow, last_flow: flow, notes: &notes };
-        encoder.begin(Track(u64::MAX), Picoseconds(u64::MAX), name, most);
-        let [_, len, ..] = encoder.bytes[..] else { panic!("an event is longer than this") };
-        assert_eq!(encoder.bytes.len(), 2 + usize::from(len));
-        encoder.bytes.clear();
-        encoder.span(Track(u64::MAX), (Picoseconds(u64::MAX), Picoseconds(u64::MAX)), name);
-        assert!(encoder.bytes.len() <= 2 * SHORT);
+        encoder.begin(&Stamp::new(Track(u64::MAX)), Picoseconds(u64::MAX), name, most);
+        let [_, len, ..] = *encoder.bytes() else { panic!("an event is longer than this") };
+        assert_eq!(encoder.bytes().len(), 2 + usize::from(len));
     }
 }
