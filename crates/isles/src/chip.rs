@@ -29,6 +29,9 @@ use std::time::Duration;
 /// What the name of a machine that is a chip begins with.
 const PREFIX: &str = "chip:";
 
+/// Places of a run that does not say how many, at most: a program that was not written for thousands would take long.
+const UNASKED_PLACES_MAX: u32 = 256;
+
 /// A chip that places can run on; kept for the rest of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelledChip {
@@ -163,9 +166,16 @@ impl ModelledChip {
         self.costs.cores()
     }
 
-    /// The most places that can run on it, and those of a run that does not say how many.
+    /// The places of a run that does not say how many: as many as cores, but not thousands of them unasked.
     pub fn places(self) -> u32 {
-        self.cores().min(PLACES_MAX)
+        self.cores().min(UNASKED_PLACES_MAX)
+    }
+
+    /// The most places that can run on it, and why, for a sentence.
+    pub(crate) fn places_max(self) -> (u32, String) {
+        let most = self.cores().min(PLACES_MAX);
+        let why = if most < self.cores() { "the most of a run; more are the cores" } else { "the cores" };
+        (most, format!(", {why} of {}", self.machine))
     }
 
     /// What a message of `bytes` bytes takes from the first core to core `other` and through `protocol`, without a
@@ -198,17 +208,6 @@ impl ModelledChip {
             let allowed = format!("{names} on {} with {places} places ({misfit})", self.machine);
             ConfigError::new(source, protocol.name(), allowed)
         })
-    }
-
-    /// Checks that the chip has a core for each place; `source` is where their number was written.
-    pub(crate) fn check_places(self, source: &str, places: u32) -> std::result::Result<(), ConfigError> {
-        let most = self.places();
-        if places <= most {
-            return Ok(());
-        }
-        let why = if most < self.cores() { "the most of a run; more are the cores" } else { "the cores" };
-        let allowed = format!("a whole number from 1 to {most}, {why} of {}", self.machine);
-        Err(ConfigError::new(source, &places.to_string(), allowed))
     }
 }
 

@@ -27,6 +27,9 @@ const TRIED_BYTES_MAX: usize = 64 << 10;
 /// Chunks that are tried.
 const CHUNKS: [usize; 3] = [512, 4 << 10, 32 << 10];
 
+/// Most members that are tried: a trial takes as long as what is tried. More go by the runtime's own rules.
+const TRIED_MEMBERS_MAX: usize = 256;
+
 /// Trees that are tried: in a fan of seven lies the best of OC-Bcast, as its authors found.
 const SHAPES: [Shape; 7] =
     [Shape::Binomial, Shape::Flat, Shape::Chain, Shape::Fan(2), Shape::Fan(3), Shape::Fan(7), Shape::Fan(16)];
@@ -153,17 +156,22 @@ fn class(bytes: Option<usize>) -> usize {
 
 impl Collectives for Chosen {
     fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<Spread> {
-        if self.broadcast == Broadcast::Auto && members < 2 {
-            return None;
+        match self.broadcast {
+            Broadcast::Auto if !(2..=TRIED_MEMBERS_MAX).contains(&members) => None,
+            Broadcast::By(shape) if members > TRIED_MEMBERS_MAX => {
+                Some(Spread::Tree { shape, chunk_bytes: CHUNKS[1] })
+            }
+            broadcast => {
+                Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(broadcast)))
+            }
         }
-        Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(self.broadcast)))
     }
 
     fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool {
         match self.reduce {
             Reduce::Serial => true,
             Reduce::Logarithmic => false,
-            Reduce::Auto if members < 3 => false,
+            Reduce::Auto if !(3..=TRIED_MEMBERS_MAX).contains(&members) => false,
             Reduce::Auto => self.ask(&self.serial, (members, class(bytes)), Trial::is_serial_shorter),
         }
     }

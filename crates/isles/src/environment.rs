@@ -5,9 +5,9 @@ use crate::collectives::{Broadcast, Reduce};
 use crate::export::{EXPORTS, Export, Wanted};
 use crate::work::CodeTime;
 use isles_chip::governor::Policy;
-use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::Stall;
 use isles_transport_chip::{Protocol, Rest};
+use isles_transport_shm::PLACES_MAX;
 use std::fmt;
 use std::time::Duration;
 
@@ -32,6 +32,17 @@ impl Machine {
             Machine::Processes => "processes",
             Machine::Loopback => "loopback",
             Machine::Chip(chip) => chip.machine(),
+        }
+    }
+
+    /// The most places that it can have, and where that comes from, for a sentence.
+    ///
+    /// Of threads and processes it is the bitmaps of the memory that they share; the loopback, whose driver looks at
+    /// all places at each step, keeps to the same number.
+    pub(crate) fn places_max(self) -> (u32, String) {
+        match self {
+            Machine::Threads | Machine::Processes | Machine::Loopback => (PLACES_MAX, String::new()),
+            Machine::Chip(chip) => chip.places_max(),
         }
     }
 }
@@ -89,10 +100,11 @@ fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
     }
 }
 
-/// Reads a number of places.
-fn places(source: &str, value: &str) -> Result<u32, ConfigError> {
-    let number = value.parse().ok().filter(|number| (1..=PLACES_MAX).contains(number));
-    number.ok_or_else(|| ConfigError::new(source, value, format!("a whole number from 1 to {PLACES_MAX}")))
+/// Reads a number of places on `machine`.
+fn places(source: &str, value: &str, machine: Machine) -> Result<u32, ConfigError> {
+    let (most, why) = machine.places_max();
+    let number = value.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| ConfigError::new(source, value, format!("a whole number from 1 to {most}{why}")))
 }
 
 /// Reads a list of reports.
@@ -231,10 +243,15 @@ impl Environment {
             })
         };
         let exports = EXPORTS.into_iter().filter_map(|wanted| export(wanted).transpose());
+        let exports = exports.collect::<Result<_, _>>()?;
+        let machine = take(&get, "ISLES_MACHINE", machine)?;
+        // All machines that are no chips have the same bound, so it is no matter which of them is taken for none.
+        let of_machine =
+            |source: &str, value: &str| places(source, value, machine.unwrap_or(Machine::Threads));
         Ok(Environment {
-            exports: exports.collect::<Result<_, _>>()?,
-            machine: take(&get, "ISLES_MACHINE", machine)?,
-            places: take(&get, "ISLES_PLACES", places)?,
+            exports,
+            machine,
+            places: take(&get, "ISLES_PLACES", of_machine)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
             protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
             preset: take(&get, "ISLES_CHIP_PRESET", name)?,

@@ -99,6 +99,16 @@ pub(crate) fn check(wanted: &[Wanted], machine: Machine, work: &CodeTime) -> Res
     Ok(())
 }
 
+/// Most places of a traced run: what is on its way is known for each pair of places.
+const TRACED_PLACES_MAX: u32 = 1_024;
+
+/// Checks that all of `wanted` can be had of so many places.
+pub(crate) fn check_places(wanted: &[Wanted], places: u32) -> Result<(), ConfigError> {
+    let trace = wanted.iter().find(|one| one.export == Export::Trace && places > TRACED_PLACES_MAX);
+    let allowed = || format!("nothing with more than {TRACED_PLACES_MAX} places");
+    trace.map_or(Ok(()), |trace| Err(trace.refusal(allowed())))
+}
+
 /// Begins to record what the exports of `launch` need; gives the trace that is begun.
 pub(crate) fn begin(
     launch: &Launch,

@@ -133,11 +133,6 @@ impl Launch {
         let mut environment = Environment::read(flags)?;
         let machine = environment.chosen(environment.machine.unwrap_or(machine))?;
         let places = match (machine, environment.places) {
-            (Machine::Chip(chip), Some(places)) => {
-                let flag = flags.iter().find(|flag| flag.variable == "ISLES_PLACES");
-                chip.check_places(flag.map_or("ISLES_PLACES", |flag| flag.name), places)?;
-                places
-            }
             (_, Some(places)) => places,
             (Machine::Chip(chip), None) => chip.places(),
             (_, None) => processors(),
@@ -182,10 +177,11 @@ impl Launch {
         self
     }
 
-    /// The number of places, at most 256.
+    /// The number of places: at most 256, or on a modelled chip its cores, of which a run can have 32,768. Whether the
+    /// machine has so many is seen when the run starts.
     ///
     /// # Panics
-    /// If it is out of range.
+    /// If no machine has so many.
     pub fn places(mut self, places: u32) -> Launch {
         assert!((1..=isles_runtime::limits::PLACES_MAX).contains(&places), "{places} places");
         self.places = places;
@@ -257,6 +253,7 @@ impl Launch {
     /// # Errors
     /// The first variable or flag that asks for what cannot be written.
     pub fn check_outputs(&self) -> std::result::Result<(), ConfigError> {
+        export::check_places(&self.exports, self.places)?;
         export::check(&self.exports, self.machine, &self.work)
     }
 
@@ -349,6 +346,7 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
+        export::check_places(&self.exports, self.places)?;
         export::check(&self.exports, Machine::Chip(chip), &self.work)?;
         let started = Instant::now();
         let (result, report, ended) = chip::run(self, chip, main)?;
@@ -389,7 +387,7 @@ impl Launch {
 /// How many processors this process may use.
 fn processors() -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
-    processors.min(isles_runtime::limits::PLACES_MAX)
+    processors.min(isles_transport_shm::PLACES_MAX)
 }
 
 /// What `#[isles::main]` expands to.

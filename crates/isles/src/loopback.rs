@@ -10,6 +10,9 @@ pub use isles_transport::loopback::{Loss, Plan};
 use std::rc::Rc;
 use std::time::Duration;
 
+/// Lines of the error of a run that stands still, at most: what thousands of places wait for is mostly the same.
+const TOLD_MAX: usize = 512;
+
 /// Runs `main` over invented places, in the order that the launch's seed fixes.
 pub(crate) fn run<M, F>(launch: &Launch, main: M) -> (Result<()>, RunReport)
 where
@@ -90,6 +93,12 @@ pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
         let _entered = local.enter();
         local.explain()
     });
-    let text = lines.collect::<Vec<_>>().join("\n  ");
+    let mut lines: Vec<String> = lines.collect();
+    let more = lines.len().saturating_sub(TOLD_MAX);
+    if more > 0 {
+        lines.truncate(TOLD_MAX);
+        lines.push(format!("and {more} more like these"));
+    }
+    let text = lines.join("\n  ");
     Error::new(ErrorKind::Misused, format!("the run stands still; waiting for:\n  {text}"))
 }

@@ -13,7 +13,7 @@ use syn::{ItemFn, LitInt, Token, bracketed};
 /// Places of a test that does not say how many.
 const TEST_PLACES: u32 = 4;
 
-/// Most places of one run.
+/// Most places of a test: what all its machines have.
 const PLACES_MAX: u32 = 256;
 
 /// The machines of tests, as they are written and as the runtime calls them.
@@ -140,7 +140,7 @@ fn parse_places(input: ParseStream<'_>) -> syn::Result<u32> {
     let number: LitInt = input.parse()?;
     match number.base10_parse() {
         Ok(places) if (1..=PLACES_MAX).contains(&places) => Ok(places),
-        _ => Err(syn::Error::new(number.span(), format!("a run has 1 to {PLACES_MAX} places"))),
+        _ => Err(syn::Error::new(number.span(), format!("a test has 1 to {PLACES_MAX} places"))),
     }
 }
 

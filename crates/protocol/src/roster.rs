@@ -1,6 +1,7 @@
 //! A place's view of the run: which place is here, and which are gone.
 //!
-//! Shared by the protocols, apart from their state so that one part of it can be changed while this is read.
+//! Shared by the protocols, apart from their state so that one part of it can be changed while this is read. It holds
+//! the dead and not the living, because a place of a run of thousands has heard of few of either.
 //! The invariant: a place once dead stays dead.
 
 use crate::PlaceId;
@@ -9,35 +10,45 @@ use crate::PlaceId;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Roster {
     pub(crate) here: PlaceId,
-    dead: Vec<bool>,
+    places: u32,
+    /// Ascending.
+    dead: Vec<PlaceId>,
 }
 
 impl Roster {
     pub(crate) fn new(here: PlaceId, places: u32) -> Roster {
         assert!(here.0 < places, "{here} is not one of {places} places");
-        Roster { here, dead: vec![false; places as usize] }
+        Roster { here, places, dead: Vec::new() }
     }
 
     /// Marks `place` as dead; false if it was dead before, is not of this run, or is this one.
     pub(crate) fn bury(&mut self, place: PlaceId) -> bool {
-        place != self.here
-            && self.dead.get_mut(place.index()).is_some_and(|dead| !std::mem::replace(dead, true))
+        if place == self.here || !self.knows(place) {
+            return false;
+        }
+        match self.dead.binary_search(&place) {
+            Ok(_) => false,
+            Err(position) => {
+                self.dead.insert(position, place);
+                true
+            }
+        }
     }
 
     /// Whether `place` is of this run.
+    #[inline]
     pub(crate) fn knows(&self, place: PlaceId) -> bool {
-        place.index() < self.dead.len()
+        place.0 < self.places
     }
 
     /// Whether `place` is of this run and not dead.
     #[inline]
     pub(crate) fn is_alive(&self, place: PlaceId) -> bool {
-        self.dead.get(place.index()) == Some(&false)
+        self.knows(place) && (self.dead.is_empty() || self.dead.binary_search(&place).is_err())
     }
 
     /// The live places other than this one.
     pub(crate) fn others(&self) -> impl Iterator<Item = PlaceId> {
-        let places = (0..self.dead.len() as u32).map(PlaceId);
-        places.filter(|&place| place != self.here && self.is_alive(place))
+        (0..self.places).map(PlaceId).filter(|&place| place != self.here && self.is_alive(place))
     }
 }

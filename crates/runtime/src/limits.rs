@@ -4,8 +4,9 @@ use crate::task::Pool;
 use isles_protocol::finish::PAYLOAD_BYTES_MAX;
 use std::time::Duration;
 
-/// Most places of one run: what the doorbell bitmap of a place on shared memory can name.
-pub const PLACES_MAX: u32 = 256;
+/// Most places of one run: as many as was tried (`isles bench twin`), on modelled chips. Machines may have fewer; the
+/// names of finishes, teams and their steps on the wire would do for twice as many.
+pub const PLACES_MAX: u32 = 32_768;
 
 /// Most messages taken in whose tasks have not begun, before a place stops taking data messages from its queues,
 /// and so lets their senders wait. At 128 bytes a small task this is 8 MiB.
@@ -28,6 +29,12 @@ pub(crate) const ERROR_TEXT_BYTES_MIN: usize = 64;
 
 /// How long a place that waits for room in a full queue sleeps at a time before it looks at its own queues again.
 pub(crate) const ROOM_WAIT: Duration = Duration::from_micros(200);
+
+/// Most receivers for whom messages of a class wait on the heap and who are all tried at each chance; more are a crowd.
+pub(crate) const CROWD_MIN: usize = 256;
+
+/// How many of a crowd may refuse before the others wait for the next chance: they have probably one reason.
+pub(crate) const CROWD_REFUSALS: u32 = 4;
 
 /// How long the first place waits for the others to say that they have ended, before it goes without them.
 pub(crate) const FAREWELL_WAIT: Duration = Duration::from_secs(5);

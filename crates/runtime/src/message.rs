@@ -221,6 +221,7 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     if let Death::Corrupt(place_of_fault) = cause {
         eprintln!("isles: {}: {place} counts as dead: {place_of_fault}", local.here());
     }
+    local.deaths.borrow_mut().push(place);
     call::place_died(local, place);
     team::place_died(local, place);
     phaser::place_died(local, place);

@@ -202,9 +202,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     match reader.take_serde()? {
         RunMessage::Dismiss if source == PlaceId(0) => local.dismissed.set(true),
         RunMessage::Farewell(report) if local.here() == PlaceId(0) => {
-            if let Some(entry) = local.farewells.borrow_mut().get_mut(source.index()) {
-                *entry = Some(*report);
-            }
+            local.farewells.borrow_mut().insert(source, *report);
         }
         RunMessage::Explain(questions) => {
             let lines = explanation(local, source, &questions);
@@ -236,6 +234,9 @@ fn explanation(local: &Local, asker: PlaceId, questions: &[Question]) -> Vec<Str
     lines.map(|line| format!("{}: {line}", local.here())).collect()
 }
 
+/// Places that a finish waits for and that are named, at most.
+const NAMED_MAX: usize = 256;
+
 /// What a finish waits for, which the program called at `site`; none for the whole run as long as nothing but its main
 /// task is left.
 fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Option<String> {
@@ -246,11 +247,15 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
         None => "the whole run".to_owned(),
     };
     let cancelled = if *cancelled { " (cancelled)" } else { "" };
-    let others = waiting.iter().map(|Waiting { place, tasks, asked, .. }| {
+    let others = waiting.iter().take(NAMED_MAX).map(|Waiting { place, tasks, asked, .. }| {
         let asked = if *asked { ", which has not said whether they are over" } else { "" };
         format!(", {tasks} at {place}{asked}")
     });
-    Some(format!("{name}{cancelled}: {live} live here{}", others.collect::<String>()))
+    let more = match waiting.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(", and some at {more} more places"),
+    };
+    Some(format!("{name}{cancelled}: {live} live here{}{more}", others.collect::<String>()))
 }
 
 /// The places that have not explained themselves, one line each.

@@ -186,14 +186,13 @@ fn dismiss(local: &Local) -> RunReport {
     let until = local.clock().now() + FAREWELL_WAIT;
     let answered = || {
         let farewells = local.farewells.borrow();
-        local.others().all(|place| farewells[place.index()].is_some() || local.is_dead(place))
+        local.others().all(|place| farewells.contains_key(&place) || local.is_dead(place))
     };
     let _ = drive(local, Stall::default(), || answered() || local.clock().now() > until);
-    let mut places = local.farewells.take();
-    if let Some(own) = places.get_mut(local.here().index()) {
-        *own = Some(local.report());
-    }
-    RunReport { places }
+    let mut farewells = local.farewells.take();
+    farewells.insert(local.here(), local.report());
+    let places = (0..local.places()).map(|place| farewells.remove(&PlaceId(place)));
+    RunReport { places: places.collect() }
 }
 
 /// Drops all that the place still holds.

@@ -1,7 +1,7 @@
 //! What waits for one place, by arrival: entries of rings, or messages of packets.
 //!
 //! What comes from one place arrives in the order in which it was sent; that of several mostly does, so a new letter
-//! goes at the end or near to it. Invariant: the keys ascend.
+//! mostly goes at the end. Invariant: the keys ascend.
 
 use crate::parcel::{Load, Parcel};
 use isles_chip::kernel::Key;
@@ -61,8 +61,7 @@ impl Mail {
         if self.letters.back().is_none_or(|last| last.key <= letter.key) {
             self.letters.push_back(letter);
         } else {
-            let before = self.letters.iter().rposition(|other| other.key <= letter.key);
-            self.letters.insert(before.map_or(0, |before| before + 1), letter);
+            self.letters.insert(self.letters.partition_point(|other| other.key <= letter.key), letter);
         }
     }
 

@@ -5,6 +5,7 @@
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::{Link, Stop};
 use isles_transport::PlaceId;
+use std::collections::BTreeMap;
 
 /// What one directed link carried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,32 +35,34 @@ pub struct Flow {
     pub bytes: u64,
 }
 
-/// The counts of all pairs of places.
+/// The counts of the pairs of places that have exchanged anything.
 pub(crate) struct Traffic {
-    places: usize,
-    counts: Vec<[u64; 2]>,
+    /// By source.
+    counts: Vec<BTreeMap<PlaceId, [u64; 2]>>,
 }
 
 impl Traffic {
     pub(crate) fn new(places: usize) -> Traffic {
-        Traffic { places, counts: vec![[0; 2]; places * places] }
+        Traffic { counts: vec![BTreeMap::new(); places] }
     }
 
     pub(crate) fn count(&mut self, source: PlaceId, target: PlaceId, bytes: u64) {
-        let [messages, sum] = &mut self.counts[source.index() * self.places + target.index()];
+        let [messages, sum] = self.counts[source.index()].entry(target).or_default();
         *messages += 1;
         *sum += bytes;
     }
 
-    /// The pairs with anything, in the order of their numbers.
+    /// The pairs, in the order of their numbers.
     pub(crate) fn flows(&self) -> Vec<Flow> {
-        let place = |index: usize| PlaceId(index as u32);
-        let flow = |(pair, [messages, bytes]): (usize, &[u64; 2])| Flow {
-            source: place(pair / self.places),
-            target: place(pair % self.places),
-            messages: *messages,
-            bytes: *bytes,
-        };
-        self.counts.iter().enumerate().map(flow).filter(|flow| flow.messages > 0).collect()
+        let by_source = (0..).map(PlaceId).zip(&self.counts);
+        let flows = by_source.flat_map(|(source, targets)| {
+            targets.iter().map(move |(target, [messages, bytes])| Flow {
+                source,
+                target: *target,
+                messages: *messages,
+                bytes: *bytes,
+            })
+        });
+        flows.collect()
     }
 }

@@ -5,8 +5,8 @@
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// How many places a bell can tell apart.
-pub(crate) const PLACES_MAX: u32 = 256;
+/// How many places a bell can tell apart, and so the most that can share a segment.
+pub const PLACES_MAX: u32 = 256;
 
 /// Words of one class.
 const WORDS: usize = PLACES_MAX as usize / 64;

@@ -66,6 +66,7 @@ pub mod processes;
 #[cfg(not(loom))]
 mod segment;
 
+pub use bell::PLACES_MAX;
 #[cfg(not(loom))]
 pub use endpoint::ShmEndpoint;
 #[cfg(not(loom))]

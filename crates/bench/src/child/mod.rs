@@ -52,6 +52,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("twin-mesh-traced", twin::mesh_traced),
     ("twin-torus", twin::torus),
     ("twin-machine", twin::machine),
+    ("twin-machine-program", twin::machine_program),
     ("twin-program", twin::program),
 ];
 

@@ -6,7 +6,7 @@
 
 mod machine;
 
-pub use machine::machine;
+pub use machine::{machine, program as machine_program};
 
 use super::batch::median;
 use super::say;

@@ -74,11 +74,13 @@ pub struct Local {
     /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
     pub(crate) gave_way: Cell<bool>,
     /// What the other places said at the end of the run; used at the first place only.
-    pub(crate) farewells: RefCell<Vec<Option<PlaceReport>>>,
+    pub(crate) farewells: RefCell<BTreeMap<PlaceId, PlaceReport>>,
     /// What the other places said that they wait for, since they were last asked; used at the first place only.
     pub(crate) explanations: RefCell<BTreeMap<PlaceId, Vec<String>>>,
     /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.
     pub(crate) any_abandoned: Cell<bool>,
+    /// The places that this one was told are dead.
+    pub(crate) deaths: RefCell<Vec<PlaceId>>,
     /// Whether the first place has told this one to end.
     pub(crate) dismissed: Cell<bool>,
     /// What the machine says of collectives, if it says anything.
@@ -112,7 +114,7 @@ impl Local {
             shares_processors: endpoint.shares_processors(),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
             phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
-            farewells: RefCell::new(vec![None; endpoint.places() as usize]),
+            farewells: RefCell::default(),
             endpoint,
             injector,
             pool: Pool::default(),
@@ -135,6 +137,7 @@ impl Local {
             gave_way: Cell::new(false),
             explanations: RefCell::default(),
             any_abandoned: Cell::new(false),
+            deaths: RefCell::default(),
             dismissed: Cell::new(false),
             collectives: OnceCell::new(),
         })

@@ -6,7 +6,7 @@
 //!
 //! | collective | up to | algorithm | beyond |
 //! |---|---|---|---|
-//! | `barrier` | 2 members | dissemination | all meet at the first member |
+//! | `barrier` | 2 members | dissemination | all meet at the first member; of more than [`FLAT_MAX`], along a tree |
 //! | `broadcast` | one chunk | binomial tree | pipelined chunks, down a chain if that is shorter |
 //! | `reduce` | any length | binomial tree, pipelined chunks | |
 //! | `all_reduce` | [`SWAP_BYTES_MAX`] | doubled distances, whole vectors | halved vectors, there and back |
@@ -67,9 +67,6 @@ pub(super) const STRANGERS_MAX: usize = 64;
 
 const _: () = assert!(BRUCK_BYTES_MAX <= EAGER_BYTES_MAX);
 const _: () = assert!(SWAP_BYTES_MAX <= EAGER_BYTES_MAX);
-// A root's rank is one byte of a message.
-const _: () = assert!(crate::limits::PLACES_MAX <= 256);
-
 /// How a broadcast goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spread {
@@ -126,13 +123,33 @@ pub(super) fn chunk_len(len: usize, element_bytes: usize) -> usize {
     (chunk_bytes / element_bytes.max(1)).max(1)
 }
 
-/// Whether the members of a team of `size` meet at the first one, instead of by dissemination.
+/// Most members that all meet at the first one; of more, that one would have too much to do.
+const FLAT_MAX: usize = 256;
+
+/// How the members of a team meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// By rounds of doubled distances.
+    Dissemination,
+    /// All at the first one.
+    AtFirst,
+    /// Along a binomial tree, there and back.
+    Tree,
+}
+
+/// How the members of a team of `size` meet.
 ///
-/// Two messages for each member, and each has to run twice only. Where places share processors (the usual case of many
-/// places) that is 2 to 3 times faster than dissemination, with 8 and with 48 places on two processors; where each has
-/// a processor of its own it should be as fast up to about 8, and half as fast at 48.
-pub(super) fn meets_at_first(size: usize) -> bool {
-    size > 2
+/// At the first one it is two messages for each member, and each has to run twice only. Where places share processors
+/// (the usual case of many places) that is 2 to 3 times faster than dissemination, with 8 and with 48 places on two
+/// processors; where each has a processor of its own it should be as fast up to about 8, and half as fast at 48. A tree
+/// has as many messages, and its members wait for a few others each.
+#[inline]
+pub(super) fn meeting(size: usize) -> Meeting {
+    match size {
+        0..=2 => Meeting::Dissemination,
+        3..=FLAT_MAX => Meeting::AtFirst,
+        _ => Meeting::Tree,
+    }
 }
 
 /// The tree of a broadcast of `chunks` chunks: the one in which the last member has the last chunk first.

@@ -128,9 +128,9 @@ impl Kind {
 #[repr(u8)]
 pub(super) enum Parting {
     /// It was in another collective than someone else.
-    Mismatch = 0xfe,
+    Mismatch = 30,
     /// It gave a collective up.
-    Abandoned = 0xff,
+    Abandoned = 31,
 }
 
 impl Parting {
@@ -148,33 +148,59 @@ impl Parting {
     }
 }
 
-/// What a message belongs to, in one word: the collective, counted since the team was made (32 bits), the step of it
-/// (16), its [`Kind`] or a [`Parting`] (8), and its root (8), from the lowest bit up.
+/// What a message belongs to, in one word: the collective, counted since the team was made (24 bits, then from 0
+/// again), the step of it (18), its [`Kind`] or a [`Parting`] (5), and its root (17), from the lowest bit up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stamp(u64);
+
+/// Where in a [`Stamp`] the step begins, the kind and the root.
+const STEP_SHIFT: u32 = 24;
+const KIND_SHIFT: u32 = 42;
+const ROOT_SHIFT: u32 = 47;
+
+/// The bits of the number of a collective, and of a kind.
+const SEQUENCE_BITS: u64 = (1 << STEP_SHIFT) - 1;
+const KIND_BITS: u64 = (1 << (ROOT_SHIFT - KIND_SHIFT)) - 1;
+
+/// Steps are below this number.
+pub(super) const STEPS: usize = 1 << (KIND_SHIFT - STEP_SHIFT);
+
+// A root is the rank of a place, and so is a step at most, beside what `turn` adds to it.
+const _: () = assert!(crate::limits::PLACES_MAX as u64 <= 1 << (u64::BITS - ROOT_SHIFT));
+const _: () =
+    assert!(Kind::NAMES.len() as u64 <= Parting::Mismatch as u64 && Parting::Abandoned as u64 <= KIND_BITS);
 
 impl Stamp {
     /// The first step of a collective; `root` is 0 if it has none.
     #[inline]
     pub(super) fn new(sequence: u32, kind: Kind, root: usize) -> Stamp {
-        Stamp(u64::from(sequence) | (kind as u64) << 48 | (root as u64) << 56)
+        Stamp(u64::from(sequence) & SEQUENCE_BITS | (kind as u64) << KIND_SHIFT | (root as u64) << ROOT_SHIFT)
     }
 
     /// Whether it belongs to a later collective of the team than number `sequence`.
     pub(super) fn is_after(self, sequence: u32) -> bool {
-        (self.0 as u32).wrapping_sub(sequence) as i32 > 0
+        // In the highest bits of a word, so that what went round is after what did not yet.
+        let [own, other] = [self.0, u64::from(sequence)].map(|number| number << (u64::BITS - STEP_SHIFT));
+        own.wrapping_sub(other) as i64 > 0
     }
 
-    /// Step `step`, below 2^16, of the same collective.
+    /// Step `step`, below [`STEPS`], of the same collective.
     #[inline]
     pub(super) fn step(self, step: usize) -> Stamp {
-        Stamp(self.0 | (step as u64) << 32)
+        debug_assert!(step < STEPS);
+        Stamp(self.0 | (step as u64) << STEP_SHIFT)
+    }
+
+    /// The number of its [`Kind`] or [`Parting`].
+    #[inline]
+    fn kind(self) -> u64 {
+        self.0 >> KIND_SHIFT & KIND_BITS
     }
 }
 
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [sequence, kind, root] = [self.0 & 0xffff_ffff, self.0 >> 48 & 0xff, self.0 >> 56];
+        let [sequence, kind, root] = [self.0 & SEQUENCE_BITS, self.kind(), self.0 >> ROOT_SHIFT];
         let name = Kind::NAMES.get(kind as usize).copied().unwrap_or("an unknown collective");
         match Kind::ROOTED.iter().any(|rooted| *rooted as u64 == kind) {
             true => write!(f, "`{name}` number {sequence} with root {root}"),
@@ -204,15 +230,15 @@ const LINE_BYTES: usize = 64;
 impl Letter {
     /// The head of a parting.
     pub(super) fn part(team: TeamId, parting: Parting) -> Letter {
-        Letter { team, stamp: Stamp((parting as u64) << 48), bytes: 0 }
+        Letter { team, stamp: Stamp((parting as u64) << KIND_SHIFT), bytes: 0 }
     }
 
     /// What it says if it is no step of a collective.
     #[inline]
     pub(super) fn parting(&self) -> Option<Parting> {
-        match self.stamp.0 >> 48 & 0xff {
-            0xfe => Some(Parting::Mismatch),
-            0xff => Some(Parting::Abandoned),
+        match self.stamp.kind() {
+            30 => Some(Parting::Mismatch),
+            31 => Some(Parting::Abandoned),
             _ => None,
         }
     }

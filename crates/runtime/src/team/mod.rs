@@ -2,16 +2,18 @@
 //!
 //! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says
 //! who sends what to whom (pure functions of ranks), [`choice`] which algorithm is used and every bound,
-//! [`letter`] the messages, [`seat`] what has arrived at a place, [`turn`] one collective under way;
-//! [`barrier`], [`values`], [`slices`] and [`rows`] are the collectives themselves.
+//! [`letter`] the messages, [`members`] who they are, [`seat`] and [`lying`] what has arrived at a place, [`turn`]
+//! one collective under way; [`barrier`], [`values`], [`slices`] and [`rows`] are the collectives themselves.
 //!
-//! A team costs no message to make: its handle carries the list of its members. Invariants: all members do the same
-//! collectives in the same order, so that all counts agree without being sent; a team that one of them cannot go on
-//! with is of no use to any.
+//! A team costs no message to make: its handle carries the list of its members (that of all places has none).
+//! Invariants: all members do the same collectives in the same order, so that all counts agree without being sent; a
+//! team that one of them cannot go on with is of no use to any.
 
 mod barrier;
 mod choice;
 mod letter;
+mod lying;
+mod members;
 mod rows;
 mod schedule;
 mod seat;
@@ -30,6 +32,7 @@ use crate::part::Share;
 use crate::place::Place;
 use isles_protocol::PlaceId;
 use letter::{Kind, TeamId};
+use members::Members;
 use seat::Seat;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -126,6 +129,7 @@ impl Team {
     }
 
     fn make(members: Box<[PlaceId]>) -> Team {
+        let members = Members::Listed(members);
         let seat = Local::with(Mailbox::make);
         let share = Share::make(Rc::new(Tenure(Rc::clone(&seat))), true);
         Local::with(|local| seat.seat_members(local, members));
@@ -146,7 +150,7 @@ impl Team {
         ranks.sort_by_key(|rank| (wishes[*rank].1, *rank));
         // The first member makes the team and sends the handle to the others.
         let team = if ranks[0] == turn.rank() {
-            let team = Team::make(ranks.iter().map(|rank| self.seat.members()[*rank]).collect());
+            let team = Team::make(ranks.iter().map(|rank| self.seat.members().member(*rank)).collect());
             for rank in &ranks[1..] {
                 turn.give(*rank, turn.size(), &team).await?;
             }
@@ -177,17 +181,17 @@ impl Team {
     /// If there is none.
     #[track_caller]
     pub fn place_of(&self, rank: usize) -> Place {
-        Place::of(self.seat.members()[rank])
+        Place::of(self.seat.members().member(rank))
     }
 
     /// The rank of `place`; none if it is not a member.
     pub fn rank_of(&self, place: Place) -> Option<usize> {
-        self.seat.members().iter().position(|member| *member == place.id())
+        self.seat.members().rank_of(place.id())
     }
 
     /// The members, by rank.
     pub fn places(&self) -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + Clone + '_ {
-        self.seat.members().iter().map(|member| Place::of(*member))
+        self.seat.members().iter().map(Place::of)
     }
 }
 
@@ -196,7 +200,7 @@ type Travelling<Share, Members> = Option<(Share, TeamId, Members)>;
 
 impl Serialize for Team {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let travelling: Travelling<&Share, &[PlaceId]> =
+        let travelling: Travelling<&Share, &Members> =
             self.share.as_ref().map(|share| (share, self.seat.id, self.seat.members()));
         travelling.serialize(serializer)
     }
@@ -204,14 +208,12 @@ impl Serialize for Team {
 
 impl<'de> Deserialize<'de> for Team {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let travelling = Travelling::<Share, Box<[PlaceId]>>::deserialize(deserializer)?;
+        let travelling = Travelling::<Share, Members>::deserialize(deserializer)?;
         let landed = Local::try_with(|local| match travelling {
             None => Some(Team { share: None, seat: Mailbox::world(local) }),
             Some((share, id, members)) => {
-                let known = |member: &PlaceId| member.0 < local.places();
-                let sound = id.is_of(local.places()) && id != TeamId::WORLD;
-                (sound && !members.is_empty() && members.iter().all(known))
-                    .then(|| Team::land(local, share, id, members))
+                let sound = id.is_of(local.places()) && id != TeamId::WORLD && members.are_of(local);
+                sound.then(|| Team::land(local, share, id, members))
             }
         });
         landed.flatten().ok_or_else(|| serde::de::Error::custom("a handle to no team of this run"))
@@ -220,7 +222,7 @@ impl<'de> Deserialize<'de> for Team {
 
 impl Team {
     /// Takes a handle in; the first one at a place takes the seat.
-    fn land(local: &Local, share: Share, id: TeamId, members: Box<[PlaceId]>) -> Team {
+    fn land(local: &Local, share: Share, id: TeamId, members: Members) -> Team {
         let seat = local.mailbox.borrow_mut().seat(id, local.places());
         seat.seat_members(local, members);
         if share.value::<Tenure>().is_none() {

@@ -12,6 +12,8 @@
 
 use super::choice::{LOOKS, LOOKS_AROUND, STRANGERS_MAX};
 use super::letter::{Arrival, Kind, Letter, Stamp, TeamId};
+use super::lying::Lying;
+use super::members::Members;
 use crate::error::Error;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
@@ -19,7 +21,6 @@ use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Inbound, Next};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
@@ -27,11 +28,11 @@ use std::task::{Context, Poll, Waker};
 pub(super) struct Seat {
     pub(super) id: TeamId,
     /// The members by rank; unknown as long as only messages have come, but no handle.
-    members: OnceCell<Box<[PlaceId]>>,
+    members: OnceCell<Members>,
     /// The rank of this place; none if it is not a member.
     rank: Cell<Option<usize>>,
-    /// By place: what has come from there, the oldest first.
-    arrivals: RefCell<Box<[VecDeque<Arrival>]>>,
+    /// What has come and is not taken.
+    lying: RefCell<Lying>,
     /// Collectives begun so far.
     pub(super) sequence: Cell<u32>,
     /// Collectives since the last one that waited for all members.
@@ -44,8 +45,6 @@ pub(super) struct Seat {
     broken: RefCell<Option<Error>>,
     /// Whether `broken` holds something.
     is_broken: Cell<bool>,
-    /// Blocks among the arrivals.
-    blocks: Cell<usize>,
     /// A task looks for messages at this moment.
     looking: Cell<bool>,
     /// The task that waits, and for whose message.
@@ -58,14 +57,13 @@ impl Seat {
             id,
             members: OnceCell::new(),
             rank: Cell::new(None),
-            arrivals: RefCell::new((0..places).map(|_| VecDeque::new()).collect()),
+            lying: RefCell::new(Lying::new(places)),
             sequence: Cell::new(0),
             loose: Cell::new(0),
             busy: Cell::new(false),
             stamp: Cell::new(Stamp::new(0, Kind::Barrier, 0)),
             broken: RefCell::new(None),
             is_broken: Cell::new(false),
-            blocks: Cell::new(0),
             looking: Cell::new(false),
             waiting: RefCell::new(None),
         }
@@ -76,7 +74,7 @@ impl Seat {
     /// # Panics
     /// If no handle has come here; whoever holds one has called [`Seat::seat_members`].
     #[inline]
-    pub(super) fn members(&self) -> &[PlaceId] {
+    pub(super) fn members(&self) -> &Members {
         self.members.get().expect("a handle brings the members of its team along")
     }
 
@@ -87,11 +85,12 @@ impl Seat {
     }
 
     /// Notes who the members are; the first word counts.
-    pub(super) fn seat_members(&self, local: &Local, members: Box<[PlaceId]>) {
+    pub(super) fn seat_members(&self, local: &Local, members: Members) {
         let members = self.members.get_or_init(|| members);
-        self.rank.set(members.iter().position(|member| *member == local.here()));
-        if let Some(dead) = members.iter().find(|member| local.is_dead(**member)) {
-            self.break_up(Error::dead(*dead));
+        self.rank.set(members.rank_of(local.here()));
+        let dead = local.deaths.borrow().iter().copied().find(|dead| members.rank_of(*dead).is_some());
+        if let Some(dead) = dead {
+            self.break_up(Error::dead(dead));
         }
     }
 
@@ -101,9 +100,8 @@ impl Seat {
             return;
         }
         *self.broken.borrow_mut() = Some(reason);
-        let forgotten: Vec<_> = self.arrivals.borrow_mut().iter_mut().map(std::mem::take).collect();
+        let forgotten = self.lying.borrow_mut().clear();
         drop(forgotten);
-        self.blocks.set(0);
         self.wake();
     }
 
@@ -122,14 +120,10 @@ impl Seat {
             return;
         }
         let awaited = self.waiting.borrow().as_ref().is_some_and(|(from, _)| *from == source);
-        if arrival.is_block() {
-            if awaited || self.looking.get() {
-                self.blocks.set(self.blocks.get() + 1);
-            } else {
-                arrival.copy();
-            }
+        if arrival.is_block() && !awaited && !self.looking.get() {
+            arrival.copy();
         }
-        self.arrivals.borrow_mut()[source.index()].push_back(arrival);
+        self.lying.borrow_mut().put(source, arrival);
         if awaited {
             self.wake();
         }
@@ -143,25 +137,13 @@ impl Seat {
 
     #[inline]
     fn holds(&self, source: PlaceId) -> bool {
-        !self.arrivals.borrow()[source.index()].is_empty()
+        self.lying.borrow().holds(source)
     }
 
     /// Takes the next message of `source` that lies here.
     #[inline]
     pub(super) fn pop(&self, source: PlaceId) -> Option<Arrival> {
-        let arrival = self.arrivals.borrow_mut()[source.index()].pop_front()?;
-        if arrival.is_block() {
-            self.blocks.set(self.blocks.get() - 1);
-        }
-        Some(arrival)
-    }
-
-    /// Copies the blocks that lie here: their task stops for a while.
-    fn copy_blocks(&self) {
-        if self.blocks.replace(0) > 0 {
-            let mut arrivals = self.arrivals.borrow_mut();
-            arrivals.iter_mut().flatten().for_each(Arrival::copy);
-        }
+        self.lying.borrow_mut().pop(source)
     }
 
     /// Looks for the next message of `source` for a while. If it belongs to `stamp` and is small, shows its
@@ -222,26 +204,27 @@ impl Seat {
         if let Some(error) = self.broken() {
             return Poll::Ready(Err(error));
         }
-        self.copy_blocks();
+        // Its task stops for a while.
+        self.lying.borrow_mut().copy_blocks();
         *self.waiting.borrow_mut() = Some((source, context.waker().clone()));
         Poll::Pending
     }
 
     /// What the place waits for here, or what the others wait for it to begin; for reports.
     fn explain(&self) -> Option<String> {
-        let team = team_name(self.id, self.members.get().map(|members| &**members));
+        let team = team_name(self.id, self.members.get());
         if let Some((source, _)) = &*self.waiting.borrow() {
             let stamp = self.stamp.get();
             return Some(format!("in {stamp} of {team}, {source} has not come as far as this place knows"));
         }
-        let arrivals = self.arrivals.borrow();
-        let fronts = (0..).map(PlaceId).zip(arrivals.iter()).filter_map(|(source, arrivals)| {
-            let stamp = arrivals.front()?.letter.stamp;
+        let lying = self.lying.borrow();
+        let fronts = lying.fronts().into_iter().filter_map(|(source, arrival)| {
+            let stamp = arrival.letter.stamp;
             stamp.is_after(self.sequence.get()).then_some((source, stamp))
         });
         let (sources, mut stamps): (Vec<PlaceId>, Vec<Stamp>) = fronts.unzip();
         let stamp = stamps.pop().filter(|_| !self.busy.get())?;
-        Some(format!("has not begun {stamp} of {team}, as {} did", listed(&sources)))
+        Some(format!("has not begun {stamp} of {team}, as {} did", listed(sources.into_iter())))
     }
 
     /// Forgets who waits; a collective is over.
@@ -259,19 +242,20 @@ pub(crate) struct Question {
 }
 
 /// A team, for people; its members are not known before a handle has come.
-fn team_name(id: TeamId, members: Option<&[PlaceId]>) -> String {
+fn team_name(id: TeamId, members: Option<&Members>) -> String {
     match members {
         _ if id == TeamId::WORLD => "the team of all places".to_owned(),
-        Some(members) => format!("the team of {}", listed(members)),
+        Some(members) => format!("the team of {}", listed(members.iter())),
         None => "a team of which no handle has come here".to_owned(),
     }
 }
 
 /// Places in a sentence; of many, the first few and how many more.
-fn listed(places: &[PlaceId]) -> String {
+fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
     const NAMED_MAX: usize = 8;
-    let named: Vec<String> = places.iter().take(NAMED_MAX).map(PlaceId::to_string).collect();
-    let more = match places.len().saturating_sub(NAMED_MAX) {
+    let more = places.len().saturating_sub(NAMED_MAX);
+    let named: Vec<String> = places.take(NAMED_MAX).map(|place| place.to_string()).collect();
+    let more = match more {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -291,7 +275,7 @@ impl Mailbox {
     pub(super) fn world(local: &Local) -> Rc<Seat> {
         let seat = local.mailbox.borrow_mut().seat(TeamId::WORLD, local.places());
         if seat.members.get().is_none() {
-            seat.seat_members(local, (0..local.places()).map(PlaceId).collect());
+            seat.seat_members(local, Members::All(local.places()));
         }
         seat
     }
@@ -329,7 +313,7 @@ impl Mailbox {
     /// What `place` is to be asked when this one explains what it waits for.
     pub(crate) fn questions(&self, place: PlaceId) -> Vec<Question> {
         let asked = self.seats.iter().filter(|seat| seat.waiting.borrow().is_some());
-        let asked = asked.filter(|seat| seat.members().contains(&place));
+        let asked = asked.filter(|seat| seat.members().rank_of(place).is_some());
         asked.map(|seat| Question { team: seat.id, stamp: seat.stamp.get() }).collect()
     }
 
@@ -342,8 +326,7 @@ impl Mailbox {
             let told =
                 seat.is_some_and(|seat| seat.explain().is_some() || !stamp.is_after(seat.sequence.get()));
             if !told {
-                let members = seat.and_then(|seat| seat.members.get());
-                let name = team_name(*team, members.map(|members| &**members));
+                let name = team_name(*team, seat.and_then(|seat| seat.members.get()));
                 lines.push(format!("has not begun {stamp} of {name}, as {asker} did"));
             }
         }
@@ -376,7 +359,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let seats: Vec<Rc<Seat>> = local.mailbox.borrow().seats.clone();
     for seat in seats {
-        if seat.members.get().is_some_and(|members| members.contains(&place)) {
+        if seat.members.get().is_some_and(|members| members.rank_of(place).is_some()) {
             seat.break_up(Error::dead(place));
         }
     }

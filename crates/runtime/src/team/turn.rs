@@ -6,13 +6,13 @@
 //! business of the callers.
 
 use super::Team;
-use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY, meets_at_first};
+use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY, Meeting, meeting};
 use super::letter::{self, Arrival, Kind, Letter, Parting, Stamp};
-use super::schedule::{Chunks, dissemination};
+use super::schedule::{Chunks, Shape, Tree, dissemination};
 use super::seat::Seat;
 use crate::breath::yield_now;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::ROOM_GUESS;
+use crate::limits::{PLACES_MAX, ROOM_GUESS};
 use crate::local::Local;
 use crate::message::Handler;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
@@ -23,11 +23,13 @@ use serde::de::DeserializeOwned;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The steps of an inner barrier start with this number; those of chunks are counted modulo it.
-const MEETING: usize = 0x4000;
+/// The steps of an inner barrier start with this number; those of chunks are counted modulo it, and ranks are below.
+const MEETING: usize = 0x1_0000;
 
 /// The steps that say that something long was taken start with this number; the others stay below.
-const TAKEN: usize = 0x8000;
+const TAKEN: usize = 0x2_0000;
+
+const _: () = assert!((PLACES_MAX as usize) < MEETING && TAKEN + MEETING <= letter::STEPS);
 
 /// See the file header. One word, because it is handed on a lot; what belongs to it is in the seat.
 pub(super) struct Turn<'t> {
@@ -197,10 +199,16 @@ impl<'t> Turn<'t> {
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<usize> {
         let sent = Local::with(|local| {
-            local.send_about(self.seat.members()[to], Class::Control, Handler::Team.id(), guess, |writer| {
-                letter.encode(writer);
-                encode(writer)
-            })
+            local.send_about(
+                self.seat.members().member(to),
+                Class::Control,
+                Handler::Team.id(),
+                guess,
+                |writer| {
+                    letter.encode(writer);
+                    encode(writer)
+                },
+            )
         });
         match sent {
             Ok(sent) => Ok(letter::payload_bytes(sent.bytes)),
@@ -223,14 +231,14 @@ impl<'t> Turn<'t> {
     /// If not, it has to be waited for with [`Turn::take`].
     #[inline]
     pub(super) fn look(&self, from: usize, step: usize, read: impl FnOnce(u64, &[u8])) -> bool {
-        let (source, stamp) = (self.seat.members()[from], self.seat.stamp.get().step(step));
+        let (source, stamp) = (self.seat.members().member(from), self.seat.stamp.get().step(step));
         Local::with(|local| self.seat.look(local, source, stamp, read))
     }
 
     /// Takes the next message of member `from`, which has to belong to `step`, when it is there.
     #[inline]
     pub(super) fn take(&self, from: usize, step: usize) -> Take<'_, 't> {
-        Take { turn: self, source: self.seat.members()[from], stamp: self.seat.stamp.get().step(step) }
+        Take { turn: self, source: self.seat.members().member(from), stamp: self.seat.stamp.get().step(step) }
     }
 
     #[cold]
@@ -260,23 +268,44 @@ impl<'t> Turn<'t> {
     #[inline]
     pub(super) async fn meet(&self, first: usize) -> Result<()> {
         let (rank, size) = (self.rank(), self.size());
-        if !meets_at_first(size) {
-            for (number, round) in dissemination(rank, size).enumerate() {
-                self.signal(round.to, first + number)?;
-                self.await_signal(round.from, first + number).await?;
+        match meeting(size) {
+            Meeting::Dissemination => {
+                for (number, round) in dissemination(rank, size).enumerate() {
+                    self.signal(round.to, first + number)?;
+                    self.await_signal(round.from, first + number).await?;
+                }
             }
-        } else if rank > 0 {
-            self.signal(0, first)?;
-            self.await_signal(0, first).await?;
-        } else {
-            for other in 1..size {
-                self.await_signal(other, first).await?;
+            Meeting::AtFirst if rank > 0 => {
+                self.signal(0, first)?;
+                self.await_signal(0, first).await?;
             }
-            for other in 1..size {
-                self.signal(other, first)?;
+            Meeting::AtFirst => {
+                for other in 1..size {
+                    self.await_signal(other, first).await?;
+                }
+                for other in 1..size {
+                    self.signal(other, first)?;
+                }
+            }
+            Meeting::Tree => {
+                // In a box, so that a meeting of few is no larger for it.
+                Box::pin(self.meet_in_tree(Tree::new(Shape::Binomial, rank, 0, size), first)).await?;
             }
         }
         Ok(())
+    }
+
+    /// Waits until all members have come here, and hears of it, along `tree`.
+    #[cold]
+    async fn meet_in_tree(&self, tree: Tree, step: usize) -> Result<()> {
+        for child in tree.children() {
+            self.await_signal(child, step).await?;
+        }
+        if let Some(parent) = tree.parent() {
+            self.signal(parent, step)?;
+            self.await_signal(parent, step).await?;
+        }
+        tree.children().try_for_each(|child| self.signal(child, step))
     }
 
     /// Sends whatever `encode` writes; returns whether it is long, so that its receiver says when it was taken.
@@ -454,7 +483,7 @@ impl<'t> Turn<'t> {
         let text = format!(
             "the slices differ in length or type: {} bytes at {}, {bytes} here, in {}",
             arrival.letter.bytes,
-            self.seat.members()[from],
+            self.seat.members().member(from),
             arrival.letter.stamp,
         );
         self.part(Parting::Mismatch, misused(text))

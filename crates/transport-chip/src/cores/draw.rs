@@ -34,7 +34,7 @@ impl Cores {
                         let (spent, halted) = self.spent(placed, time);
                         self.meters.drawn_in_all(thing, 0, spent, (halted, time))
                     }
-                    None => self.drawn(thing, 0, time).into_iter().sum(),
+                    None => self.meters.drawn_idle_in_all(thing, 0, time),
                 };
                 (*domain as usize, Sample { time, drawn })
             }

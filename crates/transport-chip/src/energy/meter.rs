@@ -103,6 +103,12 @@ impl Meters {
         self.drawn(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
     }
 
+    /// The sum of what [`Meters::drawn_idle`] says.
+    pub(crate) fn drawn_idle_in_all(&self, core: usize, model: usize, until: Picoseconds) -> Attojoules {
+        let from = self.meters[core].idle_from;
+        self.drawn_in_all(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
+    }
+
     /// Makes the changes of a core without a place until `present`.
     pub(crate) fn pass_idle(&mut self, core: usize, present: Picoseconds) {
         while self.next_shift(core) <= present {

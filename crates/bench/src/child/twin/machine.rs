@@ -1,11 +1,14 @@
 //! A large machine: all its places start, meet at one barrier, and take in one broadcast.
 //!
-//! Its own file because it asks whether so many places can be had at all. They have no runtime: what that keeps for
-//! each pair of places does not allow it yet (`docs/twin.md`). Both collectives go along a tree of the places' numbers.
+//! Its own file because it asks whether so many places can be had at all: as endpoints, whose two collectives go along
+//! a tree of the places' numbers, and as an ordinary program with the runtime, whose places are started by a loop of
+//! the first one. The invariant: everything from the chip's file to the end of the last place is timed.
 
 use super::{drive, send_as};
 use crate::child::say;
 use crate::options::Effort;
+use isles::prelude::*;
+use isles::{Launch, ModelledChip};
 use isles_chip::Chip;
 use isles_transport::{Arrival, Endpoint, HandlerId, Inbound, PlaceId};
 use isles_transport_chip::{ChipEndpoint, Costs, Turn, World};
@@ -95,6 +98,37 @@ pub fn machine(_effort: Effort) {
     assert!(members.iter().all(|member| member.done), "the broadcast came to all");
     say("seconds", started.elapsed().as_secs_f64());
     say("mib", resident_mib_max());
+}
+
+/// The same as a program.
+pub fn program(_effort: Effort) {
+    let started = Instant::now();
+    let chip = ModelledChip::new("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
+    let launch = Launch::from_environment().unwrap_or_else(|error| panic!("{error}")).places(PLACES);
+    let main = || async {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, take_part().await?);
+            }
+        })
+        .await
+    };
+    let (result, report, _) = launch.run_on_chip(chip, main).unwrap_or_else(|error| panic!("{error}"));
+    result.unwrap_or_else(|error| panic!("{error}"));
+    let served = report.places.iter().flatten().filter(|place| place.tasks > 0).count();
+    assert_eq!(served, PLACES as usize, "a task has ended at each place");
+    drop(report);
+    say("seconds", started.elapsed().as_secs_f64());
+    say("mib", resident_mib_max());
+}
+
+async fn take_part() -> isles::Result<()> {
+    let team = Team::world();
+    team.barrier().await?;
+    let mut content = [if here().index() == 0 { 7_u8 } else { 0 }; BROADCAST];
+    team.broadcast_slice(0, &mut content).await?;
+    assert_eq!(content, [7; BROADCAST], "the broadcast came");
+    Ok(())
 }
 
 /// The most that was resident of this process.
