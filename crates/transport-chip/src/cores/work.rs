@@ -67,23 +67,23 @@ impl Cores {
 
     /// The flits of these lines, counted for each link that they have passed.
     pub(super) fn flit_hops_fetched(&self) -> u64 {
-        let of = |place| self.flits_fetched(place) * self.way_to_memory(place).len() as u64;
-        (0..self.cores.len() as u32).map(PlaceId).map(of).sum()
+        self.flits_fetched().map(|(place, flits)| flits * self.way_to_memory(place).len() as u64).sum()
     }
 
     /// The same by link.
     pub(super) fn flits_fetched_by_link(&self) -> Vec<u64> {
-        let mut flits = vec![0; self.costs.topology.link_slots() as usize];
-        for place in (0..self.cores.len() as u32).map(PlaceId).filter(|place| self.flits_fetched(*place) > 0)
-        {
+        let mut sums = vec![0; self.costs.topology.link_slots() as usize];
+        for (place, flits) in self.flits_fetched() {
             for link in self.way_to_memory(place) {
-                flits[self.costs.topology.link_id(link).0 as usize] += self.flits_fetched(place);
+                sums[self.costs.topology.link_id(link).0 as usize] += flits;
             }
         }
-        flits
+        sums
     }
 
-    fn flits_fetched(&self, place: PlaceId) -> u64 {
-        self.cores[place.index()].fetched.whole() * self.costs.line_flits
+    /// The places that have fetched lines, and the flits of these.
+    fn flits_fetched(&self) -> impl Iterator<Item = (PlaceId, u64)> + '_ {
+        let flits = self.cores.iter().map(|core| core.fetched.whole() * self.costs.line_flits);
+        (0..).map(PlaceId).zip(flits).filter(|(_, flits)| *flits > 0)
     }
 }
