@@ -45,7 +45,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
     let Clocking { dividers, default } = clocks?;
     check_rates(&presets, dividers.as_ref(), &voltages, findings);
     check_default(default.as_ref(), &preset_names, findings);
-    let Core { kind: core_kind, caches, operations } = cores?;
+    let CoreTraits { kind: core_kind, caches, operations } = cores?;
     let (default, _) = default?;
     let default_preset = presets.iter().position(|(preset, _)| *preset.name() == default);
     Some(Chip {
@@ -152,13 +152,13 @@ fn topology(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Topolo
 }
 
 /// `[core]`.
-struct Core {
+struct CoreTraits {
     kind: String,
     caches: Caches,
     operations: Operations,
 }
 
-fn cores(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Core> {
+fn cores(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<CoreTraits> {
     let kind = part.required_text(findings, "kind", "the name of the core, such as \"P54C\"");
     let line = part.required(findings, "line", COUNTED, SIZE, size);
     let first = part.constant(findings, "first_cache", COUNTED, size);
@@ -166,7 +166,7 @@ fn cores(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Core> {
     let second = part.constant(findings, "second_cache", COUNTED, size);
     let operations = part.child(findings, "operation").map(|part| operations(part, findings));
     part.close(findings);
-    Some(Core {
+    Some(CoreTraits {
         kind: kind?.0,
         caches: Caches { line: line?, first, instructions, second },
         operations: operations.unwrap_or_default(),
