@@ -113,11 +113,12 @@ impl Scores {
         effort
     }
 
-    /// Says what a source takes that was computed before; the sums become those of `all` sources.
+    /// Says what a source takes that was computed before; the sums become this place's part of those of `all` sources.
     pub(super) fn recall_source(&mut self, graph: &Graph, effort: &Effort, all: &Scores) {
         effort.passes(graph).into_iter().for_each(isles::work);
         if self.shape.is_none() {
-            (self.shape, self.sums) = (all.shape, all.sums.clone());
+            let part = |sum: &u128| sum / isles::place_count() as u128;
+            (self.shape, self.sums) = (all.shape, all.sums.iter().map(part).collect());
         }
         self.edges_traversed += effort.edges;
         self.sources += 1;
