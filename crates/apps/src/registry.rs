@@ -4,7 +4,7 @@
 //! machine come from, and how failures end. An application folder has no `main` of its own.
 
 use clap::{ArgMatches, Args, Command};
-use isles::{Flag, Launch, Machine};
+use isles::{Claim, Flag, Launch, Machine};
 use std::fmt;
 
 /// One application of the suite.
@@ -20,6 +20,9 @@ pub trait App: Sync {
 
     /// The names of its arguments that say what it writes, each with the value by which it writes nothing.
     fn silent(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The files that it will read. `arguments` may lack those that [`App::silent`] names.
+    fn reads(&self, arguments: &ArgMatches) -> Vec<Claim>;
 
     /// Runs it over the places of `launch`, and writes its results.
     ///
@@ -190,17 +193,17 @@ pub struct ExportArguments {
 
 impl PlaceArguments {
     /// The launch that the flags describe; the environment where there is no flag, then the default, which is the
-    /// machine `processes`.
+    /// machine `processes`. The program reads `reads`.
     ///
     /// # Errors
     /// A flag or a variable has a value that is not allowed.
-    pub fn launch(&self) -> Result<Launch, Failure> {
+    pub fn launch(&self, reads: Vec<Claim>) -> Result<Launch, Failure> {
         let flags = self
             .said()
             .into_iter()
             .filter_map(|(variable, name, value)| Some(Flag { variable, name, value: value.as_deref()? }));
         let flags: Vec<Flag<'_>> = flags.collect();
-        let launch = Launch::from_environment_with(Machine::Processes, &flags)?;
+        let launch = Launch::from_environment_with(Machine::Processes, &flags)?.reading(reads);
         launch.check_outputs()?;
         Ok(launch)
     }

@@ -1,13 +1,13 @@
 //! `isles chip`: the chips that Isles knows, drawings of them, and the check of a chip file.
 
 use clap::Subcommand;
+use isles::{Claim, Destination};
 use isles_apps::console;
 use isles_apps::registry::Failure;
 use isles_chip::Chip;
 use isles_chip::draw;
-use isles_chip::file::{BUILT_IN, FindError};
-use std::fs;
-use std::path::{Path, PathBuf};
+use isles_chip::file::{BUILT_IN, FindError, is_path};
+use std::path::Path;
 
 /// What to do with the chips.
 #[derive(Subcommand)]
@@ -18,9 +18,9 @@ pub enum Verb {
     Show {
         /// The name of a chip, or the path of a chip file (with a `/`, or ending in .toml)
         name: String,
-        /// Writes the drawing into this file, as SVG, and prints nothing else
+        /// Writes the drawing into this file, as SVG, and prints nothing else; - is standard output
         #[arg(long, value_name = "FILE")]
-        svg: Option<PathBuf>,
+        svg: Option<String>,
     },
     /// Prints every fault of a chip file in a line of its own; exit code 2 if there is one
     Check {
@@ -34,10 +34,15 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     let text = match verb {
         Verb::List => list()?,
         Verb::Show { name, svg: None } => show(&find(name)?),
-        Verb::Show { name, svg: Some(file) } => return write_svg(&find(name)?, file),
+        Verb::Show { name, svg: Some(file) } => return write_svg(name, file),
         Verb::Check { file } => check(file)?,
     };
     console::print(text).map_err(Failure::stdout)
+}
+
+/// The file that is read for the chip `name`; none for one that comes with the product.
+pub fn read(name: &str) -> Option<Claim> {
+    is_path(name).then(|| Claim::read(name, "the chip file"))
 }
 
 /// The chip, or every fault of its file as a line and how many they are as the error.
@@ -69,9 +74,12 @@ fn show(chip: &Chip) -> String {
     format!("{}{}\n{drawing}\n{}", draw::summary(chip), draw::powers(chip), draw::constants(chip))
 }
 
-fn write_svg(chip: &Chip, file: &Path) -> Result<(), Failure> {
-    let svg = draw::svg(chip).map_err(|error| Failure::Usage(error.to_string()))?;
-    fs::write(file, svg).map_err(|cause| Failure::Output { path: file.display().to_string(), cause })
+fn write_svg(name: &str, file: &str) -> Result<(), Failure> {
+    let reads: Vec<Claim> = read(name).into_iter().collect();
+    let destination = Destination::check("--svg", Some(file), Path::new(file), &reads)?;
+    let svg = draw::svg(&find(name)?).map_err(|error| Failure::Usage(error.to_string()))?;
+    destination.write(|out| out.write_all(svg.as_bytes()))?;
+    Ok(())
 }
 
 fn check(file: &str) -> Result<String, Failure> {

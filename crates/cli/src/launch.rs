@@ -1,6 +1,7 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
 use clap::Args;
+use isles::Claim;
 use isles_apps::console;
 use isles_apps::registry::{Failure, PlaceArguments};
 use std::ffi::OsString;
@@ -29,9 +30,12 @@ pub struct BenchArguments {
 
 /// Becomes the program, with the places in its environment.
 pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
-    let launch = arguments.places.launch()?;
     let (program, own) =
         arguments.program.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
+    // One without a folder is looked for elsewhere.
+    let own_file = Path::new(program).parent().is_some_and(|folder| !folder.as_os_str().is_empty());
+    let reads = own_file.then(|| Claim::read(program, "the program"));
+    let launch = arguments.places.launch(reads.into_iter().collect())?;
     let mut command = Command::new(program);
     command.args(own);
     for (variable, _, value) in arguments.places.said() {

@@ -21,7 +21,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let app = app.ok_or_else(|| Failure::Usage(format!("there is no application {name:?}")))?;
     let places =
         PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
-    let launch = places.launch()?;
+    let launch = places.launch(app.reads(matches))?;
     launch.check_tape()?;
     app.run(matches, launch)
 }

@@ -58,13 +58,17 @@ fn a_picture_is_written_where_it_was_asked_for() {
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
     let svg = scene.result("scc.svg");
     assert!(svg.starts_with("<svg ") && svg.contains(">46 47</text>") && svg.ends_with("</svg>\n"));
+    let shown = Scene::new("chip").run(&["chip", "show", "scc", "--svg", "-"]);
+    assert_eq!((shown.code, shown.stdout, shown.stderr.as_str()), (Some(0), svg, ""));
 }
 
 #[test]
 fn a_picture_that_cannot_be_written_or_drawn_is_one_line() {
     let scene = Scene::new("chip");
     let ended = scene.run(&["chip", "show", "scc", "--svg", "no/such/folder.svg"]);
-    assert!(ended.code == Some(1) && ended.stderr.contains("no/such/folder.svg"), "{ended:?}");
+    let start =
+        "error: --svg is \"no/such/folder.svg\"; allowed: - or a file that can be written (No such file";
+    assert!(ended.refusal().starts_with(start), "{ended:?}");
     let refused = scene.run(&["chip", "show", "bluegene-p", "--svg", "big.svg"]);
     assert!(refused.refusal().contains("32 x 32 x 32 tiles; allowed in a drawing: at most"), "{refused:?}");
     scene.assert_nothing_left();

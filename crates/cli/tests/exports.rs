@@ -118,7 +118,7 @@ fn what_cannot_be_written_is_refused_in_one_line_before_anything_runs() {
         assert!(refuse(&[flag, "/"]).contains(&format!("{flag} is \"/\"; allowed: ")));
         assert!(refuse(&[flag, ""]).contains(&format!("{flag} is \"\"; allowed: ")));
     }
-    assert_eq!(refuse(&["--trace", "-"]), r#"error: --trace is "-"; allowed: a file that can be written"#);
+    assert_eq!(refuse(&["--trace", "-"]), r#"error: --trace is "-"; allowed: a file; not -, it is binary"#);
     assert_eq!(
         refuse(&["--links", "x", "--traffic", "x"]),
         r#"error: --traffic is "x"; allowed: another file than that of --links"#
@@ -132,10 +132,17 @@ fn what_cannot_be_written_is_refused_in_one_line_before_anything_runs() {
     for (trace, json) in [("d", "./d"), ("./d", "d")] {
         let ended =
             scene.run(&[&RUN[..7], &["--trace", trace, "--json", json, "--csv", "/dev/null"]].concat());
-        let line = format!("error: --json is {json:?}, where --trace writes, too; allowed: another file");
+        let line = format!("error: --json is {json:?}; allowed: another file than that of --trace");
         assert_eq!((ended.code, ended.stderr.trim_end()), (Some(2), line.as_str()), "{ended:?}");
         scene.assert_nothing_left();
     }
+    let ended = scene.run(&[&RUN[..7], &["--csv", "/dev/null", "--summary", "out/bc-karate.json"]].concat());
+    assert!(ended.refusal().starts_with("error: --summary is \"out/bc-karate.json\"; allowed: - or a file"));
+    std::fs::create_dir(scene.path("out")).unwrap();
+    let ended = scene.run(&[&RUN[..7], &["--csv", "/dev/null", "--summary", "out/bc-karate.json"]].concat());
+    let line = "error: --json is not given, and the default is \"out/bc-karate.json\"; allowed: another file than that \
+                of --summary";
+    assert_eq!(ended.refusal(), line);
 }
 
 #[test]

@@ -203,6 +203,9 @@ fn arguments_that_cannot_be_are_named_with_what_is_allowed() {
     assert!(same.refusal().starts_with("error: cannot read p.csv"), "no file is no measurements: {same:?}");
     scene.leave("p.csv", SCC);
     let same = scene.run(&["power", "fit", "p.csv", "--json", "./p.csv"]);
-    assert_eq!(same.refusal(), "error: --json is \"./p.csv\", the file to fit; allowed: another file");
+    assert_eq!(
+        same.refusal(),
+        "error: --json is \"./p.csv\"; allowed: another file than the file to fit, which is read"
+    );
     assert_eq!(scene.result("p.csv"), SCC);
 }

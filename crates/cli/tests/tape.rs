@@ -164,6 +164,6 @@ fn settings_that_cannot_be_are_named_with_what_can() {
     }
     assert_eq!(
         refused(&format!("{RUN} --work host:20 --tape -")),
-        "error: --tape is \"-\"; allowed: a file that can be written"
+        "error: --tape is \"-\"; allowed: a file; not -, it is binary"
     );
 }

@@ -14,7 +14,7 @@ use crate::work::{self, CodeTime};
 use isles_chip::Chip;
 use isles_chip::Preset;
 use isles_chip::energy::PowerModel;
-use isles_chip::file::{BUILT_IN, FindError};
+use isles_chip::file::{BUILT_IN, FindError, is_path};
 use isles_chip::governor::{Policy, Unfit};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::limits::PLACES_MAX;
@@ -144,6 +144,11 @@ impl ModelledChip {
     /// The name of the machine.
     pub(crate) fn machine(self) -> &'static str {
         self.machine
+    }
+
+    /// The chip file, unless the chip is one that has a name.
+    pub(crate) fn file(self) -> Option<&'static str> {
+        self.machine.strip_prefix(PREFIX).filter(|name| is_path(name))
     }
 
     /// The chip itself, as its file and what was chosen of it say.

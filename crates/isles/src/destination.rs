@@ -5,6 +5,7 @@
 //! `.part`, and renamed when its last byte is there. Formats nothing. Invariant: the check leaves everything as it
 //! was, whatever becomes of the run.
 
+use crate::claim::Claim;
 use crate::environment::ConfigError;
 use crate::launch::LaunchError;
 use std::fs::{self, File, OpenOptions};
@@ -30,26 +31,32 @@ pub enum Destination {
 
 impl Destination {
     /// Checks that `wanted`, the value of `source`, can be written; `-` is standard output, nothing is `default`, whose
-    /// folder may be missing.
+    /// folder may be missing. It must be apart from all of `claims`: say here what is read, too.
     ///
     /// # Errors
     /// The source, the value and what is allowed.
-    pub fn check(source: &str, wanted: Option<&str>, default: &Path) -> Result<Destination, ConfigError> {
+    pub fn check(
+        source: &str,
+        wanted: Option<&str>,
+        default: &Path,
+        claims: &[Claim],
+    ) -> Result<Destination, ConfigError> {
         let destination = match wanted {
             Some(wanted) => Destination::at(wanted),
             None => Destination::File { path: default.to_owned(), with_folder: true },
         };
-        let refused = |cause: io::Error| {
-            let allowed = format!("- or a file that can be written ({cause})");
-            match wanted {
-                Some(value) => ConfigError::new(source, value, allowed),
-                None => {
-                    let source = format!("{source} is not given, and the default");
-                    ConfigError::new(&source, &default.display().to_string(), allowed)
-                }
+        let refused = |allowed: String| match wanted {
+            Some(value) => ConfigError::new(source, value, allowed),
+            None => {
+                let source = format!("{source} is not given, and the default");
+                ConfigError::new(&source, &default.display().to_string(), allowed)
             }
         };
-        destination.try_out().map(|()| destination).map_err(refused)
+        if let Some(allowed) = claims.iter().find_map(|claim| claim.refusal(&destination)) {
+            return Err(refused(allowed));
+        }
+        let unwritable = |cause| refused(format!("- or a file that can be written ({cause})"));
+        destination.try_out().map(|()| destination).map_err(unwritable)
     }
 
     /// What `wanted` names, unchecked.
@@ -84,8 +91,7 @@ impl Destination {
         match (self, other) {
             (Destination::Standard, Destination::Standard) => true,
             (Destination::File { path: one, .. }, Destination::File { path: other, .. }) => {
-                let keeps = |path: &Path| fs::metadata(path).map_or(true, |found| found.is_file());
-                keeps(one) && keeps(other) && whole(one) == whole(other)
+                is_one_file(one, other)
             }
             _ => false,
         }
@@ -187,6 +193,18 @@ fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
     let mut out = BufWriter::new(file);
     content(&mut out)?;
     out.flush()
+}
+
+/// Whether both are one file, or will be; pipes and devices keep nothing.
+pub(crate) fn is_one_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (fs::metadata(one), fs::metadata(other)) {
+        (Ok(one), Ok(other)) => {
+            one.is_file() && other.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino())
+        }
+        (Err(_), Err(_)) => whole(one) == whole(other),
+        _ => false,
+    }
 }
 
 fn is_pipe(found: &fs::Metadata) -> bool {

@@ -5,6 +5,7 @@
 //! name only when all of it is there, also a trace, which is written while the run goes on.
 
 use crate::chip::ModelledChip;
+use crate::claim::Claim;
 use crate::destination::{Destination, Draft};
 use crate::environment::{ConfigError, Machine};
 use crate::launch::{Launch, LaunchError};
@@ -62,12 +63,15 @@ impl Wanted {
         Destination::at(&self.path)
     }
 
-    fn check(&self) -> Result<(), ConfigError> {
+    fn check(&self, claims: &[Claim]) -> Result<(), ConfigError> {
         let binary = matches!(self.export, Export::Trace | Export::Tape);
         let destination = self.destination();
         // A program's own words would stand in the middle of it.
         if binary && destination.is_standard() {
-            return Err(self.refusal("a file that can be written"));
+            return Err(self.refusal("a file; not -, it is binary"));
+        }
+        if let Some(allowed) = claims.iter().find_map(|claim| claim.refusal(&destination)) {
+            return Err(self.refusal(allowed));
         }
         let standard = if binary { "" } else { "- or " };
         let allowed = |cause| format!("{standard}a file that can be written ({cause})");
@@ -75,26 +79,24 @@ impl Wanted {
     }
 }
 
-/// Checks that all of `wanted` can be written, of a run on `machine` whose code takes its time from `work`, and apart
-/// from each other.
-pub(crate) fn check(wanted: &[Wanted], machine: Machine, work: &CodeTime) -> Result<(), ConfigError> {
-    for (index, one) in wanted.iter().enumerate() {
+/// Checks that all that `launch` is to write can be written, of a run on `machine`, apart from each other and from what
+/// is read.
+pub(crate) fn check(launch: &Launch, machine: Machine) -> Result<(), ConfigError> {
+    let mut claims = launch.read_on(machine);
+    for one in &launch.exports {
         let Machine::Chip(chip) = machine else {
             return Err(one.refusal(format!("nothing with the machine {machine}, which is no modelled chip")));
         };
         if one.export == Export::Joules && chip.chip().power_models().is_empty() {
             return Err(one.refusal(format!("nothing with {machine}, whose file has no power model")));
         }
-        if one.export == Export::Tape && !matches!(work, CodeTime::Host(_)) {
+        if one.export == Export::Tape && !matches!(launch.work, CodeTime::Host(_)) {
             return Err(one.refusal(
                 "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured",
             ));
         }
-        one.check()?;
-        let is_same = |other: &&Wanted| other.destination().is_same_as(&one.destination());
-        if let Some(other) = wanted[..index].iter().find(is_same) {
-            return Err(one.refusal(format!("another file than that of {}", other.source)));
-        }
+        one.check(&claims)?;
+        claims.push(Claim::written(&one.destination(), &one.source));
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
 use crate::chip::{self, ModelledChip};
+use crate::claim::Claim;
 use crate::collectives::{Broadcast, Reduce};
-use crate::destination::Destination;
 use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
 use crate::export::{self, Wanted};
 use crate::work::{self, CodeTime};
@@ -95,6 +95,8 @@ pub struct Launch {
     pub(crate) places: u32,
     pub(crate) reports: Vec<Report>,
     pub(crate) exports: Vec<Wanted>,
+    /// What the program itself reads.
+    pub(crate) reads: Vec<Claim>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) governor: Policy,
     pub(crate) rest: Rest,
@@ -165,6 +167,7 @@ impl Launch {
             stall: environment.stall(STALL),
             reports: environment.reports,
             exports: environment.exports,
+            reads: Vec::new(),
             protocol: environment.protocol,
             rest: environment.rest,
             seed: environment.seed,
@@ -185,6 +188,12 @@ impl Launch {
     pub fn places(mut self, places: u32) -> Launch {
         assert!((1..=isles_runtime::limits::PLACES_MAX).contains(&places), "{places} places");
         self.places = places;
+        self
+    }
+
+    /// What the program reads, which the run then does not write over.
+    pub fn reading(mut self, files: impl IntoIterator<Item = Claim>) -> Launch {
+        self.reads.extend(files);
         self
     }
 
@@ -254,7 +263,7 @@ impl Launch {
     /// The first variable or flag that asks for what cannot be written.
     pub fn check_outputs(&self) -> std::result::Result<(), ConfigError> {
         export::check_places(&self.exports, self.places)?;
-        export::check(&self.exports, self.machine, &self.work)
+        export::check(self, self.machine)
     }
 
     /// Checks that the tape that the run is to play is one of this program, its arguments and these settings.
@@ -274,10 +283,22 @@ impl Launch {
         !self.exports.iter().any(|wanted| wanted.destination().is_standard())
     }
 
-    /// The variable or flag by which the run writes to that same place, if there is one.
-    pub fn writes_to(&self, destination: &Destination) -> Option<&str> {
-        let same = self.exports.iter().find(|wanted| wanted.destination().is_same_as(destination));
-        same.map(|wanted| wanted.source.as_str())
+    /// What a result of the program must stay apart from: all that the run reads and writes.
+    pub fn claims(&self) -> Vec<Claim> {
+        let written = self.exports.iter().map(|wanted| Claim::written(&wanted.destination(), &wanted.source));
+        self.read_on(self.machine).into_iter().chain(written).collect()
+    }
+
+    /// What a run on `machine` reads.
+    pub(crate) fn read_on(&self, machine: Machine) -> Vec<Claim> {
+        let mut read = self.reads.clone();
+        if let Machine::Chip(chip) = machine {
+            read.extend(chip.file().map(|path| Claim::read(path, "the chip file")));
+        }
+        if let CodeTime::Tape(path) = &self.work {
+            read.push(Claim::read(path, "the tape"));
+        }
+        read
     }
 
     /// Runs `main` at the first place until everything it has started, anywhere, has ended.
@@ -347,7 +368,7 @@ impl Launch {
         F::Output: TaskOutcome,
     {
         export::check_places(&self.exports, self.places)?;
-        export::check(&self.exports, Machine::Chip(chip), &self.work)?;
+        export::check(self, Machine::Chip(chip))?;
         let started = Instant::now();
         let (result, report, ended) = chip::run(self, chip, main)?;
         let host = started.elapsed();

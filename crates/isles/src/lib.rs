@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod chip;
+mod claim;
 pub mod clocks;
 mod collectives;
 mod destination;
@@ -41,6 +42,7 @@ mod threads;
 mod work;
 
 pub use chip::ModelledChip;
+pub use claim::Claim;
 pub use collectives::{Broadcast, Reduce};
 pub use destination::{Destination, write_to_standard};
 pub use environment::{ConfigError, Flag, Machine, Report};

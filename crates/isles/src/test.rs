@@ -40,6 +40,7 @@ where
         places,
         reports: Vec::new(),
         exports: Vec::new(),
+        reads: Vec::new(),
         protocol,
         governor: Policy::default(),
         rest: Rest::default(),

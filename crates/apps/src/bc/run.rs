@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::registry::{App, Failure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use isles::prelude::*;
-use isles::{Destination, Launch, RunReport};
+use isles::{Claim, Destination, Launch, RunReport};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -117,12 +117,18 @@ impl App for Betweenness {
         &[("json", "/dev/null"), ("csv", "/dev/null"), ("top", "0")]
     }
 
+    fn reads(&self, arguments: &ArgMatches) -> Vec<Claim> {
+        let said = |name| arguments.get_one::<String>(name);
+        let file = said("graph").filter(|graph| said("rmat").is_none() && graph::is_file(graph));
+        file.map(|file| Claim::read(file, "the graph")).into_iter().collect()
+    }
+
     fn run(&self, arguments: &ArgMatches, launch: Launch) -> Result<(), Failure> {
         let mut arguments =
             Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
         arguments.graph = arguments.graph()?;
-        let graph = open(&arguments)?;
         let results = Results::check(&arguments, &launch)?;
+        let graph = open(&arguments)?;
         let facts = Facts::of(&arguments, &graph, &launch);
         results.tell(&facts.heading())?;
         let balance = arguments.balance;
@@ -309,22 +315,13 @@ struct Results {
 }
 
 impl Results {
-    /// Checks that both can be written, and apart from each other.
+    /// Checks that both can be written, apart from each other and from all else that the run reads and writes.
     fn check(arguments: &Arguments, launch: &Launch) -> Result<Results, Failure> {
         let default = |ending| Path::new("out").join(format!("bc-{}.{ending}", file_name(&arguments.graph)));
-        let json = Destination::check("--json", arguments.json.as_deref(), &default("json"))?;
-        let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"))?;
-        if json.is_same_as(&csv) {
-            let path = arguments.csv.as_deref().unwrap_or_default();
-            return Err(Failure::Usage(format!("--csv is {path:?}, as --json is; allowed: another file")));
-        }
-        for (flag, result, value) in [("--json", &json, &arguments.json), ("--csv", &csv, &arguments.csv)] {
-            if let Some(other) = launch.writes_to(result) {
-                let value = value.as_deref().unwrap_or("the default");
-                let text = format!("{flag} is {value:?}, where {other} writes, too; allowed: another file");
-                return Err(Failure::Usage(text));
-            }
-        }
+        let mut claims = launch.claims();
+        let json = Destination::check("--json", arguments.json.as_deref(), &default("json"), &claims)?;
+        claims.push(Claim::written(&json, "--json"));
+        let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"), &claims)?;
         Ok(Results { json, csv, is_free: launch.leaves_standard_output_free() })
     }
 

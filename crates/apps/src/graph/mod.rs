@@ -18,7 +18,7 @@ pub mod rmat;
 mod tests;
 
 pub use error::{GraphError, Position};
-pub use read::{OpenError, ReadOptions, Weights, open};
+pub use read::{OpenError, ReadOptions, Weights, is_file, open};
 
 use serde::{Deserialize, Serialize};
 

@@ -182,6 +182,11 @@ pub fn open(name: &str, options: &ReadOptions) -> Result<Graph, OpenError> {
     Graph::read_with(name, options)
 }
 
+/// Whether [`open`] would read `name` as a file.
+pub fn is_file(name: &str) -> bool {
+    Rmat::parse(name).is_none() && dataset::find(name).is_none() && Path::new(name).exists()
+}
+
 /// Why a graph could not be opened.
 #[derive(Debug)]
 pub enum OpenError {

@@ -49,7 +49,7 @@ impl Chip {
     /// # Errors
     /// [`FindError`]: what to write instead, or what is wrong with the file.
     pub fn find(name: &str) -> Result<Self, FindError> {
-        if name.contains('/') || name.ends_with(".toml") {
+        if is_path(name) {
             let text = read(name).map_err(|cause| FindError::Unreadable(name.to_owned(), cause))?;
             return Self::parse(name, &text).map_err(FindError::Faulty);
         }
@@ -57,6 +57,11 @@ impl Chip {
         let (_, text) = found.ok_or_else(|| FindError::NoSuchChip(name.to_owned()))?;
         Self::parse(&format!("chips/{name}.toml"), text).map_err(FindError::Faulty)
     }
+}
+
+/// Whether it is the path of a chip file, not the name of a chip.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
 }
 
 /// The text of a file, up to a byte more than is allowed.

@@ -14,7 +14,7 @@ mod section;
 mod tests;
 mod unit;
 
-pub use library::{BUILT_IN, FindError};
+pub use library::{BUILT_IN, FindError, is_path};
 pub use unit::Band;
 
 use crate::chip::{Chip, digest};

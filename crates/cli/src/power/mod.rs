@@ -6,7 +6,7 @@
 mod report;
 
 use clap::{Subcommand, ValueEnum};
-use isles::Destination;
+use isles::{Claim, Destination};
 use isles_apps::console;
 use isles_apps::registry::Failure;
 use isles_chip::energy::Load;
@@ -50,7 +50,9 @@ pub enum Which {
 /// Carries it out.
 pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     let Verb::Fit { file, form, exponent, json } = verb;
-    let json = json.as_deref().map(|path| destination(path, file)).transpose()?;
+    let reads = [Claim::read(file, "the file to fit")];
+    let json = json.as_deref().map(|path| Destination::check("--json", Some(path), Path::new(path), &reads));
+    let json = json.transpose()?;
     let measurements = read(file)?;
     let attempts = attempts(*form, *exponent, &measurements);
     if attempts.iter().all(|attempt| attempt.result.is_err()) {
@@ -66,15 +68,6 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     }
     json.write(|out| report::write_json(out, shown(file), &attempts))?;
     Ok(())
-}
-
-/// Where the JSON goes, which may not be where the measurements are.
-fn destination(path: &str, file: &str) -> Result<Destination, Failure> {
-    let whole = |path: &str| Path::new(path).canonicalize().ok().filter(|path| path.is_file());
-    if whole(path).is_some_and(|path| Some(path) == whole(file)) {
-        return Err(Failure::Usage(format!("--json is {path:?}, the file to fit; allowed: another file")));
-    }
-    Ok(Destination::check("--json", Some(path), Path::new(path))?)
 }
 
 /// An exponent that may be given.

@@ -20,7 +20,7 @@ mod table;
 mod teams;
 
 use clap::Args;
-use isles::Destination;
+use isles::{Claim, Destination};
 use isles_apps::console;
 use isles_apps::registry::Failure;
 use isles_chip::Chip;
@@ -161,15 +161,11 @@ fn files(arguments: &Arguments) -> Result<Vec<(Destination, Format)>, Failure> {
         ("--json", &arguments.json, table::json),
         ("--markdown", &arguments.markdown, table::markdown),
     ];
-    let mut files: Vec<(Destination, Format)> = Vec::new();
+    let (mut files, mut claims) = (Vec::new(), Vec::new());
     for (flag, path, format) in wanted {
         let Some(path) = path else { continue };
-        let destination = Destination::check(flag, Some(path), Path::new(path))?;
-        if files.iter().any(|(other, _)| other.is_same_as(&destination)) {
-            return Err(Failure::Usage(format!(
-                "{flag} is {path:?}, as another flag is; allowed: another file"
-            )));
-        }
+        let destination = Destination::check(flag, Some(path), Path::new(path), &claims)?;
+        claims.push(Claim::written(&destination, flag));
         files.push((destination, format));
     }
     Ok(files)

@@ -12,7 +12,7 @@ mod table;
 use choice::{Limits, choose};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use isles::{Destination, Flag, Launch, Machine};
+use isles::{Claim, Destination, Flag, Launch, Machine};
 use isles_apps::console;
 use isles_apps::registry::{APPS, App, Failure};
 use isles_chip::gear::Gears;
@@ -102,8 +102,10 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
         refusal("--app", &arguments.app, &names.join(", "))
     })?;
     let limits = Limits::read(arguments.cap.as_deref(), arguments.deadline.as_deref())?;
-    let csv = arguments.csv.as_deref().map(|path| Destination::check("--csv", Some(path), Path::new(path)));
-    let csv = csv.transpose()?;
+    let chip = arguments.machine.strip_prefix("chip:").and_then(crate::chip::read);
+    let reads: Vec<Claim> = chip.into_iter().chain(app.reads(matches)).collect();
+    let csv = arguments.csv.as_deref();
+    let csv = csv.map(|path| Destination::check("--csv", Some(path), Path::new(path), &reads)).transpose()?;
     let ground = Ground::of(&arguments)?;
     let settings = ground.settings(&arguments, &limits)?;
     let runner = Runner { app: *app, own: own_arguments(*app, matches), ground: &ground };
