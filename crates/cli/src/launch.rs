@@ -1,7 +1,7 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
 use clap::Args;
-use isles::Claim;
+use isles::{Claim, FLAGS_VARIABLE};
 use isles_apps::console;
 use isles_apps::registry::{Failure, PlaceArguments};
 use std::ffi::OsString;
@@ -38,12 +38,15 @@ pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
     let launch = arguments.places.launch(reads.into_iter().collect())?;
     let mut command = Command::new(program);
     command.args(own);
-    for (variable, _, value) in arguments.places.said() {
+    let mut flags = Vec::new();
+    for (variable, flag, value) in arguments.places.said() {
         if let Some(value) = value {
             command.env(variable, value);
+            flags.push(format!("{variable}={flag}"));
         }
     }
     command
+        .env(FLAGS_VARIABLE, flags.join(","))
         .env("ISLES_PLACES", launch.chosen_places().to_string())
         .env("ISLES_MACHINE", launch.chosen_machine().name())
         .env("ISLES_CHIP_PROTOCOL", launch.chosen_protocol().name());

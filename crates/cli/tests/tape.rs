@@ -68,6 +68,9 @@ fn a_program_that_is_launched_has_a_tape_of_its_own() {
         lines.find(|line| line.starts_with("digest")).unwrap_or_else(|| panic!("{ended:?}")).to_owned()
     };
     assert_eq!(digest(&first), digest(&again));
+    let missing = launch("--work tape:none.tape");
+    let start = "error: --work is \"tape:none.tape\"; allowed: a tape that can be read (";
+    assert!(missing.refusal().starts_with(start), "the user wrote no variable: {missing:?}");
     // The same arguments of `bc`, but not of the program, which is `isles`.
     let line = "run bc --graph power --machine chip:scc --places 2 --work tape:t.tape";
     assert!(

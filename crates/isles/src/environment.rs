@@ -162,6 +162,10 @@ pub struct Flag<'a> {
     pub value: &'a str,
 }
 
+/// The variable by which `isles launch` tells its program which flags were said: `ISLES_PLACES=--places`, with commas.
+/// A refusal then names what the user wrote.
+pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
+
 /// What the environment says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Environment {
@@ -222,16 +226,18 @@ impl Environment {
 
     fn read_from(flags: &[Flag<'_>], get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         fn take<T>(
-            (flags, get): &(&[Flag<'_>], impl Fn(&str) -> Option<String>),
+            (flags, launched, get): &(&[Flag<'_>], String, impl Fn(&str) -> Option<String>),
             variable: &str,
             read: impl Fn(&str, &str) -> Result<T, ConfigError>,
         ) -> Result<Option<T>, ConfigError> {
             if let Some(flag) = flags.iter().find(|flag| flag.variable == variable) {
                 return read(flag.name, flag.value).map(Some);
             }
-            get(variable).filter(|value| !value.is_empty()).map(|value| read(variable, &value)).transpose()
+            let mut said = launched.split(',').filter_map(|pair| pair.split_once('='));
+            let source = said.find(|(name, _)| *name == variable).map_or(variable, |(_, flag)| flag);
+            get(variable).filter(|value| !value.is_empty()).map(|value| read(source, &value)).transpose()
         }
-        let get = (flags, get);
+        let get = (flags, get(FLAGS_VARIABLE).unwrap_or_default(), get);
         let seed = |source: &str, value: &str| {
             value
                 .parse::<u64>()
@@ -304,6 +310,21 @@ mod tests {
         assert_eq!(error(""), r#"--places is ""; allowed: a whole number from 1 to 256"#);
         let bad = |asked: &str| (asked == "ISLES_MACHINE").then(|| "gpu".to_owned());
         assert_eq!(Environment::read_from(&flag("3"), bad).unwrap_err().source, "ISLES_MACHINE");
+    }
+
+    #[test]
+    fn a_variable_that_a_flag_of_the_launcher_set_is_named_by_the_flag() {
+        let get = |asked: &str| match asked {
+            FLAGS_VARIABLE => Some("ISLES_PLACES=--places,ISLES_CHIP_WORK=--work".to_owned()),
+            "ISLES_PLACES" | "ISLES_SEED" => Some("x".to_owned()),
+            "ISLES_CHIP_WORK" => Some("tape:no".to_owned()),
+            _ => None,
+        };
+        assert_eq!(Environment::read_from(&[], get).unwrap_err().source, "--places");
+        let without = |asked: &str| get(asked).filter(|_| asked != "ISLES_PLACES");
+        assert_eq!(Environment::read_from(&[], without).unwrap_err().source, "ISLES_SEED");
+        let good = |asked: &str| without(asked).filter(|_| asked != "ISLES_SEED");
+        assert_eq!(Environment::read_from(&[], good).unwrap().work.unwrap().1, "--work");
     }
 
     #[test]
