@@ -548,6 +548,37 @@ fn a_seed_is_a_flag_and_a_number() {
 }
 
 #[test]
+fn flags_of_modelled_chips_are_refused_elsewhere_and_variables_passed_over() {
+    let scene = Scene::new("elsewhere");
+    for flag in [
+        "--governor fixed:4",
+        "--protocol isles",
+        "--rest nap:100us",
+        "--broadcast flat",
+        "--reduce serial",
+        "--preset x",
+        "--power x",
+    ] {
+        let (name, value) = flag.split_once(' ').unwrap();
+        for verb in ["run bc --graph karate --machine threads", "launch --machine loopback"] {
+            let program: &[&str] = if verb.starts_with("launch") { &["--", "true"] } else { &[] };
+            let line =
+                scene.run(&[&words(&format!("{verb} {flag}"))[..], program].concat()).refusal().to_owned();
+            let machine = verb.rsplit(' ').next().unwrap();
+            let allowed = format!("nothing with the machine {machine}, which is no modelled chip");
+            assert_eq!(line, format!("error: {name} is {value:?}; allowed: {allowed}"));
+        }
+    }
+    let line = "run bc --graph karate --json /dev/null --csv /dev/null --top 0 --machine threads --places 2";
+    let refused = scene.run(&words(&format!("{line} --report finish,chip"))).refusal().to_owned();
+    let allowed = "captures, finish with the machine threads, which is no modelled chip";
+    assert_eq!(refused, format!("error: --report is \"finish,chip\"; allowed: {allowed}"));
+    let mut command = scene.isles(&words(line));
+    command.env("ISLES_CHIP_GOVERNOR", "fixed:4").env("ISLES_REPORT", "chip");
+    assert_eq!(ended(command).code, Some(0));
+}
+
+#[test]
 fn clocks_and_power_model_are_chosen_by_the_names_of_the_chip_file() {
     let scene = Scene::new("preset");
     let line = "run bc --graph karate --machine chip:scc --places 4 --json /dev/null --csv /dev/null --top 0 --summary -";

@@ -162,6 +162,38 @@ pub struct Flag<'a> {
     pub value: &'a str,
 }
 
+/// What has a meaning on modelled chips only; as variables they are passed over elsewhere, because they may be set for
+/// many programs. What is written, and work, is refused either way where it is read.
+const OF_CHIPS: [&str; 7] = [
+    "ISLES_CHIP_PRESET",
+    "ISLES_CHIP_POWER",
+    "ISLES_CHIP_PROTOCOL",
+    "ISLES_CHIP_GOVERNOR",
+    "ISLES_CHIP_REST",
+    "ISLES_CHIP_BROADCAST",
+    "ISLES_CHIP_REDUCE",
+];
+
+/// Checks that no flag asks of `machine` what only a modelled chip has.
+///
+/// # Errors
+/// The first flag that does.
+pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), ConfigError> {
+    if matches!(machine, Machine::Chip(_)) {
+        return Ok(());
+    }
+    let other = format!("with the machine {machine}, which is no modelled chip");
+    for Flag { variable, name, value } in flags {
+        if OF_CHIPS.contains(variable) {
+            return Err(ConfigError::new(name, value, format!("nothing {other}")));
+        }
+        if *variable == "ISLES_REPORT" && value.split(',').any(|report| report == "chip") {
+            return Err(ConfigError::new(name, value, format!("captures, finish {other}")));
+        }
+    }
+    Ok(())
+}
+
 /// The variable by which `isles launch` tells its program which flags were said: `ISLES_PLACES=--places`, with commas.
 /// A refusal then names what the user wrote.
 pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";

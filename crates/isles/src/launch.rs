@@ -3,7 +3,7 @@
 use crate::chip::{self, ModelledChip};
 use crate::claim::Claim;
 use crate::collectives::{Broadcast, Reduce};
-use crate::environment::{ConfigError, Environment, Flag, Machine, Report};
+use crate::environment::{self, ConfigError, Environment, Flag, Machine, Report};
 use crate::export::{self, Wanted};
 use crate::work::{self, CodeTime};
 use crate::{loopback, processes, threads};
@@ -127,13 +127,15 @@ impl Launch {
     /// of a variable.
     ///
     /// # Errors
-    /// A flag, or a variable without a flag, has a value that is not allowed.
+    /// A flag, or a variable without a flag, has a value that is not allowed, or a flag is one of modelled chips and the
+    /// machine is none.
     pub fn from_environment_with(
         machine: Machine,
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
         let mut environment = Environment::read(flags)?;
         let machine = environment.chosen(environment.machine.unwrap_or(machine))?;
+        environment::check_flags(machine, flags)?;
         let places = match (machine, environment.places) {
             (_, Some(places)) => places,
             (Machine::Chip(chip), None) => chip.places(),

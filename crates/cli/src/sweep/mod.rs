@@ -175,10 +175,12 @@ impl Ground {
     fn of(arguments: &Arguments) -> Result<Ground, Failure> {
         let machine = arguments.machine.clone();
         let flag = |variable, name, value| Flag { variable, name, value };
-        let mut flags = vec![
-            flag("ISLES_MACHINE", "--machine", machine.as_str()),
-            flag("ISLES_CHIP_GOVERNOR", "--governor", "fixed"),
-        ];
+        let mut flags = vec![flag("ISLES_MACHINE", "--machine", machine.as_str())];
+        let on_chip = Launch::from_environment_with(Machine::Processes, &flags)?.chosen_machine();
+        if !matches!(on_chip, Machine::Chip(_)) {
+            return Err(refusal("--machine", &machine, "a modelled chip such as chip:scc"));
+        }
+        flags.push(flag("ISLES_CHIP_GOVERNOR", "--governor", "fixed"));
         let passed_on = [
             ("ISLES_CHIP_PRESET", "--preset", &arguments.preset),
             ("ISLES_CHIP_POWER", "--power", &arguments.power),
