@@ -73,7 +73,8 @@ fn a_cap_leaves_out_what_exceeds_it_and_tries_the_governor_that_keeps_it() {
     let times = numbers(csv, "time_s").into_iter().zip(&under).filter(|(_, under)| **under);
     let shortest = times.map(|(time, _)| time).reduce(f64::min).unwrap();
     let row = ended.stderr.lines().find(|line| line.ends_with("chosen")).unwrap();
-    assert!(row.contains(&format!("{shortest:.4} s")), "{shortest} {ended:?}");
+    assert!(row.contains(&format!(" {:.1} µs ", shortest * 1e6)), "{shortest} {ended:?}");
+    assert!(row.contains(" mJ ") && row.ends_with(" µJ s  chosen"), "a small run has figures, too: {row}");
     assert!(line(&ended.stderr, "reason: ").contains("that stay under 30W"), "{ended:?}");
 }
 

@@ -16,6 +16,7 @@ use isles_chip::Preset;
 use isles_chip::energy::PowerModel;
 use isles_chip::file::{BUILT_IN, FindError, is_path};
 use isles_chip::governor::{Policy, Unfit};
+use isles_chip::quantity::scaled;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
@@ -324,7 +325,8 @@ pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host
     let cores = if *places == 1 { "core" } else { "cores" };
     let machine = chip.machine;
     let energies = report.energy.iter().flat_map(|energy| &energy.models);
-    let energies = energies.map(|model| format!(", {:.3} J by {}", model.total().joules(), model.name));
+    let energies =
+        energies.map(|model| format!(", {} by {}", scaled(model.total().joules(), "J"), model.name));
     let mut energies: String = energies.collect();
     if *places < chip.cores() && !energies.is_empty() {
         energies += &format!(" for all {} cores", chip.cores());

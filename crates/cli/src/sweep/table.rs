@@ -2,6 +2,7 @@
 
 use super::choice::{Choice, Limits, is_efficient};
 use super::point::{Clocking, Point};
+use isles_chip::quantity::scaled;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -11,18 +12,19 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
     rows.retain(|number| all || choice.number == *number || is_efficient(&points[*number], points));
     rows.sort_by(|one, other| points[*one].seconds.total_cmp(&points[*other].seconds));
     let mut text = String::from(
-        "places  clock             time        energy       mean      peak      energy x time\n",
+        "places  clock                 time      energy        mean        peak  energy x time\n",
     );
     for number in &rows {
         let point = &points[*number];
         let clock = clock(point);
         let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
+        let [time, energy] = [scaled(*seconds, "s"), scaled(*joules, "J")];
+        let [mean, peak] = [mean_watts, peak_watts].map(|watts| scaled(*watts, "W"));
+        let (places, product) = (point.setting.places, scaled(point.energy_delay(), "J s"));
         // A string takes everything.
         let _ = write!(
             text,
-            "{:>6}  {clock:<16}  {seconds:>8.4} s  {joules:>8.3} J  {mean_watts:>7.2} W  {peak_watts:>6.2} W  {:>9.4} J s",
-            point.setting.places,
-            point.energy_delay()
+            "{places:>6}  {clock:<16}  {time:>8}  {energy:>10}  {mean:>10}  {peak:>10}  {product:>13}"
         );
         let remarks = remarks(limits, points, *number, choice);
         let _ = writeln!(text, "{}{remarks}", if remarks.is_empty() { "" } else { "  " });
@@ -42,7 +44,7 @@ fn conclusion(point: &Point, choice: &Choice) -> String {
     let mut text =
         format!("choice: {} {places}, {}\nreason: {}\n", point.setting.places, clock(point), choice.reason);
     let by: Vec<String> =
-        point.models.iter().map(|(name, watts)| format!("{watts:.1} W by {name}")).collect();
+        point.models.iter().map(|(name, watts)| format!("{} by {name}", scaled(*watts, "W"))).collect();
     let own = point.models.first().map_or("", |(name, _)| name);
     let _ = writeln!(text, "caveat: all figures are by {own}; the mean of the choice is {}", by.join(", "));
     text

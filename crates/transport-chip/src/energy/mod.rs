@@ -16,7 +16,7 @@ pub use profile::{Peak, Profile};
 pub(crate) use profile::{Sample, Sampler};
 
 use crate::report::SPENDINGS;
-use isles_chip::quantity::{Attojoules, Microwatts, PICOSECONDS_PER_SECOND, Picoseconds};
+use isles_chip::quantity::{Attojoules, Microwatts, PICOSECONDS_PER_SECOND, Picoseconds, scaled};
 use meter::Drawn;
 use std::fmt;
 
@@ -124,25 +124,6 @@ pub(crate) fn joules(energy: Attojoules) -> String {
     scaled(energy.joules(), "J")
 }
 
-/// A number with four digits or so and a prefix of its unit.
-fn scaled(number: f64, unit: &str) -> String {
-    if number == 0.0 {
-        return format!("0 {unit}");
-    }
-    const PREFIXES: [(f64, &str); 5] = [(1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p")];
-    let (size, prefix) =
-        PREFIXES.into_iter().find(|(size, _)| number >= *size).unwrap_or(PREFIXES[PREFIXES.len() - 1]);
-    let number = number / size;
-    let digits = if number >= 100.0 {
-        1
-    } else if number >= 10.0 {
-        2
-    } else {
-        3
-    };
-    format!("{number:.digits$} {prefix}{unit}")
-}
-
 /// Numbers in a line of text.
 const NUMBERS_IN_A_LINE: usize = 8;
 
@@ -202,19 +183,5 @@ impl Energy {
             write!(f, "{comma}{name} {}", joules(drawn))?;
         }
         writeln!(f)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_the_prefix_that_fits() {
-        assert_eq!(scaled(123.45, "J"), "123.5 J");
-        assert_eq!(scaled(0.01234, "J"), "12.34 mJ");
-        assert_eq!(scaled(0.001, "J"), "1.000 mJ");
-        assert_eq!(scaled(2.5e-13, "J s"), "0.250 pJ s");
-        assert_eq!(scaled(0.0, "J"), "0 J");
     }
 }
