@@ -1,7 +1,7 @@
 //! `isles chip`: the chips that Isles knows, drawings of them, and the check of a chip file.
 
 use clap::Subcommand;
-use isles::{Claim, Destination};
+use isles::{Claim, Destination, ModelledChip};
 use isles_apps::console;
 use isles_apps::registry::Failure;
 use isles_chip::Chip;
@@ -22,10 +22,11 @@ pub enum Verb {
         #[arg(long, value_name = "FILE")]
         svg: Option<String>,
     },
-    /// Prints every fault of a chip file in a line of its own; exit code 2 if there is one
+    /// Prints every fault of chip files in a line of its own, and how many places can run; exit code 2 if there is one
     Check {
-        /// The path of the file
-        file: String,
+        /// The paths of the files, or names of chips
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<String>,
     },
 }
 
@@ -35,7 +36,7 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
         Verb::List => list()?,
         Verb::Show { name, svg: None } => show(&find(name)?),
         Verb::Show { name, svg: Some(file) } => return write_svg(name, file),
-        Verb::Check { file } => check(file)?,
+        Verb::Check { files } => return check_all(files),
     };
     console::print(text).map_err(Failure::stdout)
 }
@@ -59,12 +60,14 @@ fn find(name: &str) -> Result<Chip, Failure> {
 }
 
 fn list() -> Result<String, Failure> {
-    let mut text = format!("{:<12} {:>7} {:>7} {:>8}  about\n", "name", "cores", "tiles", "presets");
+    let mut text =
+        format!("{:<12} {:>7} {:>7} {:>7} {:>8}  about\n", "name", "cores", "places", "tiles", "presets");
     for (name, _) in BUILT_IN {
         let chip = find(name)?;
         let (cores, tiles) = (chip.topology().cores(), chip.topology().tiles());
         let (presets, title) = (chip.presets().len(), chip.title());
-        text += &format!("{name:<12} {cores:>7} {tiles:>7} {presets:>8}  {title}\n");
+        let places = ModelledChip::room(&chip).map_or("none".to_owned(), |(places, _)| places.to_string());
+        text += &format!("{name:<12} {cores:>7} {places:>7} {tiles:>7} {presets:>8}  {title}\n");
     }
     Ok(text)
 }
@@ -82,14 +85,38 @@ fn write_svg(name: &str, file: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Checks each; what is wrong with one keeps no other from being checked.
+fn check_all(files: &[String]) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for file in files {
+        match check(file) {
+            Ok(text) => console::print(text).map_err(Failure::stdout)?,
+            Err(failure) => failures.push(failure),
+        }
+    }
+    match (failures.pop(), files.len()) {
+        (None, _) => Ok(()),
+        (Some(failure), 1) => Err(failure),
+        (Some(last), all) => {
+            failures.push(last);
+            failures.iter().for_each(console::notice);
+            Err(Failure::Usage(format!("{} of {all} chips have faults or cannot be read", failures.len())))
+        }
+    }
+}
+
 fn check(file: &str) -> Result<String, Failure> {
-    // What is checked is a file, whatever it is called.
-    let bare = !file.contains('/') && !file.ends_with(".toml");
-    let path = if bare { format!("./{file}") } else { file.to_owned() };
-    let chip = find(&path)?;
+    // A file may be called anything; a name that the product knows is that chip, as in `show`.
+    let is_known = BUILT_IN.iter().any(|(name, _)| *name == file);
+    let is_bare = !is_known && !is_path(file) && Path::new(file).exists();
+    let chip = find(&if is_bare { format!("./{file}") } else { file.to_owned() })?;
     let (constants, sources) = (chip.constants().len(), chip.sources().count());
+    let places = match ModelledChip::room(&chip) {
+        Ok((places, protocol)) => format!("up to {places} by {protocol}"),
+        Err(lack) => format!("none, because {lack}"),
+    };
+    let cores = chip.topology().cores();
     Ok(format!(
-        "{file}: no fault; {} cores, {constants} constants, {sources} sources\n",
-        chip.topology().cores()
+        "{file}: no fault; {cores} cores, {constants} constants, {sources} sources\nplaces: {places}\n"
     ))
 }

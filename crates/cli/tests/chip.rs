@@ -82,6 +82,69 @@ fn a_file_without_fault_is_said_to_be_one() {
 }
 
 #[test]
+fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
+    let last = |text: &str| {
+        let (ended, _) = chip("check", text);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        ended.stdout.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(last(MESH), "places: up to 16 by isles");
+    assert_eq!(
+        last(&without_buffer_line()),
+        "places: none, because preset \"1000/1000/800\" has no buffer_line"
+    );
+    let small = MESH.replace("per_core = \"16 KiB\"", "per_core = \"64 B\"");
+    let line = last(&small);
+    assert!(
+        line.starts_with("places: none, because the message buffer of a core has 1 line, and "),
+        "{line}"
+    );
+
+    let scene = Scene::new("chip");
+    for (text, part) in [
+        (
+            without_buffer_line(),
+            "allowed: a chip that can send messages (preset \"1000/1000/800\" has no buffer_line)",
+        ),
+        (small, "(the message buffer of a core has 1 line, and "),
+    ] {
+        scene.leave("my.toml", &text);
+        let ended = scene.run(&["run", "bc", "--graph", "karate", "--machine", "chip:my.toml"]);
+        assert!(ended.refusal().contains(part), "{ended:?}");
+    }
+    let list = scene.run(&["chip", "list"]).stdout;
+    let row =
+        |name: &str| list.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().nth(2);
+    assert_eq!((row("scc"), row("c6678"), row("bluegene-p")), (Some("48"), Some("none"), Some("256")));
+}
+
+/// The mesh, without what a line of a message buffer costs.
+fn without_buffer_line() -> String {
+    let (before, rest) = MESH.split_once("[preset.\"1000/1000/800\".buffer_line]\n").unwrap();
+    let rest = rest.split_once("\n[").map_or("", |(_, rest)| rest);
+    format!("{before}[{rest}")
+}
+
+#[test]
+fn names_and_several_files_are_checked() {
+    let scene = Scene::new("chip");
+    scene.leave("a.toml", MESH);
+    scene.leave("b.toml", &MESH.replace("per_core = \"16 KiB\"", "per_core = 16"));
+    scene.leave("c", MESH);
+    let good = scene.run(&["chip", "check", "scc", "a.toml", "c"]);
+    assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
+    let starts: Vec<&str> =
+        good.stdout.lines().step_by(2).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(starts, ["scc:", "a.toml:", "c:"]);
+    let one = scene.run(&["chip", "check", "b.toml", "a.toml"]);
+    assert!(one.code == Some(2) && one.stdout.starts_with("a.toml: no fault; 16 cores"), "{one:?}");
+    let lines: Vec<&str> = one.stderr.lines().collect();
+    assert!(lines[0].starts_with("b.toml:") && lines[0].contains("buffer.per_core is 16"), "{one:?}");
+    let ends = ["the chip file b.toml has 1 fault", "error: 1 of 2 chips have faults or cannot be read"];
+    assert_eq!(lines[1..], ends);
+}
+
+#[test]
 fn each_fault_of_a_file_is_a_line_with_its_place() {
     let broken = MESH
         .replace("per_core = \"16 KiB\"", "per_core = 16")
@@ -118,7 +181,8 @@ fn a_chip_that_is_nowhere_is_one_line() {
     let unknown = scene.run(&["chip", "show", "moon"]);
     let line = "error: chip is \"moon\"; allowed: scc, bluegene-p, c6678, mesh, or a path that ends in .toml";
     assert_eq!(unknown.refusal(), line);
-    let missing = scene.run(&["chip", "check", "moon"]);
+    assert_eq!(scene.run(&["chip", "check", "moon"]).refusal(), line);
+    let missing = scene.run(&["chip", "check", "./moon"]);
     assert!(missing.refusal().starts_with("error: cannot read the chip file ./moon: "), "{missing:?}");
     scene.assert_nothing_left();
 }

@@ -86,16 +86,31 @@ impl ModelledChip {
             }
         };
         let modelled = ModelledChip::kept(String::leak(machine.to_owned()), chip);
-        Some(modelled.map_or_else(
-            || refused("a chip with message buffers, or with packets in hardware".to_owned()),
-            Ok,
-        ))
+        Some(modelled.map_err(|lack| {
+            let allowed = format!("a chip that can send messages ({lack})");
+            ConfigError::new(source, machine, allowed)
+        }))
     }
 
-    /// Keeps a chip for the rest of the process; none if no place can run on it.
-    fn kept(machine: &'static str, chip: Chip) -> Option<ModelledChip> {
-        let costs = Costs::of(&chip)?;
-        Some(ModelledChip { machine, costs: Box::leak(Box::new(costs)), chip: Box::leak(Box::new(chip)) })
+    /// Keeps a chip for the rest of the process; or why no place can run on it.
+    fn kept(machine: &'static str, chip: Chip) -> std::result::Result<ModelledChip, String> {
+        let costs = Costs::of(&chip).ok_or_else(|| Costs::lack(&chip))?;
+        Ok(ModelledChip { machine, costs: Box::leak(Box::new(costs)), chip: Box::leak(Box::new(chip)) })
+    }
+
+    /// How many places can run on `chip`, and the protocol by which: its own, or the first that carries any.
+    ///
+    /// # Errors
+    /// None can; the text says what its file lacks.
+    pub fn room(chip: &Chip) -> std::result::Result<(u32, Protocol), String> {
+        let costs = Costs::of(chip).ok_or_else(|| Costs::lack(chip))?;
+        let own = costs.default_protocol();
+        let found = [own].into_iter().chain(Protocol::ALL).find_map(|protocol| {
+            let fits = |places: &u32| costs.check_protocol(protocol, *places).is_ok();
+            Some(((1..=costs.cores().min(PLACES_MAX)).rev().find(fits)?, protocol))
+        });
+        let why = || costs.check_protocol(own, 1).err().map(|misfit| misfit.to_string()).unwrap_or_default();
+        found.ok_or_else(why)
     }
 
     /// The same chip with another preset of its clocks, for example `800/1600/1066`.
@@ -121,7 +136,7 @@ impl ModelledChip {
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let chosen =
-            self.chip.clone().with_preset(name).and_then(|chip| ModelledChip::kept(self.machine, chip));
+            self.chip.clone().with_preset(name).and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
         let names = || self.chip.presets().iter().map(Preset::name).collect::<Vec<_>>().join(", ");
         chosen.ok_or_else(|| ConfigError::new(source, name, names()))
     }
@@ -132,8 +147,11 @@ impl ModelledChip {
         source: &str,
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
-        let chosen =
-            self.chip.clone().with_power_model(name).and_then(|chip| ModelledChip::kept(self.machine, chip));
+        let chosen = self
+            .chip
+            .clone()
+            .with_power_model(name)
+            .and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
         chosen.ok_or_else(|| {
             let names: Vec<&str> = self.chip.power_models().iter().map(PowerModel::name).collect();
             let allowed =
@@ -210,7 +228,11 @@ impl ModelledChip {
         let fits = |protocol: &Protocol| self.costs.check_protocol(*protocol, places).is_ok();
         self.costs.check_protocol(protocol, places).map_err(|misfit| {
             let names: Vec<&str> = Protocol::ALL.into_iter().filter(fits).map(Protocol::name).collect();
-            let names = if names.is_empty() { "fewer places".to_owned() } else { names.join(", ") };
+            let names = match (names.as_slice(), ModelledChip::room(self.chip)) {
+                ([], Ok((most, protocol))) => format!("at most {most} places by {protocol}"),
+                ([], Err(_)) => "none".to_owned(),
+                _ => names.join(", "),
+            };
             let allowed = format!("{names} on {} with {places} places ({misfit})", self.machine);
             ConfigError::new(source, protocol.name(), allowed)
         })

@@ -105,6 +105,15 @@ impl Costs {
         })
     }
 
+    /// Why there are no costs of a chip: what its file would have to say.
+    pub fn lack(chip: &Chip) -> String {
+        let preset = chip.default_preset().name();
+        match chip.buffer() {
+            Some(_) => format!("preset {preset:?} has no buffer_line"),
+            None => format!("it has no [buffer], and preset {preset:?} lacks send, receive or transit"),
+        }
+    }
+
     /// The same with buffers of another size.
     pub fn with_buffer_lines(self, buffer_lines: u32) -> Costs {
         Costs { buffer_lines, ..self }

@@ -61,7 +61,8 @@ impl fmt::Display for Misfit {
         match self {
             Misfit::Cores { cores } => write!(f, "the chip has {cores} cores"),
             Misfit::Buffer { lines, needed } => {
-                write!(f, "the message buffer of a core has {lines} lines, and {needed} are needed")
+                let plural = if *lines == 1 { "line" } else { "lines" };
+                write!(f, "the message buffer of a core has {lines} {plural}, and {needed} are needed")
             }
             Misfit::NoBuffers => f.write_str("the cores have no message buffers"),
             Misfit::NoPackets => f.write_str("the hardware carries no packets"),
