@@ -154,6 +154,12 @@ fn each_fault_of_a_file_is_a_line_with_its_place() {
         |part: &str| broken.lines().position(|line| line.starts_with(part)).map_or(0, |line| line + 1);
     let (buffer, tile, change) =
         (line_of("per_core = 16"), line_of("at = [3, 4]"), line_of("voltage_change"));
+    let scene = Scene::new("chip");
+    scene.leave("my.toml", &broken);
+    let run = scene.run(&["run", "bc", "--graph", "karate", "--machine", "chip:my.toml"]);
+    let start = "error: --machine is \"chip:my.toml\"; allowed: a chip file without faults (my.toml:";
+    assert!(run.refusal().starts_with(start), "{run:?}");
+    assert!(run.refusal().ends_with("; and 2 more: isles chip check my.toml)"), "{run:?}");
     for verb in ["check", "show"] {
         let (ended, file) = chip(verb, &broken);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
@@ -164,7 +170,7 @@ fn each_fault_of_a_file_is_a_line_with_its_place() {
                 "{file}:{tile}: memory.controller.at is [3, 4]; it is outside of the tiles; allowed: x to 3"
             ),
             format!(
-                "{file}:{change}: preset.\"1000/1000/800\".voltage_change is \"-100 us\"; it is negative; allowed"
+                "{file}:{change}: preset.\"1000/1000/800\".voltage_change is \"-100 us\"; it is negative, not zero or more; allowed"
             ),
             format!("error: the chip file {file} has 3 faults"),
         ];

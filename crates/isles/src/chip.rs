@@ -82,7 +82,11 @@ impl ModelledChip {
             }
             Err(FindError::Faulty(faults)) => {
                 let first = faults.first().map(ToString::to_string).unwrap_or_default();
-                return Some(refused(format!("a chip file without faults ({first})")));
+                let more = match faults.len() {
+                    0 | 1 => String::new(),
+                    all => format!("; and {} more: isles chip check {name}", all - 1),
+                };
+                return Some(refused(format!("a chip file without faults ({first}{more})")));
             }
         };
         let modelled = ModelledChip::kept(String::leak(machine.to_owned()), chip);

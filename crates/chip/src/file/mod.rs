@@ -77,7 +77,8 @@ impl Chip {
             return Err(findings.into_faults());
         }
         let (table, errors) = DeTable::parse_recoverable(text);
-        for error in &errors {
+        // What follows the first one mostly follows from it.
+        if let Some(error) = errors.first() {
             let at = error.span().map_or(0, |span| span.start);
             findings.fault(at, format!("this is no TOML: {}", error.message()));
         }

@@ -63,8 +63,11 @@ fn model(
         && !tables.contains(table)
     {
         let path = part.path("voltages");
-        findings
-            .fault(*at, format!("{path} is {table:?}; allowed: one of [voltages]: {}", tables.join(", ")));
+        let allowed = match tables {
+            [] => "a [voltages.NAME] section; the file has none".to_owned(),
+            tables => format!("one of [voltages]: {}", tables.join(", ")),
+        };
+        findings.fault(*at, format!("{path} is {table:?}; allowed: {allowed}"));
     }
     let constant = part
         .required(findings, "constant", WATTS, Kind::Power.allowed(), |value| quantity(value, unit::power));

@@ -89,7 +89,7 @@ fn a_negative_latency_is_refused() {
     one_fault(
         "voltage_change = \"100 us\"",
         "voltage_change = \"-100 us\"",
-        "is \"-100 us\"; it is negative",
+        "is \"-100 us\"; it is negative, not zero or more; allowed: ",
     );
     one_fault(
         "test_and_set_per_core = 1",
@@ -246,6 +246,11 @@ fn names_that_lead_nowhere_are_refused() {
         "clocks.default is \"fast\"; allowed: a preset: 1000",
     );
     one_fault("voltages = \"invented\"", "voltages = \"mine\"", "power.invented.voltages is \"mine\"");
+    let (before, rest) = MESH.split_once("[voltages.invented]").unwrap();
+    let (_, rest) = rest.split_once("\n[power").unwrap();
+    let faults = Chip::parse("my.toml", &format!("{before}[power{rest}")).unwrap_err();
+    let says = "voltages is \"invented\"; allowed: a [voltages.NAME] section; the file has none";
+    assert!(faults.iter().any(|fault| fault.text.ends_with(says)), "{faults:?}");
 }
 
 #[test]
@@ -306,7 +311,11 @@ fn dividers_come_with_what_they_divide() {
 #[test]
 fn what_is_no_toml_is_said_with_its_line() {
     let (faults, line) = broken("shape = \"mesh\" ", "shape = mesh ");
-    assert!(faults.iter().any(|fault| fault.line == line && fault.text.starts_with("this is no TOML: ")));
+    assert!(faults.len() == 1 && faults[0].line == line, "{faults:?}");
+    assert!(faults[0].text.starts_with("this is no TOML: "), "{faults:?}");
+    let prose = "Not a chip at all.\n".repeat(40);
+    let faults = Chip::parse("prose.toml", &prose).unwrap_err();
+    assert!(faults.len() == 1 && faults[0].line == 1, "a line for each line: {faults:?}");
 }
 
 #[test]

@@ -82,6 +82,9 @@ struct Decimal {
     places: u32,
 }
 
+/// What is said of a number below zero.
+const NEGATIVE: &str = "it is negative, not zero or more";
+
 impl Decimal {
     /// The number as a whole multiple of a unit.
     fn of(self, unit: u64) -> Result<u64, Reason> {
@@ -98,7 +101,7 @@ impl Decimal {
 fn number(text: &str) -> Result<(Decimal, &str), Reason> {
     let text = text.trim();
     if text.starts_with('-') {
-        return Err("it is negative".to_owned());
+        return Err(NEGATIVE.to_owned());
     }
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
@@ -258,7 +261,7 @@ pub fn coefficient(text: &str, unit: &str) -> Result<f64, Reason> {
     let allowed = || format!("a number with the unit {unit}, such as \"1.5e-3 {unit}\"");
     let (number, name) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
     let reason = match number.parse::<f64>() {
-        Ok(number) if number < 0.0 => "it is negative".to_owned(),
+        Ok(number) if number < 0.0 => NEGATIVE.to_owned(),
         Ok(number) if !number.is_finite() => "it is not finite".to_owned(),
         Ok(number) if name.trim() == unit => return Ok(number),
         Ok(_) if name.is_empty() => "it has no unit".to_owned(),
