@@ -1,8 +1,8 @@
 //! What has come to a seat and is not yet taken, by who sent it.
 //!
 //! Its own file because it is kept in one of two ways: of a run of few places by their numbers; of one of thousands,
-//! of which each hears of a few only, by a hash of them. The queue of a sender, once there is one, stays for its memory.
-//! It knows no collectives.
+//! of which each hears of a few only, by a hash of them. The queue of a sender, once there is one, stays for its
+//! memory. It knows no collectives.
 //! Invariant: `blocks` is how many of all these messages lie in the memory of their sender.
 
 use super::letter::Arrival;
