@@ -102,10 +102,7 @@ fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
 
     let scene = Scene::new("chip");
     for (text, part) in [
-        (
-            without_buffer_line(),
-            "allowed: a chip that can send messages (preset \"1000/1000/800\" has no buffer_line)",
-        ),
+        (without_buffer_line(), "(preset \"1000/1000/800\" has no buffer_line)"),
         (small, "(the message buffer of a core has 1 line, and "),
     ] {
         scene.leave("my.toml", &text);

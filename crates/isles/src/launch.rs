@@ -127,8 +127,8 @@ impl Launch {
     /// of a variable.
     ///
     /// # Errors
-    /// A flag, or a variable without a flag, has a value that is not allowed, or a flag is one of modelled chips and the
-    /// machine is none.
+    /// A flag, or a variable without a flag, has a value that is not allowed, or a flag is one of modelled chips and
+    /// the machine is none.
     pub fn from_environment_with(
         machine: Machine,
         flags: &[Flag<'_>],
