@@ -167,7 +167,7 @@ fn each_fault_of_a_file_is_a_line_with_its_place() {
                 "{file}:{tile}: memory.controller.at is [3, 4]; it is outside of the tiles; allowed: x to 3"
             ),
             format!(
-                "{file}:{change}: preset.\"1000/1000/800\".voltage_change is \"-100 us\"; it is negative, not zero or more; allowed"
+                "{file}:{change}: preset.\"1000/1000/800\".voltage_change is \"-100 us\"; it is negative, not zero"
             ),
             format!("error: the chip file {file} has 3 faults"),
         ];
