@@ -37,8 +37,8 @@ pub enum Kind {
     /// flushed; one to another line goes to memory, and takes nothing in.
     Cached,
     /// Reads take lines into the first cache, with a tag by which [`SharedMemory::invalidate`] forgets all of them.
-    /// Writes change such a copy, and gather in the write buffer: it lets its line go when all of it is written, or
-    /// when another line is.
+    /// Writes change such a copy, and gather in the write buffer: it lets its line go after the access with which all
+    /// of it is written, or when another line is.
     Through,
 }
 

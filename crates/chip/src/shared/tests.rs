@@ -105,6 +105,14 @@ fn a_write_is_seen_from_its_time_on_whoever_comes_first() {
 }
 
 #[test]
+fn an_access_that_fills_the_buffer_goes_with_all_that_it_wrote() {
+    let mut memory = memory();
+    memory.write(at(1, 10), Kind::Through, 33, &[1; 31]);
+    assert_eq!(memory.write(at(1, 20), Kind::Through, 32, &[2; 8]).let_go, 1);
+    assert_eq!((byte(&mut memory, at(0, 30), Kind::Through, 33), memory.stale_number()), (2, 0));
+}
+
+#[test]
 fn what_was_not_kept_is_counted() {
     let mut memory = memory();
     byte(&mut memory, at(1, 0), Kind::Through, 0);
@@ -188,6 +196,7 @@ impl Reference {
     }
 
     fn write(&mut self, core: u32, kind: Kind, address: u64, bytes: &[u8], number: usize) {
+        let last = address + bytes.len() as u64 - 1;
         for (at, byte) in (address..).zip(bytes) {
             let value = (*byte, number);
             self.newest.insert(at, value);
@@ -207,7 +216,8 @@ impl Reference {
                     }
                     let (_, gathered) = self.buffers.entry(core).or_insert((at / 32, BTreeMap::new()));
                     gathered.insert(at, value);
-                    if gathered.len() == 32 {
+                    // An access is one: a byte that it writes again is in the buffer before the line goes.
+                    if gathered.len() == 32 && (at % 32 == 31 || at == last) {
                         self.drain(core);
                     }
                 }
