@@ -111,7 +111,7 @@ fn an_operation_takes_cycles_of_its_core_above_zero() {
     told("4 cycles of core + 1 cycle/hop of mesh", "it is more than cycles of core");
     told("4 cycles", "it does not say of which clock the cycles are");
     told("0 cycles of core", "it is zero");
-    told("-4 cycles of core", "it is negative");
+    told("-4 cycles of core", "it is negative, not zero or more");
     told("4 ns of core", "a time of a clock has a meaning inside of a preset only");
     let text = "core.operation.colour is no known key; allowed: branch, division, error, float, integer";
     one_fault(&of("4 cycles of core"), &format!("colour = 1\n{}", of("4 cycles of core")), text);
