@@ -22,6 +22,7 @@ mod govern;
 mod isles;
 mod mail;
 mod packets;
+mod pairs;
 mod parcel;
 mod ping_pong;
 mod rcce;

@@ -18,6 +18,7 @@ pub(crate) use sockets::Sockets;
 
 use crate::cores::Cores;
 use crate::mail::{Letter, Mail, Piece};
+use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, Wire};
@@ -125,7 +126,7 @@ struct Desk {
 /// All systems of a run.
 pub(crate) struct Called<D> {
     driver: D,
-    places: usize,
+    pairs: Pairs,
     ties: Ties,
     lanes: Vec<Lane>,
     desks: Vec<Desk>,
@@ -133,28 +134,18 @@ pub(crate) struct Called<D> {
 
 impl<D: Driver> Called<D> {
     pub(crate) fn new(driver: D, places: u32, ties: Ties) -> Called<D> {
-        let places = places as usize;
+        let (places, pairs) = (places as usize, Pairs::of(places as usize));
         Called {
             driver,
-            places,
+            pairs,
             ties,
-            lanes: std::iter::repeat_with(Lane::default).take(2 * places * places).collect(),
+            lanes: std::iter::repeat_with(Lane::default).take(pairs.lanes()).collect(),
             desks: std::iter::repeat_with(Desk::default).take(places).collect(),
         }
     }
 
-    fn lane_of(&self, from: PlaceId, to: PlaceId, class: Class) -> usize {
-        (from.index() * self.places + to.index()) * 2 + class as usize
-    }
-
     fn lane_out(&self, out: &Outgoing) -> usize {
-        self.lane_of(out.from, out.to, out.class)
-    }
-
-    fn ends(&self, lane: usize) -> (PlaceId, PlaceId, Class) {
-        let place = |index: usize| PlaceId((index % self.places) as u32);
-        let class = if lane % 2 == Class::Control as usize { Class::Control } else { Class::Data };
-        (place(lane / 2 / self.places), place(lane / 2), class)
+        self.pairs.lane(out.from, out.to, out.class)
     }
 
     fn desk(&mut self, place: PlaceId) -> &mut Desk {
@@ -198,7 +189,7 @@ impl<D: Driver> Called<D> {
 
     /// Sends a packet with `bytes` bytes of a lane; gives when it can be found.
     fn inject(&mut self, cores: &mut Cores, lane: usize, bytes: usize, piece: Piece) -> Picoseconds {
-        let (source, target, class) = self.ends(lane);
+        let (source, target, class) = self.pairs.ends(lane);
         let packet = Packet { source, target, class, lines: self.driver.lines(bytes) };
         self.driver.prepare(cores, packet);
         let ready = cores.now(source);
@@ -227,7 +218,7 @@ impl<D: Driver> Called<D> {
 
     /// Sends packets of a lane's block as far as they may lie unread.
     fn push_stream(&mut self, cores: &mut Cores, lane: usize, news: &mut News) {
-        let (place, target, class) = self.ends(lane);
+        let (place, target, class) = self.pairs.ends(lane);
         while let Some(mut stream) = self.lanes[lane].stream.take() {
             let bytes = stream.left.min(self.driver.payload(class));
             if self.lanes[lane].unread + bytes > D::UNREAD_MAX {
@@ -325,9 +316,7 @@ impl<D: Driver> Wire for Called<D> {
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        [Class::Control, Class::Data]
-            .into_iter()
-            .any(|class| self.lanes[self.lane_of(source, place, class)].waiting > 0)
+        self.pairs.both(source, place).into_iter().any(|lane| self.lanes[lane].waiting > 0)
     }
 
     fn take(
@@ -352,7 +341,7 @@ impl<D: Driver> Wire for Called<D> {
         for group in owed.chunk_by(|one, other| one.0 == other.0) {
             let lane = group[0].0;
             let bytes = group.iter().map(|(_, bytes)| bytes).sum();
-            let (sender, ..) = self.ends(lane);
+            let (sender, ..) = self.pairs.ends(lane);
             let is_due = self.lanes[lane].unread > D::UNREAD_MAX / 2;
             let [here, there] = self.driver.receipt(cores, place, sender, is_due);
             cores.spend(place, here, Spending::Handling);
@@ -371,7 +360,7 @@ impl<D: Driver> Wire for Called<D> {
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
         for class in [Class::Control, Class::Data] {
-            let lane = self.lane_of(place, gone, class);
+            let lane = self.pairs.lane(place, gone, class);
             self.lanes[lane].stream = None;
             self.lanes[lane].unread = 0;
             let desk = self.desk(place);

@@ -18,6 +18,7 @@ pub(crate) use rcce_x10::RcceX10;
 pub(crate) use sections::Sections;
 
 use crate::cores::Cores;
+use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{FLAG_CYCLES, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
@@ -100,7 +101,7 @@ struct Desk {
 /// All buffers of a run.
 pub(crate) struct Chunks<H> {
     handshake: H,
-    places: usize,
+    pairs: Pairs,
     line_bytes: usize,
     ties: Ties,
     lanes: Vec<Lane>,
@@ -113,12 +114,12 @@ pub(crate) struct Chunks<H> {
 
 impl<H: Handshake> Chunks<H> {
     pub(crate) fn new(handshake: H, cores: &Cores, places: u32, ties: Ties) -> Chunks<H> {
-        let places = places as usize;
-        let lanes = 2 * places * places;
+        let (places, pairs) = (places as usize, Pairs::of(places as usize));
+        let lanes = pairs.lanes();
         let flags = places as u64 - 1;
         Chunks {
             handshake,
-            places,
+            pairs,
             line_bytes: cores.line_bytes() as usize,
             ties,
             lanes: std::iter::repeat_with(Lane::default).take(lanes).collect(),
@@ -129,13 +130,12 @@ impl<H: Handshake> Chunks<H> {
     }
 
     fn lane_of(&self, route: Route) -> usize {
-        (route.source.index() * self.places + route.target.index()) * 2 + route.class as usize
+        self.pairs.lane(route.source, route.target, route.class)
     }
 
     fn route_of(&self, lane: usize) -> Route {
-        let place = |index: usize| PlaceId((index % self.places) as u32);
-        let class = if lane % 2 == Class::Control as usize { Class::Control } else { Class::Data };
-        Route { source: place(lane / 2 / self.places), target: place(lane / 2), class }
+        let (source, target, class) = self.pairs.ends(lane);
+        Route { source, target, class }
     }
 
     fn lane_out(&self, out: &Outgoing) -> usize {
@@ -143,7 +143,7 @@ impl<H: Handshake> Chunks<H> {
     }
 
     fn part_of(&self, lane: usize) -> usize {
-        if H::SHARED { lane / 2 / self.places * 2 + lane % 2 } else { lane }
+        if H::SHARED { self.route_of(lane).source.index() * 2 + lane % 2 } else { lane }
     }
 
     /// Parts of `place` whose last chunk is not answered, if that is to be looked at apart from polls.
@@ -151,14 +151,14 @@ impl<H: Handshake> Chunks<H> {
         if H::POLL_SEES_ANSWERS {
             return 0;
         }
-        let parts = self.held.len() / self.places;
+        let parts = self.held.len() / self.desks.len();
         let own = &self.held[place.index() * parts..][..parts];
         own.iter().flatten().filter(|held| held.awaited).count() as u32
     }
 
     /// Lines of flags that a poll reads.
     fn flag_lines(&self) -> u32 {
-        self.places as u32 - 1
+        self.desks.len() as u32 - 1
     }
 
     fn is_free(&self, lane: usize) -> bool {
@@ -284,8 +284,7 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        let lane = |class| self.lane_of(Route { source, target: place, class });
-        [Class::Control, Class::Data].into_iter().any(|class| self.lanes[lane(class)].arriving.is_some())
+        self.pairs.both(source, place).into_iter().any(|lane| self.lanes[lane].arriving.is_some())
     }
 
     fn take(

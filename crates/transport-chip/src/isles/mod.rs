@@ -18,6 +18,7 @@ pub(crate) use budget::Budget;
 
 use crate::cores::Cores;
 use crate::mail::{Letter, Mail, Piece};
+use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
@@ -58,7 +59,7 @@ struct Desk {
 /// All rings of a run.
 pub(crate) struct Isles {
     budget: Budget,
-    places: usize,
+    pairs: Pairs,
     ties: Ties,
     lanes: Vec<Lane>,
     desks: Vec<Desk>,
@@ -78,21 +79,22 @@ impl Isles {
             lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
             desks: (0..places).map(desk).collect(),
             budget,
-            places,
+            pairs: Pairs::of(places),
             ties,
         }
     }
 
+    /// Lanes of one receiver lie together: it looks at all of them.
     fn lane_of(&self, from: PlaceId, to: PlaceId, class: Class) -> usize {
-        (to.index() * self.places + from.index()) * 2 + class as usize
+        self.pairs.lane(to, from, class)
     }
 
     fn source_of(&self, lane: usize) -> PlaceId {
-        PlaceId((lane / 2 % self.places) as u32)
+        self.pairs.ends(lane).1
     }
 
     fn target_of(&self, lane: usize) -> PlaceId {
-        PlaceId((lane / 2 / self.places) as u32)
+        self.pairs.ends(lane).0
     }
 
     /// Lines of the ring of `lane` that are free, as its sender knows.
@@ -241,9 +243,7 @@ impl Wire for Isles {
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        [Class::Control, Class::Data]
-            .into_iter()
-            .any(|class| self.lanes[self.lane_of(source, place, class)].waiting > 0)
+        self.pairs.both(place, source).into_iter().any(|lane| self.lanes[lane].waiting > 0)
     }
 
     fn take(

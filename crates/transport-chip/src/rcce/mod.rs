@@ -18,6 +18,7 @@
 mod desk;
 
 use crate::cores::Cores;
+use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{FLAG_CYCLES, MESSAGE_BYTES_MIN, News, Outgoing, POLL_CYCLES, Wire};
@@ -76,7 +77,7 @@ impl Rcce {
             division,
             ties,
             desks: std::iter::repeat_with(Desk::default).take(places).collect(),
-            held: vec![Picoseconds::ZERO; 2 * places * places],
+            held: vec![Picoseconds::ZERO; Pairs::of(places).lanes()],
             poll_cycles: POLL_CYCLES + FLAG_CYCLES * (places as u64 - 1),
         }
     }
@@ -86,7 +87,7 @@ impl Rcce {
     }
 
     fn lane(&self, source: PlaceId, target: PlaceId, class: Class) -> usize {
-        (source.index() * self.desks.len() + target.index()) * 2 + class as usize
+        Pairs::of(self.desks.len()).lane(source, target, class)
     }
 
     /// Lines of flags that a poll reads.
