@@ -8,59 +8,33 @@ use isles_transport::conformance::{Fixture, Promise, Script, Step};
 use isles_transport::{Arrival, Endpoint, Inbound, PlaceId};
 use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Turn, World};
 
-isles_transport::conformance!(scc, OnChip { protocol: Protocol::Isles, buffer_lines: 256, seed: 0 });
-isles_transport::conformance!(other_order, OnChip { protocol: Protocol::Isles, buffer_lines: 256, seed: 7 });
-isles_transport::conformance!(least_buffer, OnChip { protocol: Protocol::Isles, buffer_lines: 0, seed: 1 });
+/// All promises with a protocol of message buffers: as the chip has them, with another order of what happens at one
+/// time, and with as few lines as will do.
+macro_rules! with_buffers {
+    ($($protocol:ident: $whole:ident, $other_order:ident, $least_buffer:ident;)*) => {$(
+        isles_transport::conformance!(
+            $whole,
+            OnChip { protocol: Protocol::$protocol, buffer_lines: 256, seed: 0 }
+        );
+        isles_transport::conformance!(
+            $other_order,
+            OnChip { protocol: Protocol::$protocol, buffer_lines: 256, seed: 7 }
+        );
+        isles_transport::conformance!(
+            $least_buffer,
+            OnChip { protocol: Protocol::$protocol, buffer_lines: 0, seed: 1 }
+        );
+    )*};
+}
 
-isles_transport::conformance!(rcce_x10, OnChip { protocol: Protocol::RcceX10, buffer_lines: 256, seed: 0 });
-isles_transport::conformance!(
-    rcce_x10_other_order,
-    OnChip { protocol: Protocol::RcceX10, buffer_lines: 256, seed: 7 }
-);
-isles_transport::conformance!(
-    rcce_x10_least_buffer,
-    OnChip { protocol: Protocol::RcceX10, buffer_lines: 0, seed: 1 }
-);
-
-isles_transport::conformance!(sections, OnChip { protocol: Protocol::Sections, buffer_lines: 256, seed: 0 });
-isles_transport::conformance!(
-    sections_other_order,
-    OnChip { protocol: Protocol::Sections, buffer_lines: 256, seed: 7 }
-);
-isles_transport::conformance!(
-    sections_least_buffer,
-    OnChip { protocol: Protocol::Sections, buffer_lines: 0, seed: 1 }
-);
-
-isles_transport::conformance!(sockets, OnChip { protocol: Protocol::Sockets, buffer_lines: 256, seed: 0 });
-isles_transport::conformance!(
-    sockets_other_order,
-    OnChip { protocol: Protocol::Sockets, buffer_lines: 256, seed: 7 }
-);
-isles_transport::conformance!(
-    sockets_least_buffer,
-    OnChip { protocol: Protocol::Sockets, buffer_lines: 0, seed: 1 }
-);
-
-isles_transport::conformance!(rcce, OnChip { protocol: Protocol::Rcce, buffer_lines: 256, seed: 0 });
-isles_transport::conformance!(
-    rcce_other_order,
-    OnChip { protocol: Protocol::Rcce, buffer_lines: 256, seed: 7 }
-);
-isles_transport::conformance!(
-    rcce_least_buffer,
-    OnChip { protocol: Protocol::Rcce, buffer_lines: 0, seed: 1 }
-);
-
-isles_transport::conformance!(ring, OnChip { protocol: Protocol::Ring, buffer_lines: 256, seed: 0 });
-isles_transport::conformance!(
-    ring_other_order,
-    OnChip { protocol: Protocol::Ring, buffer_lines: 256, seed: 7 }
-);
-isles_transport::conformance!(
-    ring_least_buffer,
-    OnChip { protocol: Protocol::Ring, buffer_lines: 0, seed: 1 }
-);
+with_buffers! {
+    Isles: scc, other_order, least_buffer;
+    RcceX10: rcce_x10, rcce_x10_other_order, rcce_x10_least_buffer;
+    Sections: sections, sections_other_order, sections_least_buffer;
+    Sockets: sockets, sockets_other_order, sockets_least_buffer;
+    Rcce: rcce, rcce_other_order, rcce_least_buffer;
+    Ring: ring, ring_other_order, ring_least_buffer;
+}
 
 isles_transport::conformance!(packets, OnChip { protocol: Protocol::Packets, buffer_lines: 0, seed: 0 });
 isles_transport::conformance!(
