@@ -402,6 +402,18 @@ impl Cores {
         if self.rest == Rest::Poll && !self.is_called { Spending::Waiting } else { Spending::Sleeping }
     }
 
+    /// Reads `lines` lines of the place's own buffer.
+    #[inline]
+    pub(crate) fn read_own_lines(&mut self, place: PlaceId, lines: u32, spending: Spending) {
+        let core = &self.cores[place.index()];
+        let (now, count) = (core.now, u64::from(lines));
+        let alone = self.costs.lines[usize::from(core.gear.0)].read.over(0);
+        let port = &mut self.ports[core.tile.0 as usize];
+        let start = port.reserve(self.present, now, self.costs.port * count);
+        self.lines.read += count;
+        self.spend(place, alone * count + (start - now), spending);
+    }
+
     /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
     #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {

@@ -126,7 +126,7 @@ impl Endpoint for ChipEndpoint {
         self.check_send(to, room, state.wire.message_bytes_max(class))?;
         let out = Outgoing { from: self.here, to, class, handler };
         // Room for the least message first: a full ring is found before anything is encoded.
-        state.admit(&out)?;
+        let is_any_length = state.admit(&out, room)?;
         let mut content = state.lend(room);
         drop(state);
         let filled = {
@@ -135,6 +135,7 @@ impl Endpoint for ChipEndpoint {
         };
         let mut state = self.state();
         let admitted = match filled {
+            Some(len) if is_any_length => Ok(len),
             Some(len) => state.admit_length(&out, len).map(|()| len),
             None => Err(SendError::Abandoned),
         };

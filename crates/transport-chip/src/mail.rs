@@ -77,7 +77,11 @@ impl Mail {
         if control_only && first.class_index() != Class::Control as usize {
             return self.take_control(until);
         }
-        self.letters.pop_front()
+        let first = self.letters.pop_front();
+        if self.letters.is_empty() {
+            self.letters.clear(); // It begins anew at its start, which the host's caches have.
+        }
+        first
     }
 
     /// The first letter of control behind one of data, likewise.

@@ -72,6 +72,8 @@ struct Site {
 pub(crate) struct State {
     pub(crate) cores: Cores,
     pub(crate) wire: Box<dyn Wire>,
+    /// Whether places ever stand in a call of `wire`.
+    engages: bool,
     pub(crate) live_blocks: Rc<Cell<usize>>,
     sites: Vec<Site>,
     /// The next turn of each place that has one.
@@ -108,6 +110,7 @@ impl State {
         let wire = division.open(&cores, places, ties);
         cores.is_called = wire.calls();
         let mut state = State {
+            engages: wire.engages(),
             wire,
             cores,
             live_blocks: Rc::default(),
@@ -173,9 +176,9 @@ impl State {
     /// Whether `place` stays in the call in which it stands; then it waits on. If it leaves it, it computes what was
     /// postponed.
     fn stays(&mut self, place: PlaceId) -> bool {
-        if self.wire.is_engaged(place) {
+        if self.is_engaged(place) {
             self.attend(place);
-            if self.wire.is_engaged(place) {
+            if self.is_engaged(place) {
                 self.park(place, None);
                 return true;
             }
@@ -190,7 +193,7 @@ impl State {
     /// Lets `place` work for its program; once it stands in a call, when that is over.
     pub(crate) fn work(&mut self, place: PlaceId, work: &Work) {
         let demand = self.cores.demand(work);
-        if self.wire.is_engaged(place) {
+        if self.is_engaged(place) {
             self.sites[place.index()].postponed.add(&demand);
         } else {
             self.cores.work(place, &demand);
@@ -219,7 +222,7 @@ impl State {
 
     /// Ends a turn of a place that wants another one.
     pub(crate) fn go_on(&mut self, place: PlaceId) {
-        if self.wire.is_engaged(place) {
+        if self.is_engaged(place) {
             self.park(place, None);
         } else if self.sites[place.index()].alive {
             let now = self.cores.now(place);
@@ -244,16 +247,23 @@ impl State {
         }
         site.parked = true;
         let deaths = site.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
-        let first = deaths.chain(due).min().filter(|_| !self.wire.is_engaged(place));
-        let mail = if site.left { None } else { self.wire.first_arrival(place) };
+        let (first, left) = (deaths.chain(due).min(), site.left);
+        let first = first.filter(|_| !self.is_engaged(place));
+        let mail = if left { None } else { self.wire.first_arrival(place) };
         let credit = if self.waits_for_credit(place) { self.wire.first_credit(place) } else { None };
         if let Some(time) = [first, mail, credit].into_iter().flatten().min() {
             self.wake(place, time);
         }
     }
 
+    /// Whether `place` stands in a call of the protocol.
+    #[inline]
+    fn is_engaged(&self, place: PlaceId) -> bool {
+        self.engages && self.wire.is_engaged(place)
+    }
+
     fn waits_for_credit(&self, place: PlaceId) -> bool {
-        self.sites[place.index()].refused || self.wire.has_streams(place) || self.wire.is_engaged(place)
+        self.sites[place.index()].refused || self.wire.has_streams(place) || self.is_engaged(place)
     }
 
     /// Something that a waiting place waits for comes at `time`: its turn is its first poll from then on.
@@ -305,10 +315,14 @@ impl State {
         self.sites[place.index()].alive
     }
 
-    /// Whether a message could be sent now, if it is empty; notes a refusal.
-    pub(crate) fn admit(&mut self, out: &Outgoing) -> Result<(), SendError> {
+    /// Whether a message could be sent now, if it is empty; notes a refusal. Gives whether it may also have any other
+    /// length of up to `room` bytes.
+    pub(crate) fn admit(&mut self, out: &Outgoing, room: usize) -> Result<bool, SendError> {
         self.check_open(out)?;
-        self.admit_length(out, 0)
+        if self.wire.has_room_up_to(out, room) {
+            return Ok(true);
+        }
+        self.admit_length(out, 0).map(|()| false)
     }
 
     /// Whether an admitted message may be `len` bytes long; notes a refusal.
@@ -357,9 +371,10 @@ impl State {
     }
 
     /// Wakes those for whom an attempt of `place` to send has made something arrive.
+    #[inline]
     pub(crate) fn tell(&mut self, place: PlaceId) {
-        self.wire.tell(place, &mut self.news);
-        if !self.news.is_empty() {
+        if self.engages {
+            self.wire.tell(place, &mut self.news);
             self.wake_targets();
         }
     }
@@ -371,7 +386,7 @@ impl State {
         self.begin_action(out.from);
         self.wire.stream(&mut self.cores, out, block, &mut self.news);
         self.end_sending(out, bytes, true);
-        self.wire.tell(out.from, &mut self.news);
+        self.tell(out.from);
         self.wake_targets();
     }
 
@@ -412,7 +427,7 @@ impl State {
     /// Looks for messages; gives the time until which it saw.
     pub(crate) fn poll(&mut self, place: PlaceId) -> Picoseconds {
         let seen = self.cores.now(place);
-        if self.wire.is_engaged(place) {
+        if self.is_engaged(place) {
             return seen;
         }
         self.wire.poll(&mut self.cores, place);
@@ -524,7 +539,7 @@ impl State {
         }
         let others = (0..self.sites.len() as u32).map(PlaceId).filter(|other| *other != place);
         for other in others {
-            let was_engaged = self.wire.is_engaged(other);
+            let was_engaged = self.is_engaged(other);
             self.wire.forget_receiver(other, place);
             let now = self.cores.now(place);
             if was_engaged || self.waits_for_credit(other) {

@@ -168,6 +168,12 @@ pub(crate) trait Wire {
     /// Whether a message of `len` bytes could go now; looks for credit if that is needed.
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool;
 
+    /// Whether a message of `len` bytes could go now and any shorter one, too, without a look for credit. A protocol
+    /// need not say so: then it is asked again when the length is known.
+    fn has_room_up_to(&self, _out: &Outgoing, _len: usize) -> bool {
+        false
+    }
+
     /// Whether a block could be begun now; looks for credit if that is needed.
     fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool;
 
@@ -177,6 +183,11 @@ pub(crate) trait Wire {
     /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
     /// arrive.
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News);
+
+    /// Whether places ever stand in a call of the protocol; the same for all of a run.
+    fn engages(&self) -> bool {
+        false
+    }
 
     /// Whether `place` stands in a call of the protocol, and does nothing else until something comes for that.
     fn is_engaged(&self, _place: PlaceId) -> bool {
@@ -218,7 +229,7 @@ pub(crate) trait Wire {
         control_only: bool,
     ) -> Option<Option<Parcel>>;
 
-    /// Tells for whom an attempt of `place` to send has made something arrive, and when.
+    /// Tells for whom an attempt of `place` to send has made something arrive, and when; only where places engage.
     fn tell(&mut self, _place: PlaceId, _news: &mut News) {}
 
     /// Ends a batch of arrivals; tells who has got credit for it, and when that arrives.

@@ -177,7 +177,7 @@ impl<H: Handshake> Chunks<H> {
 
     /// Reads `lines` lines of flags, and takes the answers that had arrived when the turn began.
     fn read_answers(&mut self, cores: &mut Cores, place: PlaceId, lines: u32) {
-        cores.read_lines(place, place, lines, Spending::Polling);
+        cores.read_own_lines(place, lines, Spending::Polling);
         let seen = cores.present();
         let answers = std::mem::take(&mut self.desks[place.index()].answers);
         let (arrived, under_way): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(time, _)| *time <= seen);
@@ -265,7 +265,7 @@ impl<H: Handshake> Wire for Chunks<H> {
         if H::POLL_SEES_ANSWERS {
             self.read_answers(cores, place, self.flag_lines());
         } else {
-            cores.read_lines(place, place, self.flag_lines(), Spending::Polling);
+            cores.read_own_lines(place, self.flag_lines(), Spending::Polling);
         }
         cores.compute(place, self.poll_cycles, Spending::Polling);
     }

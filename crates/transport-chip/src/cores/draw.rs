@@ -23,23 +23,19 @@ impl Cores {
     }
 
     /// What one core, or behind all cores everything else, has drawn until its own clock or until `end`, by the run's
-    /// own model; and its column.
-    fn sample(&self, thing: usize, end: Picoseconds) -> (usize, Sample) {
-        let plan = self.meters.plan();
-        match plan.supplies.get(thing) {
-            Some(domain) => {
-                let time = self.cores.get(thing).map_or(end, |core| core.now.max(end));
-                let drawn = match self.cores.get(thing) {
-                    Some(placed) => {
-                        let (spent, halted) = self.spent(placed, time);
-                        self.meters.drawn_in_all(thing, 0, spent, (halted, time))
-                    }
-                    None => self.meters.drawn_idle_in_all(thing, 0, time),
-                };
-                (*domain as usize, Sample { time, drawn })
-            }
-            None => (plan.domains(), Sample { time: end, drawn: self.besides(0, end).uncore() }),
+    /// own model.
+    fn sample(&self, thing: usize, end: Picoseconds) -> Sample {
+        if let Some(placed) = self.cores.get(thing) {
+            let time = placed.now.max(end);
+            let (spent, halted) = self.spent(placed, time);
+            return Sample { time, drawn: self.meters.drawn_in_all(thing, 0, spent, (halted, time)) };
         }
+        let is_core = thing < self.meters.plan().supplies.len();
+        let drawn = match is_core {
+            true => self.meters.drawn_idle_in_all(thing, 0, end),
+            false => self.besides(0, end).uncore(),
+        };
+        Sample { time: end, drawn }
     }
 
     /// What one core has drawn until `until`, by the model of that number.
@@ -100,5 +96,6 @@ impl Cores {
 
 /// Samples all cores by their voltage domains and, behind them, everything else; none if nothing is known of power.
 pub(super) fn sampler(plan: &Plan) -> Option<Sampler> {
-    (!plan.models.is_empty()).then(|| Sampler::new(plan.domains() + 1, plan.supplies.len() + 1))
+    let columns = || plan.supplies.iter().map(|domain| *domain as usize).chain([plan.domains()]);
+    (!plan.models.is_empty()).then(|| Sampler::new(columns().collect()))
 }

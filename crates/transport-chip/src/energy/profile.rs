@@ -112,6 +112,8 @@ pub(crate) struct Sampler {
     /// The end of the window under way.
     end: Picoseconds,
     columns: usize,
+    /// The column of each thing.
+    column_of: Vec<usize>,
     /// So many windows become half as many; an even number.
     most: usize,
     sums: Vec<Attojoules>,
@@ -119,12 +121,14 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Windows with so many columns, of so many things.
-    pub(crate) fn new(columns: usize, things: usize) -> Sampler {
+    /// Windows of things with these columns.
+    pub(crate) fn new(column_of: Vec<usize>) -> Sampler {
+        let things = column_of.len();
         Sampler {
             window: FIRST_WINDOW,
             end: FIRST_WINDOW,
-            columns,
+            columns: column_of.iter().max().map_or(0, |last| last + 1),
+            column_of,
             most: (SAMPLES / things.max(1)).clamp(WINDOWS_MIN, WINDOWS_MAX) & !1,
             sums: Vec::new(),
             stretches: vec![Stretch::default(); things],
@@ -137,8 +141,8 @@ impl Sampler {
     }
 
     /// Closes the window under way. `sample` gives of a thing what it had drawn at a time that is not before the end of
-    /// the window, and its column.
-    pub(crate) fn close(&mut self, sample: impl FnMut(usize, Picoseconds) -> (usize, Sample)) {
+    /// the window; who has run ahead of that already is not asked.
+    pub(crate) fn close(&mut self, sample: impl FnMut(usize, Picoseconds) -> Sample) {
         self.close_at(self.end, sample);
         self.end += self.window;
         if self.sums.len() >= self.most * self.columns {
@@ -146,13 +150,12 @@ impl Sampler {
         }
     }
 
-    fn close_at(&mut self, end: Picoseconds, mut sample: impl FnMut(usize, Picoseconds) -> (usize, Sample)) {
+    fn close_at(&mut self, end: Picoseconds, mut sample: impl FnMut(usize, Picoseconds) -> Sample) {
         let from = self.sums.len();
         self.sums.resize(from + self.columns, Attojoules::ZERO);
-        for (thing, stretch) in self.stretches.iter_mut().enumerate() {
-            let (column, latest) = sample(thing, end);
+        for (thing, (stretch, column)) in self.stretches.iter_mut().zip(&self.column_of).enumerate() {
             if stretch.last.time < end {
-                (stretch.first, stretch.last) = (stretch.last, latest);
+                (stretch.first, stretch.last) = (stretch.last, sample(thing, end));
             }
             let until = stretch.drawn_until(end).max(stretch.booked);
             self.sums[from + column] += Attojoules(until.0 - stretch.booked.0);
@@ -174,7 +177,7 @@ impl Sampler {
     pub(crate) fn finish(
         mut self,
         end: Picoseconds,
-        sample: impl FnMut(usize, Picoseconds) -> (usize, Sample),
+        sample: impl FnMut(usize, Picoseconds) -> Sample,
     ) -> Profile {
         let mut sample = sample;
         while self.end < end {
@@ -193,13 +196,13 @@ mod tests {
     const MICROSECOND: u64 = 1_000_000;
 
     /// Something that draws `power` microwatts for ever.
-    fn steady(power: u64) -> impl FnMut(usize, Picoseconds) -> (usize, Sample) {
-        move |thing, time| (thing, Sample { time, drawn: Microwatts(power + thing as u64).over(time) })
+    fn steady(power: u64) -> impl FnMut(usize, Picoseconds) -> Sample {
+        move |thing, time| Sample { time, drawn: Microwatts(power + thing as u64).over(time) }
     }
 
     #[test]
     fn a_steady_power_is_the_power_of_every_window_and_the_peak() {
-        let profile = Sampler::new(2, 2).finish(Picoseconds(7 * MICROSECOND + 3), steady(10));
+        let profile = Sampler::new(vec![0, 1]).finish(Picoseconds(7 * MICROSECOND + 3), steady(10));
         assert_eq!(profile.windows().count(), 8);
         for (_, length, sums) in profile.windows() {
             assert_eq!(sums.iter().map(|sum| sum.mean_over(length).0).collect::<Vec<_>>(), [10, 11]);
@@ -210,7 +213,7 @@ mod tests {
     #[test]
     fn too_many_windows_become_half_as_many_and_nothing_is_lost() {
         let end = Picoseconds(5 * WINDOWS_MAX as u64 * MICROSECOND + 17);
-        let profile = Sampler::new(1, 1).finish(end, steady(1_000));
+        let profile = Sampler::new(vec![0]).finish(end, steady(1_000));
         assert!(profile.windows().count() <= WINDOWS_MAX);
         assert_eq!(profile.window, FIRST_WINDOW * 8);
         let sum: Attojoules = profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum();
@@ -223,7 +226,7 @@ mod tests {
     fn a_chip_of_very_many_cores_gets_few_windows() {
         let end = Picoseconds(1_000 * MICROSECOND);
         let profile =
-            Sampler::new(1, 100_000).finish(end, |_, time| (0, Sample { time, drawn: Attojoules(1) }));
+            Sampler::new(vec![0; 100_000]).finish(end, |_, time| Sample { time, drawn: Attojoules(1) });
         assert!((2..=4).contains(&profile.windows().count()), "{}", profile.windows().count());
         let sum: Attojoules = profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum();
         assert_eq!(sum, Attojoules(100_000));
@@ -234,9 +237,9 @@ mod tests {
         // It draws 40 µW for 4 µs in one stretch, then nothing.
         let ahead = |_, end: Picoseconds| {
             let time = end.max(Picoseconds(4 * MICROSECOND));
-            (0, Sample { time, drawn: Microwatts(40).over(Picoseconds(4 * MICROSECOND)) })
+            Sample { time, drawn: Microwatts(40).over(Picoseconds(4 * MICROSECOND)) }
         };
-        let profile = Sampler::new(1, 1).finish(Picoseconds(6 * MICROSECOND), ahead);
+        let profile = Sampler::new(vec![0]).finish(Picoseconds(6 * MICROSECOND), ahead);
         let powers: Vec<u64> =
             profile.windows().map(|(_, length, sums)| sums[0].mean_over(length).0).collect();
         assert_eq!(powers, [40, 40, 40, 40, 0, 0]);
@@ -246,9 +249,9 @@ mod tests {
     fn the_peak_is_the_highest_window_that_is_not_a_rest() {
         let rising = |_, time: Picoseconds| {
             let spike = u64::from(time.0 > 3 * MICROSECOND) * 5;
-            (0, Sample { time, drawn: Attojoules(u128::from(time.0 + spike * MICROSECOND)) })
+            Sample { time, drawn: Attojoules(u128::from(time.0 + spike * MICROSECOND)) }
         };
-        let profile = Sampler::new(1, 1).finish(Picoseconds(4 * MICROSECOND + 2), rising);
+        let profile = Sampler::new(vec![0]).finish(Picoseconds(4 * MICROSECOND + 2), rising);
         assert_eq!(profile.peak(), Peak { power: Microwatts(6), start: Picoseconds(3 * MICROSECOND) });
     }
 }

@@ -14,12 +14,14 @@ pub(super) struct Share {
 
 /// A block under way.
 pub(super) struct Stream {
+    pub(super) lane: usize,
     pub(super) handler: HandlerId,
     pub(super) load: Load,
     /// Lines still to be written.
     pub(super) left: u32,
 }
 
+/// Short, because there are very many and each message needs one or two of them.
 #[derive(Default)]
 pub(super) struct Lane {
     /// What is written and not credited yet, as the sender knows it.
@@ -28,7 +30,8 @@ pub(super) struct Lane {
     pub(super) owed: Share,
     /// Entries that the receiver has not taken.
     pub(super) waiting: u8,
-    pub(super) stream: Option<Box<Stream>>,
+    /// Whether a block is under way here.
+    pub(super) streams: bool,
 }
 
 impl std::ops::AddAssign for Share {

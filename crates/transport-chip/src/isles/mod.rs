@@ -46,8 +46,8 @@ struct Way {
 struct Desk {
     /// Free slots of its buffer, by class.
     slots: [u32; 2],
-    /// Lanes with a block under way from here.
-    streams: Vec<usize>,
+    /// Blocks under way from here, one for a lane.
+    streams: Vec<Stream>,
     /// Credits on their way here.
     credits: Vec<Credit>,
     /// Entries in the rings here, by class.
@@ -106,24 +106,25 @@ impl Isles {
         let lane = self.lane_of(out.from, out.to, out.class);
         let lines = self.budget.ring_lines_of(out.class, len);
         let has_slot = lines.is_some() || self.desks[out.from.index()].slots[out.class as usize] > 0;
-        self.lanes[lane].stream.is_none() && has_slot && self.free_lines(lane) >= lines.unwrap_or(1)
+        !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= lines.unwrap_or(1)
     }
 
     /// Writes pieces of a lane's block as far as there is room.
     fn push_stream(&mut self, cores: &mut Cores, lane: usize, news: &mut News) {
         let (place, target, class) = (self.source_of(lane), self.target_of(lane), lane % 2);
         while self.desks[place.index()].slots[class] > 0 && self.free_lines(lane) > 0 {
-            let Some(mut stream) = self.lanes[lane].stream.take() else { return };
-            let lines = stream.left.min(self.budget.slot_lines[class]);
-            stream.left -= lines;
-            cores.write_lines(place, place, lines);
-            let piece = if stream.left == 0 {
-                self.desks[place.index()].streams.retain(|other| *other != lane);
-                Piece::Whole { handler: stream.handler, load: stream.load }
+            let streams = &mut self.desks[place.index()].streams;
+            let Some(index) = streams.iter().position(|stream| stream.lane == lane) else { return };
+            let lines = streams[index].left.min(self.budget.slot_lines[class]);
+            streams[index].left -= lines;
+            let piece = if streams[index].left == 0 {
+                let Stream { handler, load, .. } = streams.remove(index);
+                self.lanes[lane].streams = false;
+                Piece::Whole { handler, load }
             } else {
-                self.lanes[lane].stream = Some(stream);
                 Piece::Part
             };
+            cores.write_lines(place, place, lines);
             let way = Way { source: place, target, lane };
             news.push((target, self.ring(cores, way, Share { lines: 1, slots: 1 }, lines, piece)));
         }
@@ -152,7 +153,7 @@ impl Isles {
 
     /// Reads the credit lines of `place`, and takes what had arrived when the turn began.
     fn read_credits(&mut self, cores: &mut Cores, place: PlaceId) {
-        cores.read_lines(place, place, self.budget.bell_lines, Spending::Polling);
+        cores.read_own_lines(place, self.budget.bell_lines, Spending::Polling);
         let seen = cores.present();
         let (desks, lanes) = (&mut self.desks, &mut self.lanes);
         let Desk { credits, slots, .. } = &mut desks[place.index()];
@@ -182,8 +183,18 @@ impl Wire for Isles {
         }
     }
 
+    fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
+        let (lane, class) = (self.lane_of(out.from, out.to, out.class), out.class as usize);
+        let lines = self.budget.ring_lines_of(out.class, len);
+        // What lies in a slot takes one line of the ring, but a shorter one may want more of them.
+        let (has_slot, ring) = (self.desks[out.from.index()].slots[class] > 0, self.budget.ring_lines[class]);
+        !self.lanes[lane].streams
+            && (lines.is_some() || has_slot)
+            && self.free_lines(lane) >= lines.unwrap_or(ring)
+    }
+
     fn may_stream(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
-        self.lanes[self.lane_of(out.from, out.to, out.class)].stream.is_none()
+        !self.lanes[self.lane_of(out.from, out.to, out.class)].streams
     }
 
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
@@ -208,8 +219,8 @@ impl Wire for Isles {
         let lane = self.lane_of(out.from, out.to, out.class);
         cores.compute(out.from, SEND_CYCLES, Spending::Handling);
         let left = self.budget.lines(load.len());
-        self.lanes[lane].stream = Some(Box::new(Stream { handler: out.handler, load, left }));
-        self.desks[out.from.index()].streams.push(lane);
+        self.lanes[lane].streams = true;
+        self.desks[out.from.index()].streams.push(Stream { lane, handler: out.handler, load, left });
         self.push_stream(cores, lane, news);
     }
 
@@ -219,13 +230,14 @@ impl Wire for Isles {
 
     fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         self.read_credits(cores, place);
-        for lane in self.desks[place.index()].streams.clone() {
+        let streams = &self.desks[place.index()].streams;
+        for lane in streams.iter().map(|stream| stream.lane).collect::<Vec<_>>() {
             self.push_stream(cores, lane, news);
         }
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
-        cores.read_lines(place, place, self.budget.bell_lines, Spending::Polling);
+        cores.read_own_lines(place, self.budget.bell_lines, Spending::Polling);
         cores.compute(place, POLL_CYCLES, Spending::Polling);
     }
 
@@ -264,7 +276,7 @@ impl Wire for Isles {
         ring.owed += Share { lines: letter.lines as u8, slots: u8::from(letter.fetch > 0) };
         let source = letter.source;
         cores.compute(place, RECEIVE_CYCLES, Spending::Handling);
-        cores.read_lines(place, place, letter.lines, Spending::Copying);
+        cores.read_own_lines(place, letter.lines, Spending::Copying);
         if letter.fetch > 0 {
             cores.read_lines(place, source, letter.fetch, Spending::Copying);
         }
@@ -294,11 +306,11 @@ impl Wire for Isles {
         for class in [Class::Control, Class::Data] {
             let lane = self.lane_of(place, gone, class);
             let ring = &mut self.lanes[lane];
-            ring.stream = None;
+            ring.streams = false;
             let taken = std::mem::take(&mut ring.taken);
             let desk = &mut self.desks[place.index()];
             desk.slots[class as usize] += u32::from(taken.slots);
-            desk.streams.retain(|other| *other != lane);
+            desk.streams.retain(|stream| stream.lane != lane);
             desk.credits.retain(|credit| credit.lane != lane);
         }
     }
@@ -306,8 +318,8 @@ impl Wire for Isles {
     fn cut(&mut self, gone: PlaceId) {
         let (desks, lanes) = (&mut self.desks, &mut self.lanes);
         let Desk { streams, mail, .. } = &mut desks[gone.index()];
-        for lane in streams.drain(..) {
-            lanes[lane].stream = None;
+        for stream in streams.drain(..) {
+            lanes[stream.lane].streams = false;
         }
         for letter in mail.clear() {
             lanes[letter.lane as usize].waiting = 0;

@@ -220,7 +220,7 @@ impl Rcce {
     fn send_on(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         let Some(rest) = &self.desks[place.index()].sending else { return };
         cores.compute(place, LIBRARY.look, Spending::Polling);
-        cores.read_lines(place, place, 1, Spending::Polling);
+        cores.read_own_lines(place, 1, Spending::Polling);
         let seen = cores.present();
         if rest.answer.is_none_or(|answer| answer > seen) {
             return;
@@ -239,7 +239,7 @@ impl Rcce {
             return;
         }
         cores.compute(place, LIBRARY.look, Spending::Polling);
-        cores.read_lines(place, place, 1, Spending::Polling);
+        cores.read_own_lines(place, 1, Spending::Polling);
         let seen = cores.present();
         let Some(chunk) = self.desk(place).chunk.take_if(|chunk| chunk.key.time() <= seen) else { return };
         if chunk.message.is_some() {
@@ -297,6 +297,10 @@ impl Wire for Rcce {
         news.push((out.to, self.begin(cores, out, block)));
     }
 
+    fn engages(&self) -> bool {
+        true
+    }
+
     fn is_engaged(&self, place: PlaceId) -> bool {
         let desk = &self.desks[place.index()];
         desk.sending.is_some() || desk.receiving
@@ -315,7 +319,7 @@ impl Wire for Rcce {
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
         let present = cores.present();
         self.desk(place).due.take_if(|due| *due <= present);
-        cores.read_lines(place, place, self.flag_lines(), Spending::Polling);
+        cores.read_own_lines(place, self.flag_lines(), Spending::Polling);
         cores.compute(place, self.poll_cycles, Spending::Polling);
     }
 
