@@ -7,6 +7,7 @@
 use crate::cost::{Access, Clocks, Cost, Costs, Mode, Operations, Span};
 use crate::energy::{MeshPower, PowerModel, VoltageTable};
 use crate::file::Constant;
+use crate::kernel::Pace;
 use crate::quantity::{Bytes, Picoseconds, Rate};
 use crate::topology::{Coordinates, CoreId, TileId, Topology};
 use std::collections::BTreeMap;
@@ -76,6 +77,16 @@ pub struct LinkTraits {
     pub payload_max: Bytes,
     /// What a packet carries besides.
     pub overhead: Bytes,
+    /// How long a link takes no packet after it has passed one.
+    pub recovery: Cost,
+}
+
+impl LinkTraits {
+    /// How fast packets move at these clocks.
+    pub fn pace(&self, clocks: &Clocks) -> Pace {
+        let length = |cost: &Cost| cost.at(clocks).over(0);
+        Pace { hop: length(&self.head), flit: length(&self.flit_time), recovery: length(&self.recovery) }
+    }
 }
 
 /// The interrupt controller: all requests go through one port.

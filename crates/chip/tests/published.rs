@@ -46,6 +46,15 @@ fn v1_lines_of_the_message_buffer_take_what_was_measured_at_each_distance() {
     }
 }
 
+/// Fitted to V3 for the SCC; nobody has measured the other chip.
+#[test]
+fn links_recover_after_a_packet_where_the_file_says_so() {
+    let recovery = |chip: &Chip| chip.links().pace(chip.default_preset().clocks()).recovery;
+    assert_eq!(recovery(&scc()), Picoseconds(9 * 1_250));
+    let other = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(recovery(&other), Picoseconds::ZERO);
+}
+
 #[test]
 fn v2_bandwidths_follow_from_the_line_times() {
     let chip = scc();

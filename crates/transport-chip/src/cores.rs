@@ -22,10 +22,10 @@ use crate::wire::Protocol;
 use crate::world::Misfit;
 use isles_chip::Chip;
 use isles_chip::clock::Clock;
-use isles_chip::cost::{Access, Cost, Costs as Times, Mode, Span};
+use isles_chip::cost::{Access, Costs as Times, Mode, Span};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
-use isles_chip::kernel::{Allotment, Network, Pace, Timeline};
+use isles_chip::kernel::{Allotment, Network, Pace, Timeline, Train};
 use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_chip::supply::Supplies;
 use isles_chip::topology::{CoreId, TileId, Topology};
@@ -85,7 +85,6 @@ impl Costs {
         let lines = times.iter().map(line_in).collect();
         let memory = MemoryPlan::of(chip, &plan.gears).map(Arc::new);
         let work = Arc::new(WorkPlan::of(chip, &plan.gears));
-        let span = |cost: &Cost| cost.at(preset.clocks()).over(0);
         let (line_bytes, flit_bytes) = (chip.caches().line.0, links.flit.0);
         Some(Costs {
             topology: *chip.topology(),
@@ -96,7 +95,7 @@ impl Costs {
             work,
             lines,
             times,
-            pace: Pace { hop: span(&links.head), flit: span(&links.flit_time) },
+            pace: links.pace(preset.clocks()),
             line_flits: (line_bytes + links.overhead.0).div_ceil(flit_bytes),
             word_flits: (WORD_BYTES + links.overhead.0).div_ceil(flit_bytes),
             port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
@@ -498,7 +497,7 @@ impl Cores {
         let route = topology.route(self.tile(place), self.tile(target));
         let alone = transit.over(route.len() as u32) + self.network.pace().flit * flits;
         let links = route.map(|link| topology.link_id(link).0 as usize);
-        now + alone + self.network.send(self.present, now, links, flits)
+        now + alone + self.network.send(self.present, now, links, Train { packets: 1, flits })
     }
 
     /// What is known of the memory that all cores share.
@@ -527,7 +526,8 @@ impl Cores {
         let route = topology.route(tile, self.tile(place));
         let alone = span.over(route.len() as u32) * u64::from(count);
         let links = route.map(|link| topology.link_id(link).0 as usize);
-        let delay = self.network.send(present, now, links, self.costs.line_flits * u64::from(count));
+        let train = Train { packets: u64::from(count), flits: self.costs.line_flits };
+        let delay = self.network.send(present, now, links, train);
         let busy = self.memory_costs(place).controller_line * u64::from(count);
         let end = self.controller(controller).take(present, now + delay, alone, busy);
         self.spend(place, end - now, Spending::Copying);
@@ -613,7 +613,7 @@ impl Cores {
         let path = self.paths.between(from, to);
         let alone = span.over(path.len() as u32);
         let path = path.iter().map(|link| *link as usize);
-        (alone, self.network.send(self.present, now, path, flits * u64::from(count)))
+        (alone, self.network.send(self.present, now, path, Train { packets: u64::from(count), flits }))
     }
 
     /// Lets `place` spend `time`.

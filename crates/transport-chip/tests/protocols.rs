@@ -400,10 +400,10 @@ fn every_build_has_the_same_digests() {
 }
 
 const DIGESTS: [&str; 6] = [
-    "b70508cd001d37f2ff60a328d1bee71d",
-    "39561e63265eb8c70ea38b2ebb9ac073",
-    "46128bd5fae53d124c423d7a093348e3",
-    "cad5ec9f15eec4fad46b469005539967",
-    "62be2c694420194910002db3b4210b50",
-    "c72c152edb3a992c6c0dab36b6117845",
+    "dcbc7d1a476a0cce031ac6f03bf7e52c",
+    "06f3844117bbf3dc970704271a34b685",
+    "2cf73cdee4ab6da49af3c5678723b9c1",
+    "fd93e222b332e0df9138c1033f5f843c",
+    "9ed50cb60b20bbaade37698e709f4fda",
+    "3f4e4bfccb5986d3bed6adae135fff1b",
 ];

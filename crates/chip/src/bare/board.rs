@@ -8,7 +8,7 @@ use super::private::{Level, Private};
 use super::{LINE_BYTES, Line};
 use crate::chip::{Chip, ControllerId, Preset};
 use crate::cost::{Access, Costs, Mode, Span};
-use crate::kernel::{EventClass, Job, JobId, Network, Pace, Queue, Sharing, Ties, Timeline};
+use crate::kernel::{EventClass, Job, JobId, Network, Queue, Sharing, Ties, Timeline, Train};
 use crate::quantity::{Picoseconds, Rate};
 use crate::topology::{CoreId, TileId, Topology};
 use std::collections::BTreeMap;
@@ -74,7 +74,8 @@ struct Times {
     controller_line: Picoseconds,
     /// For how long a line keeps the buffer of a tile busy.
     port: Picoseconds,
-    line_flits: u64,
+    /// A packet that carries a line.
+    packet: Train,
 }
 
 impl Times {
@@ -92,7 +93,10 @@ impl Times {
             second: times.second_cache?.over(0),
             controller_line: times.controller_line?.over(0),
             port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
-            line_flits: (LINE_BYTES as u64 + links.overhead.0).div_ceil(links.flit.0),
+            packet: Train {
+                packets: 1,
+                flits: (LINE_BYTES as u64 + links.overhead.0).div_ceil(links.flit.0),
+            },
         })
     }
 }
@@ -119,7 +123,6 @@ impl Board {
         if chip.caches().line.0 != LINE_BYTES as u64 {
             return None;
         }
-        let span = |cost: &crate::cost::Cost| cost.at(preset.clocks()).over(0);
         let site = |core: u32| {
             let tile = topology.tile_of(CoreId(core));
             Site {
@@ -147,10 +150,7 @@ impl Board {
             queue: Queue::new((topology.cores() + chip.controllers()) as usize),
             ties: Ties::new(0),
             times: Times::new(chip, preset)?,
-            network: Network::new(
-                topology.link_slots() as usize,
-                Pace { hop: span(&links.head), flit: span(&links.flit_time) },
-            ),
+            network: Network::new(topology.link_slots() as usize, links.pace(preset.clocks())),
             ports: vec![Timeline::default(); topology.tiles() as usize],
             controllers: (0..chip.controllers()).map(controller).collect(),
             sites: (0..topology.cores()).map(site).collect(),
@@ -214,7 +214,7 @@ impl Board {
     fn transfer(&mut self, span: Span, from: TileId, to: TileId, port: TileId) -> Picoseconds {
         let (now, topology) = (self.now, self.topology);
         let path = topology.route(from, to).map(|link| topology.link_id(link).0 as usize);
-        let at = now + self.network.send(now, now, path, self.times.line_flits);
+        let at = now + self.network.send(now, now, path, self.times.packet);
         let start = self.ports[port.0 as usize].reserve(now, at, self.times.port);
         span.over(topology.hops(from, to)) + (start - now)
     }
@@ -353,7 +353,7 @@ impl Board {
         let tile = self.tile(core);
         let (now, topology, at) = (self.now, self.topology, self.controllers[index].tile);
         let path = topology.route(at, tile).map(|link| topology.link_id(link).0 as usize);
-        let delay = self.network.send(now, now, path, self.times.line_flits);
+        let delay = self.network.send(now, now, path, self.times.packet);
         let alone = span.over(topology.hops(at, tile)) * accesses + delay;
         let job = Job { units: 1, alone, served: self.times.controller_line };
         let controller = &mut self.controllers[index];

@@ -295,6 +295,7 @@ fn links(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<LinkTrait
     let head = part.required(findings, "head", TIMED, unit::COST_ALLOWED, cost);
     let payload_max = part.required(findings, "payload_max", COUNTED, SIZE, size);
     let overhead = part.required(findings, "overhead", COUNTED, SIZE, |value| quantity(value, unit::size));
+    let recovery = part.constant(findings, "recovery", TIMED, cost);
     part.close(findings);
     Some(LinkTraits {
         flit: flit?,
@@ -302,6 +303,7 @@ fn links(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<LinkTrait
         head: head?,
         payload_max: payload_max?,
         overhead: overhead?,
+        recovery: recovery.unwrap_or_default(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The same network with an event for each hop: the reference that the quick one is measured against.
 //!
-//! Each link serves the packets in the order in which their headers reach it. It is for tests and for studies of single
-//! cases; a run of a program does not use it.
+//! Each link serves the packets in the order in which their headers reach it, and recovers after each. It is for tests
+//! and for studies of single cases; a run of a program does not use it.
 
 use super::{EventClass, Pace, Queue, Ties};
 use crate::quantity::Picoseconds;
@@ -37,7 +37,7 @@ pub fn arrivals(links: usize, pace: Pace, packets: &[Packet]) -> Vec<Picoseconds
             continue;
         };
         let start = key.time().max(free[link]);
-        free[link] = start + body;
+        free[link] = start + body + pace.recovery;
         hops[number] = hop + 1;
         queue.set(owner, ties.key(start + pace.hop, EventClass::Arrival, owner, hop as u32 + 1));
     }

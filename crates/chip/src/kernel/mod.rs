@@ -20,7 +20,7 @@ mod tests;
 pub use allotment::Allotment;
 pub use digest::Digest;
 pub use key::{EventClass, Key, Ties};
-pub use network::{Network, Pace};
+pub use network::{Network, Pace, Train};
 pub use queue::Queue;
 pub use sharing::{Job, JobId, Sharing};
 pub use timeline::Timeline;

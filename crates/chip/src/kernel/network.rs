@@ -1,7 +1,8 @@
 //! Links between routers, reserved along a whole path when a packet enters.
 //!
 //! The header takes one hop time from link to link, the body follows without a store in between, and each link is
-//! taken for as long as the body passes. One call replaces an event for each hop. What that costs in exactness, the
+//! taken for as long as the body passes and for what its router needs before the next packet. One call replaces an
+//! event for each hop. What that costs in exactness, the
 //! property tests measure against [`exact`](super::exact): a packet that enters earlier holds its links against one
 //! that would in truth come first.
 
@@ -15,12 +16,30 @@ pub struct Pace {
     pub hop: Picoseconds,
     /// One flit over one link.
     pub flit: Picoseconds,
+    /// What a link needs after each packet before it takes the next one.
+    pub recovery: Picoseconds,
 }
 
 impl Pace {
     /// What a packet takes over `hops` links when nobody is in its way.
     pub fn alone(self, hops: usize, flits: u64) -> Picoseconds {
         Picoseconds(self.hop.0 * hops as u64 + self.flit.0 * flits)
+    }
+}
+
+/// Packets of one length, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Train {
+    /// How many they are.
+    pub packets: u64,
+    /// Flits of each.
+    pub flits: u64,
+}
+
+impl Train {
+    /// How long a link is taken by them, the recovery after the last one included.
+    fn hold(self, pace: Pace) -> Picoseconds {
+        Picoseconds((pace.flit.0 * self.flits + pace.recovery.0) * self.packets)
     }
 }
 
@@ -45,7 +64,7 @@ impl Network {
         Network { pace, links: vec![Link::default(); links] }
     }
 
-    /// Sends a packet of `flits` flits over `path` at `from`; returns how much later than alone its last flit arrives.
+    /// Sends `train` over `path` at `from`; returns how much later than alone its last flit arrives.
     ///
     /// `present` is as for [`Timeline::reserve`].
     #[inline]
@@ -54,14 +73,14 @@ impl Network {
         present: Picoseconds,
         from: Picoseconds,
         path: impl IntoIterator<Item = usize>,
-        flits: u64,
+        train: Train,
     ) -> Picoseconds {
-        let body = Picoseconds(self.pace.flit.0 * flits);
+        let (hold, flits) = (train.hold(self.pace), train.flits * train.packets);
         let (mut header, mut delay) = (from, Picoseconds(0));
         for link in path {
             let link = &mut self.links[link];
             link.flits += flits;
-            let start = link.timeline.reserve(present, header, body);
+            let start = link.timeline.reserve(present, header, hold);
             delay += start - header;
             header = start + self.pace.hop;
         }

@@ -7,7 +7,7 @@ use super::*;
 use crate::quantity::Picoseconds;
 use proptest::prelude::*;
 
-const PACE: Pace = Pace { hop: Picoseconds(5_000), flit: Picoseconds(1_250) };
+const PACE: Pace = Pace { hop: Picoseconds(5_000), flit: Picoseconds(1_250), recovery: Picoseconds(2_500) };
 
 fn key(time: u64, owner: u32, sequence: u32) -> Key {
     Ties::new(0).key(Picoseconds(time), EventClass::Ready, owner, sequence)
@@ -128,6 +128,18 @@ fn what_is_past_is_forgotten_and_the_rest_is_bounded() {
     assert_eq!(kept, (0..STRETCHES_MAX).map(new).collect::<Vec<_>>());
 }
 
+#[test]
+fn a_link_recovers_after_each_packet_and_a_packet_alone_waits_for_nothing() {
+    let mut network = Network::new(2, PACE);
+    let mut send =
+        |from, packets| network.send(Picoseconds(0), Picoseconds(from), [0, 1], Train { packets, flits: 3 });
+    assert_eq!(send(0, 1), Picoseconds(0));
+    assert_eq!(send(3_750, 4), PACE.recovery, "the link is free after the flits and the recovery");
+    let four = (PACE.flit * 3 + PACE.recovery) * 4;
+    assert_eq!(send(6_250, 1), four, "each packet of a train brings its own recovery");
+    assert_eq!(network.flits().collect::<Vec<_>>(), [18, 18], "no flit passes while a link recovers");
+}
+
 proptest! {
     #[test]
     fn events_come_in_the_order_of_their_keys(
@@ -235,7 +247,7 @@ proptest! {
         let mut network = Network::new(LINKS, PACE);
         let mut flits = 0;
         for packet in &packets {
-            network.send(Picoseconds(0), packet.from, packet.path.iter().copied(), packet.flits);
+            network.send(Picoseconds(0), packet.from, packet.path.iter().copied(), single(packet.flits));
             flits += packet.flits * packet.path.len() as u64;
         }
         prop_assert_eq!(network.flits().sum::<u64>(), flits);
@@ -260,10 +272,15 @@ proptest! {
 const ROUTERS: usize = 8;
 const LINKS: usize = 2 * (ROUTERS - 1);
 
+fn single(flits: u64) -> Train {
+    Train { packets: 1, flits }
+}
+
 fn quick(links: usize, packets: &[Packet]) -> Vec<Picoseconds> {
     let mut network = Network::new(links, PACE);
     let send = |packet: &Packet| {
-        let delay = network.send(Picoseconds(0), packet.from, packet.path.iter().copied(), packet.flits);
+        let train = single(packet.flits);
+        let delay = network.send(Picoseconds(0), packet.from, packet.path.iter().copied(), train);
         packet.from + PACE.alone(packet.path.len(), packet.flits) + delay
     };
     packets.iter().map(send).collect()

@@ -134,8 +134,13 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     for (destination, format) in files {
         destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
     }
-    match table::missed(&outcomes) {
-        missed if arguments.strict && missed > 0 => {
+    ending(arguments.strict, table::missed(&outcomes))
+}
+
+/// How a run ends that found so many figures out of their bands that must be in them.
+fn ending(is_strict: bool, missed: usize) -> Result<(), Failure> {
+    match missed {
+        1.. if is_strict => {
             Err(Failure::Ended(format!("{missed} figures are out of their bands that must be in them")))
         }
         _ => Ok(()),
@@ -177,4 +182,39 @@ fn list() -> String {
         format!("{:<14} {}{by_name}\n", experiment.name, experiment.about)
     };
     EXPERIMENTS.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::row::{Band, Basis, Family};
+    use super::*;
+
+    /// A figure of this number of the deck that is twice what was published.
+    fn doubled(deck: &'static str) -> Row {
+        Family { deck, unit: "", band: Band::Within(5.0), basis: Basis::Predicted }.row("doubled", 1.0, 2.0)
+    }
+
+    #[test]
+    fn figures_out_of_their_bands_are_counted_and_those_that_must_be_in_them_are_named() {
+        let rows = vec![doubled("V3"), doubled("V5"), doubled("")];
+        let outcomes = [Outcome { experiment: &bisection::BISECTION, rows }];
+        assert_eq!(table::missed(&outcomes), 1);
+        let page = table::markdown(&outcomes);
+        let summary: Vec<&str> = page.lines().take(4).collect();
+        let expected = [
+            "0 figures have no published value.",
+            "Out of band although they must not be:",
+            "- V3 doubled (+100.0 %)",
+            "3 of 3 published figures are OUT of their bands, 1 of them although they must not be.",
+        ];
+        assert_eq!(summary, expected);
+    }
+
+    #[test]
+    fn only_a_strict_run_fails_and_only_for_figures_that_must_be_in_their_bands() {
+        assert!(ending(false, 0).is_ok() && ending(false, 2).is_ok() && ending(true, 0).is_ok());
+        let Err(failure) = ending(true, 2) else { panic!("a strict run fails") };
+        assert_eq!(failure.exit_code(), 1);
+        assert_eq!(failure.to_string(), "2 figures are out of their bands that must be in them");
+    }
 }
