@@ -193,6 +193,7 @@ impl State {
     /// Lets `place` work for its program; once it stands in a call, when that is over.
     pub(crate) fn work(&mut self, place: PlaceId, work: &Work) {
         let demand = self.cores.demand(work);
+        self.settle(place);
         if self.is_engaged(place) {
             self.sites[place.index()].postponed.add(&demand);
         } else {
@@ -502,6 +503,19 @@ impl State {
     /// Ends a batch of arrivals.
     pub(crate) fn give_credits(&mut self, place: PlaceId) {
         self.wire.give_credits(&mut self.cores, place, &mut self.news);
+        self.wake_credited();
+    }
+
+    /// Ends a turn of a place for the protocol; also what comes before it computes.
+    pub(crate) fn settle(&mut self, place: PlaceId) {
+        if !self.is_alive(place) {
+            return;
+        }
+        self.wire.end_turn(&mut self.cores, place, &mut self.news);
+        self.wake_credited();
+    }
+
+    fn wake_credited(&mut self) {
         for index in 0..self.news.len() {
             let (source, arrival) = self.news[index];
             if self.sites[source.index()].parked && self.waits_for_credit(source) {

@@ -235,6 +235,9 @@ pub(crate) trait Wire {
     /// Ends a batch of arrivals; tells who has got credit for it, and when that arrives.
     fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News);
 
+    /// Ends a turn of `place`, or lets it compute for long; tells for whom something arrives, and when.
+    fn end_turn(&mut self, _cores: &mut Cores, _place: PlaceId, _news: &mut News) {}
+
     /// `gone` takes nothing more: what `place` keeps for it is free again.
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId);
 

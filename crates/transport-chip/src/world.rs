@@ -176,6 +176,7 @@ impl World {
         // Relaxed is enough: `next` observes the flag before the place acts on it.
         let unparked = self.shared.unparked[place.index()].0.load(Ordering::Relaxed);
         let mut state = self.shared.state.borrow_mut();
+        state.settle(place);
         match turn {
             Turn::Idle { due } if !unparked => state.park(place, due.map(picoseconds)),
             _ => state.go_on(place),

@@ -1,8 +1,8 @@
 //! How the message buffer of a core is divided.
 //!
 //! ```text
-//! doorbells   one byte for each place and class        written by senders, read at every poll
-//! credits     one byte for each place and class        written by receivers, read when there is something to wait for
+//! flags       one byte for each place and class        written by that place, read at every poll: the low half counts
+//!                                                      entries that it has written, the high half those it has taken
 //! rings       u lines of control and 2 u lines of data for each other place
 //! slots       2 for control and 4 for data, in what is left: 1 part and 2 parts
 //!
@@ -16,7 +16,7 @@ const HEADER_BYTES: usize = 8;
 
 /// More lines of a control ring do not pay: what they hold has long been taken. Lines of rings are counted in bytes.
 const RING_UNIT_MAX: u32 = 5;
-const _: () = assert!(2 * RING_UNIT_MAX <= u8::MAX as u32);
+const _: () = assert!(2 * RING_UNIT_MAX < 1 << 4, "half a byte tells how many entries are new");
 
 /// Slots by class: two keep one piece under way while the next is written; data has other receivers beside.
 const SLOTS: [u32; 2] = [2, 4];
@@ -25,8 +25,8 @@ const SLOTS: [u32; 2] = [2, 4];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
     line_bytes: usize,
-    /// Lines with doorbells; there are as many with credits.
-    pub(crate) bell_lines: u32,
+    /// Lines with flags: doorbells and credits.
+    pub(crate) flag_lines: u32,
     /// Lines of one ring.
     pub(crate) ring_lines: [u32; 2],
     pub(crate) slots: [u32; 2],
@@ -40,19 +40,19 @@ impl Budget {
     /// # Errors
     /// The least number of lines that would do.
     pub(crate) fn new(places: u32, lines: u32, line_bytes: u32) -> Result<Budget, u32> {
-        let bell_lines = (2 * places).div_ceil(line_bytes);
+        let flag_lines = (2 * places).div_ceil(line_bytes);
         let peers = places.saturating_sub(1).max(1);
-        let least = least_lines(peers, bell_lines, line_bytes);
+        let least = least_lines(peers, flag_lines, line_bytes);
         if lines < least {
             return Err(least);
         }
-        let behind_flags = lines - 2 * bell_lines;
+        let behind_flags = lines - flag_lines;
         let unit = (behind_flags * 3 / 5 / (3 * peers)).clamp(1, RING_UNIT_MAX);
         let left = behind_flags - 3 * unit * peers;
         let slot_lines = [left / 3 / SLOTS[0], left * 2 / 3 / SLOTS[1]];
         Ok(Budget {
             line_bytes: line_bytes as usize,
-            bell_lines,
+            flag_lines,
             ring_lines: [unit, 2 * unit],
             slots: SLOTS,
             slot_lines,
@@ -80,10 +80,10 @@ impl Budget {
 }
 
 /// Rings of the least unit, and slots that hold what every transport must carry.
-fn least_lines(peers: u32, bell_lines: u32, line_bytes: u32) -> u32 {
+fn least_lines(peers: u32, flag_lines: u32, line_bytes: u32) -> u32 {
     let slot = MESSAGE_BYTES_MIN.div_ceil(line_bytes);
     // A third of what is left goes to the two slots of control, and the rest to the four of data.
-    2 * bell_lines + 3 * peers + 3 * SLOTS[0] * slot
+    flag_lines + 3 * peers + 3 * SLOTS[0] * slot
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_buffer_of_an_scc_core_is_divided_among_48_places_as_documented() {
         let budget = Budget::new(48, 256, 32).unwrap();
-        assert_eq!((budget.bell_lines, budget.ring_lines), (3, [1, 2]));
+        assert_eq!((budget.flag_lines, budget.ring_lines), (3, [1, 2]));
         assert_eq!((budget.slots, budget.slot_lines), ([2, 4], [18, 18]));
         assert_eq!(
             (budget.ring_lines_of(Class::Control, 24), budget.ring_lines_of(Class::Control, 25)),
@@ -125,14 +125,11 @@ mod tests {
             };
             let rings = (places - 1) * (budget.ring_lines[0] + budget.ring_lines[1]);
             let slots: u32 = (0..2).map(|class| budget.slots[class] * budget.slot_lines[class]).sum();
-            assert!(
-                2 * budget.bell_lines + rings + slots <= lines,
-                "{places} places, {lines} lines: {budget:?}"
-            );
+            assert!(budget.flag_lines + rings + slots <= lines, "{places} places, {lines} lines: {budget:?}");
             assert!(
                 budget.message_bytes_max(Class::Control) >= 64 && budget.message_bytes_max(Class::Data) >= 64
             );
-            assert!(budget.bell_lines * 32 >= 2 * places);
+            assert!(budget.flag_lines * 32 >= 2 * places);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The protocol `isles`: written at the receiver, noticed by a doorbell, credited in batches.
+//! The protocol `isles`: written at the receiver, noticed by a doorbell, credited with what goes the other way.
 //!
 //! Every ordered pair of places has a small ring in the receiver's buffer for each class. A short message is written
 //! into it; of a longer one the ring carries a line that says in which slot of the *sender's* buffer it lies, from
 //! where the receiver fetches it; a block goes through such slots piece by piece. After the lines of a message the
-//! sender writes its doorbell, one byte in lines that the receiver reads at every poll. When it has emptied entries
-//! of a ring the receiver writes one credit byte for each sender and poll. The layout is in `budget`, the reasons in
-//! `docs/twin.md`.
+//! sender writes its flag, one byte in lines that the receiver reads at every poll. The byte also counts what the sender
+//! has taken of the other direction, so an answer credits what it answers; what is owed to others is written when the
+//! turn ends or before the place computes. The layout is in `budget`, the reasons in `docs/twin.md`.
 //!
 //! The bytes themselves travel as values beside the model; their lines are counted, and a ring without free lines
 //! refuses. It does not know turns or deaths: `state` tells it what to forget.
@@ -50,9 +50,11 @@ struct Desk {
     streams: Vec<Stream>,
     /// Credits on their way here.
     credits: Vec<Credit>,
+    /// When the turn began in which it has looked at its flags last.
+    looked: Picoseconds,
     /// Entries in the rings here, by class.
     mail: Mail,
-    /// Lanes with entries taken and not credited, with their senders; each once.
+    /// Lanes with entries taken in this turn and not credited, with their senders; each once.
     owed: Vec<(PlaceId, usize)>,
 }
 
@@ -72,6 +74,7 @@ impl Isles {
             slots: budget.slots,
             streams: Vec::new(),
             credits: Vec::new(),
+            looked: Picoseconds::ZERO,
             mail: Mail::default(),
             owed: Vec::new(),
         };
@@ -145,18 +148,41 @@ impl Isles {
         self.desks[source.index()].slots[lane % 2] -= u32::from(share.slots);
         self.lanes[lane].taken += share;
         self.lanes[lane].waiting += 1;
+        if !self.desks[source.index()].owed.is_empty() {
+            self.credit(target, self.pairs.both(source, target), arrival);
+            self.desks[source.index()].owed.retain(|(other, _)| *other != target);
+        }
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
         let letter = Letter { key, lane: lane as u32, source, lines, fetch, piece };
         self.desks[target.index()].mail.put(letter);
         arrival
     }
 
-    /// Reads the credit lines of `place`, and takes what had arrived when the turn began.
-    fn read_credits(&mut self, cores: &mut Cores, place: PlaceId) {
-        cores.read_own_lines(place, self.budget.bell_lines, Spending::Polling);
+    /// Tells `source` at `arrival` what was taken of it on these lanes and not credited.
+    #[inline]
+    fn credit(&mut self, source: PlaceId, lanes: [usize; 2], arrival: Picoseconds) {
+        for lane in lanes {
+            let share = std::mem::take(&mut self.lanes[lane].owed);
+            if share != Share::default() {
+                self.desks[source.index()].credits.push(Credit { arrival, lane, share });
+            }
+        }
+    }
+
+    /// Reads the flags of `place`, once a turn, and takes the credits that had arrived when the turn began.
+    fn look(&mut self, cores: &mut Cores, place: PlaceId) {
         let seen = cores.present();
+        if self.desks[place.index()].looked < seen {
+            cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
+            self.take_credits(place, seen);
+        }
+    }
+
+    /// Takes the credits that `place` has seen by reading its flags in the turn that began at `seen`.
+    fn take_credits(&mut self, place: PlaceId, seen: Picoseconds) {
         let (desks, lanes) = (&mut self.desks, &mut self.lanes);
-        let Desk { credits, slots, .. } = &mut desks[place.index()];
+        let Desk { credits, slots, looked, .. } = &mut desks[place.index()];
+        *looked = seen;
         credits.retain(|credit| {
             let arrived = credit.arrival <= seen;
             if arrived {
@@ -177,10 +203,8 @@ impl Wire for Isles {
         if self.fits(out, len) {
             return true;
         }
-        !self.desks[out.from.index()].credits.is_empty() && {
-            self.read_credits(cores, out.from);
-            self.fits(out, len)
-        }
+        self.look(cores, out.from);
+        self.fits(out, len)
     }
 
     fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
@@ -229,7 +253,7 @@ impl Wire for Isles {
     }
 
     fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        self.read_credits(cores, place);
+        self.look(cores, place);
         let streams = &self.desks[place.index()].streams;
         for lane in streams.iter().map(|stream| stream.lane).collect::<Vec<_>>() {
             self.push_stream(cores, lane, news);
@@ -237,13 +261,14 @@ impl Wire for Isles {
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
-        cores.read_own_lines(place, self.budget.bell_lines, Spending::Polling);
+        cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
         cores.compute(place, POLL_CYCLES, Spending::Polling);
+        self.take_credits(place, cores.present());
     }
 
-    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
-        let lines = self.budget.bell_lines * (1 + u32::from(with_credits));
-        cores.own_read(place, lines) + cores.cycles(place, POLL_CYCLES)
+    /// The flags tell of credits, too.
+    fn poll_period(&self, cores: &Cores, place: PlaceId, _with_credits: bool) -> Picoseconds {
+        cores.own_read(place, self.budget.flag_lines) + cores.cycles(place, POLL_CYCLES)
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
@@ -283,21 +308,23 @@ impl Wire for Isles {
         Some(letter.open())
     }
 
-    fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
+    /// They wait for the end of the turn: until then they may go with a message.
+    fn give_credits(&mut self, _cores: &mut Cores, _place: PlaceId, _news: &mut News) {}
+
+    fn end_turn(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         let owed = &mut self.desks[place.index()].owed;
-        // By sender: one line carries what is owed to it in both classes.
         if owed.len() > 1 {
             owed.sort_unstable();
         }
-        let mut last = None;
         for index in 0..owed.len() {
             let (source, lane) = self.desks[place.index()].owed[index];
-            if last.replace(source) != Some(source) {
+            // One flag line carries what is owed to a sender in both classes.
+            if self.lanes[lane].owed != Share::default() {
                 cores.write_lines(place, source, 1);
-                news.push((source, cores.now(place)));
+                let arrival = cores.now(place);
+                self.credit(source, Pairs::both_of(lane), arrival);
+                news.push((source, arrival));
             }
-            let (arrival, share) = (cores.now(place), std::mem::take(&mut self.lanes[lane].owed));
-            self.desks[source.index()].credits.push(Credit { arrival, lane, share });
         }
         self.desks[place.index()].owed.clear();
     }
