@@ -73,7 +73,8 @@ pub(super) fn add_source<N: PathCount>(
     add: impl FnMut(u32, f64),
 ) -> Option<Effort> {
     space.prepare(graph.vertices() as usize, graph.arcs() as usize);
-    let (reached, traversed) = forward(graph, source, space);
+    let mut effort = forward(graph, source, space);
+    let reached = effort.vertices as usize;
     let in_range = space.paths[..reached].iter().fold(true, |all, paths| all & paths.in_range());
     if in_range {
         backward(reached, space, add);
@@ -82,13 +83,12 @@ pub(super) fn add_source<N: PathCount>(
         space.positions[vertex as usize] = UNREACHED;
     }
     space.paths[..reached].fill(N::default());
-    let successors = u64::from(space.ends[reached - 1]);
-    let effort = Effort { edges: traversed, vertices: reached as u64, successors, ..Effort::default() };
+    effort.successors = u64::from(space.ends[reached - 1]);
     in_range.then_some(effort)
 }
 
-/// Returns how many vertices were reached and how many adjacency entries seen.
-fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (usize, u64) {
+/// Returns what there was to do, but for edges on paths. The list of vertices reached is the queue, too.
+fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> Effort {
     let size = space.order.len();
     // Slices of one length, so that one comparison serves several bounds checks.
     let (positions, order) = (&mut space.positions[..size], &mut space.order[..size]);
@@ -98,10 +98,11 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (u
     order[0] = source;
     paths[0] = N::ONE;
     let (mut head, mut tail, mut found) = (0, 1, 0);
-    let mut traversed = 0;
+    let (mut traversed, mut longest) = (0, 0);
     while head < tail {
         let level_end = tail;
         while head < level_end {
+            longest = longest.max(tail - head);
             let own = paths[head];
             let row = graph.neighbours(order[head]);
             traversed += row.len() as u64;
@@ -119,7 +120,8 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (u
             head += 1;
         }
     }
-    (tail, traversed)
+    let (vertices, queue) = (tail as u64, longest as u64);
+    Effort { edges: traversed, vertices, removals: vertices, queue, ..Effort::default() }
 }
 
 fn backward<N: PathCount>(reached: usize, space: &mut Space<N>, mut add: impl FnMut(u32, f64)) {

@@ -80,7 +80,7 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (E
     let mut in_range = true;
     while let Some(Reverse((_, vertex))) = queue.pop() {
         effort.removals += 1;
-        effort.heap = effort.heap.max(queue.len() as u64 + 1);
+        effort.queue = effort.queue.max(queue.len() as u64 + 1);
         let cell = &mut cells[vertex as usize];
         if cell.rank != UNSETTLED {
             continue;

@@ -27,10 +27,10 @@ pub(super) struct Effort {
     pub(super) vertices: u64,
     /// Edges on shortest paths, which the way back of the breadth-first kernel takes; it takes all otherwise.
     pub(super) successors: u64,
-    /// Entries taken out of the heap.
+    /// Entries taken out of the queue, which is a heap if edges have lengths.
     pub(super) removals: u64,
-    /// The most entries that the heap has had.
-    pub(super) heap: u64,
+    /// The most entries that it has had.
+    pub(super) queue: u64,
 }
 
 impl Effort {
@@ -70,10 +70,10 @@ impl Effort {
 
     /// Of Dijkstra's kernel.
     fn by_distance(&self, graph: &Graph) -> [Work; 2] {
-        let Effort { edges, vertices, removals, heap, .. } = *self;
+        let Effort { edges, vertices, removals, queue, .. } = *self;
         let all = graph.vertices();
         let rows = (INDEX + NUMBER) * edges;
-        let levels = u64::from(heap.max(2).ilog2());
+        let levels = u64::from(queue.max(2).ilog2());
         // An entry goes down as many levels as the heap has, which takes a comparison of two children and a move each,
         // and up a few; the first levels are always in the first cache, so two lines of it are looked for.
         let forward = Work::new()
@@ -83,7 +83,7 @@ impl Effort {
             .streamed(rows + INDEX * vertices)
             .pieces(2 * vertices)
             .scattered(edges + removals, CELL * all)
-            .scattered(2 * removals, ENTRY * heap)
+            .scattered(2 * removals, ENTRY * queue)
             .scattered(vertices, INDEX * all);
         let back = Work::new()
             .integers(8 * edges + 36 * vertices)
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn each_kernel_says_what_it_has_counted() {
-        let (edges, vertices, successors, removals, heap) = (100, 10, 30, 20, 16);
-        let effort = Effort { edges, vertices, successors, removals, heap };
+        let (edges, vertices, successors, removals, queue) = (100, 10, 30, 20, 16);
+        let effort = Effort { edges, vertices, successors, removals, queue };
         let options = ReadOptions { weights: Weights::Ignored, directed: false };
         let karate = graph::open("karate", &options).unwrap();
         let [forward, back] = effort.passes(&karate);

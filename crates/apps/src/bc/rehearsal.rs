@@ -62,6 +62,16 @@ impl Rehearsal {
         Ok(Rehearsal { graph, known: Rc::new(Known { efforts, scores }) })
     }
 
+    /// The same with `--weights unit`, without computing anything anew.
+    ///
+    /// Where all edges are of length one, Dijkstra's kernel finds the same scores, looks at the same edges and takes
+    /// each vertex out of its heap once. The heap is as long as the queue of the breadth-first kernel, but for the
+    /// order of vertices at one distance, which is by number here and by discovery there.
+    pub fn with_unit_lengths(&self) -> Rehearsal {
+        let graph = self.graph.clone().with_weights(|_, _| 1.0).expect("one is a length");
+        Rehearsal { graph, known: Rc::clone(&self.known) }
+    }
+
     /// What a run of `isles run bc --balance static` comes to.
     ///
     /// # Errors
@@ -98,8 +108,14 @@ mod tests {
 
     #[test]
     fn a_rehearsed_run_is_as_long_as_the_run_itself() {
-        let (rehearsal, chip) = (Rehearsal::new("karate").unwrap(), ModelledChip::new("scc").unwrap());
-        let rehearsed = rehearsal.run(&launch(6), chip).unwrap();
+        let by_breadth = Rehearsal::new("karate").unwrap();
+        compare(&by_breadth);
+        compare(&by_breadth.with_unit_lengths());
+    }
+
+    fn compare(rehearsal: &Rehearsal) {
+        let chip = || ModelledChip::new("scc").unwrap();
+        let rehearsed = rehearsal.run(&launch(6), chip()).unwrap();
         let graph = rehearsal.graph.clone();
         let main = move || async move {
             let (scores, _) = compute(graph, Balance::Static).await?;
@@ -107,14 +123,31 @@ mod tests {
             assert!((scores.values().next().unwrap() - 231.071_428_571_4).abs() < 1e-9);
             Ok::<_, isles::Error>(())
         };
-        let (result, _, real) = launch(6).run_on_chip(chip, main).unwrap();
+        let (result, _, real) = launch(6).run_on_chip(chip(), main).unwrap();
         result.unwrap();
         assert_eq!(real.messages, rehearsed.messages);
         let worked = |report: &ChipReport| -> Vec<u64> {
             report.ledgers.iter().map(|ledger| ledger.time(isles::Spending::Working).0).collect()
         };
-        assert_eq!(worked(&real), worked(&rehearsed));
+        for (real, rehearsed) in worked(&real).into_iter().zip(worked(&rehearsed)) {
+            let allowed = if rehearsal.graph.is_weighted() { real / 50 } else { 0 };
+            assert!(rehearsed.abs_diff(real) <= allowed, "{rehearsed} and {real}");
+        }
         assert!(rehearsed.time.0.abs_diff(real.time.0) < real.time.0 / 100, "{real}\n{rehearsed}");
+    }
+
+    #[test]
+    fn lengths_of_one_take_what_the_breadth_first_kernel_counts() {
+        let plain = graph::open("rmat-11", &ReadOptions::default()).unwrap();
+        let unit = plain.clone().with_weights(|_, _| 1.0).unwrap();
+        let count = |graph: &Graph, source| Scores::zero().count_source(graph, source);
+        for source in (0..plain.vertices()).step_by(50) {
+            let (breadth, distance) = (count(&plain, source), count(&unit, source));
+            let queue = breadth.queue.abs_diff(distance.queue);
+            assert!(queue <= distance.queue / 5, "{breadth:?} and {distance:?}");
+            let heap = Effort { successors: 0, queue: distance.queue, ..breadth };
+            assert_eq!(heap, distance);
+        }
     }
 
     #[test]
