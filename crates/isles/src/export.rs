@@ -130,7 +130,11 @@ pub(crate) fn begin(
                 let run = format!(
                     "{name}, {places} places, seed {seed}, protocol {protocol}, governor {governor}; 1 ns is 1 ps"
                 );
-                world.trace(&run, Box::new(BufWriter::new(file)));
+                world.trace(&run, Box::new(BufWriter::new(file))).map_err(|error| {
+                    LaunchError::Machine(format!(
+                        "machine {name}: the thread that writes its trace could not be started: {error}"
+                    ))
+                })?;
             }
             Export::Summary | Export::Links | Export::Heat => {}
             Export::Folded | Export::Joules | Export::Tape => {}

@@ -3,12 +3,12 @@
 use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
 use crate::endpoint::ChipEndpoint;
-use crate::record::{Recorder, Trace};
+use crate::record::{Scribe, Trace};
 use crate::report::{Report, Spending};
 use crate::rest::Rest;
 use crate::shared::{Shared as SharedLines, Stretch};
 use crate::state::State;
-use crate::traffic::{Flow, LinkLoad};
+use crate::traffic::{Flow, LinkLoad, Traffic};
 use crate::wire::Protocol;
 use isles_chip::governor::{Policy, Unfit};
 use isles_chip::quantity::Picoseconds;
@@ -292,20 +292,29 @@ impl World {
     /// Records from now on who sends how much to whom. The run stays what it was, and takes longer on the host.
     pub fn record(&self) {
         let state = &mut self.shared.state.borrow_mut();
-        state.cores.recorder.get_or_insert_with(|| Box::new(Recorder::new(self.shared.places)));
+        let recorder = state.cores.recorder.get_or_insert_default();
+        recorder.traffic.get_or_insert_with(|| Traffic::new(self.shared.places as usize));
     }
 
-    /// Records also what each core does when, as a Perfetto trace for `sink`; `run` says in words of which run.
+    /// Records from now on what each core does when, as a Perfetto trace for `sink`, which a thread of its own writes
+    /// beside the run; `run` says in words of which run.
     ///
     /// What the sink refuses is told by [`World::end_trace`].
-    pub fn trace(&self, run: &str, sink: Box<dyn Write>) {
-        self.record();
-        let cores = &mut self.shared.state.borrow_mut().cores;
-        let mut trace = Trace::new(cores.topology(), self.shared.places, run, sink);
-        cores.count_clocks(&mut trace);
-        if let Some(recorder) = &mut cores.recorder {
-            recorder.trace = Some(trace);
-        }
+    ///
+    /// # Errors
+    /// A thread cannot be had; then nothing has changed.
+    ///
+    /// # Panics
+    /// If there are more than 65,536 places; and what the sink panics with is raised here again, in the run or at its
+    /// end.
+    pub fn trace(&self, run: &str, sink: Box<dyn Write + Send>) -> io::Result<()> {
+        let state = self.shared.state.borrow();
+        let cores = &state.cores;
+        let (outset, gears) = cores.outset();
+        let scribe = Scribe::new(Trace::new(cores.topology(), (&outset, gears), run, sink))?;
+        drop(state);
+        self.shared.state.borrow_mut().cores.recorder.get_or_insert_default().scribe = Some(scribe);
+        Ok(())
     }
 
     /// Ends the trace, if there is one, and writes what is left of it.
@@ -314,18 +323,15 @@ impl World {
     /// The first error of its sink; what came after that is lost.
     pub fn end_trace(&self) -> io::Result<()> {
         let mut state = self.shared.state.borrow_mut();
-        let trace = state.cores.recorder.as_mut().and_then(|all| all.trace.take());
-        let Some(mut trace) = trace else { return Ok(()) };
-        if let Some(energy) = state.cores.energy() {
-            trace.count_powers(&energy);
-        }
-        trace.finish()
+        let scribe = state.cores.recorder.as_mut().and_then(|all| all.scribe.take());
+        scribe.map_or(Ok(()), |scribe| scribe.finish(state.cores.energy()))
     }
 
     /// What was sent between places since [`World::record`]; nothing without that.
     pub fn flows(&self) -> Vec<Flow> {
         let state = self.shared.state.borrow();
-        state.cores.recorder.as_ref().map(|recorder| recorder.traffic.flows()).unwrap_or_default()
+        let recorder = state.cores.recorder.as_ref();
+        recorder.and_then(|recorder| recorder.traffic.as_ref()).map(Traffic::flows).unwrap_or_default()
     }
 
     /// What each directed link has carried, in the order of the links' numbers.

@@ -13,9 +13,8 @@ use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
 use isles_transport_chip::{
     ChipEndpoint, ClockChange, ClockError, Costs, Report, Shifts, Spending, Turn, World,
 };
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -222,11 +221,11 @@ fn a_place_that_waits_begins_its_polls_anew_when_its_rate_changes() {
 
 /// What is written.
 #[derive(Clone, Default)]
-struct Sink(Rc<RefCell<Vec<u8>>>);
+struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
+        self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -239,13 +238,13 @@ impl Write for Sink {
 fn a_trace_counts_rates_and_voltages_and_shows_what_the_controller_does() {
     let (world, endpoints) = place(5);
     let sink = Sink::default();
-    world.trace("a run", Box::new(sink.clone()));
+    world.trace("a run", Box::new(sink.clone())).unwrap();
     world.shift_supply(A, 8).unwrap();
     endpoints[0].work(&Work::new().cycles(1_000_000_000));
     world.shift_supply(A, 2).unwrap();
     world.await_supply(A);
     world.end_trace().unwrap();
-    let packets = protobuf::packets(&sink.0.borrow());
+    let packets = protobuf::packets(&sink.0.lock().unwrap());
     let track = |name: &str| {
         let tracks = packets.iter().filter_map(|packet| packet.track.as_ref());
         tracks.filter(|track| track.name.starts_with(name)).map(|track| track.uuid).next().expect("a track")

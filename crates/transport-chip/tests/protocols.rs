@@ -363,7 +363,7 @@ fn who_waits_for_the_interrupt_of_the_ring_is_halted() {
 fn mixed(protocol: Protocol, is_recorded: bool) -> Report {
     let (world, endpoints) = scc(protocol, 6);
     if is_recorded {
-        world.trace("a run", Box::new(std::io::sink()));
+        world.trace("a run", Box::new(std::io::sink())).unwrap();
     }
     let mut left = [12_u32; 6];
     while let Some(place) = world.next() {

@@ -9,10 +9,9 @@ use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Wor
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{ChipEndpoint, Costs, Report, Rest, Spending, Turn, World};
 use protobuf::{Packet, packets};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const PLACES: u32 = 6;
@@ -24,19 +23,19 @@ fn scc() -> Chip {
 /// What has been written, and what is refused from some byte on.
 #[derive(Clone)]
 struct Sink {
-    bytes: Rc<RefCell<Vec<u8>>>,
+    bytes: Arc<Mutex<Vec<u8>>>,
     most: usize,
 }
 
 impl Sink {
     fn new(most: usize) -> Sink {
-        Sink { bytes: Rc::default(), most }
+        Sink { bytes: Arc::default(), most }
     }
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut all = self.bytes.borrow_mut();
+        let mut all = self.bytes.lock().unwrap();
         if all.len() + bytes.len() > self.most {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -85,10 +84,10 @@ fn world() -> World {
 /// A run with its trace.
 fn traced() -> (Report, Vec<Packet>) {
     let (world, sink) = (world(), Sink::new(usize::MAX));
-    world.trace("a run", Box::new(sink.clone()));
+    world.trace("a run", Box::new(sink.clone())).unwrap();
     let report = gossip(&world);
     world.end_trace().unwrap();
-    let bytes = sink.bytes.borrow();
+    let bytes = sink.bytes.lock().unwrap();
     (report, packets(&bytes))
 }
 
@@ -238,14 +237,14 @@ fn counters_of_power_hold_all_that_was_drawn() {
 #[test]
 fn looks_one_after_the_other_that_find_nothing_are_one_span() {
     let (world, sink) = (world(), Sink::new(usize::MAX));
-    world.trace("a run", Box::new(sink.clone()));
+    world.trace("a run", Box::new(sink.clone())).unwrap();
     let place = world.next().unwrap();
     let endpoint = world.endpoint(place);
     for _ in 0..5 {
         assert_eq!(endpoint.progress(Inbound::All, &mut |_| ()), 0);
     }
     world.end_trace().unwrap();
-    let spans = spans(&packets(&sink.bytes.borrow()));
+    let spans = spans(&packets(&sink.bytes.lock().unwrap()));
     let polled = world.report().ledgers[place.index()].time(Spending::Polling).0;
     assert_eq!(spans.len(), 1, "{spans:?}");
     assert_eq!((spans[0].name.as_str(), spans[0].end - spans[0].start), ("polling", polled));
@@ -279,7 +278,7 @@ fn each_message_is_a_flow_from_its_send_to_its_receipt() {
 #[test]
 fn a_sink_that_is_full_ends_the_trace_and_not_the_run() {
     let world = world();
-    world.trace("a run", Box::new(Sink::new(1_000)));
+    world.trace("a run", Box::new(Sink::new(1_000))).unwrap();
     assert_eq!(gossip(&world), gossip(&self::world()));
     assert_eq!(world.end_trace().map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
     assert!(world.end_trace().is_ok(), "it is told once");

@@ -145,7 +145,8 @@ pub fn mesh_traced(effort: Effort) {
     measure(effort, u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let world = scc(SCC_PLACES);
         let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        world.trace("isles bench twin", Box::new(file));
+        let traced = world.trace("isles bench twin", Box::new(file));
+        traced.unwrap_or_else(|error| panic!("a thread for the trace: {error}"));
         let seconds = random_traffic(&world, MESH_MESSAGES, SHORT);
         let started = Instant::now();
         world.end_trace().unwrap_or_else(|error: io::Error| panic!("{}: {error}", path.display()));

@@ -8,12 +8,12 @@
 use super::{Cores, PlacedCore};
 use crate::clocks::{ClockChange, ClockError};
 use crate::energy::meter::Shift;
-use crate::record::Trace;
+use crate::record::Outset;
 use crate::report::{Ledger, Spending};
 use isles_chip::FrequencyDomainId;
 use isles_chip::VoltageDomainId;
 use isles_chip::clock::Clock;
-use isles_chip::gear::GearId;
+use isles_chip::gear::{GearId, Gears};
 use isles_chip::governor::{Governor, Order, Policy, Unfit};
 use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_chip::supply::{Answer, Change, Supplies};
@@ -259,18 +259,18 @@ impl Cores {
             }
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.shifted(answer, &self.costs.plan.gears);
+            recorder.shifted(answer);
         }
     }
 
-    /// Tells a trace that begins the rates and voltages of cores with places.
-    pub(crate) fn count_clocks(&self, trace: &mut Trace) {
+    /// The cores of places and the gears of the chip, for a trace that begins.
+    pub(crate) fn outset(&self) -> (Vec<Outset>, &Gears) {
         let plan = &self.costs.plan;
-        let core = |core: usize| {
-            let (gear, step) = self.meters.point(core);
-            (plan.clocks[core], plan.supplies[core], gear, step)
+        let core = |(number, core): (usize, &PlacedCore)| {
+            let (gear, step) = self.meters.point(number);
+            Outset { now: core.now, clock: plan.clocks[number], supply: plan.supplies[number], gear, step }
         };
-        trace.count_clocks((0..self.cores.len()).map(core), &plan.gears);
+        (self.cores.iter().enumerate().map(core).collect(), &plan.gears)
     }
 
     /// Puts all clocks of a supply into a gear before anything runs.

@@ -1,0 +1,140 @@
+//! What the model notes while it runs, in words of 64 bits, and the chunks that hold them.
+//!
+//! The model must not wait for its own trace, so what it notes is as small as can be: a stretch of time takes one word,
+//! because it begins where the last one of its core has ended. A message takes two. Nothing here says what becomes of
+//! it. Invariants: entries come out as they went in, and in that order; none is cut at the end of a chunk.
+
+use super::Passage;
+use crate::report::{SPENDINGS, Spending};
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, PlaceId};
+
+/// What a place did, or what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// It has spent so much time, at most [`TIME_MAX`], from its last end on.
+    Spent { place: PlaceId, spending: Spending, time: Picoseconds },
+    /// What it spends from now on belongs to something with a name.
+    Begun(PlaceId),
+    /// What had begun was nothing.
+    Abandoned(PlaceId),
+    /// It has taken in a piece of a block.
+    ReceivedPiece(PlaceId),
+    /// The source has sent a message.
+    Sent(Passage),
+    /// The source has sent a block.
+    SentBlock(Passage),
+    /// The target has taken it in.
+    Received(Passage),
+}
+
+/// The first word of an entry, from its least bit on: what it is (a spending or one of these), the place, and the time.
+/// That of a message has the other place and the class instead of a time, and its bytes are the second word.
+const BEGUN: u64 = 8;
+const ABANDONED: u64 = 9;
+const RECEIVED_PIECE: u64 = 10;
+const SENT: u64 = 11;
+const SENT_BLOCK: u64 = 12;
+const RECEIVED: u64 = 13;
+const KIND_BITS: u32 = 4;
+const PLACE_BITS: u32 = 16;
+
+const _: () = assert!(SPENDINGS.len() as u64 <= BEGUN && RECEIVED < 1 << KIND_BITS);
+
+/// So many places can be told apart.
+pub(super) const PLACES_MAX: u32 = 1 << PLACE_BITS;
+
+/// The longest time of one entry: 17 seconds.
+pub(super) const TIME_MAX: Picoseconds = Picoseconds(u64::MAX >> (KIND_BITS + PLACE_BITS));
+
+impl Entry {
+    /// Its first word, and the second one if it has two.
+    #[inline(always)] // What an entry is, is known where it is made.
+    pub(super) fn words(self) -> (u64, Option<u64>) {
+        let word = |kind, place: PlaceId, rest| {
+            kind | u64::from(place.0) << KIND_BITS | rest << (KIND_BITS + PLACE_BITS)
+        };
+        let message = |kind, place: PlaceId, other: PlaceId, passage: Passage| {
+            let rest = u64::from(other.0) | (passage.class as u64) << PLACE_BITS;
+            (word(kind, place, rest), Some(passage.bytes))
+        };
+        match self {
+            Entry::Spent { place, spending, time } => (word(spending as u64, place, time.0), None),
+            Entry::Begun(place) => (word(BEGUN, place, 0), None),
+            Entry::Abandoned(place) => (word(ABANDONED, place, 0), None),
+            Entry::ReceivedPiece(place) => (word(RECEIVED_PIECE, place, 0), None),
+            Entry::Sent(passage) => message(SENT, passage.source, passage.target, passage),
+            Entry::SentBlock(passage) => message(SENT_BLOCK, passage.source, passage.target, passage),
+            Entry::Received(passage) => message(RECEIVED, passage.target, passage.source, passage),
+        }
+    }
+
+    /// The entry that begins with `word`; `bytes` gives its second word, if it has one.
+    #[inline]
+    fn read(word: u64, bytes: impl FnOnce() -> u64) -> Entry {
+        let place = PlaceId((word >> KIND_BITS) as u32 % PLACES_MAX);
+        let rest = word >> (KIND_BITS + PLACE_BITS);
+        let passage = |is_source: bool| {
+            let other = PlaceId(rest as u32 % PLACES_MAX);
+            let (source, target) = if is_source { (place, other) } else { (other, place) };
+            let class =
+                if rest >> PLACE_BITS == Class::Control as u64 { Class::Control } else { Class::Data };
+            Passage { source, target, class, bytes: bytes() }
+        };
+        match word % (1 << KIND_BITS) {
+            BEGUN => Entry::Begun(place),
+            ABANDONED => Entry::Abandoned(place),
+            RECEIVED_PIECE => Entry::ReceivedPiece(place),
+            SENT => Entry::Sent(passage(true)),
+            SENT_BLOCK => Entry::SentBlock(passage(true)),
+            RECEIVED => Entry::Received(passage(false)),
+            kind => Entry::Spent { place, spending: SPENDINGS[kind as usize].0, time: Picoseconds(rest) },
+        }
+    }
+}
+
+/// Words of a chunk: the model notes some hundreds of messages in it, and all chunks under way are still small beside
+/// the caches of a processor.
+pub(super) const CHUNK_WORDS: usize = 1 << 13;
+
+/// Room for entries, and those that are in it.
+pub(super) struct Chunk {
+    words: Box<[u64; CHUNK_WORDS]>,
+    len: usize,
+}
+
+impl Chunk {
+    pub(super) fn new() -> Chunk {
+        Chunk { words: Box::new([0; CHUNK_WORDS]), len: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Takes the words of one entry more; false if it is full.
+    #[inline(always)]
+    pub(super) fn push(&mut self, first: u64, second: Option<u64>) -> bool {
+        let at = self.len;
+        if at > CHUNK_WORDS - 2 {
+            return false;
+        }
+        self.words[at] = first;
+        self.len = at + 1;
+        if let Some(second) = second {
+            self.words[at + 1] = second;
+            self.len = at + 2;
+        }
+        true
+    }
+
+    /// What is in it.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        let mut words = self.words[..self.len].iter().copied();
+        std::iter::from_fn(move || words.next().map(|word| Entry::read(word, || words.next().unwrap_or(0))))
+    }
+}

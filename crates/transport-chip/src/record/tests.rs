@@ -1,0 +1,226 @@
+//! What the thread of a trace writes, held against a trace that is told the same directly; and how it ends.
+//!
+//! Here, because what is told is anything at all, in orders that no model would give it. What a trace says of a run is
+//! read back in `tests/record.rs`.
+
+use super::entry::{CHUNK_WORDS, TIME_MAX};
+use super::*;
+use crate::Costs;
+use crate::cores::Cores;
+use crate::report::SPENDINGS;
+use isles_chip::supply::{Change, Transition};
+use isles_chip::{Chip, FrequencyDomainId, VoltageDomainId};
+use isles_transport::random::Random;
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+const PLACES: u32 = 5;
+
+/// Takes what it is given: so many bytes, then it does as it is told.
+#[derive(Clone)]
+struct Sink {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    most: usize,
+    panics: bool,
+}
+
+impl Sink {
+    fn new() -> Sink {
+        Sink { bytes: Arc::default(), most: usize::MAX, panics: false }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.bytes.lock().unwrap().clone()
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.bytes.lock().unwrap();
+        if all.len() + bytes.len() > self.most {
+            drop(all);
+            assert!(!self.panics, "the sink is told to");
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        all.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn trace(sink: &Sink) -> Trace {
+    let cores = Cores::new(Costs::of(&Chip::find("scc").unwrap()).unwrap(), PLACES);
+    let (mut outset, gears) = cores.outset();
+    outset[1].now = Picoseconds(7);
+    Trace::new(cores.topology(), (&outset, gears), "a run", Box::new(sink.clone()))
+}
+
+fn recorder(sink: &Sink) -> Recorder {
+    Recorder { scribe: Some(Scribe::new(trace(sink)).unwrap()), ..Recorder::default() }
+}
+
+/// What a model may say.
+#[derive(Clone)]
+enum Said {
+    Entry(Entry),
+    Shift(Answer),
+}
+
+/// Anything, in any order: what a trace makes of it does not matter here. Few times are so long that an entry cannot
+/// hold them.
+fn anything(random: &mut Random) -> Said {
+    let place = |random: &mut Random| PlaceId(random.below(u64::from(PLACES)) as u32);
+    let passage = |random: &mut Random| Passage {
+        source: place(random),
+        target: place(random),
+        class: if random.below(2) == 0 { Class::Control } else { Class::Data },
+        bytes: random.below(u64::MAX) >> random.below(64),
+    };
+    Said::Entry(match random.below(100) {
+        0 => return Said::Shift(shift(random)),
+        1..10 => Entry::Begun(place(random)),
+        10..14 => Entry::Abandoned(place(random)),
+        14..16 => Entry::ReceivedPiece(place(random)),
+        16..24 => Entry::Sent(passage(random)),
+        24..26 => Entry::SentBlock(passage(random)),
+        26..34 => Entry::Received(passage(random)),
+        kind => {
+            let bits = if kind == 34 { random.below(7) + 40 } else { random.below(30) };
+            let time = Picoseconds(random.below(1 << bits));
+            Entry::Spent { place: place(random), spending: SPENDINGS[random.index(8)].0, time }
+        }
+    })
+}
+
+fn shift(random: &mut Random) -> Answer {
+    let (time, gear, step) = (Picoseconds(random.below(1 << 40)), GearId(1), StepId(1));
+    let (clock, supply) = (FrequencyDomainId(random.below(3) as u32), VoltageDomainId(0));
+    let transition = Transition { supply, start: time, end: time, from: StepId(0), to: step };
+    Answer {
+        changes: vec![Change::Rate { time, clock, gear }, Change::Voltage { time, supply, step }],
+        transition: Some(transition).filter(|_| random.below(2) == 0),
+    }
+}
+
+/// Says it to a recorder, as the model does.
+fn record(recorder: &mut Recorder, nows: &mut [Picoseconds], said: &Said) {
+    match said {
+        Said::Shift(answer) => recorder.shifted(answer),
+        Said::Entry(Entry::Spent { place, spending, time }) => {
+            let start = nows[place.index()];
+            nows[place.index()] = start + *time;
+            recorder.spend(*place, start, start + *time, *spending);
+        }
+        Said::Entry(Entry::Begun(place)) => recorder.begin(*place),
+        Said::Entry(Entry::Abandoned(place)) => recorder.abandon(*place),
+        Said::Entry(Entry::ReceivedPiece(place)) => recorder.received_piece(*place),
+        Said::Entry(Entry::Sent(passage)) => recorder.sent(*passage, false),
+        Said::Entry(Entry::SentBlock(passage)) => recorder.sent(*passage, true),
+        Said::Entry(Entry::Received(passage)) => recorder.received(*passage),
+    }
+}
+
+/// A recorder and a trace that were told the same; and how many of the times were longer than an entry can say.
+fn told(seed: u64, number: usize, [recorded, traced]: [&Sink; 2]) -> (Recorder, Trace, usize) {
+    let (mut recorder, mut trace, mut random) = (recorder(recorded), trace(traced), Random::new(seed));
+    let (mut nows, mut long) = ([0, 7, 0, 0, 0].map(Picoseconds), 0);
+    for _ in 0..number {
+        let said = anything(&mut random);
+        record(&mut recorder, &mut nows, &said);
+        match said {
+            Said::Shift(answer) => trace.shift(&answer),
+            Said::Entry(entry) => {
+                long += usize::from(matches!(entry, Entry::Spent { time, .. } if time > TIME_MAX));
+                trace.take(entry);
+            }
+        }
+    }
+    (recorder, trace, long)
+}
+
+#[test]
+fn the_thread_writes_what_the_model_would_write() {
+    for seed in 0..4 {
+        let sinks = [Sink::new(), Sink::new()];
+        let (recorder, trace, long) = told(seed, 8 * CHUNK_WORDS, [&sinks[0], &sinks[1]]);
+        assert!(long > 10, "{long}");
+        recorder.scribe.unwrap().finish(None).unwrap();
+        trace.finish(None).unwrap();
+        let [ours, theirs] = sinks.map(|sink| sink.bytes());
+        assert!(ours.len() > 1 << 20, "{} bytes are few", ours.len());
+        assert!(ours == theirs, "seed {seed}: {} bytes and {}", ours.len(), theirs.len());
+    }
+}
+
+#[test]
+fn a_recorder_that_is_dropped_has_handed_over_what_the_model_would_have() {
+    for number in [0, 1_000, 5 * CHUNK_WORDS] {
+        let sinks = [Sink::new(), Sink::new()];
+        let (recorder, trace, _) = told(9, number, [&sinks[0], &sinks[1]]);
+        drop((recorder, trace));
+        assert_eq!(Arc::strong_count(&sinks[0].bytes), 1, "the thread has ended");
+        let [ours, theirs] = sinks.map(|sink| sink.bytes());
+        assert!(ours == theirs, "{} bytes and {}", ours.len(), theirs.len());
+        assert_eq!(ours.is_empty(), number <= 1_000, "a portion is handed over when it is full");
+    }
+}
+
+/// Much more than all chunks together hold.
+fn talk(recorder: &mut Recorder) {
+    let (mut nows, mut random) = ([Picoseconds::ZERO; PLACES as usize], Random::new(1));
+    for _ in 0..30 * CHUNK_WORDS {
+        record(recorder, &mut nows, &anything(&mut random));
+    }
+}
+
+#[test]
+fn a_sink_that_is_full_holds_nobody_up_and_is_told_at_the_end() {
+    let full = Sink { most: 1 << 20, ..Sink::new() };
+    let mut recorder = recorder(&full);
+    talk(&mut recorder);
+    let end = recorder.scribe.take().unwrap().finish(None);
+    assert_eq!(end.map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
+    let whole = Sink::new();
+    let mut recorder = self::recorder(&whole);
+    talk(&mut recorder);
+    recorder.scribe.take().unwrap().finish(None).unwrap();
+    assert!(full.bytes().len() > 1 << 19 && whole.bytes().starts_with(&full.bytes()));
+}
+
+/// What a sink panicked with.
+fn panic_of(what: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(what)).expect_err("the sink is told to panic");
+    panic.downcast_ref::<&str>().expect("the sink says a text").to_string()
+}
+
+#[test]
+fn a_panic_of_the_sink_is_raised_in_the_run_once() {
+    let mut recorder = recorder(&Sink { most: 0, panics: true, ..Sink::new() });
+    assert_eq!(panic_of(|| talk(&mut recorder)), "the sink is told to");
+    talk(&mut recorder);
+    let end = recorder.scribe.take().unwrap().finish(None);
+    assert!(end.is_err(), "what it was to write is lost");
+}
+
+#[test]
+fn a_panic_of_the_sink_at_the_end_is_raised_there() {
+    let recorder = recorder(&Sink { most: 0, panics: true, ..Sink::new() });
+    assert_eq!(panic_of(|| recorder.scribe.unwrap().finish(None).unwrap()), "the sink is told to");
+}
+
+#[test]
+fn a_panic_of_the_sink_is_raised_when_its_recorder_is_dropped() {
+    let sink = Sink { most: 0, panics: true, ..Sink::new() };
+    let mut recorder = recorder(&sink);
+    // More than a portion, and less than what the model waits for.
+    for time in 0..CHUNK_WORDS as u64 {
+        let (start, spending) = (Picoseconds(2 * time), SPENDINGS[time as usize % 8].0);
+        recorder.spend(PlaceId(0), start, start + Picoseconds(2), spending);
+    }
+    assert_eq!(panic_of(|| drop(recorder)), "the sink is told to");
+    assert_eq!(Arc::strong_count(&sink.bytes), 1, "the thread has ended");
+}

@@ -1,0 +1,247 @@
+//! A trace: what cores have spent, merged into stretches, named, joined by flows, and encoded.
+//!
+//! Messages of one pair of places and one class are taken in the order in which they were sent, which every transport
+//! promises, and that is enough to match them; so nothing here knows a protocol. It runs where it is called, and knows
+//! no thread.
+//!
+//! Invariant: a stretch is written when it can no longer go on, so spans of a core are in the order of time.
+
+use super::counters::Counters;
+use super::entry::{Entry, PLACES_MAX};
+use super::outlet::Outlet;
+use super::{Outset, Passage};
+use crate::energy::Energy;
+use crate::export::perfetto::{Details, Encoder, Name, Stamp, Track};
+use crate::report::{SPENDINGS, Spending};
+use isles_chip::gear::Gears;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::supply::Answer;
+use isles_chip::topology::{CoreId, Topology};
+use isles_transport::PlaceId;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+/// Names of events behind those of [`SPENDINGS`].
+const ACTIONS: [&str; 6] = [
+    "send",
+    "send block",
+    "receive",
+    "receive piece",
+    "1 ns in this file is 1 ps of the chip",
+    "voltage change",
+];
+const SEND: Name = Name(SPENDINGS.len());
+const SEND_BLOCK: Name = Name(SPENDINGS.len() + 1);
+const RECEIVE: Name = Name(SPENDINGS.len() + 2);
+const RECEIVE_PIECE: Name = Name(SPENDINGS.len() + 3);
+const SCALE: Name = Name(SPENDINGS.len() + 4);
+pub(super) const VOLTAGE_CHANGE: Name = Name(SPENDINGS.len() + 5);
+
+/// Names of notes.
+const NOTES: [&str; 7] = ["source", "target", "bytes", "run", "domain", "from_mv", "to_mv"];
+const SOURCE: Name = Name(0);
+const TARGET: Name = Name(1);
+const BYTES: Name = Name(2);
+const RUN: Name = Name(3);
+pub(super) const DOMAIN: Name = Name(4);
+pub(super) const FROM_MILLIVOLTS: Name = Name(5);
+pub(super) const TO_MILLIVOLTS: Name = Name(6);
+
+/// The track of what belongs to no tile. Tiles and cores follow.
+const WHOLE_RUN: Track = Track(1);
+
+/// What a core did from one time to another.
+#[derive(Clone, Copy)]
+struct Stretch {
+    start: Picoseconds,
+    end: Picoseconds,
+    spending: Spending,
+}
+
+/// The track of one core.
+struct CoreTrack {
+    stamp: Stamp,
+    /// The end of what it has spent last.
+    now: Picoseconds,
+    /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
+    waiting: Vec<Stretch>,
+    /// Behind how many of them an action has begun, if one has.
+    action: Option<usize>,
+}
+
+/// A trace under way.
+pub(crate) struct Trace {
+    outlet: Outlet,
+    cores: Vec<CoreTrack>,
+    /// Flows of messages not taken yet, by source, target and class.
+    flying: Vec<VecDeque<u64>>,
+    flows: u64,
+    counters: Counters,
+}
+
+impl Trace {
+    /// A trace of places on the first cores of `topology`, which are as `cores` says; `run` says in words of which run.
+    ///
+    /// # Panics
+    /// If there are more than 65,536 places.
+    pub(crate) fn new(
+        topology: &Topology,
+        (cores, gears): (&[Outset], &Gears),
+        run: &str,
+        sink: Box<dyn Write + Send>,
+    ) -> Trace {
+        let places = cores.len() as u32;
+        assert!(places <= PLACES_MAX, "a trace of {places} places, and {PLACES_MAX} can be told apart");
+        let names: Vec<&str> = SPENDINGS.iter().map(|(_, name)| *name).chain(ACTIONS).collect();
+        let mut encoder = Encoder::new(&names, &NOTES);
+        encoder.describe(WHOLE_RUN, run);
+        encoder.instant(WHOLE_RUN, Picoseconds::ZERO, SCALE, &[(RUN, run)]);
+        let mut last = None;
+        for core in (0..places).map(CoreId) {
+            describe(&mut encoder, topology, core, &mut last);
+        }
+        let track = |(core, outset): (u32, &Outset)| CoreTrack {
+            stamp: Stamp::new(core_track(topology, CoreId(core))),
+            now: outset.now,
+            waiting: Vec::new(),
+            action: None,
+        };
+        let free = core_track(topology, CoreId(topology.cores()));
+        let counters = Counters::new(&mut encoder, free, gears, cores);
+        Trace {
+            outlet: Outlet::new(encoder, sink),
+            cores: (0..).zip(cores).map(track).collect(),
+            flying: vec![VecDeque::new(); 2 * (places as usize).pow(2)],
+            flows: 0,
+            counters,
+        }
+    }
+
+    /// What has happened next.
+    pub(super) fn take(&mut self, entry: Entry) {
+        match entry {
+            Entry::Spent { place, spending, time } => self.spend(place, spending, time),
+            Entry::Begun(place) => self.begin(place),
+            Entry::Abandoned(place) => self.cores[place.index()].action = None,
+            Entry::ReceivedPiece(place) => self.act(place, RECEIVE_PIECE, Details::default()),
+            Entry::Sent(passage) => self.sent(passage, SEND),
+            Entry::SentBlock(passage) => self.sent(passage, SEND_BLOCK),
+            Entry::Received(passage) => self.received(passage),
+        }
+    }
+
+    /// Rates and voltages change.
+    pub(super) fn shift(&mut self, answer: &Answer) {
+        self.counters.shift(&mut self.outlet.encoder, answer);
+    }
+
+    fn spend(&mut self, place: PlaceId, spending: Spending, time: Picoseconds) {
+        let core = &mut self.cores[place.index()];
+        let start = core.now;
+        core.now = start + time;
+        let stretch = Stretch { start, end: core.now, spending };
+        match core.waiting[core.action.unwrap_or(0)..].last_mut() {
+            Some(last) if last.spending == stretch.spending && last.end == stretch.start => {
+                last.end = stretch.end;
+                return;
+            }
+            Some(_) if core.action.is_none() => self.write(place),
+            _ => {}
+        }
+        if stretch.start < stretch.end {
+            self.cores[place.index()].waiting.push(stretch);
+        }
+    }
+
+    /// What came before is not written yet: if the action comes to nothing, it may go on.
+    fn begin(&mut self, place: PlaceId) {
+        let core = &mut self.cores[place.index()];
+        core.action = Some(core.waiting.len());
+    }
+
+    fn sent(&mut self, passage: Passage, name: Name) {
+        self.flows += 1;
+        let Passage { source, target, bytes, .. } = passage;
+        let lane = self.lane(passage);
+        self.flying[lane].push_back(self.flows);
+        let notes = [(TARGET, u64::from(target.0)), (BYTES, bytes)];
+        self.act(source, name, Details { flow: Some(self.flows), last_flow: None, notes: &notes });
+    }
+
+    fn received(&mut self, passage: Passage) {
+        let Passage { source, target, bytes, .. } = passage;
+        let lane = self.lane(passage);
+        let last_flow = self.flying[lane].pop_front();
+        let notes = [(SOURCE, u64::from(source.0)), (BYTES, bytes)];
+        self.act(target, RECEIVE, Details { flow: None, last_flow, notes: &notes });
+    }
+
+    fn lane(&self, passage: Passage) -> usize {
+        let pair = passage.source.index() * self.cores.len() + passage.target.index();
+        2 * pair + passage.class as usize
+    }
+
+    /// Writes what `place` has spent since the action began, as that action, and before that what it did before.
+    fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
+        let CoreTrack { stamp, waiting, action, .. } = &mut self.cores[place.index()];
+        let (before, within) = waiting.split_at(action.take().unwrap_or(0));
+        write(&mut self.outlet.encoder, stamp, before);
+        if let (Some(first), Some(last)) = (within.first(), within.last()) {
+            self.outlet.encoder.begin(stamp, first.start, name, details);
+            write(&mut self.outlet.encoder, stamp, within);
+            self.outlet.encoder.end(stamp, last.end);
+        }
+        waiting.clear();
+        self.outlet.hand_over_portions();
+    }
+
+    /// Writes the stretches of `place` that wait.
+    fn write(&mut self, place: PlaceId) {
+        let CoreTrack { stamp, waiting, .. } = &mut self.cores[place.index()];
+        write(&mut self.outlet.encoder, stamp, waiting);
+        waiting.clear();
+        self.outlet.hand_over_portions();
+    }
+
+    /// Writes all that is left, and what the run has drawn.
+    ///
+    /// # Errors
+    /// The first thing that the sink has refused, at any time.
+    pub(super) fn finish(mut self, energy: Option<&Energy>) -> io::Result<()> {
+        if let Some(energy) = energy {
+            self.counters.count_powers(&mut self.outlet, energy);
+        }
+        (0..self.cores.len() as u32).for_each(|place| self.write(PlaceId(place)));
+        self.outlet.finish()
+    }
+}
+
+fn write(encoder: &mut Encoder, stamp: &Stamp, stretches: &[Stretch]) {
+    for Stretch { start, end, spending } in stretches {
+        encoder.span(stamp, (*start, *end), Name(*spending as usize));
+    }
+}
+
+/// A core, behind all tiles.
+fn core_track(topology: &Topology, core: CoreId) -> Track {
+    Track(WHOLE_RUN.0 + 1 + u64::from(topology.tiles()) + u64::from(core.0))
+}
+
+/// Describes a core, and its tile if that is not `last`.
+fn describe(encoder: &mut Encoder, topology: &Topology, core: CoreId, last: &mut Option<Track>) {
+    let tile = topology.tile_of(core);
+    let process = Track(WHOLE_RUN.0 + 1 + u64::from(tile.0));
+    // Numbers of processes and threads must not be 0, nor equal unless a thread is the first of its process.
+    let (pid, tid) = (tile.0 + 1, topology.tiles() + core.0 + 1);
+    if last.replace(process) != Some(process) {
+        let [x, y, z] = topology.coordinates(tile);
+        encoder.describe_process(process, pid, &format!("tile {tile} at ({x}, {y}, {z}), 1 ns is 1 ps"));
+    }
+    let place = core; // place `p` is on core `p`
+    encoder.describe_thread(
+        core_track(topology, core),
+        process,
+        (pid, tid),
+        &format!("core {core}, place {place}"),
+    );
+}
