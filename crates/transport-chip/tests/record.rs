@@ -251,6 +251,23 @@ fn looks_one_after_the_other_that_find_nothing_are_one_span() {
 }
 
 #[test]
+fn a_trace_that_begins_in_a_run_begins_at_the_clocks_of_its_cores() {
+    let (world, sink) = (world(), Sink::new(usize::MAX));
+    let place = world.next().unwrap();
+    let endpoint = world.endpoint(place);
+    let clock = || world.report().ledgers[place.index()].total().0;
+    endpoint.work(&Work::new().cycles(1_000));
+    world.trace("a run", Box::new(sink.clone())).unwrap();
+    let begun = clock();
+    endpoint.work(&Work::new().cycles(500));
+    world.end_trace().unwrap();
+    let spans = spans(&packets(&sink.bytes.lock().unwrap()));
+    assert_eq!(spans.len(), 1, "{spans:?}");
+    assert_eq!((spans[0].start, spans[0].end), (begun, clock()));
+    assert!(begun > 0);
+}
+
+#[test]
 fn each_message_is_a_flow_from_its_send_to_its_receipt() {
     let (report, packets) = traced();
     let spans = spans(&packets);

@@ -6,7 +6,7 @@ use super::Outset;
 use super::outlet::Outlet;
 use super::trace::{DOMAIN, FROM_MILLIVOLTS, TO_MILLIVOLTS, VOLTAGE_CHANGE};
 use crate::energy::Energy;
-use crate::export::perfetto::{Details, Encoder, Stamp, Track};
+use crate::export::perfetto::{Details, Encoder, Moment, Stamp, Track};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 use isles_chip::supply::{Answer, Change, Transition};
@@ -80,8 +80,8 @@ impl Counters {
                 (TO_MILLIVOLTS, millivolts(to)),
             ];
             let details = Details { flow: None, last_flow: None, notes: &notes };
-            encoder.begin(&self.controller, start, VOLTAGE_CHANGE, details);
-            encoder.end(&self.controller, end);
+            encoder.begin(&self.controller, Moment::new(start), VOLTAGE_CHANGE, details);
+            encoder.end(&self.controller, Moment::new(end));
         }
     }
 

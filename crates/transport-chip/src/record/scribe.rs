@@ -5,8 +5,8 @@
 //! the thread writes is what it would be if the model wrote it, byte for byte: one channel keeps the order, and no
 //! clock is asked. Here is no format.
 //!
-//! Invariants: there are never more than twice [`CHUNKS`] and two chunks, and the model waits rather than that there
-//! are more; the thread takes all that it gets, whatever its sink says, and ends before its scribe does; its panic is
+//! Invariants: there are never more than [`CHUNKS`] and three chunks, and the model waits rather than that there are
+//! more; the thread takes all that it gets, whatever its sink says, and ends before its scribe does; its panic is
 //! raised at the model.
 
 use super::Trace;
@@ -98,7 +98,7 @@ impl Scribe {
     /// Ends the trace: writes what is left, and what the run has drawn.
     ///
     /// # Errors
-    /// The first thing that the sink has refused, at any time; or the thread had panicked before, which was raised then.
+    /// The first thing that the sink has refused, at any time; or the thread has panicked before, which was raised.
     ///
     /// # Panics
     /// If the thread does.
@@ -163,7 +163,7 @@ fn write(mut trace: Trace, orders: &Receiver<Order>, read: &SyncSender<Chunk>) -
     for order in orders {
         match order {
             Order::Read(mut chunk) => {
-                chunk.entries().for_each(|entry| trace.take(entry));
+                trace.take_all(&chunk);
                 chunk.clear();
                 // If it is not wanted any more, or there are enough, it is dropped.
                 let _ = read.try_send(chunk);

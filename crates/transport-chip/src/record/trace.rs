@@ -7,11 +7,11 @@
 //! Invariant: a stretch is written when it can no longer go on, so spans of a core are in the order of time.
 
 use super::counters::Counters;
-use super::entry::{Entry, PLACES_MAX};
+use super::entry::{Chunk, Entry, PLACES_MAX};
 use super::outlet::Outlet;
 use super::{Outset, Passage};
 use crate::energy::Energy;
-use crate::export::perfetto::{Details, Encoder, Name, Stamp, Track};
+use crate::export::perfetto::{Details, Encoder, Moment, Name, Stamp, Track};
 use crate::report::{SPENDINGS, Spending};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::Picoseconds;
@@ -20,6 +20,7 @@ use isles_chip::topology::{CoreId, Topology};
 use isles_transport::PlaceId;
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// Names of events behind those of [`SPENDINGS`].
 const ACTIONS: [&str; 6] = [
@@ -50,10 +51,9 @@ pub(super) const TO_MILLIVOLTS: Name = Name(6);
 /// The track of what belongs to no tile. Tiles and cores follow.
 const WHOLE_RUN: Track = Track(1);
 
-/// What a core did from one time to another.
+/// What a core did, from the end of what it had done before.
 #[derive(Clone, Copy)]
 struct Stretch {
-    start: Picoseconds,
     end: Picoseconds,
     spending: Spending,
 }
@@ -63,10 +63,33 @@ struct CoreTrack {
     stamp: Stamp,
     /// The end of what it has spent last.
     now: Picoseconds,
+    /// The end of what is written.
+    written: Moment,
     /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
     waiting: Vec<Stretch>,
-    /// Behind how many of them an action has begun, if one has.
-    action: Option<usize>,
+    /// Whether an action has begun.
+    is_acting: bool,
+    /// Behind how many of them it has; 0 if it has not.
+    before: usize,
+}
+
+impl CoreTrack {
+    fn new(track: Track, now: Picoseconds) -> CoreTrack {
+        let (stamp, written) = (Stamp::new(track), Moment::new(now));
+        CoreTrack { stamp, now, written, waiting: Vec::new(), is_acting: false, before: 0 }
+    }
+
+    /// Writes the waiting stretches of `range`, which are next.
+    #[inline]
+    fn write(&mut self, encoder: &mut Encoder, range: Range<usize>) {
+        let mut start = self.written;
+        for Stretch { end, spending } in &self.waiting[range] {
+            let end = Moment::new(*end);
+            encoder.span(&self.stamp, (start, end), Name(*spending as usize));
+            start = end;
+        }
+        self.written = start;
+    }
 }
 
 /// A trace under way.
@@ -100,12 +123,8 @@ impl Trace {
         for core in (0..places).map(CoreId) {
             describe(&mut encoder, topology, core, &mut last);
         }
-        let track = |(core, outset): (u32, &Outset)| CoreTrack {
-            stamp: Stamp::new(core_track(topology, CoreId(core))),
-            now: outset.now,
-            waiting: Vec::new(),
-            action: None,
-        };
+        let track =
+            |(core, outset): (u32, &Outset)| CoreTrack::new(core_track(topology, CoreId(core)), outset.now);
         let free = core_track(topology, CoreId(topology.cores()));
         let counters = Counters::new(&mut encoder, free, gears, cores);
         Trace {
@@ -117,12 +136,18 @@ impl Trace {
         }
     }
 
+    /// Takes all that is in a chunk.
+    pub(super) fn take_all(&mut self, chunk: &Chunk) {
+        chunk.entries().for_each(|entry| self.take(entry));
+    }
+
     /// What has happened next.
+    #[inline]
     pub(super) fn take(&mut self, entry: Entry) {
         match entry {
             Entry::Spent { place, spending, time } => self.spend(place, spending, time),
             Entry::Begun(place) => self.begin(place),
-            Entry::Abandoned(place) => self.cores[place.index()].action = None,
+            Entry::Abandoned(place) => self.abandon(place),
             Entry::ReceivedPiece(place) => self.act(place, RECEIVE_PIECE, Details::default()),
             Entry::Sent(passage) => self.sent(passage, SEND),
             Entry::SentBlock(passage) => self.sent(passage, SEND_BLOCK),
@@ -135,28 +160,33 @@ impl Trace {
         self.counters.shift(&mut self.outlet.encoder, answer);
     }
 
+    #[inline]
     fn spend(&mut self, place: PlaceId, spending: Spending, time: Picoseconds) {
         let core = &mut self.cores[place.index()];
-        let start = core.now;
-        core.now = start + time;
-        let stretch = Stretch { start, end: core.now, spending };
-        match core.waiting[core.action.unwrap_or(0)..].last_mut() {
-            Some(last) if last.spending == stretch.spending && last.end == stretch.start => {
-                last.end = stretch.end;
+        core.now += time;
+        match core.waiting[core.before..].last_mut() {
+            Some(last) if last.spending == spending => {
+                last.end = core.now;
                 return;
             }
-            Some(_) if core.action.is_none() => self.write(place),
+            Some(_) if !core.is_acting => self.write(place),
             _ => {}
         }
-        if stretch.start < stretch.end {
-            self.cores[place.index()].waiting.push(stretch);
+        if time > Picoseconds::ZERO {
+            let core = &mut self.cores[place.index()];
+            core.waiting.push(Stretch { end: core.now, spending });
         }
     }
 
     /// What came before is not written yet: if the action comes to nothing, it may go on.
     fn begin(&mut self, place: PlaceId) {
         let core = &mut self.cores[place.index()];
-        core.action = Some(core.waiting.len());
+        (core.is_acting, core.before) = (true, core.waiting.len());
+    }
+
+    fn abandon(&mut self, place: PlaceId) {
+        let core = &mut self.cores[place.index()];
+        (core.is_acting, core.before) = (false, 0);
     }
 
     fn sent(&mut self, passage: Passage, name: Name) {
@@ -182,24 +212,28 @@ impl Trace {
     }
 
     /// Writes what `place` has spent since the action began, as that action, and before that what it did before.
+    #[inline]
     fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
-        let CoreTrack { stamp, waiting, action, .. } = &mut self.cores[place.index()];
-        let (before, within) = waiting.split_at(action.take().unwrap_or(0));
-        write(&mut self.outlet.encoder, stamp, before);
-        if let (Some(first), Some(last)) = (within.first(), within.last()) {
-            self.outlet.encoder.begin(stamp, first.start, name, details);
-            write(&mut self.outlet.encoder, stamp, within);
-            self.outlet.encoder.end(stamp, last.end);
+        let (encoder, core) = (&mut self.outlet.encoder, &mut self.cores[place.index()]);
+        let (before, all) = (core.before, core.waiting.len());
+        if before > 0 {
+            core.write(encoder, 0..before);
         }
-        waiting.clear();
+        if before < all {
+            encoder.begin(&core.stamp, core.written, name, details);
+            core.write(encoder, before..all);
+            encoder.end(&core.stamp, core.written);
+        }
+        core.waiting.clear();
+        (core.is_acting, core.before) = (false, 0);
         self.outlet.hand_over_portions();
     }
 
     /// Writes the stretches of `place` that wait.
     fn write(&mut self, place: PlaceId) {
-        let CoreTrack { stamp, waiting, .. } = &mut self.cores[place.index()];
-        write(&mut self.outlet.encoder, stamp, waiting);
-        waiting.clear();
+        let core = &mut self.cores[place.index()];
+        core.write(&mut self.outlet.encoder, 0..core.waiting.len());
+        core.waiting.clear();
         self.outlet.hand_over_portions();
     }
 
@@ -213,12 +247,6 @@ impl Trace {
         }
         (0..self.cores.len() as u32).for_each(|place| self.write(PlaceId(place)));
         self.outlet.finish()
-    }
-}
-
-fn write(encoder: &mut Encoder, stamp: &Stamp, stretches: &[Stretch]) {
-    for Stretch { start, end, spending } in stretches {
-        encoder.span(stamp, (*start, *end), Name(*spending as usize));
     }
 }
 

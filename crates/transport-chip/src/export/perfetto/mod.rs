@@ -8,7 +8,14 @@
 //!
 //! Invariants: a track is described before it is used; names are interned in the first packet.
 
+mod draft;
+mod message;
+
+pub(crate) use draft::{Moment, Stamp};
+
+use draft::{Draft, ROOM, span};
 use isles_chip::quantity::Picoseconds;
+use message::{nested, number, text};
 
 /// Fields of `TracePacket`.
 mod packet {
@@ -87,34 +94,6 @@ pub(crate) struct Details<'a> {
     pub(crate) last_flow: Option<u64>,
     /// Numbers with names.
     pub(crate) notes: &'a [(Name, u64)],
-}
-
-/// What all events of one track begin with: all of their packet but the time and what is said of a beginning.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp {
-    bytes: [u8; STAMP_BYTES],
-    len: usize,
-}
-
-/// Longer than its ten bytes, and a number.
-const STAMP_BYTES: usize = 24;
-
-/// Where in a stamp the length of the event and its kind are to be written.
-const EVENT_LEN: usize = 7;
-const EVENT_KIND: usize = 9;
-
-impl Stamp {
-    pub(crate) fn new(track: Track) -> Stamp {
-        let mut bytes = vec![tag_byte(PACKET, LENGTH_DELIMITED), 0];
-        bytes.extend([tag_byte(packet::SEQUENCE_ID, VARINT), SEQUENCE]);
-        bytes.extend([tag_byte(packet::SEQUENCE_FLAGS, VARINT), REFERS_TO_SEQUENCE]);
-        bytes.extend([tag_byte(packet::TRACK_EVENT, LENGTH_DELIMITED), 0]);
-        bytes.extend([tag_byte(event::KIND, VARINT), 0, tag_byte(event::TRACK, VARINT)]);
-        varint(&mut bytes, track.0);
-        let mut stamp = Stamp { bytes: [0; STAMP_BYTES], len: bytes.len() };
-        stamp.bytes[..bytes.len()].copy_from_slice(&bytes);
-        stamp
-    }
 }
 
 /// What has been encoded and not been taken.
@@ -216,13 +195,15 @@ impl Encoder {
 
     /// A counter has this value from now on.
     pub(crate) fn count(&mut self, track: Track, time: Picoseconds, value: f64) {
-        self.event(&Stamp::new(track), time, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
+        let (stamp, moment) = (Stamp::new(track), Moment::new(time));
+        self.event(&stamp, moment, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
     }
 
     /// A span begins.
-    pub(crate) fn begin(&mut self, stamp: &Stamp, time: Picoseconds, name: Name, details: Details<'_>) {
-        self.event(stamp, time, BEGIN, |draft| {
-            draft.put([tag_byte(event::NAME_ID, VARINT), name.interned() as u8]);
+    #[inline]
+    pub(crate) fn begin(&mut self, stamp: &Stamp, moment: Moment, name: Name, details: Details<'_>) {
+        self.event(stamp, moment, BEGIN, |draft| {
+            draft.name(name);
             for (field, flow) in [(event::FLOW, details.flow), (event::LAST_FLOW, details.last_flow)] {
                 if let Some(flow) = flow {
                     draft.fixed(field, flow);
@@ -235,36 +216,42 @@ impl Encoder {
     }
 
     /// A span without details: it begins, and it ends.
-    pub(crate) fn span(&mut self, stamp: &Stamp, (start, end): (Picoseconds, Picoseconds), name: Name) {
-        self.event(stamp, start, BEGIN, |draft| {
-            draft.put([tag_byte(event::NAME_ID, VARINT), name.interned() as u8]);
-        });
-        self.end(stamp, end);
+    #[inline]
+    pub(crate) fn span(&mut self, stamp: &Stamp, (start, end): (Moment, Moment), name: Name) {
+        if start.is_long() || end.is_long() {
+            self.begin(stamp, start, name, Details::default());
+            return self.end(stamp, end);
+        }
+        self.used += span(self.room(), stamp, (start, end), name);
     }
 
     /// The span that began last on this track ends.
-    pub(crate) fn end(&mut self, stamp: &Stamp, time: Picoseconds) {
-        self.event(stamp, time, END, |_| ());
+    #[inline]
+    pub(crate) fn end(&mut self, stamp: &Stamp, moment: Moment) {
+        self.event(stamp, moment, END, |_| ());
     }
 
-    /// The packet of an event without texts.
+    /// An event without texts.
     #[inline]
-    fn event(&mut self, stamp: &Stamp, time: Picoseconds, kind: u8, more: impl FnOnce(&mut Draft<'_>)) {
-        let room = match self.bytes[self.used..].first_chunk_mut() {
-            Some(room) => room,
-            None => grow(&mut self.bytes, self.used),
-        };
-        let mut draft = Draft { bytes: room, len: 0 };
-        draft.put(stamp.bytes);
-        draft.len = stamp.len;
-        draft.bytes[EVENT_KIND] = kind;
+    fn event(&mut self, stamp: &Stamp, moment: Moment, kind: u8, more: impl FnOnce(&mut Draft<'_>)) {
+        let mut draft = Draft::new(self.room(), stamp, kind);
         more(&mut draft);
-        draft.bytes[EVENT_LEN] = (draft.len - EVENT_LEN - 1) as u8;
-        draft.put([tag_byte(packet::TIMESTAMP, VARINT)]);
-        // The scale: a picosecond is written where a nanosecond is read.
-        draft.number(time.0);
-        draft.bytes[1] = (draft.len - 2) as u8;
-        self.used += draft.len;
+        self.used += draft.end(moment);
+    }
+
+    #[inline]
+    fn room(&mut self) -> &mut [u8; ROOM] {
+        if self.bytes.len() - self.used < ROOM {
+            self.grow();
+        }
+        self.bytes[self.used..].first_chunk_mut().expect("it was made longer")
+    }
+
+    /// Makes the memory longer, by so much that this is rare.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.bytes.resize(2 * self.bytes.len() + ROOM, 0);
     }
 
     /// Something without length, with texts that have names.
@@ -295,144 +282,26 @@ impl Name {
     }
 }
 
-/// Makes the memory longer, by so much that this is rare; gives what begins at `used`.
-#[cold]
-fn grow(bytes: &mut Vec<u8>, used: usize) -> &mut [u8; LONG] {
-    bytes.resize(2 * bytes.len() + LONG, 0);
-    bytes[used..].first_chunk_mut().expect("it is longer by so much at least")
-}
-
-/// The packet of an event under way, in memory that is longer than any.
-struct Draft<'a> {
-    bytes: &'a mut [u8; LONG],
-    len: usize,
-}
-
-/// Longer than any event: five numbers of its own, a name, two flows, three notes. Below 128, so that each length
-/// within takes one byte.
-const LONG: usize = 120;
-
-impl Draft<'_> {
-    #[inline]
-    fn put<const LEN: usize>(&mut self, bytes: [u8; LEN]) {
-        self.bytes[self.len..self.len + LEN].copy_from_slice(&bytes);
-        self.len += LEN;
-    }
-
-    #[inline]
-    fn number(&mut self, value: u64) {
-        match value {
-            0..0x80 => self.put([value as u8]),
-            0x80..FIFTY_SIX_BITS => self.long_number(value),
-            _ => self.longest_number(value),
-        }
-    }
-
-    /// A number of 8 to 56 bits: seven bits to each byte, and a mark on all but the last.
-    #[inline]
-    fn long_number(&mut self, value: u64) {
-        let value = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
-        let value = value & 0x3fff_0000_3fff | (value & 0x0fff_c000_0fff_c000) << 2;
-        let value = value & 0x007f_007f_007f_007f | (value & 0x3f80_3f80_3f80_3f80) << 1;
-        let last = (63 - value.leading_zeros()) / 8;
-        let marks = 0x8080_8080_8080_8080 & ((1 << (8 * last)) - 1);
-        let len = self.len;
-        self.put((value | marks).to_le_bytes());
-        self.len = len + last as usize + 1;
-    }
-
-    #[cold]
-    fn longest_number(&mut self, value: u64) {
-        let mut bytes = Vec::new();
-        varint(&mut bytes, value);
-        bytes.into_iter().for_each(|byte| self.put([byte]));
-    }
-
-    /// A field with eight bytes, whose number is from 16 on, so that its tag takes two.
-    #[inline]
-    fn fixed(&mut self, field: u32, value: u64) {
-        let tag = field << 3 | FIXED_64;
-        self.put([tag as u8 | 0x80, (tag >> 7) as u8]);
-        self.put(value.to_le_bytes());
-    }
-
-    #[inline]
-    fn note(&mut self, name: Name, value: u64) {
-        self.put([tag_byte(event::NOTE, LENGTH_DELIMITED), 0]);
-        let start = self.len;
-        self.put([tag_byte(NOTE_NAME_ID, VARINT), name.interned() as u8, tag_byte(NOTE_NUMBER, VARINT)]);
-        self.number(value);
-        self.bytes[start - 1] = (self.len - start) as u8;
-    }
-}
-
-/// The first number that takes more than eight bytes.
-const FIFTY_SIX_BITS: u64 = 1 << 56;
-
-/// The tag of a field with a number below 16.
-const fn tag_byte(field: u32, kind: u32) -> u8 {
-    (field << 3 | kind) as u8
-}
-
-/// Kinds of fields on the wire.
-const VARINT: u32 = 0;
-const FIXED_64: u32 = 1;
-const LENGTH_DELIMITED: u32 = 2;
-
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn tag(out: &mut Vec<u8>, field: u32, kind: u32) {
-    varint(out, u64::from(field << 3 | kind));
-}
-
-fn number(out: &mut Vec<u8>, field: u32, value: u64) {
-    tag(out, field, VARINT);
-    varint(out, value);
-}
-
-fn text(out: &mut Vec<u8>, field: u32, value: &str) {
-    tag(out, field, LENGTH_DELIMITED);
-    varint(out, value.len() as u64);
-    out.extend_from_slice(value.as_bytes());
-}
-
-/// A message within a message.
-fn nested(out: &mut Vec<u8>, field: u32, content: impl FnOnce(&mut Vec<u8>)) {
-    tag(out, field, LENGTH_DELIMITED);
-    let start = out.len();
-    out.push(0);
-    content(out);
-    let len = out.len() - start - 1;
-    if len < 0x80 {
-        out[start] = len as u8;
-        return;
-    }
-    // Longer than one byte of length can say: rare, so what was written moves.
-    let mut bytes = Vec::with_capacity(10);
-    varint(&mut bytes, len as u64);
-    out.splice(start..=start, bytes);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_all_lengths_are_written_as_varints() {
-        let around =
-            |bits: u32| [(1 << bits) - 1, 1 << bits, (1 << bits) + 1, 0x5a5a_5a5a_5a5a_5a5a >> (63 - bits)];
-        for value in (0..64).flat_map(around).chain([0, u64::MAX]) {
-            let mut draft = Draft { bytes: &mut [0; LONG], len: 1 };
-            draft.number(value);
-            let mut expected = vec![0];
-            varint(&mut expected, value);
-            assert_eq!(draft.bytes[..draft.len], expected, "{value:#x}");
+    fn a_plain_span_is_a_beginning_and_an_end() {
+        let times = (0..64).map(|bits| Moment::new(Picoseconds(u64::MAX >> bits)));
+        let times: Vec<Moment> = times.chain([Moment::new(Picoseconds::ZERO)]).collect();
+        let (mut ours, mut theirs) = (Encoder::default(), Encoder::default());
+        for stamp in [1, 0x7f, 0x80, u64::MAX].map(|track| Stamp::new(Track(track))) {
+            for (start, end) in
+                times.iter().rev().flat_map(|start| times.iter().map(move |end| (*start, *end)))
+            {
+                ours.span(&stamp, (start, end), Name(7));
+                theirs.begin(&stamp, start, Name(7), Details::default());
+                theirs.end(&stamp, end);
+                assert_eq!(ours.bytes(), theirs.bytes(), "{stamp:?}, {start:?}, {end:?}");
+                ours.clear();
+                theirs.clear();
+            }
         }
     }
 
@@ -442,7 +311,7 @@ mod tests {
         let notes = [(name, u64::MAX); 3];
         let mut encoder = Encoder::default();
         let most = Details { flow, last_flow: flow, notes: &notes };
-        encoder.begin(&Stamp::new(Track(u64::MAX)), Picoseconds(u64::MAX), name, most);
+        encoder.begin(&Stamp::new(Track(u64::MAX)), Moment::new(Picoseconds(u64::MAX)), name, most);
         let [_, len, ..] = *encoder.bytes() else { panic!("an event is longer than this") };
         assert_eq!(encoder.bytes().len(), 2 + usize::from(len));
     }
