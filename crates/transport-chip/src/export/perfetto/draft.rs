@@ -83,9 +83,8 @@ struct Number {
     len: u8,
 }
 
-/// Most bytes of a number that is not long; and what stands for the bytes of one that is.
+/// Most bytes of a number that is not long.
 const SHORT: u8 = 8;
-const LONG: u8 = SHORT + 1;
 
 /// The marks of all but the last of so many bytes and one.
 const MARKS: [u64; SHORT as usize] = {
@@ -105,7 +104,7 @@ impl Number {
             return Number { word: value, len: 1 };
         }
         if value >> (7 * SHORT) > 0 {
-            return Number { word: value, len: LONG };
+            return Number { word: value, len: SHORT + 1 + (value >> 63) as u8 };
         }
         let value = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
         let value = value & 0x3fff_0000_3fff | (value & 0x0fff_c000_0fff_c000) << 2;
@@ -116,7 +115,7 @@ impl Number {
 
     #[inline]
     fn is_long(self) -> bool {
-        self.len == LONG
+        self.len > SHORT
     }
 }
 
@@ -234,16 +233,30 @@ impl<'a> Draft<'a> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn numbers_of_all_lengths_are_written_as_varints() {
+    /// Numbers of all lengths: the first and the last of each, and between.
+    fn numbers() -> impl Iterator<Item = u64> {
         let around =
             |bits: u32| [(1 << bits) - 1, 1 << bits, (1 << bits) + 1, 0x5a5a_5a5a_5a5a_5a5a >> (63 - bits)];
-        for value in (0..64).flat_map(around).chain([0, u64::MAX]) {
+        (0..64).flat_map(around).chain([0, u64::MAX])
+    }
+
+    #[test]
+    fn numbers_of_all_lengths_are_written_as_varints() {
+        for value in numbers() {
             let mut draft = Draft { bytes: &mut [0; ROOM], len: 1 };
             draft.number(Number::new(value));
             let mut expected = vec![0];
             varint(&mut expected, value);
             assert_eq!(draft.bytes[..usize::from(draft.len)], expected, "{value:#x}");
+        }
+    }
+
+    #[test]
+    fn a_note_says_how_long_it_is() {
+        for value in numbers() {
+            let mut draft = Draft { bytes: &mut [0; ROOM], len: 0 };
+            draft.note(Name(1), value);
+            assert_eq!(draft.bytes[1], draft.len - 2, "{value:#x}");
         }
     }
 }
