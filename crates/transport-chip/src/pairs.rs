@@ -33,12 +33,6 @@ impl Pairs {
         [Class::Control, Class::Data].map(|class| self.lane(first, second, class))
     }
 
-    /// Those of both classes, of which `lane` is one.
-    #[inline]
-    pub(crate) fn both_of(lane: usize) -> [usize; 2] {
-        [lane & !1, lane | 1]
-    }
-
     /// The pair and the class of a lane.
     #[inline]
     pub(crate) fn ends(self, lane: usize) -> (PlaceId, PlaceId, Class) {
@@ -59,7 +53,6 @@ mod tests {
             let (first, second, class) = pairs.ends(lane);
             assert_eq!(pairs.lane(first, second, class), lane);
             assert_eq!(pairs.both(first, second)[class as usize], lane);
-            assert_eq!(Pairs::both_of(lane), pairs.both(first, second));
         }
     }
 }

@@ -515,6 +515,8 @@ impl State {
         self.wake_credited();
     }
 
+    /// Wakes those who wait for the credit that they get.
+    #[inline]
     fn wake_credited(&mut self) {
         for index in 0..self.news.len() {
             let (source, arrival) = self.news[index];

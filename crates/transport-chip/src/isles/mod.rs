@@ -56,6 +56,13 @@ struct Desk {
     mail: Mail,
     /// Lanes with entries taken in this turn and not credited, with their senders; each once.
     owed: Vec<(PlaceId, usize)>,
+    /// The bits of those senders: who has none is owed nothing.
+    owes: u64,
+}
+
+/// The bit of a place, which it may share with others.
+fn bit_of(place: PlaceId) -> u64 {
+    1 << (place.0 % u64::BITS)
 }
 
 /// All rings of a run.
@@ -77,6 +84,7 @@ impl Isles {
             looked: Picoseconds::ZERO,
             mail: Mail::default(),
             owed: Vec::new(),
+            owes: 0,
         };
         Isles {
             lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
@@ -148,9 +156,8 @@ impl Isles {
         self.desks[source.index()].slots[lane % 2] -= u32::from(share.slots);
         self.lanes[lane].taken += share;
         self.lanes[lane].waiting += 1;
-        if !self.desks[source.index()].owed.is_empty() {
-            self.credit(target, self.pairs.both(source, target), arrival);
-            self.desks[source.index()].owed.retain(|(other, _)| *other != target);
+        if self.desks[source.index()].owes & bit_of(target) != 0 {
+            self.credit_along(source, target, arrival);
         }
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
         let letter = Letter { key, lane: lane as u32, source, lines, fetch, piece };
@@ -158,38 +165,45 @@ impl Isles {
         arrival
     }
 
-    /// Tells `source` at `arrival` what was taken of it on these lanes and not credited.
-    #[inline]
-    fn credit(&mut self, source: PlaceId, lanes: [usize; 2], arrival: Picoseconds) {
-        for lane in lanes {
-            let share = std::mem::take(&mut self.lanes[lane].owed);
-            if share != Share::default() {
-                self.desks[source.index()].credits.push(Credit { arrival, lane, share });
+    /// Lets a message of `place` that arrives at `target` then tell what was taken of it and not credited.
+    fn credit_along(&mut self, place: PlaceId, target: PlaceId, arrival: Picoseconds) {
+        let mut owed = std::mem::take(&mut self.desks[place.index()].owed);
+        owed.retain(|(source, lane)| {
+            if *source == target {
+                self.credit(target, *lane, arrival);
             }
-        }
+            *source != target
+        });
+        self.desks[place.index()].owed = owed;
     }
 
-    /// Reads the flags of `place`, once a turn, and takes the credits that had arrived when the turn began.
+    /// Tells `source` at `arrival` what was taken of it on a lane and not credited.
+    #[inline]
+    fn credit(&mut self, source: PlaceId, lane: usize, arrival: Picoseconds) {
+        let share = std::mem::take(&mut self.lanes[lane].owed);
+        self.desks[source.index()].credits.push(Credit { arrival, lane, share });
+    }
+
+    /// Reads the flags of `place`, once a turn.
     fn look(&mut self, cores: &mut Cores, place: PlaceId) {
-        let seen = cores.present();
-        if self.desks[place.index()].looked < seen {
+        let looked = &mut self.desks[place.index()].looked;
+        if *looked < cores.present() {
+            *looked = cores.present();
             cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
-            self.take_credits(place, seen);
         }
     }
 
-    /// Takes the credits that `place` has seen by reading its flags in the turn that began at `seen`.
-    fn take_credits(&mut self, place: PlaceId, seen: Picoseconds) {
+    /// Takes the credits that `place` has seen: those that had arrived when the turn began in which it looked last.
+    fn take_credits(&mut self, place: PlaceId) {
         let (desks, lanes) = (&mut self.desks, &mut self.lanes);
         let Desk { credits, slots, looked, .. } = &mut desks[place.index()];
-        *looked = seen;
         credits.retain(|credit| {
-            let arrived = credit.arrival <= seen;
-            if arrived {
+            let is_seen = credit.arrival <= *looked;
+            if is_seen {
                 lanes[credit.lane].taken -= credit.share;
                 slots[credit.lane % 2] += u32::from(credit.share.slots);
             }
-            !arrived
+            !is_seen
         });
     }
 }
@@ -204,6 +218,7 @@ impl Wire for Isles {
             return true;
         }
         self.look(cores, out.from);
+        self.take_credits(out.from);
         self.fits(out, len)
     }
 
@@ -254,6 +269,7 @@ impl Wire for Isles {
 
     fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         self.look(cores, place);
+        self.take_credits(place);
         let streams = &self.desks[place.index()].streams;
         for lane in streams.iter().map(|stream| stream.lane).collect::<Vec<_>>() {
             self.push_stream(cores, lane, news);
@@ -263,7 +279,7 @@ impl Wire for Isles {
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
         cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
         cores.compute(place, POLL_CYCLES, Spending::Polling);
-        self.take_credits(place, cores.present());
+        self.desks[place.index()].looked = cores.present();
     }
 
     /// The flags tell of credits, too.
@@ -297,6 +313,7 @@ impl Wire for Isles {
         ring.waiting -= 1;
         if ring.owed == Share::default() {
             desk.owed.push((letter.source, lane));
+            desk.owes |= bit_of(letter.source);
         }
         ring.owed += Share { lines: letter.lines as u8, slots: u8::from(letter.fetch > 0) };
         let source = letter.source;
@@ -312,19 +329,20 @@ impl Wire for Isles {
     fn give_credits(&mut self, _cores: &mut Cores, _place: PlaceId, _news: &mut News) {}
 
     fn end_turn(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        let owed = &mut self.desks[place.index()].owed;
+        let Desk { owed, owes, .. } = &mut self.desks[place.index()];
+        *owes = 0;
+        // By sender: one flag line carries what is owed to it in both classes.
         if owed.len() > 1 {
             owed.sort_unstable();
         }
+        let mut last = None;
         for index in 0..owed.len() {
             let (source, lane) = self.desks[place.index()].owed[index];
-            // One flag line carries what is owed to a sender in both classes.
-            if self.lanes[lane].owed != Share::default() {
+            if last.replace(source) != Some(source) {
                 cores.write_lines(place, source, 1);
-                let arrival = cores.now(place);
-                self.credit(source, Pairs::both_of(lane), arrival);
-                news.push((source, arrival));
+                news.push((source, cores.now(place)));
             }
+            self.credit(source, lane, cores.now(place));
         }
         self.desks[place.index()].owed.clear();
     }
