@@ -258,7 +258,7 @@ proptest! {
 
     /// The mean latency, alone included, at a third of the capacity of the row's middle link.
     #[test]
-    fn the_quick_network_is_within_a_tenth_of_the_exact_one(packets in traffic(1_200_000)) {
+    fn the_quick_network_is_within_a_tenth_of_the_exact_one(packets in traffic(1_600_000)) {
         let latency = |arrivals: &[Picoseconds]| -> u64 {
             arrivals.iter().zip(&packets).map(|(arrival, packet)| (*arrival - packet.from).0).sum()
         };
