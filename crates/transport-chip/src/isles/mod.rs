@@ -184,6 +184,42 @@ impl Isles {
         self.desks[source.index()].credits.push(Credit { arrival, lane, share });
     }
 
+    /// Writes the credits of `place` that are wanted now, by lane, what is owed, and how long rings are.
+    #[inline]
+    fn write_credits(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        news: &mut News,
+        is_wanted: impl Fn(usize, Share, [u32; 2]) -> bool,
+    ) {
+        let owed = &mut self.desks[place.index()].owed;
+        if owed.len() > 1 {
+            owed.sort_unstable();
+        }
+        let (mut last, mut kept) = (None, 0);
+        for index in 0..owed.len() {
+            let (source, lane) = self.desks[place.index()].owed[index];
+            // By sender: one flag line carries what is owed to it in both classes.
+            if last != Some(source) {
+                if !is_wanted(lane, self.lanes[lane].owed, self.budget.ring_lines) {
+                    self.desks[place.index()].owed[kept] = (source, lane);
+                    kept += 1;
+                    continue;
+                }
+                cores.write_lines(place, source, 1);
+                news.push((source, cores.now(place)));
+                last = Some(source);
+            }
+            self.credit(source, lane, cores.now(place));
+        }
+        let Desk { owed, owes, .. } = &mut self.desks[place.index()];
+        owed.truncate(kept);
+        if kept == 0 {
+            *owes = 0;
+        }
+    }
+
     /// Reads the flags of `place`, once a turn.
     fn look(&mut self, cores: &mut Cores, place: PlaceId) {
         let looked = &mut self.desks[place.index()].looked;
@@ -325,26 +361,15 @@ impl Wire for Isles {
         Some(letter.open())
     }
 
-    /// They wait for the end of the turn: until then they may go with a message.
-    fn give_credits(&mut self, _cores: &mut Cores, _place: PlaceId, _news: &mut News) {}
+    /// Only what the sender may wait for: the rest may still go with a message of this turn.
+    fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
+        self.write_credits(cores, place, news, |lane, owed, ring_lines| {
+            owed.slots > 0 || 2 * u32::from(owed.lines) > ring_lines[lane % 2]
+        });
+    }
 
     fn end_turn(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        let Desk { owed, owes, .. } = &mut self.desks[place.index()];
-        *owes = 0;
-        // By sender: one flag line carries what is owed to it in both classes.
-        if owed.len() > 1 {
-            owed.sort_unstable();
-        }
-        let mut last = None;
-        for index in 0..owed.len() {
-            let (source, lane) = self.desks[place.index()].owed[index];
-            if last.replace(source) != Some(source) {
-                cores.write_lines(place, source, 1);
-                news.push((source, cores.now(place)));
-            }
-            self.credit(source, lane, cores.now(place));
-        }
-        self.desks[place.index()].owed.clear();
+        self.write_credits(cores, place, news, |_, _, _| true);
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
