@@ -58,6 +58,13 @@ struct Desk {
     owed: Vec<(PlaceId, usize)>,
     /// The bits of those senders: who has none is owed nothing.
     owes: u64,
+    /// Whether one of them may wait for it.
+    owes_much: bool,
+}
+
+/// Whether somebody may wait for the credit of so much of a ring of `lines` lines: it is more than half, or a slot.
+fn is_much(owed: Share, lines: u32) -> bool {
+    owed.slots > 0 || 2 * u32::from(owed.lines) > lines
 }
 
 /// The bit of a place, which it may share with others.
@@ -85,6 +92,7 @@ impl Isles {
             mail: Mail::default(),
             owed: Vec::new(),
             owes: 0,
+            owes_much: false,
         };
         Isles {
             lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
@@ -184,14 +192,14 @@ impl Isles {
         self.desks[source.index()].credits.push(Credit { arrival, lane, share });
     }
 
-    /// Writes the credits of `place` that are wanted now, by lane, what is owed, and how long rings are.
+    /// Writes the credits of `place` that are wanted, by what is owed and how many lines the ring has.
     #[inline]
     fn write_credits(
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
         news: &mut News,
-        is_wanted: impl Fn(usize, Share, [u32; 2]) -> bool,
+        is_wanted: impl Fn(Share, u32) -> bool,
     ) {
         let owed = &mut self.desks[place.index()].owed;
         if owed.len() > 1 {
@@ -202,7 +210,7 @@ impl Isles {
             let (source, lane) = self.desks[place.index()].owed[index];
             // By sender: one flag line carries what is owed to it in both classes.
             if last != Some(source) {
-                if !is_wanted(lane, self.lanes[lane].owed, self.budget.ring_lines) {
+                if !is_wanted(self.lanes[lane].owed, self.budget.ring_lines[lane % 2]) {
                     self.desks[place.index()].owed[kept] = (source, lane);
                     kept += 1;
                     continue;
@@ -352,6 +360,7 @@ impl Wire for Isles {
             desk.owes |= bit_of(letter.source);
         }
         ring.owed += Share { lines: letter.lines as u8, slots: u8::from(letter.fetch > 0) };
+        desk.owes_much |= is_much(ring.owed, self.budget.ring_lines[lane % 2]);
         let source = letter.source;
         cores.compute(place, RECEIVE_CYCLES, Spending::Handling);
         cores.read_own_lines(place, letter.lines, Spending::Copying);
@@ -363,13 +372,13 @@ impl Wire for Isles {
 
     /// Only what the sender may wait for: the rest may still go with a message of this turn.
     fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        self.write_credits(cores, place, news, |lane, owed, ring_lines| {
-            owed.slots > 0 || 2 * u32::from(owed.lines) > ring_lines[lane % 2]
-        });
+        if std::mem::take(&mut self.desks[place.index()].owes_much) {
+            self.write_credits(cores, place, news, is_much);
+        }
     }
 
     fn end_turn(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        self.write_credits(cores, place, news, |_, _, _| true);
+        self.write_credits(cores, place, news, |_, _| true);
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
