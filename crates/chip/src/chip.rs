@@ -82,6 +82,11 @@ pub struct LinkTraits {
 }
 
 impl LinkTraits {
+    /// Flits of a packet that carries so many bytes.
+    pub fn flits(&self, bytes: u64) -> u64 {
+        (bytes + self.overhead.0).div_ceil(self.flit.0)
+    }
+
     /// How fast packets move at these clocks.
     pub fn pace(&self, clocks: &Clocks) -> Pace {
         let length = |cost: &Cost| cost.at(clocks).over(0);

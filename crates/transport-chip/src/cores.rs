@@ -85,7 +85,7 @@ impl Costs {
         let lines = times.iter().map(line_in).collect();
         let memory = MemoryPlan::of(chip, &plan.gears).map(Arc::new);
         let work = Arc::new(WorkPlan::of(chip, &plan.gears));
-        let (line_bytes, flit_bytes) = (chip.caches().line.0, links.flit.0);
+        let line_bytes = chip.caches().line.0;
         Some(Costs {
             topology: *chip.topology(),
             line_bytes: line_bytes as u32,
@@ -96,8 +96,8 @@ impl Costs {
             lines,
             times,
             pace: links.pace(preset.clocks()),
-            line_flits: (line_bytes + links.overhead.0).div_ceil(flit_bytes),
-            word_flits: (WORD_BYTES + links.overhead.0).div_ceil(flit_bytes),
+            line_flits: links.flits(line_bytes),
+            word_flits: links.flits(WORD_BYTES),
             port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
             supplies: Supplies::of(chip, &plan.gears),
             plan: Arc::new(plan),
@@ -404,13 +404,10 @@ impl Cores {
     /// Reads `lines` lines of the place's own buffer.
     #[inline]
     pub(crate) fn read_own_lines(&mut self, place: PlaceId, lines: u32, spending: Spending) {
-        let core = &self.cores[place.index()];
-        let (now, count) = (core.now, u64::from(lines));
-        let alone = self.costs.lines[usize::from(core.gear.0)].read.over(0);
-        let port = &mut self.ports[core.tile.0 as usize];
-        let start = port.reserve(self.present, now, self.costs.port * count);
-        self.lines.read += count;
-        self.spend(place, alone * count + (start - now), spending);
+        let (now, alone) = (self.now(place), self.own_read(place, lines));
+        let start = self.reach_port(self.tile(place), lines, now);
+        self.lines.read += u64::from(lines);
+        self.spend(place, alone + (start - now), spending);
     }
 
     /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
@@ -534,6 +531,7 @@ impl Cores {
     }
 
     /// What reading `lines` lines of its own buffer takes a place when nobody else does.
+    #[inline]
     pub(crate) fn own_read(&self, place: PlaceId, lines: u32) -> Picoseconds {
         self.line(place).read.over(0) * u64::from(lines)
     }
@@ -598,9 +596,15 @@ impl Cores {
             _ if from == to => (freight.span.over(0), Picoseconds::ZERO),
             _ => self.cross(freight, (from, to), now),
         };
-        let (count, at) = (u64::from(freight.count), now + delay);
-        let start = self.ports[port.0 as usize].reserve(self.present, at, self.costs.port * count);
-        alone * count + (start - now)
+        let start = self.reach_port(port, freight.count, now + delay);
+        alone * u64::from(freight.count) + (start - now)
+    }
+
+    /// When the port of a tile's buffer is free for so many accesses that come at `at`.
+    #[inline(always)]
+    fn reach_port(&mut self, port: TileId, count: u32, at: Picoseconds) -> Picoseconds {
+        let busy = self.costs.port * u64::from(count);
+        self.ports[port.0 as usize].reserve(self.present, at, busy)
     }
 
     /// What each part of a freight takes alone between two tiles, and what is in the way of all of them there.

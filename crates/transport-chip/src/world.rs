@@ -308,12 +308,10 @@ impl World {
     /// If there are more than 65,536 places; and what the sink panics with is raised here again, in the run or at its
     /// end.
     pub fn trace(&self, run: &str, sink: Box<dyn Write + Send>) -> io::Result<()> {
-        let state = self.shared.state.borrow();
-        let cores = &state.cores;
+        let cores = &mut self.shared.state.borrow_mut().cores;
         let (outset, gears) = cores.outset();
         let scribe = Scribe::new(Trace::new(cores.topology(), (&outset, gears), run, sink))?;
-        drop(state);
-        self.shared.state.borrow_mut().cores.recorder.get_or_insert_default().scribe = Some(scribe);
+        cores.recorder.get_or_insert_default().scribe = Some(scribe);
         Ok(())
     }
 

@@ -93,10 +93,7 @@ impl Times {
             second: times.second_cache?.over(0),
             controller_line: times.controller_line?.over(0),
             port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
-            packet: Train {
-                packets: 1,
-                flits: (LINE_BYTES as u64 + links.overhead.0).div_ceil(links.flit.0),
-            },
+            packet: Train { packets: 1, flits: links.flits(LINE_BYTES as u64) },
         })
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! The header takes one hop time from link to link, the body follows without a store in between, and each link is
 //! taken for as long as the body passes and for what its router needs before the next packet. One call replaces an
-//! event for each hop. What that costs in exactness, the
-//! property tests measure against [`exact`](super::exact): a packet that enters earlier holds its links against one
-//! that would in truth come first.
+//! event for each hop. What that costs in exactness, the property tests measure against [`exact`](super::exact): a
+//! packet that enters earlier holds its links against one that would in truth come first.
 
 use super::Timeline;
 use crate::quantity::Picoseconds;

@@ -236,9 +236,11 @@ impl Letter {
     /// What it says if it is no step of a collective.
     #[inline]
     pub(super) fn parting(&self) -> Option<Parting> {
+        const MISMATCH: u64 = Parting::Mismatch as u64;
+        const ABANDONED: u64 = Parting::Abandoned as u64;
         match self.stamp.kind() {
-            30 => Some(Parting::Mismatch),
-            31 => Some(Parting::Abandoned),
+            MISMATCH => Some(Parting::Mismatch),
+            ABANDONED => Some(Parting::Abandoned),
             _ => None,
         }
     }

@@ -359,8 +359,7 @@ impl<D: Driver> Wire for Called<D> {
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
-        for class in [Class::Control, Class::Data] {
-            let lane = self.pairs.lane(place, gone, class);
+        for lane in self.pairs.both(place, gone) {
             self.lanes[lane].stream = None;
             self.lanes[lane].unread = 0;
             let desk = self.desk(place);

@@ -317,8 +317,7 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
-        for class in [Class::Control, Class::Data] {
-            let lane = self.lane_of(Route { source: place, target: gone, class });
+        for lane in self.pairs.both(place, gone) {
             self.lanes[lane].rest = None;
             let part = self.part_of(lane);
             if self.held[part].is_some_and(|held| held.lane == lane) {

@@ -30,10 +30,10 @@ impl Cores {
             let (spent, halted) = self.spent(placed, time);
             return Sample { time, drawn: self.meters.drawn_in_all(thing, 0, spent, (halted, time)) };
         }
-        let is_core = thing < self.meters.plan().supplies.len();
-        let drawn = match is_core {
-            true => self.meters.drawn_idle_in_all(thing, 0, end),
-            false => self.besides(0, end).uncore(),
+        let drawn = if thing < self.meters.plan().supplies.len() {
+            self.meters.drawn_idle_in_all(thing, 0, end)
+        } else {
+            self.besides(0, end).uncore()
         };
         Sample { time: end, drawn }
     }

@@ -177,9 +177,8 @@ impl Sampler {
     pub(crate) fn finish(
         mut self,
         end: Picoseconds,
-        sample: impl FnMut(usize, Picoseconds) -> Sample,
+        mut sample: impl FnMut(usize, Picoseconds) -> Sample,
     ) -> Profile {
-        let mut sample = sample;
         while self.end < end {
             self.close(&mut sample);
         }

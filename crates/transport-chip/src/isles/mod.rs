@@ -121,11 +121,12 @@ impl Isles {
         self.budget.ring_lines[lane % 2] - u32::from(self.lanes[lane].taken.lines)
     }
 
-    fn fits(&self, out: &Outgoing, len: usize) -> bool {
+    /// Whether the lines of a message are free in the ring; or, of one that goes into a slot, that and `beside` lines.
+    fn fits(&self, out: &Outgoing, len: usize, beside: u32) -> bool {
         let lane = self.lane_of(out.from, out.to, out.class);
         let lines = self.budget.ring_lines_of(out.class, len);
         let has_slot = lines.is_some() || self.desks[out.from.index()].slots[out.class as usize] > 0;
-        !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= lines.unwrap_or(1)
+        !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= lines.unwrap_or(beside)
     }
 
     /// Writes pieces of a lane's block as far as there is room.
@@ -258,22 +259,17 @@ impl Wire for Isles {
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
-        if self.fits(out, len) {
+        if self.fits(out, len, 1) {
             return true;
         }
         self.look(cores, out.from);
         self.take_credits(out.from);
-        self.fits(out, len)
+        self.fits(out, len, 1)
     }
 
     fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
-        let (lane, class) = (self.lane_of(out.from, out.to, out.class), out.class as usize);
-        let lines = self.budget.ring_lines_of(out.class, len);
-        // What lies in a slot takes one line of the ring, but a shorter one may want more of them.
-        let (has_slot, ring) = (self.desks[out.from.index()].slots[class] > 0, self.budget.ring_lines[class]);
-        !self.lanes[lane].streams
-            && (lines.is_some() || has_slot)
-            && self.free_lines(lane) >= lines.unwrap_or(ring)
+        // What lies in a slot takes one line of the ring, but a shorter one may want all of them.
+        self.fits(out, len, self.budget.ring_lines[out.class as usize])
     }
 
     fn may_stream(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
@@ -382,13 +378,12 @@ impl Wire for Isles {
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
-        for class in [Class::Control, Class::Data] {
-            let lane = self.lane_of(place, gone, class);
+        for lane in self.pairs.both(gone, place) {
             let ring = &mut self.lanes[lane];
             ring.streams = false;
             let taken = std::mem::take(&mut ring.taken);
             let desk = &mut self.desks[place.index()];
-            desk.slots[class as usize] += u32::from(taken.slots);
+            desk.slots[lane % 2] += u32::from(taken.slots);
             desk.streams.retain(|stream| stream.lane != lane);
             desk.credits.retain(|credit| credit.lane != lane);
         }

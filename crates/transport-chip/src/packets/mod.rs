@@ -17,10 +17,10 @@ use crate::mail::{Letter, Mail, Piece};
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, POLL_CYCLES, Wire};
-use isles_chip::Chip;
 use isles_chip::cost::Span;
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
+use isles_chip::{Chip, LinkTraits};
 use isles_transport::{Class, PlaceId};
 use std::collections::BTreeMap;
 
@@ -41,8 +41,7 @@ pub(crate) struct PacketCosts {
     receive: Picoseconds,
     transit: Span,
     payload: usize,
-    overhead: usize,
-    flit: usize,
+    links: LinkTraits,
 }
 
 impl PacketCosts {
@@ -54,8 +53,7 @@ impl PacketCosts {
             receive: times.receive?.over(0),
             transit: times.transit?,
             payload: links.payload_max.0 as usize,
-            overhead: links.overhead.0 as usize,
-            flit: links.flit.0 as usize,
+            links: *links,
         })
     }
 
@@ -66,7 +64,7 @@ impl PacketCosts {
 
     /// Flits of a packet that carries `len` bytes.
     fn flits(&self, len: usize) -> u64 {
-        (self.overhead + len).div_ceil(self.flit) as u64
+        self.links.flits(len as u64)
     }
 }
 

@@ -392,8 +392,7 @@ impl Wire for Rcce {
         if self.desk(gone).chunk.as_ref().is_some_and(|chunk| chunk.source == place) {
             self.desk(gone).chunk = None;
         }
-        for class in [Class::Control, Class::Data] {
-            let lane = self.lane(place, gone, class);
+        for lane in Pairs::of(self.desks.len()).both(place, gone) {
             self.held[lane] = Picoseconds::ZERO;
         }
     }

@@ -28,8 +28,7 @@ pub(super) struct Counters {
 
 impl Counters {
     /// Describes the counters of rates and voltages, from the track `free` on, and says what they are at the start.
-    pub(super) fn new(encoder: &mut Encoder, free: Track, gears: &Gears, cores: &[Outset]) -> Counters {
-        let mut free = free;
+    pub(super) fn new(encoder: &mut Encoder, mut free: Track, gears: &Gears, cores: &[Outset]) -> Counters {
         let mut next = || {
             let track = free;
             free = Track(track.0 + 1);

@@ -12,6 +12,7 @@ use super::outlet::Outlet;
 use super::{Outset, Passage};
 use crate::energy::Energy;
 use crate::export::perfetto::{Details, Encoder, Moment, Name, Stamp, Track};
+use crate::pairs::Pairs;
 use crate::report::{SPENDINGS, Spending};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::Picoseconds;
@@ -96,6 +97,7 @@ impl CoreTrack {
 pub(crate) struct Trace {
     outlet: Outlet,
     cores: Vec<CoreTrack>,
+    pairs: Pairs,
     /// Flows of messages not taken yet, by source, target and class.
     flying: Vec<VecDeque<u64>>,
     flows: u64,
@@ -127,10 +129,12 @@ impl Trace {
             |(core, outset): (u32, &Outset)| CoreTrack::new(core_track(topology, CoreId(core)), outset.now);
         let free = core_track(topology, CoreId(topology.cores()));
         let counters = Counters::new(&mut encoder, free, gears, cores);
+        let pairs = Pairs::of(cores.len());
         Trace {
             outlet: Outlet::new(encoder, sink),
             cores: (0..).zip(cores).map(track).collect(),
-            flying: vec![VecDeque::new(); 2 * (places as usize).pow(2)],
+            flying: vec![VecDeque::new(); pairs.lanes()],
+            pairs,
             flows: 0,
             counters,
         }
@@ -207,8 +211,7 @@ impl Trace {
     }
 
     fn lane(&self, passage: Passage) -> usize {
-        let pair = passage.source.index() * self.cores.len() + passage.target.index();
-        2 * pair + passage.class as usize
+        self.pairs.lane(passage.source, passage.target, passage.class)
     }
 
     /// Writes what `place` has spent since the action began, as that action, and before that what it did before.
