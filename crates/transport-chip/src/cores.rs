@@ -5,6 +5,7 @@
 //! other. It knows neither messages nor protocols. Invariant: no clock ever goes back.
 
 mod draw;
+mod lines;
 mod shift;
 mod work;
 
@@ -22,7 +23,7 @@ use crate::wire::Protocol;
 use crate::world::Misfit;
 use isles_chip::Chip;
 use isles_chip::clock::Clock;
-use isles_chip::cost::{Access, Costs as Times, Mode, Span};
+use isles_chip::cost::{Costs as Times, Mode, Span};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
 use isles_chip::kernel::{Allotment, Network, Pace, Timeline, Train};
@@ -30,6 +31,7 @@ use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_chip::supply::Supplies;
 use isles_chip::topology::{CoreId, TileId, Topology};
 use isles_transport::PlaceId;
+use lines::{LineTimes, Paths};
 use std::sync::Arc;
 
 /// How many cores can read lines of one tile's buffer before they wait for each other.
@@ -48,8 +50,8 @@ pub struct Costs {
     topology: Topology,
     line_bytes: u32,
     buffer_lines: u32,
-    /// What a line costs a core, by its gear.
-    lines: Vec<Access<Span>>,
+    /// What a line takes a core, by its gear.
+    lines: Vec<LineTimes>,
     /// All times of a core, by its gear.
     times: Vec<Times<Span>>,
     pace: Pace,
@@ -82,7 +84,8 @@ impl Costs {
         let plan = Plan::new(chip, 0);
         let times: Vec<_> = plan.gears.all().map(|(_, gear)| preset.times_at(gear.rate)).collect();
         let line_in = |times: &Times<Span>| times.access(Mode::BufferLine).copied().unwrap_or_default();
-        let lines = times.iter().map(line_in).collect();
+        let diameter = chip.topology().diameter();
+        let lines = times.iter().map(|times| LineTimes::of(&line_in(times), diameter)).collect();
         let memory = MemoryPlan::of(chip, &plan.gears).map(Arc::new);
         let work = Arc::new(WorkPlan::of(chip, &plan.gears));
         let line_bytes = chip.caches().line.0;
@@ -195,15 +198,6 @@ pub struct Lines {
     pub read: u64,
 }
 
-/// Lines or words that one operation moves.
-#[derive(Clone, Copy)]
-struct Freight {
-    count: u32,
-    /// Of each.
-    flits: u64,
-    span: Span,
-}
-
 /// The core of one place.
 struct PlacedCore {
     tile: TileId,
@@ -240,35 +234,6 @@ impl PlacedCore {
             recorder.spend(place, start, end, spending);
         }
         None
-    }
-}
-
-/// The links between each two tiles that have places.
-struct Paths {
-    tiles: usize,
-    /// Where in `links` the path of each ordered pair begins, and how many they are.
-    pairs: Vec<(u32, u32)>,
-    links: Vec<u32>,
-}
-
-impl Paths {
-    /// The paths among the tiles of the first `places` cores.
-    fn new(topology: &Topology, places: u32) -> Paths {
-        let tiles = topology.tile_of(CoreId(places.saturating_sub(1))).0 + 1;
-        let pairs = (0..tiles).flat_map(|from| (0..tiles).map(move |to| (TileId(from), TileId(to))));
-        let mut paths = Paths { tiles: tiles as usize, pairs: Vec::new(), links: Vec::new() };
-        for (from, to) in pairs {
-            let start = paths.links.len() as u32;
-            paths.links.extend(topology.route(from, to).map(|link| topology.link_id(link).0));
-            paths.pairs.push((start, paths.links.len() as u32 - start));
-        }
-        paths
-    }
-
-    #[inline]
-    fn between(&self, from: TileId, to: TileId) -> &[u32] {
-        let (start, len) = self.pairs[from.0 as usize * self.tiles + to.0 as usize];
-        &self.links[start as usize..][..len as usize]
     }
 }
 
@@ -401,82 +366,6 @@ impl Cores {
         if self.rest == Rest::Poll && !self.is_called { Spending::Waiting } else { Spending::Sleeping }
     }
 
-    /// Reads `lines` lines of the place's own buffer.
-    #[inline]
-    pub(crate) fn read_own_lines(&mut self, place: PlaceId, lines: u32, spending: Spending) {
-        let (now, alone) = (self.now(place), self.own_read(place, lines));
-        let start = self.reach_port(self.tile(place), lines, now);
-        self.lines.read += u64::from(lines);
-        self.spend(place, alone + (start - now), spending);
-    }
-
-    /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
-    #[inline]
-    pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
-        let time = self.writing(place, target, lines, self.now(place));
-        self.spend(place, time, Spending::Copying);
-    }
-
-    /// Reads `lines` lines of the buffer of `source`.
-    #[inline]
-    pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, spending: Spending) {
-        let time = self.reading(place, source, lines, self.now(place));
-        self.spend(place, time, spending);
-    }
-
-    /// How long it takes the core of `place` to write `lines` lines from `at` on; its clock stays where it is.
-    #[inline(always)]
-    pub(crate) fn writing(
-        &mut self,
-        place: PlaceId,
-        target: PlaceId,
-        lines: u32,
-        at: Picoseconds,
-    ) -> Picoseconds {
-        let (from, to) = (self.tile(place), self.tile(target));
-        self.lines.written += u64::from(lines);
-        let load = Freight { count: lines, flits: self.costs.line_flits, span: self.line(place).gap };
-        self.transfer(load, (from, to), to, at)
-    }
-
-    /// The same for reading lines.
-    #[inline(always)]
-    pub(crate) fn reading(
-        &mut self,
-        place: PlaceId,
-        source: PlaceId,
-        lines: u32,
-        at: Picoseconds,
-    ) -> Picoseconds {
-        let (from, to) = (self.tile(source), self.tile(place));
-        self.lines.read += u64::from(lines);
-        let load = Freight { count: lines, flits: self.costs.line_flits, span: self.line(place).read };
-        self.transfer(load, (from, to), from, at)
-    }
-
-    /// The same for writing the words of so many lines one by one, past all caches.
-    pub(crate) fn writing_words(
-        &mut self,
-        place: PlaceId,
-        target: PlaceId,
-        lines: u32,
-        at: Picoseconds,
-    ) -> Picoseconds {
-        let (from, to) = (self.tile(place), self.tile(target));
-        self.lines.written += u64::from(lines);
-        let words = lines * self.costs.line_bytes / WORD_BYTES as u32;
-        let span = self.times(place).access(Mode::BufferWord).map(|word| word.gap).unwrap_or_default();
-        let load = Freight { count: words, flits: self.costs.word_flits, span };
-        self.transfer(load, (from, to), to, at)
-    }
-
-    /// How long the core of `place` takes for an access to a register of the core of `of`.
-    pub(crate) fn register(&self, place: PlaceId, of: PlaceId) -> Picoseconds {
-        let (from, to) = (self.tile(place), self.tile(of));
-        let hops = if from == to { 0 } else { self.paths.between(from, to).len() as u32 };
-        self.times(place).test_and_set.unwrap_or_default().over(hops)
-    }
-
     /// All times of the core of `place` in its present gear.
     pub(crate) fn times(&self, place: PlaceId) -> &Times<Span> {
         &self.costs.times[usize::from(self.cores[place.index()].gear.0)]
@@ -530,18 +419,6 @@ impl Cores {
         self.spend(place, end - now, Spending::Copying);
     }
 
-    /// What reading `lines` lines of its own buffer takes a place when nobody else does.
-    #[inline]
-    pub(crate) fn own_read(&self, place: PlaceId, lines: u32) -> Picoseconds {
-        self.line(place).read.over(0) * u64::from(lines)
-    }
-
-    /// What a line costs the core of `place` in its present gear.
-    #[inline]
-    fn line(&self, place: PlaceId) -> &Access<Span> {
-        &self.costs.lines[usize::from(self.cores[place.index()].gear.0)]
-    }
-
     pub(crate) fn lines(&self) -> Lines {
         self.lines
     }
@@ -580,44 +457,6 @@ impl Cores {
     #[inline]
     fn tile(&self, place: PlaceId) -> TileId {
         self.cores[place.index()].tile
-    }
-
-    /// The time that moving a freight takes: what each part takes alone, and what is in the way of all of them.
-    #[inline(always)] // Where it is called, the tiles are often known to be the same.
-    fn transfer(
-        &mut self,
-        freight: Freight,
-        (from, to): (TileId, TileId),
-        port: TileId,
-        now: Picoseconds,
-    ) -> Picoseconds {
-        let (alone, delay) = match freight.count {
-            0 => return Picoseconds::ZERO,
-            _ if from == to => (freight.span.over(0), Picoseconds::ZERO),
-            _ => self.cross(freight, (from, to), now),
-        };
-        let start = self.reach_port(port, freight.count, now + delay);
-        alone * u64::from(freight.count) + (start - now)
-    }
-
-    /// When the port of a tile's buffer is free for so many accesses that come at `at`.
-    #[inline(always)]
-    fn reach_port(&mut self, port: TileId, count: u32, at: Picoseconds) -> Picoseconds {
-        let busy = self.costs.port * u64::from(count);
-        self.ports[port.0 as usize].reserve(self.present, at, busy)
-    }
-
-    /// What each part of a freight takes alone between two tiles, and what is in the way of all of them there.
-    fn cross(
-        &mut self,
-        Freight { count, flits, span }: Freight,
-        (from, to): (TileId, TileId),
-        now: Picoseconds,
-    ) -> (Picoseconds, Picoseconds) {
-        let path = self.paths.between(from, to);
-        let alone = span.over(path.len() as u32);
-        let path = path.iter().map(|link| *link as usize);
-        (alone, self.network.send(self.present, now, path, Train { packets: u64::from(count), flits }))
     }
 
     /// Lets `place` spend `time`.

@@ -86,15 +86,33 @@ impl Rows {
     /// Whether nothing seems to be in the way.
     #[inline(always)]
     fn seem_free(&self, stretch: Stretch) -> bool {
-        let (start, end) = stretch.rounded();
-        let length = end.wrapping_sub(start) as i16;
+        let seems_busy = self.alarm(stretch);
         let mut busy = false;
         for index in 0..ROW {
-            let starts_before = (self.starts[index].wrapping_sub(start) as i16) < length;
-            let ends_after = self.ends[index].wrapping_sub(start) as i16 > 0;
-            busy |= starts_before & ends_after;
+            busy |= seems_busy(index);
         }
         !busy
+    }
+
+    /// What seems to be in the way: one at such an entry, and else zero.
+    #[inline(never)] // Once it is part of something larger, the compiler looks at one entry after the other.
+    fn alarms(&self, stretch: Stretch, alarms: &mut [u8; ROW]) {
+        let seems_busy = self.alarm(stretch);
+        for (index, alarm) in alarms.iter_mut().enumerate() {
+            *alarm = u8::from(seems_busy(index));
+        }
+    }
+
+    /// Whether an entry seems to be in the way.
+    #[inline(always)]
+    fn alarm(&self, stretch: Stretch) -> impl Fn(usize) -> bool {
+        let (start, end) = stretch.rounded();
+        let length = end.wrapping_sub(start) as i16;
+        move |index| {
+            let starts_before = (self.starts[index].wrapping_sub(start) as i16) < length;
+            let ends_after = self.ends[index].wrapping_sub(start) as i16 > 0;
+            starts_before & ends_after
+        }
     }
 
     /// Puts a short stretch where one is past.
@@ -107,7 +125,18 @@ impl Rows {
     /// A stretch that is in the way of this one, which then cannot begin before that ends.
     #[inline]
     fn in_the_way(&self, stretch: Stretch) -> Option<usize> {
-        self.stretches.iter().position(|kept| kept.end > stretch.start && kept.start < stretch.end)
+        let mut alarms = [0; ROW];
+        self.alarms(stretch, &mut alarms);
+        let mut alarms = u128::from_le_bytes(alarms);
+        while alarms != 0 {
+            let index = alarms.trailing_zeros() as usize / 8;
+            let kept = &self.stretches[index];
+            if kept.end > stretch.start && kept.start < stretch.end {
+                return Some(index);
+            }
+            alarms &= alarms - 1;
+        }
+        None
     }
 
     /// Reserves the first free stretch from this one on, if there is an entry for it: where it starts, and which entry
@@ -118,9 +147,6 @@ impl Rows {
         while let Some(index) = self.in_the_way(stretch) {
             let end = self.stretches[index].end;
             (stretch, before) = (Stretch { start: end, end: end + duration }, Some(index));
-            if self.seem_free(stretch) {
-                break;
-            }
         }
         let longer = before.map(|index| (index, Stretch { start: self.stretches[index].start, ..stretch }));
         if let Some((index, longer)) = longer.filter(|(_, longer)| longer.is_short()) {

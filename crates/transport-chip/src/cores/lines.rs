@@ -1,0 +1,178 @@
+//! Lines on their way between a core and a message buffer.
+//!
+//! Lines that one operation moves go one behind the other: each takes what it takes alone, and all of them wait for
+//! what is in the way of the first, on the links and then at the port of the buffer's tile. Invariant: links and port
+//! are reserved for all of a transfer before its time is known.
+
+use super::{Cores, WORD_BYTES};
+use crate::report::Spending;
+use isles_chip::cost::{Access, Mode, Span};
+use isles_chip::kernel::Train;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::topology::{CoreId, TileId, Topology};
+use isles_transport::PlaceId;
+
+/// What a line takes a core in one gear, by the hops to the buffer.
+#[derive(Clone, Debug)]
+pub(super) struct LineTimes {
+    written: Vec<Picoseconds>,
+    read: Vec<Picoseconds>,
+}
+
+impl LineTimes {
+    /// The times of one access over up to `hops_max` hops.
+    pub(super) fn of(access: &Access<Span>, hops_max: u32) -> LineTimes {
+        let all = |span: Span| (0..=hops_max).map(|hops| span.over(hops)).collect();
+        LineTimes { written: all(access.gap), read: all(access.read) }
+    }
+}
+
+/// The links between each two tiles that have places.
+pub(super) struct Paths {
+    tiles: usize,
+    /// Where in `links` the path of each ordered pair begins, and how many they are.
+    pairs: Vec<(u32, u32)>,
+    links: Vec<u32>,
+}
+
+impl Paths {
+    /// The paths among the tiles of the first `places` cores.
+    pub(super) fn new(topology: &Topology, places: u32) -> Paths {
+        let tiles = topology.tile_of(CoreId(places.saturating_sub(1))).0 + 1;
+        let pairs = (0..tiles).flat_map(|from| (0..tiles).map(move |to| (TileId(from), TileId(to))));
+        let mut paths = Paths { tiles: tiles as usize, pairs: Vec::new(), links: Vec::new() };
+        for (from, to) in pairs {
+            let start = paths.links.len() as u32;
+            paths.links.extend(topology.route(from, to).map(|link| topology.link_id(link).0));
+            paths.pairs.push((start, paths.links.len() as u32 - start));
+        }
+        paths
+    }
+
+    #[inline]
+    fn between(&self, from: TileId, to: TileId) -> &[u32] {
+        let (start, len) = self.pairs[from.0 as usize * self.tiles + to.0 as usize];
+        &self.links[start as usize..][..len as usize]
+    }
+}
+
+impl Cores {
+    /// Reads `lines` lines of the place's own buffer.
+    #[inline]
+    pub(crate) fn read_own_lines(&mut self, place: PlaceId, lines: u32, spending: Spending) {
+        let (now, alone) = (self.now(place), self.own_read(place, lines));
+        let start = self.reach_port(self.tile(place), lines, now);
+        self.lines.read += u64::from(lines);
+        self.spend(place, alone + (start - now), spending);
+    }
+
+    /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
+    #[inline]
+    pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
+        let time = self.writing(place, target, lines, self.now(place));
+        self.spend(place, time, Spending::Copying);
+    }
+
+    /// Reads `lines` lines of the buffer of `source`.
+    #[inline]
+    pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, spending: Spending) {
+        let time = self.reading(place, source, lines, self.now(place));
+        self.spend(place, time, spending);
+    }
+
+    /// How long it takes the core of `place` to write `lines` lines from `at` on; its clock stays where it is.
+    #[inline(always)]
+    pub(crate) fn writing(
+        &mut self,
+        place: PlaceId,
+        target: PlaceId,
+        lines: u32,
+        at: Picoseconds,
+    ) -> Picoseconds {
+        let (from, to) = (self.tile(place), self.tile(target));
+        self.lines.written += u64::from(lines);
+        let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), to, at);
+        self.line(place).written[hops] * u64::from(lines) + wait
+    }
+
+    /// The same for reading lines.
+    #[inline(always)]
+    pub(crate) fn reading(
+        &mut self,
+        place: PlaceId,
+        source: PlaceId,
+        lines: u32,
+        at: Picoseconds,
+    ) -> Picoseconds {
+        let (from, to) = (self.tile(source), self.tile(place));
+        self.lines.read += u64::from(lines);
+        let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), from, at);
+        self.line(place).read[hops] * u64::from(lines) + wait
+    }
+
+    /// The same for writing the words of so many lines one by one, past all caches.
+    pub(crate) fn writing_words(
+        &mut self,
+        place: PlaceId,
+        target: PlaceId,
+        lines: u32,
+        at: Picoseconds,
+    ) -> Picoseconds {
+        let (from, to) = (self.tile(place), self.tile(target));
+        self.lines.written += u64::from(lines);
+        let words = lines * self.costs.line_bytes / WORD_BYTES as u32;
+        let (hops, wait) = self.transfer(words, self.costs.word_flits, (from, to), to, at);
+        let span = self.times(place).access(Mode::BufferWord).map(|word| word.gap).unwrap_or_default();
+        span.over(hops as u32) * u64::from(words) + wait
+    }
+
+    /// What reading `lines` lines of its own buffer takes a place when nobody else does.
+    #[inline]
+    pub(crate) fn own_read(&self, place: PlaceId, lines: u32) -> Picoseconds {
+        self.line(place).read[0] * u64::from(lines)
+    }
+
+    /// How long the core of `place` takes for an access to a register of the core of `of`.
+    pub(crate) fn register(&self, place: PlaceId, of: PlaceId) -> Picoseconds {
+        let hops = self.paths.between(self.tile(place), self.tile(of)).len();
+        self.times(place).test_and_set.unwrap_or_default().over(hops as u32)
+    }
+
+    /// What a line takes the core of `place` in its present gear.
+    #[inline]
+    fn line(&self, place: PlaceId) -> &LineTimes {
+        &self.costs.lines[usize::from(self.cores[place.index()].gear.0)]
+    }
+
+    /// Moves `count` packets of so many flits each between two tiles, from `at` on, by the port of one of them: over how
+    /// many hops, and how long what is in their way lets them wait.
+    #[inline(always)] // Where it is called, the tiles are often known to be the same.
+    fn transfer(
+        &mut self,
+        count: u32,
+        flits: u64,
+        (from, to): (TileId, TileId),
+        port: TileId,
+        at: Picoseconds,
+    ) -> (usize, Picoseconds) {
+        let train = Train { packets: u64::from(count), flits };
+        let (hops, delay) =
+            if from == to { (0, Picoseconds::ZERO) } else { self.cross(train, (from, to), at) };
+        let start = self.reach_port(port, count, at + delay);
+        (hops, start - at)
+    }
+
+    /// Takes the links between two tiles: how many they are, and how long what is in the way there lets a train wait.
+    fn cross(&mut self, train: Train, (from, to): (TileId, TileId), at: Picoseconds) -> (usize, Picoseconds) {
+        let path = self.paths.between(from, to);
+        let links = path.iter().map(|link| *link as usize);
+        (path.len(), self.network.send(self.present, at, links, train))
+    }
+
+    /// When the port of a tile's buffer is free for so many accesses that come at `at`.
+    #[inline(always)]
+    fn reach_port(&mut self, port: TileId, count: u32, at: Picoseconds) -> Picoseconds {
+        let busy = self.costs.port * u64::from(count);
+        self.ports[port.0 as usize].reserve(self.present, at, busy)
+    }
+}
