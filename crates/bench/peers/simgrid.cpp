@@ -2,10 +2,10 @@
 //
 // Built at run time by `isles-bench` with g++ against libsimgrid, and started as
 //
-//     simgrid SECTION MODEL MESSAGES
+//     simgrid SECTION MODEL MESSAGES BYTES
 //
 // with SECTION one of `ping-pong` (two hosts of one tile), `mesh` (48 hosts on 6 x 4 tiles, as the SCC) and `torus`
-// (1,000 hosts on 10 x 10 x 10, as Blue Gene/P), and MESSAGES (there-and-backs) for each host. MODEL is `plain`, where
+// (1,000 hosts on 10 x 10 x 10, as Blue Gene/P), and MESSAGES (there-and-backs) of BYTES for each host. MODEL is `plain`, where
 // links have the bandwidth and the latency that they are given, as in the model that is compared, or `defaults`, which
 // corrects both for TCP between clusters (latencies become 13 times as long, so less is in the way). Prints `measured
 // messages_million VALUE`: all messages by the host seconds of the run itself, the building of the platform left out.
@@ -122,9 +122,10 @@ static void start_random(const std::vector<sg4::Host *> &hosts, long messages, u
 }
 
 int main(int count, char **words) {
-    if (count != 4) return 2;
+    if (count != 5) return 2;
     std::string section = words[1], model = words[2];
     long messages = atol(words[3]);
+    uint64_t bytes = atol(words[4]);
     int none = 1;
     sg4::Engine engine(&none, words);
     if (model == "plain") {
@@ -139,10 +140,10 @@ int main(int count, char **words) {
     if (section == "ping-pong") {
         all = 2 * messages;
         for (int place = 0; place < 2; place++)
-            sg4::Actor::create("place", hosts[place], answer, place == 0, messages, uint64_t(24));
+            sg4::Actor::create("place", hosts[place], answer, place == 0, messages, bytes);
     } else {
         all = long(hosts.size()) * messages;
-        start_random(hosts, messages, section == "torus" ? 240 : 24);
+        start_random(hosts, messages, bytes);
     }
     auto start = std::chrono::steady_clock::now();
     engine.run();

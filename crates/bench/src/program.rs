@@ -45,6 +45,8 @@ pub enum Program {
         model: &'static str,
         /// Messages, or there-and-backs, of each host.
         messages: u32,
+        /// Bytes of a message.
+        bytes: u32,
     },
     /// `peers/betweenness.py` on a graph of the collection.
     Networkit {
@@ -89,7 +91,9 @@ impl Program {
             }
             Program::Mpi { library, section, ranks } => mpi(workshop, library, section, ranks, effort),
             Program::Go => go(workshop, effort),
-            Program::SimGrid { section, model, messages } => simgrid(workshop, section, model, messages),
+            Program::SimGrid { section, model, messages, bytes } => {
+                simgrid(workshop, [section, model, &messages.to_string(), &bytes.to_string()])
+            }
             Program::Networkit { graph } => networkit(workshop, graph),
         }
     }
@@ -208,7 +212,7 @@ fn go(workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
     Ok(command)
 }
 
-fn simgrid(workshop: &Workshop, section: &str, model: &str, messages: u32) -> Result<Command, Absence> {
+fn simgrid(workshop: &Workshop, words: [&str; 4]) -> Result<Command, Absence> {
     let remedy = "apt-get install g++ libsimgrid-dev";
     if !is_installed("g++") {
         return Err(Absence::new("g++ not found", remedy));
@@ -221,7 +225,7 @@ fn simgrid(workshop: &Workshop, section: &str, model: &str, messages: u32) -> Re
     let source = include_str!("../peers/simgrid.cpp");
     let program = workshop.build("g++", &["-O2"], &["-lsimgrid"], "simgrid.cpp", source)?;
     let mut command = Command::new(program);
-    command.args([section, model, &messages.to_string()]);
+    command.args(words);
     Ok(command)
 }
 

@@ -49,6 +49,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("cold-run", cold::run),
     ("twin-ping-pong", twin::ping_pong),
     ("twin-mesh", twin::mesh),
+    ("twin-mesh-long", twin::mesh_long),
     ("twin-mesh-traced", twin::mesh_traced),
     ("twin-torus", twin::torus),
     ("twin-machine", twin::machine),

@@ -11,7 +11,7 @@ pub use machine::{machine, program as machine_program};
 use super::batch::median;
 use super::say;
 use crate::options::Effort;
-use crate::suite::twin::{MESH_MESSAGES, PING_PONGS, TORUS_MESSAGES};
+use crate::suite::twin::{LONG, MESH_MESSAGES, PING_PONGS, SHORT, TORUS_MESSAGES};
 use isles::prelude::*;
 use isles::{Launch, ModelledChip, place_count};
 use isles_chip::Chip;
@@ -24,9 +24,6 @@ use std::time::Instant;
 
 /// Places of an SCC.
 const SCC_PLACES: u32 = 48;
-
-/// Bytes of a message that takes a line of the SCC.
-const SHORT: usize = 24;
 
 /// Places of the torus, and bytes of a message that fills a packet with its header.
 const TORUS_PLACES: u32 = 1_000;
@@ -122,7 +119,10 @@ pub fn ping_pong(effort: Effort) {
             let first = here == 0 && !std::mem::replace(&mut begun, true);
             if (arrived > 0 || first) && serves[here] > 0 {
                 serves[here] -= 1;
-                assert!(send(&endpoints[here], PlaceId(1 - place.0), SHORT), "there is room for one message");
+                assert!(
+                    send(&endpoints[here], PlaceId(1 - place.0), SHORT as usize),
+                    "there is room for one message"
+                );
             }
             Turn::Idle { due: None }
         });
@@ -132,9 +132,18 @@ pub fn ping_pong(effort: Effort) {
 
 /// All cores of an SCC, at random.
 pub fn mesh(effort: Effort) {
+    mesh_of(effort, SHORT);
+}
+
+/// The same with messages that hold their links.
+pub fn mesh_long(effort: Effort) {
+    mesh_of(effort, LONG);
+}
+
+fn mesh_of(effort: Effort, bytes: u32) {
     measure(effort, u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let world = scc(SCC_PLACES);
-        let seconds = random_traffic(&world, MESH_MESSAGES, SHORT);
+        let seconds = random_traffic(&world, MESH_MESSAGES, bytes as usize);
         (world, seconds)
     });
 }
@@ -147,7 +156,7 @@ pub fn mesh_traced(effort: Effort) {
         let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let traced = world.trace("isles bench twin", Box::new(file));
         traced.unwrap_or_else(|error| panic!("a thread for the trace: {error}"));
-        let seconds = random_traffic(&world, MESH_MESSAGES, SHORT);
+        let seconds = random_traffic(&world, MESH_MESSAGES, SHORT as usize);
         let started = Instant::now();
         world.end_trace().unwrap_or_else(|error: io::Error| panic!("{}: {error}", path.display()));
         (world, seconds + started.elapsed().as_secs_f64())

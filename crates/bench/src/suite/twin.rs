@@ -20,15 +20,22 @@ pub const MESH_MESSAGES: u32 = 2_000;
 /// As [`PING_PONGS`], of each of 1,000 places.
 pub const TORUS_MESSAGES: u32 = 10;
 
-/// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] = &[EVENTS, PING_PONG, MESH, TORUS, MACHINE];
+/// Bytes of a message that takes a line of the SCC.
+pub const SHORT: u32 = 24;
+/// Bytes of a message that holds the links of a mesh for longer than it needs to cross them.
+pub const LONG: u32 = 512;
+/// Bytes of a packet of Blue Gene/P.
+const PACKET: u32 = 240;
 
-const fn simgrid(section: &'static str, messages: u32) -> Contender {
-    Contender { label: SIMGRID, program: Program::SimGrid { section, model: "plain", messages } }
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] = &[EVENTS, PING_PONG, MESH, MESH_LONG, TORUS, MACHINE];
+
+const fn simgrid(section: &'static str, messages: u32, bytes: u32) -> Contender {
+    Contender { label: SIMGRID, program: Program::SimGrid { section, model: "plain", messages, bytes } }
 }
 
-const fn simgrid_defaults(section: &'static str, messages: u32) -> Contender {
-    Contender { label: DEFAULTS, program: Program::SimGrid { section, model: "defaults", messages } }
+const fn simgrid_defaults(section: &'static str, messages: u32, bytes: u32) -> Contender {
+    Contender { label: DEFAULTS, program: Program::SimGrid { section, model: "defaults", messages, bytes } }
 }
 
 const EVENTS: Group = Group {
@@ -75,8 +82,8 @@ const PING_PONG: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-ping-pong") },
-        simgrid("ping-pong", PING_PONGS),
-        simgrid_defaults("ping-pong", PING_PONGS),
+        simgrid("ping-pong", PING_PONGS, SHORT),
+        simgrid_defaults("ping-pong", PING_PONGS, SHORT),
     ],
     rows: &[Row { targets: &[of_simgrid(10.0)], ..messages("ping-pong-messages") }],
 };
@@ -87,10 +94,22 @@ const MESH: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-mesh") },
-        simgrid("mesh", MESH_MESSAGES),
-        simgrid_defaults("mesh", MESH_MESSAGES),
+        simgrid("mesh", MESH_MESSAGES, SHORT),
+        simgrid_defaults("mesh", MESH_MESSAGES, SHORT),
     ],
     rows: &[Row { targets: &[of_simgrid(20.0)], ..messages("mesh-messages") }],
+};
+
+const MESH_LONG: Group = Group {
+    name: "mesh-long",
+    setting: "the same with 512 bytes: in both models messages hold links that others want",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: Program::Peer("twin-mesh-long") },
+        simgrid("mesh", MESH_MESSAGES, LONG),
+        simgrid_defaults("mesh", MESH_MESSAGES, LONG),
+    ],
+    rows: &[Row { targets: &[of_simgrid(20.0)], ..messages("mesh-long-messages") }],
 };
 
 const TORUS: Group = Group {
@@ -99,8 +118,8 @@ const TORUS: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-torus") },
-        simgrid("torus", TORUS_MESSAGES),
-        simgrid_defaults("torus", TORUS_MESSAGES),
+        simgrid("torus", TORUS_MESSAGES, PACKET),
+        simgrid_defaults("torus", TORUS_MESSAGES, PACKET),
     ],
     rows: &[Row { targets: &[of_simgrid(100.0)], ..messages("torus-messages") }],
 };
