@@ -45,6 +45,17 @@ pub struct MessageBuffer {
     pub size: Bytes,
     /// Test-and-set registers of each core.
     pub registers: u32,
+    /// How many cores may read from the buffer of one tile at once before they slow each other down; none if any number
+    /// may.
+    pub readers_free: Option<u32>,
+}
+
+impl MessageBuffer {
+    /// For how long an access to one line keeps the buffer of a tile busy, if reading one in the core's own takes
+    /// `read`.
+    pub fn port_time(&self, read: Picoseconds) -> Picoseconds {
+        self.readers_free.map_or(Picoseconds::ZERO, |readers| Picoseconds(read.0 / u64::from(readers)))
+    }
 }
 
 /// Where memory controllers are and which tiles use which.

@@ -216,6 +216,8 @@ pub struct Costs<T> {
     pub first_cache: Option<T>,
     /// A read of a line that the second cache holds.
     pub second_cache: Option<T>,
+    /// A write of a word of such a line.
+    pub second_cache_store: Option<T>,
     /// For how long one line keeps a memory controller busy.
     pub controller_line: Option<T>,
     /// A read of a test-and-set register.
@@ -270,6 +272,7 @@ impl Costs<Cost> {
             access: self.access.map(|access| access.map(fix_access)),
             first_cache: fix(&self.first_cache),
             second_cache: fix(&self.second_cache),
+            second_cache_store: fix(&self.second_cache_store),
             controller_line: fix(&self.controller_line),
             test_and_set: fix(&self.test_and_set),
             interrupt: fix(&self.interrupt),

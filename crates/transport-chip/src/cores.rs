@@ -34,13 +34,6 @@ use isles_transport::PlaceId;
 use lines::{LineTimes, Paths};
 use std::sync::Arc;
 
-/// How many cores can read lines of one tile's buffer before they wait for each other.
-///
-/// Recalled of the broadcast papers (contention on one buffer is negligible up to some 24 readers); others saw more
-/// than
-/// 15. An access then occupies the buffer for the 24th part of a near read.
-const BUFFER_READERS: u64 = 24;
-
 /// Bytes of a word: what an access moves that meets no cache.
 const WORD_BYTES: u64 = 4;
 
@@ -101,7 +94,7 @@ impl Costs {
             pace: links.pace(preset.clocks()),
             line_flits: links.flits(line_bytes),
             word_flits: links.flits(WORD_BYTES),
-            port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
+            port: chip.buffer().map_or(Picoseconds::ZERO, |buffer| buffer.port_time(line.read.over(0))),
             supplies: Supplies::of(chip, &plan.gears),
             plan: Arc::new(plan),
         })

@@ -14,16 +14,8 @@ use crate::topology::{CoreId, TileId, Topology};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How many cores can read lines of one tile's buffer before they wait for each other: "negligible up to some 24
-/// readers" (recalled of the broadcast papers; others saw more than 15). `transport-chip` has the same number.
-const BUFFER_READERS: u64 = 24;
-
 /// Words of a line, as a store moves them.
 const WORDS: u64 = LINE_BYTES as u64 / 4;
-
-/// Core cycles of the store of a word into the second cache. Nobody has measured it: fitted to the ping-pong of RCCE
-/// with 64 KiB, where each word of the receiver's copy misses the first cache and meets the second one.
-const SECOND_CACHE_STORE_CYCLES: u64 = 74;
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +62,8 @@ struct Times {
     word: Access<Span>,
     register: Span,
     second: Picoseconds,
+    /// A write of a word that the second cache holds.
+    second_store: Picoseconds,
     /// For how long a line keeps a controller busy.
     controller_line: Picoseconds,
     /// For how long a line keeps the buffer of a tile busy.
@@ -91,8 +85,9 @@ impl Times {
             word: *times.access(Mode::MemoryWord)?,
             register: times.test_and_set?,
             second: times.second_cache?.over(0),
+            second_store: times.second_cache_store.or(times.second_cache)?.over(0),
             controller_line: times.controller_line?.over(0),
-            port: Picoseconds(line.read.over(0).0 / BUFFER_READERS),
+            port: chip.buffer()?.port_time(line.read.over(0)),
             packet: Train { packets: 1, flits: links.flits(LINE_BYTES as u64) },
         })
     }
@@ -310,7 +305,7 @@ impl Board {
     pub fn begin_store(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
         match level {
             Level::First => Some(Picoseconds::ZERO),
-            Level::Second => Some(self.cycles(WORDS * SECOND_CACHE_STORE_CYCLES)),
+            Level::Second => Some(self.times.second_store * WORDS),
             Level::Memory => {
                 self.begin_own_job(core, self.times.word.gap, WORDS);
                 None

@@ -185,8 +185,14 @@ fn operations(mut part: Section<'_>, findings: &mut Findings<'_>) -> Operations 
 fn buffer(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MessageBuffer> {
     let size = part.required(findings, "per_core", COUNTED, SIZE, size);
     let registers = part.constant(findings, "test_and_set_per_core", COUNTED, |value| count(value, 0, 1024));
+    let readers = part.constant(findings, "readers_free", Precision::Measured(&[]), readers);
     part.close(findings);
-    Some(MessageBuffer { size: size?, registers: registers.unwrap_or(0) })
+    Some(MessageBuffer { size: size?, registers: registers.unwrap_or(0), readers_free: readers })
+}
+
+/// How many cores may read at once.
+fn readers(value: &DeValue<'_>) -> Result<u32, Reason> {
+    count(value, 1, Topology::CORES_MAX)
 }
 
 /// A tile by its coordinates.
@@ -202,9 +208,7 @@ fn tile(value: &DeValue<'_>, topology: Option<&Topology>) -> Result<Option<TileI
 
 fn memory(mut part: Section<'_>, topology: Option<&Topology>, findings: &mut Findings<'_>) -> Option<Memory> {
     let readers =
-        part.required(findings, "readers_free", Precision::Measured(&[]), "a whole number from 1", |value| {
-            count(value, 1, Topology::CORES_MAX)
-        });
+        part.required(findings, "readers_free", Precision::Measured(&[]), "a whole number from 1", readers);
     let own = part.constant(findings, "each_tile", COUNTED, |value| {
         value.as_bool().ok_or_else(|| "allowed: true or false".to_owned())
     });

@@ -51,6 +51,7 @@ fn costs(part: &mut Section<'_>, clocks: Option<&Clocks>, findings: &mut Finding
         access: costs.access,
         first_cache: cost("first_cache"),
         second_cache: cost("second_cache"),
+        second_cache_store: cost("second_cache_store"),
         controller_line: cost("controller_line"),
         test_and_set: cost("test_and_set"),
         interrupt: cost("interrupt"),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cost::{NANOCYCLES, Operation};
+use crate::quantity::Picoseconds;
 use proptest::prelude::*;
 
 const MESH: &str = include_str!("../../../../chips/mesh.toml");
@@ -44,7 +45,7 @@ fn an_unknown_key_is_named_with_the_known_ones() {
     one_fault(
         piece,
         by,
-        "buffer.colour is no known key; allowed: error, note, per_core, source, test_and_set",
+        "buffer.colour is no known key; allowed: error, note, per_core, readers_free, source, test_and_set",
     );
 }
 
@@ -188,7 +189,7 @@ fn a_constant_without_source_does_not_load() {
     let (faults, _) = broken("source = \"invented\"\nper_core", "per_core");
     let said: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
     let text = |key| format!("buffer.{key} has no source; allowed: one of [sources]: invented");
-    assert_eq!(said, [text("per_core"), text("test_and_set_per_core")]);
+    assert_eq!(said, [text("per_core"), text("test_and_set_per_core"), text("readers_free")]);
 }
 
 #[test]
@@ -438,4 +439,19 @@ fn a_preset_and_a_power_model_can_be_chosen_of_those_of_the_file() {
     );
     assert_ne!(other.fingerprint(), chip.fingerprint());
     assert_eq!(chip.with_power_model("moon"), None);
+}
+
+#[test]
+fn a_buffer_is_busy_for_a_part_of_a_read_and_never_if_nobody_says_how_many_may_read() {
+    let piece = "readers_free = { value = 24, error = \"unknown\" }";
+    let port_time = |text: &str| {
+        let chip = Chip::parse("my.toml", &MESH.replace(piece, text)).expect("it is a chip");
+        chip.buffer().expect("it has buffers").port_time(Picoseconds(48_000))
+    };
+    assert_eq!([port_time(piece), port_time("")], [Picoseconds(2_000), Picoseconds::ZERO]);
+    one_fault(
+        piece,
+        "readers_free = { value = 0, error = \"unknown\" }",
+        "buffer.readers_free is 0; allowed: ",
+    );
 }
