@@ -144,8 +144,8 @@ impl Cores {
         &self.costs.lines[usize::from(self.cores[place.index()].gear.0)]
     }
 
-    /// Moves `count` packets of so many flits each between two tiles, from `at` on, by the port of one of them: over how
-    /// many hops, and how long what is in their way lets them wait.
+    /// Moves `count` packets of so many flits each between two tiles, from `at` on, by the port of one of them: over
+    /// how many hops, and how long what is in their way lets them wait.
     #[inline(always)] // Where it is called, the tiles are often known to be the same.
     fn transfer(
         &mut self,
