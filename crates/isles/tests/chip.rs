@@ -3,7 +3,8 @@
 use isles::clocks;
 use isles::prelude::*;
 use isles::{
-    Broadcast, ChipReport, ErrorKind, Flag, Launch, LaunchError, Machine, ModelledChip, Reduce, Result, Shape,
+    Broadcast, ChipReport, ErrorKind, Flag, Launch, LaunchError, Machine, ModelledChip, Protocol, Reduce,
+    Result, Shape,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -195,6 +196,50 @@ fn a_program_runs_on_a_torus_that_carries_packets_and_not_with_a_protocol_of_buf
     let Err(LaunchError::Machine(text)) = refused.map(|_| ()) else { panic!("it was accepted") };
     let expected = "with 40 places and protocol rcce-x10: the cores have no message buffers";
     assert_eq!(text, format!("machine chip:bluegene-p {expected}"));
+}
+
+/// Messages of many lengths to all places and back, and tasks.
+async fn letters() -> Result<()> {
+    for place in places() {
+        for length in [0, 30, 100, 200, 300, 2_000] {
+            let sent = vec![7_u8; length];
+            assert_eq!(at!(place, sent.len()).await?, length);
+            assert_eq!(at!(place, vec![8_u8; length]).await?.len(), length);
+        }
+    }
+    finish(async {
+        for place in places() {
+            spawn_at!(place, work(Cycles(100)));
+        }
+    })
+    .await
+}
+
+#[test]
+fn a_program_runs_with_every_size_of_line_and_buffer_that_a_protocol_takes() {
+    let folder = std::env::temp_dir().join(format!("isles-chips-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut runs = 0;
+    for (line, buffer) in [8, 12, 32, 48].into_iter().flat_map(|line| [1, 2, 3, 64].map(|kib| (line, kib))) {
+        let text = include_str!("../../../chips/scc.toml");
+        let text = text.replace("line = \"32 B\"", &format!("line = \"{line} B\""));
+        let text = text.replace("per_core = \"8 KiB\"", &format!("per_core = \"{buffer} KiB\""));
+        let path = folder.join(format!("{line}-{buffer}.toml"));
+        std::fs::write(&path, text).unwrap();
+        let Ok(chip) = ModelledChip::new(path.to_str().unwrap()) else { continue };
+        for (places, protocol) in
+            [2, 5].into_iter().flat_map(|places| Protocol::ALL.map(|protocol| (places, protocol)))
+        {
+            let Ok((result, ..)) = launch(places).protocol(protocol).run_on_chip(chip, || letters()) else {
+                continue;
+            };
+            let setting = format!("{line} B a line, {buffer} KiB, {places} places, {protocol}");
+            result.unwrap_or_else(|error| panic!("{setting}: {error}"));
+            runs += 1;
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(runs > 100, "only {runs} settings fit");
 }
 
 #[test]

@@ -228,7 +228,7 @@ impl Local {
             needed.set(writer.written());
             (writer.written() <= len && !failed).then_some(writer.written())
         };
-        let room = if guess <= inline_max { guess } else { ROOM_GUESS };
+        let room = if guess <= inline_max { guess } else { ROOM_GUESS.min(inline_max) };
         let mut result = self.endpoint.send(to, class, handler, room, &mut fill);
         if let Some(fault) = fault.take() {
             self.parts.borrow_mut().take_back();
