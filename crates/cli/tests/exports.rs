@@ -156,6 +156,16 @@ fn on_another_machine_there_is_nothing_to_write() {
 }
 
 #[test]
+fn a_chip_too_large_for_a_picture_is_refused_before_anything_runs() {
+    let scene = Scene::new("exports");
+    let run = "run bc --graph karate --machine chip:bluegene-p --places 4 --heat h.svg";
+    let ended = scene.run(&run.split(' ').collect::<Vec<_>>());
+    let line = "error: --heat is \"h.svg\"; allowed: nothing with chip:bluegene-p: the chip has 32 x 32 x 32 tiles; \
+                allowed in a drawing: at most 64 x 64 x 8";
+    assert_eq!((ended.refusal(), ended.stdout.as_str()), (line, ""));
+}
+
+#[test]
 fn a_device_that_is_full_fails_the_run_and_not_the_other_files() {
     let scene = Scene::new("exports");
     for flag in ["--summary", "--trace"] {

@@ -95,6 +95,11 @@ pub(crate) fn check(launch: &Launch, machine: Machine) -> Result<(), ConfigError
                 "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured",
             ));
         }
+        if one.export == Export::Heat
+            && let Err(too_large) = draw::check_heat(chip.chip())
+        {
+            return Err(one.refusal(format!("nothing with {machine}: {too_large}")));
+        }
         one.check(&claims)?;
         claims.push(Claim::written(&one.destination(), &one.source));
     }

@@ -38,12 +38,20 @@ pub struct Heat {
     pub about: String,
 }
 
+/// Whether there can be a picture of `chip` with its links in colours; to know before a long run.
+///
+/// # Errors
+/// [`TooLarge`]: nobody could read it.
+pub fn check_heat(chip: &Chip) -> Result<(), TooLarge> {
+    TooLarge::check(chip, TILES_MAX)
+}
+
 /// The chip with its links in colours; `caption` stands below its title.
 ///
 /// # Errors
 /// [`TooLarge`]: nobody could read it.
 pub fn heat(chip: &Chip, caption: &str, links: &[Heat]) -> Result<String, TooLarge> {
-    TooLarge::check(chip, TILES_MAX)?;
+    check_heat(chip)?;
     let [columns, rows, levels] = chip.topology().extent();
     let (width, height) = (2 * MARGIN + (columns * levels).max(4) * PITCH, 2 * MARGIN + (rows + 1) * PITCH);
     let mut out = format!(
