@@ -1,9 +1,11 @@
 //! Linear least squares with few coefficients, none of them below zero.
 //!
-//! The rows are rotated one by one into a triangle (Givens), which keeps twice the digits that normal equations would.
-//! The best coefficients that are not negative are the plain best ones of some subset of the columns, the others held
-//! at zero; with at most [`COLUMNS_MAX`] columns all subsets are tried, so there is no path that could end early. It
+//! The decomposition is nalgebra's (Householder's QR), which keeps twice the digits that normal equations would. The
+//! best coefficients that are not negative are the plain best ones of some subset of the columns, the others held at
+//! zero; with at most [`COLUMNS_MAX`] columns all subsets are tried, so there is no path that could end early. It
 //! knows nothing of power. Invariant: the answer does not depend on the scale of a column.
+
+use nalgebra::{DMatrix, DVector};
 
 /// The most columns of a system: all subsets of them are tried.
 pub(super) const COLUMNS_MAX: usize = 6;
@@ -11,8 +13,9 @@ pub(super) const COLUMNS_MAX: usize = 6;
 /// Equations reduced to as many as there are columns; the rest of them is one sum of squares.
 #[derive(Clone, Debug)]
 pub(super) struct Triangle {
-    /// Row `k` begins at column `k`; behind the columns stands the target.
-    rows: Vec<Vec<f64>>,
+    /// Zero below its diagonal.
+    columns: DMatrix<f64>,
+    target: DVector<f64>,
     /// What no choice of coefficients can take away.
     squares: f64,
 }
@@ -32,107 +35,80 @@ impl Triangle {
     /// Reduces rows of `columns` terms and a target each.
     pub fn new(columns: usize, rows: impl IntoIterator<Item = Vec<f64>>) -> Self {
         assert!(columns <= COLUMNS_MAX, "{columns} columns, and {COLUMNS_MAX} are allowed");
-        let mut triangle = Self { rows: vec![vec![0.0; columns + 1]; columns], squares: 0.0 };
-        rows.into_iter().for_each(|row| triangle.absorb(row));
-        triangle
+        let rows: Vec<Vec<f64>> = rows.into_iter().collect();
+        assert!(rows.iter().all(|row| row.len() == columns + 1), "one term a column, and the target");
+        // Equations of nothing but zeros make it at least as high as it is wide.
+        let height = rows.len().max(columns);
+        let at = |row: usize, column: usize| rows.get(row).map_or(0.0, |row| row[column]);
+        let system = DMatrix::from_fn(height, columns, at);
+        Self::reduced(system, DVector::from_fn(height, |row, _| at(row, columns)))
     }
 
-    fn columns(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Rotates one equation into the triangle.
-    fn absorb(&mut self, mut row: Vec<f64>) {
-        let columns = self.columns();
-        assert_eq!(row.len(), columns + 1, "one term a column, and the target");
-        for (column, own) in self.rows.iter_mut().enumerate() {
-            let length = own[column].hypot(row[column]);
-            if length == 0.0 {
-                continue;
-            }
-            let (cosine, sine) = (own[column] / length, row[column] / length);
-            for (above, below) in own[column..].iter_mut().zip(&mut row[column..]) {
-                (*above, *below) = (cosine * *above + sine * *below, cosine * *below - sine * *above);
-            }
-        }
-        self.squares += row[columns] * row[columns];
+    fn reduced(system: DMatrix<f64>, mut target: DVector<f64>) -> Self {
+        let columns = system.ncols();
+        let reduced = system.qr();
+        reduced.q_tr_mul(&mut target);
+        let squares = target.rows_range(columns..).norm_squared();
+        Self { columns: reduced.r(), target: target.rows_range(..columns).into_owned(), squares }
     }
 
     /// The same equations with these columns only.
     fn restricted(&self, to: &[usize]) -> Self {
-        let target = self.columns();
-        let rows =
-            self.rows.iter().map(|row| to.iter().chain([&target]).map(|column| row[*column]).collect());
-        let mut triangle = Self::new(to.len(), rows);
+        let mut triangle = Self::reduced(self.columns.select_columns(to), self.target.clone());
         triangle.squares += self.squares;
         triangle
     }
 
-    /// The inverse of the triangle; not finite where a column is a sum of others.
-    fn inverse(&self) -> Vec<Vec<f64>> {
-        let columns = self.columns();
-        let mut inverse = vec![vec![0.0; columns]; columns];
-        // From the last row up: each is made of those below it.
-        for (row, own) in self.rows.iter().enumerate().rev() {
-            let term = |column: usize| {
-                let sum: f64 = (row + 1..=column).map(|below| own[below] * inverse[below][column]).sum();
-                (f64::from(u8::from(row == column)) - sum) / own[row]
-            };
-            let terms: Vec<f64> = (row..columns).map(term).collect();
-            inverse[row][row..].copy_from_slice(&terms);
-        }
-        inverse
+    /// The inverse of the triangle; none where a column is a sum of others to the last digit.
+    fn inverse(&self) -> Option<DMatrix<f64>> {
+        let size = self.columns.ncols();
+        self.columns.solve_upper_triangular(&DMatrix::identity(size, size))
     }
 
     /// For each column how much of it, from 0 to 1, is no sum of the others: one over the root of what statistics
     /// call the inflation of its variance.
     pub fn distinctness(&self) -> Vec<f64> {
-        let length = |terms: &mut dyn Iterator<Item = f64>| terms.map(|term| term * term).sum::<f64>().sqrt();
-        let own = |column: usize| length(&mut self.rows.iter().map(|row| row[column]));
-        let inverse = self.inverse();
-        let inflated = |row: &Vec<f64>| length(&mut row.iter().copied());
-        // Not a number if a column is zero or the triangle has a zero in its corner: nothing is distinct then.
-        let part = |(column, row)| (own(column) * inflated(row)).recip();
-        inverse.iter().enumerate().map(part).map(|part| if part.is_finite() { part } else { 0.0 }).collect()
+        let size = self.columns.ncols();
+        let Some(inverse) = self.inverse() else { return vec![0.0; size] };
+        let part = |column| (self.columns.column(column).norm() * inverse.row(column).norm()).recip();
+        (0..size).map(part).map(|part| if part.is_finite() { part } else { 0.0 }).collect()
     }
 
     /// The coefficients, none below zero, that leave the least sum of squares.
     pub fn solve(&self) -> Solution {
-        let columns = self.columns();
+        let columns = self.columns.ncols();
+        let mut best = Solution {
+            values: vec![0.0; columns],
+            free: Vec::new(),
+            squares: self.squares + self.target.norm_squared(),
+        };
         // All columns first: where their plain solution is allowed, it is the best.
-        let subsets = (0..1_usize << columns).rev();
-        let mut best: Option<Solution> = None;
-        for subset in subsets {
+        for subset in (1..1_usize << columns).rev() {
             let free: Vec<usize> = (0..columns).filter(|column| subset & (1 << column) != 0).collect();
             let reduced = self.restricted(&free);
-            if best.as_ref().is_some_and(|best| reduced.squares >= best.squares) {
+            if reduced.squares >= best.squares {
                 continue;
             }
-            let found: Vec<f64> = reduced.inverse().iter().map(|row| reduced.against_target(row)).collect();
+            let Some(found) = reduced.columns.solve_upper_triangular(&reduced.target) else { continue };
             if found.iter().all(|value| value.is_finite() && *value > 0.0) {
                 let mut values = vec![0.0; columns];
-                free.iter().zip(found).for_each(|(column, value)| values[*column] = value);
-                best = Some(Solution { values, free, squares: reduced.squares });
-            }
-            if best.is_some() && subset + 1 == 1 << columns {
-                break;
+                free.iter().zip(&found).for_each(|(column, value)| values[*column] = *value);
+                best = Solution { values, free, squares: reduced.squares };
+                if subset + 1 == 1 << columns {
+                    break;
+                }
             }
         }
-        best.expect("no columns at all are always allowed")
-    }
-
-    fn against_target(&self, row: &[f64]) -> f64 {
-        row.iter().zip(&self.rows).map(|(term, own)| term * own[self.columns()]).sum()
+        best
     }
 
     /// How the errors of the coefficients go together if each target has the variance one; nothing where they are not
     /// determined.
     pub fn covariance(&self) -> Option<Vec<Vec<f64>>> {
-        let inverse = self.inverse();
-        let product = |one: &Vec<f64>, other: &Vec<f64>| one.iter().zip(other).map(|(a, b)| a * b).sum();
-        let all: Vec<Vec<f64>> =
-            inverse.iter().map(|one| inverse.iter().map(|other| product(one, other)).collect()).collect();
-        all.iter().flatten().all(|value: &f64| value.is_finite()).then_some(all)
+        let inverse = self.inverse()?;
+        let all = &inverse * inverse.transpose();
+        let rows = all.row_iter().map(|row| row.iter().copied().collect()).collect();
+        all.iter().all(|value| value.is_finite()).then_some(rows)
     }
 }
 
