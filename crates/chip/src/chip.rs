@@ -213,6 +213,8 @@ pub struct Chip {
     pub(crate) domains: Domains,
     pub(crate) presets: Vec<Preset>,
     pub(crate) default_preset: usize,
+    /// The default of its file.
+    pub(crate) own_preset: usize,
     pub(crate) voltages: Vec<VoltageTable>,
     pub(crate) power: Vec<PowerModel>,
     pub(crate) mesh_power: Option<MeshPower>,
@@ -318,6 +320,12 @@ impl Chip {
     /// The setting that a run has without a word.
     pub fn default_preset(&self) -> &Preset {
         &self.presets[self.default_preset]
+    }
+
+    /// The setting that its file has as the default, whatever was chosen: power models are taken as measured with the
+    /// mesh at its clock.
+    pub fn own_preset(&self) -> &Preset {
+        &self.presets[self.own_preset]
     }
 
     /// The voltage tables, in the order of the file.

@@ -3,7 +3,7 @@
 use isles_chip::Chip;
 use isles_chip::energy::Load;
 use isles_chip::governor::Policy;
-use isles_chip::quantity::{Attojoules, Picoseconds};
+use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
 use isles_transport_chip::{ChipEndpoint, Costs, Energy, Report, Rest, Spending, Turn, World};
 
@@ -71,6 +71,19 @@ fn cores_without_a_place_are_halted_and_those_that_wait_poll() {
     assert_eq!(own.constant, power.constant().over(span));
     let mesh = chip.mesh_power().unwrap().router_at_rest(chip.default_preset().clocks().mesh);
     assert_eq!(own.mesh_at_rest, Some(Attojoules(mesh.over(span).0 * 24)));
+}
+
+#[test]
+fn a_faster_mesh_draws_more_at_rest() {
+    let slow = scc();
+    let fast = slow.clone().with_preset("800/1600/1066").unwrap();
+    let mesh_at =
+        |chip: &Chip| chip.mesh_power().unwrap().router_at_rest(chip.default_preset().clocks().mesh);
+    let more = Microwatts(24 * (mesh_at(&fast).0 - mesh_at(&slow).0));
+    assert!(more > Microwatts(3_000_000), "{more}");
+    let energy = work(&fast, 1, 800_000_000, 1).energy.unwrap();
+    let constant = slow.power_model("manyman").unwrap().constant() + more;
+    assert_eq!(model(&energy, "manyman").constant, constant.over(energy.span));
 }
 
 /// A run with messages, so that all spendings occur.

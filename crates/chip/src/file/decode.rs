@@ -62,6 +62,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         dividers: dividers.map(|(dividers, _)| dividers),
         domains: domains?,
         default_preset: default_preset?,
+        own_preset: default_preset?,
         presets: presets.into_iter().map(|(preset, _)| preset).collect(),
         voltages,
         power,

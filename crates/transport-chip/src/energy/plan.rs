@@ -1,15 +1,15 @@
 //! What power can depend on, worked out once for a chip: gears, models, the mesh, who shares a clock or a supply.
 
-use isles_chip::Chip;
 use isles_chip::gear::{Gears, PowerTable};
 use isles_chip::quantity::{Attojoules, Microwatts};
 use isles_chip::topology::CoreId;
+use isles_chip::{Chip, Preset};
 
 /// A power model, ready for use.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) name: String,
-    /// What the chip draws besides its cores.
+    /// What the chip draws besides its cores, with its mesh at the clock of the run.
     pub(crate) constant: Microwatts,
     pub(crate) table: PowerTable,
 }
@@ -21,6 +21,18 @@ pub(crate) struct Routers {
     pub(crate) at_rest: Microwatts,
     /// One flit at one of them.
     pub(crate) flit: Attojoules,
+}
+
+impl Routers {
+    /// Those of `chip` at a setting of its clocks, if anything is known of them.
+    fn of(chip: &Chip, preset: &Preset) -> Option<Routers> {
+        chip.mesh_power().map(|power| Routers {
+            at_rest: Microwatts(
+                power.router_at_rest(preset.clocks().mesh).0 * u64::from(chip.topology().tiles()),
+            ),
+            flit: power.flit(),
+        })
+    }
 }
 
 /// The powers of a chip.
@@ -44,15 +56,13 @@ impl Plan {
         let gears = Gears::of(chip, chip.power_models().get(own));
         let others = chip.power_models().iter().enumerate().filter(|(number, _)| *number != own);
         let order = chip.power_models().get(own).into_iter().chain(others.map(|(_, model)| model));
+        let [routers, measured] = [chip.default_preset(), chip.own_preset()].map(|at| Routers::of(chip, at));
+        let at_rest = |routers: Option<Routers>| routers.map_or(0, |routers| routers.at_rest.0);
         let models = order.map(|model| Model {
             name: model.name().to_owned(),
-            constant: model.constant(),
+            // The mesh was in what was measured, at the clock that it had then.
+            constant: Microwatts((model.constant().0 + at_rest(routers)).saturating_sub(at_rest(measured))),
             table: PowerTable::new(chip, model, &gears),
-        });
-        let mesh = chip.default_preset().clocks().mesh;
-        let routers = chip.mesh_power().map(|power| Routers {
-            at_rest: Microwatts(power.router_at_rest(mesh).0 * u64::from(chip.topology().tiles())),
-            flit: power.flit(),
         });
         let tiles = |core| chip.topology().tile_of(CoreId(core));
         let cores = 0..chip.topology().cores();
