@@ -121,6 +121,28 @@ fn an_unknown_experiment_is_named_with_those_that_are_known() {
 }
 
 #[test]
+fn several_experiments_run_in_the_order_of_their_names_and_each_once() {
+    let run = |names: &[&str]| {
+        let ended = repro(&[names, &["--csv", "-"]].concat());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.stdout
+    };
+    let (flush, bisection, both) =
+        (run(&["flush"]), run(&["bisection"]), run(&["flush", "bisection", "flush"]));
+    let (_, rows) = bisection.split_once('\n').unwrap();
+    assert_eq!(both, format!("{flush}{rows}"));
+}
+
+#[test]
+fn names_that_are_not_known_are_refused_together_before_anything_runs() {
+    let line = refused(&["flush", "ping", "echo", "pong"]);
+    assert!(
+        line.starts_with("error: the experiments are \"ping\", \"pong\"; allowed: lines, bandwidth, "),
+        "{line}"
+    );
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
     for flag in ["--csv", "--json", "--markdown"] {
         let line = refused(&["flush", flag, "/no/such/folder/rows"]);

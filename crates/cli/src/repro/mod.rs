@@ -30,8 +30,9 @@ use std::path::Path;
 /// Published figures beside those of the modelled chip.
 #[derive(Args)]
 pub struct Arguments {
-    /// The experiment [default: all that are not of runs of Isles]; `isles repro --list` names them
-    name: Option<String>,
+    /// The experiments, in this order [default: all that are not of runs of Isles]; `isles repro --list` names them
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
     /// Names the experiments and runs none
     #[arg(long)]
     list: bool,
@@ -121,7 +122,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.list {
         return console::print(list()).map_err(Failure::stdout);
     }
-    let chosen = chosen(arguments.name.as_deref())?;
+    let chosen = chosen(&arguments.names)?;
     let files = files(arguments)?;
     let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
     let outcomes =
@@ -147,16 +148,25 @@ fn ending(is_strict: bool, missed: usize) -> Result<(), Failure> {
     }
 }
 
-/// The experiments of that name, or all that are not only by name.
-fn chosen(name: Option<&str>) -> Result<Vec<&'static Experiment>, Failure> {
-    let Some(name) = name else {
+/// The experiments of these names in their order, each once; of no name, all that are not only by name.
+fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
+    if names.is_empty() {
         return Ok(EXPERIMENTS.iter().filter(|experiment| !experiment.is_by_name()).collect());
-    };
-    let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
-    found.map(|experiment| vec![experiment]).ok_or_else(|| {
-        let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-        Failure::Usage(format!("the experiment is {name:?}; allowed: {}", names.join(", ")))
-    })
+    }
+    let (mut chosen, mut unknown) = (Vec::<&Experiment>::new(), Vec::new());
+    for name in names {
+        match EXPERIMENTS.iter().find(|experiment| experiment.name == name) {
+            Some(known) if chosen.iter().any(|other| other.name == known.name) => {}
+            Some(known) => chosen.push(known),
+            None => unknown.push(format!("{name:?}")),
+        }
+    }
+    if unknown.is_empty() {
+        return Ok(chosen);
+    }
+    let are = if unknown.len() == 1 { "experiment is" } else { "experiments are" };
+    let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+    Err(Failure::Usage(format!("the {are} {}; allowed: {}", unknown.join(", "), known.join(", "))))
 }
 
 /// Where the rows go besides the table for people, each place once.
