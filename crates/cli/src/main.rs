@@ -25,9 +25,12 @@ use std::process::ExitCode;
 /// Exit code for arguments that cannot be carried out.
 const EXIT_USAGE: u8 = 2;
 
+/// The version, and the commit if it was built in a checkout; see `build.rs`.
+const VERSION: &str = include_str!(concat!(env!("OUT_DIR"), "/version"));
+
 /// One Rust program over many places.
 #[derive(Parser)]
-#[command(name = "isles", version, about, arg_required_else_help = true)]
+#[command(name = "isles", version = VERSION, about, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,

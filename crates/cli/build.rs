@@ -1,0 +1,55 @@
+//! Writes down which commit the command is built of, for `isles --version`.
+//!
+//! Git is asked, because worktrees and packed references make files of it hard to read. Where there is no git, or the
+//! sources lie in no checkout of their own (an archive unpacked in another repository), nothing is written, and the
+//! version stands alone. It does not say whether the sources had been changed since: that would have to be looked at
+//! whenever a file changes, and would build the command anew each time. Invariant: Cargo runs it again only when
+//! another commit is checked out.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
+
+/// Where this package lies in a checkout of Isles, as git tells it.
+const PREFIX: &str = "crates/cli/";
+
+fn main() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=build.rs");
+    let checkout = Checkout::around(Path::new("."));
+    if let Some(journal) = checkout.as_ref().and_then(|checkout| checkout.journal.as_ref()) {
+        println!("cargo::rerun-if-changed={}", journal.display());
+    }
+    let version = version(env!("CARGO_PKG_VERSION"), checkout.as_ref());
+    fs::write(Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("version"), version)
+}
+
+/// What `isles --version` says after the name.
+pub fn version(number: &str, checkout: Option<&Checkout>) -> String {
+    match checkout {
+        Some(Checkout { commit, .. }) => format!("{number} ({commit})"),
+        None => number.to_owned(),
+    }
+}
+
+/// The checkout that a package lies in.
+#[derive(Debug)]
+pub struct Checkout {
+    /// The first digits of the commit: seven, or as many as tell it apart.
+    pub commit: String,
+    /// The file that changes whenever another commit is checked out; none if git keeps no such file there.
+    pub journal: Option<PathBuf>,
+}
+
+impl Checkout {
+    /// The checkout of Isles in which `package` is `crates/cli`.
+    pub fn around(package: &Path) -> Option<Checkout> {
+        let mut git = Command::new("git");
+        git.current_dir(package).args(["rev-parse", "--show-prefix", "--git-path", "logs/HEAD"]);
+        let said = git.args(["--git-path", "HEAD", "--short=7", "HEAD"]).output().ok()?;
+        let said = String::from_utf8(said.stdout).ok().filter(|_| said.status.success())?;
+        let [PREFIX, journal, head, commit] = said.lines().collect::<Vec<_>>()[..] else { return None };
+        // A file that is not there would run this at each build.
+        let journal = [journal, head].map(|path| package.join(path)).into_iter().find(|path| path.is_file());
+        Some(Checkout { commit: commit.to_owned(), journal })
+    }
+}
