@@ -74,6 +74,7 @@ fn main() -> ExitCode {
             return ExitCode::from(EXIT_USAGE);
         }
     };
+    isles::warn_of_unknown_variables();
     outcome(match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
         Some(("sweep", matches)) => sweep::carry_out(matches),

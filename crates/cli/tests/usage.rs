@@ -130,6 +130,35 @@ fn variables_with_bad_values_are_named() {
 }
 
 #[test]
+fn variables_without_a_meaning_are_told_once_a_run_and_change_nothing() {
+    let scene = Scene::new("misspelt");
+    let bc = "run bc --graph karate --json /dev/null --csv /dev/null --top 0";
+    let launch = format!("launch --machine processes --places 2 -- {} {bc}", env!("CARGO_BIN_EXE_isles"));
+    for line in [
+        &format!("{bc} --machine processes --places 3"),
+        &format!("{bc} --machine chip:scc --places 3"),
+        &launch,
+        "sweep --app bc --graph karate --places 1,2 --dividers 2",
+        "repro echo",
+        "data list",
+        "chip list",
+    ] {
+        let mut command = scene.isles(&words(line));
+        command.envs([
+            ("ISLES_PLACE", "7"),
+            ("ISLES_CACHE", "/none"),
+            ("ISLES_CHIP_SEED", ""),
+            ("ISLES", "7"),
+        ]);
+        let ended = ended(command);
+        let told: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
+        let warning = "warning: ISLES_PLACE is no variable of Isles; the nearest is ISLES_PLACES";
+        assert_eq!((ended.code, told), (Some(0), vec![warning]), "{line}: {ended:?}");
+        assert!(!ended.stdout.contains("warning"), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_bad_variable_is_refused_unless_a_flag_takes_its_place() {
     let scene = Scene::new("usage");
     let files = ["--json", "/dev/null", "--csv", "/dev/null"];

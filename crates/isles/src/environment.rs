@@ -3,11 +3,13 @@
 use crate::chip::ModelledChip;
 use crate::collectives::{Broadcast, Reduce};
 use crate::export::{EXPORTS, Export, Wanted};
+use crate::misspelling::warn_of_unknown_variables;
 use crate::work::CodeTime;
 use isles_chip::governor::Policy;
 use isles_runtime::run::Stall;
 use isles_transport_chip::{Protocol, Rest};
 use isles_transport_shm::PLACES_MAX;
+use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
 
@@ -247,13 +249,26 @@ impl Environment {
         Ok(Machine::Chip(chip))
     }
 
-    /// Reads the variables of the process; a flag takes the place of its variable, which is then not looked at.
+    /// Reads the variables of the process; a flag takes the place of its variable, which is then not looked at. Warns
+    /// of those that have no meaning.
     ///
     /// # Errors
     /// The first flag or variable with a value that is not allowed.
     pub(crate) fn read(flags: &[Flag<'_>]) -> Result<Self, ConfigError> {
+        warn_of_unknown_variables();
         let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         Self::read_from(flags, variable)
+    }
+
+    /// The names of all variables that [`Environment::read`] looks at.
+    pub(crate) fn names() -> Vec<String> {
+        let names = RefCell::new(Vec::new());
+        // Nothing that is not set is refused, so every one is asked for.
+        let _ = Self::read_from(&[], |name| {
+            names.borrow_mut().push(name.to_owned());
+            None
+        });
+        names.into_inner()
     }
 
     fn read_from(flags: &[Flag<'_>], get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {

@@ -35,6 +35,7 @@ mod image;
 mod launch;
 mod loopback;
 mod memory;
+mod misspelling;
 mod processes;
 pub mod shared_memory;
 mod test;
@@ -59,6 +60,7 @@ pub use isles_transport_chip::{Energy, Ledger, ModelEnergy, Protocol, Report as 
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;
+pub use misspelling::warn_of_unknown_variables;
 pub use processes::serve_if_joined;
 pub use work::CodeTime;
 
