@@ -108,6 +108,18 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "WHAT")]
     pub report: Option<String>,
 
+    /// How a modelled chip is set.
+    #[command(flatten)]
+    pub chip: ChipArguments,
+
+    /// What a run on a modelled chip writes.
+    #[command(flatten)]
+    pub exports: ExportArguments,
+}
+
+/// What a run on a modelled chip can be told of it; also a sweep, all of whose runs are told the same.
+#[derive(Args, Clone, Debug)]
+pub struct ChipArguments {
     /// How messages cross a modelled chip: isles, rcce-x10, sections, sockets, rcce, ring or packets [default: what the
     /// chip carries]
     #[arg(long, value_name = "NAME")]
@@ -148,14 +160,10 @@ pub struct PlaceArguments {
     /// The order of what happens at one time on a modelled chip, or of all on the loopback: a whole number [default: 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<String>,
-
-    /// What a run on a modelled chip writes.
-    #[command(flatten)]
-    pub exports: ExportArguments,
 }
 
 /// What a run on a modelled chip can be told to write.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Files of a run on a modelled chip")]
 pub struct ExportArguments {
     /// The summary as JSON; - is standard output, as for all but --trace
@@ -191,6 +199,18 @@ pub struct ExportArguments {
     pub tape: Option<String>,
 }
 
+/// A flag: the variable in whose place it stands, its name, and its value, if it was said.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a>(pub &'static str, pub &'static str, pub &'a Option<String>);
+
+impl<'a> Said<'a> {
+    /// The flag, if it was said.
+    pub fn flag(self) -> Option<Flag<'a>> {
+        let Said(variable, name, value) = self;
+        Some(Flag { variable, name, value: value.as_deref()? })
+    }
+}
+
 impl PlaceArguments {
     /// The launch that the flags describe; the environment where there is no flag, then the default, which is the
     /// machine `processes`. The program reads `reads`.
@@ -198,40 +218,52 @@ impl PlaceArguments {
     /// # Errors
     /// A flag or a variable has a value that is not allowed.
     pub fn launch(&self, reads: Vec<Claim>) -> Result<Launch, Failure> {
-        let flags = self
-            .said()
-            .into_iter()
-            .filter_map(|(variable, name, value)| Some(Flag { variable, name, value: value.as_deref()? }));
-        let flags: Vec<Flag<'_>> = flags.collect();
+        let flags: Vec<Flag<'_>> = self.said().into_iter().filter_map(Said::flag).collect();
         let launch = Launch::from_environment_with(Machine::Processes, &flags)?.reading(reads);
         launch.check_outputs()?;
         Ok(launch)
     }
 
-    /// Each flag: the variable in whose place it stands, its name, and its value.
-    pub fn said(&self) -> [(&'static str, &'static str, &Option<String>); 20] {
-        let ExportArguments { summary, links, traffic, heat, trace, folded, joules, tape } = &self.exports;
+    /// What there is to say, and what is said.
+    pub fn said(&self) -> Vec<Said<'_>> {
+        let own = [
+            Said("ISLES_PLACES", "--places", &self.places),
+            Said("ISLES_MACHINE", "--machine", &self.machine),
+            Said("ISLES_REPORT", "--report", &self.report),
+        ];
+        own.into_iter().chain(self.chip.said()).chain(self.exports.said()).collect()
+    }
+}
+
+impl ChipArguments {
+    /// What there is to say, and what is said.
+    pub fn said(&self) -> [Said<'_>; 9] {
         [
-            ("ISLES_PLACES", "--places", &self.places),
-            ("ISLES_MACHINE", "--machine", &self.machine),
-            ("ISLES_REPORT", "--report", &self.report),
-            ("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
-            ("ISLES_CHIP_PRESET", "--preset", &self.preset),
-            ("ISLES_CHIP_POWER", "--power", &self.power),
-            ("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
-            ("ISLES_CHIP_REST", "--rest", &self.rest),
-            ("ISLES_SEED", "--seed", &self.seed),
-            ("ISLES_CHIP_BROADCAST", "--broadcast", &self.broadcast),
-            ("ISLES_CHIP_REDUCE", "--reduce", &self.reduce),
-            ("ISLES_CHIP_WORK", "--work", &self.work),
-            ("ISLES_CHIP_SUMMARY", "--summary", summary),
-            ("ISLES_CHIP_LINKS", "--links", links),
-            ("ISLES_CHIP_TRAFFIC", "--traffic", traffic),
-            ("ISLES_CHIP_HEAT", "--heat", heat),
-            ("ISLES_CHIP_TRACE", "--trace", trace),
-            ("ISLES_CHIP_FOLDED", "--folded", folded),
-            ("ISLES_CHIP_JOULES", "--joules", joules),
-            ("ISLES_CHIP_TAPE", "--tape", tape),
+            Said("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
+            Said("ISLES_CHIP_PRESET", "--preset", &self.preset),
+            Said("ISLES_CHIP_POWER", "--power", &self.power),
+            Said("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
+            Said("ISLES_CHIP_REST", "--rest", &self.rest),
+            Said("ISLES_SEED", "--seed", &self.seed),
+            Said("ISLES_CHIP_BROADCAST", "--broadcast", &self.broadcast),
+            Said("ISLES_CHIP_REDUCE", "--reduce", &self.reduce),
+            Said("ISLES_CHIP_WORK", "--work", &self.work),
+        ]
+    }
+}
+
+impl ExportArguments {
+    /// What there is to say, and what is said.
+    pub fn said(&self) -> [Said<'_>; 8] {
+        [
+            Said("ISLES_CHIP_SUMMARY", "--summary", &self.summary),
+            Said("ISLES_CHIP_LINKS", "--links", &self.links),
+            Said("ISLES_CHIP_TRAFFIC", "--traffic", &self.traffic),
+            Said("ISLES_CHIP_HEAT", "--heat", &self.heat),
+            Said("ISLES_CHIP_TRACE", "--trace", &self.trace),
+            Said("ISLES_CHIP_FOLDED", "--folded", &self.folded),
+            Said("ISLES_CHIP_JOULES", "--joules", &self.joules),
+            Said("ISLES_CHIP_TAPE", "--tape", &self.tape),
         ]
     }
 }

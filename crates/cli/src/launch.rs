@@ -1,9 +1,9 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
 use clap::Args;
-use isles::{Claim, FLAGS_VARIABLE};
+use isles::{Claim, FLAGS_VARIABLE, Flag};
 use isles_apps::console;
-use isles_apps::registry::{Failure, PlaceArguments};
+use isles_apps::registry::{Failure, PlaceArguments, Said};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -39,11 +39,9 @@ pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command.args(own);
     let mut flags = Vec::new();
-    for (variable, flag, value) in arguments.places.said() {
-        if let Some(value) = value {
-            command.env(variable, value);
-            flags.push(format!("{variable}={flag}"));
-        }
+    for Flag { variable, name, value } in arguments.places.said().into_iter().filter_map(Said::flag) {
+        command.env(variable, value);
+        flags.push(format!("{variable}={name}"));
     }
     command
         .env(FLAGS_VARIABLE, flags.join(","))

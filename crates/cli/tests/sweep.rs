@@ -86,6 +86,60 @@ fn a_deadline_makes_the_least_energy_the_rule() {
 }
 
 #[test]
+fn a_governor_takes_the_place_of_the_dividers_or_stands_beside_those_that_are_named() {
+    let scene = Scene::new("sweep");
+    let governors = |more: &str| {
+        let ended = scene.run(&words(&format!("sweep --app bc --graph karate --places 8 --csv - {more}")));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        column(&ended.stdout, "governor")
+    };
+    assert_eq!(governors("--governor on-demand"), ["on-demand"]);
+    assert_eq!(governors("--governor capped:40W --cap 40W"), ["capped:40W"]);
+    assert_eq!(
+        governors("--governor phase-aware --dividers 2,4 --cap 45W"),
+        ["fixed:2", "fixed:4", "phase-aware", "capped:45W"]
+    );
+    assert_eq!(governors("--governor fixed:4 --dividers 2,4"), ["fixed:2", "fixed:4"]);
+}
+
+#[test]
+fn the_runs_of_a_sweep_are_told_what_a_run_is_told() {
+    let scene = Scene::new("sweep");
+    let graph = "bc --graph karate --machine chip:scc --places 8";
+    let sweep = |more: &str| {
+        let mut command = scene.isles(&words(&format!("sweep --app {graph} --dividers 2 --csv -")));
+        for word in more.split(' ') {
+            match word.split_once('=') {
+                Some(variable) => command.envs([variable]),
+                None => command.arg(word),
+            };
+        }
+        let ended = scene::ended(command);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        numbers(&ended.stdout, "time_s")[0]
+    };
+    let run = |more: &str| {
+        let quiet = "--governor fixed:2 --json /dev/null --csv /dev/null --top 0 --summary -";
+        let ended = scene.run(&words(&format!("run {graph} {quiet} {more}")));
+        let summary: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        summary["predicted_ps"].as_u64().unwrap() as f64 / 1e12
+    };
+    let usual = run("--seed 0");
+    for (flags, variables) in [
+        ("--seed 3", "ISLES_SEED=3"),
+        ("--preset 800/1600/1066", "ISLES_CHIP_PRESET=800/1600/1066"),
+        ("--protocol sections --rest nap:100us", "ISLES_CHIP_PROTOCOL=sections ISLES_CHIP_REST=nap:100us"),
+    ] {
+        let alone = run(flags);
+        assert_ne!(alone, usual, "{flags} changes nothing");
+        assert_eq!((sweep(flags), sweep(variables)), (alone, alone), "{flags}");
+    }
+    assert!(sweep("--work host:1000") > 10.0 * usual, "measured and slowed down a thousand times");
+    assert_eq!(sweep("ISLES_CHIP_SUMMARY=s.json ISLES_CHIP_GOVERNOR=fixed:16"), usual);
+    scene.assert_nothing_left();
+}
+
+#[test]
 fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     let refuse = |more: &str| {
         let (_scene, ended) = sweep(more);
@@ -97,6 +151,8 @@ fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     };
     let before = refuse("--cap 5W");
     assert!(before.starts_with("error: --cap is \"5W\"; allowed: at least 18."), "{before}");
+    let other = refuse("--cap 5W --power cichowski");
+    assert!(other.starts_with("error: --cap is \"5W\"; allowed: at least 23."), "by another model: {other}");
     let after = refuse("--deadline 1us");
     assert!(after.starts_with("error: --deadline is \"1us\"; allowed: at least "), "{after}");
     assert!(after.ends_with("ms, the shortest of 6 settings"), "{after}");
@@ -115,6 +171,14 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--app bc --machine threads", "--machine is \"threads\"; allowed: a modelled chip"),
         ("--app bc --protocol mpi", "--protocol is \"mpi\"; allowed: isles"),
         ("--app bc --rest soon", "--rest is \"soon\"; allowed: poll, or nap:"),
+        ("--app bc --seed -1", "--seed is \"-1\"; allowed: a whole number"),
+        ("--app bc --governor turbo", "--governor is \"turbo\"; allowed: fixed, fixed:DIVIDER"),
+        ("--app bc --governor capped:20W", "--governor is \"capped:20W\"; allowed: at least 20."),
+        ("--app bc --work soon", "--work is \"soon\"; allowed: said, host:RATIO"),
+        (
+            "--app bc --work tape:t",
+            "--work is \"tape:t\"; allowed: said, or host:RATIO, because a tape is of one",
+        ),
         ("--app life", "--app is \"life\"; allowed: bc"),
         ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, steep"),
         ("--app bc --graph nosuch", "nosuch"),

@@ -234,6 +234,11 @@ impl Launch {
         self.governor
     }
 
+    /// Where the time of the program's code on a modelled chip will come from.
+    pub fn chosen_work(&self) -> &CodeTime {
+        &self.work
+    }
+
     /// The protocol that will be used on a modelled chip.
     ///
     /// Without a word it is the chip's own: `isles` over message buffers, or the packets of the hardware.

@@ -121,11 +121,12 @@ pub fn is_efficient(point: &Point, points: &[Point]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::point::{Clocking, Setting};
+    use super::super::point::Setting;
     use super::*;
+    use isles::GovernorPolicy;
 
     fn point(seconds: f64, joules: f64, peak_watts: f64) -> Point {
-        let setting = Setting { places: 1, clocking: Clocking::Divided(2) };
+        let setting = Setting { places: 1, policy: GovernorPolicy::FixedAt(2) };
         Point {
             setting,
             clock: None,

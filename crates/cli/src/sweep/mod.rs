@@ -12,12 +12,16 @@ mod table;
 use choice::{Limits, choose};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use isles::{Claim, Destination, Flag, Launch, Machine};
+use isles::{Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine};
 use isles_apps::console;
-use isles_apps::registry::{APPS, App, Failure};
+use isles_apps::registry::{APPS, App, ChipArguments, Failure, Said};
 use isles_chip::gear::Gears;
-use point::{Clocking, Point, Runner, Setting};
+use point::{Point, Runner, Setting};
 use std::path::Path;
+
+/// The variables whose flags a sweep looks at itself.
+const GOVERNOR: &str = "ISLES_CHIP_GOVERNOR";
+const WORK: &str = "ISLES_CHIP_WORK";
 
 /// The arguments of `isles sweep`, besides those of the application.
 #[derive(Args, Debug)]
@@ -42,26 +46,14 @@ struct Arguments {
     #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
     places: Option<String>,
 
-    /// Dividers of the cores' clock to try, with commas [default: each with a voltage of its own, and the slowest]
+    /// Dividers of the cores' clock to try, with commas [default: each with a voltage of its own, and the slowest; none
+    /// with --governor]
     #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
     dividers: Option<String>,
 
-    /// Clocks of mesh, memory and undivided cores, by a name of `isles chip show` [default: as the file says]
-    #[arg(long, value_name = "NAME")]
-    preset: Option<String>,
-
-    /// Power model by which caps are kept, by a name of `isles chip show` [default: the file's first]
-    #[arg(long, value_name = "NAME")]
-    power: Option<String>,
-
-    /// How messages cross the chip: isles, rcce-x10, sections, sockets, rcce, ring or packets [default: what the
-    /// chip carries]
-    #[arg(long, value_name = "NAME")]
-    protocol: Option<String>,
-
-    /// What waiting places do: poll, or nap:TIME to halt so long before each look [default: poll]
-    #[arg(long, value_name = "HOW")]
-    rest: Option<String>,
+    /// What all runs are told of the chip.
+    #[command(flatten)]
+    chip: ChipArguments,
 
     /// Print all settings, not only those that no other beats in both time and energy
     #[arg(long)]
@@ -72,9 +64,17 @@ struct Arguments {
     csv: Option<String>,
 }
 
+/// What two flags say here: a divider is the default and not the chip's own clock, and a tape is of one run.
+const GOVERNOR_HELP: &str = "A governor to try, in place of the dividers or beside those that are named: fixed, \
+    fixed:DIVIDER, on-demand, phase-aware, capped:WATTS";
+const WORK_HELP: &str =
+    "What a program's own code costs: said, or host:RATIO to measure it here [default: said]";
+
 /// The command, with the arguments of all applications.
 pub fn command() -> Command {
     let own = Arguments::augment_args(Command::new("sweep"));
+    let own =
+        own.mut_arg("governor", |flag| flag.help(GOVERNOR_HELP)).mut_arg("work", |flag| flag.help(WORK_HELP));
     let known: Vec<String> = own.get_arguments().map(|argument| argument.get_id().to_string()).collect();
     let mut command =
         own.about("Tries clocks, voltages and numbers of places on a modelled chip, and chooses");
@@ -163,60 +163,64 @@ fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
 }
 
 /// The chip, and what can be set of it.
-struct Ground {
-    machine: String,
-    /// Flags that all runs have.
-    passed_on: Vec<String>,
+struct Ground<'a> {
+    machine: &'a str,
+    /// Flags that all runs have, besides machine, places and governor.
+    said: Vec<Flag<'a>>,
     places_max: u32,
     gears: Gears,
 }
 
-impl Ground {
-    fn of(arguments: &Arguments) -> Result<Ground, Failure> {
-        let machine = arguments.machine.clone();
-        let flag = |variable, name, value| Flag { variable, name, value };
-        let mut flags = vec![flag("ISLES_MACHINE", "--machine", machine.as_str())];
-        let on_chip = Launch::from_environment_with(Machine::Processes, &flags)?.chosen_machine();
-        if !matches!(on_chip, Machine::Chip(_)) {
-            return Err(refusal("--machine", &machine, "a modelled chip such as chip:scc"));
+impl<'a> Ground<'a> {
+    fn of(arguments: &'a Arguments) -> Result<Ground<'a>, Failure> {
+        let machine = arguments.machine.as_str();
+        let other = |allowed| refusal("--machine", machine, allowed);
+        if !machine.starts_with("chip:") {
+            return Err(other("a modelled chip such as chip:scc"));
         }
-        flags.push(flag("ISLES_CHIP_GOVERNOR", "--governor", "fixed"));
-        let passed_on = [
-            ("ISLES_CHIP_PRESET", "--preset", &arguments.preset),
-            ("ISLES_CHIP_POWER", "--power", &arguments.power),
-            ("ISLES_CHIP_PROTOCOL", "--protocol", &arguments.protocol),
-            ("ISLES_CHIP_REST", "--rest", &arguments.rest),
-        ];
-        let said = || {
-            passed_on.iter().filter_map(|(variable, name, value)| Some((*variable, *name, value.as_ref()?)))
-        };
-        flags.extend(said().map(|(variable, name, value)| flag(variable, name, value)));
-        let launch = Launch::from_environment_with(Machine::Processes, &flags)?;
+        let said = arguments.chip.said().into_iter().filter_map(Said::flag);
+        let said: Vec<Flag<'_>> = said.filter(|flag| flag.variable != GOVERNOR).collect();
+        let launch = launch(machine, &said, None, ("--governor", "fixed"))?;
+        if let CodeTime::Tape(_) = launch.chosen_work() {
+            let work = said.iter().find(|flag| flag.variable == WORK).map_or(WORK, |flag| flag.name);
+            let allowed = "said, or host:RATIO, because a tape is of one run and a sweep has many";
+            return Err(refusal(work, &launch.chosen_work().to_string(), allowed));
+        }
         let Machine::Chip(modelled) = launch.chosen_machine() else {
-            return Err(refusal("--machine", &machine, "a modelled chip such as chip:scc"));
+            return Err(other("a modelled chip such as chip:scc"));
         };
         let chip = modelled.chip();
         let Some(model) = chip.power_models().first() else {
-            return Err(refusal("--machine", &machine, "a chip whose file has a power model"));
+            return Err(other("a chip whose file has a power model"));
         };
         if chip.dividers().is_none() {
-            return Err(refusal("--machine", &machine, "a chip whose clocks can be divided"));
+            return Err(other("a chip whose clocks can be divided"));
         }
         let gears = Gears::of(chip, Some(model));
-        let passed_on = said().flat_map(|(_, name, value)| [name.to_owned(), value.clone()]).collect();
-        Ok(Ground { machine, passed_on, places_max: modelled.places(), gears })
+        Ok(Ground { machine, said, places_max: modelled.places(), gears })
     }
 
-    /// All settings to try.
+    /// All settings to try, each once.
     fn settings(&self, arguments: &Arguments, limits: &Limits) -> Result<Vec<Setting>, Failure> {
         let places = self.places(arguments.places.as_deref())?;
-        let dividers = self.dividers(arguments.dividers.as_deref())?;
+        let governor = arguments.chip.governor.as_deref();
+        let dividers = match (governor, arguments.dividers.as_deref()) {
+            (Some(_), None) => Vec::new(),
+            (_, list) => self.dividers(list)?,
+        };
         self.check_cap(limits, places.iter().copied().min().unwrap_or(1))?;
         let mut settings = Vec::new();
         for places in places {
-            let divided = dividers.iter().map(|divider| Clocking::Divided(*divider));
-            let capped = limits.cap.filter(|cap| self.can_keep(*cap, places)).map(Clocking::Capped);
-            settings.extend(divided.chain(capped).map(|clocking| Setting { places, clocking }));
+            let divided = dividers.iter().map(|divider| GovernorPolicy::FixedAt(*divider));
+            let governed = governor.map(|said| self.policy("--governor", said, places)).transpose()?;
+            let cap = limits.cap.map(|cap| GovernorPolicy::Capped(cap).to_string());
+            let capped = cap.and_then(|cap| self.policy("--cap", &cap, places).ok());
+            for policy in divided.chain(governed).chain(capped) {
+                let setting = Setting { places, policy };
+                if !settings.contains(&setting) {
+                    settings.push(setting);
+                }
+            }
         }
         Ok(settings)
     }
@@ -250,26 +254,34 @@ impl Ground {
         Ok(dividers)
     }
 
-    fn can_keep(&self, cap: isles_chip::quantity::Microwatts, places: u32) -> bool {
-        self.capped("--cap", &format!("capped:{}W", cap.watts()), places).is_ok()
-    }
-
     /// Checks that the chip can keep a cap at all, with that many places.
     fn check_cap(&self, limits: &Limits, places: u32) -> Result<(), Failure> {
         let (Some(cap), Some(said)) = (limits.cap, &limits.cap_said) else { return Ok(()) };
-        let policy = format!("capped:{}W", cap.watts());
-        self.capped("--cap", &policy, places).map_err(|error| refusal("--cap", said, &error.allowed))
+        let policy = GovernorPolicy::Capped(cap).to_string();
+        let kept = self.policy("--cap", &policy, places).map(drop);
+        kept.map_err(|error| refusal("--cap", said, &error.allowed))
     }
 
-    fn capped(&self, flag: &str, policy: &str, places: u32) -> Result<(), isles::ConfigError> {
-        let places = places.to_string();
-        let flags = [
-            Flag { variable: "ISLES_MACHINE", name: "--machine", value: &self.machine },
-            Flag { variable: "ISLES_PLACES", name: "--places", value: &places },
-            Flag { variable: "ISLES_CHIP_GOVERNOR", name: flag, value: policy },
-        ];
-        Launch::from_environment_with(Machine::Processes, &flags).map(|_| ())
+    /// The governor that `policy` names, if the chip can have it with that many places; `flag` is where it was said.
+    fn policy(&self, flag: &str, policy: &str, places: u32) -> Result<GovernorPolicy, ConfigError> {
+        let launch = launch(self.machine, &self.said, Some(places), (flag, policy))?;
+        Ok(launch.chosen_governor())
     }
+}
+
+/// The launch of a run as the environment and these flags describe it; of no places, all that the chip has.
+fn launch(
+    machine: &str,
+    said: &[Flag<'_>],
+    places: Option<u32>,
+    (governor, policy): (&str, &str),
+) -> Result<Launch, ConfigError> {
+    let places = places.map(|places| places.to_string());
+    let mut flags = said.to_vec();
+    flags.push(Flag { variable: "ISLES_MACHINE", name: "--machine", value: machine });
+    flags.push(Flag { variable: GOVERNOR, name: governor, value: policy });
+    flags.extend(places.iter().map(|value| Flag { variable: "ISLES_PLACES", name: "--places", value }));
+    Launch::from_environment_with(Machine::Processes, &flags)
 }
 
 /// A list of whole numbers, each once, in the order that was said.

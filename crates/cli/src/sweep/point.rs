@@ -1,9 +1,9 @@
 //! One setting and what a run at it came to; running all of them.
 
 use super::Ground;
+use isles::GovernorPolicy;
 use isles_apps::console;
-use isles_apps::registry::{App, Failure};
-use isles_chip::quantity::Microwatts;
+use isles_apps::registry::{App, ExportArguments, Failure, Said};
 use serde_json::Value;
 use std::env;
 use std::process::{Command, Stdio};
@@ -11,27 +11,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What sets the clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clocking {
-    /// One divider for all cores with places, at the voltage that it needs.
-    Divided(u32),
-    /// The governor that keeps a cap.
-    Capped(Microwatts),
-}
-
 /// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub places: u32,
-    pub clocking: Clocking,
+    /// What sets the clocks: one divider for all cores with places, at the voltage that it needs, or a governor.
+    pub policy: GovernorPolicy,
 }
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub setting: Setting,
-    /// The clock in MHz and the voltage; none under a governor.
+    /// The clock in MHz and the voltage; none if no divider was named.
     pub clock: Option<(f64, f64)>,
     pub seconds: f64,
     pub joules: f64,
@@ -52,7 +44,7 @@ impl Point {
 pub struct Runner<'a> {
     pub app: &'static dyn App,
     pub own: Vec<String>,
-    pub ground: &'a Ground,
+    pub ground: &'a Ground<'a>,
 }
 
 impl Runner<'_> {
@@ -101,22 +93,18 @@ impl Runner<'_> {
     fn one(&self, setting: Setting) -> Result<Point, Failure> {
         let failed = |what: String| Failure::Ended(what);
         let own = env::current_exe().map_err(|cause| failed(format!("cannot find this program: {cause}")))?;
-        let governor = match setting.clocking {
-            Clocking::Divided(divider) => format!("fixed:{divider}"),
-            Clocking::Capped(cap) => format!("capped:{}W", cap.watts()),
-        };
         let mut command = Command::new(own);
-        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ISLES_CHIP_"))
-        {
-            command.env_remove(name);
+        // All runs would write into the same files.
+        for Said(variable, ..) in ExportArguments::default().said() {
+            command.env_remove(variable);
         }
         command
             .env_remove("ISLES_REPORT")
             .args(["run", self.app.name()])
             .args(&self.own)
-            .args(["--machine", &self.ground.machine, "--places", &setting.places.to_string()])
-            .args(["--governor", &governor, "--summary", "-"])
-            .args(&self.ground.passed_on)
+            .args(["--machine", self.ground.machine, "--places", &setting.places.to_string()])
+            .args(["--governor", &setting.policy.to_string(), "--summary", "-"])
+            .args(self.ground.said.iter().flat_map(|flag| [flag.name, flag.value]))
             .stdin(Stdio::null());
         let ended = command.output().map_err(|cause| failed(format!("cannot start a run: {cause}")))?;
         if !ended.status.success() {
@@ -135,13 +123,13 @@ impl Runner<'_> {
         let energy = &summary["energy"];
         let models = energy["models"].as_array()?;
         let own = models.first()?;
-        let clock = match setting.clocking {
-            Clocking::Divided(divider) => {
+        let clock = match setting.policy {
+            GovernorPolicy::FixedAt(divider) => {
                 let gear = self.ground.gears.gear(self.ground.gears.divided_by(divider)?);
                 let volts = self.ground.gears.voltage(gear.step).map_or(0.0, |voltage| voltage.volts());
                 Some((gear.rate.megahertz(), volts))
             }
-            Clocking::Capped(_) => None,
+            _ => None,
         };
         let name = |model: &Value| Some((model["name"].as_str()?.to_owned(), model["mean_w"].as_f64()?));
         Some(Point {

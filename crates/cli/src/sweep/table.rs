@@ -1,7 +1,7 @@
 //! The table of a sweep, for people and as CSV.
 
 use super::choice::{Choice, Limits, is_efficient};
-use super::point::{Clocking, Point};
+use super::point::Point;
 use isles_chip::quantity::scaled;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -51,10 +51,9 @@ fn conclusion(point: &Point, choice: &Choice) -> String {
 }
 
 fn clock(point: &Point) -> String {
-    match (point.clock, point.setting.clocking) {
-        (Some((megahertz, volts)), _) => format!("{megahertz:.0} MHz {volts:.3} V"),
-        (None, Clocking::Capped(cap)) => format!("capped:{}W", cap.watts()),
-        (None, Clocking::Divided(divider)) => format!("divider {divider}"),
+    match point.clock {
+        Some((megahertz, volts)) => format!("{megahertz:.0} MHz {volts:.3} V"),
+        None => point.setting.policy.to_string(),
     }
 }
 
@@ -76,10 +75,7 @@ pub fn write_csv(out: &mut dyn Write, limits: &Limits, points: &[Point]) -> io::
         "places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,efficient,under_cap,in_time"
     )?;
     for point in points {
-        let governor = match point.setting.clocking {
-            Clocking::Divided(divider) => format!("fixed:{divider}"),
-            Clocking::Capped(cap) => format!("capped:{}W", cap.watts()),
-        };
+        let governor = point.setting.policy;
         let clock =
             point.clock.map_or(",".to_owned(), |(megahertz, volts)| format!("{megahertz:.3},{volts}"));
         let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
