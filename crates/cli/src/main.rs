@@ -106,45 +106,76 @@ fn one_line(error: &clap::Error) -> String {
     bad_value(error).or_else(|| unknown_command(error)).unwrap_or_else(|| first_sentence(error))
 }
 
-/// A command that does not exist, with those that do at its place.
-fn unknown_command(error: &clap::Error) -> Option<String> {
-    let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let whole = command();
-    let (mut above, mut path) = (&whole, String::from("isles"));
-    for word in std::env::args().skip(1).take_while(|word| word != asked) {
-        if let Some(next) = above.find_subcommand(&word) {
-            above = next;
-            path = format!("{path} {word}");
-        }
-    }
-    let names: Vec<&str> = above.get_subcommands().map(Command::get_name).collect();
-    Some(format!("error: {path} has no command {asked:?}; allowed: {}", names.join(", ")))
-}
-
-/// A value that is not allowed, said as the façade says it of places and machines.
-fn bad_value(error: &clap::Error) -> Option<String> {
-    let text = |kind| match error.get(kind)? {
+/// What clap knows of an error.
+fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
         ContextValue::Strings(texts) => Some(texts.join(", ")),
         _ => None,
+    }
+}
+
+/// The innermost command that was named before the word `end`, and how it is called.
+fn named<'a>(whole: &'a Command, end: &str) -> (&'a Command, String) {
+    let (mut innermost, mut name) = (whole, String::from("isles"));
+    for word in std::env::args().skip(1).take_while(|word| word != end) {
+        if let Some(next) = innermost.find_subcommand(&word) {
+            innermost = next;
+            name = format!("{name} {word}");
+        }
+    }
+    (innermost, name)
+}
+
+/// A command that does not exist, or none, with those that there are at its place.
+fn unknown_command(error: &clap::Error) -> Option<String> {
+    let asked = context(error, ContextKind::InvalidSubcommand);
+    let asked = asked.or_else(|| context(error, ContextKind::InvalidArg))?;
+    let whole = command();
+    let (above, name) = named(&whole, &asked);
+    let known: Vec<&str> = above.get_subcommands().map(Command::get_name).collect();
+    let fault = match error.kind() {
+        ErrorKind::InvalidSubcommand => format!("has no command {asked:?}"),
+        ErrorKind::UnknownArgument if known.is_empty() => return None,
+        ErrorKind::UnknownArgument => format!("needs a command before {asked:?}"),
+        ErrorKind::MissingSubcommand => "needs a command".to_owned(),
+        _ => return None,
     };
+    Some(format!("error: {name} {fault}; allowed: {}", known.join(", ")))
+}
+
+/// A value that is not allowed, said as the façade says it of places and machines; or none where there must be one.
+fn bad_value(error: &clap::Error) -> Option<String> {
     let allowed = match error.kind() {
-        ErrorKind::InvalidValue => text(ContextKind::ValidValue)?,
+        ErrorKind::InvalidValue => context(error, ContextKind::ValidValue)?,
         ErrorKind::ValueValidation => error.source()?.to_string(),
         _ => return None,
     };
-    let (argument, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    let (argument, value) =
+        (context(error, ContextKind::InvalidArg)?, context(error, ContextKind::InvalidValue)?);
+    if allowed.is_empty() {
+        return Some(format!("error: a value is missing: {argument}"));
+    }
     let flag = argument.split(' ').next()?;
     Some(format!("error: {flag} is {value:?}; allowed: {allowed}"))
 }
 
+/// What clap says, with how the command is used if words are missing or too many.
 fn first_sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let advice = ["Usage:", "For more information"];
     let said =
         text.lines().map(str::trim).take_while(|line| !advice.iter().any(|start| line.starts_with(start)));
     let said: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
-    said.join(" ").replace(" tip: ", "; tip: ")
+    let is_word = |argument: String| !argument.starts_with('-');
+    let is_about_words = match error.kind() {
+        ErrorKind::MissingRequiredArgument => true,
+        ErrorKind::UnknownArgument => context(error, ContextKind::InvalidArg).is_some_and(is_word),
+        _ => false,
+    };
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).filter(|_| is_about_words);
+    let usage = usage.map(|usage| format!("; usage: {usage}")).unwrap_or_default();
+    said.join(" ").replace(" tip: ", "; tip: ") + &usage
 }
 
 fn carry_out(verb: Verb) -> Result<(), Failure> {

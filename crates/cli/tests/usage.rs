@@ -189,6 +189,26 @@ fn arguments_that_do_not_exist_are_named() {
 }
 
 #[test]
+fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
+    for (line, says) in [
+        ("run", "isles run needs a command; allowed: bc"),
+        ("run --graph karate", "isles run needs a command before \"--graph\"; allowed: bc"),
+        ("run bc --csv", "a value is missing: --csv <FILE>"),
+        ("run bc --balance", "--balance is \"\"; allowed: static, dynamic"),
+        ("sweep --app bc --cap", "a value is missing: --cap <WATTS>"),
+        ("sweep bc", "unexpected argument 'bc' found; usage: isles sweep [OPTIONS] --app <NAME>"),
+        ("launch true", "unexpected argument 'true' found; usage: isles launch [OPTIONS] -- <PROGRAM>..."),
+        (
+            "chip show",
+            "the following required arguments were not provided: <NAME>; usage: isles chip show <NAME>",
+        ),
+        ("chip draw", "isles chip has no command \"draw\"; allowed: list, show, check"),
+    ] {
+        assert_eq!(refuse(&words(line)), format!("error: {says}"));
+    }
+}
+
+#[test]
 fn values_of_every_flag_are_refused_in_the_same_words() {
     let cases = [
         ("--balance", "fair", "static, dynamic"),
