@@ -1,7 +1,9 @@
 //! `isles run`: the applications.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use isles::SWEEP_VARIABLE;
 use isles_apps::registry::{APPS, Failure, PlaceArguments};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// The command with one subcommand an application.
 pub fn command() -> Command {
@@ -12,8 +14,24 @@ pub fn command() -> Command {
     Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
 }
 
+/// Lets this process end with the sweep that started it, if one did: nobody else waits for its figures.
+///
+/// # Errors
+/// The sweep has ended already.
+fn end_with_sweep() -> Result<(), Failure> {
+    let Ok(sweep) = std::env::var(SWEEP_VARIABLE) else { return Ok(()) };
+    // Where the system cannot do that, the run goes on to its end.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // The thread that starts a run waits for it, so a parent that is another one is a sweep that has ended.
+    match getppid().map(Pid::as_raw_pid) {
+        Some(parent) if parent.to_string() == sweep => Ok(()),
+        _ => Err(Failure::Ended(format!("the sweep {sweep} has ended"))),
+    }
+}
+
 /// Runs the application that was named.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    end_with_sweep()?;
     let Some((name, matches)) = matches.subcommand() else {
         return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
     };

@@ -2,10 +2,13 @@
 
 mod scene;
 
-use scene::{Ended, Scene, words};
+use scene::{Ended, Running, Scene, busy_ns, kill, until, words};
 
 /// A sweep of six settings that takes a second or two.
 const SMALL: &str = "sweep --app bc --graph karate --places 1,8 --dividers 2,3,16";
+
+/// Processor time after which a run has read its arguments and computes.
+const COMPUTING_NS: u64 = 50_000_000;
 
 fn sweep(more: &str) -> (Scene, Ended) {
     let scene = Scene::new("sweep");
@@ -136,6 +139,21 @@ fn the_runs_of_a_sweep_are_told_what_a_run_is_told() {
     }
     assert!(sweep("--work host:1000") > 10.0 * usual, "measured and slowed down a thousand times");
     assert_eq!(sweep("ISLES_CHIP_SUMMARY=s.json ISLES_CHIP_GOVERNOR=fixed:16"), usual);
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn the_runs_of_a_sweep_end_with_it_whatever_ends_it() {
+    let scene = Scene::new("sweep");
+    let line = "sweep --app bc --rmat 18,0.25,0.25,0.25,0.25 --places 1 --dividers 2";
+    let sweep = Running::start(scene.isles(&words(line)));
+    let own = sweep.child.id() as i32;
+    // Not before: a process that is about to become another program has no environment by which it is found.
+    let computes = |pid: &i32| *pid != own && busy_ns(*pid).is_some_and(|busy| busy >= COMPUTING_NS);
+    until("its first run computes", || scene.processes().iter().any(computes));
+    kill(own);
+    assert_eq!(sweep.finish().code, None);
+    scene.until_all_ended();
     scene.assert_nothing_left();
 }
 

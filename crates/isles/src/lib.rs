@@ -46,7 +46,7 @@ pub use chip::ModelledChip;
 pub use claim::Claim;
 pub use collectives::{Broadcast, Reduce};
 pub use destination::{Destination, write_to_standard};
-pub use environment::{ConfigError, FLAGS_VARIABLE, Flag, Machine, Report};
+pub use environment::{ConfigError, FLAGS_VARIABLE, Flag, Machine, Report, SWEEP_VARIABLE};
 pub use isles_chip::governor::Policy as GovernorPolicy;
 pub use isles_macros::{at, main, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanTravel};

@@ -4,7 +4,7 @@
 //! own. There is no list of names here: known is what [`Environment::names`] asks for. Invariant: a run tells them
 //! once, however many places, processes and launches it consists of.
 
-use crate::environment::{Environment, FLAGS_VARIABLE};
+use crate::environment::{Environment, FLAGS_VARIABLE, SWEEP_VARIABLE};
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::io::{self, Write};
 use std::sync::Once;
@@ -21,12 +21,12 @@ const OF_COMMAND: &str = "ISLES_CACHE";
 /// Warns of each variable that begins with `ISLES_` and has no meaning, with the nearest that has one; once a process.
 ///
 /// [`Launch::from_environment`](crate::Launch::from_environment) does so; this is for who launches nothing. A process
-/// that is a place, or that `isles launch` started, says nothing: the one that started it has said so.
+/// that is a place, or that `isles launch` or `isles sweep` started, says nothing: the one that started it has said so.
 pub fn warn_of_unknown_variables() {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
-        let started = [JOIN_VARIABLE, FLAGS_VARIABLE].iter().any(|name| std::env::var_os(name).is_some());
-        if started {
+        let of_starters = [JOIN_VARIABLE, FLAGS_VARIABLE, SWEEP_VARIABLE];
+        if of_starters.iter().any(|name| std::env::var_os(name).is_some()) {
             return;
         }
         let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());

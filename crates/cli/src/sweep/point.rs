@@ -1,7 +1,7 @@
 //! One setting and what a run at it came to; running all of them.
 
 use super::Ground;
-use isles::GovernorPolicy;
+use isles::{GovernorPolicy, SWEEP_VARIABLE};
 use isles_apps::console;
 use isles_apps::registry::{App, ExportArguments, Failure, Said};
 use serde_json::Value;
@@ -99,6 +99,7 @@ impl Runner<'_> {
             command.env_remove(variable);
         }
         command
+            .env(SWEEP_VARIABLE, std::process::id().to_string())
             .env_remove("ISLES_REPORT")
             .args(["run", self.app.name()])
             .args(&self.own)
