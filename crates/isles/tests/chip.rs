@@ -230,7 +230,7 @@ fn a_program_runs_with_every_size_of_line_and_buffer_that_a_protocol_takes() {
         for (places, protocol) in
             [2, 5].into_iter().flat_map(|places| Protocol::ALL.map(|protocol| (places, protocol)))
         {
-            let Ok((result, ..)) = launch(places).protocol(protocol).run_on_chip(chip, || letters()) else {
+            let Ok((result, ..)) = launch(places).protocol(protocol).run_on_chip(chip, letters) else {
                 continue;
             };
             let setting = format!("{line} B a line, {buffer} KiB, {places} places, {protocol}");
