@@ -25,6 +25,7 @@ mod report;
 pub mod run;
 mod scope;
 mod site;
+mod span;
 mod task;
 mod team;
 mod time;

@@ -10,7 +10,7 @@ use crate::wire::Outgoing;
 use crate::world::Shared;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
-    SendError, Unpark, Work,
+    SendError, Span, SpanId, Unpark, Work,
 };
 use std::cell::{Cell, RefMut};
 use std::rc::Rc;
@@ -220,5 +220,21 @@ impl Endpoint for ChipEndpoint {
 
     fn work(&self, work: &Work) {
         self.state().work(self.here, work);
+    }
+
+    /// Only a trace draws them, which is begun before a place asks.
+    fn draws_spans(&self) -> bool {
+        self.state().cores.recorder.as_ref().is_some_and(|recorder| recorder.scribe.is_some())
+    }
+
+    fn begin_span(&self, span: &Span) -> SpanId {
+        let mut state = self.state();
+        state.cores.recorder.as_mut().map_or(SpanId(0), |recorder| recorder.begin_span(self.here, span))
+    }
+
+    fn end_span(&self, span: SpanId) {
+        if let Some(recorder) = &mut self.state().cores.recorder {
+            recorder.end_span(self.here, span);
+        }
     }
 }

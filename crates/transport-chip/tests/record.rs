@@ -4,11 +4,12 @@
 mod protobuf;
 
 use isles_chip::Chip;
+use isles_transport::Span as Labelled;
 use isles_transport::random::Random;
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
+use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Source, Work};
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{ChipEndpoint, Costs, Report, Rest, Spending, Turn, World};
-use protobuf::{Packet, packets};
+use protobuf::{Packet, Span, packets, spans};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -89,50 +90,6 @@ fn traced() -> (Report, Vec<Packet>) {
     world.end_trace().unwrap();
     let bytes = sink.bytes.lock().unwrap();
     (report, packets(&bytes))
-}
-
-/// A span of the trace.
-#[derive(Clone, Debug)]
-struct Span {
-    track: u64,
-    name: String,
-    start: u64,
-    end: u64,
-    depth: usize,
-    flows: Vec<u64>,
-    last_flows: Vec<u64>,
-    notes: BTreeMap<String, u64>,
-}
-
-/// The spans of a trace, each in its track in order of time, nested and closed.
-fn spans(packets: &[Packet]) -> Vec<Span> {
-    let mut open: BTreeMap<u64, Vec<Span>> = BTreeMap::new();
-    let mut clocks: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut closed = Vec::new();
-    for (time, event) in packets.iter().filter_map(|packet| Some((packet.time?, packet.event.as_ref()?))) {
-        let clock = clocks.insert(event.track, time);
-        assert!(clock <= Some(time), "track {} goes back from {clock:?} to {time}", event.track);
-        let stack = open.entry(event.track).or_default();
-        match event.kind {
-            1 => stack.push(Span {
-                track: event.track,
-                name: event.name.clone().expect("a span has a name"),
-                start: time,
-                end: 0,
-                depth: stack.len(),
-                flows: event.flows.clone(),
-                last_flows: event.last_flows.clone(),
-                notes: event.notes.clone(),
-            }),
-            2 => {
-                let span = stack.pop().expect("what ends has begun");
-                closed.push(Span { end: time, ..span });
-            }
-            _ => {}
-        }
-    }
-    assert!(open.values().all(Vec::is_empty), "a span does not end");
-    closed
 }
 
 #[test]
@@ -265,6 +222,67 @@ fn a_trace_that_begins_in_a_run_begins_at_the_clocks_of_its_cores() {
     assert_eq!(spans.len(), 1, "{spans:?}");
     assert_eq!((spans[0].start, spans[0].end), (begun, clock()));
     assert!(begun > 0);
+}
+
+#[test]
+fn spans_of_a_place_are_on_tracks_of_its_own_and_end_with_the_trace() {
+    const SOURCE: Source = Source { file: "a.rs", line: 7 };
+    let (world, sink) = (world(), Sink::new(usize::MAX));
+    let endpoint = world.endpoint(PlaceId(3));
+    let call = Labelled { name: "call", other: Some(PlaceId(5)), source: Some(SOURCE) };
+    let run = Labelled { name: "run", other: None, source: None };
+    assert!(!endpoint.draws_spans());
+    let stray = endpoint.begin_span(&run);
+    world.trace("a run", Box::new(sink.clone())).unwrap();
+    assert!(endpoint.draws_spans());
+    endpoint.end_span(stray);
+    let step = || endpoint.work(&Work::new().cycles(533));
+    let all = endpoint.begin_span(&run);
+    step();
+    let first = endpoint.begin_span(&call);
+    step();
+    let second = endpoint.begin_span(&call);
+    step();
+    endpoint.end_span(first);
+    step();
+    endpoint.end_span(second);
+    let third = endpoint.begin_span(&call);
+    step();
+    world.end_trace().unwrap();
+    for span in [third, all] {
+        endpoint.end_span(span); // nobody draws it any more
+    }
+
+    let packets = packets(&sink.bytes.lock().unwrap());
+    let process = |name: &str| {
+        let mut tracks = packets.iter().filter_map(|packet| packet.track.as_ref());
+        let of_tile = |(_, text): &(u64, String)| text.starts_with(name);
+        tracks.find(|track| track.process.as_ref().is_some_and(of_tile)).map(|track| track.uuid)
+    };
+    let tracks = packets.iter().filter_map(|packet| packet.track.as_ref());
+    let lanes: Vec<_> = tracks.filter(|track| track.name.starts_with("calls of")).collect();
+    assert!(lanes.iter().all(|lane| lane.name == "calls of place 3, 1 ns is 1 ps"), "{lanes:?}");
+    assert!(lanes.iter().all(|lane| lane.parent == process("tile 1 at")) && process("tile 1 at").is_some());
+    let lane = |span: &Span| lanes.iter().position(|lane| lane.uuid == span.track);
+    let found = spans(&packets);
+    let mut found: Vec<_> = found.iter().filter_map(|span| Some((lane(span)?, span))).collect();
+    found.sort_by_key(|(lane, span)| (*lane, span.start));
+    let found: Vec<_> = found
+        .into_iter()
+        .map(|(lane, span)| {
+            assert_eq!(span.depth, 0, "{span:?}");
+            let steps = |time: u64| (time as f64 / 1e6).round() as u64;
+            (lane, span.name.as_str(), steps(span.start), steps(span.end), span.source.clone())
+        })
+        .collect();
+    let source = Some(("a.rs".to_owned(), 7));
+    let expected = [
+        (0, "run", 0, 5, None),
+        (1, "call place 5", 1, 3, source.clone()),
+        (1, "call place 5", 4, 5, source.clone()),
+        (2, "call place 5", 2, 4, source),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! The required part is small: send, receive, wait. The extended part at the end of [`Endpoint`] has
 //! defaults that say "not offered"; a transport overrides what its hardware does better.
 
+use crate::span::{Span, SpanId};
 use crate::work::Work;
 use isles_protocol::PlaceId;
 use std::fmt;
@@ -268,6 +269,22 @@ pub trait Endpoint {
     /// Extended: the core of this place does `work`. Free where time is not modelled.
     fn work(&self, work: &Work) {
         let _ = work;
+    }
+
+    /// Extended: whether this machine draws spans; constant. Where it does not, nobody calls the two below.
+    fn draws_spans(&self) -> bool {
+        false
+    }
+
+    /// Extended: a span of this place begins now. Takes no time of the machine, and changes nothing of the run.
+    fn begin_span(&self, span: &Span) -> SpanId {
+        let _ = span;
+        SpanId(0)
+    }
+
+    /// Extended: a span of this place ends now.
+    fn end_span(&self, span: SpanId) {
+        let _ = span;
     }
 
     /// Extended: word `index` of the words of `place`, mapped here; `None` where memory is not shared.

@@ -9,6 +9,7 @@ pub mod conformance;
 mod endpoint;
 pub mod loopback;
 pub mod random;
+mod span;
 mod work;
 
 pub use endpoint::{
@@ -17,4 +18,5 @@ pub use endpoint::{
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;
+pub use span::{Source, Span, SpanId};
 pub use work::{TABLES_MAX, Table, Work};

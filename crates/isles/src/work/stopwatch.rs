@@ -11,7 +11,8 @@
 use super::tape::{Measurement, Measurements, Playback};
 use isles_chip::quantity::Rate;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Unpark, Work,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Span, SpanId,
+    Unpark, Work,
 };
 use isles_transport_chip::{ChipEndpoint, World};
 use rustix::time::{ClockId, clock_gettime};
@@ -369,6 +370,19 @@ impl Endpoint for Watched {
             self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
             self.endpoint.work(work);
         }
+    }
+
+    fn draws_spans(&self) -> bool {
+        self.endpoint.draws_spans()
+    }
+
+    /// Nothing is charged before, where a run that is not traced would not charge anything.
+    fn begin_span(&self, span: &Span) -> SpanId {
+        self.endpoint.begin_span(span)
+    }
+
+    fn end_span(&self, span: SpanId) {
+        self.endpoint.end_span(span);
     }
 
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {

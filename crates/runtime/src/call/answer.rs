@@ -88,6 +88,11 @@ impl Answering {
         Answering { address, scope: Some(scope) }
     }
 
+    /// The place that waits.
+    pub(super) fn caller(&self) -> PlaceId {
+        self.address.caller
+    }
+
     /// Sends the answer.
     pub(super) fn send<R: Ship>(mut self, result: Result<R>) {
         Local::with(|local| self.conclude(local, result));

@@ -10,8 +10,10 @@ use crate::image::Descriptor;
 use crate::local::Local;
 use crate::message::Arrived;
 use crate::site::Site;
+use crate::span;
 use crate::task::Priority;
 use crate::wire::DecodeError;
+use isles_transport::Source;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -94,7 +96,7 @@ where
         // SOUND: a sender that has the closure named it.
         let body = unsafe { conjure::<F>() };
         let answering = Answering::new(arrived.answer, arrived.scope);
-        let future = answer::<B, R>(body(landed), answering);
+        let future = answer::<S, B, R>(body(landed), answering);
         // NEED: the future has no `'static` type.
         // SOUND: as for a `SpawnBody`.
         unsafe { local.start(future, arrived.scope, S::cell(), Priority::Normal) };
@@ -102,12 +104,16 @@ where
     }
 }
 
-async fn answer<B, R>(body: B, answering: Answering) -> Result<()>
+async fn answer<S, B, R>(body: B, answering: Answering) -> Result<()>
 where
+    S: Site,
     B: Future<Output = Result<R>>,
     R: Ship,
 {
+    let source = || Some(Source::of_text(S::LOCATION));
+    let span = Local::with(|local| local.span(span::BODY, Some(answering.caller()), source));
     let result = Guarded::new(body).await;
+    drop(span);
     answering.send(result);
     Ok(())
 }

@@ -22,11 +22,12 @@ use crate::phaser;
 use crate::place::Place;
 use crate::scope::{Borrowed, Scope};
 use crate::site::{INTERNAL, Site};
+use crate::span;
 use crate::task::Priority;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Key, Refusal};
-use isles_transport::Class;
+use isles_transport::{Class, Source};
 
 /// What `at!` expands to: `body` gets the place and goes one of the two ways below.
 pub fn at<V, B>(place: Place, body: B) -> impl Future<Output = Result<V>>
@@ -52,7 +53,7 @@ where
     S: Site,
     B: Future<Output = Result<V>>,
 {
-    let here = Local::with(Local::here);
+    let (here, _span) = Local::with(|local| (local.here(), span_of_call::<S>(local, local.here())));
     let result = body::Guarded::new(body).await;
     breathe(LOCAL_CALL).await;
     result.map_err(|error| error.at(here, Some(S::LOCATION)))
@@ -72,9 +73,18 @@ where
     R: Ship,
 {
     let descriptor = body::CallBody::<S, C, F, B, R>::DESCRIPTOR;
-    let answered = Local::with(|local| request::<S, C>(local, place.id(), descriptor, &captures))?;
-    let answer = answered.await;
+    let (_span, answered) = Local::with(|local| {
+        let span = span_of_call::<S>(local, place.id());
+        (span, request::<S, C>(local, place.id(), descriptor, &captures))
+    });
+    let answer = answered?.await;
     answer.and_then(|answer| answer.decode::<R>()).map_err(|error| error.at(place.id(), Some(S::LOCATION)))
+}
+
+/// What the caller of a body at `to` sees: from when it asks until it has the answer.
+#[inline]
+fn span_of_call<S: Site>(local: &Local, to: PlaceId) -> span::OpenSpan {
+    local.span(span::CALL, Some(to), || Some(Source::of_text(S::LOCATION)))
 }
 
 /// Starts a body at `place`, counted by the enclosing finish; what `spawn_at!` expands to.

@@ -3,7 +3,9 @@
 use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::scope::Scope;
+use crate::span::{self, OpenSpan};
 use isles_protocol::finish::{Key, Reason};
+use isles_transport::Source;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
@@ -63,7 +65,8 @@ where
     F: Future,
     F::Output: Outcome,
 {
-    Finish { body: Some(body), key: Rc::new(Cell::new(None)), site, deadline: None, result: None }
+    let (key, span) = (Rc::new(Cell::new(None)), OpenSpan::NONE);
+    Finish { body: Some(body), key, site, deadline: None, result: None, span }
 }
 
 /// The wait of one [`finish`]. Dropped before it is over, it cancels its tasks.
@@ -80,6 +83,7 @@ where
     deadline: Option<Duration>,
     /// What the body ended with.
     result: Option<Result<<F::Output as Outcome>::Value>>,
+    span: OpenSpan,
 }
 
 /// Cancels one finish, from any task of its place.
@@ -126,6 +130,8 @@ where
     fn open(&mut self, local: &Local) -> Key {
         let key = local.finishes.open(self.site);
         self.key.set(Some(key));
+        let name = if self.site.is_some() { span::FINISH } else { span::RUN };
+        self.span = local.span(name, None, || self.site.map(Source::of_caller));
         if let Some(limit) = self.deadline {
             local.finishes.set_deadline(key, local.clock().now() + limit);
         }
@@ -168,6 +174,7 @@ where
             return Poll::Pending;
         };
         this.key.set(None);
+        this.span = OpenSpan::NONE;
         let result = this.result.take().expect("a finish is polled until it is ready, not longer");
         Poll::Ready(join(result, released))
     }

@@ -45,6 +45,8 @@ pub struct Local {
     limits: Limits,
     /// Places share processors: who waits gives way at once.
     pub(crate) shares_processors: bool,
+    /// The machine wants to know of spans.
+    pub(crate) draws_spans: bool,
     injector: &'static Injector,
     pool: Pool,
     clock: Clock,
@@ -112,6 +114,7 @@ impl Local {
             places: endpoint.places(),
             limits: endpoint.limits(),
             shares_processors: endpoint.shares_processors(),
+            draws_spans: endpoint.draws_spans(),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
             phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
             farewells: RefCell::default(),

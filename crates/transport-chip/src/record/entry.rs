@@ -1,8 +1,9 @@
 //! What the model notes while it runs, in words of 64 bits, and the chunks that hold them.
 //!
 //! The model must not wait for its own trace, so what it notes is as small as can be: a stretch of time takes one word,
-//! because it begins where the last one of its core has ended. A message takes two. Nothing here says what becomes of
-//! it. Invariants: entries come out as they went in, and in that order; none is cut at the end of a chunk.
+//! because it begins where the last one of its core has ended, and so does the
+//! end of a span; a message and the beginning of a span take two. Nothing here says what becomes of it. Invariants:
+//! entries come out as they went in, and in that order; none is cut at the end of a chunk.
 
 use super::Passage;
 use crate::report::{SPENDINGS, Spending};
@@ -26,20 +27,28 @@ pub(super) enum Entry {
     SentBlock(Passage),
     /// The target has taken it in.
     Received(Passage),
+    /// A span begins now, on a lane of its place: its topic, and the other place.
+    SpanBegun { place: PlaceId, lane: u32, topic: u32, other: Option<PlaceId> },
+    /// The span on a lane ends now.
+    SpanEnded { place: PlaceId, lane: u32 },
 }
 
 /// The first word of an entry, from its least bit on: what it is (a spending or one of these), the place, and the time.
-/// That of a message has the other place and the class instead of a time, and its bytes are the second word.
+/// That of a message has the other place and the class instead of a time, and its bytes are the second word. That of a
+/// span has its lane; its topic is the second word, and above it the other place and one, or 0.
 const BEGUN: u64 = 8;
 const ABANDONED: u64 = 9;
 const RECEIVED_PIECE: u64 = 10;
 const SENT: u64 = 11;
 const SENT_BLOCK: u64 = 12;
 const RECEIVED: u64 = 13;
+const SPAN_BEGUN: u64 = 14;
+const SPAN_ENDED: u64 = 15;
 const KIND_BITS: u32 = 4;
 const PLACE_BITS: u32 = 16;
+const TOPIC_BITS: u32 = 32;
 
-const _: () = assert!(SPENDINGS.len() as u64 <= BEGUN && RECEIVED < 1 << KIND_BITS);
+const _: () = assert!(SPENDINGS.len() as u64 <= BEGUN && SPAN_ENDED < 1 << KIND_BITS);
 
 /// So many places can be told apart.
 pub(super) const PLACES_MAX: u32 = 1 << PLACE_BITS;
@@ -66,28 +75,39 @@ impl Entry {
             Entry::Sent(passage) => message(SENT, passage.source, passage.target, passage),
             Entry::SentBlock(passage) => message(SENT_BLOCK, passage.source, passage.target, passage),
             Entry::Received(passage) => message(RECEIVED, passage.target, passage.source, passage),
+            Entry::SpanBegun { place, lane, topic, other } => {
+                let other = other.map_or(0, |other| u64::from(other.0) + 1);
+                (word(SPAN_BEGUN, place, u64::from(lane)), Some(u64::from(topic) | other << TOPIC_BITS))
+            }
+            Entry::SpanEnded { place, lane } => (word(SPAN_ENDED, place, u64::from(lane)), None),
         }
     }
 
-    /// The entry that begins with `word`; `bytes` gives its second word, if it has one.
+    /// The entry that begins with `word`; `second` gives its second word, if it has one.
     #[inline]
-    fn read(word: u64, bytes: impl FnOnce() -> u64) -> Entry {
+    fn read(word: u64, second: impl FnOnce() -> u64) -> Entry {
         let place = PlaceId((word >> KIND_BITS) as u32 % PLACES_MAX);
         let rest = word >> (KIND_BITS + PLACE_BITS);
-        let passage = |is_source: bool| {
+        let passage = |is_source: bool, bytes: u64| {
             let other = PlaceId(rest as u32 % PLACES_MAX);
             let (source, target) = if is_source { (place, other) } else { (other, place) };
             let class =
                 if rest >> PLACE_BITS == Class::Control as u64 { Class::Control } else { Class::Data };
-            Passage { source, target, class, bytes: bytes() }
+            Passage { source, target, class, bytes }
         };
         match word % (1 << KIND_BITS) {
             BEGUN => Entry::Begun(place),
             ABANDONED => Entry::Abandoned(place),
             RECEIVED_PIECE => Entry::ReceivedPiece(place),
-            SENT => Entry::Sent(passage(true)),
-            SENT_BLOCK => Entry::SentBlock(passage(true)),
-            RECEIVED => Entry::Received(passage(false)),
+            SENT => Entry::Sent(passage(true, second())),
+            SENT_BLOCK => Entry::SentBlock(passage(true, second())),
+            RECEIVED => Entry::Received(passage(false, second())),
+            SPAN_BEGUN => {
+                let second = second();
+                let other = (second >> TOPIC_BITS).checked_sub(1).map(|other| PlaceId(other as u32));
+                Entry::SpanBegun { place, lane: rest as u32, topic: second as u32, other }
+            }
+            SPAN_ENDED => Entry::SpanEnded { place, lane: rest as u32 },
             kind => Entry::Spent { place, spending: SPENDINGS[kind as usize].0, time: Picoseconds(rest) },
         }
     }

@@ -1,15 +1,18 @@
 //! What a run writes down of itself while it goes on: who sends how much to whom, and what each core does when.
 //!
-//! Hooks for the world: it says when a core spends time, and when a send or a receipt begins and ends. Of a trace only
-//! an [`entry`] is noted here; a [`scribe`] has the thread that makes the [`trace`] of them, of which [`counters`] are
-//! a part, and an [`outlet`] gives it away. Nothing here knows a protocol.
+//! Hooks for the world: it says when a core spends time, and when a send or a receipt begins and ends; and for what
+//! runs there, whose spans have [`lanes`]. Of a trace only an [`entry`] is noted here; a [`scribe`] has the thread that
+//! makes the [`trace`] of them, of which [`counters`] and [`spans`] are parts, and an [`outlet`] gives it away. Nothing
+//! here knows a protocol.
 //!
 //! Invariant: nothing here is read by the model, so a recorded run is the run that it would have been.
 
 mod counters;
 mod entry;
+mod lanes;
 mod outlet;
 mod scribe;
+mod spans;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -23,7 +26,7 @@ use entry::Entry;
 use isles_chip::gear::{GearId, StepId};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::Answer;
-use isles_transport::{Class, PlaceId};
+use isles_transport::{Class, PlaceId, Span, SpanId};
 
 /// What is recorded of a run: what is wanted of these two.
 #[derive(Default)]
@@ -88,6 +91,18 @@ impl Recorder {
     #[inline]
     pub(crate) fn abandon(&mut self, place: PlaceId) {
         self.note(Entry::Abandoned(place));
+    }
+
+    /// A span of `place` begins.
+    pub(crate) fn begin_span(&mut self, place: PlaceId, span: &Span) -> SpanId {
+        self.scribe.as_mut().map_or(SpanId(0), |scribe| scribe.begin_span(place, span))
+    }
+
+    /// A span of `place` ends.
+    pub(crate) fn end_span(&mut self, place: PlaceId, span: SpanId) {
+        if let Some(scribe) = &mut self.scribe {
+            scribe.end_span(place, span);
+        }
     }
 
     /// Rates and voltages change.

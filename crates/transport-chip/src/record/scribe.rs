@@ -11,11 +11,12 @@
 
 use super::Trace;
 use super::entry::{Chunk, Entry, TIME_MAX};
+use super::lanes::{OpenSpans, Topic};
 use crate::energy::Energy;
 use crate::report::Spending;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::Answer;
-use isles_transport::PlaceId;
+use isles_transport::{PlaceId, Span, SpanId};
 use std::any::Any;
 use std::io;
 use std::mem;
@@ -30,6 +31,8 @@ const CHUNKS: usize = 8;
 enum Order {
     Read(Chunk),
     Shift(Answer),
+    /// The next topic of spans.
+    Add(Topic),
     /// To write what is left, with what the run has drawn.
     Finish(Option<Energy>),
 }
@@ -38,6 +41,7 @@ enum Order {
 pub(crate) struct Scribe {
     /// What is noted and not handed over.
     chunk: Chunk,
+    spans: OpenSpans,
     /// Chunks that have been read.
     empty: Receiver<Chunk>,
     /// None when its end is known.
@@ -59,7 +63,12 @@ impl Scribe {
         let (read, empty) = sync_channel(CHUNKS);
         let thread = Builder::new().name("isles-trace".into());
         let handle = thread.spawn(move || write(trace, &ordered, &read))?;
-        Ok(Scribe { chunk: Chunk::new(), empty, thread: Some(Thread { orders, handle }) })
+        Ok(Scribe {
+            chunk: Chunk::new(),
+            spans: OpenSpans::default(),
+            empty,
+            thread: Some(Thread { orders, handle }),
+        })
     }
 
     /// `place` spends so much time.
@@ -87,6 +96,26 @@ impl Scribe {
         let (first, second) = entry.words();
         if !self.chunk.push(first, second) {
             self.turn_over(first, second);
+        }
+    }
+
+    /// A span begins.
+    pub(super) fn begin_span(&mut self, place: PlaceId, span: &Span) -> SpanId {
+        let topic = Topic { name: span.name, source: span.source };
+        let (number, is_new) = self.spans.number(topic);
+        if is_new {
+            self.hand_over();
+            self.order(Order::Add(topic));
+        }
+        let lane = self.spans.take(place);
+        self.note(Entry::SpanBegun { place, lane, topic: number, other: span.other });
+        SpanId(lane)
+    }
+
+    /// A span ends; nothing happens if it began before this trace.
+    pub(super) fn end_span(&mut self, place: PlaceId, SpanId(lane): SpanId) {
+        if self.spans.give_back(place, lane) {
+            self.note(Entry::SpanEnded { place, lane });
         }
     }
 
@@ -169,6 +198,7 @@ fn write(mut trace: Trace, orders: &Receiver<Order>, read: &SyncSender<Chunk>) -
                 let _ = read.try_send(chunk);
             }
             Order::Shift(answer) => trace.shift(&answer),
+            Order::Add(topic) => trace.add(topic),
             Order::Finish(energy) => return trace.finish(energy.as_ref()),
         }
     }

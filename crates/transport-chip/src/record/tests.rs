@@ -4,12 +4,14 @@
 //! read back in `tests/record.rs`.
 
 use super::entry::{CHUNK_WORDS, TIME_MAX};
+use super::lanes::{OpenSpans, Topic};
 use super::*;
 use crate::Costs;
 use crate::cores::Cores;
 use crate::report::SPENDINGS;
 use isles_chip::supply::{Change, Transition};
 use isles_chip::{Chip, FrequencyDomainId, VoltageDomainId};
+use isles_transport::Source;
 use isles_transport::random::Random;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,7 +70,12 @@ fn recorder(sink: &Sink) -> Recorder {
 enum Said {
     Entry(Entry),
     Shift(Answer),
+    Begin(PlaceId, Span),
+    End(PlaceId, SpanId),
 }
+
+/// The lines of a program.
+const FILES: [&str; 3] = ["a.rs", "b.rs", "c.rs"];
 
 /// Anything, in any order: what a trace makes of it does not matter here. Few times are so long that an entry cannot
 /// hold them.
@@ -84,7 +91,16 @@ fn anything(random: &mut Random) -> Said {
     if random.below(5_000) == 0 {
         return Said::Shift(shift(random));
     }
-    Said::Entry(match random.below(100) {
+    let kind = random.below(110);
+    if kind >= 105 {
+        return Said::End(place(random), SpanId(random.below(4) as u32));
+    }
+    if kind >= 100 {
+        let source = Source { file: FILES[random.index(3)], line: random.below(3) as u32 };
+        let (other, source) = (place(random), Some(source).filter(|source| source.line > 0));
+        return Said::Begin(place(random), Span { name: "span", other: Some(other), source });
+    }
+    Said::Entry(match kind {
         0..10 => Entry::Begun(place(random)),
         10..14 => Entry::Abandoned(place(random)),
         14..16 => Entry::ReceivedPiece(place(random)),
@@ -112,6 +128,8 @@ fn shift(random: &mut Random) -> Answer {
 /// Says it to a recorder, as the model does.
 fn record(recorder: &mut Recorder, nows: &mut [Picoseconds], said: &Said) {
     match said {
+        Said::Begin(place, span) => _ = recorder.begin_span(*place, span),
+        Said::End(place, span) => recorder.end_span(*place, *span),
         Said::Shift(answer) => recorder.shifted(answer),
         Said::Entry(Entry::Spent { place, spending, time }) => {
             let start = nows[place.index()];
@@ -124,18 +142,31 @@ fn record(recorder: &mut Recorder, nows: &mut [Picoseconds], said: &Said) {
         Said::Entry(Entry::Sent(passage)) => recorder.sent(*passage, false),
         Said::Entry(Entry::SentBlock(passage)) => recorder.sent(*passage, true),
         Said::Entry(Entry::Received(passage)) => recorder.received(*passage),
+        Said::Entry(Entry::SpanBegun { .. } | Entry::SpanEnded { .. }) => unreachable!("said otherwise"),
     }
 }
 
 /// A recorder and a trace that were told the same; and how many of the times were longer than an entry can say.
 fn told(seed: u64, number: usize, [recorded, traced]: [&Sink; 2]) -> (Recorder, Trace, usize) {
     let (mut recorder, mut trace, mut random) = (recorder(recorded), trace(traced), Random::new(seed));
-    let (mut nows, mut long) = ([0, 7, 0, 0, 0].map(Picoseconds), 0);
+    let (mut nows, mut long, mut spans) = ([0, 7, 0, 0, 0].map(Picoseconds), 0, OpenSpans::default());
     for _ in 0..number {
         let said = anything(&mut random);
         record(&mut recorder, &mut nows, &said);
         match said {
             Said::Shift(answer) => trace.shift(&answer),
+            Said::Begin(place, Span { name, other, source }) => {
+                let (topic, is_new) = spans.number(Topic { name, source });
+                if is_new {
+                    trace.add(Topic { name, source });
+                }
+                trace.take(Entry::SpanBegun { place, lane: spans.take(place), topic, other });
+            }
+            Said::End(place, SpanId(lane)) => {
+                if spans.give_back(place, lane) {
+                    trace.take(Entry::SpanEnded { place, lane });
+                }
+            }
             Said::Entry(entry) => {
                 long += usize::from(matches!(entry, Entry::Spent { time, .. } if time > TIME_MAX));
                 trace.take(entry);

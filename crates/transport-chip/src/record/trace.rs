@@ -8,7 +8,9 @@
 
 use super::counters::Counters;
 use super::entry::{Chunk, Entry, PLACES_MAX};
+use super::lanes::Topic;
 use super::outlet::Outlet;
+use super::spans::Spans;
 use super::{Outset, Passage};
 use crate::energy::Energy;
 use crate::export::perfetto::{Details, Encoder, Moment, Name, Stamp, Track};
@@ -102,6 +104,7 @@ pub(crate) struct Trace {
     flying: Vec<VecDeque<u64>>,
     flows: u64,
     counters: Counters,
+    spans: Spans,
 }
 
 impl Trace {
@@ -130,6 +133,7 @@ impl Trace {
         let free = core_track(topology, CoreId(topology.cores()));
         let counters = Counters::new(&mut encoder, free, gears, cores);
         let pairs = Pairs::of(cores.len());
+        let tiles = (0..places).map(|core| tile_track(topology, CoreId(core))).collect();
         Trace {
             outlet: Outlet::new(encoder, sink),
             cores: (0..).zip(cores).map(track).collect(),
@@ -137,6 +141,7 @@ impl Trace {
             pairs,
             flows: 0,
             counters,
+            spans: Spans::new(tiles, Name(names.len())),
         }
     }
 
@@ -156,7 +161,21 @@ impl Trace {
             Entry::Sent(passage) => self.sent(passage, SEND),
             Entry::SentBlock(passage) => self.sent(passage, SEND_BLOCK),
             Entry::Received(passage) => self.received(passage),
+            Entry::SpanBegun { place, lane, topic, other } => {
+                let (encoder, now) = (&mut self.outlet.encoder, self.cores[place.index()].now);
+                self.spans.begin(encoder, (place, lane), now, (topic, other));
+                self.outlet.hand_over_portions();
+            }
+            Entry::SpanEnded { place, lane } => {
+                let now = self.cores[place.index()].now;
+                self.spans.end(&mut self.outlet.encoder, (place, lane), now);
+            }
         }
+    }
+
+    /// The next topic of spans.
+    pub(super) fn add(&mut self, topic: Topic) {
+        self.spans.add(&mut self.outlet.encoder, topic);
     }
 
     /// Rates and voltages change.
@@ -248,9 +267,17 @@ impl Trace {
         if let Some(energy) = energy {
             self.counters.count_powers(&mut self.outlet, energy);
         }
-        (0..self.cores.len() as u32).for_each(|place| self.write(PlaceId(place)));
+        for place in (0..self.cores.len() as u32).map(PlaceId) {
+            self.write(place);
+            let now = self.cores[place.index()].now;
+            self.spans.end_all(&mut self.outlet.encoder, place, now);
+        }
         self.outlet.finish()
     }
+}
+
+fn tile_track(topology: &Topology, core: CoreId) -> Track {
+    Track(WHOLE_RUN.0 + 1 + u64::from(topology.tile_of(core).0))
 }
 
 /// A core, behind all tiles.
@@ -261,7 +288,7 @@ fn core_track(topology: &Topology, core: CoreId) -> Track {
 /// Describes a core, and its tile if that is not `last`.
 fn describe(encoder: &mut Encoder, topology: &Topology, core: CoreId, last: &mut Option<Track>) {
     let tile = topology.tile_of(core);
-    let process = Track(WHOLE_RUN.0 + 1 + u64::from(tile.0));
+    let process = tile_track(topology, core);
     // Numbers of processes and threads must not be 0, nor equal unless a thread is the first of its process.
     let (pid, tid) = (tile.0 + 1, topology.tiles() + core.0 + 1);
     if last.replace(process) != Some(process) {

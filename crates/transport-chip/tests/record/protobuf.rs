@@ -33,6 +33,54 @@ pub struct Event {
     pub flows: Vec<u64>,
     pub last_flows: Vec<u64>,
     pub notes: BTreeMap<String, u64>,
+    /// The line of the program that it comes from: file and number.
+    pub source: Option<(String, u64)>,
+}
+
+/// A span of the trace.
+#[derive(Clone, Debug)]
+pub struct Span {
+    pub track: u64,
+    pub name: String,
+    pub start: u64,
+    pub end: u64,
+    pub depth: usize,
+    pub flows: Vec<u64>,
+    pub last_flows: Vec<u64>,
+    pub notes: BTreeMap<String, u64>,
+    pub source: Option<(String, u64)>,
+}
+
+/// The spans of a trace, each in its track in order of time, nested and closed.
+pub fn spans(packets: &[Packet]) -> Vec<Span> {
+    let mut open: BTreeMap<u64, Vec<Span>> = BTreeMap::new();
+    let mut clocks: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut closed = Vec::new();
+    for (time, event) in packets.iter().filter_map(|packet| Some((packet.time?, packet.event.as_ref()?))) {
+        let clock = clocks.insert(event.track, time);
+        assert!(clock <= Some(time), "track {} goes back from {clock:?} to {time}", event.track);
+        let stack = open.entry(event.track).or_default();
+        match event.kind {
+            1 => stack.push(Span {
+                track: event.track,
+                name: event.name.clone().expect("a span has a name"),
+                start: time,
+                end: 0,
+                depth: stack.len(),
+                flows: event.flows.clone(),
+                last_flows: event.last_flows.clone(),
+                notes: event.notes.clone(),
+                source: event.source.clone(),
+            }),
+            2 => {
+                let span = stack.pop().expect("what ends has begun");
+                closed.push(Span { end: time, ..span });
+            }
+            _ => {}
+        }
+    }
+    assert!(open.values().all(Vec::is_empty), "a span does not end");
+    closed
 }
 
 /// A value on the wire.
@@ -95,11 +143,12 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
     fields
 }
 
-/// Names of events and of notes, by number.
+/// Names of events and of notes, and lines of the program, by number.
 #[derive(Default)]
 struct Names {
     events: BTreeMap<u64, String>,
     notes: BTreeMap<u64, String>,
+    sources: BTreeMap<u64, (String, u64)>,
 }
 
 /// The packets of a trace.
@@ -131,6 +180,13 @@ fn packet(bytes: &[u8], names: &mut Names) -> Packet {
 fn intern(bytes: &[u8], names: &mut Names) {
     for (number, value) in fields(bytes) {
         let entry = fields(value.bytes());
+        if number == 4 {
+            let [(1, id), (2, file), (4, line)] = entry.as_slice() else { panic!("a line of a program") };
+            let source = (file.text(), line.number());
+            assert!(id.number() > 0 && names.sources.insert(id.number(), source).is_none());
+            continue;
+        }
+        assert!([2, 3].contains(&number), "field {number} of what is interned");
         let [(1, id), (2, name)] = entry.as_slice() else { panic!("an interned name") };
         let names = if number == 2 { &mut names.events } else { &mut names.notes };
         assert!(id.number() > 0 && names.insert(id.number(), name.text()).is_none());
@@ -182,6 +238,7 @@ fn event(bytes: &[u8], names: &Names) -> Event {
             9 => event.kind = value.number(),
             10 => event.name = Some(names.events[&value.number()].clone()),
             11 => event.track = value.number(),
+            34 => event.source = Some(names.sources[&value.number()].clone()),
             44 => event.value = Some(f64::from_bits(value.number())),
             47 => event.flows.push(value.number()),
             48 => event.last_flows.push(value.number()),

@@ -192,6 +192,13 @@ impl<'a> Draft<'a> {
         self.put(u64::from(u16::from_le_bytes(bytes)), 2);
     }
 
+    /// A field with a number.
+    #[inline]
+    pub(super) fn field(&mut self, field: u32, value: u64) {
+        self.number(Number::new(u64::from(field << 3 | VARINT)));
+        self.number(Number::new(value));
+    }
+
     /// A field with eight bytes, whose number is from 16 on, so that its tag takes two.
     #[inline]
     pub(super) fn fixed(&mut self, field: u32, value: u64) {

@@ -6,7 +6,8 @@
 //! say so.
 //! Field numbers are those of `perfetto/protos/perfetto/trace`. It knows no chip and no place.
 //!
-//! Invariants: a track is described before it is used; names are interned in the first packet.
+//! Invariants: a track is described before it is used; names are interned before they are, nearly all in the first
+//! packet.
 
 mod draft;
 mod message;
@@ -49,6 +50,7 @@ mod event {
     pub(super) const KIND: u32 = 9;
     pub(super) const NAME_ID: u32 = 10;
     pub(super) const TRACK: u32 = 11;
+    pub(super) const SOURCE_ID: u32 = 34;
     pub(super) const VALUE: u32 = 44;
     pub(super) const FLOW: u32 = 47;
     pub(super) const LAST_FLOW: u32 = 48;
@@ -63,8 +65,11 @@ const COUNTER: u8 = 4;
 /// Fields of `InternedData`, of what it holds, and of a note (`DebugAnnotation`).
 const EVENT_NAMES: u32 = 2;
 const NOTE_NAMES: u32 = 3;
+const SOURCES: u32 = 4;
 const INTERNED_ID: u32 = 1;
 const INTERNED_NAME: u32 = 2;
+const SOURCE_FILE: u32 = 2;
+const SOURCE_LINE: u32 = 4;
 const NOTE_NAME_ID: u32 = 1;
 const NOTE_NUMBER: u32 = 3;
 const NOTE_TEXT: u32 = 6;
@@ -81,7 +86,7 @@ const REFERS_TO_SEQUENCE: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Track(pub(crate) u64);
 
-/// A name of those that the file was begun with: its place in their list.
+/// A name of those that the file was begun with, by its place in their list, or one behind them that came later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Name(pub(crate) usize);
 
@@ -125,6 +130,32 @@ impl Encoder {
         encoder
     }
 
+    /// One more name of events.
+    pub(crate) fn intern(&mut self, name: Name, text: &str) {
+        self.interned(EVENT_NAMES, name, |out| message::text(out, INTERNED_NAME, text));
+    }
+
+    /// A line of a program; `id` is the number of such lines before it.
+    pub(crate) fn intern_source(&mut self, id: usize, file: &str, line: u32) {
+        self.interned(SOURCES, Name(id), |out| {
+            text(out, SOURCE_FILE, file);
+            number(out, SOURCE_LINE, u64::from(line));
+        });
+    }
+
+    fn interned(&mut self, field: u32, id: Name, content: impl FnOnce(&mut Vec<u8>)) {
+        self.packet(|out| {
+            number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
+            number(out, packet::SEQUENCE_FLAGS, u64::from(REFERS_TO_SEQUENCE));
+            nested(out, packet::INTERNED, |out| {
+                nested(out, field, |out| {
+                    number(out, INTERNED_ID, id.interned());
+                    content(out);
+                });
+            });
+        });
+    }
+
     /// What is encoded so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
@@ -138,6 +169,14 @@ impl Encoder {
     /// A track of no process.
     pub(crate) fn describe(&mut self, track: Track, name: &str) {
         self.descriptor(track, |out| text(out, track::NAME, name));
+    }
+
+    /// A track that belongs to a process.
+    pub(crate) fn describe_part(&mut self, track: Track, process: Track, name: &str) {
+        self.descriptor(track, |out| {
+            text(out, track::NAME, name);
+            number(out, track::PARENT, process.0);
+        });
     }
 
     /// A process; `pid` is not 0.
@@ -211,6 +250,16 @@ impl Encoder {
             }
             for (name, value) in details.notes {
                 draft.note(*name, *value);
+            }
+        });
+    }
+
+    /// A span with any name begins, which comes from a line of a program.
+    pub(crate) fn begin_from(&mut self, stamp: &Stamp, moment: Moment, name: Name, source: Option<usize>) {
+        self.event(stamp, moment, BEGIN, |draft| {
+            draft.field(event::NAME_ID, name.interned());
+            if let Some(source) = source {
+                draft.field(event::SOURCE_ID, Name(source).interned());
             }
         });
     }

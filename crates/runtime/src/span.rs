@@ -1,0 +1,58 @@
+//! What a machine that draws spans is told of a program: its calls, their bodies, its finishes, and the whole run.
+//!
+//! Its own file, so that who has a span need not know whether anybody wants it. Where nobody does, a span is four
+//! bytes, a look at the place when it begins and a comparison when it ends; messages know nothing of it. Invariant: a
+//! span ends once, at the latest when what it is of is dropped.
+
+use crate::local::Local;
+use isles_protocol::PlaceId;
+use isles_transport::{Source, Span, SpanId};
+
+/// What spans are called.
+pub(crate) const CALL: &str = "at →";
+pub(crate) const BODY: &str = "at ←";
+pub(crate) const FINISH: &str = "finish";
+pub(crate) const RUN: &str = "the whole run";
+
+/// No endpoint has so many open.
+const NONE: SpanId = SpanId(u32::MAX);
+
+/// A span of this place, until it is dropped; or none, where nobody draws any.
+#[must_use = "a span ends when it is dropped"]
+pub(crate) struct OpenSpan(SpanId);
+
+impl Local {
+    /// Begins a span, if this machine draws any.
+    #[inline]
+    pub(crate) fn span(
+        &self,
+        name: &'static str,
+        other: Option<PlaceId>,
+        source: impl FnOnce() -> Option<Source>,
+    ) -> OpenSpan {
+        if !self.draws_spans {
+            return OpenSpan::NONE;
+        }
+        OpenSpan(self.endpoint().begin_span(&Span { name, other, source: source() }))
+    }
+}
+
+impl OpenSpan {
+    /// Nothing that could end.
+    pub(crate) const NONE: OpenSpan = OpenSpan(NONE);
+}
+
+impl Drop for OpenSpan {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0 != NONE {
+            end(self.0);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end(span: SpanId) {
+    Local::try_with(|local| local.endpoint().end_span(span));
+}
