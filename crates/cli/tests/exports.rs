@@ -60,6 +60,18 @@ fn a_run_writes_all_that_it_can_and_has_the_digest_of_one_that_writes_nothing() 
     assert!(line(&all, "digest").ends_with(summary["digest"].as_str().unwrap()));
     assert_eq!((summary["chip"]["name"].as_str(), summary["places"].as_u64()), (Some("scc"), Some(8)));
     assert_eq!(summary["by_place"].as_array().unwrap().len(), 8);
+    assert!(line(&all, "how far off").contains("by the errors that the chip's file states"), "{all:?}");
+    assert!(line(&all, "speed").contains("million events a second"), "{all:?}");
+    let band = |least: &str, predicted: &Value, most: &str| {
+        let figures = [&summary["bands"][least], predicted, &summary["bands"][most]];
+        let figures = figures.map(|figure| figure.as_f64().unwrap());
+        assert!(figures[0] < figures[1] && figures[1] < figures[2], "{figures:?}");
+    };
+    band("time_least_ps", &summary["predicted_ps"], "time_most_ps");
+    for model in summary["energy"]["models"].as_array().unwrap() {
+        band("energy_least_j", &model["total_j"], "energy_most_j");
+        band("mean_least_w", &model["mean_w"], "mean_most_w");
+    }
     let rows = |file: &str, column: usize| -> u64 {
         let text = scene.result(file);
         text.lines().skip(1).map(|line| line.split(',').nth(column).unwrap().parse::<u64>().unwrap()).sum()

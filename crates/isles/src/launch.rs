@@ -11,7 +11,7 @@ use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
-use isles_transport_chip::{Protocol, Report as ChipReport, Rest};
+use isles_transport_chip::{Bands, Protocol, Report as ChipReport, Rest};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -407,7 +407,11 @@ impl Launch {
         if self.reports.contains(&Report::Chip) {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
             let _ = writeln!(io::stderr(), "settings        {}", chip::settings(chip, self));
-            let _ = writeln!(io::stderr(), "{modelled}\nspeed           {speed:.2} million events a second");
+            let bands = Bands::of(chip.chip(), modelled);
+            let _ = writeln!(
+                io::stderr(),
+                "{modelled}\n{bands}\nspeed           {speed:.2} million events a second"
+            );
         }
     }
 }

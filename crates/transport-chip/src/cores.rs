@@ -244,6 +244,8 @@ pub(crate) struct Cores {
     lines: Lines,
     meters: Meters,
     supplies: Option<Supplies>,
+    /// Whether a place was ever asked for operations by class.
+    pub(crate) by_class: bool,
     /// What places do while they wait.
     pub(crate) rest: Rest,
     /// Whether a place that waits is halted until an interrupt calls it, whatever `rest` says.
@@ -284,6 +286,7 @@ impl Cores {
             sampler: draw::sampler(&costs.plan),
             supplies: costs.supplies.clone(),
             shifts: Shifts::default(),
+            by_class: false,
             rest: Rest::Poll,
             is_called: false,
             look: Picoseconds::ZERO,

@@ -96,6 +96,12 @@ impl Demand {
         self.cycles.saturating_add(sum / NANOCYCLES)
     }
 
+    /// Whether operations by class are in it.
+    #[inline]
+    pub(crate) fn counts_operations(&self) -> bool {
+        self.nanocycles > 0
+    }
+
     /// Whether it is within the core and its first cache.
     #[inline]
     pub(crate) fn is_computing(&self) -> bool {

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bands;
 mod called;
 mod chunks;
 mod clocks;
@@ -35,6 +36,7 @@ mod traffic;
 mod wire;
 mod world;
 
+pub use bands::{Bands, EnergyBands};
 pub use clocks::{ClockChange, ClockError};
 pub use cores::Costs;
 pub use endpoint::ChipEndpoint;

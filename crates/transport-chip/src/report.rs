@@ -81,6 +81,8 @@ pub struct Report {
     pub bytes: u64,
     /// Lines of message buffers written and read.
     pub lines: Lines,
+    /// Whether programs have said operations by class, whose cost is the chip file's.
+    pub by_class: bool,
     /// Lines of private memory that came from behind a controller, by what programs have said of their work.
     pub fetched: u64,
     /// Flits that passed a link, counted for each link.

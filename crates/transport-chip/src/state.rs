@@ -594,6 +594,7 @@ impl State {
             messages: self.messages,
             bytes: self.bytes,
             lines: self.cores.lines(),
+            by_class: self.cores.by_class,
             fetched: self.cores.lines_fetched(),
             flit_hops: self.cores.flit_hops(),
             digest: self.digest,

@@ -8,7 +8,7 @@ use isles_transport::Span as Labelled;
 use isles_transport::random::Random;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Source, Work};
 use isles_transport_chip::export::{self, RunFacts};
-use isles_transport_chip::{ChipEndpoint, Costs, Report, Rest, Spending, Turn, World};
+use isles_transport_chip::{Bands, ChipEndpoint, Costs, Report, Rest, Spending, Turn, World};
 use protobuf::{Packet, Span, packets, spans};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -350,6 +350,92 @@ fn the_tables_add_up_to_the_report() {
     assert!(used.all(|row| row[2] == "0" && row[6] == "0"), "{links}");
 }
 
+/// By how much each spending may be off that costs something here, and by what it is multiplied then.
+fn weighted(report: &Report, shares: &[(Spending, [f64; 2])]) -> [f64; 2] {
+    let spent = |spending| report.ledgers.iter().map(|ledger| ledger.time(spending).0 as f64).sum::<f64>();
+    let all: f64 = shares.iter().map(|(spending, _)| spent(*spending)).sum();
+    [0, 1]
+        .map(|side| shares.iter().map(|(spending, share)| spent(*spending) * share[side]).sum::<f64>() / all)
+}
+
+#[track_caller]
+fn assert_close(ours: [f64; 2], theirs: [f64; 2]) {
+    let near = |(ours, theirs): (f64, f64)| (ours / theirs - 1.0).abs() < 1e-9;
+    assert!(ours.into_iter().zip(theirs).all(near), "{ours:?}, {theirs:?}");
+}
+
+#[test]
+fn bands_are_those_of_what_a_run_has_used() {
+    let report = gossip(&world());
+    let bands = Bands::of(&scc(), &report);
+    let protocol = [0.5, 2.0];
+    let shares = [
+        (Spending::Working, [1.0, 1.0]),
+        (Spending::Handling, protocol),
+        (Spending::Polling, protocol),
+        (Spending::Copying, [0.75, 1.25]),
+    ];
+    let [least, most] = weighted(&report, &shares);
+    assert!(least < 0.9 && most > 1.2, "{least}, {most}");
+    assert_close(
+        bands.time.map(|time| time.0 as f64),
+        [least, most].map(|share| (share * report.time.0 as f64).floor()),
+    );
+    let energy = report.energy.as_ref().unwrap();
+    let drawn = |name: &str| {
+        let model = energy.models.iter().find(|model| model.name == name).unwrap();
+        (energy.mean(model).watts(), model.total().joules())
+    };
+    // `manyman` knows its coefficients to 5 %, and `cichowski`, which says more of so short a run, to 25 %.
+    let [ours, theirs] = [drawn("manyman"), drawn("cichowski")];
+    let found = bands.energy.unwrap();
+    assert_close(found.watts, [(ours.0 * 0.95).min(theirs.0 * 0.75), (ours.0 * 1.05).max(theirs.0 * 1.25)]);
+    let joules = [found.watts[0] / ours.0 * ours.1 * least, found.watts[1] / ours.0 * ours.1 * most];
+    assert!(
+        (found.joules[0] / joules[0] - 1.0).abs() < 1e-5 && (found.joules[1] / joules[1] - 1.0).abs() < 1e-5
+    );
+    let besides =
+        ["what the program says of its work", "code that is charged nothing", "contention", "assumed powers"];
+    assert_eq!(bands.besides, besides);
+}
+
+#[test]
+fn operations_and_lines_of_memory_have_the_errors_of_the_file_and_what_has_none_is_named() {
+    let world = world();
+    let place = world.next().unwrap();
+    let endpoint = world.endpoint(place);
+    endpoint.work(&Work::new().integers(90_000).streamed(1 << 20));
+    let report = world.report();
+    let bands = Bands::of(&scc(), &report);
+    let shares = [(Spending::Working, [0.5, 2.0]), (Spending::Fetching, [0.75, 1.25])];
+    let [least, most] = weighted(&report, &shares);
+    assert_close(
+        bands.time.map(|time| time.0 as f64),
+        [least, most].map(|share| (share * report.time.0 as f64).floor()),
+    );
+    assert!(bands.besides.contains(&"second_cache".to_owned()), "{bands:?}");
+    assert!(!bands.besides.contains(&"voltage changes".to_owned()), "{bands:?}");
+    let text = bands.to_string();
+    assert!(
+        text.contains(" by the errors that the chip's file states; ") && text.lines().count() == 2,
+        "{text}"
+    );
+    assert!(text.contains("second_cache; see docs/chip-model.md#how-far-off-a-prediction-is"), "{text}");
+}
+
+#[test]
+fn a_run_that_has_done_nothing_is_not_off_and_a_chip_without_powers_has_a_band_of_time_only() {
+    let bands = Bands::of(&scc(), &world().report());
+    assert_eq!(bands.time.map(|time| time.0), [0, 0]);
+    let world = world();
+    let place = world.next().unwrap();
+    world.endpoint(place).work(&Work::new().cycles(1_000));
+    let report = Report { energy: None, ..world.report() };
+    let bands = Bands::of(&scc(), &report);
+    assert_eq!((bands.time, bands.energy), ([report.time; 2], None));
+    assert!(!bands.to_string().contains('W'), "{bands}");
+}
+
 #[test]
 fn nothing_is_counted_that_nobody_wants() {
     let world = world();
@@ -420,9 +506,20 @@ fn the_summary_says_what_was_drawn_by_each_model() {
     }
     has(format!(r#""disagreement": {},"#, energy.disagreement().unwrap()));
     has(format!(r#""peak_w": {},"#, energy.profile.peak().power.watts()));
+    let bands = Bands::of(&chip, &report);
+    let (time, drawn) = (bands.time, bands.energy.unwrap());
+    has(format!(r#""time_least_ps": {},"#, time[0].0));
+    has(format!(r#""time_most_ps": {},"#, time[1].0));
+    has(format!(r#""energy_least_j": {},"#, drawn.joules[0]));
+    has(format!(r#""energy_most_j": {},"#, drawn.joules[1]));
+    has(format!(r#""mean_least_w": {},"#, drawn.watts[0]));
+    has(format!(r#""mean_most_w": {},"#, drawn.watts[1]));
+    has(r#""code that is charged nothing","#.to_owned());
+    has(r#""page": "docs/chip-model.md#how-far-off-a-prediction-is""#.to_owned());
     assert_eq!(text.matches("\"energy_j\": ").count(), PLACES as usize);
     assert!(text.contains("power.manyman.load.poll = 0.7 (20 %)"), "{text}");
     let without = export::summary(&facts, &Report { energy: None, ..report });
+    assert!(without.contains("\"mean_most_w\": null,"), "{without}");
     assert!(without.contains("\"energy\": null,") && !without.contains("energy_j"), "{without}");
 }
 

@@ -25,6 +25,7 @@ impl Cores {
     pub(crate) fn work(&mut self, place: PlaceId, demand: &Demand) {
         let core = &mut self.cores[place.index()];
         let (start, cycles) = (core.now, demand.cycles(&mut core.nanocycles));
+        self.by_class |= demand.counts_operations();
         self.compute(place, cycles, Spending::Working);
         if !demand.is_computing() {
             self.fetch(place, start, demand);

@@ -4,6 +4,7 @@
 //! says the same; fields may be added.
 
 use super::json::Json;
+use crate::bands::{Bands, PAGE};
 use crate::energy::{Energy, ModelEnergy};
 use crate::report::{Ledger, Report, SPENDINGS};
 use crate::rest::Rest;
@@ -70,6 +71,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.string("digest", &report.digest.to_string());
     ledgers(&mut json, facts.chip, report);
     energy(&mut json, report.energy.as_ref());
+    bands(&mut json, &Bands::of(facts.chip, report));
     let seconds = facts.host.as_secs_f64();
     json.begin("host", '{');
     json.number("seconds", seconds);
@@ -186,6 +188,29 @@ fn energy(json: &mut Json, energy: Option<&Energy>) {
     json.begin("assumed", '[');
     energy.assumed.iter().for_each(|what| json.string("", what));
     json.end(']');
+    json.end('}');
+}
+
+/// How far off time and energy may be.
+fn bands(json: &mut Json, bands: &Bands) {
+    json.begin("bands", '{');
+    let [least, most] = bands.time;
+    json.number("time_least_ps", least.0);
+    json.number("time_most_ps", most.0);
+    let energy = bands.energy.map(|energy| [energy.joules, energy.watts]);
+    let names = [["energy_least_j", "energy_most_j"], ["mean_least_w", "mean_most_w"]];
+    for (row, names) in names.into_iter().enumerate() {
+        for (column, name) in names.into_iter().enumerate() {
+            match energy {
+                Some(energy) => json.number(name, energy[row][column]),
+                None => json.number(name, "null"),
+            }
+        }
+    }
+    json.begin("besides", '[');
+    bands.besides.iter().for_each(|what| json.string("", what));
+    json.end(']');
+    json.string("page", PAGE);
     json.end('}');
 }
 

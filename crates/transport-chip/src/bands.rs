@@ -1,0 +1,195 @@
+//! How far off the predicted time and energy of a run may be, by the errors that the chip's file states.
+//!
+//! A rule and no statistics, said in `docs/chip-model.md`: everything that places did is off by the widest error of the
+//! constants that it rests on, all to one side, and waiting ends when others are done. What no error says is named. It
+//! is known when the run is over, from what the report says. Invariant: a figure that was predicted lies in its band.
+
+use crate::energy::{Energy, ModelEnergy};
+use crate::report::{Report, SPENDINGS, Spending};
+use isles_chip::Chip;
+use isles_chip::file::Band;
+use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds, scaled};
+use std::fmt;
+
+/// Where the rule is said.
+pub(crate) const PAGE: &str = "docs/chip-model.md#how-far-off-a-prediction-is";
+
+/// The instructions of a protocol, and those of a poll, are estimates of ours, and what stands in the file for them
+/// has this error, too.
+const INSTRUCTIONS: Share = Share { least: 0.5, most: 2.0 };
+
+/// What a line of a message buffer costs, and on shared memory also what is written and read there.
+const BUFFERS: [&str; 2] = ["buffer_line", "buffer_word"];
+const SHARED: [&str; 6] =
+    ["memory_word", "memory_through", "memory_cached", "flush_start", "flush_line", "flush_all"];
+
+/// What a run may have come to instead.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bands {
+    /// Of the predicted time.
+    pub time: [Picoseconds; 2],
+    /// Of the energy and the mean power; none if nobody has published any power.
+    pub energy: Option<EnergyBands>,
+    /// What no stated error holds, in words.
+    pub besides: Vec<String>,
+}
+
+/// What a run may have drawn instead, by any of its power models.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EnergyBands {
+    /// In joules, if the time is off as well.
+    pub joules: [f64; 2],
+    /// The mean power in watts.
+    pub watts: [f64; 2],
+}
+
+/// By what something may be multiplied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Share {
+    least: f64,
+    most: f64,
+}
+
+impl Share {
+    const EXACT: Share = Share { least: 1.0, most: 1.0 };
+
+    /// None if it is no share of the value.
+    fn of(band: Band) -> Option<Share> {
+        match band {
+            Band::Exact => Some(Share::EXACT),
+            Band::Percent(percent) => {
+                let part = percent / 100.0;
+                Some(Share { least: (1.0 - part).max(0.0), most: 1.0 + part })
+            }
+            Band::Factor(factor) => Some(Share { least: 1.0 / factor, most: factor }),
+            Band::Absolute(_) | Band::Unknown => None,
+        }
+    }
+
+    fn or(self, other: Share) -> Share {
+        Share { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+}
+
+impl Bands {
+    /// Of a run on `chip`.
+    pub fn of(chip: &Chip, report: &Report) -> Bands {
+        let mut besides = beyond_errors(report);
+        let share = of_time(chip, report, &mut besides);
+        let time = [share.least, share.most].map(|share| Picoseconds((report.time.0 as f64 * share) as u64));
+        let energy = report.energy.as_ref();
+        let energy = energy.and_then(|energy| of_energy(chip, energy, share, &mut besides));
+        Bands { time, energy, besides }
+    }
+}
+
+/// What this run stands on and no error of the chip's file is about.
+fn beyond_errors(report: &Report) -> Vec<String> {
+    let assumes_power = report.energy.as_ref().is_some_and(|energy| !energy.assumed.is_empty());
+    let all = [
+        ("what the program says of its work", spent(report, Spending::Working) > 0),
+        ("the ratio of measured code", spent(report, Spending::Measured) > 0),
+        ("code that is charged nothing", spent(report, Spending::Measured) == 0),
+        ("contention", report.flit_hops > 0),
+        ("voltage changes", report.shifts.voltages > 0),
+        ("assumed powers", assumes_power),
+    ];
+    all.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what.to_owned()).collect()
+}
+
+/// Of all that places did, by how much of it each spending is.
+fn of_time(chip: &Chip, report: &Report, besides: &mut Vec<String>) -> Share {
+    let (mut all, mut sum) = (0.0, Share { least: 0.0, most: 0.0 });
+    for (spending, _) in SPENDINGS {
+        let time = spent(report, spending) as f64;
+        if time > 0.0
+            && let Some(share) = of_spending(chip, report, spending, besides)
+        {
+            all += time;
+            sum.least += time * share.least;
+            sum.most += time * share.most;
+        }
+    }
+    if all > 0.0 { Share { least: sum.least / all, most: sum.most / all } } else { Share::EXACT }
+}
+
+/// Picoseconds of all places.
+fn spent(report: &Report, spending: Spending) -> u128 {
+    report.ledgers.iter().map(|ledger| u128::from(ledger.time(spending).0)).sum()
+}
+
+/// The widest error of what a spending rests on; none for what ends when others are done.
+fn of_spending(chip: &Chip, report: &Report, spending: Spending, besides: &mut Vec<String>) -> Option<Share> {
+    let preset = chip.default_preset().name();
+    let mut of_preset = |keys: &[&str]| {
+        widest(chip, besides, |path| {
+            within(path, "preset", preset)
+                .filter(|name| keys.iter().any(|key| name.split('.').next() == Some(key)))
+        })
+    };
+    Some(match spending {
+        Spending::Waiting | Spending::Sleeping => return None,
+        Spending::Handling | Spending::Polling => INSTRUCTIONS,
+        Spending::Measured => Share::EXACT,
+        Spending::Working if !report.by_class => Share::EXACT,
+        Spending::Working => widest(chip, besides, |path| path.strip_prefix("core.operation.")),
+        Spending::Fetching => of_preset(&["memory_cached", "controller_line", "second_cache"]),
+        Spending::Copying if report.stale.is_some() => of_preset(&[&BUFFERS[..], &SHARED].concat()),
+        Spending::Copying => of_preset(&BUFFERS),
+    })
+}
+
+/// What is left of `path` within the entry `name` of a table, which has quotation marks if it is not just letters.
+fn within<'a>(path: &'a str, table: &str, name: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(table)?.strip_prefix('.')?;
+    let quoted = || rest.strip_prefix('"')?.strip_prefix(name)?.strip_prefix('"');
+    rest.strip_prefix(name).or_else(quoted)?.strip_prefix('.')
+}
+
+/// The widest of the errors of some constants; those that have none are named.
+///
+/// `name` gives what a constant is called, from its path, if it is one of them.
+fn widest(chip: &Chip, besides: &mut Vec<String>, name: impl Fn(&str) -> Option<&str>) -> Share {
+    let mut all = Share::EXACT;
+    for constant in chip.constants() {
+        let Some(name) = name(&constant.path) else { continue };
+        match Share::of(constant.band) {
+            Some(share) => all = all.or(share),
+            None if besides.iter().any(|other| other == name) => {}
+            None => besides.push(name.to_owned()),
+        }
+    }
+    all
+}
+
+/// From the model that says least to the one that says most, each with the widest error of its coefficients.
+fn of_energy(chip: &Chip, energy: &Energy, time: Share, besides: &mut Vec<String>) -> Option<EnergyBands> {
+    let mut watts: Option<[f64; 2]> = None;
+    for model in &energy.models {
+        let [least, most] = of_model(chip, energy, model, besides);
+        watts = Some(watts.map_or([least, most], |all| [all[0].min(least), all[1].max(most)]));
+    }
+    let seconds = energy.span.0 as f64 / PICOSECONDS_PER_SECOND as f64;
+    let joules = |watts: [f64; 2]| [watts[0] * seconds * time.least, watts[1] * seconds * time.most];
+    watts.map(|watts| EnergyBands { joules: joules(watts), watts })
+}
+
+fn of_model(chip: &Chip, energy: &Energy, model: &ModelEnergy, besides: &mut Vec<String>) -> [f64; 2] {
+    let share = widest(chip, besides, |path| {
+        within(path, "power", &model.name).filter(|coefficient| !coefficient.contains('.')).map(|_| path)
+    });
+    [share.least, share.most].map(|share| energy.mean(model).watts() * share)
+}
+
+impl fmt::Display for Bands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.time.map(|time| time.0 as f64 / PICOSECONDS_PER_SECOND as f64);
+        let band =
+            |[least, most]: [f64; 2], unit| format!("{} to {}", scaled(least, unit), scaled(most, unit));
+        write!(f, "how far off     {} by the errors that the chip's file states", band(seconds, "s"))?;
+        if let Some(EnergyBands { joules, watts }) = self.energy {
+            write!(f, "; {}, {}, by any of the models", band(joules, "J"), band(watts, "W"))?;
+        }
+        write!(f, "\n  besides       {}; see {PAGE}", self.besides.join(", "))
+    }
+}
