@@ -110,14 +110,14 @@ impl fmt::Display for Report {
             lines.written, lines.read
         )?;
         let total: u128 = self.ledgers.iter().map(|ledger| u128::from(ledger.total().0)).sum();
-        write!(f, "cores           ")?;
-        for (index, (spending, name)) in SPENDINGS.into_iter().enumerate() {
+        let share = |(spending, name)| {
             let spent: u128 = self.ledgers.iter().map(|ledger| u128::from(ledger.time(spending).0)).sum();
             let permille = spent * 1_000 / total.max(1);
-            let comma = if index > 0 { ", " } else { "" };
-            write!(f, "{comma}{name} {}.{} %", permille / 10, permille % 10)?;
-        }
-        writeln!(f, "\nevents          {}", digest.events())?;
+            (spent > 0).then(|| format!("{name} {}.{} %", permille / 10, permille % 10))
+        };
+        let shares: Vec<String> = SPENDINGS.into_iter().filter_map(share).collect();
+        writeln!(f, "cores           {}", shares.join(", "))?;
+        writeln!(f, "events          {}", digest.events())?;
         writeln!(f, "digest          {digest}")?;
         let Shifts { rates, voltages } = self.shifts;
         if rates + voltages > 0 {

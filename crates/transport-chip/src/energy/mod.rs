@@ -176,12 +176,11 @@ impl Energy {
             Some(mesh) => writeln!(f, " (of it the mesh {}, flits {})", joules(mesh), joules(own.flits))?,
             None => writeln!(f)?,
         }
-        write!(f, "  by spending   ")?;
-        for (number, (_, name)) in SPENDINGS.into_iter().enumerate() {
+        let part = |(number, (_, name)): (usize, (_, &str))| {
             let drawn: Attojoules = own.cores[..self.places].iter().map(|drawn| drawn[number]).sum();
-            let comma = if number > 0 { ", " } else { "" };
-            write!(f, "{comma}{name} {}", joules(drawn))?;
-        }
-        writeln!(f)
+            (drawn.0 > 0).then(|| format!("{name} {}", joules(drawn)))
+        };
+        let parts: Vec<String> = SPENDINGS.into_iter().enumerate().filter_map(part).collect();
+        writeln!(f, "  by spending   {}", parts.join(", "))
     }
 }
