@@ -367,7 +367,9 @@ impl State {
         self.begin_action(out.from);
         let arrival = self.wire.send(&mut self.cores, out, Load::Inline(content));
         self.end_sending(out, bytes, false);
-        self.wake_target(out.to, arrival);
+        if let Some(arrival) = arrival {
+            self.wake_target(out.to, arrival);
+        }
         self.tell(out.from);
     }
 

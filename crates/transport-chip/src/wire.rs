@@ -150,6 +150,7 @@ impl Division {
 }
 
 /// A message on its way into a buffer.
+#[derive(Clone, Copy)]
 pub(crate) struct Outgoing {
     pub(crate) from: PlaceId,
     pub(crate) to: PlaceId,
@@ -177,8 +178,9 @@ pub(crate) trait Wire {
     /// Whether a block could be begun now; looks for credit if that is needed.
     fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool;
 
-    /// Writes a message for which there is room; gives when its first part arrives.
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds;
+    /// Writes a message for which there is room; gives when its first part arrives. A place that stands in a call sends
+    /// it then; `attend` tells.
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds>;
 
     /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
     /// arrive.

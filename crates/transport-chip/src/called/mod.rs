@@ -272,10 +272,10 @@ impl<D: Driver> Wire for Called<D> {
         self.lanes[self.lane_out(out)].stream.is_none()
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
         let bytes = HEADER_BYTES + load.len();
         let piece = Piece::Whole { handler: out.handler, load };
-        self.inject(cores, self.lane_out(out), bytes, piece)
+        Some(self.inject(cores, self.lane_out(out), bytes, piece))
     }
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {

@@ -2,9 +2,8 @@
 //!
 //! They differ in where a chunk waits, who shares that part of a buffer, and what is read and written for it: that is a
 //! [`Handshake`], one module each. What they have in common is here: a part holds one message, chunk by chunk, until
-//! the receiver has answered for the last; until then a further one is refused. Flags and answers are bytes of lines
-//! that
-//! only one place writes, one for each class.
+//! the receiver has answered for the last; until then a further one is refused, or the sender stands in its send and
+//! serves what arrives. Flags and answers are bytes of lines that only one place writes, one for each class.
 //!
 //! The bytes themselves travel as values beside the model. It does not know turns or deaths.
 //! Invariant: of one part there is never more than one chunk that is not answered.
@@ -25,7 +24,7 @@ use crate::wire::{FLAG_CYCLES, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND
 use isles_chip::kernel::{EventClass, Key, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// One ordered pair of places and a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +47,9 @@ pub(crate) trait Handshake {
 
     /// Whether the lines of a poll hold answers, too; else each awaited one is a line to read and to clear.
     const POLL_SEES_ANSWERS: bool;
+
+    /// Whether a sender does nothing but serve arrivals until its last chunk is answered.
+    const WAITS: bool;
 
     /// Writes a chunk of `lines` lines and its flag.
     fn put(cores: &mut Cores, route: Route, lines: u32);
@@ -83,7 +85,12 @@ struct Arriving {
 struct Lane {
     rest: Option<Rest>,
     arriving: Option<Arriving>,
+    /// Until when a message waits at the receiver that it did not want yet; [`NEVER`] if it does.
+    kept: Picoseconds,
 }
+
+/// When what has no end ends.
+const NEVER: Picoseconds = Picoseconds(u64::MAX);
 
 /// What one place keeps beside its lanes.
 #[derive(Default)]
@@ -96,6 +103,19 @@ struct Desk {
     heads: BTreeSet<(Key, usize)>,
     /// Whom this place has answered since its last batch ended.
     answered: Vec<(PlaceId, Picoseconds)>,
+    /// What it has taken and did not want yet: one message of each sender and class.
+    kept: VecDeque<Parcel>,
+    /// When it may try again what was refused because the receiver had kept one.
+    due: Option<Picoseconds>,
+    /// What it sends next while it stands in a send: one message of each receiver and class.
+    pending: VecDeque<(Outgoing, Load)>,
+}
+
+impl Desk {
+    /// What this place was refused may go from `time` on.
+    fn may_try(&mut self, time: Picoseconds) {
+        self.due = Some(self.due.map_or(time, |due| due.min(time)));
+    }
 }
 
 /// All buffers of a run.
@@ -146,14 +166,18 @@ impl<H: Handshake> Chunks<H> {
         if H::SHARED { self.route_of(lane).source.index() * 2 + lane % 2 } else { lane }
     }
 
+    /// What the parts of `place` hold.
+    fn own_parts(&self, place: PlaceId) -> impl Iterator<Item = &Held> {
+        let parts = self.held.len() / self.desks.len();
+        self.held[place.index() * parts..][..parts].iter().flatten()
+    }
+
     /// Parts of `place` whose last chunk is not answered, if that is to be looked at apart from polls.
     fn awaited(&self, place: PlaceId) -> u32 {
         if H::POLL_SEES_ANSWERS {
             return 0;
         }
-        let parts = self.held.len() / self.desks.len();
-        let own = &self.held[place.index() * parts..][..parts];
-        own.iter().flatten().filter(|held| held.awaited).count() as u32
+        self.own_parts(place).filter(|held| held.awaited).count() as u32
     }
 
     /// Lines of flags that a poll reads.
@@ -228,66 +252,10 @@ impl<H: Handshake> Chunks<H> {
     }
 }
 
-impl<H: Handshake> Wire for Chunks<H> {
-    fn message_bytes_max(&self, class: Class) -> usize {
-        self.handshake.message_bytes_max(class)
-    }
-
-    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, _len: usize) -> bool {
-        self.becomes_free(cores, self.lane_out(out))
-    }
-
-    fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
-        self.becomes_free(cores, self.lane_out(out))
-    }
-
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
-        self.begin(cores, out, load)
-    }
-
-    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: Load, news: &mut News) {
-        news.push((out.to, self.begin(cores, out, block)));
-    }
-
-    fn has_streams(&self, place: PlaceId) -> bool {
-        !self.desks[place.index()].streams.is_empty()
-    }
-
-    fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        self.read_answers(cores, place, self.awaited(place));
-        for lane in self.desks[place.index()].streams.clone() {
-            let target = self.route_of(lane).target;
-            news.extend(self.push(cores, lane).map(|arrival| (target, arrival)));
-        }
-    }
-
-    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
-        if H::POLL_SEES_ANSWERS {
-            self.read_answers(cores, place, self.flag_lines());
-        } else {
-            cores.read_own_lines(place, self.flag_lines(), Spending::Polling);
-        }
-        cores.compute(place, self.poll_cycles, Spending::Polling);
-    }
-
-    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
-        let answers = if with_credits { self.awaited(place) } else { 0 };
-        cores.own_read(place, self.flag_lines() + answers) + cores.cycles(place, self.poll_cycles)
-    }
-
-    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
-        self.desks[place.index()].heads.first().map(|(key, _)| key.time())
-    }
-
-    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
-        self.desks[place.index()].answers.iter().map(|(arrival, _)| *arrival).min()
-    }
-
-    fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        self.pairs.both(source, place).into_iter().any(|lane| self.lanes[lane].arriving.is_some())
-    }
-
-    fn take(
+impl<H: Handshake> Chunks<H> {
+    /// Takes the first chunk, of both classes or of control only, that had arrived at `until`; `Some(None)` if it was
+    /// not the last of its message.
+    fn fetch(
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
@@ -311,14 +279,186 @@ impl<H: Handshake> Wire for Chunks<H> {
         Some(chunk.message.map(|(handler, load)| Parcel { source, class, handler, load, arrival }))
     }
 
+    /// Serves what arrives for a place that stands in a send: takes it, answers, and keeps it for later.
+    fn serve(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
+        self.poll(cores, place);
+        let present = cores.present();
+        while let Some(fetched) = self.fetch(cores, place, present, false) {
+            fetched.into_iter().for_each(|parcel| self.keep(place, parcel));
+        }
+        news.append(&mut self.desks[place.index()].answered);
+    }
+
+    /// Whether a message of a lane is on its way, or will be before its sender does anything else.
+    fn is_under_way(&self, lane: usize) -> bool {
+        let place = self.route_of(lane).source;
+        let pending = &self.desks[place.index()].pending;
+        self.own_parts(place).any(|held| held.lane == lane)
+            || pending.iter().any(|(out, _)| self.lane_out(out) == lane)
+    }
+
+    /// Begins the next message of a place whose last one is answered.
+    fn send_next(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
+        if self.own_parts(place).next().is_none()
+            && let Some((out, load)) = self.desks[place.index()].pending.pop_front()
+        {
+            news.push((out.to, self.begin(cores, &out, load)));
+        }
+    }
+
+    fn lane_in(&self, place: PlaceId, parcel: &Parcel) -> usize {
+        self.lane_of(Route { source: parcel.source, target: place, class: parcel.class })
+    }
+
+    /// Keeps what `place` does not want yet; its sender sends no other of the class until it does.
+    fn keep(&mut self, place: PlaceId, parcel: Parcel) {
+        let lane = self.lane_in(place, &parcel);
+        self.lanes[lane].kept = NEVER;
+        self.desks[place.index()].kept.push_back(parcel);
+    }
+
+    /// A message that was kept and is wanted now; its sender is told by a flag.
+    fn unpack(&mut self, cores: &mut Cores, place: PlaceId, control_only: bool) -> Option<Parcel> {
+        let kept = &mut self.desks[place.index()].kept;
+        let wanted = kept.iter().position(|parcel| !control_only || parcel.class == Class::Control)?;
+        let parcel = kept.remove(wanted)?;
+        let (source, lane) = (parcel.source, self.lane_in(place, &parcel));
+        cores.write_lines(place, source, 1);
+        let time = cores.now(place);
+        self.lanes[lane].kept = time;
+        self.desks[source.index()].may_try(time);
+        self.desks[place.index()].answered.push((source, time));
+        Some(parcel)
+    }
+
+    /// Whether the receiver has wanted all that came on a lane before.
+    fn is_wanted(&mut self, cores: &Cores, lane: usize) -> bool {
+        let (place, present) = (self.route_of(lane).source, cores.present());
+        let (desk, kept) = (&mut self.desks[place.index()], self.lanes[lane].kept);
+        desk.due.take_if(|due| *due <= present);
+        if kept > present && kept != NEVER {
+            desk.may_try(kept);
+        }
+        kept <= present
+    }
+}
+
+impl<H: Handshake> Wire for Chunks<H> {
+    fn message_bytes_max(&self, class: Class) -> usize {
+        self.handshake.message_bytes_max(class)
+    }
+
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, _len: usize) -> bool {
+        let lane = self.lane_out(out);
+        if !H::WAITS {
+            return self.becomes_free(cores, lane);
+        }
+        self.is_wanted(cores, lane) && !self.is_under_way(lane)
+    }
+
+    fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
+        self.has_room(cores, out, 0)
+    }
+
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
+        if self.is_engaged(out.from) {
+            self.desks[out.from.index()].pending.push_back((*out, load));
+            return None;
+        }
+        Some(self.begin(cores, out, load))
+    }
+
+    fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: Load, news: &mut News) {
+        news.extend(self.send(cores, out, block).map(|arrival| (out.to, arrival)));
+    }
+
+    fn engages(&self) -> bool {
+        H::WAITS
+    }
+
+    fn is_engaged(&self, place: PlaceId) -> bool {
+        H::WAITS && (self.own_parts(place).next().is_some() || !self.desks[place.index()].pending.is_empty())
+    }
+
+    fn has_streams(&self, place: PlaceId) -> bool {
+        let Desk { streams, pending, .. } = &self.desks[place.index()];
+        !streams.is_empty() || !pending.is_empty()
+    }
+
+    fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
+        if self.is_engaged(place) {
+            self.serve(cores, place, news);
+        }
+        self.read_answers(cores, place, self.awaited(place));
+        for lane in self.desks[place.index()].streams.clone() {
+            let target = self.route_of(lane).target;
+            news.extend(self.push(cores, lane).map(|arrival| (target, arrival)));
+        }
+        self.send_next(cores, place, news);
+    }
+
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
+        if H::POLL_SEES_ANSWERS {
+            self.read_answers(cores, place, self.flag_lines());
+        } else {
+            cores.read_own_lines(place, self.flag_lines(), Spending::Polling);
+        }
+        cores.compute(place, self.poll_cycles, Spending::Polling);
+    }
+
+    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
+        let answers = if with_credits { self.awaited(place) } else { 0 };
+        cores.own_read(place, self.flag_lines() + answers) + cores.cycles(place, self.poll_cycles)
+    }
+
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
+        let Desk { heads, kept, .. } = &self.desks[place.index()];
+        let kept = kept.front().filter(|_| !self.is_engaged(place)).map(|parcel| parcel.arrival);
+        heads.first().map(|(key, _)| key.time()).into_iter().chain(kept).min()
+    }
+
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
+        let Desk { answers, due, .. } = &self.desks[place.index()];
+        let due = due.filter(|_| !self.is_engaged(place));
+        answers.iter().map(|(arrival, _)| *arrival).chain(due).min()
+    }
+
+    fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
+        let is_kept = self.desks[place.index()].kept.iter().any(|parcel| parcel.source == source);
+        is_kept || self.pairs.both(source, place).into_iter().any(|lane| self.lanes[lane].arriving.is_some())
+    }
+
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<Parcel>> {
+        if self.is_engaged(place) {
+            return None;
+        }
+        if let Some(parcel) = self.unpack(cores, place, control_only) {
+            return Some(Some(parcel));
+        }
+        match self.fetch(cores, place, until, control_only && !H::WAITS)? {
+            Some(parcel) if control_only && parcel.class == Class::Data => {
+                self.keep(place, parcel);
+                Some(None)
+            }
+            fetched => Some(fetched),
+        }
+    }
+
     /// All is answered already, chunk by chunk.
     fn give_credits(&mut self, _cores: &mut Cores, place: PlaceId, news: &mut News) {
         news.append(&mut self.desks[place.index()].answered);
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+        self.desks[place.index()].pending.retain(|(out, _)| out.to != gone);
         for lane in self.pairs.both(place, gone) {
-            self.lanes[lane].rest = None;
+            (self.lanes[lane].rest, self.lanes[lane].kept) = (None, Picoseconds::ZERO);
             let part = self.part_of(lane);
             if self.held[part].is_some_and(|held| held.lane == lane) {
                 self.held[part] = None;
@@ -333,8 +473,15 @@ impl<H: Handshake> Wire for Chunks<H> {
         for lane in std::mem::take(&mut self.desks[gone.index()].streams) {
             self.lanes[lane].rest = None;
         }
+        self.desks[gone.index()].kept.clear();
+        self.desks[gone.index()].pending.clear();
         for (_, lane) in std::mem::take(&mut self.desks[gone.index()].heads) {
             self.lanes[lane].arriving = None;
+        }
+        if H::WAITS {
+            // Who stands in a send to it is let go.
+            let senders = (0..self.desks.len() as u32).map(PlaceId);
+            senders.filter(|place| *place != gone).for_each(|place| self.forget_receiver(place, gone));
         }
     }
 }

@@ -6,8 +6,8 @@
 //! chunk   what is left                written by the owner, read by receivers: an eighth for control
 //! ```
 //!
-//! With RCCE the sender does nothing while it waits; X10's port serves what arrives meanwhile. Here a further send is
-//! refused, and the host serves what arrives. The cut between the classes is ours: X10's port has one class.
+//! With RCCE the sender does nothing while it waits; X10's port serves what arrives meanwhile: it takes, answers and
+//! keeps it, and the program has it when the send is over. The cut between the classes is ours: X10's port has one.
 
 use super::{Handshake, Route};
 use crate::cores::Cores;
@@ -48,6 +48,7 @@ impl RcceX10 {
 
 impl Handshake for RcceX10 {
     const SHARED: bool = true;
+    const WAITS: bool = true;
     const POLL_SEES_ANSWERS: bool = false;
 
     fn chunk_lines(&self, class: Class) -> u32 {

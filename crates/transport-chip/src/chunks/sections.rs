@@ -49,6 +49,7 @@ impl Sections {
 
 impl Handshake for Sections {
     const SHARED: bool = false;
+    const WAITS: bool = false;
     const POLL_SEES_ANSWERS: bool = true;
 
     fn chunk_lines(&self, class: Class) -> u32 {

@@ -276,11 +276,11 @@ impl Wire for Isles {
         !self.lanes[self.lane_of(out.from, out.to, out.class)].streams
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
         let way = Way { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
         let len = load.len();
         cores.compute(out.from, SEND_CYCLES, Spending::Handling);
-        match self.budget.ring_lines_of(out.class, len) {
+        Some(match self.budget.ring_lines_of(out.class, len) {
             Some(lines) => {
                 let piece = Piece::Whole { handler: out.handler, load };
                 self.ring(cores, way, Share { lines: lines as u8, slots: 0 }, 0, piece)
@@ -291,7 +291,7 @@ impl Wire for Isles {
                 let piece = Piece::Whole { handler: out.handler, load };
                 self.ring(cores, way, Share { lines: 1, slots: 1 }, lines, piece)
             }
-        }
+        })
     }
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {

@@ -256,10 +256,10 @@ impl Wire for Packets {
         !self.is_streaming(out)
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
         let (bytes, packets) = (HEADER_BYTES + load.len(), self.costs.packets(load.len()));
         let piece = Piece::Whole { handler: out.handler, load };
-        self.inject(cores, (out.from, out.to, out.class), (packets, bytes), piece)
+        Some(self.inject(cores, (out.from, out.to, out.class), (packets, bytes), piece))
     }
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {

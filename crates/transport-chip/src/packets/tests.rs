@@ -26,7 +26,7 @@ fn out(from: PlaceId, to: PlaceId) -> Outgoing {
 
 fn send(cores: &mut Cores, packets: &mut Packets, to: PlaceId, len: usize) -> Option<Picoseconds> {
     let fits = packets.has_room(cores, &out(A, to), len);
-    fits.then(|| packets.send(cores, &out(A, to), Load::Inline(Box::new(AlignedBytes::new(len)))))
+    fits.then(|| packets.send(cores, &out(A, to), Load::Inline(Box::new(AlignedBytes::new(len))))).flatten()
 }
 
 #[test]

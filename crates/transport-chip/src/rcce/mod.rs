@@ -101,7 +101,11 @@ impl Rcce {
         let present = cores.present();
         self.desk(from).due.take_if(|due| *due <= present); // what it allowed is asked for now
         self.clear_the_way(cores, from);
-        if self.held[self.lane(from, to, class)] > present {
+        let held = self.held[self.lane(from, to, class)];
+        if held > present {
+            if held != NEVER {
+                self.desk(from).may_try(held);
+            }
             return false; // it will be told
         }
         let taken = [from, to].into_iter().find(|place| self.desks[place.index()].taken);
@@ -289,8 +293,8 @@ impl Wire for Rcce {
         self.can_meet(cores, out)
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
-        self.begin(cores, out, load)
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
+        Some(self.begin(cores, out, load))
     }
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: Load, news: &mut News) {
