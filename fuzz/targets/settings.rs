@@ -1,6 +1,6 @@
 //! The settings of a run take any text; a refusal is one line.
 //!
-//! The text goes to each of them: the machine, the number of places, the reports, the protocol.
+//! The text goes to each of them: the machine, the number of places, the reports, the protocol, the placement.
 #![no_main]
 
 use isles::{ConfigError, Flag, Launch, Machine};
@@ -11,6 +11,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         ("ISLES_PLACES", "--places"),
         ("ISLES_REPORT", "--report"),
         ("ISLES_CHIP_PROTOCOL", "--protocol"),
+        ("ISLES_CHIP_PLACEMENT", "--placement"),
     ];
     let answers = settings.map(|(variable, name)| {
         Launch::from_environment_with(Machine::Threads, &[Flag { variable, name, value: text }])

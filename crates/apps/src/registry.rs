@@ -96,7 +96,7 @@ impl From<isles::ConfigError> for Failure {
 /// What every application can be told about its places.
 #[derive(Args, Clone, Debug)]
 pub struct PlaceArguments {
-    /// Number of places [default: one for each processor, or core of a modelled chip]
+    /// Number of places [default: one for each processor, or core of a modelled chip, or of its --placement]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub places: Option<String>,
 
@@ -124,6 +124,11 @@ pub struct ChipArguments {
     /// chip carries]
     #[arg(long, value_name = "NAME")]
     pub protocol: Option<String>,
+
+    /// Which place runs on which core of a modelled chip: linear, spread over the tiles, or a list of cores such as
+    /// 0,2,10-13 [default: linear]
+    #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
+    pub placement: Option<String>,
 
     /// Clocks of a modelled chip, by a name of `isles chip show`, such as 800/1600/1066 [default: as its file says]
     #[arg(long, value_name = "NAME")]
@@ -237,9 +242,10 @@ impl PlaceArguments {
 
 impl ChipArguments {
     /// What there is to say, and what is said.
-    pub fn said(&self) -> [Said<'_>; 9] {
+    pub fn said(&self) -> [Said<'_>; 10] {
         [
             Said("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
+            Said("ISLES_CHIP_PLACEMENT", "--placement", &self.placement),
             Said("ISLES_CHIP_PRESET", "--preset", &self.preset),
             Said("ISLES_CHIP_POWER", "--power", &self.power),
             Said("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),

@@ -113,6 +113,41 @@ fn a_run_writes_all_that_it_can_and_has_the_digest_of_one_that_writes_nothing() 
 }
 
 #[test]
+fn a_placement_stands_in_all_that_is_said_of_a_run_and_as_many_places_run_as_it_has_cores() {
+    let scene = Scene::new("exports");
+    let line =
+        "run bc --graph karate --machine chip:scc --placement 47,2,10-13 --json /dev/null --csv /dev/null";
+    let files = "--report chip --summary s.json --trace t.perfetto-trace --folded f.txt --joules j.txt";
+    let ended = scene.run(&words(&format!("{line} {files}")));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let settings = "533/800/800, placement 47,2,10-13";
+    assert!(ended.stderr.contains(&format!("predicted on 6 cores with isles at {settings}, ")), "{ended:?}");
+    assert!(ended.stderr.contains(&format!("\nsettings        {settings}\n")), "{ended:?}");
+    let summary: Value = serde_json::from_str(&scene.result("s.json")).unwrap();
+    assert_eq!((summary["placement"].as_str(), summary["places"].as_u64()), (Some("47,2,10-13"), Some(6)));
+    let by_place = summary["by_place"].as_array().unwrap().iter();
+    let found: Vec<[u64; 3]> =
+        by_place.map(|place| ["place", "core", "tile"].map(|key| place[key].as_u64().unwrap())).collect();
+    assert_eq!(found, [[0, 47, 23], [1, 2, 1], [2, 10, 5], [3, 11, 5], [4, 12, 6], [5, 13, 6]]);
+    let stacks = |file: &str| {
+        let text = scene.result(file);
+        let cores = text.lines().filter(|line| line.contains(";working "));
+        let mut cores: Vec<String> = cores.map(|line| line.split(';').nth(2).unwrap().to_owned()).collect();
+        cores.sort();
+        cores
+    };
+    let cores = ["core 10", "core 11", "core 12", "core 13", "core 2", "core 47"];
+    assert_eq!(
+        (stacks("f.txt"), stacks("j.txt")),
+        (cores.map(str::to_owned).into(), cores.map(str::to_owned).into())
+    );
+    let trace = std::fs::read(scene.path("t.perfetto-trace")).unwrap();
+    for name in ["core 47, place 0", "core 13, place 5", "placement 47,2,10-13"] {
+        assert!(trace.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "{name}");
+    }
+}
+
+#[test]
 fn a_program_that_is_launched_writes_too_and_a_variable_says_the_same() {
     let scene = Scene::new("exports");
     let own = env!("CARGO_BIN_EXE_isles");

@@ -158,6 +158,19 @@ fn the_runs_of_a_sweep_end_with_it_whatever_ends_it() {
 }
 
 #[test]
+fn all_settings_are_tried_with_the_placement_that_was_asked_for() {
+    let time = |more: &str| {
+        let (_scene, ended) = sweep(&format!("--csv - {more}"));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        numbers(&ended.stdout, "time_s")
+    };
+    let (linear, corners) = (time("--all"), time("--placement 0,1,10,11,36,37,46,47"));
+    // One place is on core 0 either way; eight are farther from each other.
+    assert_eq!(linear[..3], corners[..3]);
+    assert!(linear[3] < corners[3], "{linear:?} {corners:?}");
+}
+
+#[test]
 fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     let refuse = |more: &str| {
         let (_scene, ended) = sweep(more);
@@ -188,6 +201,15 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--app bc --dividers 1", "--dividers is \"1\"; allowed: whole numbers from 2 to 16, with commas"),
         ("--app bc --machine threads", "--machine is \"threads\"; allowed: a modelled chip"),
         ("--app bc --protocol mpi", "--protocol is \"mpi\"; allowed: isles"),
+        ("--app bc --placement near", "--placement is \"near\"; allowed: linear, spread, or cores"),
+        (
+            "--app bc --placement 0-11 --places 13",
+            "--places is \"13\"; allowed: whole numbers from 1 to 12, with commas",
+        ),
+        (
+            "--app bc --placement 40-50",
+            "--placement is \"40-50\"; allowed: cores from 0 to 47 of the chip (50 is none)",
+        ),
         ("--app bc --rest soon", "--rest is \"soon\"; allowed: poll, or nap:"),
         ("--app bc --seed -1", "--seed is \"-1\"; allowed: a whole number"),
         ("--app bc --governor turbo", "--governor is \"turbo\"; allowed: fixed, fixed:DIVIDER"),

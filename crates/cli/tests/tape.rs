@@ -100,6 +100,10 @@ fn a_tape_of_another_run_is_refused_before_anything_runs() {
             "the protocol sections (this one is of isles)".into(),
         ),
         (
+            with("--places 4", "--places 4 --placement spread"),
+            "the placement spread (this one is of linear)".into(),
+        ),
+        (
             with("--places 4", "--places 4 --governor fixed:4"),
             "the governor fixed:4 (this one is of fixed)".into(),
         ),
@@ -123,13 +127,13 @@ fn a_file_that_is_no_whole_tape_is_refused() {
     let whole = std::fs::read(scene.path("t.tape")).unwrap();
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
-    let mut newer = whole.clone();
-    newer[8] = 2;
+    let mut older = whole.clone();
+    older[8] = 1;
     let cases = [
         (whole[..whole.len() - 1].to_vec(), "a whole tape (this one is cut off, or has changed since)"),
         (whole[..40].to_vec(), "a whole tape (this one is cut off, or has changed since)"),
         (flipped, "a whole tape (this one is cut off, or has changed since)"),
-        (newer, "a tape of version 1 (this one has version 2)"),
+        (older, "a tape of version 2 (this one has version 1)"),
         (b"not a tape at all".to_vec(), "a tape (this file is none)"),
         (Vec::new(), "a tape (this file is none)"),
     ];

@@ -86,6 +86,37 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
 }
 
 #[test]
+fn placements_that_cannot_be_are_named_with_what_can() {
+    let refusal = |flags: &str| refuse(&words(&format!("run bc --machine chip:scc {flags}")));
+    let lists = "linear, spread, or cores and ranges of cores with commas such as 0,2,10-13";
+    for value in ["near", "", "3-1", "-1", "0,,1"] {
+        let line = refuse(&["run", "bc", "--machine", "chip:scc", "--placement", value]);
+        assert_eq!(line, format!("error: --placement is {value:?}; allowed: {lists}"));
+    }
+    assert_eq!(
+        refusal("--placement 0-3,2"),
+        r#"error: --placement is "0-3,2"; allowed: each core once (2 is there twice)"#
+    );
+    assert_eq!(
+        refusal("--placement 0,48"),
+        r#"error: --placement is "0,48"; allowed: cores from 0 to 47 of the chip (48 is none)"#
+    );
+    assert_eq!(
+        refusal("--places 4 --placement 0,2-3"),
+        r#"error: --placement is "0,2-3"; allowed: at least as many cores as places, which are 4 (here are 3)"#
+    );
+    let line = refuse(&words("run bc --machine threads --placement spread"));
+    assert_says(&line, &[r#"--placement is "spread"; allowed: nothing with the machine threads"#]);
+    let line = refuse(&words("launch --machine chip:scc --placement 0,0 -- true"));
+    assert_says(&line, &[r#"--placement is "0,0"; allowed: each core once"#]);
+    let scene = Scene::new("placement");
+    let mut command = scene.isles(&words("run bc --machine chip:scc --places 3"));
+    command.env("ISLES_CHIP_PLACEMENT", "5,7");
+    assert_says(ended(command).refusal(), &[r#"ISLES_CHIP_PLACEMENT is "5,7"; allowed: at least as many"#]);
+    scene.assert_nothing_left();
+}
+
+#[test]
 fn an_unknown_protocol_is_named_with_those_that_are_known() {
     let refusal =
         r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#;

@@ -4,7 +4,7 @@
 //! which that is. The answers are those of any other machine, the time is the chip's.
 
 use crate::clocks::OnChip;
-use crate::collectives::{Broadcast, Chosen, Reduce};
+use crate::collectives::{Broadcast, Chosen, Ground, Reduce};
 use crate::environment::ConfigError;
 use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
@@ -22,7 +22,9 @@ use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
 use isles_runtime::{Clock, Collectives, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
-use isles_transport_chip::{Costs, Protocol, Report, Rest, Turn, World, half_ping_pong};
+use isles_transport_chip::{
+    Costs, Misfit, Placement, Protocol, Report, Rest, Seating, Turn, World, half_ping_pong,
+};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
@@ -196,7 +198,12 @@ impl ModelledChip {
 
     /// The places of a run that does not say how many: as many as cores, but not thousands of them unasked.
     pub fn places(self) -> u32 {
-        self.cores().min(UNASKED_PLACES_MAX)
+        self.places_on(&Placement::Linear)
+    }
+
+    /// The same of a run whose places are put on cores in another way: as many as that has cores for.
+    pub fn places_on(self, placement: &Placement) -> u32 {
+        placement.places_max(self.chip.topology()).min(self.cores()).min(UNASKED_PLACES_MAX)
     }
 
     /// The most places that can run on it, and why, for a sentence.
@@ -244,15 +251,26 @@ impl ModelledChip {
 }
 
 impl ModelledChip {
-    /// Checks that a governor can be had with so many places; `source` is where it was written.
+    /// Puts so many places on cores; `source` is where it was written how.
+    pub(crate) fn seat(
+        self,
+        source: &str,
+        placement: &Placement,
+        places: u32,
+    ) -> std::result::Result<Seating, ConfigError> {
+        let seating = placement.seat(self.chip.topology(), places);
+        seating.map_err(|fault| ConfigError::new(source, &placement.to_string(), fault.to_string()))
+    }
+
+    /// Checks that a governor can be had with places on these cores; `source` is where it was written.
     pub(crate) fn check_policy(
         self,
         source: &str,
         policy: Policy,
-        places: u32,
+        seating: &Seating,
     ) -> std::result::Result<(), ConfigError> {
         let unfit = |unfit: Unfit| ConfigError::new(source, &policy.to_string(), unfit.to_string());
-        self.costs.check_policy(policy, places).map_err(unfit)
+        self.costs.check_policy(policy, seating).map_err(unfit)
     }
 }
 
@@ -280,8 +298,12 @@ where
             "machine {machine} with {places} places and protocol {protocol}: {misfit}"
         ))
     };
-    let (places, costs) = (launch.places, chip.costs.clone());
-    let world = World::with_protocol(places, costs, launch.protocol_on(chip), launch.seed).map_err(unable)?;
+    if launch.places > chip.cores() {
+        return Err(unable(Misfit::Cores { cores: chip.cores() }));
+    }
+    let seating = launch.seating_on(chip)?;
+    let (costs, protocol) = (chip.costs.clone(), launch.protocol_on(chip));
+    let world = World::seated(seating, costs, protocol, launch.seed).map_err(unable)?;
     let policy = launch.governor;
     world
         .govern(policy)
@@ -291,7 +313,8 @@ where
     let draft = export::begin(launch, chip, &world)?;
     let _on_chip = OnChip::of(&stopwatch);
     let locals = all_locals(&stopwatch, launch.places);
-    let chosen = Chosen::new((chip, launch.protocol_on(chip)), (launch.broadcast, launch.reduce), &stopwatch);
+    let ground = Ground { chip, protocol, placement: launch.placement.clone() };
+    let chosen = Chosen::new(ground, (launch.broadcast, launch.reduce), &stopwatch);
     locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
     let root = {
         let _entered = locals[0].enter();
@@ -366,10 +389,11 @@ pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host
 
 /// The preset of the clocks, and what else a run was told that is not as without a word.
 pub(crate) fn settings(chip: ModelledChip, launch: &Launch) -> String {
-    let Launch { seed, governor, rest, broadcast, reduce, work, .. } = launch;
+    let Launch { seed, placement, governor, rest, broadcast, reduce, work, .. } = launch;
     let preset = chip.chip.default_preset().name().to_owned();
     let said = [
         (*seed != 0).then(|| format!("seed {seed}")),
+        (*placement != Placement::default()).then(|| format!("placement {placement}")),
         (*governor != Policy::default()).then(|| format!("governor {governor}")),
         (*rest != Rest::default()).then(|| format!("rest {rest}")),
         (*broadcast != Broadcast::Auto).then(|| format!("broadcast {broadcast}")),

@@ -2,8 +2,9 @@
 //!
 //! The model is asked by trying: the first broadcast of a length to so many members is played on cores of the same chip
 //! with the same protocol, once for each tree and chunk, before it is done; the shortest is used from then on. Trials
-//! are runs of their own, so they change nothing of the run that asks. Invariant: what is chosen depends on chip,
-//! protocol, number of members and length only, so that all members choose the same.
+//! are runs of their own, so they change nothing of the run that asks. Members stand for the first places of the run,
+//! on the cores of those. Invariant: what is chosen depends on chip, protocol, placement, number of members and length
+//! only, so that all members choose the same.
 
 use crate::chip::{ModelledChip, all_locals, drive};
 use crate::environment::ConfigError;
@@ -11,7 +12,7 @@ use crate::work::stopwatch::Stopwatch;
 use isles_runtime::run::{self, Root};
 use isles_runtime::{Collectives, Shape, Spread, Team, here, now};
 use isles_transport::PlaceId;
-use isles_transport_chip::{Protocol, World};
+use isles_transport_chip::{Placement, Protocol, World};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -107,10 +108,17 @@ impl Reduce {
 /// What is known for so many members and a length.
 type Known<T> = RefCell<BTreeMap<(usize, usize), T>>;
 
+/// Where a run is: what trials have in common with it.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) chip: ModelledChip,
+    pub(crate) protocol: Protocol,
+    pub(crate) placement: Placement,
+}
+
 /// What was asked for, and what the model has said so far.
 pub(crate) struct Chosen {
-    chip: ModelledChip,
-    protocol: Protocol,
+    ground: Ground,
     broadcast: Broadcast,
     reduce: Reduce,
     stopwatch: Rc<Stopwatch>,
@@ -120,14 +128,13 @@ pub(crate) struct Chosen {
 
 impl Chosen {
     pub(crate) fn new(
-        (chip, protocol): (ModelledChip, Protocol),
+        ground: Ground,
         (broadcast, reduce): (Broadcast, Reduce),
         stopwatch: &Rc<Stopwatch>,
     ) -> Rc<Chosen> {
         let stopwatch = Rc::clone(stopwatch);
         Rc::new(Chosen {
-            chip,
-            protocol,
+            ground,
             broadcast,
             reduce,
             stopwatch,
@@ -141,7 +148,7 @@ impl Chosen {
         let before = known.borrow().get(&key).copied();
         before.unwrap_or_else(|| {
             let place = PlaceId(here().index() as u32);
-            let trial = Trial { chip: self.chip, protocol: self.protocol, members: key.0, bytes: key.1 };
+            let trial = Trial { ground: self.ground.clone(), members: key.0, bytes: key.1 };
             let answer = self.stopwatch.ask(place, |_, _| answer(&trial));
             known.borrow_mut().insert(key, answer);
             answer
@@ -179,8 +186,7 @@ impl Collectives for Chosen {
 
 /// Collectives of one length among so many cores.
 struct Trial {
-    chip: ModelledChip,
-    protocol: Protocol,
+    ground: Ground,
     members: usize,
     bytes: usize,
 }
@@ -237,9 +243,11 @@ impl Trial {
     /// From the first member's beginning to the last member's end, on cores of their own; for ever if it cannot be.
     fn time(&self, fixed: Fixed, is_reduction: bool) -> Duration {
         let (places, bytes) = (self.members as u32, self.bytes);
-        let costs = self.chip.costs().clone();
-        let Ok(world) = World::with_protocol(places, costs, self.protocol, 0) else { return Duration::MAX };
-        let stopwatch = Stopwatch::idle(&world, self.chip.chip().default_preset().clocks().core);
+        let Ground { chip, protocol, placement } = &self.ground;
+        let Ok(seating) = placement.seat(chip.chip().topology(), places) else { return Duration::MAX };
+        let world = World::seated(seating, chip.costs().clone(), *protocol, 0);
+        let Ok(world) = world else { return Duration::MAX };
+        let stopwatch = Stopwatch::idle(&world, chip.chip().default_preset().clocks().core);
         let locals = all_locals(&stopwatch, places);
         let span = Rc::new(Cell::new((Duration::MAX, Duration::ZERO)));
         let roots: Vec<Root> = locals
@@ -279,7 +287,9 @@ mod tests {
     use super::*;
 
     fn trial(members: usize, bytes: usize) -> Trial {
-        Trial { chip: ModelledChip::new("scc").unwrap(), protocol: Protocol::Isles, members, bytes }
+        let chip = ModelledChip::new("scc").unwrap();
+        let ground = Ground { chip, protocol: Protocol::Isles, placement: Placement::Linear };
+        Trial { ground, members, bytes }
     }
 
     #[test]
@@ -324,5 +334,17 @@ mod tests {
         let [flat, binomial] = [Shape::Flat, Shape::Binomial]
             .map(|shape| trial.time(Fixed(Some(trial.best_spread(Broadcast::By(shape))), false), false));
         assert!(flat > binomial, "{flat:?} {binomial:?}");
+    }
+
+    #[test]
+    fn trials_are_on_the_cores_of_the_run() {
+        let near = trial(4, 64);
+        let mut far = trial(4, 64);
+        far.ground.placement = "0,10,36,47".parse().unwrap();
+        let [near, far] = [near, far].map(|trial| {
+            let spread = trial.best_spread(Broadcast::By(Shape::Flat));
+            trial.time(Fixed(Some(spread), false), false)
+        });
+        assert!(near < far && far < Duration::MAX, "{near:?} {far:?}");
     }
 }

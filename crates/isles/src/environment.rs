@@ -7,7 +7,7 @@ use crate::misspelling::warn_of_unknown_variables;
 use crate::work::CodeTime;
 use isles_chip::governor::Policy;
 use isles_runtime::run::Stall;
-use isles_transport_chip::{Protocol, Rest};
+use isles_transport_chip::{Misplacement, Placement, Protocol, Rest};
 use isles_transport_shm::PLACES_MAX;
 use std::cell::RefCell;
 use std::fmt;
@@ -128,6 +128,14 @@ fn protocol(source: &str, value: &str) -> Result<Protocol, ConfigError> {
     found.ok_or_else(|| ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", ")))
 }
 
+/// Reads which place runs on which core.
+fn placement(source: &str, value: &str) -> Result<(Placement, String), ConfigError> {
+    let placement = value.parse();
+    let placement =
+        placement.map_err(|fault: Misplacement| ConfigError::new(source, value, fault.to_string()))?;
+    Ok((placement, source.to_owned()))
+}
+
 /// Reads a name that only the chip knows.
 fn name(source: &str, value: &str) -> Result<(String, String), ConfigError> {
     Ok((value.to_owned(), source.to_owned()))
@@ -166,10 +174,11 @@ pub struct Flag<'a> {
 
 /// What has a meaning on modelled chips only; as variables they are passed over elsewhere, because they may be set for
 /// many programs. What is written, and work, is refused either way where it is read.
-const OF_CHIPS: [&str; 7] = [
+const OF_CHIPS: [&str; 8] = [
     "ISLES_CHIP_PRESET",
     "ISLES_CHIP_POWER",
     "ISLES_CHIP_PROTOCOL",
+    "ISLES_CHIP_PLACEMENT",
     "ISLES_CHIP_GOVERNOR",
     "ISLES_CHIP_REST",
     "ISLES_CHIP_BROADCAST",
@@ -212,6 +221,8 @@ pub(crate) struct Environment {
     /// What `ISLES_CHIP_*` want to be written.
     pub(crate) exports: Vec<Wanted>,
     pub(crate) protocol: Option<Protocol>,
+    /// Which place runs on which core, and where that was written.
+    pub(crate) placement: Option<(Placement, String)>,
     /// The preset of the clocks and the power model, and where each was written.
     pub(crate) preset: Option<(String, String)>,
     pub(crate) power: Option<(String, String)>,
@@ -310,6 +321,7 @@ impl Environment {
             places: take(&get, "ISLES_PLACES", of_machine)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
             protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
+            placement: take(&get, "ISLES_CHIP_PLACEMENT", placement)?,
             preset: take(&get, "ISLES_CHIP_PRESET", name)?,
             power: take(&get, "ISLES_CHIP_POWER", name)?,
             governor: take(&get, "ISLES_CHIP_GOVERNOR", governor)?,
@@ -395,6 +407,11 @@ mod tests {
             error("ISLES_CHIP_PROTOCOL", "RCCE"),
             r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#
         );
+        assert_eq!(
+            error("ISLES_CHIP_PLACEMENT", "0,2,2"),
+            r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is there twice)"#
+        );
+        assert!(error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores with commas such as 0,2,10-13"));
         assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL is"));
         assert!(error("ISLES_STALL_LIMIT", "soon").starts_with("ISLES_STALL_LIMIT is"));
         assert!(error("ISLES_SEED", "x").starts_with("ISLES_SEED"));

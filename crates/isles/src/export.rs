@@ -123,7 +123,7 @@ pub(crate) fn begin(
     world: &World,
 ) -> Result<Option<Draft>, LaunchError> {
     let mut begun = None;
-    let (Launch { places, governor, seed, .. }, protocol) = (launch, launch.protocol_on(chip));
+    let (Launch { places, placement, governor, seed, .. }, protocol) = (launch, launch.protocol_on(chip));
     for one in &launch.exports {
         match one.export {
             Export::Traffic => world.record(),
@@ -133,7 +133,8 @@ pub(crate) fn begin(
                 begun = Some(draft);
                 let name = chip.machine();
                 let run = format!(
-                    "{name}, {places} places, seed {seed}, protocol {protocol}, governor {governor}; 1 ns is 1 ps"
+                    "{name}, {places} places, placement {placement}, seed {seed}, protocol {protocol}, governor \
+                     {governor}; 1 ns is 1 ps"
                 );
                 world.trace(&run, Box::new(BufWriter::new(file))).map_err(|error| {
                     LaunchError::Machine(format!(
@@ -214,12 +215,14 @@ impl ChipRun {
             Export::Summary => {
                 let (seed, protocol) = (launch.seed, launch.protocol_on(chip).name());
                 let (governor, work) = (&launch.governor.to_string(), &launch.work.to_string());
+                let placement = &launch.placement.to_string();
                 let (broadcast, reduce) = (&launch.broadcast.to_string(), &launch.reduce.to_string());
                 let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
                 let facts = RunFacts {
                     chip: model,
                     seed,
                     protocol,
+                    placement,
                     governor,
                     rest: launch.rest,
                     collectives: [broadcast, reduce],

@@ -11,7 +11,7 @@ use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
-use isles_transport_chip::{Bands, Protocol, Report as ChipReport, Rest};
+use isles_transport_chip::{Bands, Placement, Protocol, Report as ChipReport, Rest, Seating};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -98,6 +98,7 @@ pub struct Launch {
     /// What the program itself reads.
     pub(crate) reads: Vec<Claim>,
     pub(crate) protocol: Option<Protocol>,
+    pub(crate) placement: Placement,
     pub(crate) governor: Policy,
     pub(crate) rest: Rest,
     pub(crate) broadcast: Broadcast,
@@ -113,9 +114,9 @@ pub struct Launch {
 
 impl Launch {
     /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`, `ISLES_STALL_LIMIT`,
-    /// `ISLES_SEED`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_GOVERNOR`,
-    /// `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip
-    /// writes (`ISLES_CHIP_*`).
+    /// `ISLES_SEED`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_PLACEMENT`,
+    /// `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and
+    /// what a run on a chip writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -136,21 +137,23 @@ impl Launch {
         let mut environment = Environment::read(flags)?;
         let machine = environment.chosen(environment.machine.unwrap_or(machine))?;
         environment::check_flags(machine, flags)?;
+        let (placement, placement_source) = environment.placement.take().unwrap_or_default();
         let places = match (machine, environment.places) {
             (_, Some(places)) => places,
-            (Machine::Chip(chip), None) => chip.places(),
+            (Machine::Chip(chip), None) => chip.places_on(&placement),
             (_, None) => processors(),
         };
         if let Machine::Chip(chip) = machine {
+            let seating = chip.seat(&placement_source, &placement, places)?;
             let flag = flags.iter().find(|flag| flag.variable == "ISLES_CHIP_PROTOCOL");
             let (source, protocol) = match environment.protocol {
                 Some(protocol) => (flag.map_or("ISLES_CHIP_PROTOCOL", |flag| flag.name), protocol),
                 None => ("the protocol", chip.default_protocol()),
             };
             chip.check_protocol(source, protocol, places)?;
-        }
-        if let (Machine::Chip(chip), Some((policy, source))) = (machine, &environment.governor) {
-            chip.check_policy(source, *policy, places)?;
+            if let Some((policy, source)) = &environment.governor {
+                chip.check_policy(source, *policy, &seating)?;
+            }
         }
         let (work, work_source) = environment.work.take().unwrap_or_default();
         if work != CodeTime::Said && !matches!(machine, Machine::Chip(_)) {
@@ -171,6 +174,7 @@ impl Launch {
             exports: environment.exports,
             reads: Vec::new(),
             protocol: environment.protocol,
+            placement,
             rest: environment.rest,
             seed: environment.seed,
         })
@@ -205,6 +209,13 @@ impl Launch {
         self
     }
 
+    /// Which place runs on which core of a modelled chip; of no meaning on another machine. Whether the chip has these
+    /// cores, and enough of them, is seen when the run starts.
+    pub fn placement(mut self, placement: Placement) -> Launch {
+        self.placement = placement;
+        self
+    }
+
     /// What chooses the rates of the cores of a modelled chip; of no meaning on another machine.
     pub fn governor(mut self, policy: Policy) -> Launch {
         self.governor = policy;
@@ -227,6 +238,16 @@ impl Launch {
     pub fn reduce(mut self, reduce: Reduce) -> Launch {
         self.reduce = reduce;
         self
+    }
+
+    /// Which place will run on which core of a modelled chip.
+    pub fn chosen_placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// The places of this run on the cores of `chip`.
+    pub(crate) fn seating_on(&self, chip: ModelledChip) -> std::result::Result<Seating, ConfigError> {
+        chip.seat("the placement", &self.placement, self.places)
     }
 
     /// What will choose the rates of the cores of a modelled chip.

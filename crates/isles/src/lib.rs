@@ -56,7 +56,10 @@ pub use isles_runtime::{
     Shape, Table, Team, Work, cancel, finish, here, now, place_count, places, plain, spawn, spawn_detached,
     spawn_with, work, yield_now,
 };
-pub use isles_transport_chip::{Energy, Ledger, ModelEnergy, Protocol, Report as ChipReport, Rest, Spending};
+pub use isles_transport_chip::{
+    CoreList, Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest,
+    Spending,
+};
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;

@@ -8,7 +8,7 @@ use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
-use isles_transport_chip::Rest;
+use isles_transport_chip::{Placement, Rest};
 use isles_transport_shm::processes::Program;
 use std::time::Duration;
 
@@ -42,6 +42,7 @@ where
         exports: Vec::new(),
         reads: Vec::new(),
         protocol,
+        placement: Placement::default(),
         governor: Policy::default(),
         rest: Rest::default(),
         broadcast: Broadcast::default(),

@@ -78,6 +78,28 @@ fn a_program_gives_its_answer_on_any_number_of_cores() {
 }
 
 #[test]
+fn a_program_gives_its_answer_on_any_cores_and_a_list_of_the_first_is_the_run_of_linear() {
+    let run = |placement: &str| {
+        let launch = launch(8).placement(placement.parse().unwrap());
+        assert_eq!(launch.chosen_placement().to_string(), placement);
+        let (answer, report) = on_chip(&launch, medley);
+        assert_eq!(answer.unwrap(), expected(8), "{placement}");
+        report
+    };
+    let [linear, listed, spread] = ["linear", "0-7", "spread"].map(run);
+    assert_eq!(listed, linear);
+    assert_eq!(spread.cores.iter().map(|core| core.0).collect::<Vec<_>>(), [0, 2, 4, 6, 8, 10, 12, 14]);
+    assert_ne!(spread.digest, linear.digest);
+    let refused =
+        launch(8).placement("0-6".parse().unwrap()).run_on_chip(scc(), || async { panic!("it started") });
+    let Err(LaunchError::Config(error)) = refused else { panic!("it ran") };
+    assert_eq!(
+        error.to_string(),
+        r#"the placement is "0-6"; allowed: at least as many cores as places, which are 8 (here are 7)"#
+    );
+}
+
+#[test]
 fn threads_give_the_same_answer() {
     let main = || async {
         assert_eq!(medley().await?, expected(3));

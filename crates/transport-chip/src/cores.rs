@@ -14,6 +14,7 @@ use crate::energy::Sampler;
 use crate::energy::meter::{Meters, NEVER};
 use crate::energy::plan::Plan;
 use crate::packets::PacketCosts;
+use crate::placement::Seating;
 use crate::record::Recorder;
 use crate::report::{Ledger, Shifts, Spending};
 use crate::rest::Rest;
@@ -29,9 +30,9 @@ use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
 use isles_chip::kernel::{Allotment, Network, Pace, Timeline, Train};
 use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_chip::supply::Supplies;
-use isles_chip::topology::{CoreId, TileId, Topology};
+use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
-use lines::{LineTimes, Paths};
+use lines::{LineTimes, Paths, Spot};
 use std::sync::Arc;
 
 /// Bytes of a word: what an access moves that meets no cache.
@@ -114,23 +115,23 @@ impl Costs {
         Costs { buffer_lines, ..self }
     }
 
-    /// Whether `policy` can govern so many places on the chip.
+    /// Whether `policy` can govern the places of a seating on the chip.
     ///
     /// # Errors
     /// [`Unfit`]: it cannot.
-    pub fn check_policy(&self, policy: Policy, places: u32) -> Result<(), Unfit> {
-        self.governor(policy, places).map(|_| ())
+    pub fn check_policy(&self, policy: Policy, seating: &Seating) -> Result<(), Unfit> {
+        self.governor(policy, seating).map(|_| ())
     }
 
-    /// A policy for so many places, and the gear of each voltage domain to start in.
-    pub(crate) fn governor(&self, policy: Policy, places: u32) -> Result<(Governor, Vec<GearId>), Unfit> {
+    /// A policy for the places of a seating, and the gear of each voltage domain to start in.
+    fn governor(&self, policy: Policy, seating: &Seating) -> Result<(Governor, Vec<GearId>), Unfit> {
         let plan = &self.plan;
         if policy != Policy::Fixed && self.supplies.is_none() {
             return Err(Unfit::Clocks);
         }
         let mut cores = vec![[0, 0]; plan.domains()];
         for (core, supply) in plan.supplies.iter().enumerate() {
-            cores[*supply as usize][usize::from(core >= places as usize)] += 1;
+            cores[*supply as usize][usize::from(seating.place(core).is_none())] += 1;
         }
         let own = plan.models.first();
         let terrain = Terrain {
@@ -153,6 +154,11 @@ impl Costs {
     /// The times of a core that has not changed its rate.
     pub(crate) fn times(&self) -> &Times<Span> {
         &self.times[usize::from(self.plan.gears.first().0)]
+    }
+
+    /// Where its cores are.
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     /// How many cores there are.
@@ -194,6 +200,8 @@ pub struct Lines {
 /// The core of one place.
 struct PlacedCore {
     tile: TileId,
+    /// The same tile, as paths and ports count those that have places.
+    spot: Spot,
     clock: Clock,
     now: Picoseconds,
     ledger: Ledger,
@@ -233,9 +241,13 @@ impl PlacedCore {
 /// The cores on which places run, and what they share.
 pub(crate) struct Cores {
     costs: Costs,
+    /// Of each place, in the order of places.
     cores: Vec<PlacedCore>,
+    /// Which cores these are.
+    seating: Seating,
     paths: Paths,
     network: Network,
+    /// Of the buffers of tiles that have places.
     ports: Vec<Timeline>,
     /// Memory controllers; none before somebody uses one.
     controllers: Vec<Allotment>,
@@ -261,11 +273,14 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// Place `p` on core `p`.
-    pub(crate) fn new(costs: Costs, places: u32) -> Cores {
+    /// Each place on its core.
+    pub(crate) fn new(costs: Costs, seating: Seating) -> Cores {
         let first = costs.plan.gears.first();
-        let core = |number| PlacedCore {
-            tile: costs.topology.tile_of(CoreId(number)),
+        let tiles = seating.cores().iter().map(|core| costs.topology.tile_of(*core));
+        let (spots, used) = lines::spots(&costs.topology, tiles);
+        let core = |(tile, spot)| PlacedCore {
+            tile,
+            spot,
             clock: Clock::new(costs.plan.gears.gear(first).rate),
             now: Picoseconds::ZERO,
             ledger: Ledger::default(),
@@ -275,11 +290,11 @@ impl Cores {
             fetched: PrivateLines::default(),
         };
         Cores {
-            cores: (0..places).map(core).collect(),
+            cores: spots.into_iter().map(core).collect(),
             // Only the protocols of message buffers go the same short ways again and again.
-            paths: Paths::new(&costs.topology, if costs.buffer_lines > 0 { places } else { 1 }),
+            paths: Paths::new(&costs.topology, if costs.buffer_lines > 0 { &used } else { &[] }),
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),
-            ports: vec![Timeline::default(); costs.topology.tiles() as usize],
+            ports: vec![Timeline::default(); used.len()],
             controllers: Vec::new(),
             present: Picoseconds::ZERO,
             lines: Lines::default(),
@@ -292,6 +307,7 @@ impl Cores {
             look: Picoseconds::ZERO,
             meters: Meters::new(Arc::clone(&costs.plan)),
             recorder: None,
+            seating,
             costs,
         }
     }
@@ -427,6 +443,11 @@ impl Cores {
         &self.costs.topology
     }
 
+    /// Which place is on which core.
+    pub(crate) fn seating(&self) -> &Seating {
+        &self.seating
+    }
+
     /// What each link has carried, in the order of their numbers.
     pub(crate) fn link_loads(&self) -> Vec<LinkLoad> {
         let topology = self.topology();
@@ -453,6 +474,11 @@ impl Cores {
     #[inline]
     fn tile(&self, place: PlaceId) -> TileId {
         self.cores[place.index()].tile
+    }
+
+    #[inline]
+    fn spot(&self, place: PlaceId) -> Spot {
+        self.cores[place.index()].spot
     }
 
     /// Lets `place` spend `time`.

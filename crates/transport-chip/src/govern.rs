@@ -8,6 +8,7 @@ use crate::cores::Cores;
 use crate::report::{Ledger, Spending};
 use isles_chip::governor::{Governor, INTERVAL, Observation, Order};
 use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
 
 /// What was known of a core when the governor was asked last.
 #[derive(Clone, Copy, Default)]
@@ -77,8 +78,8 @@ impl Governing {
         let (due, domains) = (self.due, cores.supply_count());
         let mut observed = vec![Observation::default(); domains];
         let mut counts = vec![0; domains];
-        for (core, look) in self.looks.iter_mut().enumerate() {
-            let (domain, ledger, now) = cores.look_at(core);
+        for (place, look) in (0..).map(PlaceId).zip(&mut self.looks) {
+            let (domain, ledger, now) = cores.look_at(place);
             *look = look.next(ledger, now.max(due));
             let [computing, moving] = look.shares;
             let seen = &mut observed[domain];

@@ -5,6 +5,7 @@ use crate::energy::Energy;
 use crate::shared::Stale;
 use isles_chip::kernel::Digest;
 use isles_chip::quantity::Picoseconds;
+use isles_chip::topology::CoreId;
 use std::fmt;
 
 /// What a core does with its time.
@@ -89,6 +90,8 @@ pub struct Report {
     pub flit_hops: u64,
     /// All events; how many there were, and whether another run had the same.
     pub digest: Digest,
+    /// The core of each place.
+    pub cores: Vec<CoreId>,
     /// Time by what it was spent on, of each place until its own clock.
     pub ledgers: Vec<Ledger>,
     /// Changes of rates and voltages.

@@ -113,6 +113,12 @@ impl Stretch {
     }
 }
 
+/// The core of `place`, as the memory tells cores apart: by their places, of which its reports speak. Where a core is
+/// says nothing about its caches.
+fn side(place: PlaceId) -> CoreId {
+    CoreId(place.0)
+}
+
 /// What is known of the shared memory of a run.
 pub(crate) struct Shared {
     memory: SharedMemory,
@@ -135,11 +141,11 @@ impl Shared {
         Shared { memory: SharedMemory::new(&plan.caches, plan.own.len() as u32), plan, free: 0 }
     }
 
-    /// Takes a stretch of zeros behind the controller of `place`, from a line of its own on.
-    pub(crate) fn take(&mut self, place: PlaceId, kind: Kind, bytes: u64) -> Stretch {
+    /// Takes a stretch of zeros behind the controller of the core of that number, from a line of its own on.
+    pub(crate) fn take(&mut self, core: usize, kind: Kind, bytes: u64) -> Stretch {
         let start = self.free;
         self.free += bytes.max(1).next_multiple_of(LINE_BYTES as u64);
-        Stretch { start, bytes, kind, controller: self.plan.own[place.index()] }
+        Stretch { start, bytes, kind, controller: self.plan.own[core] }
     }
 
     pub(crate) fn stale(&self) -> Stale {
@@ -155,7 +161,7 @@ impl Shared {
     ) {
         let range = stretch.range(offset, into.len());
         self.memory.set_present(cores.present());
-        let at = (CoreId(place.0), cores.now(place));
+        let at = (side(place), cores.now(place));
         let moved = self.memory.read(at, stretch.kind, range.start, into);
         self.charge((cores, place), stretch, &moved);
     }
@@ -169,18 +175,18 @@ impl Shared {
     ) {
         let range = stretch.range(offset, from.len());
         self.memory.set_present(cores.present());
-        let at = (CoreId(place.0), cores.now(place));
+        let at = (side(place), cores.now(place));
         let moved = self.memory.write(at, stretch.kind, range.start, from);
         self.charge((cores, place), stretch, &moved);
     }
 
     pub(crate) fn invalidate(&mut self, (cores, place): (&mut Cores, PlaceId)) {
-        self.memory.invalidate(CoreId(place.0));
+        self.memory.invalidate(side(place));
         cores.compute(place, INVALIDATE_CYCLES, Spending::Copying);
     }
 
     pub(crate) fn drain(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &Stretch) {
-        let moved = self.memory.drain((CoreId(place.0), cores.now(place)));
+        let moved = self.memory.drain((side(place), cores.now(place)));
         self.charge((cores, place), stretch, &moved);
     }
 
@@ -188,7 +194,7 @@ impl Shared {
     /// cost, whether the cache has them or not; never more than all of the cache.
     pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &Stretch) {
         let range = stretch.range(0, stretch.bytes as usize);
-        let moved = self.memory.flush((CoreId(place.0), cores.now(place)), range);
+        let moved = self.memory.flush((side(place), cores.now(place)), range);
         if stretch.kind == Kind::Cached {
             let costs = *cores.memory_costs(place);
             let lines = stretch.bytes.div_ceil(LINE_BYTES as u64);

@@ -9,6 +9,7 @@ use crate::cores::{Cores, Costs};
 use crate::demand::Demand;
 use crate::govern::Governing;
 use crate::parcel::{ChipBlock, Content, Load, Parcel};
+use crate::placement::Seating;
 use crate::record::Passage;
 use crate::report::Report;
 use crate::rest::Rest;
@@ -94,7 +95,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(costs: Costs, division: Division, places: u32, seed: u64) -> State {
+    pub(crate) fn new(costs: Costs, division: Division, seating: Seating, seed: u64) -> State {
+        let places = seating.places();
         let site = |_| Site {
             alive: true,
             left: false,
@@ -105,8 +107,7 @@ impl State {
             notices: BTreeMap::new(),
         };
         let ties = Ties::new(seed);
-        let cores = Cores::new(costs, places);
-        let mut cores = cores;
+        let mut cores = Cores::new(costs, seating);
         let wire = division.open(&cores, places, ties);
         cores.is_called = wire.calls();
         let mut state = State {
@@ -600,6 +601,7 @@ impl State {
             fetched: self.cores.lines_fetched(),
             flit_hops: self.cores.flit_hops(),
             digest: self.digest,
+            cores: self.cores.seating().cores().to_vec(),
             ledgers: places.map(|place| self.cores.ledger(place)).collect(),
             shifts: self.cores.shifts,
             stale: self.shared.as_ref().map(Shared::stale),

@@ -3,6 +3,7 @@
 use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
 use crate::endpoint::ChipEndpoint;
+use crate::placement::{Placement, Seating};
 use crate::record::{Scribe, Trace};
 use crate::report::{Report, Spending};
 use crate::rest::Rest;
@@ -127,12 +128,23 @@ impl World {
     /// [`Misfit`]: the chip cannot have so many.
     pub fn with_protocol(places: u32, costs: Costs, protocol: Protocol, seed: u64) -> Result<World, Misfit> {
         let cores = costs.cores();
-        if places > cores {
-            return Err(Misfit::Cores { cores });
-        }
+        let seating = Placement::Linear.seat(costs.topology(), places);
+        World::seated(seating.map_err(|_| Misfit::Cores { cores })?, costs, protocol, seed)
+    }
+
+    /// As [`World::with_protocol`], with the places of a seating, each on its core.
+    ///
+    /// # Errors
+    /// [`Misfit`]: the chip cannot carry that protocol among so many.
+    ///
+    /// # Panics
+    /// If the seating is of another chip.
+    pub fn seated(seating: Seating, costs: Costs, protocol: Protocol, seed: u64) -> Result<World, Misfit> {
+        assert_eq!(seating.chip_cores(), costs.cores(), "a seating of another chip");
+        let places = seating.places();
         let division = protocol.divide(places, &costs)?;
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
-        let state = RefCell::new(State::new(costs, division, places, seed));
+        let state = RefCell::new(State::new(costs, division, seating, seed));
         Ok(World { shared: Rc::new(Shared { places, unparked, state }) })
     }
 
@@ -142,7 +154,7 @@ impl World {
     /// [`Unfit`]: that policy is not for this chip with so many places.
     pub fn govern(&self, policy: Policy) -> Result<(), Unfit> {
         let mut state = self.shared.state.borrow_mut();
-        let (governor, gears) = state.cores.governor(policy, self.shared.places)?;
+        let (governor, gears) = state.cores.governor(policy)?;
         state.set_governor(governor, &gears);
         Ok(())
     }
@@ -233,7 +245,8 @@ impl World {
         if state.shared.is_none() {
             state.shared = state.cores.memory().map(SharedLines::new);
         }
-        Some(state.shared.as_mut()?.take(place, kind, bytes))
+        let core = state.cores.seating().core(place);
+        Some(state.shared.as_mut()?.take(core, kind, bytes))
     }
 
     /// `place` reads from `offset` on: what it sees, which may be old.

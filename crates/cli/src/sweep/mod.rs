@@ -42,7 +42,7 @@ struct Arguments {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     deadline: Option<String>,
 
-    /// Numbers of places to try, with commas [default: six from one to all cores]
+    /// Numbers of places to try, with commas [default: six from one to all cores, or to those of --placement]
     #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
     places: Option<String>,
 
@@ -197,7 +197,8 @@ impl<'a> Ground<'a> {
             return Err(other("a chip whose clocks can be divided"));
         }
         let gears = Gears::of(chip, Some(model));
-        Ok(Ground { machine, said, places_max: modelled.places(), gears })
+        let places_max = modelled.places_on(launch.chosen_placement());
+        Ok(Ground { machine, said, places_max, gears })
     }
 
     /// All settings to try, each once.

@@ -103,6 +103,7 @@ fn header(launch: &Launch, chip: ModelledChip) -> io::Result<Header> {
         ratio: 0,
         seed: launch.seed,
         protocol: launch.protocol_on(chip).to_string(),
+        placement: launch.placement.to_string(),
         governor: launch.governor.to_string(),
         rest: launch.rest.to_string(),
         collectives: format!("{} and {}", launch.broadcast, launch.reduce),
@@ -143,6 +144,7 @@ fn difference(tape: &Header, run: &Header, chip: ModelledChip) -> Option<String>
     let settings = [
         ("seed", tape.seed.to_string(), run.seed.to_string()),
         ("protocol", tape.protocol.clone(), run.protocol.clone()),
+        ("placement", tape.placement.clone(), run.placement.clone()),
         ("governor", tape.governor.clone(), run.governor.clone()),
         ("rest", tape.rest.clone(), run.rest.clone()),
         ("collectives", tape.collectives.clone(), run.collectives.clone()),

@@ -13,7 +13,7 @@ use std::fmt;
 const MAGIC: [u8; 8] = *b"islestap";
 
 /// The version of the format that is written, and the only one that is read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Bytes of the check at the end: of everything before it.
 const CHECK_BYTES: usize = 16;
@@ -37,6 +37,7 @@ pub(crate) struct Header {
     pub(crate) ratio: u32,
     pub(crate) seed: u64,
     pub(crate) protocol: String,
+    pub(crate) placement: String,
     pub(crate) governor: String,
     pub(crate) rest: String,
     /// How broadcasts and reductions of teams go.
@@ -110,12 +111,12 @@ impl Tape {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
-        let Header { program, chip, places, ratio, seed, protocol, governor, rest, collectives, arguments } =
-            &self.header;
+        let Header { program, chip, places, ratio, seed, arguments, .. } = &self.header;
+        let Header { protocol, placement, governor, rest, collectives, .. } = &self.header;
         bytes.extend([*program, *chip].concat());
         bytes.extend([places.to_le_bytes(), ratio.to_le_bytes()].concat());
         bytes.extend(seed.to_le_bytes());
-        [protocol, governor, rest, collectives]
+        [protocol, placement, governor, rest, collectives]
             .iter()
             .for_each(|text| write_bytes(&mut bytes, text.as_bytes()));
         write_number(&mut bytes, arguments.len() as u64);
@@ -255,13 +256,25 @@ impl<'a> Reader<'a> {
         let (program, chip) = (self.take()?, self.take()?);
         let (places, ratio) = (u32::from_le_bytes(self.take()?), u32::from_le_bytes(self.take()?));
         let seed = u64::from_le_bytes(self.take()?);
-        let (protocol, governor, rest) = (self.text()?, self.text()?, self.text()?);
-        let collectives = self.text()?;
+        let (protocol, placement, governor) = (self.text()?, self.text()?, self.text()?);
+        let (rest, collectives) = (self.text()?, self.text()?);
         let mut arguments = Vec::new();
         for _ in 0..self.number()? {
             arguments.push(self.bytes()?.to_vec());
         }
-        Some(Header { program, chip, places, ratio, seed, protocol, governor, rest, collectives, arguments })
+        Some(Header {
+            program,
+            chip,
+            places,
+            ratio,
+            seed,
+            protocol,
+            placement,
+            governor,
+            rest,
+            collectives,
+            arguments,
+        })
     }
 
     fn measurement(&mut self) -> Option<Measurement> {
@@ -306,6 +319,7 @@ mod tests {
             ratio: 20_000,
             seed: 1 << 40,
             protocol: "isles".to_owned(),
+            placement: "0-3".to_owned(),
             governor: "fixed".to_owned(),
             rest: "poll".to_owned(),
             collectives: "ab".to_owned(),
@@ -317,13 +331,13 @@ mod tests {
     #[test]
     fn the_layout_is_that_of_the_document() {
         let bytes = tape(2, &[(1, 300)]).encode();
-        assert_eq!(&bytes[..12], b"islestap\x01\0\0\0");
+        assert_eq!(&bytes[..12], b"islestap\x02\0\0\0");
         assert_eq!((&bytes[12..28], &bytes[28..44]), (&[7; 16][..], &[9; 16][..]));
         assert_eq!(&bytes[44..60], [2, 0, 0, 0, 0x20, 0x4e, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
-        assert_eq!(&bytes[60..80], b"\x05isles\x05fixed\x04poll\x02ab");
-        assert_eq!(&bytes[80..92], b"\x02\x07--graph\x02\xff\0");
-        assert_eq!(&bytes[92..97], [1, 3, 1, 0xac, 2]);
-        assert_eq!(bytes.len(), 97 + CHECK_BYTES);
+        assert_eq!(&bytes[60..84], b"\x05isles\x030-3\x05fixed\x04poll\x02ab");
+        assert_eq!(&bytes[84..96], b"\x02\x07--graph\x02\xff\0");
+        assert_eq!(&bytes[96..101], [1, 3, 1, 0xac, 2]);
+        assert_eq!(bytes.len(), 101 + CHECK_BYTES);
     }
 
     #[test]
@@ -338,8 +352,8 @@ mod tests {
             changed[place] ^= 4;
             assert_eq!(Tape::decode(&changed), Err(TapeFault::Damaged), "byte {place}");
         }
-        let newer = [&MAGIC[..], &2_u32.to_le_bytes(), &bytes[12..]].concat();
-        assert_eq!(Tape::decode(&newer), Err(TapeFault::Version(2)));
+        let newer = [&MAGIC[..], &3_u32.to_le_bytes(), &bytes[12..]].concat();
+        assert_eq!(Tape::decode(&newer), Err(TapeFault::Version(3)));
         assert_eq!(Tape::decode(b"a chip, not a tape"), Err(TapeFault::Foreign));
     }
 
@@ -356,11 +370,11 @@ mod tests {
         assert!(with(&|_| ()).is_ok());
         let bad: [&Change; 6] = [
             &|bytes| bytes.push(0),                       // more than the tape
-            &|bytes| bytes[92] = 2,                       // more measurements than there are
-            &|bytes| bytes[94] = 2,                       // of a place that is not there
-            &|bytes| _ = bytes.splice(94..95, [0x81, 0]), // a place in a longer form, one byte too many
+            &|bytes| bytes[96] = 2,                       // more measurements than there are
+            &|bytes| bytes[98] = 2,                       // of a place that is not there
+            &|bytes| _ = bytes.splice(98..99, [0x81, 0]), // a place in a longer form, one byte too many
             &|bytes| bytes[60] = 0xff,                    // a name beyond the end
-            &|bytes| bytes.truncate(92),                  // no measurements
+            &|bytes| bytes.truncate(96),                  // no measurements
         ];
         for (number, change) in bad.into_iter().enumerate() {
             assert_eq!(with(change), Err(TapeFault::Damaged), "change {number}");

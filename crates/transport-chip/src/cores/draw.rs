@@ -25,28 +25,33 @@ impl Cores {
     /// What one core, or behind all cores everything else, has drawn until its own clock or until `end`, by the run's
     /// own model.
     fn sample(&self, thing: usize, end: Picoseconds) -> Sample {
-        if let Some(placed) = self.cores.get(thing) {
+        if thing >= self.meters.plan().supplies.len() {
+            return Sample { time: end, drawn: self.besides(0, end).uncore() };
+        }
+        if let Some(placed) = self.placed(thing) {
             let time = placed.now.max(end);
             let (spent, halted) = self.spent(placed, time);
             return Sample { time, drawn: self.meters.drawn_in_all(thing, 0, spent, (halted, time)) };
         }
-        let drawn = if thing < self.meters.plan().supplies.len() {
-            self.meters.drawn_idle_in_all(thing, 0, end)
-        } else {
-            self.besides(0, end).uncore()
-        };
+        let drawn = self.meters.drawn_idle_in_all(thing, 0, end);
         Sample { time: end, drawn }
     }
 
     /// What one core has drawn until `until`, by the model of that number.
     fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> Drawn {
-        match self.cores.get(core) {
+        match self.placed(core) {
             Some(placed) => {
                 let (spent, halted) = self.spent(placed, until);
                 self.meters.drawn(core, model, spent, (halted, until))
             }
             None => self.meters.drawn_idle(core, model, until),
         }
+    }
+
+    /// What is known of the core of that number, if it has a place.
+    #[inline]
+    fn placed(&self, core: usize) -> Option<&PlacedCore> {
+        self.seating.place(core).map(|place| &self.cores[place.index()])
     }
 
     /// What a core has spent until its own clock, and for how long it is halted from then until `until`.
@@ -88,7 +93,7 @@ impl Cores {
             models: (0..plan.models.len()).map(all).collect(),
             profile,
             assumed: plan.assumed.clone(),
-            places: self.cores.len(),
+            places: self.seating.cores().to_vec(),
             supplies: plan.supplies.clone(),
         })
     }

@@ -9,7 +9,7 @@ use crate::report::Spending;
 use isles_chip::cost::{Access, Mode, Span};
 use isles_chip::kernel::Train;
 use isles_chip::quantity::Picoseconds;
-use isles_chip::topology::{CoreId, TileId, Topology};
+use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
 
 /// What a line takes a core in one gear, by the hops to the buffer.
@@ -27,31 +27,52 @@ impl LineTimes {
     }
 }
 
+/// A tile that has places, by its number among those: so what is kept of each pair of tiles is little wherever on a
+/// large chip the places are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spot(u32);
+
+/// Numbers the tiles of places: gives tile and number of each place, and the tiles by their numbers.
+pub(super) fn spots(
+    topology: &Topology,
+    tiles: impl Iterator<Item = TileId>,
+) -> (Vec<(TileId, Spot)>, Vec<TileId>) {
+    let (mut known, mut used) = (vec![None; topology.tiles() as usize], Vec::new());
+    let spot = |tile: TileId| {
+        let spot = known[tile.0 as usize].get_or_insert_with(|| {
+            used.push(tile);
+            Spot(used.len() as u32 - 1)
+        });
+        (tile, *spot)
+    };
+    let spots = tiles.map(spot).collect();
+    (spots, used)
+}
+
 /// The links between each two tiles that have places.
 pub(super) struct Paths {
-    tiles: usize,
+    spots: usize,
     /// Where in `links` the path of each ordered pair begins, and how many they are.
     pairs: Vec<(u32, u32)>,
     links: Vec<u32>,
 }
 
 impl Paths {
-    /// The paths among the tiles of the first `places` cores.
-    pub(super) fn new(topology: &Topology, places: u32) -> Paths {
-        let tiles = topology.tile_of(CoreId(places.saturating_sub(1))).0 + 1;
-        let pairs = (0..tiles).flat_map(|from| (0..tiles).map(move |to| (TileId(from), TileId(to))));
-        let mut paths = Paths { tiles: tiles as usize, pairs: Vec::new(), links: Vec::new() };
+    /// The paths among these tiles, by their spots.
+    pub(super) fn new(topology: &Topology, tiles: &[TileId]) -> Paths {
+        let pairs = tiles.iter().flat_map(|from| tiles.iter().map(move |to| (from, to)));
+        let mut paths = Paths { spots: tiles.len(), pairs: Vec::new(), links: Vec::new() };
         for (from, to) in pairs {
             let start = paths.links.len() as u32;
-            paths.links.extend(topology.route(from, to).map(|link| topology.link_id(link).0));
+            paths.links.extend(topology.route(*from, *to).map(|link| topology.link_id(link).0));
             paths.pairs.push((start, paths.links.len() as u32 - start));
         }
         paths
     }
 
     #[inline]
-    fn between(&self, from: TileId, to: TileId) -> &[u32] {
-        let (start, len) = self.pairs[from.0 as usize * self.tiles + to.0 as usize];
+    fn between(&self, from: Spot, to: Spot) -> &[u32] {
+        let (start, len) = self.pairs[from.0 as usize * self.spots + to.0 as usize];
         &self.links[start as usize..][..len as usize]
     }
 }
@@ -61,7 +82,7 @@ impl Cores {
     #[inline]
     pub(crate) fn read_own_lines(&mut self, place: PlaceId, lines: u32, spending: Spending) {
         let (now, alone) = (self.now(place), self.own_read(place, lines));
-        let start = self.reach_port(self.tile(place), lines, now);
+        let start = self.reach_port(self.spot(place), lines, now);
         self.lines.read += u64::from(lines);
         self.spend(place, alone + (start - now), spending);
     }
@@ -89,7 +110,7 @@ impl Cores {
         lines: u32,
         at: Picoseconds,
     ) -> Picoseconds {
-        let (from, to) = (self.tile(place), self.tile(target));
+        let (from, to) = (self.spot(place), self.spot(target));
         self.lines.written += u64::from(lines);
         let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), to, at);
         self.line(place).written[hops] * u64::from(lines) + wait
@@ -104,7 +125,7 @@ impl Cores {
         lines: u32,
         at: Picoseconds,
     ) -> Picoseconds {
-        let (from, to) = (self.tile(source), self.tile(place));
+        let (from, to) = (self.spot(source), self.spot(place));
         self.lines.read += u64::from(lines);
         let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), from, at);
         self.line(place).read[hops] * u64::from(lines) + wait
@@ -118,7 +139,7 @@ impl Cores {
         lines: u32,
         at: Picoseconds,
     ) -> Picoseconds {
-        let (from, to) = (self.tile(place), self.tile(target));
+        let (from, to) = (self.spot(place), self.spot(target));
         self.lines.written += u64::from(lines);
         let words = lines * self.costs.line_bytes / WORD_BYTES as u32;
         let (hops, wait) = self.transfer(words, self.costs.word_flits, (from, to), to, at);
@@ -134,7 +155,7 @@ impl Cores {
 
     /// How long the core of `place` takes for an access to a register of the core of `of`.
     pub(crate) fn register(&self, place: PlaceId, of: PlaceId) -> Picoseconds {
-        let hops = self.paths.between(self.tile(place), self.tile(of)).len();
+        let hops = self.paths.between(self.spot(place), self.spot(of)).len();
         self.times(place).test_and_set.unwrap_or_default().over(hops as u32)
     }
 
@@ -151,8 +172,8 @@ impl Cores {
         &mut self,
         count: u32,
         flits: u64,
-        (from, to): (TileId, TileId),
-        port: TileId,
+        (from, to): (Spot, Spot),
+        port: Spot,
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
         let train = Train { packets: u64::from(count), flits };
@@ -163,7 +184,7 @@ impl Cores {
     }
 
     /// Takes the links between two tiles: how many they are, and how long what is in the way there lets a train wait.
-    fn cross(&mut self, train: Train, (from, to): (TileId, TileId), at: Picoseconds) -> (usize, Picoseconds) {
+    fn cross(&mut self, train: Train, (from, to): (Spot, Spot), at: Picoseconds) -> (usize, Picoseconds) {
         let path = self.paths.between(from, to);
         let links = path.iter().map(|link| *link as usize);
         (path.len(), self.network.send(self.present, at, links, train))
@@ -171,7 +192,7 @@ impl Cores {
 
     /// When the port of a tile's buffer is free for so many accesses that come at `at`.
     #[inline(always)]
-    fn reach_port(&mut self, port: TileId, count: u32, at: Picoseconds) -> Picoseconds {
+    fn reach_port(&mut self, port: Spot, count: u32, at: Picoseconds) -> Picoseconds {
         let busy = self.costs.port * u64::from(count);
         self.ports[port.0 as usize].reserve(self.present, at, busy)
     }

@@ -17,6 +17,7 @@ use isles_chip::gear::{GearId, Gears};
 use isles_chip::governor::{Governor, Order, Policy, Unfit};
 use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_chip::supply::{Answer, Change, Supplies};
+use isles_chip::topology::CoreId;
 use isles_transport::PlaceId;
 
 impl Cores {
@@ -69,8 +70,9 @@ impl Cores {
         if core.next_shift > core.now {
             return;
         }
-        let gear = self.meters.pass(place.index(), &core.ledger, core.now);
-        core.next_shift = self.meters.next_shift(place.index());
+        let number = self.seating.core(place);
+        let gear = self.meters.pass(number, &core.ledger, core.now);
+        core.next_shift = self.meters.next_shift(number);
         if gear != core.gear {
             core.gear = gear;
             core.clock.set_rate(self.costs.plan.gears.gear(gear).rate);
@@ -94,7 +96,7 @@ impl Cores {
         if self.cores[place.index()].next_shift > time {
             return None;
         }
-        self.meters.last_shift(place.index(), time)
+        self.meters.last_shift(self.seating.core(place), time)
     }
 
     /// Lets `place` have another gear, for a question about it; gives the one that it has.
@@ -119,9 +121,10 @@ impl Cores {
         divider: u32,
     ) -> Result<Option<ClockChange>, ClockError> {
         let gear = self.gear_of(divider)?;
-        let supply = self.costs.plan.supplies[place.index()];
-        let master = self.costs.plan.supplies.iter().position(|other| *other == supply);
-        if master != Some(place.index()) {
+        let supply_of = |place| self.costs.plan.supplies[self.seating.core(place)];
+        let supply = supply_of(place);
+        let master = (0..self.seating.places()).map(PlaceId).find(|other| supply_of(*other) == supply);
+        if master != Some(place) {
             return Ok(None);
         }
         let now = self.now(place);
@@ -142,7 +145,7 @@ impl Cores {
         divider: u32,
     ) -> Result<Option<ClockChange>, ClockError> {
         let gear = self.gear_of(divider)?;
-        let clock = FrequencyDomainId(self.costs.plan.clocks[place.index()]);
+        let clock = FrequencyDomainId(self.costs.plan.clocks[self.seating.core(place)]);
         let now = self.now(place);
         let supplies = self.supplies.as_mut().ok_or(ClockError::Fixed)?;
         let answer = supplies.divide(now, clock, gear).map_err(|refusal| ClockError::of(refusal, divider))?;
@@ -152,7 +155,7 @@ impl Cores {
 
     /// Lets `place` wait until no change of its supply is under way.
     pub(crate) fn await_supply(&mut self, place: PlaceId) {
-        let supply = VoltageDomainId(self.costs.plan.supplies[place.index()]);
+        let supply = VoltageDomainId(self.costs.plan.supplies[self.seating.core(place)]);
         let settled = self.supplies.as_ref().map(|supplies| supplies.settled(supply));
         self.wait_until(place, settled.unwrap_or_default());
     }
@@ -206,10 +209,10 @@ impl Cores {
         self.costs.plan.domains()
     }
 
-    /// The voltage domain of a core with a place, its ledger and its clock.
-    pub(crate) fn look_at(&self, core: usize) -> (usize, &Ledger, Picoseconds) {
-        let PlacedCore { ledger, now, .. } = &self.cores[core];
-        (self.costs.plan.supplies[core] as usize, ledger, *now)
+    /// The voltage domain of the core of `place`, its ledger and its clock.
+    pub(crate) fn look_at(&self, place: PlaceId) -> (usize, &Ledger, Picoseconds) {
+        let PlacedCore { ledger, now, .. } = &self.cores[place.index()];
+        (self.costs.plan.supplies[self.seating.core(place)] as usize, ledger, *now)
     }
 
     /// Whether no change of a voltage domain is under way at `time`.
@@ -219,8 +222,8 @@ impl Cores {
     }
 
     /// A policy for the places of this run.
-    pub(crate) fn governor(&self, policy: Policy, places: u32) -> Result<(Governor, Vec<GearId>), Unfit> {
-        self.costs.governor(policy, places)
+    pub(crate) fn governor(&self, policy: Policy) -> Result<(Governor, Vec<GearId>), Unfit> {
+        self.costs.governor(policy, &self.seating)
     }
 
     /// Puts each voltage domain into a gear before anything runs.
@@ -249,10 +252,10 @@ impl Cores {
             let concerned: Vec<usize> = (0..plan.supplies.len()).filter(|core| concerns(*core)).collect();
             for core in concerned {
                 self.meters.add_shift(core, time, gear, step);
-                match self.cores.get_mut(core) {
-                    Some(placed) => {
-                        placed.next_shift = self.meters.next_shift(core);
-                        self.pass(PlaceId(core as u32));
+                match self.seating.place(core) {
+                    Some(place) => {
+                        self.cores[place.index()].next_shift = self.meters.next_shift(core);
+                        self.pass(place);
                     }
                     None => self.meters.pass_idle(core, self.present),
                 }
@@ -266,11 +269,13 @@ impl Cores {
     /// The cores of places and the gears of the chip, for a trace that begins.
     pub(crate) fn outset(&self) -> (Vec<Outset>, &Gears) {
         let plan = &self.costs.plan;
-        let core = |(number, core): (usize, &PlacedCore)| {
+        let outset = |(core, placed): (&CoreId, &PlacedCore)| {
+            let number = core.0 as usize;
             let (gear, step) = self.meters.point(number);
-            Outset { now: core.now, clock: plan.clocks[number], supply: plan.supplies[number], gear, step }
+            let (clock, supply) = (plan.clocks[number], plan.supplies[number]);
+            Outset { core: *core, now: placed.now, clock, supply, gear, step }
         };
-        (self.cores.iter().enumerate().map(core).collect(), &plan.gears)
+        (self.seating.cores().iter().zip(&self.cores).map(outset).collect(), &plan.gears)
     }
 
     /// Puts all clocks of a supply into a gear before anything runs.
@@ -280,8 +285,9 @@ impl Cores {
         let (plan, step) = (&self.costs.plan, supplies.step(supply));
         for core in (0..plan.supplies.len()).filter(|core| plan.supplies[*core] == supply.0) {
             self.meters.begin(core, gear, step);
-            if let Some(core) = self.cores.get_mut(core) {
-                (core.gear, core.clock) = (gear, Clock::new(plan.gears.gear(gear).rate));
+            if let Some(place) = self.seating.place(core) {
+                let placed = &mut self.cores[place.index()];
+                (placed.gear, placed.clock) = (gear, Clock::new(plan.gears.gear(gear).rate));
             }
         }
     }

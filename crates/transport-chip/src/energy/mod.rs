@@ -17,6 +17,7 @@ pub(crate) use profile::{Sample, Sampler};
 
 use crate::report::SPENDINGS;
 use isles_chip::quantity::{Attojoules, Microwatts, PICOSECONDS_PER_SECOND, Picoseconds, scaled};
+use isles_chip::topology::CoreId;
 use meter::Drawn;
 use std::fmt;
 
@@ -31,8 +32,8 @@ pub struct Energy {
     pub profile: Profile,
     /// The figures of the chip file that nobody has published, in words.
     pub assumed: Vec<String>,
-    /// How many of the cores have places: the first ones.
-    pub places: usize,
+    /// The core of each place.
+    pub places: Vec<CoreId>,
     /// The voltage domain of each core.
     pub(crate) supplies: Vec<u32>,
 }
@@ -56,6 +57,16 @@ impl ModelEnergy {
     /// What one core has drawn.
     pub fn core(&self, core: usize) -> Attojoules {
         self.cores[core].iter().copied().sum()
+    }
+
+    /// What these cores have drawn.
+    pub(crate) fn these_cores(&self, cores: &[CoreId]) -> Attojoules {
+        cores.iter().map(|core| self.core(core.0 as usize)).sum()
+    }
+
+    /// What these cores have drawn for the spending of that number.
+    pub(crate) fn spending(&self, cores: &[CoreId], number: usize) -> Attojoules {
+        cores.iter().map(|core| self.cores[core.0 as usize][number]).sum()
     }
 
     /// What all cores have drawn.
@@ -152,7 +163,8 @@ impl fmt::Display for Energy {
         self.parts(f, own)?;
         let by_domain: Vec<String> = self.by_domain(own).into_iter().map(joules).collect();
         writeln!(f, "  by domain     {}", by_domain.join(", "))?;
-        let by_place: Vec<String> = (0..self.places).map(|core| joules(own.core(core))).collect();
+        let by_place: Vec<String> =
+            self.places.iter().map(|core| joules(own.core(core.0 as usize))).collect();
         for (line, numbers) in by_place.chunks(NUMBERS_IN_A_LINE).enumerate() {
             let about = if line == 0 { "  by place      " } else { "                " };
             writeln!(f, "{about}{}", numbers.join(", "))?;
@@ -168,8 +180,8 @@ impl Energy {
         let (peak, window) = (self.profile.peak(), self.profile.window);
         let (watts, start) = (peak.power.watts(), peak.start.0 as f64 / 1e9);
         writeln!(f, "  peak          {watts:.2} W over {window} from {start:.3} ms")?;
-        let placed: Attojoules = (0..self.places).map(|core| own.core(core)).sum();
-        let idle: Attojoules = (self.places..own.cores.len()).map(|core| own.core(core)).sum();
+        let placed = own.these_cores(&self.places);
+        let idle = Attojoules(own.all_cores().0 - placed.0);
         let (placed, idle, uncore) = (joules(placed), joules(idle), joules(own.uncore()));
         write!(f, "  parts         places {placed}, cores without a place {idle}, uncore {uncore}")?;
         match own.mesh() {
@@ -177,7 +189,7 @@ impl Energy {
             None => writeln!(f)?,
         }
         let part = |(number, (_, name)): (usize, (_, &str))| {
-            let drawn: Attojoules = own.cores[..self.places].iter().map(|drawn| drawn[number]).sum();
+            let drawn = own.spending(&self.places, number);
             (drawn.0 > 0).then(|| format!("{name} {}", joules(drawn)))
         };
         let parts: Vec<String> = SPENDINGS.into_iter().enumerate().filter_map(part).collect();

@@ -10,8 +10,8 @@ use std::fmt::Write;
 pub fn folded(name: &str, topology: &Topology, report: &Report) -> String {
     let name = frame(name);
     let mut text = String::new();
-    for (core, ledger) in (0..).map(CoreId).zip(&report.ledgers) {
-        let tile = topology.tile_of(core);
+    for (core, ledger) in report.cores.iter().zip(&report.ledgers) {
+        let tile = topology.tile_of(*core);
         for (spending, what) in SPENDINGS {
             let time = ledger.time(spending).0;
             if time > 0 {

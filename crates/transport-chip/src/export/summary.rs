@@ -10,7 +10,6 @@ use crate::report::{Ledger, Report, SPENDINGS};
 use crate::rest::Rest;
 use isles_chip::Chip;
 use isles_chip::quantity::{Attojoules, Rate};
-use isles_chip::topology::CoreId;
 use std::time::Duration;
 
 /// The meaning of the fields.
@@ -25,6 +24,8 @@ pub struct RunFacts<'a> {
     pub seed: u64,
     /// How messages crossed the chip.
     pub protocol: &'a str,
+    /// Which place was on which core.
+    pub placement: &'a str,
     /// What chose the rates of its cores.
     pub governor: &'a str,
     /// What places did while they waited.
@@ -51,6 +52,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.number("places", report.ledgers.len());
     json.number("seed", facts.seed);
     json.string("protocol", facts.protocol);
+    json.string("placement", facts.placement);
     json.string("governor", facts.governor);
     json.string("rest", &facts.rest.to_string());
     let [broadcast, reduce] = facts.collectives;
@@ -134,11 +136,11 @@ fn ledgers(json: &mut Json, chip: &Chip, report: &Report) {
     json.end('}');
     json.begin("by_place", '[');
     let own = report.energy.as_ref().and_then(|energy| energy.models.first());
-    for (core, ledger) in (0..).map(CoreId).zip(&report.ledgers) {
+    for (place, (core, ledger)) in report.cores.iter().zip(&report.ledgers).enumerate() {
         json.begin("", '{');
-        json.number("place", core);
+        json.number("place", place);
         json.number("core", core);
-        json.number("tile", chip.topology().tile_of(core));
+        json.number("tile", chip.topology().tile_of(*core));
         of_place(json, ledger);
         if let Some(own) = own {
             json.number("energy_j", own.core(core.0 as usize).joules());
@@ -175,10 +177,7 @@ fn energy(json: &mut Json, energy: Option<&Energy>) {
     if let Some(own) = energy.models.first() {
         json.begin("by_spending_j", '{');
         for (number, (_, name)) in SPENDINGS.iter().enumerate() {
-            json.number(
-                name,
-                own.cores[..energy.places].iter().map(|drawn| drawn[number]).sum::<Attojoules>().joules(),
-            );
+            json.number(name, own.spending(&energy.places, number).joules());
         }
         json.end('}');
         json.begin("by_domain_j", '[');
@@ -215,7 +214,7 @@ fn bands(json: &mut Json, bands: &Bands) {
 }
 
 fn of_model(json: &mut Json, energy: &Energy, model: &ModelEnergy) {
-    let places: Attojoules = (0..energy.places).map(|core| model.core(core)).sum();
+    let places = model.these_cores(&energy.places);
     json.begin("", '{');
     json.string("name", &model.name);
     json.number("total_j", model.total().joules());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cores::Costs;
+use crate::placement::Placement;
 use isles_transport::random::Random;
 use isles_transport::{AlignedBytes, HandlerId};
 
@@ -15,7 +16,7 @@ fn torus(places: u32) -> (Cores, Packets) {
     let chip = Chip::find("bluegene-p").unwrap();
     let costs = Costs::of(&chip).unwrap();
     let packets = costs.packets().unwrap();
-    let cores = Cores::new(costs, places);
+    let cores = Cores::new(costs.clone(), Placement::Linear.seat(costs.topology(), places).unwrap());
     let packets = Packets::new(packets, places, Ties::new(0));
     (cores, packets)
 }

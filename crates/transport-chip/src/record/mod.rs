@@ -26,6 +26,7 @@ use entry::Entry;
 use isles_chip::gear::{GearId, StepId};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::Answer;
+use isles_chip::topology::CoreId;
 use isles_transport::{Class, PlaceId, Span, SpanId};
 
 /// What is recorded of a run: what is wanted of these two.
@@ -44,8 +45,9 @@ pub(crate) struct Passage {
     pub(crate) bytes: u64,
 }
 
-/// The core of a place when a trace begins: its clock, its domains, and what these are set to.
+/// The core of a place when a trace begins: which it is, its clock, its domains, and what these are set to.
 pub(crate) struct Outset {
+    pub(crate) core: CoreId,
     pub(crate) now: Picoseconds,
     pub(crate) clock: u32,
     pub(crate) supply: u32,

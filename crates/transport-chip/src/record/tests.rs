@@ -8,6 +8,7 @@ use super::lanes::{OpenSpans, Topic};
 use super::*;
 use crate::Costs;
 use crate::cores::Cores;
+use crate::placement::Placement;
 use crate::report::SPENDINGS;
 use isles_chip::supply::{Change, Transition};
 use isles_chip::{Chip, FrequencyDomainId, VoltageDomainId};
@@ -55,7 +56,9 @@ impl Write for Sink {
 }
 
 fn trace(sink: &Sink) -> Trace {
-    let cores = Cores::new(Costs::of(&Chip::find("scc").unwrap()).unwrap(), PLACES);
+    let chip = Chip::find("scc").unwrap();
+    let seating = Placement::Linear.seat(chip.topology(), PLACES).unwrap();
+    let cores = Cores::new(Costs::of(&chip).unwrap(), seating);
     let (mut outset, gears) = cores.outset();
     outset[1].now = Picoseconds(7);
     Trace::new(cores.topology(), (&outset, gears), "a run", Box::new(sink.clone()))

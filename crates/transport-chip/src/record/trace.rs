@@ -108,7 +108,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// A trace of places on the first cores of `topology`, which are as `cores` says; `run` says in words of which run.
+    /// A trace of places on cores of `topology`, which are as `cores` says of each; `run` says in words of which run.
     ///
     /// # Panics
     /// If there are more than 65,536 places.
@@ -125,18 +125,18 @@ impl Trace {
         encoder.describe(WHOLE_RUN, run);
         encoder.instant(WHOLE_RUN, Picoseconds::ZERO, SCALE, &[(RUN, run)]);
         let mut last = None;
-        for core in (0..places).map(CoreId) {
-            describe(&mut encoder, topology, core, &mut last);
-        }
-        let track =
-            |(core, outset): (u32, &Outset)| CoreTrack::new(core_track(topology, CoreId(core)), outset.now);
+        let mut placed: Vec<(CoreId, PlaceId)> =
+            cores.iter().map(|outset| outset.core).zip((0..).map(PlaceId)).collect();
+        placed.sort_unstable();
+        placed.into_iter().for_each(|placed| describe(&mut encoder, topology, placed, &mut last));
+        let track = |outset: &Outset| CoreTrack::new(core_track(topology, outset.core), outset.now);
         let free = core_track(topology, CoreId(topology.cores()));
         let counters = Counters::new(&mut encoder, free, gears, cores);
         let pairs = Pairs::of(cores.len());
         let tiles = (0..places).map(|core| tile_track(topology, CoreId(core))).collect();
         Trace {
             outlet: Outlet::new(encoder, sink),
-            cores: (0..).zip(cores).map(track).collect(),
+            cores: cores.iter().map(track).collect(),
             flying: vec![VecDeque::new(); pairs.lanes()],
             pairs,
             flows: 0,
@@ -285,8 +285,13 @@ fn core_track(topology: &Topology, core: CoreId) -> Track {
     Track(WHOLE_RUN.0 + 1 + u64::from(topology.tiles()) + u64::from(core.0))
 }
 
-/// Describes a core, and its tile if that is not `last`.
-fn describe(encoder: &mut Encoder, topology: &Topology, core: CoreId, last: &mut Option<Track>) {
+/// Describes a core with its place, and its tile if that is not `last`.
+fn describe(
+    encoder: &mut Encoder,
+    topology: &Topology,
+    (core, place): (CoreId, PlaceId),
+    last: &mut Option<Track>,
+) {
     let tile = topology.tile_of(core);
     let process = tile_track(topology, core);
     // Numbers of processes and threads must not be 0, nor equal unless a thread is the first of its process.
@@ -295,11 +300,10 @@ fn describe(encoder: &mut Encoder, topology: &Topology, core: CoreId, last: &mut
         let [x, y, z] = topology.coordinates(tile);
         encoder.describe_process(process, pid, &format!("tile {tile} at ({x}, {y}, {z}), 1 ns is 1 ps"));
     }
-    let place = core; // place `p` is on core `p`
     encoder.describe_thread(
         core_track(topology, core),
         process,
         (pid, tid),
-        &format!("core {core}, place {place}"),
+        &format!("core {core}, place {}", place.0),
     );
 }

@@ -1,0 +1,313 @@
+//! Which place runs on which core: what can be asked for, and what comes of it on a chip.
+//!
+//! A [`Placement`] is a wish, as it is written on a command line; a [`Seating`] is what it means for so many places on
+//! one chip. It knows neither time nor messages. Invariant: in a seating each place has a core of its own, and that
+//! core is on the chip.
+
+use isles_chip::topology::{CoreId, Topology};
+use isles_transport::PlaceId;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Which place runs on which core, as it is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// Place `p` on core `p`, so that one tile after the other is full.
+    #[default]
+    Linear,
+    /// On one core of each tile, in the order of tiles; then on the second core of each, and so on.
+    Spread,
+    /// On these cores, in their order.
+    Listed(CoreList),
+}
+
+/// Cores in an order, each once: ranges of numbers, as few as can be.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CoreList(Vec<(u32, u32)>);
+
+/// Why places cannot be put on cores so. As a text it says what is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misplacement {
+    /// It is none of the names, nor a list.
+    Unreadable,
+    /// A core is listed more than once.
+    Twice {
+        /// Which.
+        core: u32,
+    },
+    /// A core is listed that the chip does not have.
+    NoCore {
+        /// Which.
+        core: u32,
+        /// How many the chip has.
+        cores: u32,
+    },
+    /// There are more places than cores.
+    TooFew {
+        /// How many cores there are.
+        cores: u32,
+        /// How many places.
+        places: u32,
+    },
+}
+
+impl fmt::Display for Misplacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misplacement::Unreadable => {
+                f.write_str("linear, spread, or cores and ranges of cores with commas such as 0,2,10-13")
+            }
+            Misplacement::Twice { core } => write!(f, "each core once ({core} is there twice)"),
+            Misplacement::NoCore { core, cores } => {
+                write!(f, "cores from 0 to {} of the chip ({core} is none)", cores - 1)
+            }
+            Misplacement::TooFew { cores, places } => {
+                write!(f, "at least as many cores as places, which are {places} (here are {cores})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Misplacement {}
+
+impl FromStr for Placement {
+    type Err = Misplacement;
+
+    fn from_str(text: &str) -> Result<Placement, Misplacement> {
+        match text {
+            "linear" => Ok(Placement::Linear),
+            "spread" => Ok(Placement::Spread),
+            _ => {
+                let ranges = text.split(',').map(|word| range(word.trim()));
+                Placement::on(ranges.collect::<Option<Vec<_>>>().ok_or(Misplacement::Unreadable)?)
+            }
+        }
+    }
+}
+
+/// A core, or a range from the lower to the higher.
+fn range(word: &str) -> Option<RangeInclusive<u32>> {
+    let number = |digits: &str| {
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u32>().ok().filter(|_| plain)
+    };
+    let (first, last) = word.split_once('-').unwrap_or((word, word));
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then_some(first..=last)
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Placement::Linear => f.write_str("linear"),
+            Placement::Spread => f.write_str("spread"),
+            Placement::Listed(CoreList(ranges)) => {
+                for (number, (first, last)) in ranges.iter().enumerate() {
+                    let comma = if number > 0 { "," } else { "" };
+                    write!(f, "{comma}{first}")?;
+                    if first < last {
+                        write!(f, "-{last}")?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Placement {
+    /// On the cores of these ranges, in their order. An empty range is none.
+    ///
+    /// # Errors
+    /// A core is there twice, or there is no core at all.
+    pub fn on(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<Placement, Misplacement> {
+        let mut list: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in
+            ranges.into_iter().filter(|range| !range.is_empty()).map(RangeInclusive::into_inner)
+        {
+            match list.last_mut() {
+                Some(before) if before.1.checked_add(1) == Some(first) => before.1 = last,
+                _ => list.push((first, last)),
+            }
+        }
+        let mut sorted = list.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[1].0 <= pair[0].1) {
+            return Err(Misplacement::Twice { core: pair[1].0 });
+        }
+        if list.is_empty() { Err(Misplacement::Unreadable) } else { Ok(Placement::Listed(CoreList(list))) }
+    }
+
+    /// The most places that it has cores for, on a chip that has them.
+    pub fn places_max(&self, topology: &Topology) -> u32 {
+        match self {
+            Placement::Linear | Placement::Spread => topology.cores(),
+            Placement::Listed(CoreList(ranges)) => {
+                let lengths = ranges.iter().map(|(first, last)| u64::from(last - first) + 1);
+                u32::try_from(lengths.sum::<u64>()).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    /// What it means for so many places on a chip.
+    ///
+    /// # Errors
+    /// [`Misplacement`]: a core that is listed is not there, whether a place needs it or not, or there are too few.
+    pub fn seat(&self, topology: &Topology, places: u32) -> Result<Seating, Misplacement> {
+        let cores = topology.cores();
+        if let Placement::Listed(CoreList(ranges)) = self
+            && let Some((first, last)) = ranges.iter().find(|(_, last)| *last >= cores)
+        {
+            let core = if *first < cores { *last } else { *first };
+            return Err(Misplacement::NoCore { core, cores });
+        }
+        let there_are = self.places_max(topology);
+        if places > there_are {
+            return Err(Misplacement::TooFew { cores: there_are, places });
+        }
+        let (tiles, number) = (topology.tiles(), places as usize);
+        let spread = |place: u32| place % tiles * topology.cores_per_tile() + place / tiles;
+        let seats: Vec<CoreId> = match self {
+            Placement::Linear => (0..places).map(CoreId).collect(),
+            Placement::Spread => (0..places).map(spread).map(CoreId).collect(),
+            Placement::Listed(CoreList(ranges)) => {
+                let listed = ranges.iter().flat_map(|(first, last)| *first..=*last);
+                listed.map(CoreId).take(number).collect()
+            }
+        };
+        Ok(Seating::new(seats, cores))
+    }
+}
+
+/// The core of each place of a run: none is there twice, and all of them are on one chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seating {
+    cores: Vec<CoreId>,
+    /// Who is on each core of the chip.
+    places: Vec<Option<PlaceId>>,
+}
+
+impl Seating {
+    fn new(cores: Vec<CoreId>, all: u32) -> Seating {
+        let mut places = vec![None; all as usize];
+        for (place, core) in (0..).map(PlaceId).zip(&cores) {
+            let before = places[core.0 as usize].replace(place);
+            assert_eq!(before, None, "two places on core {core}");
+        }
+        Seating { cores, places }
+    }
+
+    /// The core of each place.
+    pub fn cores(&self) -> &[CoreId] {
+        &self.cores
+    }
+
+    /// How many cores the chip has.
+    pub fn chip_cores(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// How many places there are.
+    pub(crate) fn places(&self) -> u32 {
+        self.cores.len() as u32
+    }
+
+    /// The number of the core of `place`.
+    #[inline]
+    pub(crate) fn core(&self, place: PlaceId) -> usize {
+        self.cores[place.index()].0 as usize
+    }
+
+    /// The place on a core of that number, if there is one.
+    #[inline]
+    pub(crate) fn place(&self, core: usize) -> Option<PlaceId> {
+        self.places[core]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles_chip::topology::Shape;
+
+    /// Three columns and two rows of tiles with two cores each.
+    fn mesh() -> Topology {
+        Topology::new(Shape::Mesh, [3, 2, 1], 2).unwrap()
+    }
+
+    fn read(text: &str) -> Placement {
+        text.parse().unwrap_or_else(|fault| panic!("{text}: {fault}"))
+    }
+
+    fn seats(text: &str, places: u32) -> Vec<u32> {
+        let seating = read(text).seat(&mesh(), places).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        seating.cores().iter().map(|core| core.0).collect()
+    }
+
+    #[test]
+    fn linear_fills_one_tile_after_the_other_and_spread_takes_one_core_of_each_first() {
+        assert_eq!(seats("linear", 5), [0, 1, 2, 3, 4]);
+        assert_eq!(seats("spread", 5), [0, 2, 4, 6, 8]);
+        assert_eq!(seats("spread", 12), [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]);
+    }
+
+    #[test]
+    fn a_list_is_taken_in_its_order_as_far_as_there_are_places() {
+        assert_eq!(seats("9,2,4-6", 5), [9, 2, 4, 5, 6]);
+        assert_eq!(seats("9,2,4-6", 3), [9, 2, 4]);
+        assert_eq!(seats("3", 1), [3]);
+        let seating = read("9,2").seat(&mesh(), 2).unwrap();
+        assert_eq!([9, 2, 0].map(|core| seating.place(core)), [Some(PlaceId(0)), Some(PlaceId(1)), None]);
+        assert_eq!((seating.core(PlaceId(1)), seating.chip_cores()), (2, 12));
+    }
+
+    #[test]
+    fn it_is_told_as_it_is_read_and_equal_lists_are_told_the_same() {
+        for text in ["linear", "spread", "0,2,10-13", "5", "3,2,1", "7-8"] {
+            assert_eq!(read(text).to_string(), text);
+        }
+        for text in ["4,5,6", "4-5,6", "4,5-6", " 4 , 5-6", "4-4,5-5,6"] {
+            assert_eq!(read(text).to_string(), "4-6");
+            assert_eq!(read(text), read("4-6"));
+        }
+        assert_eq!(Placement::on([0..=0, 2..=2]).unwrap(), read("0,2"));
+        assert_eq!(
+            read("4294967295,0").to_string(),
+            "4294967295,0",
+            "the last number is no neighbour of the first"
+        );
+    }
+
+    #[test]
+    fn what_is_no_placement_says_what_one_is() {
+        for text in
+            ["", ",", "0,", "Linear", "-1", "1-", "-", "3-1", "0x1", "+1", "1.5", "4294967296", "0;1", "a"]
+        {
+            let fault = text.parse::<Placement>().unwrap_err();
+            assert_eq!(fault, Misplacement::Unreadable, "{text}");
+        }
+        for (text, core) in [("1,1", 1), ("0-5,3", 3), ("3,0-5", 3), ("0-4294967295,7", 7)] {
+            assert_eq!(text.parse::<Placement>().unwrap_err(), Misplacement::Twice { core }, "{text}");
+        }
+        assert_eq!(
+            "x".parse::<Placement>().unwrap_err().to_string(),
+            "linear, spread, or cores and ranges of cores with commas such as 0,2,10-13"
+        );
+    }
+
+    #[test]
+    fn cores_that_are_not_there_and_too_few_are_refused() {
+        let fault = |text: &str, places| read(text).seat(&mesh(), places).unwrap_err();
+        assert_eq!(fault("0,12", 1), Misplacement::NoCore { core: 12, cores: 12 });
+        assert_eq!(fault("14-20", 1), Misplacement::NoCore { core: 14, cores: 12 });
+        assert_eq!(fault("0-4294967295", 1), Misplacement::NoCore { core: u32::MAX, cores: 12 });
+        assert_eq!(fault("0,2,4-6", 6), Misplacement::TooFew { cores: 5, places: 6 });
+        assert_eq!(fault("spread", 13), Misplacement::TooFew { cores: 12, places: 13 });
+        assert_eq!(fault("0,99", 1).to_string(), "cores from 0 to 11 of the chip (99 is none)");
+        assert_eq!(
+            fault("0,2,4-6", 6).to_string(),
+            "at least as many cores as places, which are 6 (here are 5)"
+        );
+    }
+}
