@@ -8,7 +8,9 @@ use isles_transport::Span as Labelled;
 use isles_transport::random::Random;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Source, Work};
 use isles_transport_chip::export::{self, RunFacts};
-use isles_transport_chip::{Bands, ChipEndpoint, Costs, Report, Rest, Spending, Turn, World};
+use isles_transport_chip::{
+    Bands, ChipEndpoint, Costs, Placement, Protocol, Report, Rest, Spending, Turn, World,
+};
 use protobuf::{Packet, Span, packets, spans};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -222,6 +224,25 @@ fn a_trace_that_begins_in_a_run_begins_at_the_clocks_of_its_cores() {
     assert_eq!(spans.len(), 1, "{spans:?}");
     assert_eq!((spans[0].start, spans[0].end), (begun, clock()));
     assert!(begun > 0);
+}
+
+#[test]
+fn tracks_of_calls_stand_under_the_tile_of_the_core() {
+    let chip = scc();
+    let seating = "40,41".parse::<Placement>().unwrap().seat(chip.topology(), 2).unwrap();
+    let world = World::seated(seating, Costs::of(&chip).unwrap(), Protocol::Isles, 0).unwrap();
+    let (endpoint, sink) = (world.endpoint(PlaceId(1)), Sink::new(usize::MAX));
+    world.trace("a run", Box::new(sink.clone())).unwrap();
+    let span = endpoint.begin_span(&Labelled { name: "call", other: None, source: None });
+    endpoint.work(&Work::new().cycles(533));
+    endpoint.end_span(span);
+    world.end_trace().unwrap();
+    let packets = packets(&sink.bytes.lock().unwrap());
+    let tracks: Vec<_> = packets.iter().filter_map(|packet| packet.track.as_ref()).collect();
+    let lane = tracks.iter().find(|track| track.name.starts_with("calls of place 1")).unwrap();
+    let tile = tracks.iter().find(|track| Some(track.uuid) == lane.parent).unwrap();
+    let (_, name) = tile.process.as_ref().unwrap();
+    assert!(name.starts_with("tile 20 at"), "{name}");
 }
 
 #[test]

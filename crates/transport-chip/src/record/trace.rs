@@ -133,7 +133,7 @@ impl Trace {
         let free = core_track(topology, CoreId(topology.cores()));
         let counters = Counters::new(&mut encoder, free, gears, cores);
         let pairs = Pairs::of(cores.len());
-        let tiles = (0..places).map(|core| tile_track(topology, CoreId(core))).collect();
+        let tiles = cores.iter().map(|outset| tile_track(topology, outset.core)).collect();
         Trace {
             outlet: Outlet::new(encoder, sink),
             cores: cores.iter().map(track).collect(),
