@@ -139,6 +139,11 @@ pub struct ChipArguments {
     #[arg(long, value_name = "NAME")]
     pub power: Option<String>,
 
+    /// Voltage table of a modelled chip, by a name of `isles chip show` [default: the one that the power model was
+    /// fitted with]
+    #[arg(long, value_name = "NAME")]
+    pub voltages: Option<String>,
+
     /// What chooses the clocks of a modelled chip: fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS
     /// [default: fixed]
     #[arg(long, value_name = "POLICY")]
@@ -242,12 +247,13 @@ impl PlaceArguments {
 
 impl ChipArguments {
     /// What there is to say, and what is said.
-    pub fn said(&self) -> [Said<'_>; 10] {
+    pub fn said(&self) -> [Said<'_>; 11] {
         [
             Said("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
             Said("ISLES_CHIP_PLACEMENT", "--placement", &self.placement),
             Said("ISLES_CHIP_PRESET", "--preset", &self.preset),
             Said("ISLES_CHIP_POWER", "--power", &self.power),
+            Said("ISLES_CHIP_VOLTAGES", "--voltages", &self.voltages),
             Said("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
             Said("ISLES_CHIP_REST", "--rest", &self.rest),
             Said("ISLES_SEED", "--seed", &self.seed),

@@ -252,6 +252,17 @@ impl Chip {
         Some(self)
     }
 
+    /// The same chip, whose power models all reckon with this voltage table instead of the one that each was fitted
+    /// with; none if its file has none of that name.
+    pub fn with_voltages(mut self, name: &str) -> Option<Chip> {
+        self.voltage_table(name)?;
+        if self.power.iter().any(|model| model.voltages != name) {
+            self.power.iter_mut().for_each(|model| name.clone_into(&mut model.voltages));
+            self.fingerprint = digest(self.fingerprint, name);
+        }
+        Some(self)
+    }
+
     /// The name by which it was asked for.
     pub fn name(&self) -> &str {
         &self.name

@@ -117,7 +117,7 @@ impl PowerModel {
         &self.name
     }
 
-    /// The name of the voltage table that the model was fitted with.
+    /// The name of the voltage table that it reckons with: the one that it was fitted with, if none was chosen.
     pub fn voltages(&self) -> &str {
         &self.voltages
     }

@@ -13,7 +13,7 @@ use crate::work::stopwatch::{Stopwatch, Watched};
 use crate::work::{self, CodeTime};
 use isles_chip::Chip;
 use isles_chip::Preset;
-use isles_chip::energy::PowerModel;
+use isles_chip::energy::{PowerModel, VoltageTable};
 use isles_chip::file::{BUILT_IN, FindError, is_path};
 use isles_chip::governor::{Policy, Unfit};
 use isles_chip::quantity::scaled;
@@ -135,6 +135,29 @@ impl ModelledChip {
         self.choose_power_model("the power model", name)
     }
 
+    /// The same chip with another of its voltage tables: which voltage a rate needs, for all its power models.
+    ///
+    /// # Errors
+    /// The chip's file has none of that name.
+    pub fn with_voltages(self, name: &str) -> std::result::Result<ModelledChip, ConfigError> {
+        self.choose_voltages("the voltages", name)
+    }
+
+    /// [`ModelledChip::with_voltages`]; `source` is where the name was written.
+    pub(crate) fn choose_voltages(
+        self,
+        source: &str,
+        name: &str,
+    ) -> std::result::Result<ModelledChip, ConfigError> {
+        let chosen = self
+            .chip
+            .clone()
+            .with_voltages(name)
+            .and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
+        let names = || self.chip.voltages().iter().map(VoltageTable::name).collect::<Vec<_>>();
+        chosen.ok_or_else(|| ConfigError::new(source, name, one_of(&names())))
+    }
+
     /// [`ModelledChip::with_preset`]; `source` is where the name was written.
     pub(crate) fn choose_preset(
         self,
@@ -160,9 +183,7 @@ impl ModelledChip {
             .and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
         chosen.ok_or_else(|| {
             let names: Vec<&str> = self.chip.power_models().iter().map(PowerModel::name).collect();
-            let allowed =
-                if names.is_empty() { "nothing: its file has none".to_owned() } else { names.join(", ") };
-            ConfigError::new(source, name, allowed)
+            ConfigError::new(source, name, one_of(&names))
         })
     }
 
@@ -365,6 +386,11 @@ pub(crate) fn drive<R>(
         stopwatch.end_turn(place);
         world.end_turn(place, turn);
     }
+}
+
+/// Names that a chip's file has, for a refusal.
+fn one_of(names: &[&str]) -> String {
+    if names.is_empty() { "nothing: its file has none".to_owned() } else { names.join(", ") }
 }
 
 /// One line that says what the chip would have taken.

@@ -174,9 +174,10 @@ pub struct Flag<'a> {
 
 /// What has a meaning on modelled chips only; as variables they are passed over elsewhere, because they may be set for
 /// many programs. What is written, and work, is refused either way where it is read.
-const OF_CHIPS: [&str; 8] = [
+const OF_CHIPS: [&str; 9] = [
     "ISLES_CHIP_PRESET",
     "ISLES_CHIP_POWER",
+    "ISLES_CHIP_VOLTAGES",
     "ISLES_CHIP_PROTOCOL",
     "ISLES_CHIP_PLACEMENT",
     "ISLES_CHIP_GOVERNOR",
@@ -223,9 +224,10 @@ pub(crate) struct Environment {
     pub(crate) protocol: Option<Protocol>,
     /// Which place runs on which core, and where that was written.
     pub(crate) placement: Option<(Placement, String)>,
-    /// The preset of the clocks and the power model, and where each was written.
+    /// The preset of the clocks, the power model and the voltage table, and where each was written.
     pub(crate) preset: Option<(String, String)>,
     pub(crate) power: Option<(String, String)>,
+    pub(crate) voltages: Option<(String, String)>,
     /// What chooses the rates of cores, and where that was written.
     pub(crate) governor: Option<(Policy, String)>,
     pub(crate) rest: Rest,
@@ -248,7 +250,7 @@ impl Environment {
         }
     }
 
-    /// `machine` with the preset and the power model that were asked for, if it is a modelled chip.
+    /// `machine` with the preset, the power model and the voltages that were asked for, if it is a modelled chip.
     ///
     /// # Errors
     /// The chip has none of that name.
@@ -259,6 +261,9 @@ impl Environment {
         }
         if let Some((name, source)) = &self.power {
             chip = chip.choose_power_model(source, name)?;
+        }
+        if let Some((name, source)) = &self.voltages {
+            chip = chip.choose_voltages(source, name)?;
         }
         Ok(Machine::Chip(chip))
     }
@@ -324,6 +329,7 @@ impl Environment {
             placement: take(&get, "ISLES_CHIP_PLACEMENT", placement)?,
             preset: take(&get, "ISLES_CHIP_PRESET", name)?,
             power: take(&get, "ISLES_CHIP_POWER", name)?,
+            voltages: take(&get, "ISLES_CHIP_VOLTAGES", name)?,
             governor: take(&get, "ISLES_CHIP_GOVERNOR", governor)?,
             rest: take(&get, "ISLES_CHIP_REST", rest)?.unwrap_or_default(),
             broadcast: take(&get, "ISLES_CHIP_BROADCAST", Broadcast::read)?.unwrap_or_default(),

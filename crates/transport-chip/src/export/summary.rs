@@ -122,6 +122,9 @@ fn chip(json: &mut Json, chip: &Chip) {
         json.number(&format!("{key}_mhz"), Rate::megahertz(rate));
     }
     json.end('}');
+    if let Some(model) = chip.power_models().first() {
+        json.string("voltages", model.voltages());
+    }
 }
 
 /// Of all places together, then of each.
