@@ -114,9 +114,9 @@ pub struct Launch {
 
 impl Launch {
     /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`, `ISLES_STALL_LIMIT`,
-    /// `ISLES_SEED`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`, `ISLES_CHIP_VOLTAGES`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_PLACEMENT`,
-    /// `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and
-    /// what a run on a chip writes (`ISLES_CHIP_*`).
+    /// `ISLES_SEED`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`, `ISLES_CHIP_VOLTAGES`, `ISLES_CHIP_PROTOCOL`,
+    /// `ISLES_CHIP_PLACEMENT`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`,
+    /// `ISLES_CHIP_WORK`, and what a run on a chip writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
