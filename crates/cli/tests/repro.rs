@@ -78,6 +78,18 @@ fn one_experiment_is_printed_as_a_table_and_written_as_csv_and_json() {
 }
 
 #[test]
+fn an_experiment_with_a_library_says_what_its_instructions_cost_and_what_another_choice_gives() {
+    let ended = repro(&["bisection"]);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert!(lines[1].starts_with("  instructions: nothing beside the lines"), "{ended:?}");
+    let of = |name: &str| lines.iter().find(|line| line.contains(name)).expect("the row is there");
+    assert!(of("V3   alone ").ends_with("in   calibrated"), "{ended:?}");
+    assert!(of("     alone, iRCCE's instructions ").ends_with("OUT  predicted"), "{ended:?}");
+    assert!(lines.last().is_some_and(|line| line.starts_with("2 of 6 ") && line.contains(", 0 of them")));
+    assert!(!repro(&["flush"]).stdout.contains("instructions"), "it has none");
+}
+
+#[test]
 fn what_goes_to_standard_output_is_alone_there() {
     let ended = repro(&["flush", "--csv", "-"]);
     assert_eq!(ended.stdout.lines().count(), 5, "{ended:?}");
@@ -158,9 +170,9 @@ fn the_last_line_says_how_many_figures_are_out_and_a_strict_run_passes_if_none_m
         let ended = repro(arguments);
         (ended.code, ended.stdout.lines().last().unwrap_or_default().to_owned(), ended.stderr)
     };
-    let all_in = "0 of 3 published figures are OUT of their bands, 0 of them although they must not be.";
+    let all_in = "0 of 4 published figures are OUT of their bands, 0 of them although they must not be.";
     let some_out = "4 of 26 published figures are OUT of their bands, 0 of them although they must not be.";
-    for (experiment, said) in [("bisection", all_in), ("ping-pong", some_out)] {
+    for (experiment, said) in [("flush", all_in), ("ping-pong", some_out)] {
         assert_eq!(last(&[experiment]), (Some(0), said.to_owned(), String::new()));
         assert_eq!(last(&[experiment, "--strict"]), (Some(0), said.to_owned(), String::new()));
     }

@@ -17,6 +17,7 @@ pub const LINES: Experiment = Experiment {
     name: "lines",
     about: "one line of a message buffer by distance, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
+    instructions: "",
     rows: Rows::Model(lines),
 };
 
@@ -25,6 +26,7 @@ pub const BANDWIDTH: Experiment = Experiment {
     name: "bandwidth",
     about: "lines of a message buffer back to back, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
+    instructions: "",
     rows: Rows::Model(bandwidth),
 };
 
@@ -33,6 +35,7 @@ pub const CYCLES: Experiment = Experiment {
     name: "cycles",
     about: "core cycles of an access from nearest to farthest, at 800/1600/1066",
     source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    instructions: "",
     rows: Rows::Model(cycles),
 };
 

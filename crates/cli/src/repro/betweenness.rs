@@ -17,6 +17,7 @@ pub const BETWEENNESS: Experiment = Experiment {
     name: "betweenness",
     about: "betweenness centrality of R-MAT graphs, weights of one: how many times faster than one core, at 533/800/800",
     source: "X10 on the SCC (2011): 25 times with rcce-x10 on 48 cores, smaller graphs less",
+    instructions: "",
     rows: Rows::Runs(betweenness),
 };
 

@@ -16,6 +16,7 @@ pub const ECHO: Experiment = Experiment {
     name: "echo",
     about: "half of `at!` with bytes there and back between the cores of a tile, by protocol of Isles, at 533/800/800",
     source: "ours alone; compare with ping-pong",
+    instructions: "",
     rows: Rows::Runs(echo),
 };
 

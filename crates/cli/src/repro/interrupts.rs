@@ -14,6 +14,7 @@ pub const INTERRUPTS: Experiment = Experiment {
     name: "interrupts",
     about: "core cycles from the raising of an interrupt to its arrival at the last target, at 533/800/800",
     source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5",
+    instructions: "",
     rows: Rows::Model(interrupts),
 };
 

@@ -13,6 +13,7 @@ pub const CACHES: Experiment = Experiment {
     name: "memory",
     about: "lines read by each core from memory and from its first cache, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
+    instructions: "",
     rows: Rows::Model(caches),
 };
 
@@ -21,6 +22,7 @@ pub const CONTROLLER: Experiment = Experiment {
     name: "controller",
     about: "cores that read from one memory controller at once: time of a line against alone, at 800/1600/1066",
     source: "Rotta et al., 6th MARC symposium (2012), paper 3: three do not interfere, beyond it grows linearly",
+    instructions: "",
     rows: Rows::Model(controller),
 };
 
@@ -29,6 +31,7 @@ pub const SHARED: Experiment = Experiment {
     name: "shared-memory",
     about: "core cycles of a line written through to shared memory by core 0, by controller, at 533/800/800",
     source: "Barrelfish technical note 005; its clocks are not stated",
+    instructions: "",
     rows: Rows::Model(shared),
 };
 
@@ -37,6 +40,7 @@ pub const FLUSH: Experiment = Experiment {
     name: "flush",
     about: "core cycles of a software flush of the second cache, at 800/1600/1066",
     source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    instructions: "",
     rows: Rows::Model(flush),
 };
 

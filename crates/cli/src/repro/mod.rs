@@ -58,6 +58,8 @@ pub struct Experiment {
     about: &'static str,
     /// Where its figures were published.
     source: &'static str,
+    /// Which set of instruction costs its programs have beside their accesses, and why; empty if they have none.
+    instructions: &'static str,
     /// Runs it.
     rows: Rows,
 }

@@ -16,6 +16,7 @@ pub const PING_PONG: Experiment = Experiment {
     name: "ping-pong",
     about: "half a ping-pong of RCCE and iRCCE between the cores of a tile, at 533/800/800",
     source: "iRCCE's measurement with RCCE 1.0.13 in LPD-EPFL/tm2c-threads",
+    instructions: "each library's, fitted to its rows that are calibrated",
     rows: Rows::Model(ping_pong),
 };
 

@@ -12,6 +12,7 @@ pub const MANYMAN: Experiment = Experiment {
     name: "power",
     about: "the chip's power by clock and load, model `manyman`",
     source: "van Tol et al. (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
+    instructions: "",
     rows: Rows::Model(manyman),
 };
 
@@ -20,6 +21,7 @@ pub const CICHOWSKI: Experiment = Experiment {
     name: "power-preset",
     about: "the chip's power by clock, model `cichowski`, from the published coefficients",
     source: "Cichowski et al., 6th MARC symposium (2012), paper 9",
+    instructions: "",
     rows: Rows::Model(cichowski),
 };
 

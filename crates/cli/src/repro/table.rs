@@ -76,6 +76,9 @@ pub fn text(outcomes: &[Outcome]) -> String {
     let mut text = String::new();
     for Outcome { experiment, rows } in outcomes {
         text += &format!("{}: {}\n", experiment.name, experiment.about);
+        if !experiment.instructions.is_empty() {
+            text += &format!("  instructions: {}\n", experiment.instructions.replace('\n', "\n    "));
+        }
         let widest = rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or_default();
         for row in rows {
             let [published, ours, error, band, verdict, basis] = cells(row);
@@ -94,10 +97,12 @@ pub fn text(outcomes: &[Outcome]) -> String {
 pub fn markdown(outcomes: &[Outcome]) -> String {
     let mut text = summary(outcomes).join("\n") + "\n";
     for Outcome { experiment, rows } in outcomes {
-        text += &format!(
-            "\n### {}\n\n{}.\nSource: {}.\n\n",
-            experiment.name, experiment.about, experiment.source
-        );
+        text +=
+            &format!("\n### {}\n\n{}.\nSource: {}.\n", experiment.name, experiment.about, experiment.source);
+        if !experiment.instructions.is_empty() {
+            text += &format!("Instructions: {}.\n", experiment.instructions);
+        }
+        text.push('\n');
         text += "| | Figure | Published | Ours | Error | Band | In it | Basis |\n|---|---|---|---|---|---|---|---|\n";
         for row in rows {
             text += &format!("| {} | {} | {} |\n", row.deck, row.figure, cells(row).join(" | "));

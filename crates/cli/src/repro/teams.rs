@@ -18,6 +18,7 @@ pub const TEAMS: Experiment = Experiment {
     name: "teams",
     about: "collectives of a team of 48 places, by tree and as the model chooses, at 533/800/800",
     source: "ours alone; compare with broadcast and collectives",
+    instructions: "",
     rows: Rows::Runs(teams),
 };
 
