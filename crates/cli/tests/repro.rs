@@ -101,10 +101,33 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
     let list = repro(&["--list"]).stdout;
     let by_name = list.lines().filter_map(|line| line.strip_suffix("; only by name"));
     let names: Vec<&str> = by_name.filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(names, ["echo", "teams", "betweenness"]);
+    assert_eq!(names, ["echo", "teams", "rates", "betweenness"]);
     let (generated, by_hand) = PAGE.split_once("<!-- end -->").unwrap();
     assert!(names.iter().all(|name| !generated.contains(&format!("### {name}\n"))));
     assert!(by_hand.contains("### betweenness\n"));
+}
+
+/// The figures of a table with their verdicts, those without a published value included.
+fn verdicts<'a>(rows: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
+    let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    cells.filter(|cells| cells.len() == 10).map(|cells| (cells[2].to_owned(), cells[7].to_owned())).collect()
+}
+
+#[test]
+fn the_page_names_the_shapes_that_whole_programs_have_and_those_that_they_lack() {
+    let ended = repro(&["rates", "--markdown", "-"]);
+    let now = verdicts(ended.stdout.lines());
+    let (_, page) = PAGE.split_once("\n### rates\n").expect("the page has the table");
+    assert_eq!(verdicts(page.lines().take_while(|line| !line.starts_with("### "))), now);
+    let out = |(_, verdict): &&(String, String)| verdict == "OUT";
+    let names: Vec<&str> = now.iter().filter(out).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "stencil out of memory, time of 48 cores at 400 MHz against 24 at 800",
+            "a loop that streams, least energy between the ends against that at 100 MHz"
+        ]
+    );
 }
 
 #[test]

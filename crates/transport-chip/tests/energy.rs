@@ -226,34 +226,111 @@ fn a_place_that_naps_draws_less_and_learns_later_by_a_nap_at_most() {
     assert!(busiest < power(Load::Compute) + 7.0 * power(Load::Sleep) + 0.1, "{busiest}");
 }
 
-/// So many places that compute the same share of a fixed amount of work each, with a divider.
-fn share(places: u32, divider: u32) -> (f64, f64, f64) {
+/// What a pass over a strip of a grid takes: 983,040 cells of forty operations of each kind among all places.
+fn strip(places: u32, is_memory: bool) -> Work {
+    let cells = 983_040 / u64::from(places);
+    let work = Work::new().integers(40 * cells).floats(40 * cells);
+    if is_memory { work.streamed(40 * cells) } else { work }
+}
+
+/// What a place of a ring has yet to do in a step, and which step it is in.
+#[derive(Clone, Copy, Default)]
+struct Member {
+    passes: u32,
+    pieces: u32,
+    steps: u32,
+    taken: u32,
+}
+
+/// A run of a ring of places with a divider; each makes eight passes, a turn for each, sends its border, 15,360 bytes
+/// in messages, to the next place, and goes on when it has that of the one before.
+fn ring(places: u32, divider: u32, pass: Work) -> Report {
+    const STEPS: u32 = 2;
+    const PASSES: u32 = 8;
+    const PIECES: u32 = 30;
     let (world, endpoints) = place(&scc(), places);
     world.govern(Policy::FixedAt(divider)).unwrap();
-    let mut worked = vec![false; places as usize];
+    let mut members = vec![Member::default(); places as usize];
     while let Some(place) = world.next() {
-        if !std::mem::replace(&mut worked[place.index()], true) {
-            endpoints[place.index()].work(&Work::new().cycles(4_800_000_000 / u64::from(places)));
+        let (me, endpoint) = (&mut members[place.index()], &endpoints[place.index()]);
+        me.taken += endpoint.progress(Inbound::All, &mut |_| ()) as u32;
+        let is_free = me.passes == 0 && me.pieces == 0;
+        if is_free && me.steps < STEPS && me.taken >= me.steps * PIECES {
+            *me = Member { passes: PASSES, pieces: PIECES, steps: me.steps + 1, ..*me };
         }
-        world.end_turn(place, Turn::Idle { due: None });
+        let mut turn = Turn::Idle { due: None };
+        if me.passes > 0 {
+            endpoint.work(&pass);
+            me.passes -= 1;
+            turn = Turn::Busy;
+        } else {
+            let next = PlaceId((place.0 + 1) % places);
+            let send = || endpoint.send(next, Class::Data, HandlerId(1), 512, &mut |_| Some(512)).is_ok();
+            while me.pieces > 0 && send() {
+                (me.pieces, turn) = (me.pieces - 1, Turn::Busy);
+            }
+        }
+        world.end_turn(place, turn);
     }
-    let energy = world.report().energy.unwrap();
+    assert!(members.iter().all(|member| member.taken == STEPS * PIECES), "each has all of the one before");
+    world.report()
+}
+
+/// Seconds, joules and watts by the first model of power.
+fn came(report: &Report) -> (f64, f64, f64) {
+    let energy = report.energy.as_ref().unwrap();
     let own = &energy.models[0];
     (energy.span.0 as f64 / 1e12, own.total().joules(), energy.mean(own).watts())
 }
 
 #[test]
-fn v21_all_cores_at_half_the_rate_are_as_fast_as_half_the_cores_at_full_rate_and_draw_less() {
-    let (wide, narrow) = (share(48, 4), share(24, 2));
-    assert!((wide.0 / narrow.0 - 1.0).abs() < 0.15, "{wide:?} {narrow:?}");
+fn v21_all_cores_at_half_the_rate_are_about_as_fast_as_half_the_cores_at_full_rate_and_draw_less() {
+    let (wide, narrow) = (ring(48, 4, strip(48, false)), ring(24, 2, strip(24, false)));
+    assert!(wide.messages > narrow.messages && narrow.messages >= 24 * 2 * 30);
+    let (wide, narrow) = (came(&wide), came(&narrow));
+    // A core has half the cells at half the rate, and a border of the same length at half the rate.
+    let ratio = wide.0 / narrow.0;
+    assert!(ratio > 1.0001 && ratio < 1.15, "{ratio}: {wide:?} {narrow:?}");
     assert!(wide.1 < narrow.1 && wide.2 < 0.8 * narrow.2, "{wide:?} {narrow:?}");
 }
 
+/// Seconds in which so many places walk through 384 MiB together, a mebibyte at a time, with a divider.
+fn walk(places: u32, divider: u32) -> f64 {
+    let (world, endpoints) = place(&scc(), places);
+    world.govern(Policy::FixedAt(divider)).unwrap();
+    let mut left = vec![384 / places; places as usize];
+    while let Some(place) = world.next() {
+        let left = &mut left[place.index()];
+        let turn = if *left > 0 { Turn::Busy } else { Turn::Idle { due: None } };
+        if *left > 0 {
+            endpoints[place.index()].work(&Work::new().streamed(1 << 20));
+            *left -= 1;
+        }
+        world.end_turn(place, turn);
+    }
+    came(&world.report()).0
+}
+
 #[test]
-fn the_rate_of_least_energy_lies_strictly_between_the_slowest_and_the_fastest() {
-    // What Gschwandtner et al. measured, and where ManyMan saw the most operations for a joule: 320 to 400 MHz.
-    let joules: Vec<f64> = (2..=16).map(|divider| share(48, divider).1).collect();
+fn half_the_cores_have_half_the_controllers_because_the_first_cores_are_taken() {
+    let ratio = walk(48, 4) / walk(24, 2);
+    assert!((0.45..0.55).contains(&ratio), "{ratio}");
+}
+
+/// The divider with the least energy on all cores, and the energies of all.
+fn thriftiest(is_memory: bool) -> (u32, Vec<f64>) {
+    let joules: Vec<f64> = (2..=16).map(|divider| came(&ring(48, divider, strip(48, is_memory))).1).collect();
     let least = joules.iter().copied().reduce(f64::min).unwrap();
-    let divider = 2 + joules.iter().position(|joules| *joules == least).unwrap();
-    assert!((4..=5).contains(&divider), "divider {divider} of {joules:?}");
+    (2 + joules.iter().position(|joules| *joules == least).unwrap() as u32, joules)
+}
+
+#[test]
+fn v22_the_rate_of_least_energy_lies_between_the_ends_and_is_lower_where_memory_is_the_limit() {
+    // What Gschwandtner et al. measured, and where ManyMan saw the most operations for a joule: 320 to 400 MHz.
+    let (computing, joules) = thriftiest(false);
+    assert!((4..=5).contains(&computing), "divider {computing} of {joules:?}");
+    let (streaming, joules) = thriftiest(true);
+    assert!(streaming > computing && streaming < 16, "divider {streaming} of {joules:?}");
+    let least = joules[streaming as usize - 2];
+    assert!(least < 0.7 * joules[0] && least < 0.9 * joules[14], "divider {streaming} of {joules:?}");
 }

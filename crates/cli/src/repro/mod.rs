@@ -12,9 +12,11 @@ mod collective;
 mod echo;
 mod interrupts;
 mod memory;
+mod others;
 mod ping_pong;
 mod power;
 mod protocols;
+mod rates;
 mod row;
 mod table;
 mod teams;
@@ -105,8 +107,12 @@ const EXPERIMENTS: &[Experiment] = &[
     collective::THROUGHPUT,
     power::MANYMAN,
     power::CICHOWSKI,
+    power::MESH,
+    others::C6678,
+    others::GREEN,
     echo::ECHO,
     teams::TEAMS,
+    rates::RATES,
     betweenness::BETWEENNESS,
 ];
 

@@ -25,6 +25,15 @@ pub const CICHOWSKI: Experiment = Experiment {
     rows: Rows::Model(cichowski),
 };
 
+/// V18.
+pub const MESH: Experiment = Experiment {
+    name: "power-mesh",
+    about: "power of all routers of the mesh at full load",
+    source: "Intel, JSSC 2011: 550 mW a router at 2 GHz and 1.1 V with 1.28 Tb/s",
+    instructions: "",
+    rows: Rows::Model(mesh),
+};
+
 /// The table of the measured powers, which no chip file reads.
 const MEASURED: &str = include_str!("../../../../chips/scc-power.csv");
 
@@ -77,4 +86,12 @@ fn cichowski(chip: &Chip) -> Vec<Row> {
         family.row(format!("{megahertz} MHz"), watts, ours)
     };
     published.into_iter().map(row).collect()
+}
+
+fn mesh(chip: &Chip) -> Vec<Row> {
+    let family = Family { deck: "V18", unit: "W", band: Band::Within(5.0), basis: Basis::Calibrated };
+    let power = chip.mesh_power().expect("the chip file of the SCC has the power of its mesh");
+    let fast = Rate::new(2_000_000_000, 1).expect("it is a rate");
+    let ours = power.router_at_full_load(fast).watts() * f64::from(chip.topology().tiles());
+    vec![family.row("24 routers at 2 GHz", 13.2, ours)]
 }
