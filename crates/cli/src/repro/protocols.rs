@@ -43,6 +43,10 @@ fn protocols(chip: &Chip) -> Vec<Row> {
             let ours = half(protocol, 1, bytes);
             rows.push(alone.row(format!("{protocol}, {}", length(bytes)), f64::NAN, ours));
         }
+        for bytes in [32, 1 << 10, 8 << 10] {
+            let ours = half(protocol, FARTHEST, bytes);
+            rows.push(alone.row(format!("{protocol}, {}, 48 places, 8 hops", length(bytes)), f64::NAN, ours));
+        }
     }
     rows
 }
