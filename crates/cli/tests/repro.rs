@@ -41,6 +41,9 @@ fn a_full_disk_is_an_error() {
 fn the_page_holds_what_the_command_prints() {
     let ended = repro(&["--markdown", "-"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
+    let left_out =
+        "Left out, for they run Isles itself, for minutes: isles repro echo teams rates betweenness\n";
+    assert!(ended.stderr.contains(left_out), "{ended:?}");
     let (_, rest) = PAGE.split_once("<!-- isles repro --markdown -->").expect("the page has the first mark");
     let (tables, _) = rest.split_once("<!-- end -->").expect("the page has the second mark");
     if let Some((page, now)) = first_difference(tables, &ended.stdout) {
@@ -86,7 +89,9 @@ fn an_experiment_with_a_library_says_what_its_instructions_cost_and_what_another
     assert!(of("V3   alone ").ends_with("in   calibrated"), "{ended:?}");
     assert!(of("     alone, iRCCE's instructions ").ends_with("OUT  predicted"), "{ended:?}");
     assert!(lines.last().is_some_and(|line| line.starts_with("2 of 6 ") && line.contains(", 0 of them")));
-    assert!(!repro(&["flush"]).stdout.contains("instructions"), "it has none");
+    let flush = repro(&["flush"]).stdout;
+    assert!(!flush.contains("instructions"), "it has none");
+    assert!(!flush.contains("Left out"), "it was asked for alone");
 }
 
 #[test]

@@ -135,10 +135,11 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
     let outcomes =
         chosen.into_iter().map(|experiment| experiment.run(&chip)).collect::<Result<Vec<_>, _>>()?;
+    let text = table::text(&outcomes, left_out(&arguments.names).as_deref());
     if files.iter().any(|(destination, _)| destination.is_standard()) {
-        console::notice(table::text(&outcomes).trim_end());
+        console::notice(text.trim_end());
     } else {
-        console::print(table::text(&outcomes)).map_err(Failure::stdout)?;
+        console::print(text).map_err(Failure::stdout)?;
     }
     for (destination, format) in files {
         destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
@@ -175,6 +176,18 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     let are = if unknown.len() == 1 { "experiment is" } else { "experiments are" };
     let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
     Err(Failure::Usage(format!("the {are} {}; allowed: {}", unknown.join(", "), known.join(", "))))
+}
+
+/// A line on the experiments that no name chose and that therefore did not run.
+fn left_out(names: &[String]) -> Option<String> {
+    let by_name: Vec<&str> = EXPERIMENTS
+        .iter()
+        .filter(|experiment| experiment.is_by_name())
+        .map(|experiment| experiment.name)
+        .collect();
+    let line =
+        || format!("Left out, for they run Isles itself, for minutes: isles repro {}", by_name.join(" "));
+    names.is_empty().then(line)
 }
 
 /// Where the rows go besides the table for people, each place once.

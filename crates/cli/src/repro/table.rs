@@ -71,8 +71,8 @@ pub fn missed(outcomes: &[Outcome]) -> usize {
     outcomes.iter().flat_map(|outcome| &outcome.rows).filter(|row| row.is_missed()).count()
 }
 
-/// For people, in columns.
-pub fn text(outcomes: &[Outcome]) -> String {
+/// For people, in columns; with a line on what is not there.
+pub fn text(outcomes: &[Outcome], left_out: Option<&str>) -> String {
     let mut text = String::new();
     for Outcome { experiment, rows } in outcomes {
         text += &format!("{}: {}\n", experiment.name, experiment.about);
@@ -89,6 +89,7 @@ pub fn text(outcomes: &[Outcome]) -> String {
         }
         text.push('\n');
     }
+    text += &left_out.map(|line| format!("{line}\n")).unwrap_or_default();
     text += "(columns: published, ours, error, band, whether in it, whether the model was made with the figure)\n";
     text + &summary(outcomes).join("\n") + "\n"
 }
