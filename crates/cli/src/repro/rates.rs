@@ -7,7 +7,7 @@
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
 use isles::prelude::*;
-use isles::{GovernorPolicy, Launch, ModelledChip, Rest, Work, place_count};
+use isles::{GovernorPolicy, Launch, ModelledChip, Placement, Rest, Work, place_count};
 use isles_apps::registry::Failure;
 use isles_chip::quantity::Picoseconds;
 use std::cell::Cell;
@@ -49,14 +49,28 @@ impl Came {
     }
 }
 
-/// Runs a program on so many cores at 1,600 MHz by a divider.
+/// Runs a program on so many cores, the first ones, at 1,600 MHz by a divider.
 fn run<F>(places: u32, divider: u32, rest: Rest, main: impl FnOnce() -> F) -> Result<Came, Failure>
+where
+    F: Future<Output = isles::Result<()>> + 'static,
+{
+    run_on((places, Placement::Linear), divider, rest, main)
+}
+
+/// The same on cores so placed.
+fn run_on<F>(
+    (places, placement): (u32, Placement),
+    divider: u32,
+    rest: Rest,
+    main: impl FnOnce() -> F,
+) -> Result<Came, Failure>
 where
     F: Future<Output = isles::Result<()>> + 'static,
 {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let launch = Launch::from_environment().map_err(|error| usage(&error))?;
-    let launch = launch.places(places).governor(GovernorPolicy::FixedAt(divider)).rest(rest);
+    let launch =
+        launch.places(places).governor(GovernorPolicy::FixedAt(divider)).rest(rest).placement(placement);
     let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;
     let (result, _, report) = launch.run_on_chip(chip, main).map_err(|error| usage(&error))?;
     result.map_err(Failure::Run)?;
@@ -136,10 +150,15 @@ fn stencil() -> Result<Vec<Row>, Failure> {
     let ratio = Family { deck: "V21", unit: "", band: Band::Within(15.0), basis: Basis::Predicted };
     let least = Family { band: Band::AtMost, ..ratio };
     let mut rows = Vec::new();
-    for (whence, cells) in [("out of memory", Cells::Memory), ("out of the caches", Cells::Caches)] {
-        let of = |cores, divider| run(cores, divider, Rest::Poll, move || steps(cells));
-        let (wide, narrow) = (of(48, 4)?, of(24, 2)?);
-        let name = |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz against 24 at 800");
+    // The first 24 cores lie at two of the four controllers, one core of each tile at all.
+    for (whence, cells, placement, which) in [
+        ("out of memory", Cells::Memory, Placement::Spread, "24 spread"),
+        ("out of memory", Cells::Memory, Placement::Linear, "24"),
+        ("out of the caches", Cells::Caches, Placement::Linear, "24"),
+    ] {
+        let of = |cores, divider| run_on(cores, divider, Rest::Poll, move || steps(cells));
+        let (wide, narrow) = (of((48, Placement::Linear), 4)?, of((24, placement), 2)?);
+        let name = |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz against {which} at 800");
         rows.push(ratio.row(name("time"), 1.0, wide.seconds / narrow.seconds));
         rows.push(least.row(name("power"), 1.0, wide.watts() / narrow.watts()));
         rows.push(least.row(name("energy"), 1.0, wide.joules / narrow.joules));
