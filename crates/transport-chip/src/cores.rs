@@ -86,7 +86,7 @@ impl Costs {
         Some(Costs {
             topology: *chip.topology(),
             line_bytes: line_bytes as u32,
-            buffer_lines: (buffer_bytes / line_bytes) as u32,
+            buffer_lines: u32::try_from(buffer_bytes / line_bytes).unwrap_or(u32::MAX),
             packets,
             memory,
             work,
