@@ -13,6 +13,8 @@ mod launch;
 mod power;
 mod repro;
 mod run;
+mod runs;
+mod seeds;
 mod sweep;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};

@@ -1,5 +1,6 @@
 //! `isles run`: the applications.
 
+use crate::seeds::{self, SeedsArguments};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::SWEEP_VARIABLE;
 use isles_apps::registry::{APPS, Failure, PlaceArguments};
@@ -9,12 +10,14 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 pub fn command() -> Command {
     let apps = APPS.iter().map(|app| {
         // Last, because arguments bring what they say of themselves.
-        PlaceArguments::augment_args(app.arguments(Command::new(app.name()))).about(app.about())
+        let own = SeedsArguments::augment_args(app.arguments(Command::new(app.name())));
+        PlaceArguments::augment_args(own).about(app.about())
     });
     Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
 }
 
-/// Lets this process end with the sweep that started it, if one did: nobody else waits for its figures.
+/// Lets this process end with the sweep, or the comparison of seeds, that started it, if one did: nobody else waits for
+/// its figures.
 ///
 /// # Errors
 /// The sweep has ended already.
@@ -39,7 +42,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let app = app.ok_or_else(|| Failure::Usage(format!("there is no application {name:?}")))?;
     let places =
         PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
+    let several =
+        SeedsArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
     let launch = places.launch(app.reads(matches))?;
+    if let Some(number) = several.seeds {
+        return seeds::compare(&number, (*app, matches), (&places, &launch));
+    }
     launch.check_tape()?;
     app.run(matches, launch)
 }

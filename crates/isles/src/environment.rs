@@ -210,7 +210,8 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
 /// A refusal then names what the user wrote.
 pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
 
-/// The variable by which `isles sweep` tells each of its runs the number of its own process, with which they end.
+/// The variable by which `isles sweep` and `isles run --seeds` tell each of their runs the number of their own process,
+/// with which they end.
 pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 
 /// What the environment says.

@@ -9,12 +9,12 @@ mod choice;
 mod point;
 mod table;
 
+use crate::runs::{is_silenced, own_arguments, refusal};
 use choice::{Limits, choose};
-use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::{Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine};
 use isles_apps::console;
-use isles_apps::registry::{APPS, App, ChipArguments, Failure, Said};
+use isles_apps::registry::{APPS, ChipArguments, Failure, Said};
 use isles_chip::gear::Gears;
 use point::{Point, Runner, Setting};
 use std::path::Path;
@@ -89,10 +89,6 @@ pub fn command() -> Command {
     command
 }
 
-fn is_silenced(app: &dyn App, argument: &str) -> bool {
-    app.silent().iter().any(|(name, _)| *name == argument)
-}
-
 /// Carries it out.
 pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
     let arguments =
@@ -135,31 +131,6 @@ fn tell(
         }
     }
     Ok(())
-}
-
-/// A value that is not allowed.
-fn refusal(source: &str, value: &str, allowed: &str) -> Failure {
-    Failure::Usage(format!("{source} is {value:?}; allowed: {allowed}"))
-}
-
-/// What the application was told, for another process.
-fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
-    let mut own = Vec::new();
-    for argument in app.arguments(Command::new(app.name())).get_arguments() {
-        let name = argument.get_id().as_str();
-        let Some(flag) = argument.get_long() else { continue };
-        if is_silenced(app, name) || matches.value_source(name) != Some(ValueSource::CommandLine) {
-            continue;
-        }
-        let values = matches.get_raw(name).into_iter().flatten();
-        let takes_values = argument.get_action().takes_values();
-        own.push(format!("--{flag}"));
-        own.extend(values.filter(|_| takes_values).map(|value| value.to_string_lossy().into_owned()));
-    }
-    for (name, value) in app.silent() {
-        own.extend([format!("--{name}"), (*value).to_owned()]);
-    }
-    own
 }
 
 /// The chip, and what can be set of it.

@@ -1,15 +1,10 @@
 //! One setting and what a run at it came to; running all of them.
 
 use super::Ground;
-use isles::{GovernorPolicy, SWEEP_VARIABLE};
-use isles_apps::console;
-use isles_apps::registry::{App, ExportArguments, Failure, Said};
+use crate::runs;
+use isles::GovernorPolicy;
+use isles_apps::registry::{App, Failure};
 use serde_json::Value;
-use std::env;
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,71 +48,16 @@ impl Runner<'_> {
     /// # Errors
     /// The first run that failed; the others are not begun any more.
     pub fn run(&self, settings: &[Setting]) -> Result<Vec<Point>, Failure> {
-        // The first alone: what is wrong with the application's arguments is said once.
-        let mut results: Vec<Mutex<Option<Result<Point, Failure>>>> = Vec::new();
-        results.resize_with(settings.len(), Mutex::default);
-        let (next, done) = (AtomicUsize::new(1), AtomicUsize::new(0));
-        let one = |number: usize| -> bool {
-            let result = self.one(settings[number]);
-            let good = result.is_ok();
-            *results[number].lock().unwrap_or_else(|poison| poison.into_inner()) = Some(result);
-            // Relaxed: only for people.
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if done % 10 == 0 || done == settings.len() {
-                console::notice(format_args!("{done} of {} settings", settings.len()));
-            }
-            good
-        };
-        if !settings.is_empty() && one(0) {
-            let workers = thread::available_parallelism().map_or(1, usize::from).min(settings.len());
-            thread::scope(|scope| {
-                for _ in 0..workers {
-                    scope.spawn(|| {
-                        loop {
-                            // Relaxed: each number is given once, and nothing else is shared by it.
-                            let number = next.fetch_add(1, Ordering::Relaxed);
-                            if number >= settings.len() || !one(number) {
-                                // Whoever comes next finds nothing to do.
-                                next.fetch_max(settings.len(), Ordering::Relaxed);
-                                return;
-                            }
-                        }
-                    });
-                }
-            });
-        }
-        let results = results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_default());
-        results.collect()
+        runs::all(settings.len(), "settings", |number| self.one(settings[number]))
     }
 
     fn one(&self, setting: Setting) -> Result<Point, Failure> {
-        let failed = |what: String| Failure::Ended(what);
-        let own = env::current_exe().map_err(|cause| failed(format!("cannot find this program: {cause}")))?;
-        let mut command = Command::new(own);
-        // All runs would write into the same files.
-        for Said(variable, ..) in ExportArguments::default().said() {
-            command.env_remove(variable);
-        }
-        command
-            .env(SWEEP_VARIABLE, std::process::id().to_string())
-            .env_remove("ISLES_REPORT")
-            .args(["run", self.app.name()])
-            .args(&self.own)
-            .args(["--machine", self.ground.machine, "--places", &setting.places.to_string()])
-            .args(["--governor", &setting.policy.to_string(), "--summary", "-"])
-            .args(self.ground.said.iter().flat_map(|flag| [flag.name, flag.value]))
-            .stdin(Stdio::null());
-        let ended = command.output().map_err(|cause| failed(format!("cannot start a run: {cause}")))?;
-        if !ended.status.success() {
-            let said = String::from_utf8_lossy(&ended.stderr);
-            let line = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
-            let line = line.unwrap_or("it ended without a word").to_owned();
-            let usage = ended.status.code() == Some(2);
-            return Err(if usage { Failure::Usage(line) } else { Failure::Ended(line) });
-        }
-        let summary: Value = serde_json::from_slice(&ended.stdout)
-            .map_err(|fault| failed(format!("the summary of a run cannot be read: {fault}")))?;
-        self.point(setting, &summary).ok_or_else(|| failed("the summary of a run lacks figures".to_owned()))
+        let (places, policy) = (setting.places.to_string(), setting.policy.to_string());
+        let said = self.ground.said.iter().flat_map(|flag| [flag.name, flag.value]);
+        let told = ["--machine", self.ground.machine, "--places", &places, "--governor", &policy];
+        let summary = runs::summary(self.app, &self.own, told.into_iter().chain(said))?;
+        let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
+        self.point(setting, &summary).ok_or_else(lacking)
     }
 
     fn point(&self, setting: Setting, summary: &Value) -> Option<Point> {

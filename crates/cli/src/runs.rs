@@ -1,0 +1,129 @@
+//! Runs of an application in processes of their own, some at once, and the summaries that they write.
+//!
+//! A sweep and a comparison of seeds are made of them. They know neither what is tried nor what the figures mean.
+//! Invariant: a run writes nothing but its summary, and ends with the process that started it.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command as Arguments};
+use isles::SWEEP_VARIABLE;
+use isles_apps::console;
+use isles_apps::registry::{App, ExportArguments, Failure, Said};
+use serde_json::Value;
+use std::env;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// What the results of `one` are for all numbers below `number`, some of them sought at once; in their order. `what`
+/// says for people what they are.
+///
+/// # Errors
+/// The first that failed; the others are not begun any more.
+pub fn all<T: Send>(
+    number: usize,
+    what: &str,
+    one: impl Fn(usize) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    // The first alone: what is wrong with the application's arguments is said once.
+    let mut results: Vec<Mutex<Option<Result<T, Failure>>>> = Vec::new();
+    results.resize_with(number, Mutex::default);
+    let (next, done) = (AtomicUsize::new(1), AtomicUsize::new(0));
+    let one = |this: usize| -> bool {
+        let result = one(this);
+        let good = result.is_ok();
+        *results[this].lock().unwrap_or_else(|poison| poison.into_inner()) = Some(result);
+        // Relaxed: only for people.
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done % 10 == 0 || done == number {
+            console::notice(format_args!("{done} of {number} {what}"));
+        }
+        good
+    };
+    if number > 0 && one(0) {
+        let workers = thread::available_parallelism().map_or(1, usize::from).min(number);
+        thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    loop {
+                        // Relaxed: each number is given once, and nothing else is shared by it.
+                        let this = next.fetch_add(1, Ordering::Relaxed);
+                        if this >= number || !one(this) {
+                            // Whoever comes next finds nothing to do.
+                            next.fetch_max(number, Ordering::Relaxed);
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+    }
+    let results = results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_default());
+    results.collect()
+}
+
+/// The summary of a run of `app` with its own arguments and with what it is told of places and chip.
+///
+/// # Errors
+/// The run failed.
+pub fn summary<'a>(
+    app: &dyn App,
+    own: &[String],
+    told: impl IntoIterator<Item = &'a str>,
+) -> Result<Value, Failure> {
+    let failed = |what: String| Failure::Ended(what);
+    let program = env::current_exe().map_err(|cause| failed(format!("cannot find this program: {cause}")))?;
+    let mut command = Command::new(program);
+    // All runs would write into the same files.
+    for Said(variable, ..) in ExportArguments::default().said() {
+        command.env_remove(variable);
+    }
+    command
+        .env(SWEEP_VARIABLE, std::process::id().to_string())
+        .env_remove("ISLES_REPORT")
+        .args(["run", app.name()])
+        .args(own)
+        .args(["--summary", "-"])
+        .args(told)
+        .stdin(Stdio::null());
+    let ended = command.output().map_err(|cause| failed(format!("cannot start a run: {cause}")))?;
+    if !ended.status.success() {
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let line = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
+        let line = line.unwrap_or("it ended without a word").to_owned();
+        let usage = ended.status.code() == Some(2);
+        return Err(if usage { Failure::Usage(line) } else { Failure::Ended(line) });
+    }
+    serde_json::from_slice(&ended.stdout)
+        .map_err(|fault| failed(format!("the summary of a run cannot be read: {fault}")))
+}
+
+/// Whether an argument of `app` says what it writes.
+pub fn is_silenced(app: &dyn App, argument: &str) -> bool {
+    app.silent().iter().any(|(name, _)| *name == argument)
+}
+
+/// What the application was told, for another process, which writes nothing.
+pub fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
+    let mut own = Vec::new();
+    for argument in app.arguments(Arguments::new(app.name())).get_arguments() {
+        let name = argument.get_id().as_str();
+        let Some(flag) = argument.get_long() else { continue };
+        if is_silenced(app, name) || matches.value_source(name) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let values = matches.get_raw(name).into_iter().flatten();
+        let takes_values = argument.get_action().takes_values();
+        own.push(format!("--{flag}"));
+        own.extend(values.filter(|_| takes_values).map(|value| value.to_string_lossy().into_owned()));
+    }
+    for (name, value) in app.silent() {
+        own.extend([format!("--{name}"), (*value).to_owned()]);
+    }
+    own
+}
+
+/// A value that is not allowed.
+pub fn refusal(source: &str, value: &str, allowed: &str) -> Failure {
+    Failure::Usage(format!("{source} is {value:?}; allowed: {allowed}"))
+}
