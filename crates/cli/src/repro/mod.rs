@@ -185,8 +185,12 @@ fn left_out(names: &[String]) -> Option<String> {
         .filter(|experiment| experiment.is_by_name())
         .map(|experiment| experiment.name)
         .collect();
-    let line =
-        || format!("Left out, for they run Isles itself, for minutes: isles repro {}", by_name.join(" "));
+    let line = || {
+        format!(
+            "Left out (they run Isles itself, betweenness for minutes): isles repro {}",
+            by_name.join(" ")
+        )
+    };
     names.is_empty().then(line)
 }
 
