@@ -352,10 +352,11 @@ fn a_join_variable_set_by_hand_is_refused_with_its_value() {
     }
 }
 
-/// `./test --long` sets `ISLES_LONG`: then 200 deaths at moments that a seed chooses, else a few.
+/// As many deaths as `ISLES_TEST_KILLS` says, as in `./test --long`, else a few, at moments that a seed chooses.
 #[test]
 fn deaths_at_any_moment_are_told_and_leave_nothing() {
-    let deaths = if std::env::var_os("ISLES_LONG").is_some() { 200 } else { 6 };
+    let wanted = std::env::var("ISLES_TEST_KILLS").ok().and_then(|count| count.parse().ok());
+    let deaths: u32 = wanted.unwrap_or(6);
     let mut seed = 0x9E37_79B9_7F4A_7C15u64;
     for number in 0..deaths {
         seed ^= seed << 13;
