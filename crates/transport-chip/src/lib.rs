@@ -21,6 +21,7 @@ mod energy;
 pub mod export;
 mod govern;
 mod isles;
+mod kept;
 mod mail;
 mod packets;
 mod pairs;

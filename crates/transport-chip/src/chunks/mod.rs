@@ -17,6 +17,8 @@ pub(crate) use rcce_x10::RcceX10;
 pub(crate) use sections::Sections;
 
 use crate::cores::Cores;
+use crate::energy::meter::NEVER;
+use crate::kept::Kept;
 use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
@@ -85,12 +87,7 @@ struct Arriving {
 struct Lane {
     rest: Option<Rest>,
     arriving: Option<Arriving>,
-    /// Until when a message waits at the receiver that it did not want yet; [`NEVER`] if it does.
-    kept: Picoseconds,
 }
-
-/// When what has no end ends.
-const NEVER: Picoseconds = Picoseconds(u64::MAX);
 
 /// What one place keeps beside its lanes.
 #[derive(Default)]
@@ -103,8 +100,6 @@ struct Desk {
     heads: BTreeSet<(Key, usize)>,
     /// Whom this place has answered since its last batch ended.
     answered: Vec<(PlaceId, Picoseconds)>,
-    /// What it has taken and did not want yet: one message of each sender and class.
-    kept: VecDeque<Parcel>,
     /// When it may try again what was refused because the receiver had kept one.
     due: Option<Picoseconds>,
     /// What it sends next while it stands in a send: one message of each receiver and class.
@@ -128,6 +123,8 @@ pub(crate) struct Chunks<H> {
     desks: Vec<Desk>,
     /// By part.
     held: Vec<Option<Held>>,
+    /// What places have taken while they stood in a send.
+    kept: Kept,
     /// Instructions of a poll.
     poll_cycles: u64,
 }
@@ -145,6 +142,7 @@ impl<H: Handshake> Chunks<H> {
             lanes: std::iter::repeat_with(Lane::default).take(lanes).collect(),
             desks: std::iter::repeat_with(Desk::default).take(places).collect(),
             held: vec![None; if H::SHARED { 2 * places } else { lanes }],
+            kept: Kept::new(places),
             poll_cycles: POLL_CYCLES + FLAG_CYCLES * flags,
         }
     }
@@ -284,7 +282,7 @@ impl<H: Handshake> Chunks<H> {
         self.poll(cores, place);
         let present = cores.present();
         while let Some(fetched) = self.fetch(cores, place, present, false) {
-            fetched.into_iter().for_each(|parcel| self.keep(place, parcel));
+            fetched.into_iter().for_each(|parcel| self.kept.put(place, parcel));
         }
         news.append(&mut self.desks[place.index()].answered);
     }
@@ -306,35 +304,22 @@ impl<H: Handshake> Chunks<H> {
         }
     }
 
-    fn lane_in(&self, place: PlaceId, parcel: &Parcel) -> usize {
-        self.lane_of(Route { source: parcel.source, target: place, class: parcel.class })
-    }
-
-    /// Keeps what `place` does not want yet; its sender sends no other of the class until it does.
-    fn keep(&mut self, place: PlaceId, parcel: Parcel) {
-        let lane = self.lane_in(place, &parcel);
-        self.lanes[lane].kept = NEVER;
-        self.desks[place.index()].kept.push_back(parcel);
-    }
-
     /// A message that was kept and is wanted now; its sender is told by a flag.
     fn unpack(&mut self, cores: &mut Cores, place: PlaceId, control_only: bool) -> Option<Parcel> {
-        let kept = &mut self.desks[place.index()].kept;
-        let wanted = kept.iter().position(|parcel| !control_only || parcel.class == Class::Control)?;
-        let parcel = kept.remove(wanted)?;
-        let (source, lane) = (parcel.source, self.lane_in(place, &parcel));
+        let parcel = self.kept.take(place, control_only)?;
+        let source = parcel.source;
         cores.write_lines(place, source, 1);
         let time = cores.now(place);
-        self.lanes[lane].kept = time;
+        self.kept.release(place, &parcel, time);
         self.desks[source.index()].may_try(time);
         self.desks[place.index()].answered.push((source, time));
         Some(parcel)
     }
 
-    /// Whether the receiver has wanted all that came on a lane before.
-    fn is_wanted(&mut self, cores: &Cores, lane: usize) -> bool {
-        let (place, present) = (self.route_of(lane).source, cores.present());
-        let (desk, kept) = (&mut self.desks[place.index()], self.lanes[lane].kept);
+    /// Whether the receiver has wanted what it was sent before.
+    fn is_wanted(&mut self, cores: &Cores, out: &Outgoing) -> bool {
+        let (present, kept) = (cores.present(), self.kept.until(out.from, out.to, out.class));
+        let desk = &mut self.desks[out.from.index()];
         desk.due.take_if(|due| *due <= present);
         if kept > present && kept != NEVER {
             desk.may_try(kept);
@@ -353,7 +338,7 @@ impl<H: Handshake> Wire for Chunks<H> {
         if !H::WAITS {
             return self.becomes_free(cores, lane);
         }
-        self.is_wanted(cores, lane) && !self.is_under_way(lane)
+        self.is_wanted(cores, out) && !self.is_under_way(lane)
     }
 
     fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
@@ -412,8 +397,8 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
-        let Desk { heads, kept, .. } = &self.desks[place.index()];
-        let kept = kept.front().filter(|_| !self.is_engaged(place)).map(|parcel| parcel.arrival);
+        let kept = self.kept.first_arrival(place).filter(|_| !self.is_engaged(place));
+        let heads = &self.desks[place.index()].heads;
         heads.first().map(|(key, _)| key.time()).into_iter().chain(kept).min()
     }
 
@@ -424,8 +409,8 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        let is_kept = self.desks[place.index()].kept.iter().any(|parcel| parcel.source == source);
-        is_kept || self.pairs.both(source, place).into_iter().any(|lane| self.lanes[lane].arriving.is_some())
+        self.kept.has_from(source, place)
+            || self.pairs.both(source, place).into_iter().any(|lane| self.lanes[lane].arriving.is_some())
     }
 
     fn take(
@@ -443,7 +428,7 @@ impl<H: Handshake> Wire for Chunks<H> {
         }
         match self.fetch(cores, place, until, control_only && !H::WAITS)? {
             Some(parcel) if control_only && parcel.class == Class::Data => {
-                self.keep(place, parcel);
+                self.kept.put(place, parcel);
                 Some(None)
             }
             fetched => Some(fetched),
@@ -457,8 +442,9 @@ impl<H: Handshake> Wire for Chunks<H> {
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
         self.desks[place.index()].pending.retain(|(out, _)| out.to != gone);
+        self.kept.forget_receiver(place, gone);
         for lane in self.pairs.both(place, gone) {
-            (self.lanes[lane].rest, self.lanes[lane].kept) = (None, Picoseconds::ZERO);
+            self.lanes[lane].rest = None;
             let part = self.part_of(lane);
             if self.held[part].is_some_and(|held| held.lane == lane) {
                 self.held[part] = None;
@@ -473,7 +459,7 @@ impl<H: Handshake> Wire for Chunks<H> {
         for lane in std::mem::take(&mut self.desks[gone.index()].streams) {
             self.lanes[lane].rest = None;
         }
-        self.desks[gone.index()].kept.clear();
+        self.kept.clear(gone);
         self.desks[gone.index()].pending.clear();
         for (_, lane) in std::mem::take(&mut self.desks[gone.index()].heads) {
             self.lanes[lane].arriving = None;

@@ -7,7 +7,6 @@ use crate::parcel::{Load, Parcel};
 use isles_chip::kernel::Key;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
-use std::collections::VecDeque;
 
 /// A message of which a chunk is to be written.
 pub(super) struct Sending {
@@ -76,8 +75,6 @@ pub(super) struct Desk {
     pub(super) receiving: bool,
     /// The chunk that waits for it.
     pub(super) chunk: Option<Chunk>,
-    /// What it has received and did not want yet.
-    pub(super) kept: VecDeque<Parcel>,
     /// Who wants its register; each once.
     pub(super) waiters: Vec<PlaceId>,
     /// When it may try again what was refused.

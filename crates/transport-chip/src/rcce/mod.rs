@@ -18,7 +18,8 @@
 mod desk;
 
 use crate::cores::Cores;
-use crate::pairs::Pairs;
+use crate::energy::meter::NEVER;
+use crate::kept::Kept;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{FLAG_CYCLES, MESSAGE_BYTES_MIN, News, Outgoing, POLL_CYCLES, Wire};
@@ -36,9 +37,6 @@ const WORLD_LINES: u32 = 2;
 
 /// What the library's instructions cost.
 const LIBRARY: Library = Library::RCCE;
-
-/// When what has no end ends.
-const NEVER: Picoseconds = Picoseconds(u64::MAX);
 
 /// The division of one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +62,8 @@ pub(crate) struct Rcce {
     division: Division,
     ties: Ties,
     desks: Vec<Desk>,
-    /// By sender, receiver and class: until when a message waits there that nobody wanted yet; [`NEVER`] if it does.
-    held: Vec<Picoseconds>,
+    /// What places have received and did not want yet.
+    kept: Kept,
     /// Instructions of a poll.
     poll_cycles: u64,
 }
@@ -77,17 +75,13 @@ impl Rcce {
             division,
             ties,
             desks: std::iter::repeat_with(Desk::default).take(places).collect(),
-            held: vec![Picoseconds::ZERO; Pairs::of(places).lanes()],
+            kept: Kept::new(places),
             poll_cycles: POLL_CYCLES + FLAG_CYCLES * (places as u64 - 1),
         }
     }
 
     fn desk(&mut self, place: PlaceId) -> &mut Desk {
         &mut self.desks[place.index()]
-    }
-
-    fn lane(&self, source: PlaceId, target: PlaceId, class: Class) -> usize {
-        Pairs::of(self.desks.len()).lane(source, target, class)
     }
 
     /// Lines of flags that a poll reads.
@@ -101,7 +95,7 @@ impl Rcce {
         let present = cores.present();
         self.desk(from).due.take_if(|due| *due <= present); // what it allowed is asked for now
         self.clear_the_way(cores, from);
-        let held = self.held[self.lane(from, to, class)];
+        let held = self.kept.until(from, to, class);
         if held > present {
             if held != NEVER {
                 self.desk(from).may_try(held);
@@ -132,7 +126,7 @@ impl Rcce {
         let present = cores.present();
         let Some(chunk) = self.desk(place).chunk.take_if(|chunk| chunk.key.time() <= present) else { return };
         if let Some(parcel) = self.receive(cores, place, chunk) {
-            self.keep(place, parcel);
+            self.kept.put(place, parcel);
         }
     }
 
@@ -150,12 +144,6 @@ impl Rcce {
             self.release(owner, cores.now(place), place);
         }
         Some(parcel)
-    }
-
-    fn keep(&mut self, place: PlaceId, parcel: Parcel) {
-        let lane = self.lane(parcel.source, place, parcel.class);
-        self.held[lane] = NEVER;
-        self.desk(place).kept.push_back(parcel);
     }
 
     /// What the end of a message costs each side if it is no whole line.
@@ -256,13 +244,11 @@ impl Rcce {
 
     /// A message that was kept and is wanted now; its sender hears that it may send another one.
     fn unpack(&mut self, cores: &mut Cores, place: PlaceId, control_only: bool) -> Option<Parcel> {
-        let kept = &mut self.desk(place).kept;
-        let wanted = kept.iter().position(|parcel| !control_only || parcel.class == Class::Control)?;
-        let parcel = kept.remove(wanted)?;
-        let (source, lane) = (parcel.source, self.lane(parcel.source, place, parcel.class));
+        let parcel = self.kept.take(place, control_only)?;
+        let source = parcel.source;
         set_flag(cores, place, source);
         let time = cores.now(place);
-        self.held[lane] = time;
+        self.kept.release(place, &parcel, time);
         self.desk(source).may_try(time);
         self.desk(place).answered.push((source, time));
         Some(parcel)
@@ -340,7 +326,7 @@ impl Wire for Rcce {
         if desk.sending.is_some() {
             return None;
         }
-        let kept = desk.kept.front().filter(|_| !desk.receiving).map(|parcel| parcel.arrival);
+        let kept = self.kept.first_arrival(place).filter(|_| !desk.receiving);
         desk.chunk.as_ref().map(|chunk| chunk.key.time()).into_iter().chain(kept).min()
     }
 
@@ -355,7 +341,7 @@ impl Wire for Rcce {
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
         let desk = &self.desks[place.index()];
         let has_chunk = desk.chunk.as_ref().is_some_and(|chunk| chunk.source == source);
-        has_chunk || desk.kept.iter().any(|parcel| parcel.source == source)
+        has_chunk || self.kept.has_from(source, place)
     }
 
     fn take(
@@ -374,7 +360,7 @@ impl Wire for Rcce {
         let chunk = self.desk(place).chunk.take_if(|chunk| chunk.key.time() <= until)?;
         match self.receive(cores, place, chunk) {
             Some(parcel) if control_only && parcel.class == Class::Data => {
-                self.keep(place, parcel);
+                self.kept.put(place, parcel);
                 Some(None)
             }
             message => Some(message),
@@ -396,9 +382,7 @@ impl Wire for Rcce {
         if self.desk(gone).chunk.as_ref().is_some_and(|chunk| chunk.source == place) {
             self.desk(gone).chunk = None;
         }
-        for lane in Pairs::of(self.desks.len()).both(place, gone) {
-            self.held[lane] = Picoseconds::ZERO;
-        }
+        self.kept.forget_receiver(place, gone);
     }
 
     fn cut(&mut self, gone: PlaceId) {
@@ -417,7 +401,7 @@ impl Wire for Rcce {
         }
         let desk = self.desk(gone);
         (desk.chunk, desk.receiving) = (None, false);
-        desk.kept.clear();
+        self.kept.clear(gone);
         self.release(gone, Picoseconds::ZERO, gone);
     }
 }
