@@ -149,13 +149,8 @@ impl ModelledChip {
         source: &str,
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
-        let chosen = self
-            .chip
-            .clone()
-            .with_voltages(name)
-            .and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
-        let names = || self.chip.voltages().iter().map(VoltageTable::name).collect::<Vec<_>>();
-        chosen.ok_or_else(|| ConfigError::new(source, name, one_of(&names())))
+        let names = self.chip.voltages().iter().map(VoltageTable::name);
+        self.choose(self.chip.clone().with_voltages(name), (source, name), names)
     }
 
     /// [`ModelledChip::with_preset`]; `source` is where the name was written.
@@ -164,10 +159,8 @@ impl ModelledChip {
         source: &str,
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
-        let chosen =
-            self.chip.clone().with_preset(name).and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
-        let names = || self.chip.presets().iter().map(Preset::name).collect::<Vec<_>>().join(", ");
-        chosen.ok_or_else(|| ConfigError::new(source, name, names()))
+        let names = self.chip.presets().iter().map(Preset::name);
+        self.choose(self.chip.clone().with_preset(name), (source, name), names)
     }
 
     /// [`ModelledChip::with_power_model`]; `source` is where the name was written.
@@ -176,14 +169,23 @@ impl ModelledChip {
         source: &str,
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
-        let chosen = self
-            .chip
-            .clone()
-            .with_power_model(name)
-            .and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
+        let names = self.chip.power_models().iter().map(PowerModel::name);
+        self.choose(self.chip.clone().with_power_model(name), (source, name), names)
+    }
+
+    /// The chip that was `chosen` by a name out of its file, if there is one on which a message can be sent; else the
+    /// names that there are.
+    fn choose<'a>(
+        self,
+        chosen: Option<Chip>,
+        (source, name): (&str, &str),
+        names: impl Iterator<Item = &'a str>,
+    ) -> std::result::Result<ModelledChip, ConfigError> {
+        let chosen = chosen.and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
         chosen.ok_or_else(|| {
-            let names: Vec<&str> = self.chip.power_models().iter().map(PowerModel::name).collect();
-            ConfigError::new(source, name, one_of(&names))
+            let names: Vec<&str> = names.collect();
+            let nothing = "nothing: its file has none".to_owned();
+            ConfigError::new(source, name, if names.is_empty() { nothing } else { names.join(", ") })
         })
     }
 
@@ -386,11 +388,6 @@ pub(crate) fn drive<R>(
         stopwatch.end_turn(place);
         world.end_turn(place, turn);
     }
-}
-
-/// Names that a chip's file has, for a refusal.
-fn one_of(names: &[&str]) -> String {
-    if names.is_empty() { "nothing: its file has none".to_owned() } else { names.join(", ") }
 }
 
 /// One line that says what the chip would have taken.
