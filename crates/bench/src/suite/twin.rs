@@ -16,7 +16,7 @@ const DEFAULTS: &str = "SimGrid, its TCP model";
 /// There-and-backs, and messages of each place; the children know the same numbers.
 pub const PING_PONGS: u32 = 100_000;
 /// As [`PING_PONGS`], of each of 48 places.
-pub const MESH_MESSAGES: u32 = 2_000;
+pub const MESH_MESSAGES: u32 = 10_000;
 /// As [`PING_PONGS`], of each of 1,000 places.
 pub const TORUS_MESSAGES: u32 = 10;
 

@@ -1,35 +1,58 @@
 //! The queue of events to come: at most one of each owner.
 //!
-//! A tournament: a tree over all owners whose every node holds the earliest of its four children's events, so the
-//! root is the next one. An event that comes, moves or goes plays again on its way to the root: three comparisons a
-//! level, whose outcome needs no branch, within one line of the host's caches. There is no list for events of the
-//! present moment: every turn of a place and every transfer takes time, so none arises.
+//! A tournament: a tree over all owners whose every node holds the times of its four children's earliest events and
+//! whose they are, so the root is the next one. An event that comes, moves or goes plays again on its way to the root:
+//! three comparisons a level, whose outcome needs no branch, within one line of the host's caches. Only of events of
+//! one time the keys decide. There is no list for events of the present moment: every turn of a place and every
+//! transfer takes time, so none arises.
 //! Invariant: a node's entry is the least of the entries of its children.
 
 use super::Key;
+use std::hint::select_unpredictable;
 
-/// What stands at a node: a key whose last bits, the sequence number, are replaced by the owner's number. One owner has
-/// one event here, so that number never decides, and what remains differs between owners.
-type Entry = u128;
+/// The times of owners without an event: after all others, and of each owner its own, so that no two are equal.
+const NEVER: u64 = u64::MAX - u32::MAX as u64;
 
-/// The bits of an entry that are the owner.
-const OWNER: Entry = u32::MAX as Entry;
-
-/// After all events.
-const NOBODY: Entry = Entry::MAX;
-
-/// The children of one node.
+/// The children of one node: when the earliest event below each is, and whose it is.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Four([Entry; 4]);
+struct Four {
+    times: [u64; 4],
+    owners: [u32; 4],
+}
+
+impl Four {
+    /// The earliest of the four.
+    #[inline(always)]
+    fn earliest(&self, keys: &[Key]) -> (u64, u32) {
+        let [a, b, c, d] = self.times;
+        let (is_b, is_d) = (b < a, d < c);
+        let (first, second) = (select_unpredictable(is_b, b, a), select_unpredictable(is_d, d, c));
+        if (a == b) | (c == d) | (first == second) {
+            return self.earliest_by(keys);
+        }
+        let is_second = second < first;
+        let index = select_unpredictable(is_second, 2 | usize::from(is_d), usize::from(is_b));
+        // The time is chosen by itself: it decides at the next node, and the owner does not.
+        (select_unpredictable(is_second, second, first), self.owners[index])
+    }
+
+    /// The earliest of the four, of those of one time by their keys.
+    #[cold]
+    fn earliest_by(&self, keys: &[Key]) -> (u64, u32) {
+        let rank = |(time, owner): &(u64, u32)| (*time, keys.get(*owner as usize).copied());
+        let four = self.times.into_iter().zip(self.owners);
+        four.min_by_key(rank).expect("there are four")
+    }
+}
 
 /// The next event of each owner, in the order of their keys.
 pub struct Queue {
     /// The children of each node that has some. Node 0 is the root, the children of node `n` are `4 n + 1` and the next
     /// three; nodes from the number of these fours on are the owners.
     fours: Vec<Four>,
-    /// What stands at the root.
-    root: Entry,
+    /// When the event at the root is, and whose it is.
+    root: (u64, u32),
     /// The keys as they were given, by owner.
     keys: Vec<Key>,
 }
@@ -37,22 +60,23 @@ pub struct Queue {
 impl Queue {
     /// No event of any of so many owners.
     pub fn new(owners: usize) -> Queue {
-        let fours = vec![Four([NOBODY; 4]); owners.saturating_sub(1).div_ceil(3)];
-        Queue { fours, root: NOBODY, keys: vec![Key::NEVER; owners] }
+        let nobody = Four { times: [u64::MAX; 4], owners: [u32::MAX; 4] };
+        let fours = vec![nobody; owners.saturating_sub(1).div_ceil(3)];
+        Queue { fours, root: (u64::MAX, u32::MAX), keys: vec![Key::NEVER; owners] }
     }
 
     /// Gives `owner` the event `key`, which is of that owner, instead of the one that it has, if it has one.
     #[inline]
     pub fn set(&mut self, owner: u32, key: Key) {
         self.keys[owner as usize] = key;
-        self.play(owner, key.bits() & !OWNER | Entry::from(owner));
+        self.play(owner, key.time().0);
     }
 
     /// Takes the event of `owner` out, if it has one.
     pub fn remove(&mut self, owner: u32) -> Option<Key> {
         let key = self.key_of(owner)?;
         self.keys[owner as usize] = Key::NEVER;
-        self.play(owner, NOBODY);
+        self.play(owner, NEVER + u64::from(owner));
         Some(key)
     }
 
@@ -65,8 +89,8 @@ impl Queue {
     /// The next event and whose it is.
     #[inline]
     pub fn first(&self) -> Option<(Key, u32)> {
-        let owner = self.root as u32;
-        (self.root != NOBODY).then(|| (self.keys[owner as usize], owner))
+        let (time, owner) = self.root;
+        (time < NEVER).then(|| (self.keys[owner as usize], owner))
     }
 
     /// Takes the next event and says whose it is.
@@ -78,19 +102,16 @@ impl Queue {
 
     /// Lets `owner` play anew, on all the way to the root.
     #[inline]
-    fn play(&mut self, owner: u32, mut entry: Entry) {
+    fn play(&mut self, owner: u32, time: u64) {
         let mut node = self.fours.len() + owner as usize;
+        let mut winner = (time, owner);
         while node > 0 {
             let (above, side) = ((node - 1) / 4, (node - 1) % 4);
-            let Four(four) = &mut self.fours[above];
-            four[side] = entry;
-            // Taken out by its place, and that by shifts: of a choice between two values the compiler makes a branch.
-            let (first, second) = (u8::from(four[1] < four[0]), u8::from(four[3] < four[2]));
-            let is_second = u8::from(four[2 + usize::from(second)] < four[usize::from(first)]);
-            let within = (second << 1 | first) >> is_second & 1;
-            entry = four[usize::from(is_second << 1 | within)];
+            let four = &mut self.fours[above];
+            (four.times[side], four.owners[side]) = winner;
+            winner = four.earliest(&self.keys);
             node = above;
         }
-        self.root = entry;
+        self.root = winner;
     }
 }
