@@ -15,6 +15,7 @@
 //! Invariant: no two stretches overlap, and those of the rows are short.
 
 use crate::quantity::Picoseconds;
+use wide::{CmpGt, CmpLt, i16x16};
 
 /// Most stretches to come that are kept.
 pub(super) const STRETCHES_MAX: usize = 32;
@@ -51,11 +52,14 @@ enum Kept {
 #[repr(align(64))] // The rows of short numbers fill one line of the host's caches.
 struct Rows {
     /// When they start, rounded down.
-    starts: [u16; ROW],
+    starts: i16x16,
     /// When they end, rounded up.
-    ends: [u16; ROW],
+    ends: i16x16,
     stretches: [Stretch; ROW],
 }
+
+/// Entries of the rows, as bits.
+type Entries = u32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
@@ -76,60 +80,36 @@ impl Stretch {
 
     /// Start and end as the rows have them.
     #[inline]
-    fn rounded(self) -> (u16, u16) {
+    fn rounded(self) -> (i16, i16) {
         let up = (1 << FINE_BITS) - 1;
-        ((self.start >> FINE_BITS) as u16, ((self.end + up) >> FINE_BITS) as u16)
+        ((self.start >> FINE_BITS) as i16, ((self.end + up) >> FINE_BITS) as i16)
     }
 }
 
 impl Rows {
-    /// Whether nothing seems to be in the way.
+    /// What seems to be in the way.
     #[inline(always)]
-    fn seem_free(&self, stretch: Stretch) -> bool {
-        let seems_busy = self.alarm(stretch);
-        let mut busy = false;
-        for index in 0..ROW {
-            busy |= seems_busy(index);
-        }
-        !busy
-    }
-
-    /// What seems to be in the way: one at such an entry, and else zero.
-    #[inline(never)] // Once it is part of something larger, the compiler looks at one entry after the other.
-    fn alarms(&self, stretch: Stretch, alarms: &mut [u8; ROW]) {
-        let seems_busy = self.alarm(stretch);
-        for (index, alarm) in alarms.iter_mut().enumerate() {
-            *alarm = u8::from(seems_busy(index));
-        }
-    }
-
-    /// Whether an entry seems to be in the way.
-    #[inline(always)]
-    fn alarm(&self, stretch: Stretch) -> impl Fn(usize) -> bool {
+    fn alarms(&self, stretch: Stretch) -> Entries {
         let (start, end) = stretch.rounded();
-        let length = end.wrapping_sub(start) as i16;
-        move |index| {
-            let starts_before = (self.starts[index].wrapping_sub(start) as i16) < length;
-            let ends_after = self.ends[index].wrapping_sub(start) as i16 > 0;
-            starts_before & ends_after
-        }
+        let (from, length) = (i16x16::splat(start), i16x16::splat(end.wrapping_sub(start)));
+        let starts_before = (self.starts - from).cmp_lt(length);
+        let ends_after = (self.ends - from).cmp_gt(i16x16::splat(0));
+        (starts_before & ends_after).move_mask() as Entries
     }
 
     /// Puts a short stretch where one is past.
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, index: usize, stretch: Stretch) {
         self.stretches[index] = stretch;
-        (self.starts[index], self.ends[index]) = stretch.rounded();
+        let (start, end) = stretch.rounded();
+        (self.starts.as_array_mut()[index], self.ends.as_array_mut()[index]) = (start, end);
     }
 
-    /// A stretch that is in the way of this one, which then cannot begin before that ends.
+    /// Of what raised an alarm, a stretch that is in the way of this one, which then cannot begin before that ends.
     #[inline]
-    fn in_the_way(&self, stretch: Stretch) -> Option<usize> {
-        let mut alarms = [0; ROW];
-        self.alarms(stretch, &mut alarms);
-        let mut alarms = u128::from_le_bytes(alarms);
+    fn in_the_way(&self, stretch: Stretch, mut alarms: Entries) -> Option<usize> {
         while alarms != 0 {
-            let index = alarms.trailing_zeros() as usize / 8;
+            let index = alarms.trailing_zeros() as usize % ROW;
             let kept = &self.stretches[index];
             if kept.end > stretch.start && kept.start < stretch.end {
                 return Some(index);
@@ -139,23 +119,31 @@ impl Rows {
         None
     }
 
-    /// Reserves the first free stretch from this one on, if there is an entry for it: where it starts, and which entry
-    /// is written next.
-    fn reserve(&mut self, present: u64, mut stretch: Stretch, next: usize) -> Option<(u64, usize)> {
+    /// Reserves the first free stretch from this one on, of which these alarms are known, if there is an entry for it.
+    /// Gives where it starts, and which entry is written next.
+    fn reserve(
+        &mut self,
+        present: u64,
+        mut stretch: Stretch,
+        mut alarms: Entries,
+        next: u32,
+    ) -> Option<(u64, u32)> {
         let duration = stretch.end - stretch.start;
         let mut before = None;
-        while let Some(index) = self.in_the_way(stretch) {
+        while let Some(index) = self.in_the_way(stretch, alarms) {
             let end = self.stretches[index].end;
             (stretch, before) = (Stretch { start: end, end: end + duration }, Some(index));
+            alarms = self.alarms(stretch);
         }
         let longer = before.map(|index| (index, Stretch { start: self.stretches[index].start, ..stretch }));
         if let Some((index, longer)) = longer.filter(|(_, longer)| longer.is_short()) {
             self.write(index, longer);
             return Some((stretch.start, next));
         }
-        let index = (next..next + ROW).find(|index| self.stretches[index % ROW].is_past(present))?;
-        self.write(index % ROW, stretch);
-        Some((stretch.start, index + 1))
+        let is_past = |index: &u32| self.stretches[*index as usize % ROW].is_past(present);
+        let index = (next..).take(ROW).find(is_past)?;
+        self.write(index as usize % ROW, stretch);
+        Some((stretch.start, index.wrapping_add(1)))
     }
 }
 
@@ -169,17 +157,31 @@ impl Timeline {
         let stretch = Stretch { start: from.0, end: from.0 + duration.0 };
         if let Kept::Rows { next, rows } = &mut self.kept
             && duration.0.wrapping_sub(1) < SHORT_MAX
-            && rows.stretches[*next as usize % ROW].is_past(present.0)
-            && rows.seem_free(stretch)
         {
-            rows.write(*next as usize % ROW, stretch);
-            *next = next.wrapping_add(1);
-            return from;
+            let (alarms, index) = (rows.alarms(stretch), *next as usize % ROW);
+            if alarms == 0 && rows.stretches[index].is_past(present.0) {
+                rows.write(index, stretch);
+                *next = next.wrapping_add(1);
+                return from;
+            }
+            return Picoseconds(self.reserve_near(present.0, stretch, alarms));
         }
         Picoseconds(self.reserve_anywhere(present.0, stretch))
     }
 
-    /// As `reserve`, whatever is in the way.
+    /// As `reserve`, of a short stretch among the rows, of which these alarms are known.
+    #[inline(never)]
+    fn reserve_near(&mut self, present: u64, stretch: Stretch, alarms: Entries) -> u64 {
+        if let Kept::Rows { next, rows } = &mut self.kept
+            && let Some((start, after)) = rows.reserve(present, stretch, alarms, *next)
+        {
+            *next = after;
+            return start;
+        }
+        self.reserve_in_crowd(present, stretch)
+    }
+
+    /// As `reserve`, of anything.
     #[inline(never)]
     fn reserve_anywhere(&mut self, present: u64, stretch: Stretch) -> u64 {
         if stretch.start == stretch.end {
@@ -188,12 +190,8 @@ impl Timeline {
         if matches!(self.kept, Kept::Nothing) {
             self.kept = Kept::Rows { next: 0, rows: Box::default() };
         }
-        if let Kept::Rows { next, rows } = &mut self.kept
-            && stretch.is_short()
-            && let Some((start, after)) = rows.reserve(present, stretch, *next as usize % ROW)
-        {
-            *next = after as u32;
-            return start;
+        if stretch.is_short() && matches!(self.kept, Kept::Rows { .. }) {
+            return self.reserve_near(present, stretch, Entries::MAX >> (Entries::BITS - ROW as u32));
         }
         self.reserve_in_crowd(present, stretch)
     }
