@@ -319,7 +319,11 @@ impl Wire for Isles {
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
         cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
         cores.compute(place, POLL_CYCLES, Spending::Polling);
-        self.desks[place.index()].looked = cores.present();
+        let desk = &mut self.desks[place.index()];
+        desk.looked = cores.present();
+        if desk.slots.contains(&0) {
+            self.take_credits(place); // So a send finds at once that one is free again.
+        }
     }
 
     /// The flags tell of credits, too.
