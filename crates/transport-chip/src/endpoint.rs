@@ -6,13 +6,14 @@
 
 use crate::parcel::{Content, Load, Parcel};
 use crate::state::{State, Taken};
-use crate::wire::Outgoing;
+use crate::wire::{Multicast, Outgoing};
 use crate::world::Shared;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
     SendError, Span, SpanId, Unpark, Work,
 };
 use std::cell::{Cell, RefMut};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -170,6 +171,34 @@ impl Endpoint for ChipEndpoint {
             fill(content.bytes_mut());
         }
         self.state().send_block(&out, content);
+        Ok(())
+    }
+
+    fn multicast_bytes(&self, class: Class) -> Range<usize> {
+        self.state().wire.multicast_bytes(class)
+    }
+
+    fn multicast(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        let bytes = self.multicast_bytes(class);
+        to.iter().try_for_each(|to| self.check_send(*to, len, bytes.end.saturating_sub(1)))?;
+        if !bytes.contains(&len) {
+            return Err(SendError::TooLong { len, max: 0 });
+        }
+        let out = Multicast { from: self.here, to, class, handler };
+        self.state().admit_multicast(&out)?;
+        let mut content = vec![0; len];
+        {
+            let _during = self.enter(Moment::Filling);
+            fill(&mut content);
+        }
+        self.state().multicast(&out, &content);
         Ok(())
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Letter {
     pub(crate) lines: u32,
     /// Lines to read in the sender's buffer.
     pub(crate) fetch: u32,
+    /// The slots there, as bits, from which others fetch it, too.
+    pub(crate) shared: u8,
     pub(crate) piece: Piece,
 }
 
@@ -104,7 +106,15 @@ mod tests {
 
     fn letter(time: u64, class: Class) -> Letter {
         let key = Ties::new(0).key(Picoseconds(time), EventClass::Arrival, class as u32, 0);
-        Letter { key, lane: class as u32, source: PlaceId(0), lines: 1, fetch: 0, piece: Piece::Part }
+        Letter {
+            key,
+            lane: class as u32,
+            source: PlaceId(0),
+            lines: 1,
+            fetch: 0,
+            shared: 0,
+            piece: Piece::Part,
+        }
     }
 
     #[test]

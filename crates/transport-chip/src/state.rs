@@ -14,7 +14,7 @@ use crate::record::Passage;
 use crate::report::Report;
 use crate::rest::Rest;
 use crate::shared::Shared;
-use crate::wire::{Division, News, Outgoing, Wire};
+use crate::wire::{Division, Multicast, News, Outgoing, Wire};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Order};
 use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ties};
@@ -338,6 +338,12 @@ impl State {
         if self.wire.may_stream(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
 
+    /// As `admit`, for a message to several places.
+    pub(crate) fn admit_multicast(&mut self, out: &Multicast<'_>) -> Result<(), SendError> {
+        out.each().try_for_each(|out| self.check_open(&out))?;
+        if self.wire.has_room_for_all(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
+    }
+
     fn check_open(&self, out: &Outgoing) -> Result<(), SendError> {
         assert!(!self.sites[out.from.index()].left, "{} sends although it has left", out.from);
         if self.is_closed(out.from, out.to) { Err(SendError::DeadPlace(out.to)) } else { Ok(()) }
@@ -380,6 +386,21 @@ impl State {
         if self.engages {
             self.wire.tell(place, &mut self.news);
             self.wake_targets();
+        }
+    }
+
+    /// Sends an admitted message to several places.
+    pub(crate) fn multicast(&mut self, out: &Multicast<'_>, content: &[u8]) {
+        let mut slot = None;
+        for one in out.each() {
+            let mut copy = self.lend(content.len());
+            copy.bytes_mut()[..content.len()].copy_from_slice(content);
+            copy.shorten(content.len());
+            self.begin_action(out.from);
+            let slot = *slot.get_or_insert_with(|| self.wire.lay_out(&mut self.cores, out, content.len()));
+            let arrival = self.wire.point(&mut self.cores, &one, slot, Load::Inline(copy));
+            self.end_sending(&one, content.len(), false);
+            self.wake_target(one.to, arrival);
         }
     }
 

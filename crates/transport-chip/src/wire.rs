@@ -16,6 +16,7 @@ use isles_chip::kernel::Ties;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
 use std::fmt;
+use std::ops::Range;
 
 /// Instructions of a send beside its lines: choosing the buffer, writing the header, the fence before the flag.
 ///
@@ -158,6 +159,23 @@ pub(crate) struct Outgoing {
     pub(crate) handler: HandlerId,
 }
 
+/// A message on its way to several places, written once.
+#[derive(Clone, Copy)]
+pub(crate) struct Multicast<'a> {
+    pub(crate) from: PlaceId,
+    pub(crate) to: &'a [PlaceId],
+    pub(crate) class: Class,
+    pub(crate) handler: HandlerId,
+}
+
+impl Multicast<'_> {
+    /// The same to each one of them.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Outgoing> + '_ {
+        let Multicast { from, to, class, handler } = *self;
+        to.iter().map(move |to| Outgoing { from, to: *to, class, handler })
+    }
+}
+
 /// For whom something arrives, and when.
 pub(crate) type News = Vec<(PlaceId, Picoseconds)>;
 
@@ -181,6 +199,26 @@ pub(crate) trait Wire {
     /// Writes a message for which there is room; gives when its first part arrives. A place that stands in a call sends
     /// it then; `attend` tells.
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds>;
+
+    /// Lengths of messages of `class` that may go to several places at once.
+    fn multicast_bytes(&self, _class: Class) -> Range<usize> {
+        0..0
+    }
+
+    /// Whether such a message could go now; looks for credit if that is needed.
+    fn has_room_for_all(&mut self, _cores: &mut Cores, _out: &Multicast<'_>) -> bool {
+        false
+    }
+
+    /// Writes the `len` bytes of such a message to where all its receivers fetch it; gives that slot.
+    fn lay_out(&mut self, _cores: &mut Cores, _out: &Multicast<'_>, _len: usize) -> u8 {
+        unreachable!("a protocol without multicasts has room for none")
+    }
+
+    /// Tells one of the receivers of a slot of its message; gives when that arrives.
+    fn point(&mut self, _cores: &mut Cores, _out: &Outgoing, _slot: u8, _load: Load) -> Picoseconds {
+        unreachable!("a protocol without multicasts has room for none")
+    }
 
     /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
     /// arrive.

@@ -7,6 +7,7 @@ use crate::span::{Span, SpanId};
 use crate::work::Work;
 use isles_protocol::PlaceId;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -223,6 +224,34 @@ pub trait Endpoint {
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), SendError>;
+
+    /// Extended: the lengths of messages of `class` that [`Endpoint::multicast`] takes, in bytes; constant. None where it
+    /// is not offered.
+    fn multicast_bytes(&self, class: Class) -> Range<usize> {
+        let _ = class;
+        0..0
+    }
+
+    /// Extended: sends one message of exactly `len` bytes to several other places, each named once. It is written once,
+    /// and each of them fetches it.
+    ///
+    /// It arrives as from [`Endpoint::send`], in order with the other small messages of its class. `fill` is called at
+    /// most once and must not call the endpoint.
+    ///
+    /// # Errors
+    /// Nothing was sent, to nobody: one of them is dead, or there is not room for all. [`SendError::TooLong`] if `len`
+    /// is none of [`Endpoint::multicast_bytes`].
+    fn multicast(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        let _ = (to, class, handler, fill);
+        Err(SendError::TooLong { len, max: 0 })
+    }
 
     /// Delivers what has arrived, a bounded batch, without blocking; returns how many arrivals.
     ///

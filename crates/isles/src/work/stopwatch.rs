@@ -17,6 +17,7 @@ use isles_transport::{
 use isles_transport_chip::{ChipEndpoint, World};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -322,6 +323,24 @@ impl Endpoint for Watched {
         self.stopwatch.during(self.here, |ran| {
             let mut fill = |bytes: &mut [u8]| self.stopwatch.back(ran, || fill(bytes));
             self.endpoint.send_block(to, class, handler, len, &mut fill)
+        })
+    }
+
+    fn multicast_bytes(&self, class: Class) -> Range<usize> {
+        self.endpoint.multicast_bytes(class)
+    }
+
+    fn multicast(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        self.stopwatch.during(self.here, |ran| {
+            let mut fill = |bytes: &mut [u8]| self.stopwatch.back(ran, || fill(bytes));
+            self.endpoint.multicast(to, class, handler, len, &mut fill)
         })
     }
 

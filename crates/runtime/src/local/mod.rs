@@ -8,6 +8,7 @@
 
 mod backlog;
 mod clock;
+mod outbox;
 mod post;
 mod queue;
 mod worker;
@@ -28,8 +29,8 @@ use crate::task::{Injector, Pool, Priority, TaskRef};
 use crate::team::{Collectives, Mailbox};
 use backlog::Backlog;
 use isles_protocol::PlaceId;
-use isles_transport::{Endpoint, Limits};
-use post::Outbox;
+use isles_transport::{Class, Endpoint, Limits};
+use outbox::Outbox;
 use queue::{ReadyQueue, SuspendedTasks};
 use slab::Slab;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -47,6 +48,8 @@ pub struct Local {
     pub(crate) shares_processors: bool,
     /// The machine wants to know of spans.
     pub(crate) draws_spans: bool,
+    /// The machine can bring one message to several places at once.
+    pub(crate) offers_multicast: bool,
     injector: &'static Injector,
     pool: Pool,
     clock: Clock,
@@ -115,6 +118,7 @@ impl Local {
             limits: endpoint.limits(),
             shares_processors: endpoint.shares_processors(),
             draws_spans: endpoint.draws_spans(),
+            offers_multicast: !endpoint.multicast_bytes(Class::Control).is_empty(),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
             phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
             farewells: RefCell::default(),

@@ -4,121 +4,18 @@
 //! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
 //! backlog is at its bound, or when it is delivering messages itself (or the world is simulated),
 //! does the message go to the outbox on the heap, which is emptied before anything else is sent the same way.
-//! So nothing deadlocks and nothing is lost; the outbox grows only by what handlers answer, and by what one
+//! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
 //! poll sends against a full queue at that bound.
 
+use super::outbox::{Message, Post};
 use super::{Clock, Local};
 use crate::error::{Error, ErrorKind};
-use crate::limits::{CROWD_MIN, CROWD_REFUSALS, ROOM_GUESS, ROOM_WAIT};
+use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, HandlerId, Inbound, SendError};
 use std::cell::Cell;
-use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-
-/// A message that waits on the heap for room in a queue.
-struct Waiting {
-    handler: HandlerId,
-    bytes: Vec<u8>,
-}
-
-/// Both, in the order of their numbers.
-const CLASSES: [Class; 2] = [Class::Control, Class::Data];
-
-/// Messages that wait for room: for each receiver and class, in the order in which they were to be sent.
-///
-/// Where the receivers of a class are a crowd, not each is tried at each round: a place that has sent to thousands
-/// would try for most of its time what is refused.
-#[derive(Default)]
-pub(crate) struct Outbox {
-    /// By class, control first.
-    queues: [BTreeMap<PlaceId, VecDeque<Waiting>>; 2],
-    /// The number of the receiver from which on a crowd is tried next.
-    next: [u32; 2],
-}
-
-impl Outbox {
-    fn is_crowded(&self, class: Class) -> bool {
-        self.queues[class as usize].len() > CROWD_MIN
-    }
-
-    /// Whether a message has to wait, too, without a try: behind others for its receiver, or in a crowd.
-    fn holds(&self, to: PlaceId, class: Class) -> bool {
-        self.is_crowded(class) || self.queues[class as usize].contains_key(&to)
-    }
-
-    fn put(&mut self, to: PlaceId, class: Class, message: Waiting) {
-        self.queues[class as usize].entry(to).or_default().push_back(message);
-    }
-
-    /// Offers what waits to `send`, each queue until it refuses: by receiver, then by class.
-    fn flush(&mut self, send: &mut Send<'_>) {
-        let is_one_class = self.queues.iter().any(BTreeMap::is_empty);
-        if is_one_class || CLASSES.into_iter().any(|class| self.is_crowded(class)) {
-            return CLASSES.into_iter().for_each(|class| self.flush_class(class, send));
-        }
-        let [control, data] = &mut self.queues;
-        let (mut controls, mut datas) = (control.iter_mut().peekable(), data.iter_mut().peekable());
-        loop {
-            let is_control = match (controls.peek(), datas.peek()) {
-                (Some((control, _)), Some((data, _))) => control <= data,
-                (first, _) => first.is_some(),
-            };
-            let (next, class) =
-                if is_control { (controls.next(), Class::Control) } else { (datas.next(), Class::Data) };
-            let Some((to, queue)) = next else { break };
-            offer(*to, class, queue, send);
-        }
-        self.queues.iter_mut().for_each(|queues| queues.retain(|_, queue| !queue.is_empty()));
-    }
-
-    fn flush_class(&mut self, class: Class, send: &mut Send<'_>) {
-        if self.is_crowded(class) {
-            return self.flush_crowd(class, send);
-        }
-        let (queues, mut is_any_over) = (&mut self.queues[class as usize], false);
-        for (to, queue) in &mut *queues {
-            offer(*to, class, queue, send);
-            is_any_over |= queue.is_empty();
-        }
-        if is_any_over {
-            queues.retain(|_, queue| !queue.is_empty());
-        }
-    }
-
-    /// As `flush`, until some have refused; the next time goes on with the others.
-    #[cold]
-    fn flush_crowd(&mut self, class: Class, send: &mut Send<'_>) {
-        let (queues, next) = (&mut self.queues[class as usize], &mut self.next[class as usize]);
-        let mut refusals = 0;
-        for _ in 0..queues.len() {
-            let from = PlaceId(*next);
-            let Some((&to, _)) = queues.range(from..).chain(queues.range(..from)).next() else { return };
-            *next = to.0 + 1;
-            let Some(queue) = queues.get_mut(&to) else { return };
-            offer(to, class, queue, send);
-            if queue.is_empty() {
-                queues.remove(&to);
-                continue;
-            }
-            refusals += 1;
-            if refusals == CROWD_REFUSALS {
-                return;
-            }
-        }
-    }
-}
-
-/// Tries to send a message; whether it is gone.
-type Send<'a> = dyn FnMut(PlaceId, Class, &Waiting) -> bool + 'a;
-
-/// Offers what waits for `to` to `send` until it refuses.
-fn offer(to: PlaceId, class: Class, queue: &mut VecDeque<Waiting>, send: &mut Send<'_>) {
-    while queue.front().is_some_and(|message| send(to, class, message)) {
-        queue.pop_front();
-    }
-}
 
 /// Why nothing was sent.
 #[derive(Debug)]
@@ -285,10 +182,50 @@ impl Local {
         let mut bytes = vec![0; len];
         encode(&mut Writer::new(&mut bytes)).map_err(Unsent::Unencodable)?;
         self.parts.borrow_mut().let_go();
-        self.outbox.borrow_mut().put(to, class, Waiting { handler, bytes });
+        self.outbox.borrow_mut().put(to, class, Message { handler, bytes });
         self.outbox_len.set(self.outbox_len.get() + 1);
         self.tally.put_aside();
         Ok(Sent { bytes: len })
+    }
+
+    /// Sends what `encode` writes, which is `len` bytes, to several other places: written once where that is offered.
+    ///
+    /// As [`Local::send`] for each of them, in this order.
+    ///
+    /// # Errors
+    /// Some may have got it; see [`Unsent`].
+    pub(crate) fn multicast(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), Unsent> {
+        if to.len() < 2 || !self.endpoint.multicast_bytes(class).contains(&len) {
+            return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
+        }
+        let mut bytes = vec![0; len];
+        encode(&mut Writer::new(&mut bytes)).map_err(Unsent::Unencodable)?;
+        let message = Message { handler, bytes };
+        let is_behind =
+            self.outbox_len.get() > 0 && to.iter().any(|to| self.outbox.borrow().holds(*to, class));
+        let attempt = if is_behind { Err(Unsent::Full) } else { self.attempt_multicast(to, class, &message) };
+        if !matches!(attempt, Err(Unsent::Full)) {
+            return attempt;
+        }
+        self.outbox.borrow_mut().put_multicast(to, class, message);
+        self.outbox_len.set(self.outbox_len.get() + to.len());
+        to.iter().for_each(|_| self.tally.put_aside());
+        Ok(())
+    }
+
+    fn attempt_multicast(&self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent> {
+        let len = message.bytes.len();
+        let mut fill = |room: &mut [u8]| room.copy_from_slice(&message.bytes);
+        self.endpoint.multicast(to, class, message.handler, len, &mut fill)?;
+        to.iter().for_each(|_| self.tally.sent(class, len));
+        Ok(())
     }
 
     /// Whether a send may wait for room: not while messages are delivered, and not in an invented world,
@@ -317,15 +254,12 @@ impl Local {
         if self.outbox_len.get() == 0 {
             return 0;
         }
-        let (mut outbox, before) = (self.outbox.take(), self.outbox_len.get());
-        outbox.flush(&mut |to, class, message| {
-            let is_gone = self.flush_one(to, class, message);
-            self.outbox_len.set(self.outbox_len.get() - usize::from(is_gone));
-            is_gone
-        });
+        let mut outbox = self.outbox.take();
+        let gone = outbox.flush(&mut Again(self));
         // Nothing was put aside meanwhile: sending tries once, and comes back.
         self.outbox.replace(outbox);
-        before - self.outbox_len.get()
+        self.outbox_len.set(self.outbox_len.get() - gone);
+        gone
     }
 
     /// Sends all that waits in the outbox, for at most `limit`; for the end of the place.
@@ -337,13 +271,21 @@ impl Local {
             }
         }
     }
+}
 
-    /// False if there is still no room. A message to a dead place is dropped: its sender hears of the death.
-    fn flush_one(&self, to: PlaceId, class: Class, message: &Waiting) -> bool {
+/// Another attempt to send what waited.
+struct Again<'a>(&'a Local);
+
+impl Post for Again<'_> {
+    fn one(&mut self, to: PlaceId, class: Class, message: &Message) -> Result<(), Unsent> {
         let encode = |writer: &mut Writer<'_>| {
             writer.put_bytes(&message.bytes);
             Ok(())
         };
-        !matches!(self.attempt(to, class, message.handler, ROOM_GUESS, &encode), Err(Unsent::Full))
+        self.0.attempt(to, class, message.handler, ROOM_GUESS, &encode).map(drop)
+    }
+
+    fn several(&mut self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent> {
+        self.0.attempt_multicast(to, class, message)
     }
 }

@@ -46,9 +46,7 @@ impl Team {
             if let Some(parent) = tree.parent() {
                 turn.pull_into(parent, index, bytes, bytemuck::cast_slice_mut(chunk)).await?;
             }
-            for child in tree.children() {
-                turn.push(child, index, bytes, bytemuck::cast_slice(chunk)).await?;
-            }
+            turn.push_to_all(tree.children(), index, bytes, bytemuck::cast_slice(chunk)).await?;
         }
         for child in tree.children() {
             turn.settle(child, bytes, chunks).await?;

@@ -416,6 +416,44 @@ impl<'t> Turn<'t> {
         self.send_chunk(to, index, bytes, chunk)
     }
 
+    /// As [`Turn::push`] to each of these members; all at once where the machine can do that.
+    #[inline]
+    pub(super) async fn push_to_all(
+        &self,
+        to: impl Iterator<Item = usize>,
+        index: usize,
+        bytes: usize,
+        chunk: &[u8],
+    ) -> Result<()> {
+        if Local::with(|local| local.offers_multicast) {
+            return self.multicast(to.collect(), index, bytes, chunk).await;
+        }
+        for to in to {
+            self.push(to, index, bytes, chunk).await?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    async fn multicast(&self, to: Vec<usize>, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
+        if index >= CHUNKS_UNDER_WAY && letter::is_awaited(bytes) {
+            for to in &to {
+                self.await_signal(*to, TAKEN).await?;
+            }
+        }
+        let letter = self.letter(index % MEETING, bytes as u64);
+        let len = letter::message_bytes([chunk, &[]]);
+        let members: Vec<PlaceId> = to.into_iter().map(|to| self.seat.members().member(to)).collect();
+        let sent = Local::with(|local| {
+            local.multicast(&members, Class::Control, Handler::Team.id(), len, |writer| {
+                letter.encode(writer);
+                letter::put_chunk(writer, [chunk, &[]]);
+                Ok(())
+            })
+        });
+        sent.map_err(|unsent| self.unsent(unsent.into()))
+    }
+
     /// Waits until `to` has taken the last of the chunks that were pushed, if the slice of `bytes` bytes is long.
     #[inline]
     pub(super) async fn settle(&self, to: usize, bytes: usize, chunks: Chunks) -> Result<()> {

@@ -211,7 +211,8 @@ impl<D: Driver> Called<D> {
         state.waiting += 1;
         let found = state.last;
         let key = self.ties.key(found, EventClass::Arrival, lane as u32, 0);
-        let letter = Letter { key, lane: lane as u32, source, lines: bytes as u32, fetch: 0, piece };
+        let letter =
+            Letter { key, lane: lane as u32, source, lines: bytes as u32, fetch: 0, shared: 0, piece };
         self.desk(target).mail.put(letter);
         found
     }

@@ -21,6 +21,10 @@ const _: () = assert!(2 * RING_UNIT_MAX < 1 << 4, "half a byte tells how many en
 /// Slots by class: two keep one piece under way while the next is written; data has other receivers beside.
 const SLOTS: [u32; 2] = [2, 4];
 
+/// Slots of the class that has most.
+pub(super) const SLOTS_MAX: usize = 4;
+const _: () = assert!(SLOTS[0] as usize <= SLOTS_MAX && SLOTS[1] as usize <= SLOTS_MAX);
+
 /// The division of one buffer; entries of arrays are by class, control first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
@@ -71,6 +75,11 @@ impl Budget {
         // That most take one line spares a division.
         let lines = if bytes <= self.line_bytes { 1 } else { self.lines(bytes) };
         (lines <= self.ring_lines[class as usize]).then_some(lines)
+    }
+
+    /// Bytes of the longest message of `class` that goes into a ring itself.
+    pub(crate) fn ring_bytes_max(&self, class: Class) -> usize {
+        self.ring_lines[class as usize] as usize * self.line_bytes - HEADER_BYTES
     }
 
     /// Bytes of the longest message of `class` that is no block.

@@ -8,8 +8,25 @@ use isles_transport::HandlerId;
 pub(super) struct Share {
     /// Lines of the ring.
     pub(super) lines: u8,
-    /// Slots of the sender's buffer.
+    /// Slots of the sender's buffer, this lane's own.
     pub(super) slots: u8,
+    /// Slots of it, as bits, that other lanes share.
+    pub(super) shared: u8,
+}
+
+impl Share {
+    /// Of so many lines, and nothing else.
+    pub(super) fn of_lines(lines: u32) -> Share {
+        Share { lines: lines as u8, ..Share::default() }
+    }
+
+    /// Of the line of the ring that tells of a slot of its own.
+    pub(super) const SLOT: Share = Share { lines: 1, slots: 1, shared: 0 };
+
+    /// The slots that it shares.
+    pub(super) fn shared_slots(self) -> impl Iterator<Item = usize> {
+        (0..u8::BITS as usize).filter(move |slot| self.shared >> slot & 1 != 0)
+    }
 }
 
 /// A block under way.
@@ -38,6 +55,7 @@ impl std::ops::AddAssign for Share {
     fn add_assign(&mut self, other: Share) {
         self.lines += other.lines;
         self.slots += other.slots;
+        self.shared |= other.shared;
     }
 }
 
@@ -45,5 +63,6 @@ impl std::ops::SubAssign for Share {
     fn sub_assign(&mut self, other: Share) {
         self.lines -= other.lines;
         self.slots -= other.slots;
+        self.shared &= !other.shared;
     }
 }

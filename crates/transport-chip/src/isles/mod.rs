@@ -3,7 +3,8 @@
 //! Every ordered pair of places has a small ring in the receiver's buffer for each class. A short message is written
 //! into it; of a longer one the ring carries a line that says in which slot of the *sender's* buffer it lies, from
 //! where the receiver fetches it; a block goes through such slots piece by piece. After the lines of a message the
-//! sender writes its flag, one byte in lines that the receiver reads at every poll. The byte also counts what the
+//! sender writes its flag, one byte in lines that the receiver reads at every poll. What several places get at once lies
+//! in one slot, which is free when the last of them has fetched it. The byte also counts what the
 //! sender has taken of the other direction, so an answer credits what it answers; what is owed to others is written
 //! when the turn ends or before the place computes. The layout is in `budget`, the reasons in `docs/twin.md`.
 //!
@@ -21,11 +22,13 @@ use crate::mail::{Letter, Mail, Piece};
 use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
-use crate::wire::{News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
+use crate::wire::{Multicast, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
+use budget::SLOTS_MAX;
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 use lane::{Lane, Share, Stream};
+use std::ops::Range;
 
 /// A credit that the sender has not looked at yet.
 struct Credit {
@@ -46,6 +49,8 @@ struct Way {
 struct Desk {
     /// Free slots of its buffer, by class.
     slots: [u32; 2],
+    /// Of slots from which several fetch, by class: how many have not credited it; of all others none.
+    fetchers: [[u32; SLOTS_MAX]; 2],
     /// Blocks under way from here, one for a lane.
     streams: Vec<Stream>,
     /// Credits on their way here.
@@ -64,12 +69,24 @@ struct Desk {
 
 /// Whether somebody may wait for the credit of so much of a ring of `lines` lines: it is more than half, or a slot.
 fn is_much(owed: Share, lines: u32) -> bool {
-    owed.slots > 0 || 2 * u32::from(owed.lines) > lines
+    owed.slots > 0 || owed.shared != 0 || 2 * u32::from(owed.lines) > lines
 }
 
 /// The bit of a place, which it may share with others.
 fn bit_of(place: PlaceId) -> u64 {
     1 << (place.0 % u64::BITS)
+}
+
+impl Desk {
+    /// Takes back the slots of a share of one of its lanes, of a class.
+    fn free(&mut self, class: usize, share: Share) {
+        self.slots[class] += u32::from(share.slots);
+        for slot in share.shared_slots() {
+            let fetchers = &mut self.fetchers[class][slot];
+            *fetchers -= 1;
+            self.slots[class] += u32::from(*fetchers == 0);
+        }
+    }
 }
 
 /// All rings of a run.
@@ -86,6 +103,7 @@ impl Isles {
         let places = places as usize;
         let desk = |_| Desk {
             slots: budget.slots,
+            fetchers: [[0; SLOTS_MAX]; 2],
             streams: Vec::new(),
             credits: Vec::new(),
             looked: Picoseconds::ZERO,
@@ -146,7 +164,7 @@ impl Isles {
             };
             cores.write_lines(place, place, lines);
             let way = Way { source: place, target, lane };
-            news.push((target, self.ring(cores, way, Share { lines: 1, slots: 1 }, lines, piece)));
+            news.push((target, self.ring(cores, way, Share::SLOT, lines, piece)));
         }
     }
 
@@ -169,7 +187,7 @@ impl Isles {
             self.credit_along(source, target, arrival);
         }
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
-        let letter = Letter { key, lane: lane as u32, source, lines, fetch, piece };
+        let letter = Letter { key, lane: lane as u32, source, lines, fetch, shared: share.shared, piece };
         self.desks[target.index()].mail.put(letter);
         arrival
     }
@@ -241,15 +259,17 @@ impl Isles {
     /// Takes the credits that `place` has seen: those that had arrived when the turn began in which it looked last.
     fn take_credits(&mut self, place: PlaceId) {
         let (desks, lanes) = (&mut self.desks, &mut self.lanes);
-        let Desk { credits, slots, looked, .. } = &mut desks[place.index()];
+        let desk = &mut desks[place.index()];
+        let mut credits = std::mem::take(&mut desk.credits);
         credits.retain(|credit| {
-            let is_seen = credit.arrival <= *looked;
+            let is_seen = credit.arrival <= desk.looked;
             if is_seen {
                 lanes[credit.lane].taken -= credit.share;
-                slots[credit.lane % 2] += u32::from(credit.share.slots);
+                desk.free(credit.lane % 2, credit.share);
             }
             !is_seen
         });
+        desk.credits = credits;
     }
 }
 
@@ -283,15 +303,48 @@ impl Wire for Isles {
         Some(match self.budget.ring_lines_of(out.class, len) {
             Some(lines) => {
                 let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, way, Share { lines: lines as u8, slots: 0 }, 0, piece)
+                self.ring(cores, way, Share::of_lines(lines), 0, piece)
             }
             None => {
                 let lines = self.budget.lines(len);
                 cores.write_lines(out.from, out.from, lines);
                 let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, way, Share { lines: 1, slots: 1 }, lines, piece)
+                self.ring(cores, way, Share::SLOT, lines, piece)
             }
         })
+    }
+
+    /// What fits a ring goes there; it would gain nothing.
+    fn multicast_bytes(&self, class: Class) -> Range<usize> {
+        self.budget.ring_bytes_max(class) + 1..self.budget.message_bytes_max(class) + 1
+    }
+
+    fn has_room_for_all(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+        let len = self.budget.message_bytes_max(out.class);
+        if out.each().all(|out| self.fits(&out, len, 1)) {
+            return true;
+        }
+        self.look(cores, out.from);
+        self.take_credits(out.from);
+        out.each().all(|out| self.fits(&out, len, 1))
+    }
+
+    fn lay_out(&mut self, cores: &mut Cores, out: &Multicast<'_>, len: usize) -> u8 {
+        cores.write_lines(out.from, out.from, self.budget.lines(len));
+        let (desk, class) = (&mut self.desks[out.from.index()], out.class as usize);
+        let is_free = |fetchers: &u32| *fetchers == 0;
+        let slot = desk.fetchers[class].iter().position(is_free).expect("one of the free slots is this");
+        desk.slots[class] -= 1;
+        desk.fetchers[class][slot] = out.to.len() as u32;
+        slot as u8
+    }
+
+    fn point(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, load: Load) -> Picoseconds {
+        let way = Way { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
+        let lines = self.budget.lines(load.len());
+        cores.compute(out.from, SEND_CYCLES, Spending::Handling);
+        let piece = Piece::Whole { handler: out.handler, load };
+        self.ring(cores, way, Share { lines: 1, slots: 0, shared: 1 << slot }, lines, piece)
     }
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {
@@ -359,7 +412,8 @@ impl Wire for Isles {
             desk.owed.push((letter.source, lane));
             desk.owes |= bit_of(letter.source);
         }
-        ring.owed += Share { lines: letter.lines as u8, slots: u8::from(letter.fetch > 0) };
+        let is_own = letter.fetch > 0 && letter.shared == 0;
+        ring.owed += Share { lines: letter.lines as u8, slots: u8::from(is_own), shared: letter.shared };
         desk.owes_much |= is_much(ring.owed, self.budget.ring_lines[lane % 2]);
         let source = letter.source;
         cores.compute(place, RECEIVE_CYCLES, Spending::Handling);
@@ -385,9 +439,11 @@ impl Wire for Isles {
         for lane in self.pairs.both(gone, place) {
             let ring = &mut self.lanes[lane];
             ring.streams = false;
+            // What it owes is forgotten with what was taken: it may still write a credit at the end of its turn.
+            ring.owed = Share::default();
             let taken = std::mem::take(&mut ring.taken);
             let desk = &mut self.desks[place.index()];
-            desk.slots[lane % 2] += u32::from(taken.slots);
+            desk.free(lane % 2, taken);
             desk.streams.retain(|stream| stream.lane != lane);
             desk.credits.retain(|credit| credit.lane != lane);
         }

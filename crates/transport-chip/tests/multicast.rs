@@ -1,0 +1,259 @@
+//! Messages to several places at once: written once, fetched by each, in order with all others, whoever dies.
+
+use isles_chip::Chip;
+use isles_transport::random::Random;
+use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
+use isles_transport_chip::{ChipEndpoint, Costs, Protocol, Report, Turn, World};
+use std::collections::BTreeMap;
+
+const CLASSES: [Class; 2] = [Class::Control, Class::Data];
+
+fn scc(places: u32, buffer_lines: u32, seed: u64) -> (World, Vec<ChipEndpoint>) {
+    let costs = Costs::of(&Chip::find("scc").unwrap()).unwrap().with_buffer_lines(buffer_lines);
+    let world = World::new(places, costs, seed).unwrap();
+    let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
+    (world, endpoints)
+}
+
+fn run(world: &World, mut step: impl FnMut(PlaceId) -> Turn) -> Report {
+    while let Some(place) = world.next() {
+        let turn = step(place);
+        world.end_turn(place, turn);
+    }
+    world.report()
+}
+
+/// The first place sends 512 bytes to three others, at once or one by one.
+fn to_three(at_once: bool) -> Report {
+    let (world, endpoints) = scc(4, 256, 0);
+    let (mut begun, others) = (false, [1, 2, 3].map(PlaceId));
+    run(&world, |place| {
+        let endpoint = &endpoints[place.index()];
+        if place.0 == 0 && !std::mem::replace(&mut begun, true) {
+            let mut fill = |bytes: &mut [u8]| bytes.fill(7);
+            if at_once {
+                endpoint.multicast(&others, Class::Data, HandlerId(1), 512, &mut fill).unwrap();
+            } else {
+                for other in others {
+                    let mut fill = |bytes: &mut [u8]| {
+                        fill(bytes);
+                        Some(512)
+                    };
+                    endpoint.send(other, Class::Data, HandlerId(1), 512, &mut fill).unwrap();
+                }
+            }
+        }
+        endpoint.progress(Inbound::All, &mut |arrival| {
+            if let Arrival::Message(message) = arrival {
+                assert_eq!((message.source, message.body.bytes()), (PlaceId(0), &[7; 512][..]));
+            }
+        });
+        Turn::Idle { due: None }
+    })
+}
+
+#[test]
+fn the_lines_of_a_multicast_are_written_once_and_its_sender_is_free_sooner() {
+    let [at_once, one_by_one] = [true, false].map(to_three);
+    assert_eq!((at_once.messages, at_once.bytes), (3, 3 * 512));
+    assert_eq!(one_by_one.lines.written - at_once.lines.written, 2 * 16);
+    assert_eq!(one_by_one.lines.read, at_once.lines.read, "each fetches all of it");
+    assert!(at_once.time < one_by_one.time, "{} {}", at_once.time, one_by_one.time);
+}
+
+#[test]
+fn a_slot_is_free_again_when_the_last_receiver_has_fetched_it() {
+    const SLOTS: u32 = 4; // of data, in docs/twin.md
+    let (world, endpoints) = scc(4, 256, 0);
+    let (mut sent, mut sent_before, mut ignored) = (0, 0, 0);
+    let report = run(&world, |place| {
+        let endpoint = &endpoints[place.index()];
+        if place.0 == 3 && ignored < 100 {
+            endpoint.work(&Work::new().cycles(1_000));
+            ignored += 1;
+            sent_before = sent;
+            return Turn::Busy;
+        }
+        endpoint.progress(Inbound::All, &mut |_| ());
+        let others = [1, 2, 3].map(PlaceId);
+        let send = || endpoint.multicast(&others, Class::Data, HandlerId(1), 512, &mut |bytes| bytes.fill(1));
+        while place.0 == 0 && sent < SLOTS + 1 && send().is_ok() {
+            sent += 1;
+        }
+        Turn::Idle { due: None }
+    });
+    assert_eq!((sent_before, sent), (SLOTS, SLOTS + 1));
+    assert_eq!(report.messages, u64::from(3 * (SLOTS + 1)));
+}
+
+#[test]
+fn lengths_that_are_not_offered_are_refused_and_nothing_is_sent() {
+    let (world, endpoints) = scc(4, 256, 0);
+    for class in CLASSES {
+        let offered = endpoints[0].multicast_bytes(class);
+        for len in [0, offered.start - 1, offered.end] {
+            let fill = &mut |_: &mut [u8]| panic!("there is nothing to write");
+            let refused = endpoints[0].multicast(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), len, fill);
+            assert!(matches!(refused, Err(SendError::TooLong { .. })), "{len}: {refused:?}");
+        }
+    }
+    let report = run(&world, |place| {
+        endpoints[place.index()].progress(Inbound::All, &mut |_| ());
+        Turn::Idle { due: None }
+    });
+    assert_eq!(report.messages, 0);
+}
+
+#[test]
+fn only_the_protocol_isles_offers_them() {
+    for protocol in Protocol::OF_BUFFERS {
+        let costs = Costs::of(&Chip::find("scc").unwrap()).unwrap();
+        let world = World::with_protocol(4, costs, protocol, 0).unwrap();
+        let offered = world.endpoint(PlaceId(0)).multicast_bytes(Class::Control);
+        assert_eq!(offered.is_empty(), protocol != Protocol::Isles, "{protocol}");
+    }
+}
+
+/// Source, target, class.
+type Lane = (PlaceId, PlaceId, usize);
+
+/// What was sent and what has come on each lane.
+#[derive(Default)]
+struct Books {
+    sent: BTreeMap<Lane, u32>,
+    received: BTreeMap<Lane, u32>,
+}
+
+/// A place that sends to one and to several at random, with the number of each message on its lane in front.
+struct Player {
+    endpoint: ChipEndpoint,
+    random: Random,
+    left: u32,
+    /// What it sends next, if it could not be sent yet: to whom, in which class, how long.
+    next: Option<(Vec<PlaceId>, Class, usize)>,
+}
+
+impl Player {
+    fn choose(&mut self) -> (Vec<PlaceId>, Class, usize) {
+        let class = CLASSES[self.random.below(2) as usize];
+        let here = self.endpoint.here();
+        let mut to: Vec<PlaceId> = (0..self.endpoint.places()).map(PlaceId).collect();
+        to.retain(|place| *place != here && self.random.below(2) == 0);
+        let offered = self.endpoint.multicast_bytes(class);
+        if offered.is_empty() {
+            to.truncate(1); // What is longer than a ring is longer than a slot, too.
+        }
+        let long = offered.start + self.random.below(offered.len().max(1) as u64) as usize;
+        let is_short = to.len() < 2 && (offered.is_empty() || self.random.below(2) == 0);
+        (to, class, if is_short { 4 + long % 20 } else { long })
+    }
+
+    /// Tries to send to all of `to`; notes what was sent.
+    fn send(&self, to: &[PlaceId], class: Class, len: usize, books: &mut Books) -> Result<(), SendError> {
+        let lane = |to: PlaceId| (self.endpoint.here(), to, class as usize);
+        let number = |books: &Books, to: PlaceId| *books.sent.get(&lane(to)).unwrap_or(&0);
+        match to {
+            [] => return Ok(()),
+            [one] => {
+                let number = number(books, *one);
+                let mut fill = |bytes: &mut [u8]| {
+                    bytes[..4].copy_from_slice(&number.to_le_bytes());
+                    Some(len)
+                };
+                self.endpoint.send(*one, class, HandlerId(1), len, &mut fill)?;
+            }
+            // One content for all, so without a number: `HandlerId(2)` says so.
+            _ => self.endpoint.multicast(to, class, HandlerId(2), len, &mut |bytes| bytes.fill(9))?,
+        }
+        to.iter().for_each(|to| *books.sent.entry(lane(*to)).or_default() += 1);
+        Ok(())
+    }
+
+    fn step(&mut self, books: &mut Books) -> Turn {
+        let here = self.endpoint.here();
+        let arrived = self.endpoint.progress(Inbound::All, &mut |arrival| {
+            let Arrival::Message(message) = arrival else { return };
+            let count = books.received.entry((message.source, here, message.class as usize)).or_default();
+            let bytes = message.body.bytes();
+            match message.handler {
+                HandlerId(1) => assert_eq!(bytes[..4], count.to_le_bytes(), "in order"),
+                _ => assert!(bytes.iter().all(|byte| *byte == 9)),
+            }
+            *count += 1;
+        });
+        let sent = self.left > 0 && self.send_next(books);
+        self.left -= u32::from(sent);
+        if arrived > 0 || sent { Turn::Busy } else { Turn::Idle { due: None } }
+    }
+
+    fn send_next(&mut self, books: &mut Books) -> bool {
+        let (mut to, class, len) = match self.next.take() {
+            Some(next) => next,
+            None => self.choose(),
+        };
+        loop {
+            match self.send(&to, class, len, books) {
+                Ok(()) => return true,
+                Err(SendError::DeadPlace(dead)) => to.retain(|place| *place != dead),
+                Err(SendError::Full) => {
+                    self.next = Some((to, class, len));
+                    return false;
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}
+
+/// A run of so many places, of which one is taken away and another leaves on the way.
+fn play(places: u32, buffer_lines: u32, seed: u64) {
+    const MESSAGES: u32 = 60;
+    let (world, endpoints) = scc(places, buffer_lines, seed);
+    let player = |endpoint: ChipEndpoint| {
+        let random = Random::new(seed << 8 | u64::from(endpoint.here().0));
+        Player { endpoint, random, left: MESSAGES, next: None }
+    };
+    let mut players: Vec<Player> = endpoints.into_iter().map(player).collect();
+    let (mut books, mut turns) = (Books::default(), 0);
+    let mut random = Random::new(seed);
+    let (killed, leaver) =
+        (PlaceId(random.below(u64::from(places)) as u32), PlaceId(random.below(u64::from(places)) as u32));
+    let (kill_at, leave_after) =
+        (random.below(60 * u64::from(places)), random.below(u64::from(MESSAGES)) as u32);
+    let (mut is_killed, mut has_left) = (false, false);
+    run(&world, |place| {
+        turns += 1;
+        if has_left && place == leaver {
+            return Turn::Idle { due: None };
+        }
+        let turn = players[place.index()].step(&mut books);
+        if turns == kill_at && killed != leaver && places > 3 {
+            world.kill(killed);
+            is_killed = true;
+        }
+        let player = &mut players[leaver.index()];
+        if place == leaver && player.left <= leave_after && !has_left && places > 3 {
+            (player.left, player.next, has_left) = (0, None, true);
+            player.endpoint.leave();
+        }
+        turn
+    });
+    let takes = |place: PlaceId| !(is_killed && place == killed || has_left && place == leaver);
+    for player in players.iter().filter(|player| takes(player.endpoint.here())) {
+        assert_eq!(player.left, 0, "{} of seed {seed} has sent all", player.endpoint.here());
+    }
+    for (lane, sent) in books.sent.iter().filter(|((_, to, _), _)| takes(*to)) {
+        assert_eq!(books.received.get(lane), Some(sent), "{lane:?} of seed {seed}");
+    }
+}
+
+#[test]
+fn all_arrives_in_order_whatever_the_buffers_and_whoever_dies() {
+    for seed in 0..60 {
+        let places = 2 + (seed % 11) as u32;
+        let lines = [256, 128, 320][seed as usize % 3];
+        play(places, lines, seed);
+    }
+    play(48, 256, 1);
+    play(48, 256, 2);
+}
