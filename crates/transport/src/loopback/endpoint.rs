@@ -11,10 +11,14 @@ use crate::{
     Unpark,
 };
 use std::cell::{Cell, RefMut};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+
+/// Bytes of the shortest message that goes to several places at once; here any would do.
+const MULTICAST_BYTES_MIN: usize = 64;
 
 /// What the caller is in the middle of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +70,15 @@ impl LoopbackEndpoint {
         if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
     }
 
+    /// Bytes of the longest message of `class` that is no block.
+    fn message_bytes_max(&self, class: Class) -> usize {
+        let limits = self.limits();
+        match class {
+            Class::Control => limits.control_bytes_max,
+            Class::Data => limits.inline_bytes_max,
+        }
+    }
+
     fn take(&self, inbound: Inbound) -> Option<Taken> {
         self.state().take(self.here, inbound)
     }
@@ -96,12 +109,7 @@ impl Endpoint for LoopbackEndpoint {
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), SendError> {
-        let limits = self.limits();
-        let max = match class {
-            Class::Control => limits.control_bytes_max,
-            Class::Data => limits.inline_bytes_max,
-        };
-        self.check_send(to, room, max)?;
+        self.check_send(to, room, self.message_bytes_max(class))?;
         self.state().admit(self.here, to, class)?;
         let mut content = AlignedBytes::new(room);
         let len = {
@@ -130,6 +138,39 @@ impl Endpoint for LoopbackEndpoint {
         }
         let block = LoopbackBlock::new(content, self.state().live_blocks(self.here));
         self.state().post(self.here, to, class, handler, Load::Block(block));
+        Ok(())
+    }
+
+    /// It gains nothing here. It is offered so that invented runs meet all that comes of it.
+    fn multicast_bytes(&self, class: Class) -> Range<usize> {
+        MULTICAST_BYTES_MIN..self.message_bytes_max(class) + 1
+    }
+
+    fn multicast(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        for to in to {
+            self.check_send(*to, len, self.message_bytes_max(class))?;
+            self.state().admit(self.here, *to, class)?;
+        }
+        if len < MULTICAST_BYTES_MIN {
+            return Err(SendError::TooLong { len, max: 0 });
+        }
+        let mut content = vec![0; len];
+        {
+            let _turn = self.enter(Moment::Filling);
+            fill(&mut content);
+        }
+        for to in to {
+            let mut copy = AlignedBytes::new(len);
+            copy.bytes_mut().copy_from_slice(&content);
+            self.state().post(self.here, *to, class, handler, Load::Inline(copy));
+        }
         Ok(())
     }
 
