@@ -33,6 +33,7 @@ mod record;
 mod report;
 mod rest;
 mod shared;
+mod stand;
 mod state;
 mod traffic;
 mod wire;

@@ -441,6 +441,6 @@ const DIGESTS: [&str; 6] = [
     "cffd84bb5ac2015f8ef9c7dfccaab288",
     "2cf73cdee4ab6da49af3c5678723b9c1",
     "fd93e222b332e0df9138c1033f5f843c",
-    "9ed50cb60b20bbaade37698e709f4fda",
+    "104e2748574e199644dff39d5a97a37d",
     "3f4e4bfccb5986d3bed6adae135fff1b",
 ];

@@ -4,6 +4,7 @@
 //! only: with the sender until the last chunk is written, in that chunk from then on.
 
 use crate::parcel::{Load, Parcel};
+use crate::stand::Stand;
 use isles_chip::kernel::Key;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
@@ -21,6 +22,7 @@ pub(super) struct Sending {
 /// A message whose last written chunk is not answered, as the sender knows.
 pub(super) struct Rest {
     pub(super) target: PlaceId,
+    pub(super) class: Class,
     /// When the answer has come, or will.
     pub(super) answer: Option<Picoseconds>,
     /// What is to be written then.
@@ -38,13 +40,13 @@ pub(super) struct Chunk {
 impl Sending {
     /// What the receiver finds of a chunk of `lines` lines, and what stays here.
     pub(super) fn split(self, key: Key, source: PlaceId, lines: u32) -> (Chunk, Rest) {
-        let target = self.target;
+        let (target, class) = (self.target, self.class);
         if self.left > 0 {
             let chunk = Chunk { key, source, lines, message: None };
-            return (chunk, Rest { target, answer: None, sending: Some(self) });
+            return (chunk, Rest { target, class, answer: None, sending: Some(self) });
         }
-        let message = Some((self.class, self.handler, self.load));
-        (Chunk { key, source, lines, message }, Rest { target, answer: None, sending: None })
+        let message = Some((class, self.handler, self.load));
+        (Chunk { key, source, lines, message }, Rest { target, class, answer: None, sending: None })
     }
 }
 
@@ -52,6 +54,11 @@ impl Rest {
     /// What is to be written after the answer.
     pub(super) fn going_on(self) -> Option<Sending> {
         self.sending
+    }
+
+    /// Whether the receiver has answered for all and given the registers back; the sender need only see it.
+    pub(super) fn is_over(&self) -> bool {
+        self.sending.is_none() && self.answer.is_some()
     }
 }
 
@@ -75,25 +82,16 @@ pub(super) struct Desk {
     pub(super) receiving: bool,
     /// The chunk that waits for it.
     pub(super) chunk: Option<Chunk>,
-    /// Who wants its register; each once.
-    pub(super) waiters: Vec<PlaceId>,
-    /// When it may try again what was refused.
-    pub(super) due: Option<Picoseconds>,
+    /// What it sends next while it stands in a send.
+    pub(super) stand: Stand,
     /// Who is to be told of an answer, a register or a flag, and when that is there.
     pub(super) answered: Vec<(PlaceId, Picoseconds)>,
 }
 
 impl Desk {
-    /// Notes who wants the register of this place.
-    pub(super) fn await_register(&mut self, place: PlaceId) {
-        if !self.waiters.contains(&place) {
-            self.waiters.push(place);
-        }
-    }
-
-    /// What this place was refused may go from `time` on.
-    pub(super) fn may_try(&mut self, time: Picoseconds) {
-        self.due = Some(self.due.map_or(time, |due| due.min(time)));
+    /// Whether it is in a meeting, as it knows.
+    pub(super) fn is_meeting(&self) -> bool {
+        self.sending.is_some() || self.receiving
     }
 
     /// Whether the end of a message of `source` waits here.

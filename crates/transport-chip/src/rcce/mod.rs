@@ -7,18 +7,20 @@
 //! chunk   what is left                 written by the owner, read by the receiver
 //! ```
 //!
-//! The test-and-set registers of both cores are taken before a meeting, so who waits in a send never waits for somebody
-//! who waits in a send. What a place does not want yet it keeps: one message of each sender and class. Why that is
-//! enough is in `docs/twin.md`; what the instructions cost is that of the library on bare cores
-//! (`isles_chip::bare::rcce`), fitted there. Both classes share all.
+//! The test-and-set registers of both cores are taken before a meeting, so who waits for an answer never waits for
+//! somebody who does. Who cannot have them stands in its send until it can, and receives what others send to it. What
+//! a place does not want yet it keeps: one message of each sender and class. Why that is enough is in `docs/twin.md`;
+//! what the instructions cost is that of the library on bare cores (`isles_chip::bare::rcce`), fitted there. Both
+//! classes share all.
 //!
-//! It does not know turns or deaths: `state` tells it what to forget, and gives no turns to who stands in a meeting.
+//! It does not know turns or deaths: `state` tells it what to forget, and gives no turns to who stands in a call.
 //! Invariant: a place is in one meeting at most, and its register is taken until the last chunk is answered.
 
 mod desk;
+mod line;
+mod standing;
 
 use crate::cores::Cores;
-use crate::energy::meter::NEVER;
 use crate::kept::Kept;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
@@ -28,6 +30,8 @@ use isles_chip::bare::rcce::Library;
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
+use line::Line;
+use standing::look_at_registers;
 
 /// Lines of flags for each place: sent and ready.
 const FLAG_LINES: u32 = 2;
@@ -64,6 +68,8 @@ pub(crate) struct Rcce {
     desks: Vec<Desk>,
     /// What places have received and did not want yet.
     kept: Kept,
+    /// Who waits for registers.
+    line: Line,
     /// Instructions of a poll.
     poll_cycles: u64,
 }
@@ -76,6 +82,7 @@ impl Rcce {
             ties,
             desks: std::iter::repeat_with(Desk::default).take(places).collect(),
             kept: Kept::new(places),
+            line: Line::default(),
             poll_cycles: POLL_CYCLES + FLAG_CYCLES * (places as u64 - 1),
         }
     }
@@ -87,47 +94,6 @@ impl Rcce {
     /// Lines of flags that a poll reads.
     fn flag_lines(&self) -> u32 {
         self.desks.len() as u32 - 1
-    }
-
-    /// Whether both can meet now; if not, who asks hears of it when they can. It looks at the registers.
-    fn can_meet(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
-        let Outgoing { from, to, class, .. } = *out;
-        let present = cores.present();
-        self.desk(from).due.take_if(|due| *due <= present); // what it allowed is asked for now
-        self.clear_the_way(cores, from);
-        let held = self.kept.until(from, to, class);
-        if held > present {
-            if held != NEVER {
-                self.desk(from).may_try(held);
-            }
-            return false; // it will be told
-        }
-        let taken = [from, to].into_iter().find(|place| self.desks[place.index()].taken);
-        let (free, giver) = self.desks[to.index()].free;
-        if taken.is_none() && (free <= present || giver == Some(from)) {
-            return true;
-        }
-        if !self.is_engaged(from) {
-            let looks = cores.register(from, from) + cores.register(from, to);
-            cores.spend(from, looks, Spending::Polling);
-        }
-        match taken {
-            Some(taken) => self.desk(taken).await_register(from),
-            None => self.desk(from).may_try(free),
-        }
-        false
-    }
-
-    /// Receives what has come for who wants to send, so that its register is free again; it is wanted later.
-    fn clear_the_way(&mut self, cores: &mut Cores, place: PlaceId) {
-        if self.is_engaged(place) {
-            return;
-        }
-        let present = cores.present();
-        let Some(chunk) = self.desk(place).chunk.take_if(|chunk| chunk.key.time() <= present) else { return };
-        if let Some(parcel) = self.receive(cores, place, chunk) {
-            self.kept.put(place, parcel);
-        }
     }
 
     /// Takes a chunk in; the message, if it was the last of it.
@@ -154,8 +120,7 @@ impl Rcce {
     /// Takes both registers and sends the first chunk; gives when that arrives.
     fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Picoseconds {
         let Outgoing { from, to, class, handler } = *out;
-        let registers = cores.register(from, from) + cores.register(from, to);
-        cores.spend(from, registers, Spending::Handling);
+        cores.spend(from, look_at_registers(cores, out), Spending::Handling);
         for place in [from, to] {
             self.desk(place).taken = true;
         }
@@ -193,19 +158,27 @@ impl Rcce {
         }
     }
 
-    /// The register of `owner` is given back; those who wait for it hear of that from `teller`.
+    /// The register of `owner` is given back; who is next, and the owner if it wants to send, hear of it by `teller`.
     fn release(&mut self, owner: PlaceId, time: Picoseconds, teller: PlaceId) {
         (self.desk(owner).taken, self.desk(owner).free) = (false, (time, Some(teller)));
-        for other in std::mem::take(&mut self.desk(owner).waiters) {
-            self.desk(other).may_try(time);
+        let own = Some(owner).filter(|owner| self.line.holds(*owner));
+        for other in self.line.first_for(owner).into_iter().chain(own) {
+            self.desk(other).stand.may_try(time);
             self.desk(teller).answered.push((other, time));
         }
     }
 
-    /// Ends what `place` sends, whatever has become of it.
-    fn drop_sending(&mut self, place: PlaceId) {
-        self.desk(place).sending = None;
-        self.release(place, Picoseconds::ZERO, place);
+    /// Ends the meeting in which `place` sends to `gone`, if there is one.
+    fn drop_meeting(&mut self, place: PlaceId, gone: PlaceId) {
+        let sending = &mut self.desks[place.index()].sending;
+        if sending.take_if(|rest| rest.target == gone && !rest.is_over()).is_none() {
+            return;
+        }
+        (self.desk(gone).chunk, self.desk(gone).receiving) = (None, false);
+        for owner in [place, gone] {
+            self.release(owner, Picoseconds::ZERO, place);
+        }
+        self.desk(place).stand.may_try(Picoseconds::ZERO); // what it sends next
     }
 
     /// The sender's part of a meeting, if the answer had come when the turn began.
@@ -225,7 +198,8 @@ impl Rcce {
         }
     }
 
-    /// The receiver's part of a meeting between the first chunk and the last one, which it takes in its own turn.
+    /// The receiver's part of a meeting between the first chunk and the last one, which it takes in its own turn if it
+    /// does not stand in a send.
     fn receive_on(&mut self, cores: &mut Cores, place: PlaceId) {
         if !self.desks[place.index()].receiving {
             return;
@@ -234,24 +208,16 @@ impl Rcce {
         cores.read_own_lines(place, 1, Spending::Polling);
         let seen = cores.present();
         let Some(chunk) = self.desk(place).chunk.take_if(|chunk| chunk.key.time() <= seen) else { return };
-        if chunk.message.is_some() {
-            self.desk(place).chunk = Some(chunk);
-            self.desk(place).receiving = false;
-        } else {
+        if chunk.message.is_none() {
             self.get(cores, place, &chunk);
+            return;
         }
-    }
-
-    /// A message that was kept and is wanted now; its sender hears that it may send another one.
-    fn unpack(&mut self, cores: &mut Cores, place: PlaceId, control_only: bool) -> Option<Parcel> {
-        let parcel = self.kept.take(place, control_only)?;
-        let source = parcel.source;
-        set_flag(cores, place, source);
-        let time = cores.now(place);
-        self.kept.release(place, &parcel, time);
-        self.desk(source).may_try(time);
-        self.desk(place).answered.push((source, time));
-        Some(parcel)
+        self.desk(place).receiving = false;
+        if self.desk(place).stand.is_empty() {
+            self.desk(place).chunk = Some(chunk);
+        } else {
+            self.take_in(cores, place, chunk);
+        }
     }
 }
 
@@ -272,19 +238,22 @@ impl Wire for Rcce {
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, _len: usize) -> bool {
-        self.can_meet(cores, out)
+        let desk = &mut self.desks[out.from.index()];
+        let is_under_way =
+            desk.sending.as_ref().is_some_and(|rest| (rest.target, rest.class) == (out.to, out.class));
+        desk.stand.admits(&self.kept, out, cores.present()) && !is_under_way
     }
 
     fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
-        self.can_meet(cores, out)
+        self.has_room(cores, out, 0)
     }
 
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
-        Some(self.begin(cores, out, load))
+        self.post(cores, out, load)
     }
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, block: Load, news: &mut News) {
-        news.push((out.to, self.begin(cores, out, block)));
+        news.extend(self.post(cores, out, block).map(|arrival| (out.to, arrival)));
     }
 
     fn engages(&self) -> bool {
@@ -293,29 +262,35 @@ impl Wire for Rcce {
 
     fn is_engaged(&self, place: PlaceId) -> bool {
         let desk = &self.desks[place.index()];
-        desk.sending.is_some() || desk.receiving
+        desk.is_meeting() || !desk.stand.is_empty()
     }
 
     fn has_streams(&self, place: PlaceId) -> bool {
-        self.desks[place.index()].sending.is_some()
+        let Desk { sending, stand, .. } = &self.desks[place.index()];
+        sending.is_some() || !stand.is_empty()
     }
 
     fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         self.send_on(cores, place, news);
         self.receive_on(cores, place);
+        self.stand(cores, place, news);
         news.append(&mut self.desk(place).answered);
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
         let present = cores.present();
-        self.desk(place).due.take_if(|due| *due <= present);
+        self.desk(place).stand.expire(present);
         cores.read_own_lines(place, self.flag_lines(), Spending::Polling);
         cores.compute(place, self.poll_cycles, Spending::Polling);
     }
 
     fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
-        if self.is_engaged(place) {
+        let desk = &self.desks[place.index()];
+        if desk.is_meeting() {
             return cores.own_read(place, 1) + cores.cycles(place, LIBRARY.look);
+        }
+        if let Some(out) = desk.stand.next() {
+            return look_at_registers(cores, &out);
         }
         let registers = if with_credits { cores.register(place, place) * 2 } else { Picoseconds::ZERO };
         cores.own_read(place, self.flag_lines()) + cores.cycles(place, self.poll_cycles) + registers
@@ -326,7 +301,7 @@ impl Wire for Rcce {
         if desk.sending.is_some() {
             return None;
         }
-        let kept = self.kept.first_arrival(place).filter(|_| !desk.receiving);
+        let kept = self.kept.first_arrival(place).filter(|_| !self.is_engaged(place));
         desk.chunk.as_ref().map(|chunk| chunk.key.time()).into_iter().chain(kept).min()
     }
 
@@ -334,7 +309,7 @@ impl Wire for Rcce {
         let desk = &self.desks[place.index()];
         match &desk.sending {
             Some(rest) => rest.answer,
-            None => desk.due,
+            None => desk.stand.due().filter(|_| !desk.receiving),
         }
     }
 
@@ -376,17 +351,20 @@ impl Wire for Rcce {
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
-        if self.desk(place).sending.as_ref().is_some_and(|rest| rest.target == gone) {
-            self.drop_sending(place);
+        self.drop_meeting(place, gone);
+        if self.desk(place).stand.next().is_some_and(|out| out.to == gone) {
+            self.line.leave(place);
         }
-        if self.desk(gone).chunk.as_ref().is_some_and(|chunk| chunk.source == place) {
-            self.desk(gone).chunk = None;
+        self.desk(place).stand.forget(gone);
+        for place in [place, gone] {
+            self.desk(place).stand.may_try(Picoseconds::ZERO); // what stood before it may be dropped
         }
         self.kept.forget_receiver(place, gone);
     }
 
+    /// Who wants to meet `gone` finds its register free, and is let go as soon as it has written.
     fn cut(&mut self, gone: PlaceId) {
-        let sending = self.desk(gone).sending.take();
+        let sending = self.desk(gone).sending.take().filter(|rest| !rest.is_over());
         // What it has written arrives if it is the last of its message; else the receiver is let go.
         if let Some(target) = sending.map(|rest| rest.target)
             && !self.desk(target).holds_end_from(gone)
@@ -397,10 +375,14 @@ impl Wire for Rcce {
         }
         let senders = (0..self.desks.len() as u32).map(PlaceId);
         for place in senders.filter(|place| *place != gone) {
-            self.forget_receiver(place, gone);
+            self.drop_meeting(place, gone);
+            self.kept.forget_receiver(place, gone);
         }
-        let desk = self.desk(gone);
-        (desk.chunk, desk.receiving) = (None, false);
+        self.desk(gone).stand.clear();
+        if self.line.leave(gone) {
+            let behind: Vec<_> = self.line.places().collect();
+            behind.into_iter().for_each(|place| self.desk(place).stand.may_try(Picoseconds::ZERO));
+        }
         self.kept.clear(gone);
         self.release(gone, Picoseconds::ZERO, gone);
     }

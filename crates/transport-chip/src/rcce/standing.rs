@@ -1,0 +1,105 @@
+//! What a place does that stands in a send until it has the registers.
+//!
+//! Why nobody waits for ever is in `docs/twin.md`. Invariant: who does not get both registers holds none.
+
+use super::desk::{Chunk, Desk};
+use super::{Rcce, set_flag};
+use crate::cores::Cores;
+use crate::energy::meter::NEVER;
+use crate::parcel::{Load, Parcel};
+use crate::report::Spending;
+use crate::wire::{News, Outgoing, Wire};
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+
+impl Rcce {
+    /// Whether both can meet now; if not, who asks is in line from now on and hears of it when they can.
+    fn meets(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
+        let (present, Outgoing { from, to, .. }) = (cores.present(), *out);
+        self.desk(from).stand.expire(present); // what it allowed is asked for now
+        let is_behind = self.line.is_behind(from, to);
+        let free = self.free_for(from, from).max(self.free_for(from, to));
+        if !is_behind && free <= present {
+            self.line.leave(from);
+            return true;
+        }
+        self.line.join(from, to);
+        cores.spend(from, look_at_registers(cores, out), Spending::Polling);
+        if !is_behind && free != NEVER {
+            self.desk(from).stand.may_try(free);
+        }
+        false
+    }
+
+    /// From when on `place` finds the register of `owner` free; [`NEVER`] while it is taken.
+    fn free_for(&self, place: PlaceId, owner: PlaceId) -> Picoseconds {
+        match &self.desks[owner.index()] {
+            Desk { taken: true, .. } => NEVER,
+            Desk { free: (_, Some(giver)), .. } if *giver == place => Picoseconds::ZERO,
+            Desk { free: (time, _), .. } => *time,
+        }
+    }
+
+    /// Whether a chunk has come for a place.
+    fn has_chunk(&self, place: PlaceId, present: Picoseconds) -> bool {
+        self.desks[place.index()].chunk.as_ref().is_some_and(|chunk| chunk.key.time() <= present)
+    }
+
+    /// Receives what has come for who wants to send, so that its register is free again; it is wanted later.
+    fn clear_the_way(&mut self, cores: &mut Cores, place: PlaceId) {
+        let present = cores.present();
+        let Some(chunk) = self.desk(place).chunk.take_if(|chunk| chunk.key.time() <= present) else { return };
+        self.take_in(cores, place, chunk);
+    }
+
+    /// Receives what is not wanted yet.
+    pub(super) fn take_in(&mut self, cores: &mut Cores, place: PlaceId, chunk: Chunk) {
+        let parcel = self.receive(cores, place, chunk);
+        parcel.into_iter().for_each(|parcel| self.kept.put(place, parcel));
+    }
+
+    /// Sends a message, or the place stands in its send from now on. Gives when the first chunk arrives.
+    pub(super) fn post(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
+        if !self.is_engaged(out.from) {
+            self.clear_the_way(cores, out.from);
+            if !self.desk(out.from).receiving && self.meets(cores, out) {
+                return Some(self.begin(cores, out, load));
+            }
+        }
+        self.desk(out.from).stand.push(out, load);
+        None
+    }
+
+    /// Looks, for who stands in a send, whether the next meeting can begin; receives before what has come for it.
+    pub(super) fn stand(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
+        let Desk { stand, .. } = &self.desks[place.index()];
+        let Some(out) = stand.next().filter(|_| !self.desks[place.index()].is_meeting()) else { return };
+        if self.has_chunk(place, cores.present()) {
+            self.poll(cores, place);
+            self.clear_the_way(cores, place);
+        }
+        if !self.desks[place.index()].receiving
+            && self.meets(cores, &out)
+            && let Some((out, load)) = self.desk(place).stand.pop()
+        {
+            news.push((out.to, self.begin(cores, &out, load)));
+        }
+    }
+
+    /// A message that was kept and is wanted now; its sender hears that it may send another one.
+    pub(super) fn unpack(&mut self, cores: &mut Cores, place: PlaceId, control_only: bool) -> Option<Parcel> {
+        let parcel = self.kept.take(place, control_only)?;
+        let source = parcel.source;
+        set_flag(cores, place, source);
+        let time = cores.now(place);
+        self.kept.release(place, &parcel, time);
+        self.desk(source).stand.may_try(time);
+        self.desk(place).answered.push((source, time));
+        Some(parcel)
+    }
+}
+
+/// How long who wants to send takes to look at both registers.
+pub(super) fn look_at_registers(cores: &Cores, out: &Outgoing) -> Picoseconds {
+    cores.register(out.from, out.from) + cores.register(out.from, out.to)
+}
