@@ -1,4 +1,4 @@
-//! Places that stand in their sends with `rcce`: nobody waits for ever, and what they are there for
+//! Places that stand in their sends with `rcce` and `rcce-x10`: nobody waits for ever, and what they are there for
 //! goes on.
 
 use isles_chip::Chip;
@@ -13,7 +13,7 @@ const B: PlaceId = PlaceId(1);
 const C: PlaceId = PlaceId(2);
 const D: PlaceId = PlaceId(3);
 
-const STANDING: [Protocol; 1] = [Protocol::Rcce];
+const STANDING: [Protocol; 2] = [Protocol::Rcce, Protocol::RcceX10];
 const IDLE: Turn = Turn::Idle { due: None };
 
 fn scc(protocol: Protocol, places: u32, seed: u64) -> (World, Vec<ChipEndpoint>) {

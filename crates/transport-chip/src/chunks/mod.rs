@@ -10,6 +10,7 @@
 
 mod rcce_x10;
 mod sections;
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -17,16 +18,16 @@ pub(crate) use rcce_x10::RcceX10;
 pub(crate) use sections::Sections;
 
 use crate::cores::Cores;
-use crate::energy::meter::NEVER;
 use crate::kept::Kept;
 use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
+use crate::stand::Stand;
 use crate::wire::{FLAG_CYCLES, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
 use isles_chip::kernel::{EventClass, Key, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// One ordered pair of places and a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,17 +101,8 @@ struct Desk {
     heads: BTreeSet<(Key, usize)>,
     /// Whom this place has answered since its last batch ended.
     answered: Vec<(PlaceId, Picoseconds)>,
-    /// When it may try again what was refused because the receiver had kept one.
-    due: Option<Picoseconds>,
-    /// What it sends next while it stands in a send: one message of each receiver and class.
-    pending: VecDeque<(Outgoing, Load)>,
-}
-
-impl Desk {
-    /// What this place was refused may go from `time` on.
-    fn may_try(&mut self, time: Picoseconds) {
-        self.due = Some(self.due.map_or(time, |due| due.min(time)));
-    }
+    /// What it sends next while it stands in a send.
+    stand: Stand,
 }
 
 /// All buffers of a run.
@@ -276,56 +268,6 @@ impl<H: Handshake> Chunks<H> {
         let arrival = chunk.arrival;
         Some(chunk.message.map(|(handler, load)| Parcel { source, class, handler, load, arrival }))
     }
-
-    /// Serves what arrives for a place that stands in a send: takes it, answers, and keeps it for later.
-    fn serve(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        self.poll(cores, place);
-        let present = cores.present();
-        while let Some(fetched) = self.fetch(cores, place, present, false) {
-            fetched.into_iter().for_each(|parcel| self.kept.put(place, parcel));
-        }
-        news.append(&mut self.desks[place.index()].answered);
-    }
-
-    /// Whether a message of a lane is on its way, or will be before its sender does anything else.
-    fn is_under_way(&self, lane: usize) -> bool {
-        let place = self.route_of(lane).source;
-        let pending = &self.desks[place.index()].pending;
-        self.own_parts(place).any(|held| held.lane == lane)
-            || pending.iter().any(|(out, _)| self.lane_out(out) == lane)
-    }
-
-    /// Begins the next message of a place whose last one is answered.
-    fn send_next(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        if self.own_parts(place).next().is_none()
-            && let Some((out, load)) = self.desks[place.index()].pending.pop_front()
-        {
-            news.push((out.to, self.begin(cores, &out, load)));
-        }
-    }
-
-    /// A message that was kept and is wanted now; its sender is told by a flag.
-    fn unpack(&mut self, cores: &mut Cores, place: PlaceId, control_only: bool) -> Option<Parcel> {
-        let parcel = self.kept.take(place, control_only)?;
-        let source = parcel.source;
-        cores.write_lines(place, source, 1);
-        let time = cores.now(place);
-        self.kept.release(place, &parcel, time);
-        self.desks[source.index()].may_try(time);
-        self.desks[place.index()].answered.push((source, time));
-        Some(parcel)
-    }
-
-    /// Whether the receiver has wanted what it was sent before.
-    fn is_wanted(&mut self, cores: &Cores, out: &Outgoing) -> bool {
-        let (present, kept) = (cores.present(), self.kept.until(out.from, out.to, out.class));
-        let desk = &mut self.desks[out.from.index()];
-        desk.due.take_if(|due| *due <= present);
-        if kept > present && kept != NEVER {
-            desk.may_try(kept);
-        }
-        kept <= present
-    }
 }
 
 impl<H: Handshake> Wire for Chunks<H> {
@@ -338,7 +280,9 @@ impl<H: Handshake> Wire for Chunks<H> {
         if !H::WAITS {
             return self.becomes_free(cores, lane);
         }
-        self.is_wanted(cores, out) && !self.is_under_way(lane)
+        let is_under_way = self.own_parts(out.from).any(|held| held.lane == lane);
+        let stand = &mut self.desks[out.from.index()].stand;
+        stand.admits(&self.kept, out, cores.present()) && !is_under_way
     }
 
     fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
@@ -347,7 +291,7 @@ impl<H: Handshake> Wire for Chunks<H> {
 
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
         if self.is_engaged(out.from) {
-            self.desks[out.from.index()].pending.push_back((*out, load));
+            self.desks[out.from.index()].stand.push(out, load);
             return None;
         }
         Some(self.begin(cores, out, load))
@@ -362,12 +306,12 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn is_engaged(&self, place: PlaceId) -> bool {
-        H::WAITS && (self.own_parts(place).next().is_some() || !self.desks[place.index()].pending.is_empty())
+        H::WAITS && (self.own_parts(place).next().is_some() || !self.desks[place.index()].stand.is_empty())
     }
 
     fn has_streams(&self, place: PlaceId) -> bool {
-        let Desk { streams, pending, .. } = &self.desks[place.index()];
-        !streams.is_empty() || !pending.is_empty()
+        let Desk { streams, stand, .. } = &self.desks[place.index()];
+        !streams.is_empty() || !stand.is_empty()
     }
 
     fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
@@ -403,8 +347,8 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
-        let Desk { answers, due, .. } = &self.desks[place.index()];
-        let due = due.filter(|_| !self.is_engaged(place));
+        let Desk { answers, stand, .. } = &self.desks[place.index()];
+        let due = if self.is_engaged(place) { self.resumes(place) } else { stand.due() };
         answers.iter().map(|(arrival, _)| *arrival).chain(due).min()
     }
 
@@ -441,7 +385,7 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
-        self.desks[place.index()].pending.retain(|(out, _)| out.to != gone);
+        self.desks[place.index()].stand.forget(gone);
         self.kept.forget_receiver(place, gone);
         for lane in self.pairs.both(place, gone) {
             self.lanes[lane].rest = None;
@@ -452,6 +396,9 @@ impl<H: Handshake> Wire for Chunks<H> {
             let desk = &mut self.desks[place.index()];
             desk.streams.retain(|other| *other != lane);
             desk.answers.retain(|(_, other)| *other != lane);
+            // A place that stands in its last send would answer for it.
+            self.lanes[lane].arriving = None;
+            self.desks[gone.index()].heads.retain(|(_, other)| *other != lane);
         }
     }
 
@@ -460,7 +407,7 @@ impl<H: Handshake> Wire for Chunks<H> {
             self.lanes[lane].rest = None;
         }
         self.kept.clear(gone);
-        self.desks[gone.index()].pending.clear();
+        self.desks[gone.index()].stand.clear();
         for (_, lane) in std::mem::take(&mut self.desks[gone.index()].heads) {
             self.lanes[lane].arriving = None;
         }
