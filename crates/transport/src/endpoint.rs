@@ -225,8 +225,8 @@ pub trait Endpoint {
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), SendError>;
 
-    /// Extended: the lengths of messages of `class` that [`Endpoint::multicast`] takes, in bytes; constant. None where it
-    /// is not offered.
+    /// Extended: the lengths of messages of `class` that [`Endpoint::multicast`] takes, in bytes; constant. None where
+    /// it is not offered.
     fn multicast_bytes(&self, class: Class) -> Range<usize> {
         let _ = class;
         0..0

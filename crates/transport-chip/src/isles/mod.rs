@@ -3,10 +3,10 @@
 //! Every ordered pair of places has a small ring in the receiver's buffer for each class. A short message is written
 //! into it; of a longer one the ring carries a line that says in which slot of the *sender's* buffer it lies, from
 //! where the receiver fetches it; a block goes through such slots piece by piece. After the lines of a message the
-//! sender writes its flag, one byte in lines that the receiver reads at every poll. What several places get at once lies
-//! in one slot, which is free when the last of them has fetched it. The byte also counts what the
+//! sender writes its flag, one byte in lines that the receiver reads at every poll. The byte also counts what the
 //! sender has taken of the other direction, so an answer credits what it answers; what is owed to others is written
-//! when the turn ends or before the place computes. The layout is in `budget`, the reasons in `docs/twin.md`.
+//! when the turn ends or before the place computes. What several places get at once lies in one slot, which is free
+//! when the last of them has credited it. The layout is in `budget`, the reasons in `docs/twin.md`.
 //!
 //! The bytes themselves travel as values beside the model; their lines are counted, and a ring without free lines
 //! refuses. It does not know turns or deaths: `state` tells it what to forget.
