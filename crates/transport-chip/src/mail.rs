@@ -28,8 +28,8 @@ pub(crate) struct Letter {
     pub(crate) lines: u32,
     /// Lines to read in the sender's buffer.
     pub(crate) fetch: u32,
-    /// The slots there, as bits, from which others fetch it, too.
-    pub(crate) shared: u8,
+    /// The slots there that it lies in, as its protocol notes them.
+    pub(crate) slots: u8,
     pub(crate) piece: Piece,
 }
 
@@ -112,7 +112,7 @@ mod tests {
             source: PlaceId(0),
             lines: 1,
             fetch: 0,
-            shared: 0,
+            slots: 0,
             piece: Piece::Part,
         }
     }

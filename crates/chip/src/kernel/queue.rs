@@ -3,8 +3,8 @@
 //! A tournament: a tree over all owners whose every node holds the times of its four children's earliest events and
 //! whose they are, so the root is the next one. An event that comes, moves or goes plays again on its way to the root:
 //! three comparisons a level, whose outcome needs no branch, within one line of the host's caches. Only of events of
-//! one time the keys decide. There is no list for events of the present moment: every turn of a place and every
-//! transfer takes time, so none arises.
+//! one time the rest of their keys decides. There is no list for events of the present moment: every turn of a place
+//! and every transfer takes time, so none arises.
 //! Invariant: a node's entry is the least of the entries of its children.
 
 use super::Key;
@@ -13,36 +13,44 @@ use std::hint::select_unpredictable;
 /// The times of owners without an event: after all others, and of each owner its own, so that no two are equal.
 const NEVER: u64 = u64::MAX - u32::MAX as u64;
 
-/// The children of one node: when the earliest event below each is, and whose it is.
+/// What decides between events of one time: the low half of a key, whose last bits, the sequence number, are replaced
+/// by the owner's number. One owner has one event here, so that number never decides.
+type Rank = u64;
+
+/// When an event is, and its rank.
+type Entry = (u64, Rank);
+
+/// The children of one node: the earliest event below each.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Four {
     times: [u64; 4],
-    owners: [u32; 4],
+    ranks: [Rank; 4],
 }
 
 impl Four {
     /// The earliest of the four.
     #[inline(always)]
-    fn earliest(&self, keys: &[Key]) -> (u64, u32) {
+    fn earliest(&self) -> Entry {
         let [a, b, c, d] = self.times;
         let (is_b, is_d) = (b < a, d < c);
         let (first, second) = (select_unpredictable(is_b, b, a), select_unpredictable(is_d, d, c));
         if (a == b) | (c == d) | (first == second) {
-            return self.earliest_by(keys);
+            return self.earliest_by_rank();
         }
         let is_second = second < first;
         let index = select_unpredictable(is_second, 2 | usize::from(is_d), usize::from(is_b));
-        // The time is chosen by itself: it decides at the next node, and the owner does not.
-        (select_unpredictable(is_second, second, first), self.owners[index])
+        // The time is chosen by itself: it decides at the next node, and the rank mostly does not.
+        (select_unpredictable(is_second, second, first), self.ranks[index])
     }
 
-    /// The earliest of the four, of those of one time by their keys.
-    #[cold]
-    fn earliest_by(&self, keys: &[Key]) -> (u64, u32) {
-        let rank = |(time, owner): &(u64, u32)| (*time, keys.get(*owner as usize).copied());
-        let four = self.times.into_iter().zip(self.owners);
-        four.min_by_key(rank).expect("there are four")
+    /// The same where some are at one time.
+    #[inline(never)]
+    fn earliest_by_rank(&self) -> Entry {
+        let entry = |side: usize| u128::from(self.times[side]) << 64 | u128::from(self.ranks[side]);
+        let earlier = |one: u128, other: u128| select_unpredictable(other < one, other, one);
+        let earliest = earlier(earlier(entry(0), entry(1)), earlier(entry(2), entry(3)));
+        ((earliest >> 64) as u64, earliest as Rank)
     }
 }
 
@@ -51,8 +59,8 @@ pub struct Queue {
     /// The children of each node that has some. Node 0 is the root, the children of node `n` are `4 n + 1` and the next
     /// three; nodes from the number of these fours on are the owners.
     fours: Vec<Four>,
-    /// When the event at the root is, and whose it is.
-    root: (u64, u32),
+    /// The event at the root.
+    root: Entry,
     /// The keys as they were given, by owner.
     keys: Vec<Key>,
 }
@@ -60,23 +68,25 @@ pub struct Queue {
 impl Queue {
     /// No event of any of so many owners.
     pub fn new(owners: usize) -> Queue {
-        let nobody = Four { times: [u64::MAX; 4], owners: [u32::MAX; 4] };
+        // Sides without a child are at no time either, each at its own.
+        let nobody = Four { times: [0, 1, 2, 3].map(|side| u64::MAX - side), ranks: [Rank::MAX; 4] };
         let fours = vec![nobody; owners.saturating_sub(1).div_ceil(3)];
-        Queue { fours, root: (u64::MAX, u32::MAX), keys: vec![Key::NEVER; owners] }
+        Queue { fours, root: (u64::MAX, Rank::MAX), keys: vec![Key::NEVER; owners] }
     }
 
     /// Gives `owner` the event `key`, which is of that owner, instead of the one that it has, if it has one.
     #[inline]
     pub fn set(&mut self, owner: u32, key: Key) {
         self.keys[owner as usize] = key;
-        self.play(owner, key.time().0);
+        let rank = key.bits() as Rank & !Rank::from(u32::MAX) | Rank::from(owner);
+        self.play(owner, (key.time().0, rank));
     }
 
     /// Takes the event of `owner` out, if it has one.
     pub fn remove(&mut self, owner: u32) -> Option<Key> {
         let key = self.key_of(owner)?;
         self.keys[owner as usize] = Key::NEVER;
-        self.play(owner, NEVER + u64::from(owner));
+        self.play(owner, (NEVER + u64::from(owner), Rank::from(owner)));
         Some(key)
     }
 
@@ -89,7 +99,7 @@ impl Queue {
     /// The next event and whose it is.
     #[inline]
     pub fn first(&self) -> Option<(Key, u32)> {
-        let (time, owner) = self.root;
+        let (time, owner) = (self.root.0, self.root.1 as u32);
         (time < NEVER).then(|| (self.keys[owner as usize], owner))
     }
 
@@ -102,16 +112,15 @@ impl Queue {
 
     /// Lets `owner` play anew, on all the way to the root.
     #[inline]
-    fn play(&mut self, owner: u32, time: u64) {
+    fn play(&mut self, owner: u32, mut entry: Entry) {
         let mut node = self.fours.len() + owner as usize;
-        let mut winner = (time, owner);
         while node > 0 {
             let (above, side) = ((node - 1) / 4, (node - 1) % 4);
             let four = &mut self.fours[above];
-            (four.times[side], four.owners[side]) = winner;
-            winner = four.earliest(&self.keys);
+            (four.times[side], four.ranks[side]) = entry;
+            entry = four.earliest();
             node = above;
         }
-        self.root = winner;
+        self.root = entry;
     }
 }

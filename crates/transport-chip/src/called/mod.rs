@@ -212,7 +212,7 @@ impl<D: Driver> Called<D> {
         let found = state.last;
         let key = self.ties.key(found, EventClass::Arrival, lane as u32, 0);
         let letter =
-            Letter { key, lane: lane as u32, source, lines: bytes as u32, fetch: 0, shared: 0, piece };
+            Letter { key, lane: lane as u32, source, lines: bytes as u32, fetch: 0, slots: 0, piece };
         self.desk(target).mail.put(letter);
         found
     }

@@ -1,5 +1,6 @@
 //! One ring: from one place to another, in one class.
 
+use super::budget::SLOTS_MAX;
 use crate::parcel::Load;
 use isles_transport::HandlerId;
 
@@ -8,26 +9,35 @@ use isles_transport::HandlerId;
 pub(super) struct Share {
     /// Lines of the ring.
     pub(super) lines: u8,
-    /// Slots of the sender's buffer, this lane's own.
+    /// Slots of the sender's buffer: in the low half how many are this lane's own, in the high half as bits those from
+    /// which other lanes fetch, too. No lane has one of these twice, so shares are added as they stand.
     pub(super) slots: u8,
-    /// Slots of it, as bits, that other lanes share.
-    pub(super) shared: u8,
 }
 
 impl Share {
-    /// Of so many lines, and nothing else.
-    pub(super) fn of_lines(lines: u32) -> Share {
-        Share { lines: lines as u8, ..Share::default() }
+    /// Of the line of the ring that tells of a slot of its own.
+    pub(super) const OWN_SLOT: Share = Share { lines: 1, slots: 1 };
+
+    /// The same of a slot of that number, from which others fetch, too.
+    pub(super) fn of_shared(slot: u8) -> Share {
+        Share { lines: 1, slots: 0x10 << slot }
     }
 
-    /// Of the line of the ring that tells of a slot of its own.
-    pub(super) const SLOT: Share = Share { lines: 1, slots: 1, shared: 0 };
+    /// How many slots are this lane's own.
+    #[inline]
+    pub(super) fn own_slots(self) -> u32 {
+        u32::from(self.slots & 0xf)
+    }
 
-    /// The slots that it shares.
+    /// The numbers of the others.
+    #[inline]
     pub(super) fn shared_slots(self) -> impl Iterator<Item = usize> {
-        (0..u8::BITS as usize).filter(move |slot| self.shared >> slot & 1 != 0)
+        let bits = self.slots >> 4;
+        (0..SLOTS_MAX).take_while(move |slot| bits >> slot != 0).filter(move |slot| bits >> slot & 1 != 0)
     }
 }
+
+const _: () = assert!(SLOTS_MAX <= 4, "a half of a byte has so many bits");
 
 /// A block under way.
 pub(super) struct Stream {
@@ -55,7 +65,6 @@ impl std::ops::AddAssign for Share {
     fn add_assign(&mut self, other: Share) {
         self.lines += other.lines;
         self.slots += other.slots;
-        self.shared |= other.shared;
     }
 }
 
@@ -63,6 +72,5 @@ impl std::ops::SubAssign for Share {
     fn sub_assign(&mut self, other: Share) {
         self.lines -= other.lines;
         self.slots -= other.slots;
-        self.shared &= !other.shared;
     }
 }

@@ -69,7 +69,7 @@ struct Desk {
 
 /// Whether somebody may wait for the credit of so much of a ring of `lines` lines: it is more than half, or a slot.
 fn is_much(owed: Share, lines: u32) -> bool {
-    owed.slots > 0 || owed.shared != 0 || 2 * u32::from(owed.lines) > lines
+    owed.slots > 0 || 2 * u32::from(owed.lines) > lines
 }
 
 /// The bit of a place, which it may share with others.
@@ -80,7 +80,7 @@ fn bit_of(place: PlaceId) -> u64 {
 impl Desk {
     /// Takes back the slots of a share of one of its lanes, of a class.
     fn free(&mut self, class: usize, share: Share) {
-        self.slots[class] += u32::from(share.slots);
+        self.slots[class] += share.own_slots();
         for slot in share.shared_slots() {
             let fetchers = &mut self.fetchers[class][slot];
             *fetchers -= 1;
@@ -164,7 +164,7 @@ impl Isles {
             };
             cores.write_lines(place, place, lines);
             let way = Way { source: place, target, lane };
-            news.push((target, self.ring(cores, way, Share::SLOT, lines, piece)));
+            news.push((target, self.ring(cores, way, Share::OWN_SLOT, lines, piece)));
         }
     }
 
@@ -180,14 +180,14 @@ impl Isles {
         let lines = u32::from(share.lines);
         cores.write_lines(source, target, lines + 1);
         let arrival = cores.now(source);
-        self.desks[source.index()].slots[lane % 2] -= u32::from(share.slots);
+        self.desks[source.index()].slots[lane % 2] -= share.own_slots();
         self.lanes[lane].taken += share;
         self.lanes[lane].waiting += 1;
         if self.desks[source.index()].owes & bit_of(target) != 0 {
             self.credit_along(source, target, arrival);
         }
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
-        let letter = Letter { key, lane: lane as u32, source, lines, fetch, shared: share.shared, piece };
+        let letter = Letter { key, lane: lane as u32, source, lines, fetch, slots: share.slots, piece };
         self.desks[target.index()].mail.put(letter);
         arrival
     }
@@ -303,13 +303,13 @@ impl Wire for Isles {
         Some(match self.budget.ring_lines_of(out.class, len) {
             Some(lines) => {
                 let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, way, Share::of_lines(lines), 0, piece)
+                self.ring(cores, way, Share { lines: lines as u8, slots: 0 }, 0, piece)
             }
             None => {
                 let lines = self.budget.lines(len);
                 cores.write_lines(out.from, out.from, lines);
                 let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, way, Share::SLOT, lines, piece)
+                self.ring(cores, way, Share::OWN_SLOT, lines, piece)
             }
         })
     }
@@ -344,7 +344,7 @@ impl Wire for Isles {
         let lines = self.budget.lines(load.len());
         cores.compute(out.from, SEND_CYCLES, Spending::Handling);
         let piece = Piece::Whole { handler: out.handler, load };
-        self.ring(cores, way, Share { lines: 1, slots: 0, shared: 1 << slot }, lines, piece)
+        self.ring(cores, way, Share::of_shared(slot), lines, piece)
     }
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {
@@ -412,8 +412,7 @@ impl Wire for Isles {
             desk.owed.push((letter.source, lane));
             desk.owes |= bit_of(letter.source);
         }
-        let is_own = letter.fetch > 0 && letter.shared == 0;
-        ring.owed += Share { lines: letter.lines as u8, slots: u8::from(is_own), shared: letter.shared };
+        ring.owed += Share { lines: letter.lines as u8, slots: letter.slots };
         desk.owes_much |= is_much(ring.owed, self.budget.ring_lines[lane % 2]);
         let source = letter.source;
         cores.compute(place, RECEIVE_CYCLES, Spending::Handling);

@@ -180,7 +180,7 @@ impl Packets {
         let (arrival, sequence) = (way.last, desk.sequence);
         let key = self.ties.key(arrival, EventClass::Arrival, from.0, sequence);
         let lane = u32::from(is_data(class));
-        let letter = Letter { key, lane, source: from, lines: packets, fetch: 0, shared: 0, piece };
+        let letter = Letter { key, lane, source: from, lines: packets, fetch: 0, slots: 0, piece };
         self.desks[to.index()].mail.put(letter);
         arrival
     }
