@@ -372,11 +372,7 @@ impl Wire for Isles {
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
         cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
         cores.compute(place, POLL_CYCLES, Spending::Polling);
-        let desk = &mut self.desks[place.index()];
-        desk.looked = cores.present();
-        if desk.slots.contains(&0) {
-            self.take_credits(place); // So a send finds at once that one is free again.
-        }
+        self.desks[place.index()].looked = cores.present();
     }
 
     /// The flags tell of credits, too.
