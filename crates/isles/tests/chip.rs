@@ -140,6 +140,17 @@ fn work_takes_the_time_of_its_cycles_at_its_own_core() {
 }
 
 #[test]
+fn operations_by_class_are_said_with_what_the_prelude_has() {
+    let program = || async {
+        let before = now();
+        work(Work::new().integers(100).branches(50)); // a cycle each, and two: 200 of 1.875 ns
+        Ok(now() - before)
+    };
+    let (taken, _) = on_chip(&launch(1), program);
+    assert_eq!(taken.unwrap(), Duration::from_nanos(375));
+}
+
+#[test]
 fn a_place_that_gives_way_answers_others_between_its_steps() {
     let program = || async {
         let next = Counter::new();
