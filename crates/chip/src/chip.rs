@@ -216,6 +216,8 @@ pub struct Chip {
     /// The default of its file.
     pub(crate) own_preset: usize,
     pub(crate) voltages: Vec<VoltageTable>,
+    /// The table by which all power models reckon, if that is not each one's own.
+    pub(crate) chosen_voltages: Option<String>,
     pub(crate) power: Vec<PowerModel>,
     pub(crate) mesh_power: Option<MeshPower>,
     pub(crate) sources: BTreeMap<String, String>,
@@ -258,9 +260,15 @@ impl Chip {
         self.voltage_table(name)?;
         if self.power.iter().any(|model| model.voltages != name) {
             self.power.iter_mut().for_each(|model| name.clone_into(&mut model.voltages));
+            self.chosen_voltages = Some(name.to_owned());
             self.fingerprint = digest(self.fingerprint, name);
         }
         Some(self)
+    }
+
+    /// The voltage table that was chosen for all power models, if that changed one of them.
+    pub fn chosen_voltages(&self) -> Option<&str> {
+        self.chosen_voltages.as_deref()
     }
 
     /// The name by which it was asked for.

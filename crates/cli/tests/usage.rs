@@ -663,11 +663,12 @@ fn flags_of_modelled_chips_are_refused_elsewhere_and_variables_passed_over() {
 fn clocks_and_power_model_are_chosen_by_the_names_of_the_chip_file() {
     let scene = Scene::new("preset");
     let line = "run bc --graph karate --machine chip:scc --places 4 --json /dev/null --csv /dev/null --top 0 --summary -";
-    let summary = |more: &str| {
+    let run = |more: &str| {
         let ended = scene.run(&words(format!("{line} {more}").trim_end()));
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        serde_json::from_str::<serde_json::Value>(&ended.stdout).unwrap()
+        ended
     };
+    let summary = |more: &str| serde_json::from_str::<serde_json::Value>(&run(more).stdout).unwrap();
     let (own, fast) = (summary(""), summary("--preset 800/1600/1066 --power cichowski"));
     assert_eq!(
         (&own["clocks"]["preset"], &fast["clocks"]["preset"]),
@@ -679,6 +680,9 @@ fn clocks_and_power_model_are_chosen_by_the_names_of_the_chip_file() {
     // 533 MHz needs 0.85625 V by one table and 0.8 V by the other, and nothing else changes.
     let lower = summary("--voltages rcce");
     assert_eq!((&own["voltages"], &lower["voltages"]), (&"manyman".into(), &"rcce".into()));
+    let told = run("--voltages rcce --power cichowski").stderr;
+    assert!(told.contains(" with isles at 533/800/800, voltages rcce, "), "{told}");
+    assert!(run("--power cichowski").stderr.contains(" at 533/800/800, "), "each by its own table");
     let joules = |summary: &serde_json::Value| summary["energy"]["models"][0]["total_j"].as_f64().unwrap();
     assert!(joules(&lower) < 0.95 * joules(&own) && lower["digest"] == own["digest"]);
 

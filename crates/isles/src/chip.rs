@@ -415,6 +415,7 @@ pub(crate) fn settings(chip: ModelledChip, launch: &Launch) -> String {
     let Launch { seed, placement, governor, rest, broadcast, reduce, work, .. } = launch;
     let preset = chip.chip.default_preset().name().to_owned();
     let said = [
+        chip.chip.chosen_voltages().map(|name| format!("voltages {name}")),
         (*seed != 0).then(|| format!("seed {seed}")),
         (*placement != Placement::default()).then(|| format!("placement {placement}")),
         (*governor != Policy::default()).then(|| format!("governor {governor}")),

@@ -65,6 +65,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
         own_preset: default_preset?,
         presets: presets.into_iter().map(|(preset, _)| preset).collect(),
         voltages,
+        chosen_voltages: None,
         power,
         mesh_power,
         sources: BTreeMap::new(),
