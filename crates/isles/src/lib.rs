@@ -70,8 +70,8 @@ pub use work::CodeTime;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, Work, at, finish, here,
-        now, places, spawn, spawn_at, spawn_detached, work,
+        Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, Work, at, finish,
+        here, now, places, spawn, spawn_at, spawn_detached, work,
     };
 }
 

@@ -45,6 +45,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
     let Clocking { dividers, default } = clocks?;
     check_rates(&presets, dividers.as_ref(), &voltages, findings);
     check_default(default.as_ref(), &preset_names, findings);
+    check_registers(&presets, buffer.as_ref(), findings);
     let CoreTraits { kind: core_kind, caches, operations } = cores?;
     let (default, _) = default?;
     let default_preset = presets.iter().position(|(preset, _)| *preset.name() == default);
@@ -148,7 +149,8 @@ fn topology(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<Topolo
     let (extent, cores) = (extent?, cores?);
     let topology = Topology::new(shape?, extent, cores);
     if topology.is_none() {
-        findings.fault(at, format!("{extent:?} tiles of {cores} cores are too many; allowed: {max} cores"));
+        let tiles = format!("topology.tiles is {extent:?} with {cores} cores_per_tile");
+        findings.fault(at, format!("{tiles}; allowed: at most {max} cores"));
     }
     topology
 }
@@ -186,10 +188,11 @@ fn operations(mut part: Section<'_>, findings: &mut Findings<'_>) -> Operations 
 
 fn buffer(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MessageBuffer> {
     let size = part.required(findings, "per_core", COUNTED, SIZE, size);
+    let none = (!part.has("test_and_set_per_core")).then_some(0);
     let registers = part.constant(findings, "test_and_set_per_core", COUNTED, |value| count(value, 0, 1024));
     let readers = part.constant(findings, "readers_free", Precision::Measured(&[]), readers);
     part.close(findings);
-    Some(MessageBuffer { size: size?, registers: registers.unwrap_or(0), readers_free: readers })
+    Some(MessageBuffer { size: size?, registers: registers.or(none)?, readers_free: readers })
 }
 
 /// How many cores may read at once.
@@ -375,6 +378,16 @@ fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> Clocking {
 fn check_default(default: Option<&(String, usize)>, names: &[String], findings: &mut Findings<'_>) {
     if let Some((name, at)) = default.filter(|(name, _)| !names.contains(name)) {
         findings.fault(*at, format!("clocks.default is {name:?}; allowed: a preset: {}", names.join(", ")));
+    }
+}
+
+/// What a look at a register costs is said of cores that have one: protocols take it for a sign that they do.
+fn check_registers(presets: &[(Preset, usize)], buffer: Option<&MessageBuffer>, findings: &mut Findings<'_>) {
+    let said = presets.iter().filter(|(preset, _)| preset.costs().test_and_set.is_some());
+    for (preset, at) in said.filter(|_| buffer.is_some_and(|buffer| buffer.registers == 0)) {
+        let path = format!("preset.{:?}.test_and_set", preset.name());
+        let allowed = "none while buffer.test_and_set_per_core is 0 or left out";
+        findings.fault(*at, format!("{path} is the cost of a register; allowed: {allowed}"));
     }
 }
 

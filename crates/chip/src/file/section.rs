@@ -183,7 +183,8 @@ impl<'t> Section<'t> {
         let (source, error) = (self.source.clone(), self.error);
         let mut section = Self { path, at, table, asked: Vec::new(), source, error };
         if let Some((name, at)) = section.text(findings, "source") {
-            section.source = findings.source(at, &section.path("source"), &name);
+            // One that is not listed is one fault, not one of each constant that has no other.
+            section.source = findings.source(at, &section.path("source"), &name).or(Some(name));
         }
         if let Some((_, error)) = section.entry("error") {
             section.error = Some(error);

@@ -197,6 +197,9 @@ fn a_source_that_is_not_listed_is_refused() {
     let piece = "readers_free = { value = 4, error = \"unknown\" }";
     let by = "readers_free = { value = 4, error = \"unknown\", source = \"me\" }";
     one_fault(piece, by, "memory.readers_free.source is \"me\"; allowed: one of [sources]: invented");
+    let (faults, _) = broken("[links]\nsource = \"invented\"", "[links]\nsource = \"me\"");
+    let said: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
+    assert_eq!(said, ["links.source is \"me\"; allowed: one of [sources]: invented"], "once for all in it");
     one_fault(
         "invented = \"Invented as",
         "empty = \" \"\ninvented = \"Invented as",
@@ -240,6 +243,17 @@ fn a_constant_without_value_is_refused() {
 }
 
 #[test]
+fn a_cost_of_registers_that_no_core_has_is_refused() {
+    for by in ["test_and_set_per_core = 0", "# none"] {
+        let (faults, _) = broken("test_and_set_per_core = 1", by);
+        let said: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
+        let text = "preset.\"1000/1000/800\".test_and_set is the cost of a register; allowed: none while \
+                    buffer.test_and_set_per_core is 0 or left out";
+        assert_eq!(said, [text], "{by}");
+    }
+}
+
+#[test]
 fn names_that_lead_nowhere_are_refused() {
     one_fault(
         "default = \"1000/1000/800\"",
@@ -262,7 +276,11 @@ fn blocks_that_do_not_fill_the_chip_are_refused() {
 #[test]
 fn a_chip_of_too_many_or_no_cores_is_refused() {
     let (faults, _) = broken("tiles = [4, 4]", "tiles = [4000, 4000]");
-    assert!(faults.iter().any(|fault| fault.text.contains("are too many; allowed: 1048576 cores")));
+    assert!(faults.iter().any(|fault| {
+        fault
+            .text
+            .starts_with("topology.tiles is [4000, 4000, 1] with 1 cores_per_tile; allowed: at most 1048576")
+    }));
     let (faults, line) = broken("tiles = [4, 4]", "tiles = [0, 4]");
     assert!(
         faults.iter().any(|fault| fault.line == line && fault.text.starts_with("topology.tiles is [0, 4]"))
