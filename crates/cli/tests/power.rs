@@ -194,6 +194,9 @@ fn arguments_that_cannot_be_are_named_with_what_is_allowed() {
         let line = format!("error: --exponent is {value:?}; allowed: a number from 1.5 to 5");
         assert_eq!(refused(SCC, &["--exponent", value]), line);
     }
+    let without = refused(SCC, &["--form", "voltage", "--exponent", "3"]);
+    let allowed = "nothing with --form voltage, which has no exponent";
+    assert_eq!(without, format!("error: --exponent is \"3\"; allowed: {allowed}"));
     assert_eq!(refused(SCC, &["--form", "cubic"]), "error: --form is \"cubic\"; allowed: rate, voltage");
     let missing = refused(SCC, &["--json", "missing/fit.json"]);
     assert!(missing.starts_with("error: --json is \"missing/fit.json\"; allowed: - or a file"), "{missing}");

@@ -5,6 +5,7 @@
 
 mod report;
 
+use crate::runs::refusal;
 use clap::{Subcommand, ValueEnum};
 use isles::{Claim, Destination};
 use isles_apps::console;
@@ -53,6 +54,10 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     let reads = [Claim::read(file, "the file to fit")];
     let json = json.as_deref().map(|path| Destination::check("--json", Some(path), Path::new(path), &reads));
     let json = json.transpose()?;
+    if let (Some(Which::Voltage), Some(exponent)) = (form, exponent) {
+        let allowed = "nothing with --form voltage, which has no exponent";
+        return Err(refusal("--exponent", &exponent.to_string(), allowed));
+    }
     let measurements = read(file)?;
     let attempts = attempts(*form, *exponent, &measurements);
     if attempts.iter().all(|attempt| attempt.result.is_err()) {
