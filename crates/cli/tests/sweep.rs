@@ -182,6 +182,7 @@ fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     };
     let before = refuse("--cap 5W");
     assert!(before.starts_with("error: --cap is \"5W\"; allowed: at least 18."), "{before}");
+    assert!(before.contains(" W, which 1 place may draw with all clocks at their slowest"), "{before}");
     let other = refuse("--cap 5W --power cichowski");
     assert!(other.starts_with("error: --cap is \"5W\"; allowed: at least 23."), "by another model: {other}");
     let after = refuse("--deadline 1us");

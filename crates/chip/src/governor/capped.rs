@@ -54,7 +54,10 @@ impl Capped {
         };
         let fits = |gear: &GearId| total(&gears(*gear)) <= cap;
         let found = terrain.gears.all().map(|(gear, _)| gear).find(fits);
-        let Some(gear) = found else { return Err(Unfit::Cap { least: total(&gears(slowest)) }) };
+        let Some(gear) = found else {
+            let places = terrain.cores.iter().map(|[placed, _]| placed).sum();
+            return Err(Unfit::Cap { least: total(&gears(slowest)), places });
+        };
         let gears = gears(gear);
         let grant = |(domain, gear): (usize, &GearId)| Grant {
             gear: *gear,

@@ -102,6 +102,8 @@ pub enum Unfit {
     Cap {
         /// The least power that can be kept.
         least: Microwatts,
+        /// With how many places.
+        places: u32,
     },
 }
 
@@ -111,12 +113,10 @@ impl fmt::Display for Unfit {
             Unfit::Clocks => f.write_str("fixed on this chip, whose clocks cannot be divided"),
             Unfit::Divider { least, most } => write!(f, "a divider from {least} to {most}"),
             Unfit::Power => f.write_str("no cap on this chip, whose file has no power model"),
-            Unfit::Cap { least } => {
+            Unfit::Cap { least, places } => {
                 let watts = (least.watts() * 100.0).ceil() / 100.0;
-                write!(
-                    f,
-                    "at least {watts} W, which so many places may draw with all clocks at their slowest"
-                )
+                let places = if *places == 1 { "1 place".to_owned() } else { format!("{places} places") };
+                write!(f, "at least {watts} W, which {places} may draw with all clocks at their slowest")
             }
         }
     }

@@ -65,7 +65,10 @@ fn a_chip_that_cannot_do_it_is_refused() {
     assert_eq!(Governor::new(Policy::OnDemand, fixed).err(), Some(Unfit::Clocks));
     let unknown = Terrain { table: None, ..terrain(8) };
     assert_eq!(Governor::new(watts(60.0), unknown).err(), Some(Unfit::Power));
-    let Some(Unfit::Cap { least }) = Governor::new(watts(5.0), terrain(48)).err() else { panic!("it fits") };
+    let refused = Governor::new(watts(5.0), terrain(48)).err();
+    let Some(Unfit::Cap { least, places: 48 }) = refused else { panic!("{refused:?}") };
+    let alone = Governor::new(watts(5.0), terrain(1)).err().map(|unfit| unfit.to_string());
+    assert!(alone.is_some_and(|line| line.contains(" W, which 1 place may draw with all clocks at")));
     assert!((20.0..24.0).contains(&least.watts()), "{least}");
     assert!(Governor::new(Policy::Capped(least), terrain(48)).is_ok());
     assert!(Governor::new(Policy::Capped(Microwatts(least.0 - 1)), terrain(48)).is_err());
