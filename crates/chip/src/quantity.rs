@@ -70,7 +70,7 @@ impl Sum for Picoseconds {
 impl fmt::Display for Picoseconds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 4] =
-            [(PICOSECONDS_PER_SECOND, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
+            [(PICOSECONDS_PER_SECOND, "s"), (1_000_000_000, "ms"), (1_000_000, "µs"), (1_000, "ns")];
         match UNITS.into_iter().find(|(size, _)| self.0 >= *size) {
             Some((size, unit)) => write!(out, "{} {unit}", self.0 as f64 / size as f64),
             None => write!(out, "{} ps", self.0),
@@ -423,6 +423,7 @@ mod tests {
         assert_eq!(Picoseconds(105_000).to_string(), "105 ns");
         assert_eq!(Picoseconds(16_500_000_000).to_string(), "16.5 ms");
         assert_eq!(Picoseconds(625).to_string(), "625 ps");
+        assert_eq!(Picoseconds(256_000_000).to_string(), "256 µs", "as of joules, whose prefix is µ");
         assert_eq!(Bytes(8192).to_string(), "8 KiB");
         assert_eq!(BytesPerSecond(425_000_000).to_string(), "425 MB/s");
         assert_eq!(Microvolts(856_250).to_string(), "0.85625 V");

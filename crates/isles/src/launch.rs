@@ -426,12 +426,12 @@ impl Launch {
         // As above.
         let _ = writeln!(io::stderr(), "{}", chip::heading(chip, self, modelled, host));
         if self.reports.contains(&Report::Chip) {
-            let speed = modelled.digest.events() as f64 / host.as_secs_f64() / 1e6;
+            let speed = modelled.digest.events() as f64 / host.as_secs_f64();
             let _ = writeln!(io::stderr(), "settings        {}", chip::settings(chip, self));
             let bands = Bands::of(chip.chip(), modelled);
             let _ = writeln!(
                 io::stderr(),
-                "{modelled}\n{bands}\nspeed           {speed:.2} million events a second"
+                "{modelled}\n{bands}\nspeed           {speed:.0} events a second on this host"
             );
         }
     }

@@ -41,7 +41,8 @@ impl fmt::Display for Rest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rest::Poll => f.write_str("poll"),
-            Rest::Nap(length) => write!(f, "nap:{}", length.to_string().replace(' ', "")),
+            // As it is written by who asks for it.
+            Rest::Nap(length) => write!(f, "nap:{}", length.to_string().replace(' ', "").replace('µ', "u")),
         }
     }
 }

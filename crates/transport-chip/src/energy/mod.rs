@@ -135,6 +135,11 @@ pub(crate) fn joules(energy: Attojoules) -> String {
     scaled(energy.joules(), "J")
 }
 
+/// Watts, the same.
+fn watts(power: Microwatts) -> String {
+    scaled(power.watts(), "W")
+}
+
 /// Numbers in a line of text.
 const NUMBERS_IN_A_LINE: usize = 8;
 
@@ -144,10 +149,10 @@ impl fmt::Display for Energy {
             let about = if number == 0 { "energy          " } else { "  another model " };
             writeln!(
                 f,
-                "{about}{} by {}: mean {:.2} W; energy-delay {}, delay squared {}",
+                "{about}{} by {}: mean {}; energy-delay {}, delay squared {}",
                 joules(model.total()),
                 model.name,
-                self.mean(model).watts(),
+                watts(self.mean(model)),
                 scaled(self.energy_delay(model), "J s"),
                 scaled(self.energy_delay_delay(model), "J s^2"),
             )?;
@@ -178,8 +183,8 @@ impl Energy {
     /// The peak, and what drew the energy.
     fn parts(&self, f: &mut fmt::Formatter<'_>, own: &ModelEnergy) -> fmt::Result {
         let (peak, window) = (self.profile.peak(), self.profile.window);
-        let (watts, start) = (peak.power.watts(), peak.start.0 as f64 / 1e9);
-        writeln!(f, "  peak          {watts:.2} W over {window} from {start:.3} ms")?;
+        let (power, start) = (watts(peak.power), peak.start.0 as f64 / 1e9);
+        writeln!(f, "  peak          {power} over {window} from {start:.3} ms")?;
         let placed = own.these_cores(&self.places);
         let idle = Attojoules(own.all_cores().0 - placed.0);
         let (placed, idle, uncore) = (joules(placed), joules(idle), joules(own.uncore()));
