@@ -31,7 +31,7 @@ async fn main() -> isles::Result<()> {
     finish(async {
         for place in places() {
             spawn_at!(place, {
-                // Half the clock of the cores of this tile; on a real machine nothing changes.
+                // 1600 MHz / 6 for the cores of this tile, half of what they have; on a real machine nothing changes.
                 clocks::set_tile_divider(6).map_err(isles::Error::message)?;
                 let heat = flow(&Team::world(), 20).await?;
                 assert!((heat - CELLS as f64).abs() < 1e-6, "{heat}");
