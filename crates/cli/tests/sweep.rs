@@ -62,6 +62,22 @@ fn the_choice_without_a_limit_is_the_least_product_of_energy_and_time_of_all_tha
 }
 
 #[test]
+fn the_flags_behind_the_choice_repeat_it_to_the_joule() {
+    let scene = Scene::new("sweep");
+    let bc = "bc --graph karate --machine chip:mesh";
+    let chosen = scene.run(&words(&format!("sweep --app {bc} --places 2 --dividers 2,3 --csv all.csv")));
+    let (_, flags) = line(&chosen.stdout, "choice: ").split_once(" (").unwrap();
+    let flags = flags.strip_suffix(')').unwrap();
+    assert_eq!(flags, "--places 2 --governor fixed:2", "{chosen:?}");
+    let again = format!("run {bc} {flags} --json /dev/null --csv /dev/null --top 0 --summary -");
+    let summary: serde_json::Value = serde_json::from_str(&scene.run(&words(&again)).stdout).unwrap();
+    let joules = numbers(&scene.result("all.csv"), "energy_j")[0];
+    assert_eq!(summary["energy"]["models"][0]["total_j"].as_f64(), Some(joules));
+    let caveat = line(&chosen.stdout, "caveat: ");
+    assert_eq!(caveat, "all figures are by invented, the only power model of the chip");
+}
+
+#[test]
 fn a_cap_leaves_out_what_exceeds_it_and_tries_the_governor_that_keeps_it() {
     let (_scene, ended) = sweep("--cap 30W --all --csv -");
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -1,7 +1,7 @@
 //! The table of a sweep, for people and as CSV.
 
 use super::choice::{Choice, Limits, is_efficient};
-use super::point::Point;
+use super::point::{Point, Setting};
 use isles_chip::quantity::scaled;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -39,15 +39,23 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
     text + &conclusion(&points[choice.number], choice)
 }
 
+/// The choice with the flags that repeat it, the reason, and by whom the figures are.
 fn conclusion(point: &Point, choice: &Choice) -> String {
-    let places = if point.setting.places == 1 { "place" } else { "places" };
-    let mut text =
-        format!("choice: {} {places}, {}\nreason: {}\n", point.setting.places, clock(point), choice.reason);
-    let by: Vec<String> =
-        point.models.iter().map(|(name, watts)| format!("{} by {name}", scaled(*watts, "W"))).collect();
-    let own = point.models.first().map_or("", |(name, _)| name);
-    let _ = writeln!(text, "caveat: all figures are by {own}; the mean of the choice is {}", by.join(", "));
-    text
+    let Setting { places, policy } = point.setting;
+    let several = if places == 1 { "place" } else { "places" };
+    let (clock, reason) = (clock(point), &choice.reason);
+    // Not the clock alone: without a governor the cores without a place have it, too.
+    let flags = format!("--places {places} --governor {policy}");
+    let caveat = match point.models.as_slice() {
+        [(only, _)] => format!("all figures are by {only}, the only power model of the chip"),
+        models => {
+            let own = models.first().map_or("", |(name, _)| name);
+            let by = models.iter().map(|(name, watts)| format!("{} by {name}", scaled(*watts, "W")));
+            let by: Vec<String> = by.collect();
+            format!("all figures are by {own}; the mean of the choice is {}", by.join(", "))
+        }
+    };
+    format!("choice: {places} {several}, {clock} ({flags})\nreason: {reason}\ncaveat: {caveat}\n")
 }
 
 fn clock(point: &Point) -> String {
