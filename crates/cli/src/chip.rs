@@ -116,7 +116,6 @@ fn check(file: &str) -> Result<String, Failure> {
         Err(lack) => format!("none, because {lack}"),
     };
     let cores = chip.topology().cores();
-    Ok(format!(
-        "{file}: no fault; {cores} cores, {constants} constants, {sources} sources\nplaces: {places}\n"
-    ))
+    let sources = if sources == 1 { "1 source".to_owned() } else { format!("{sources} sources") };
+    Ok(format!("{file}: no fault; {cores} cores, {constants} constants, {sources}\nplaces: {places}\n"))
 }

@@ -12,12 +12,13 @@ use std::process::Command;
 /// The arguments of `isles launch`.
 #[derive(Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    places: PlaceArguments,
-
+    // First, because the flags of places end under a heading of their own.
     /// The program and its own arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
+
+    #[command(flatten)]
+    places: PlaceArguments,
 }
 
 /// The arguments of `isles bench`.

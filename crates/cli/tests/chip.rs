@@ -79,6 +79,7 @@ fn a_file_without_fault_is_said_to_be_one() {
     let (ended, file) = chip("check", MESH);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     assert!(ended.stdout.starts_with(&format!("{file}: no fault; 16 cores, ")), "{ended:?}");
+    assert!(ended.stdout.contains(" constants, 1 source\n"), "{ended:?}");
 }
 
 #[test]

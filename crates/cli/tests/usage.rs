@@ -37,6 +37,10 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
         let ended = scene.run(&words(line));
         assert!(ended.code == Some(0) && ended.stdout.starts_with(begins), "{ended:?}");
     }
+    let launch = scene.run(&words("launch --help")).stdout;
+    let order = ["Arguments:\n  <PROGRAM>...", "Options:\n", "Files of a run on a modelled chip:\n"];
+    let order = order.map(|part| launch.find(part).unwrap_or_else(|| panic!("{part:?} in {launch}")));
+    assert!(order.is_sorted(), "the program is none of the files: {launch}");
     let list = scene.run(&words("run --help"));
     assert!(list.stdout.contains("bc    Betweenness centrality"), "{list:?}");
     let graphs = scene.run(&words("data list"));
@@ -49,7 +53,10 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
 #[test]
 fn an_unknown_machine_is_named_with_those_that_are_known() {
     let line = refuse(&["run", "bc", "--machine", "gpu"]);
-    assert_eq!(line, r#"error: --machine is "gpu"; allowed: threads, processes, loopback, chip:NAME"#);
+    assert_eq!(
+        line,
+        r#"error: --machine is "gpu"; allowed: threads, processes, loopback, chip:NAME, chip:FILE.toml"#
+    );
 }
 
 #[test]
@@ -141,7 +148,7 @@ fn a_number_of_places_that_cannot_be_is_named_with_its_bounds() {
 #[test]
 fn variables_with_bad_values_are_named() {
     let cases = [
-        ("ISLES_MACHINE", "gpu", "threads, processes, loopback, chip:NAME"),
+        ("ISLES_MACHINE", "gpu", "threads, processes, loopback, chip:NAME, chip:FILE.toml"),
         ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
@@ -247,7 +254,7 @@ fn values_of_every_flag_are_refused_in_the_same_words() {
         ("--weights", "", "ignore, file, unit"),
         ("--top", "ten", "a whole number from 0 up"),
         ("--top", "-1", "a whole number from 0 up"),
-        ("--machine", "gpu", "threads, processes, loopback, chip:NAME"),
+        ("--machine", "gpu", "threads, processes, loopback, chip:NAME, chip:FILE.toml"),
         ("--places", "-1", "a whole number from 1 to 256"),
     ];
     for (flag, value, allowed) in cases {

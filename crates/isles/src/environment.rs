@@ -98,7 +98,9 @@ fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
     match (found, ModelledChip::of_machine(source, value)) {
         (Some(machine), _) => Ok(machine),
         (None, Some(chip)) => chip.map(Machine::Chip),
-        (None, None) => Err(ConfigError::new(source, value, "threads, processes, loopback, chip:NAME")),
+        (None, None) => {
+            Err(ConfigError::new(source, value, "threads, processes, loopback, chip:NAME, chip:FILE.toml"))
+        }
     }
 }
 
@@ -401,7 +403,7 @@ mod tests {
         let error = |name, value| read(name, value).unwrap_err();
         assert_eq!(
             error("ISLES_MACHINE", "gpu"),
-            r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback, chip:NAME"#
+            r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback, chip:NAME, chip:FILE.toml"#
         );
         for value in ["0", "257", "-1", "two", "1e9"] {
             assert_eq!(
