@@ -100,7 +100,8 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub places: Option<String>,
 
-    /// What the places are: threads, processes, loopback, chip:NAME (`isles chip list`) or chip:FILE.toml [default: processes]
+    /// What the places are: threads, processes, loopback, chip:NAME (`isles chip list`) or chip:FILE.toml
+    /// [default: processes]
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
 

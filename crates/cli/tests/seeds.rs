@@ -2,7 +2,8 @@
 
 mod scene;
 
-use scene::{Scene, words};
+use scene::{Ended, Scene, words};
+use serde_json::Value;
 
 const RUN: &str = "run bc --graph karate --machine chip:scc --places 8";
 
@@ -45,6 +46,48 @@ fn each_seed_is_a_row_with_the_figures_of_its_own_run_and_the_spread_is_theirs()
 }
 
 #[test]
+fn the_summary_of_several_seeds_has_the_settings_the_runs_and_how_far_they_move() {
+    let scene = Scene::new("seeds");
+    let summary = |more: &str, text: &dyn Fn(&Ended) -> String| -> Value {
+        let ended = scene.run(&words(&format!("{RUN} {more}")));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        serde_json::from_str(&text(&ended)).unwrap_or_else(|fault| panic!("{fault}: {ended:?}"))
+    };
+    let flags = "--protocol rcce-x10 --rest nap:1us";
+    let alone = format!("{flags} --seed 2 --top 0 --json /dev/null --csv /dev/null --summary -");
+    let alone = summary(&alone, &|ended| ended.stdout.clone());
+    let of_file = summary(&format!("{flags} --seeds 4 --summary s.json"), &|_| scene.result("s.json"));
+    let of_output = summary(&format!("{flags} --seeds 4 --summary -"), &|ended| {
+        assert!(ended.stderr.contains("seed            time          energy  digest\n"), "{ended:?}");
+        ended.stdout.clone()
+    });
+    assert_eq!(of_file, of_output);
+    assert_eq!(of_file["schema"], "isles.seeds.1");
+    for (name, value) in of_file["settings"].as_object().unwrap() {
+        assert_eq!(value, &alone[name], "{name}");
+    }
+    assert_eq!(
+        (&of_file["settings"]["rest"], &of_file["settings"]["places"]),
+        (&"nap:1us".into(), &8.into())
+    );
+    let third = &of_file["seeds"][2];
+    assert_eq!((&third["seed"], &third["digest"]), (&2.into(), &alone["digest"]));
+    assert_eq!(
+        (&third["predicted_ps"], &third["energy_j"]),
+        (&alone["predicted_ps"], &alone["energy"]["models"][0]["total_j"])
+    );
+    for name in ["predicted_ps", "energy_j"] {
+        let runs = of_file["seeds"].as_array().unwrap().iter();
+        let mut values: Vec<f64> = runs.map(|run| run[name].as_f64().unwrap()).collect();
+        values.sort_by(f64::total_cmp);
+        let span = &of_file[name];
+        let told = ["least", "median", "most", "spread"].map(|key| span[key].as_f64().unwrap());
+        let median = (values[1] + values[2]) / 2.0;
+        assert_eq!(told, [values[0], median, values[3], (values[3] - values[0]) / median]);
+    }
+}
+
+#[test]
 fn what_seeds_cannot_go_with_is_refused_before_anything_runs() {
     let scene = Scene::new("seeds");
     for (arguments, says) in [
@@ -52,7 +95,8 @@ fn what_seeds_cannot_go_with_is_refused_before_anything_runs() {
         ("--seeds -3", "--seeds is \"-3\"; allowed: a whole number"),
         ("--seeds few", "--seeds is \"few\"; allowed: a whole number"),
         ("--seeds 3 --seed 7", "--seed is \"7\"; allowed: nothing with --seeds, which is of several runs"),
-        ("--seeds 3 --summary s.json", "--summary is \"s.json\"; allowed: nothing with --seeds"),
+        ("--seeds 3 --links l.csv", "--links is \"l.csv\"; allowed: nothing with --seeds"),
+        ("--seeds 3 --summary no/s.json", "--summary is \"no/s.json\"; allowed: - or a file that can be"),
         ("--seeds 3 --report chip", "--report is \"chip\"; allowed: nothing with --seeds"),
         (
             "--seeds 3 --json j.json",

@@ -1,0 +1,140 @@
+//! What several seeds came to, for people and as JSON.
+//!
+//! Knows neither how runs are started nor what may be said with them. Invariant: a figure is that of its run, and how
+//! far they move is a share of the median.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// What a run with one seed came to.
+#[derive(Serialize)]
+pub struct Outcome {
+    pub seed: usize,
+    pub predicted_ps: u64,
+    /// By the first power model of the chip, if its file has one.
+    pub energy_j: Option<f64>,
+    pub digest: String,
+}
+
+/// The JSON document; `isles.seeds.1` as long as its fields keep their names and meanings.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    settings: &'a Map<String, Value>,
+    seeds: &'a [Outcome],
+    predicted_ps: Span,
+    energy_j: Option<Span>,
+}
+
+/// How far a figure moves.
+#[derive(Serialize)]
+struct Span {
+    least: f64,
+    median: f64,
+    most: f64,
+    /// From the least to the most, as a share of the median.
+    spread: f64,
+}
+
+/// A row for each seed, then least, median and most of time and energy, and what that means.
+pub fn text(outcomes: &[Outcome]) -> String {
+    let mut text = String::from("seed            time          energy  digest\n");
+    for Outcome { seed, predicted_ps, energy_j, digest } in outcomes {
+        let time = time(*predicted_ps as f64);
+        let energy = energy_j.map_or("-".to_owned(), energy);
+        let _ = writeln!(text, "{seed:>4}  {time:>14}  {energy:>14}  {digest}"); // a string takes all
+    }
+    let _ = writeln!(text, "                 least          median            most  spread"); // as above
+    let (times, energies) = spans(outcomes);
+    let told = [("time", Some(times), time as fn(f64) -> String), ("energy", energies, energy)];
+    for (name, span, told) in told {
+        let Some(Span { least, median, most, spread }) = span else { continue };
+        let [least, median, most] = [least, median, most].map(told);
+        let percent = spread * 100.0;
+        let _ = writeln!(text, "{name:<6}  {least:>14}  {median:>14}  {most:>14}  {percent:.4} %"); // as above
+    }
+    text + "What moves with the seed depends on an order that the chip does not fix: two runs that differ by less than \
+            this spread do not differ.\n"
+}
+
+/// Least, median and most of some numbers.
+fn order(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    let last = values.len() - 1;
+    // The two in the middle, which are one if there is an odd number.
+    let median = (values[last / 2] + values[values.len() / 2]) / 2.0;
+    [values[0], median, values[last]]
+}
+
+/// A time in picoseconds, with as many digits as a small spread needs.
+fn time(picoseconds: f64) -> String {
+    format!("{:.6} ms", picoseconds / 1e9)
+}
+
+/// An energy in joules, the same.
+fn energy(joules: f64) -> String {
+    format!("{:.6} mJ", joules * 1e3)
+}
+
+/// How far time and energy move; the latter if all runs have one.
+fn spans(outcomes: &[Outcome]) -> (Span, Option<Span>) {
+    let times = outcomes.iter().map(|outcome| outcome.predicted_ps as f64).collect();
+    let energies: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.energy_j).collect();
+    (span(times), energies.map(span))
+}
+
+fn span(values: Vec<f64>) -> Span {
+    let [least, median, most] = order(values);
+    Span { least, median, most, spread: (most - least) / median }
+}
+
+/// Writes all of it as one object.
+///
+/// # Errors
+/// What `out` gives.
+pub fn write_json(
+    out: &mut dyn Write,
+    outcomes: &[Outcome],
+    settings: &Map<String, Value>,
+) -> io::Result<()> {
+    let (predicted_ps, energy_j) = spans(outcomes);
+    let document = Document { schema: "isles.seeds.1", settings, seeds: outcomes, predicted_ps, energy_j };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn least_median_and_most_are_those_of_the_sorted_numbers() {
+        assert_eq!(order(vec![3.0, 1.0, 2.0]), [1.0, 2.0, 3.0]);
+        assert_eq!(order(vec![4.0, 1.0, 10.0, 2.0]), [1.0, 3.0, 10.0]);
+        assert_eq!(order(vec![5.0, 5.0]), [5.0, 5.0, 5.0]);
+    }
+
+    #[test]
+    fn a_table_has_a_row_a_seed_and_the_spread_of_each_figure_that_is_known() {
+        let outcome = |seed: usize, energy_j| Outcome {
+            seed,
+            predicted_ps: [1_000_000_000, 3_000_000_000][seed],
+            energy_j,
+            digest: "d".to_owned(),
+        };
+        let text = |joules: [Option<f64>; 2]| text(&[outcome(0, joules[0]), outcome(1, joules[1])]);
+        let both = text([Some(1.0), Some(1.5)]);
+        assert!(both.contains("\n   1     3.000000 ms  1500.000000 mJ  d\n"), "{both}");
+        assert!(
+            both.contains("\ntime       1.000000 ms     2.000000 ms     3.000000 ms  100.0000 %\n"),
+            "{both}"
+        );
+        assert!(
+            both.contains("\nenergy  1000.000000 mJ  1250.000000 mJ  1500.000000 mJ  40.0000 %\n"),
+            "{both}"
+        );
+        assert!(!text([None, None]).contains("\nenergy "));
+    }
+}
