@@ -206,7 +206,8 @@ pub(crate) fn warning(code: HostCode) -> Option<String> {
     (code.uncharged >= UNCHARGED_LEAST && share >= UNCHARGED_SHARE).then(|| {
         format!(
             "warning: {:.0} % of the program's code ({:.3} s on this host) ran in turns that were charged nothing, so \
-             the prediction is too low: say with `work` what it costs, or measure it with --work host:RATIO",
+             the prediction is too low: say with `work` what it costs, or measure it with --work host:RATIO \
+             (ISLES_CHIP_WORK)",
             share * 100.0,
             code.uncharged.as_secs_f64()
         )
