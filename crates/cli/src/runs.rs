@@ -127,3 +127,24 @@ pub fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
 pub fn refusal(source: &str, value: &str, allowed: &str) -> Failure {
     Failure::Usage(format!("{source} is {value:?}; allowed: {allowed}"))
 }
+
+/// A list of whole numbers with commas, the value of `flag`, each once, in the order that was said.
+///
+/// # Errors
+/// A word is no number, or not a good one; in words, with what is `allowed`.
+pub fn numbers(
+    flag: &str,
+    list: &str,
+    allowed: &str,
+    is_good: impl Fn(&u32) -> bool,
+) -> Result<Vec<u32>, Failure> {
+    let mut numbers: Vec<u32> = Vec::new();
+    for word in list.split(',') {
+        let number = word.trim().parse().ok().filter(&is_good);
+        let number = number.ok_or_else(|| refusal(flag, list, allowed))?;
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    Ok(numbers)
+}

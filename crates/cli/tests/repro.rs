@@ -5,7 +5,7 @@
 
 mod scene;
 
-use scene::{Ended, Scene};
+use scene::{Ended, Scene, words};
 use serde_json::Value;
 
 /// The page with the tables between its two marks.
@@ -148,6 +148,43 @@ fn a_call_there_and_back_takes_as_long_each_time_and_the_longer_the_more() {
         one.chunks(9).all(|protocol| protocol.is_sorted() && protocol[8] > 100.0 * protocol[0]),
         "{one:?}"
     );
+}
+
+#[test]
+fn broadcasts_of_other_lengths_and_trees_come_beside_the_published_ones() {
+    let plain = repro(&["broadcast", "--csv", "-"]).stdout;
+    let ended = repro(&["broadcast", "--lines", "32,4", "--children", "47,2", "--csv", "-"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let asked = ended.stdout.strip_prefix(&plain).unwrap_or_else(|| panic!("{ended:?}"));
+    let row = |text: &str, figure: &str| -> f64 {
+        let line = text.lines().find(|line| line.contains(&format!("\"{figure}\"")));
+        let line = line.unwrap_or_else(|| panic!("{figure} in {text}"));
+        let (_, cells) = line.rsplit_once("\",").unwrap();
+        cells.split(',').nth(2).unwrap().parse().unwrap()
+    };
+    assert_eq!(asked.lines().count(), 2 * (5 + 2 * 2), "{asked}");
+    for form in ["OC-Bcast", "asynchronous"] {
+        let published = row(&plain, &format!("{form}, 32 lines"));
+        assert_eq!(row(asked, &format!("{form}, k = 47, 32 lines")), published);
+        assert!(row(asked, &format!("{form}, k = 2, 4 lines")) < published);
+    }
+    assert!(row(asked, "binomial, 4 lines") < row(asked, "serial sends, 4 lines"));
+}
+
+#[test]
+fn broadcasts_that_cannot_be_asked_for_are_refused_before_anything_runs() {
+    for (arguments, says) in [
+        ("broadcast --lines 0", "--lines is \"0\"; allowed: whole numbers from 1 to 4096, with commas"),
+        ("broadcast --lines 1,x", "--lines is \"1,x\"; allowed: whole numbers from 1 to 4096, with commas"),
+        (
+            "broadcast --lines 4 --children 48",
+            "--children is \"48\"; allowed: whole numbers from 1 to 47, with commas",
+        ),
+        ("broadcast --children 2", "--children is \"2\"; allowed: nothing without --lines"),
+        ("flush --lines 4", "--lines is \"4\"; allowed: nothing without the experiment broadcast"),
+    ] {
+        assert_eq!(refused(&words(arguments)), format!("error: {says}"));
+    }
 }
 
 #[test]

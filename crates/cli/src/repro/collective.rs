@@ -13,7 +13,7 @@ use isles_chip::bare::{Bare, LINE_BYTES};
 use isles_chip::topology::CoreId;
 
 /// All cores.
-const CORES: u32 = 48;
+pub const CORES: u32 = 48;
 
 /// The line where a reduction keeps what it receives.
 const SCRATCH: u64 = 1 << 10;
@@ -99,20 +99,43 @@ fn relayed(chip: &Chip, library: Library, plan: Plan) -> f64 {
 fn broadcast(chip: &Chip) -> Vec<Row> {
     let mut rows = measured(chip, "V9", "", Library::MIXED);
     rows.extend(measured(chip, "", ", iRCCE's calls", Library::IRCCE));
-    let alone = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
-    for (name, algorithm) in [
-        ("serial sends", Algorithm::SerialSend),
-        ("naive put", Algorithm::NaivePut),
-        ("parallel get", Algorithm::ParallelGet),
-        ("binomial", Algorithm::Binomial),
-        ("scatter-allgather", Algorithm::ScatterAllGather),
-        ("OC-Bcast, k = 7", Algorithm::Tree { fanout: 7 }),
-    ] {
-        for lines in [1, 128] {
-            let ours = once(chip, algorithm, Library::MIXED, lines);
-            rows.push(alone.row(format!("{name}, {}", lines_text(lines)), f64::NAN, ours));
-        }
+    for (name, algorithm) in OTHERS {
+        rows.extend([1, 128].map(|lines| alone(chip, name, algorithm, lines)));
     }
+    rows.extend([1, 128].map(|lines| tree(chip, 7, lines)));
+    rows
+}
+
+/// The forms that have no number of children, and their names.
+const OTHERS: [(&str, Algorithm); 5] = [
+    ("serial sends", Algorithm::SerialSend),
+    ("naive put", Algorithm::NaivePut),
+    ("parallel get", Algorithm::ParallelGet),
+    ("binomial", Algorithm::Binomial),
+    ("scatter-allgather", Algorithm::ScatterAllGather),
+];
+
+/// What nobody has published.
+const ALONE: Family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
+
+fn alone(chip: &Chip, name: &str, algorithm: Algorithm, lines: u32) -> Row {
+    let ours = once(chip, algorithm, Library::MIXED, lines);
+    ALONE.row(format!("{name}, {}", lines_text(lines)), f64::NAN, ours)
+}
+
+fn tree(chip: &Chip, fanout: u32, lines: u32) -> Row {
+    alone(chip, &format!("OC-Bcast, k = {fanout}"), Algorithm::Tree { fanout }, lines)
+}
+
+/// A broadcast of so many lines in every form, with these numbers of children where it has one.
+pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
+    let mut rows: Vec<Row> =
+        OTHERS.into_iter().map(|(name, algorithm)| alone(chip, name, algorithm, lines)).collect();
+    rows.extend(children.iter().map(|fanout| tree(chip, *fanout, lines)));
+    rows.extend(children.iter().map(|&fanout| {
+        let ours = relayed(chip, Library::MIXED, Plan { sources: 1, lines, fanout });
+        ALONE.row(format!("asynchronous, k = {fanout}, {}", lines_text(lines)), f64::NAN, ours)
+    }));
     rows
 }
 

@@ -17,6 +17,7 @@ mod ping_pong;
 mod power;
 mod protocols;
 mod rates;
+mod request;
 mod row;
 mod table;
 mod teams;
@@ -26,6 +27,7 @@ use isles::{Claim, Destination};
 use isles_apps::console;
 use isles_apps::registry::Failure;
 use isles_chip::Chip;
+use request::RequestArguments;
 use row::Row;
 use std::path::Path;
 
@@ -35,6 +37,8 @@ pub struct Arguments {
     /// The experiments, in this order [default: all that are not of runs of Isles]; `isles repro --list` names them
     #[arg(value_name = "NAME")]
     names: Vec<String>,
+    #[command(flatten)]
+    request: RequestArguments,
     /// Names the experiments and runs none
     #[arg(long)]
     list: bool,
@@ -131,10 +135,15 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         return console::print(list()).map_err(Failure::stdout);
     }
     let chosen = chosen(&arguments.names)?;
+    let request = arguments.request.read(&arguments.names)?;
     let files = files(arguments)?;
     let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
-    let outcomes =
+    let mut outcomes =
         chosen.into_iter().map(|experiment| experiment.run(&chip)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(request) = request {
+        let own = |outcome: &&mut Outcome| outcome.experiment.name == collective::BROADCAST.name;
+        outcomes.iter_mut().filter(own).for_each(|outcome| outcome.rows.extend(request.rows(&chip)));
+    }
     let text = table::text(&outcomes, left_out(&arguments.names).as_deref());
     if files.iter().any(|(destination, _)| destination.is_standard()) {
         console::notice(text.trim_end());

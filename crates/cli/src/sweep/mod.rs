@@ -9,7 +9,7 @@ mod choice;
 mod point;
 mod table;
 
-use crate::runs::{is_silenced, own_arguments, refusal};
+use crate::runs::{is_silenced, numbers, own_arguments, refusal};
 use choice::{Limits, choose};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::{Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine};
@@ -254,22 +254,4 @@ fn launch(
     flags.push(Flag { variable: GOVERNOR, name: governor, value: policy });
     flags.extend(places.iter().map(|value| Flag { variable: "ISLES_PLACES", name: "--places", value }));
     Launch::from_environment_with(Machine::Processes, &flags)
-}
-
-/// A list of whole numbers, each once, in the order that was said.
-fn numbers(
-    flag: &str,
-    list: &str,
-    allowed: &str,
-    is_good: impl Fn(&u32) -> bool,
-) -> Result<Vec<u32>, Failure> {
-    let mut numbers: Vec<u32> = Vec::new();
-    for word in list.split(',') {
-        let number = word.trim().parse().ok().filter(&is_good);
-        let number = number.ok_or_else(|| refusal(flag, list, allowed))?;
-        if !numbers.contains(&number) {
-            numbers.push(number);
-        }
-    }
-    Ok(numbers)
 }
