@@ -348,10 +348,7 @@ where
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
     let ended = measured.map(|measured| ChipRun::end(&world, draft, measured));
     let places = locals.iter().map(|local| Some(local.report())).collect();
-    for local in &locals {
-        let _entered = local.enter();
-        run::close(local);
-    }
+    close_all(&stopwatch, &locals);
     let tape = launch.work.to_string();
     let ended = ended.map_err(|(played, all)| LaunchError::Departed { tape, played, all })?;
     Ok((result, RunReport { places }, ended))
@@ -359,6 +356,15 @@ where
 
 pub(crate) fn all_locals(stopwatch: &Rc<Stopwatch>, places: u32) -> Vec<Rc<Local>> {
     (0..places).map(|place| local(stopwatch, PlaceId(place))).collect()
+}
+
+/// Lets all places drop what they hold, which the chip does not see any more.
+pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
+    stopwatch.close();
+    for local in locals {
+        let _entered = local.enter();
+        run::close(local);
+    }
 }
 
 fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {

@@ -6,10 +6,10 @@
 //! on the cores of those. Invariant: what is chosen depends on chip, protocol, placement, number of members and length
 //! only, so that all members choose the same.
 
-use crate::chip::{ModelledChip, all_locals, drive};
+use crate::chip::{ModelledChip, all_locals, close_all, drive};
 use crate::environment::ConfigError;
 use crate::work::stopwatch::Stopwatch;
-use isles_runtime::run::{self, Root};
+use isles_runtime::run::Root;
 use isles_runtime::{Collectives, Shape, Spread, Team, here, now};
 use isles_transport::PlaceId;
 use isles_transport_chip::{Placement, Protocol, World};
@@ -272,10 +272,7 @@ impl Trial {
             .collect();
         let over = || roots.iter().all(Root::is_over).then_some(());
         let all_ended = drive((&world, &stopwatch), &locals, over).is_some();
-        for local in &locals {
-            let _entered = local.enter();
-            run::close(local);
-        }
+        close_all(&stopwatch, &locals);
         let good = all_ended && roots.iter().all(|root| matches!(root.take(), Some(Ok(()))));
         let (first, last) = span.get();
         if good { last - first } else { Duration::MAX }
