@@ -6,36 +6,33 @@
 //! sender writes its flag, one byte in lines that the receiver reads at every poll. The byte also counts what the
 //! sender has taken of the other direction, so an answer credits what it answers; what is owed to others is written
 //! when the turn ends or before the place computes. What several places get at once lies in one slot, which is free
-//! when the last of them has credited it. The layout is in `budget`, the reasons in `docs/twin.md`.
+//! when the last of them has credited it. The layout is in `budget`, who hears when in `credit`, the reasons in
+//! `docs/twin.md`.
 //!
 //! The bytes themselves travel as values beside the model; their lines are counted, and a ring without free lines
 //! refuses. It does not know turns or deaths: `state` tells it what to forget.
 //! Invariant: entries of a ring are written, taken and credited in one order.
 
 mod budget;
+mod credit;
+mod desk;
 mod lane;
 
 pub(crate) use budget::Budget;
 
 use crate::cores::Cores;
-use crate::mail::{Letter, Mail, Piece};
+use crate::mail::{Letter, Piece};
 use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{Multicast, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
-use budget::SLOTS_MAX;
+use credit::{bit_of, is_much};
+use desk::Desk;
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 use lane::{Lane, Share, Stream};
 use std::ops::Range;
-
-/// A credit that the sender has not looked at yet.
-struct Credit {
-    arrival: Picoseconds,
-    lane: usize,
-    share: Share,
-}
 
 /// A lane and its ends.
 #[derive(Clone, Copy)]
@@ -43,50 +40,6 @@ struct Way {
     source: PlaceId,
     target: PlaceId,
     lane: usize,
-}
-
-/// What one place keeps beside its lanes.
-struct Desk {
-    /// Free slots of its buffer, by class.
-    slots: [u32; 2],
-    /// Of slots from which several fetch, by class: how many have not credited it; of all others none.
-    fetchers: [[u32; SLOTS_MAX]; 2],
-    /// Blocks under way from here, one for a lane.
-    streams: Vec<Stream>,
-    /// Credits on their way here.
-    credits: Vec<Credit>,
-    /// When the turn began in which it has looked at its flags last.
-    looked: Picoseconds,
-    /// Entries in the rings here, by class.
-    mail: Mail,
-    /// Lanes with entries taken in this turn and not credited, with their senders; each once.
-    owed: Vec<(PlaceId, usize)>,
-    /// The bits of those senders: who has none is owed nothing.
-    owes: u64,
-    /// Whether one of them may wait for it.
-    owes_much: bool,
-}
-
-/// Whether somebody may wait for the credit of so much of a ring of `lines` lines: it is more than half, or a slot.
-fn is_much(owed: Share, lines: u32) -> bool {
-    owed.slots > 0 || 2 * u32::from(owed.lines) > lines
-}
-
-/// The bit of a place, which it may share with others.
-fn bit_of(place: PlaceId) -> u64 {
-    1 << (place.0 % u64::BITS)
-}
-
-impl Desk {
-    /// Takes back the slots of a share of one of its lanes, of a class.
-    fn free(&mut self, class: usize, share: Share) {
-        self.slots[class] += share.own_slots();
-        for slot in share.shared_slots() {
-            let fetchers = &mut self.fetchers[class][slot];
-            *fetchers -= 1;
-            self.slots[class] += u32::from(*fetchers == 0);
-        }
-    }
 }
 
 /// All rings of a run.
@@ -101,20 +54,9 @@ pub(crate) struct Isles {
 impl Isles {
     pub(crate) fn new(budget: Budget, places: u32, ties: Ties) -> Isles {
         let places = places as usize;
-        let desk = |_| Desk {
-            slots: budget.slots,
-            fetchers: [[0; SLOTS_MAX]; 2],
-            streams: Vec::new(),
-            credits: Vec::new(),
-            looked: Picoseconds::ZERO,
-            mail: Mail::default(),
-            owed: Vec::new(),
-            owes: 0,
-            owes_much: false,
-        };
         Isles {
             lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
-            desks: (0..places).map(desk).collect(),
+            desks: (0..places).map(|_| Desk::new(&budget)).collect(),
             budget,
             pairs: Pairs::of(places),
             ties,
@@ -190,86 +132,6 @@ impl Isles {
         let letter = Letter { key, lane: lane as u32, source, lines, fetch, slots: share.slots, piece };
         self.desks[target.index()].mail.put(letter);
         arrival
-    }
-
-    /// Lets a message of `place` that arrives at `target` then tell what was taken of it and not credited.
-    fn credit_along(&mut self, place: PlaceId, target: PlaceId, arrival: Picoseconds) {
-        let mut owed = std::mem::take(&mut self.desks[place.index()].owed);
-        owed.retain(|(source, lane)| {
-            if *source == target {
-                self.credit(target, *lane, arrival);
-            }
-            *source != target
-        });
-        self.desks[place.index()].owed = owed;
-    }
-
-    /// Tells `source` at `arrival` what was taken of it on a lane and not credited.
-    #[inline]
-    fn credit(&mut self, source: PlaceId, lane: usize, arrival: Picoseconds) {
-        let share = std::mem::take(&mut self.lanes[lane].owed);
-        self.desks[source.index()].credits.push(Credit { arrival, lane, share });
-    }
-
-    /// Writes the credits of `place` that are wanted, by what is owed and how many lines the ring has.
-    #[inline]
-    fn write_credits(
-        &mut self,
-        cores: &mut Cores,
-        place: PlaceId,
-        news: &mut News,
-        is_wanted: impl Fn(Share, u32) -> bool,
-    ) {
-        let owed = &mut self.desks[place.index()].owed;
-        if owed.len() > 1 {
-            owed.sort_unstable();
-        }
-        let (mut last, mut kept) = (None, 0);
-        for index in 0..owed.len() {
-            let (source, lane) = self.desks[place.index()].owed[index];
-            // By sender: one flag line carries what is owed to it in both classes.
-            if last != Some(source) {
-                if !is_wanted(self.lanes[lane].owed, self.budget.ring_lines[lane % 2]) {
-                    self.desks[place.index()].owed[kept] = (source, lane);
-                    kept += 1;
-                    continue;
-                }
-                cores.write_lines(place, source, 1);
-                news.push((source, cores.now(place)));
-                last = Some(source);
-            }
-            self.credit(source, lane, cores.now(place));
-        }
-        let Desk { owed, owes, .. } = &mut self.desks[place.index()];
-        owed.truncate(kept);
-        if kept == 0 {
-            *owes = 0;
-        }
-    }
-
-    /// Reads the flags of `place`, once a turn.
-    fn look(&mut self, cores: &mut Cores, place: PlaceId) {
-        let looked = &mut self.desks[place.index()].looked;
-        if *looked < cores.present() {
-            *looked = cores.present();
-            cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
-        }
-    }
-
-    /// Takes the credits that `place` has seen: those that had arrived when the turn began in which it looked last.
-    fn take_credits(&mut self, place: PlaceId) {
-        let (desks, lanes) = (&mut self.desks, &mut self.lanes);
-        let desk = &mut desks[place.index()];
-        let mut credits = std::mem::take(&mut desk.credits);
-        credits.retain(|credit| {
-            let is_seen = credit.arrival <= desk.looked;
-            if is_seen {
-                lanes[credit.lane].taken -= credit.share;
-                desk.free(credit.lane % 2, credit.share);
-            }
-            !is_seen
-        });
-        desk.credits = credits;
     }
 }
 

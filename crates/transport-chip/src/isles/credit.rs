@@ -1,0 +1,113 @@
+//! Credits: how a sender hears what was taken of its rings and slots.
+//!
+//! A receiver notes what it owes each lane; whoever may wait for it gets it when the batch is taken in, the others with
+//! the next message to them or at the end of the turn. A sender takes credits when it has no room. Invariant: what is
+//! owed is at most what was taken.
+
+use super::Isles;
+use super::desk::Desk;
+use super::lane::Share;
+use crate::cores::Cores;
+use crate::report::Spending;
+use crate::wire::News;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+
+/// A credit that the sender has not looked at yet.
+pub(super) struct Credit {
+    pub(super) arrival: Picoseconds,
+    pub(super) lane: usize,
+    pub(super) share: Share,
+}
+
+/// Whether somebody may wait for the credit of so much of a ring of `lines` lines: it is more than half, or a slot.
+pub(super) fn is_much(owed: Share, lines: u32) -> bool {
+    owed.slots > 0 || 2 * u32::from(owed.lines) > lines
+}
+
+/// The bit of a place, which it may share with others.
+pub(super) fn bit_of(place: PlaceId) -> u64 {
+    1 << (place.0 % u64::BITS)
+}
+
+impl Isles {
+    /// Lets a message of `place` that arrives at `target` then tell what was taken of it and not credited.
+    pub(super) fn credit_along(&mut self, place: PlaceId, target: PlaceId, arrival: Picoseconds) {
+        let mut owed = std::mem::take(&mut self.desks[place.index()].owed);
+        owed.retain(|(source, lane)| {
+            if *source == target {
+                self.credit(target, *lane, arrival);
+            }
+            *source != target
+        });
+        self.desks[place.index()].owed = owed;
+    }
+
+    /// Tells `source` at `arrival` what was taken of it on a lane and not credited.
+    #[inline]
+    fn credit(&mut self, source: PlaceId, lane: usize, arrival: Picoseconds) {
+        let share = std::mem::take(&mut self.lanes[lane].owed);
+        self.desks[source.index()].credits.push(Credit { arrival, lane, share });
+    }
+
+    /// Writes the credits of `place` that are wanted, by what is owed and how many lines the ring has.
+    #[inline]
+    pub(super) fn write_credits(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        news: &mut News,
+        is_wanted: impl Fn(Share, u32) -> bool,
+    ) {
+        let owed = &mut self.desks[place.index()].owed;
+        if owed.len() > 1 {
+            owed.sort_unstable();
+        }
+        let (mut last, mut kept) = (None, 0);
+        for index in 0..owed.len() {
+            let (source, lane) = self.desks[place.index()].owed[index];
+            // By sender: one flag line carries what is owed to it in both classes.
+            if last != Some(source) {
+                if !is_wanted(self.lanes[lane].owed, self.budget.ring_lines[lane % 2]) {
+                    self.desks[place.index()].owed[kept] = (source, lane);
+                    kept += 1;
+                    continue;
+                }
+                cores.write_lines(place, source, 1);
+                news.push((source, cores.now(place)));
+                last = Some(source);
+            }
+            self.credit(source, lane, cores.now(place));
+        }
+        let Desk { owed, owes, .. } = &mut self.desks[place.index()];
+        owed.truncate(kept);
+        if kept == 0 {
+            *owes = 0;
+        }
+    }
+
+    /// Reads the flags of `place`, once a turn.
+    pub(super) fn look(&mut self, cores: &mut Cores, place: PlaceId) {
+        let looked = &mut self.desks[place.index()].looked;
+        if *looked < cores.present() {
+            *looked = cores.present();
+            cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
+        }
+    }
+
+    /// Takes the credits that `place` has seen: those that had arrived when the turn began in which it looked last.
+    pub(super) fn take_credits(&mut self, place: PlaceId) {
+        let (desks, lanes) = (&mut self.desks, &mut self.lanes);
+        let desk = &mut desks[place.index()];
+        let mut credits = std::mem::take(&mut desk.credits);
+        credits.retain(|credit| {
+            let is_seen = credit.arrival <= desk.looked;
+            if is_seen {
+                lanes[credit.lane].taken -= credit.share;
+                desk.free(credit.lane % 2, credit.share);
+            }
+            !is_seen
+        });
+        desk.credits = credits;
+    }
+}
