@@ -203,9 +203,8 @@ fn reduction(chip: &Chip, is_serial: bool, library: Library, lines: u32) -> f64 
 fn throughput(chip: &Chip) -> Vec<Row> {
     let family = Family { deck: "V10", unit: "MB/s", band: Band::Unpublished, basis: Basis::Predicted };
     let mut rows = Vec::new();
-    let most: &[u32] = &[2, 7, 16, 47];
-    for (sources, lines, fanouts) in [(1, 192, most), (5, 96, most), (48, 32, &[2, 47])] {
-        for &fanout in fanouts {
+    for (sources, lines) in [(1, 192), (5, 96), (48, 32)] {
+        for fanout in [2, 3, 5, 7, 11, 16, 24, 47] {
             let took = relayed(chip, Library::MIXED, Plan { sources, lines, fanout });
             let bytes = f64::from(sources * lines) * LINE_BYTES as f64;
             rows.push(family.row(
