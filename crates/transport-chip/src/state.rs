@@ -598,10 +598,20 @@ impl State {
         site.parked = false;
         let left = site.left;
         self.turns.remove(place.0);
+        let everyone = (0..self.sites.len() as u32).map(PlaceId);
+        let engaged: Vec<_> = everyone.filter(|other| self.is_engaged(*other)).collect();
         self.wire.cut(place);
         if left {
-            return;
+            // Nobody is told; but who stands in a call on account of it looks again.
+            let now = self.cores.now(place);
+            self.wake_all(engaged.into_iter().map(|other| (other, now)).collect());
+        } else {
+            self.tell_of_death(place);
         }
+    }
+
+    /// Lets all others know, after a while, that `place` is dead.
+    fn tell_of_death(&mut self, place: PlaceId) {
         let known = self.cores.now(place) + NOTICE;
         let others = (0..self.sites.len() as u32).map(PlaceId).filter(|other| self.is_alive(*other));
         let news: Vec<_> = others.map(|other| (other, known)).collect();

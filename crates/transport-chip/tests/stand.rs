@@ -148,6 +148,41 @@ fn a_place_that_computes_whenever_it_has_answered_answers_all_who_have_asked_by_
     }
 }
 
+/// A sends a block to B and leaves; it is taken away when C, which has computed so long, has sent to B.
+fn taken_away_in_its_last_send(protocol: Protocol, micros: u64) -> usize {
+    let (world, endpoints) = scc(protocol, 3, 0);
+    let (mut turns, mut got) = ([0; 3], 0);
+    while let Some(place) = world.next() {
+        let (here, turn) = (&endpoints[place.index()], turns[place.index()]);
+        turns[place.index()] += 1;
+        match (place, turn) {
+            (A, 0) => {
+                let mut fill = |bytes: &mut [u8]| bytes.fill(1);
+                here.send_block(B, Class::Data, HandlerId(1), 1 << 20, &mut fill).unwrap();
+                here.leave();
+            }
+            (B, _) => got += take(here),
+            (C, 0) => compute(here, micros),
+            (C, 1) => send(here, B).unwrap(),
+            _ => {}
+        }
+        world.end_turn(place, if (place, turn) == (C, 0) { Turn::Busy } else { IDLE });
+        if (place, turn) == (C, 1) {
+            world.kill(A);
+        }
+    }
+    got
+}
+
+#[test]
+fn who_is_taken_away_in_its_last_send_holds_neither_its_receiver_nor_who_waits_for_that() {
+    for protocol in STANDING {
+        for micros in 300..500 {
+            assert_eq!(taken_away_in_its_last_send(protocol, micros), 1, "{protocol}, {micros} us");
+        }
+    }
+}
+
 #[test]
 fn who_sends_to_one_that_is_dead_and_not_known_to_be_sends_to_the_next_one_at_once() {
     for protocol in STANDING {
