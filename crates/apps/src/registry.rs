@@ -155,7 +155,7 @@ pub struct ChipArguments {
     pub rest: Option<String>,
 
     /// How `broadcast` of teams goes on a modelled chip: auto, flat, binomial, chain, scatter-allgather or fan:CHILDREN
-    /// [default: auto]
+    /// (as OC-Bcast) [default: auto]
     #[arg(long, value_name = "HOW")]
     pub broadcast: Option<String>,
 

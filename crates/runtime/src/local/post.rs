@@ -190,7 +190,8 @@ impl Local {
 
     /// Sends what `encode` writes, which is `len` bytes, to several other places: written once where that is offered.
     ///
-    /// As [`Local::send`] for each of them, in this order.
+    /// Where it is not, as [`Local::send`] for each of them, in this order. Where it is, all get it at one time; what
+    /// finds no room is put aside, because only places in invented worlds are there so far.
     ///
     /// # Errors
     /// Some may have got it; see [`Unsent`].
