@@ -183,22 +183,17 @@ impl Endpoint for ChipEndpoint {
         to: &[PlaceId],
         class: Class,
         handler: HandlerId,
-        len: usize,
-        fill: &mut dyn FnMut(&mut [u8]),
+        message: &[u8],
     ) -> Result<(), SendError> {
-        let bytes = self.multicast_bytes(class);
+        let (len, bytes) = (message.len(), self.multicast_bytes(class));
         to.iter().try_for_each(|to| self.check_send(*to, len, bytes.end.saturating_sub(1)))?;
-        if !bytes.contains(&len) {
+        if len < bytes.start {
             return Err(SendError::TooLong { len, max: 0 });
         }
         let out = Multicast { from: self.here, to, class, handler };
-        self.state().admit_multicast(&out)?;
-        let mut content = vec![0; len];
-        {
-            let _during = self.enter(Moment::Filling);
-            fill(&mut content);
-        }
-        self.state().multicast(&out, &content);
+        let mut state = self.state();
+        state.admit_multicast(&out)?;
+        state.multicast(&out, message);
         Ok(())
     }
 

@@ -30,13 +30,12 @@ fn to_three(at_once: bool) -> Report {
     run(&world, |place| {
         let endpoint = &endpoints[place.index()];
         if place.0 == 0 && !std::mem::replace(&mut begun, true) {
-            let mut fill = |bytes: &mut [u8]| bytes.fill(7);
             if at_once {
-                endpoint.multicast(&others, Class::Data, HandlerId(1), 512, &mut fill).unwrap();
+                endpoint.multicast(&others, Class::Data, HandlerId(1), &[7; 512]).unwrap();
             } else {
                 for other in others {
                     let mut fill = |bytes: &mut [u8]| {
-                        fill(bytes);
+                        bytes.fill(7);
                         Some(512)
                     };
                     endpoint.send(other, Class::Data, HandlerId(1), 512, &mut fill).unwrap();
@@ -76,7 +75,7 @@ fn a_slot_is_free_again_when_the_last_receiver_has_fetched_it() {
         }
         endpoint.progress(Inbound::All, &mut |_| ());
         let others = [1, 2, 3].map(PlaceId);
-        let send = || endpoint.multicast(&others, Class::Data, HandlerId(1), 512, &mut |bytes| bytes.fill(1));
+        let send = || endpoint.multicast(&others, Class::Data, HandlerId(1), &[1; 512]);
         while place.0 == 0 && sent < SLOTS + 1 && send().is_ok() {
             sent += 1;
         }
@@ -92,8 +91,8 @@ fn lengths_that_are_not_offered_are_refused_and_nothing_is_sent() {
     for class in CLASSES {
         let offered = endpoints[0].multicast_bytes(class);
         for len in [0, offered.start - 1, offered.end] {
-            let fill = &mut |_: &mut [u8]| panic!("there is nothing to write");
-            let refused = endpoints[0].multicast(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), len, fill);
+            let refused =
+                endpoints[0].multicast(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), &vec![1; len]);
             assert!(matches!(refused, Err(SendError::TooLong { .. })), "{len}: {refused:?}");
         }
     }
@@ -163,7 +162,7 @@ impl Player {
                 self.endpoint.send(*one, class, HandlerId(1), len, &mut fill)?;
             }
             // One content for all, so without a number: `HandlerId(2)` says so.
-            _ => self.endpoint.multicast(to, class, HandlerId(2), len, &mut |bytes| bytes.fill(9))?,
+            _ => self.endpoint.multicast(to, class, HandlerId(2), &vec![9; len])?,
         }
         to.iter().for_each(|to| *books.sent.entry(lane(*to)).or_default() += 1);
         Ok(())

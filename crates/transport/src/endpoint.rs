@@ -232,25 +232,23 @@ pub trait Endpoint {
         0..0
     }
 
-    /// Extended: sends one message of exactly `len` bytes to several other places, each named once. It is written once,
-    /// and each of them fetches it.
+    /// Extended: sends one message to several other places, each named once. It is written once, and each of them
+    /// fetches it.
     ///
-    /// It arrives as from [`Endpoint::send`], in order with the other small messages of its class. `fill` is called at
-    /// most once and must not call the endpoint.
+    /// It arrives as from [`Endpoint::send`], in order with the other small messages of its class.
     ///
     /// # Errors
-    /// Nothing was sent, to nobody: one of them is dead, or there is not room for all. [`SendError::TooLong`] if `len`
-    /// is none of [`Endpoint::multicast_bytes`].
+    /// Nothing was sent, to nobody: one of them is dead, or there is not room for all. [`SendError::TooLong`] if its
+    /// length is none of [`Endpoint::multicast_bytes`].
     fn multicast(
         &self,
         to: &[PlaceId],
         class: Class,
         handler: HandlerId,
-        len: usize,
-        fill: &mut dyn FnMut(&mut [u8]),
+        message: &[u8],
     ) -> Result<(), SendError> {
-        let _ = (to, class, handler, fill);
-        Err(SendError::TooLong { len, max: 0 })
+        let _ = (to, class, handler);
+        Err(SendError::TooLong { len: message.len(), max: 0 })
     }
 
     /// Delivers what has arrived, a bounded batch, without blocking; returns how many arrivals.

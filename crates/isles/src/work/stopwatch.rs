@@ -288,6 +288,21 @@ impl Watched {
     pub(crate) fn new(place: PlaceId, stopwatch: &Rc<Stopwatch>) -> Watched {
         Watched { here: place, endpoint: stopwatch.world.endpoint(place), stopwatch: Rc::clone(stopwatch) }
     }
+
+    /// Lets `send` send what `fill`, which is code of the program, writes; once the run closes, to nowhere.
+    fn sends<R>(
+        &self,
+        bytes: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> R,
+        send: impl FnOnce(&mut dyn FnMut(&mut [u8]) -> R) -> Result<(), SendError>,
+    ) -> Result<(), SendError> {
+        if self.stopwatch.closing.get() {
+            fill(&mut vec![0; bytes]);
+            return Ok(());
+        }
+        self.stopwatch
+            .during(self.here, |ran| send(&mut |bytes: &mut [u8]| self.stopwatch.back(ran, || fill(bytes))))
+    }
 }
 
 impl Endpoint for Watched {
@@ -315,14 +330,7 @@ impl Endpoint for Watched {
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), SendError> {
-        if self.stopwatch.closing.get() {
-            fill(&mut vec![0; room]);
-            return Ok(());
-        }
-        self.stopwatch.during(self.here, |ran| {
-            let mut fill = |bytes: &mut [u8]| self.stopwatch.back(ran, || fill(bytes));
-            self.endpoint.send(to, class, handler, room, &mut fill)
-        })
+        self.sends(room, fill, |fill| self.endpoint.send(to, class, handler, room, fill))
     }
 
     fn send_block(
@@ -333,14 +341,7 @@ impl Endpoint for Watched {
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), SendError> {
-        if self.stopwatch.closing.get() {
-            fill(&mut vec![0; len]);
-            return Ok(());
-        }
-        self.stopwatch.during(self.here, |ran| {
-            let mut fill = |bytes: &mut [u8]| self.stopwatch.back(ran, || fill(bytes));
-            self.endpoint.send_block(to, class, handler, len, &mut fill)
-        })
+        self.sends(len, fill, |fill| self.endpoint.send_block(to, class, handler, len, fill))
     }
 
     fn multicast_bytes(&self, class: Class) -> Range<usize> {
@@ -352,17 +353,12 @@ impl Endpoint for Watched {
         to: &[PlaceId],
         class: Class,
         handler: HandlerId,
-        len: usize,
-        fill: &mut dyn FnMut(&mut [u8]),
+        message: &[u8],
     ) -> Result<(), SendError> {
         if self.stopwatch.closing.get() {
-            fill(&mut vec![0; len]);
             return Ok(());
         }
-        self.stopwatch.during(self.here, |ran| {
-            let mut fill = |bytes: &mut [u8]| self.stopwatch.back(ran, || fill(bytes));
-            self.endpoint.multicast(to, class, handler, len, &mut fill)
-        })
+        self.stopwatch.during(self.here, |_| self.endpoint.multicast(to, class, handler, message))
     }
 
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {

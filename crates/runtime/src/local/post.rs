@@ -222,10 +222,8 @@ impl Local {
     }
 
     fn attempt_multicast(&self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent> {
-        let len = message.bytes.len();
-        let mut fill = |room: &mut [u8]| room.copy_from_slice(&message.bytes);
-        self.endpoint.multicast(to, class, message.handler, len, &mut fill)?;
-        to.iter().for_each(|_| self.tally.sent(class, len));
+        self.endpoint.multicast(to, class, message.handler, &message.bytes)?;
+        to.iter().for_each(|_| self.tally.sent(class, message.bytes.len()));
         Ok(())
     }
 

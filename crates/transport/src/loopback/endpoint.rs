@@ -151,24 +151,19 @@ impl Endpoint for LoopbackEndpoint {
         to: &[PlaceId],
         class: Class,
         handler: HandlerId,
-        len: usize,
-        fill: &mut dyn FnMut(&mut [u8]),
+        message: &[u8],
     ) -> Result<(), SendError> {
+        let len = message.len();
+        if len < MULTICAST_BYTES_MIN {
+            return Err(SendError::TooLong { len, max: 0 });
+        }
         for to in to {
             self.check_send(*to, len, self.message_bytes_max(class))?;
             self.state().admit(self.here, *to, class)?;
         }
-        if len < MULTICAST_BYTES_MIN {
-            return Err(SendError::TooLong { len, max: 0 });
-        }
-        let mut content = vec![0; len];
-        {
-            let _turn = self.enter(Moment::Filling);
-            fill(&mut content);
-        }
         for to in to {
             let mut copy = AlignedBytes::new(len);
-            copy.bytes_mut().copy_from_slice(&content);
+            copy.bytes_mut().copy_from_slice(message);
             self.state().post(self.here, *to, class, handler, Load::Inline(copy));
         }
         Ok(())
