@@ -295,10 +295,6 @@ impl State {
         self.wire.poll_period(&self.cores, place, self.waits_for_credit(place))
     }
 
-    fn wake_all(&mut self, news: Vec<(PlaceId, Picoseconds)>) {
-        news.into_iter().for_each(|(place, time)| self.wake(place, time));
-    }
-
     fn is_closed(&self, here: PlaceId, place: PlaceId) -> bool {
         self.sites[place.index()].left || self.is_dead(here, place)
     }
@@ -604,7 +600,7 @@ impl State {
         if left {
             // Nobody is told; but who stands in a call on account of it looks again.
             let now = self.cores.now(place);
-            self.wake_all(engaged.into_iter().map(|other| (other, now)).collect());
+            engaged.into_iter().for_each(|other| self.wake(other, now));
         } else {
             self.tell_of_death(place);
         }
@@ -613,12 +609,12 @@ impl State {
     /// Lets all others know, after a while, that `place` is dead.
     fn tell_of_death(&mut self, place: PlaceId) {
         let known = self.cores.now(place) + NOTICE;
-        let others = (0..self.sites.len() as u32).map(PlaceId).filter(|other| self.is_alive(*other));
-        let news: Vec<_> = others.map(|other| (other, known)).collect();
-        for (other, _) in &news {
-            self.sites[other.index()].notices.insert(place, Notice { known, delivered: false });
+        for other in (0..self.sites.len() as u32).map(PlaceId) {
+            if self.is_alive(other) {
+                self.sites[other.index()].notices.insert(place, Notice { known, delivered: false });
+                self.wake(other, known);
+            }
         }
-        self.wake_all(news);
     }
 
     pub(crate) fn report(&self) -> Report {

@@ -4,6 +4,8 @@
 #[path = "record/protobuf.rs"]
 #[allow(dead_code)] // each test reads other fields
 mod protobuf;
+#[path = "record/sink.rs"]
+mod sink;
 
 use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint};
@@ -13,8 +15,7 @@ use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
 use isles_transport_chip::{
     ChipEndpoint, ClockChange, ClockError, Costs, Report, Shifts, Spending, Turn, World,
 };
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use sink::Sink;
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -217,21 +218,6 @@ fn a_place_that_waits_begins_its_polls_anew_when_its_rate_changes() {
     // A poll of one line and 60 cycles, at a quarter of the rate.
     let poll = 4 * (105_000 + 60 * period(3));
     assert_eq!((parked + waited - changed) % poll, 0, "{parked} {waited} {changed}");
-}
-
-/// What is written.
-#[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 #[path = "record/protobuf.rs"]
 #[allow(dead_code)] // each test reads other fields
 mod protobuf;
+#[path = "record/sink.rs"]
+mod sink;
 
 use isles_chip::Chip;
 use isles_chip::energy::Load;
@@ -12,8 +14,7 @@ use isles_chip::shared::Kind;
 use isles_chip::topology::{Stop, TileId};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
 use isles_transport_chip::{ChipEndpoint, Costs, Placement, Protocol, Report, Spending, Turn, World, export};
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use sink::Sink;
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -222,21 +223,6 @@ fn links_and_folded_stacks_name_the_cores() {
     let folded = export::folded("c", scc().topology(), &report);
     assert!(folded.lines().all(|line| line.contains(";core 47;") || line.contains(";core 10;")), "{folded}");
     assert!(folded.contains("c;tile 23;core 47;working ") && folded.contains("c;tile 5;core 10;working "));
-}
-
-/// Takes all that it is given.
-#[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[test]

@@ -181,17 +181,15 @@ impl Timeline {
         self.reserve_in_crowd(present, stretch)
     }
 
-    /// As `reserve`, of anything.
+    /// As `reserve`, of what is empty, or long, or the first, or in a crowd.
     #[inline(never)]
     fn reserve_anywhere(&mut self, present: u64, stretch: Stretch) -> u64 {
         if stretch.start == stretch.end {
             return stretch.start;
         }
-        if matches!(self.kept, Kept::Nothing) {
+        if stretch.is_short() && matches!(self.kept, Kept::Nothing) {
             self.kept = Kept::Rows { next: 0, rows: Box::default() };
-        }
-        if stretch.is_short() && matches!(self.kept, Kept::Rows { .. }) {
-            return self.reserve_near(present, stretch, Entries::MAX >> (Entries::BITS - ROW as u32));
+            return self.reserve_near(present, stretch, 0);
         }
         self.reserve_in_crowd(present, stretch)
     }

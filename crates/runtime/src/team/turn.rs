@@ -410,7 +410,7 @@ impl<'t> Turn<'t> {
     /// more under way.
     #[inline]
     pub(super) async fn push(&self, to: usize, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
-        if index >= CHUNKS_UNDER_WAY && letter::is_awaited(bytes) {
+        if has_to_wait(index, bytes) {
             self.await_signal(to, TAKEN).await?;
         }
         self.send_chunk(to, index, bytes, chunk)
@@ -436,7 +436,7 @@ impl<'t> Turn<'t> {
 
     #[cold]
     async fn multicast(&self, to: Vec<usize>, index: usize, bytes: usize, chunk: &[u8]) -> Result<()> {
-        if index >= CHUNKS_UNDER_WAY && letter::is_awaited(bytes) {
+        if has_to_wait(index, bytes) {
             for to in &to {
                 self.await_signal(*to, TAKEN).await?;
             }
@@ -552,6 +552,12 @@ impl Drop for Turn<'_> {
             self.part(Parting::Abandoned, abandoned());
         }
     }
+}
+
+/// Whether chunk `index` of a slice of `bytes` bytes goes only when an earlier one was taken.
+#[inline]
+fn has_to_wait(index: usize, bytes: usize) -> bool {
+    index >= CHUNKS_UNDER_WAY && letter::is_awaited(bytes)
 }
 
 /// The error of a team whose member here gave a collective up.

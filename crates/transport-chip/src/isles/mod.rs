@@ -89,6 +89,17 @@ impl Isles {
         !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= lines.unwrap_or(beside)
     }
 
+    /// Whether `place` finds the room that `fits` wants; looks for credit if that is needed.
+    #[inline]
+    fn finds(&mut self, cores: &mut Cores, place: PlaceId, fits: impl Fn(&Isles) -> bool) -> bool {
+        if fits(self) {
+            return true;
+        }
+        self.look(cores, place);
+        self.take_credits(place);
+        fits(self)
+    }
+
     /// Writes pieces of a lane's block as far as there is room.
     fn push_stream(&mut self, cores: &mut Cores, lane: usize, news: &mut News) {
         let (place, target, class) = (self.source_of(lane), self.target_of(lane), lane % 2);
@@ -141,12 +152,7 @@ impl Wire for Isles {
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
-        if self.fits(out, len, 1) {
-            return true;
-        }
-        self.look(cores, out.from);
-        self.take_credits(out.from);
-        self.fits(out, len, 1)
+        self.finds(cores, out.from, |rings| rings.fits(out, len, 1))
     }
 
     fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
@@ -183,12 +189,7 @@ impl Wire for Isles {
 
     fn has_room_for_all(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
         let len = self.budget.message_bytes_max(out.class);
-        if out.each().all(|out| self.fits(&out, len, 1)) {
-            return true;
-        }
-        self.look(cores, out.from);
-        self.take_credits(out.from);
-        out.each().all(|out| self.fits(&out, len, 1))
+        self.finds(cores, out.from, |rings| out.each().all(|out| rings.fits(&out, len, 1)))
     }
 
     fn lay_out(&mut self, cores: &mut Cores, out: &Multicast<'_>, len: usize) -> u8 {

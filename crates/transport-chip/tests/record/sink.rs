@@ -1,0 +1,19 @@
+//! Where a trace of a test goes.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+/// Takes all that it is given.
+#[derive(Clone, Default)]
+pub struct Sink(pub Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
