@@ -4,9 +4,10 @@
 //! wake-up ends the run early and fails.
 
 use isles_chip::Chip;
+use isles_chip::quantity::Picoseconds;
 use isles_transport::conformance::{Fixture, Promise, Script, Step};
 use isles_transport::{Arrival, Endpoint, Inbound, PlaceId};
-use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Turn, World};
+use isles_transport_chip::{ChipEndpoint, Costs, Ledger, Misfit, Protocol, Turn, World};
 
 /// All promises with a protocol of message buffers: as the chip has them, with another order of what happens at one
 /// time, and with as few lines as will do.
@@ -47,6 +48,9 @@ fn costs(protocol: Protocol) -> Costs {
     let chip = Chip::find(name).expect("it comes with the product");
     Costs::of(&chip).expect("it has message buffers, or carries packets")
 }
+
+/// No promise takes longer on the chip: the slowest protocol, `sockets`, needs 1.9 s for one of them.
+const LONGEST: Picoseconds = Picoseconds(4_000_000_000_000);
 
 /// Runs promises on a chip whose cores have buffers of so many lines; 0: as few as will do.
 struct OnChip {
@@ -95,6 +99,9 @@ impl Fixture for OnChip {
         let ended = |player: &Player| !matches!(player.last, Step::Busy | Step::Idle);
         assert!(players.iter().all(ended), "stalled: all wait and nothing is under way");
         drop(players);
+        let total = |ledger: &Ledger| ledger.total();
+        let last = world.report().ledgers.iter().map(total).max().unwrap_or_default();
+        assert!(last < LONGEST, "{} takes {last}", self.protocol);
         assert_eq!(world.live_blocks(), 0, "a block is not given back");
     }
 }

@@ -440,7 +440,7 @@ const DIGESTS: [&str; 6] = [
     "d2dc1345ca8cc66f9767d1380a7fb17b",
     "cffd84bb5ac2015f8ef9c7dfccaab288",
     "2cf73cdee4ab6da49af3c5678723b9c1",
-    "fd93e222b332e0df9138c1033f5f843c",
+    "fac76631be380c940f76ba2f33963e37",
     "104e2748574e199644dff39d5a97a37d",
-    "3f4e4bfccb5986d3bed6adae135fff1b",
+    "69e5b492db7f6c62594855b3c15f7152",
 ];

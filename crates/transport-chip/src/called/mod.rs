@@ -62,8 +62,10 @@ pub(crate) trait Driver {
     /// Writes it at `at` or later and raises the interrupt; when that begins, and how long it takes.
     fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
 
-    /// The receiver's system takes it in from `at` on: for how long the packet's lines are still needed, and the
-    /// whole.
+    /// For how long the receiver's system takes it in if nothing is in the way.
+    fn taking(&self, cores: &Cores, packet: Packet) -> Picoseconds;
+
+    /// It does so from `at` on: for how long the packet's lines are still needed, and the whole.
     fn take_in(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
 
     /// The lines of the packet are free from `at` on.
@@ -202,8 +204,10 @@ impl<D: Driver> Called<D> {
             self.employ(cores.present(), source, start, took);
         }
         let called = start + took + cores.times(source).interrupt.unwrap_or_default().over(0);
-        let (needed, whole) = self.driver.take_in(cores, packet, called);
-        let begin = self.employ(cores.present(), target, called, whole);
+        // First when it can, then what is in its way at that time: several that come at once each wait only once.
+        let alone = self.driver.taking(cores, packet);
+        let begin = self.employ(cores.present(), target, called, alone);
+        let (needed, whole) = self.driver.take_in(cores, packet, begin);
         self.driver.free(packet, begin + needed);
         let state = &mut self.lanes[lane];
         state.last = state.last.max(begin + whole);

@@ -71,6 +71,11 @@ impl Ring {
     }
 }
 
+/// From the interrupt to the task of the driver.
+fn wake(cores: &Cores, place: PlaceId) -> Picoseconds {
+    cores.times(place).task_wake.unwrap_or_default().over(0)
+}
+
 impl Driver for Ring {
     const CALLS: bool = true;
     const UNREAD_MAX: usize = 16 << 10;
@@ -108,13 +113,19 @@ impl Driver for Ring {
         let Packet { source, target, lines, .. } = packet;
         // Taking the register and giving it back, and raising the interrupt.
         let registers = cores.register(source, target) * 3;
-        let busy = registers + cores.writing_words(source, target, lines, at);
-        (self.registers[target.index()].reserve(cores.present(), at, busy), busy)
+        let alone = registers + cores.words_alone(source, target, lines);
+        // Who has the register meets nobody at the buffer's port but the reads of its owner.
+        let start = self.registers[target.index()].reserve(cores.present(), at, alone);
+        (start, registers + cores.writing_words(source, target, lines, start))
+    }
+
+    fn taking(&self, cores: &Cores, Packet { target, lines, .. }: Packet) -> Picoseconds {
+        wake(cores, target) + cores.own_read(target, lines)
     }
 
     fn take_in(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
         let Packet { target, lines, .. } = packet;
-        let wake = cores.times(target).task_wake.unwrap_or_default().over(0);
+        let wake = wake(cores, target);
         let whole = wake + cores.reading(target, target, lines, at + wake);
         (whole, whole)
     }

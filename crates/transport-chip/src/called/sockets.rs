@@ -146,6 +146,12 @@ impl Driver for Sockets {
         (at, content + descriptor + register * 3)
     }
 
+    fn taking(&self, cores: &Cores, packet: Packet) -> Picoseconds {
+        let Packet { source, target, lines, .. } = packet;
+        let copies = cores.read_alone(target, source, lines) + cores.written_alone(target, target, 1);
+        copies + cores.register(target, target) * 2 + near(cores.times(target).stack_receive)
+    }
+
     fn take_in(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
         let Packet { source, target, lines, .. } = packet;
         let content = cores.reading(target, source, lines, at);

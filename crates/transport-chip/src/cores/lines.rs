@@ -141,10 +141,35 @@ impl Cores {
     ) -> Picoseconds {
         let (from, to) = (self.spot(place), self.spot(target));
         self.lines.written += u64::from(lines);
-        let words = lines * self.costs.line_bytes / WORD_BYTES as u32;
-        let (hops, wait) = self.transfer(words, self.costs.word_flits, (from, to), to, at);
+        let words = self.words(lines);
+        let (_, wait) = self.transfer(words, self.costs.word_flits, (from, to), to, at);
+        self.words_alone(place, target, lines) + wait
+    }
+
+    /// Words of so many lines.
+    fn words(&self, lines: u32) -> u32 {
+        lines * self.costs.line_bytes / WORD_BYTES as u32
+    }
+
+    /// What `writing_words` takes when nobody is in its way.
+    pub(crate) fn words_alone(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
         let span = self.times(place).access(Mode::BufferWord).map(|word| word.gap).unwrap_or_default();
-        span.over(hops as u32) * u64::from(words) + wait
+        span.over(self.hops(place, target) as u32) * u64::from(self.words(lines))
+    }
+
+    /// The same of `reading`.
+    pub(crate) fn read_alone(&self, place: PlaceId, source: PlaceId, lines: u32) -> Picoseconds {
+        self.line(place).read[self.hops(source, place)] * u64::from(lines)
+    }
+
+    /// The same of `writing`.
+    pub(crate) fn written_alone(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
+        self.line(place).written[self.hops(place, target)] * u64::from(lines)
+    }
+
+    /// Links between the cores of two places.
+    fn hops(&self, from: PlaceId, to: PlaceId) -> usize {
+        self.paths.between(self.spot(from), self.spot(to)).len()
     }
 
     /// What reading `lines` lines of its own buffer takes a place when nobody else does.
@@ -155,8 +180,8 @@ impl Cores {
 
     /// How long the core of `place` takes for an access to a register of the core of `of`.
     pub(crate) fn register(&self, place: PlaceId, of: PlaceId) -> Picoseconds {
-        let hops = self.paths.between(self.spot(place), self.spot(of)).len();
-        self.times(place).test_and_set.unwrap_or_default().over(hops as u32)
+        let hops = self.hops(place, of) as u32;
+        self.times(place).test_and_set.unwrap_or_default().over(hops)
     }
 
     /// What a line takes the core of `place` in its present gear.
