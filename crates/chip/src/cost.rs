@@ -106,6 +106,12 @@ impl Span {
         let sum = self.near_femtoseconds.saturating_add(way);
         Picoseconds(sum.saturating_add(FEMTO / 2) / FEMTO)
     }
+
+    /// So many of it, one after the other.
+    pub const fn times(&self, count: u64) -> Span {
+        let Span { near_femtoseconds: near, hop_femtoseconds: hop } = *self;
+        Span { near_femtoseconds: near.saturating_mul(count), hop_femtoseconds: hop.saturating_mul(count) }
+    }
 }
 
 /// A kind of memory, by what an access to it moves and which caches it meets.

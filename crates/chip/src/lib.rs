@@ -13,7 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bare;
-mod cache;
+pub mod cache;
 mod chip;
 pub mod clock;
 pub mod cost;

@@ -66,10 +66,12 @@ fn much_code_that_was_charged_nothing_is_told_after_the_prediction() {
     let lines = said("says_nothing", &[]);
     let warned = warnings(&lines);
     let [line] = warned.as_slice() else { panic!("{lines:?}") };
-    assert!(
-        line.contains(" % of the program's code (0.") && line.contains(" s on this host) ran in turns"),
-        "{line}"
-    );
+    let seconds = line.split_once(" % of the program's code (").and_then(|(_, rest)| {
+        let (seconds, rest) = rest.split_once(" s on this host) ran in turns")?;
+        seconds.parse::<f64>().ok().filter(|_| !rest.is_empty())
+    });
+    // Two places computed for a fifth of a second each; a busy host takes longer.
+    assert!(seconds.is_some_and(|seconds| seconds > 0.2), "{line}");
     let advice = "say with `work` what it costs, or measure it with --work host:RATIO (ISLES_CHIP_WORK)";
     assert!(line.ends_with(advice), "{line}");
     let [predicted, warned] = ["chip:scc: ", "warning: "]

@@ -4,12 +4,13 @@
 //! reserve the links and buffer ports that they use, so two cores that want one thing at one time wait for each
 //! other. It knows neither messages nor protocols. Invariant: no clock ever goes back.
 
+mod copy;
 mod draw;
 mod lines;
 mod shift;
 mod work;
 
-use crate::demand::{Lines as PrivateLines, WorkPlan};
+use crate::demand::{Lines as PrivateLines, WORD_BYTES, WorkPlan};
 use crate::energy::Sampler;
 use crate::energy::meter::{Meters, NEVER};
 use crate::energy::plan::Plan;
@@ -22,6 +23,7 @@ use crate::shared::{MemoryCosts, MemoryPlan};
 use crate::traffic::LinkLoad;
 use crate::wire::Protocol;
 use crate::world::Misfit;
+use copy::Rounds;
 use isles_chip::Chip;
 use isles_chip::clock::Clock;
 use isles_chip::cost::{Costs as Times, Mode, Span};
@@ -34,9 +36,6 @@ use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
 use lines::{LineTimes, Paths, Spot};
 use std::sync::Arc;
-
-/// Bytes of a word: what an access moves that meets no cache.
-const WORD_BYTES: u64 = 4;
 
 /// What the operations of a core cost, at one setting of the clocks.
 #[derive(Clone, Debug)]
@@ -251,6 +250,8 @@ pub(crate) struct Cores {
     ports: Vec<Timeline>,
     /// Memory controllers; none before somebody uses one.
     controllers: Vec<Allotment>,
+    /// What copies of long messages meet in private memory.
+    rounds: Rounds,
     /// The least time that anything can still ask for.
     present: Picoseconds,
     lines: Lines,
@@ -296,6 +297,7 @@ impl Cores {
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             ports: vec![Timeline::default(); used.len()],
             controllers: Vec::new(),
+            rounds: Rounds::new(&costs.work.caches, costs.buffer_lines),
             present: Picoseconds::ZERO,
             lines: Lines::default(),
             sampler: draw::sampler(&costs.plan),

@@ -6,12 +6,15 @@
 //! is the matter of `cores`. Invariant: all is integer arithmetic and depends on nothing but the work and the file, so
 //! a run repeats.
 
-use isles_chip::Chip;
-use isles_chip::cost::{Costs as Times, Mode, NANOCYCLES, Operation, Operations, Span};
+use isles_chip::cost::{Access, Costs as Times, Mode, NANOCYCLES, Operation, Operations, Span};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::{Bytes, Picoseconds};
 use isles_chip::topology::TileId;
+use isles_chip::{Caches, Chip};
 use isles_transport::{Table, Work};
+
+/// Bytes of a word: what an access moves that meets no cache, and a store that meets one.
+pub(crate) const WORD_BYTES: u64 = 4;
 
 /// Bits of a number of lines after the point: many short steps lose nothing.
 const LINE_BITS: u32 = 16;
@@ -66,6 +69,11 @@ impl Lines {
         self.0 = self.0.saturating_add(more.0);
     }
 
+    /// A part of so many, in 65,536ths.
+    pub(crate) fn part(count: u32, share: u32) -> Lines {
+        Lines(u64::from(count) * u64::from(share))
+    }
+
     fn less(self, others: Lines) -> Lines {
         Lines(self.0.saturating_sub(others.0))
     }
@@ -118,6 +126,12 @@ pub(crate) struct LineCosts {
     pub(crate) far: Span,
     /// For how long one keeps its controller busy.
     pub(crate) served: Picoseconds,
+    /// A line that goes back to memory.
+    pub(crate) back: Span,
+    /// The words of a line into the second cache, one by one.
+    pub(crate) store_near: Picoseconds,
+    /// The same into memory.
+    pub(crate) store_far: Span,
 }
 
 /// What a chip's file says of the work of its cores.
@@ -133,14 +147,15 @@ pub(crate) struct WorkPlan {
     pub(crate) controllers: Vec<TileId>,
     /// By tile, the number of its own.
     pub(crate) own: Vec<u32>,
+    /// What copies of messages go through.
+    pub(crate) caches: Caches,
 }
 
 impl WorkPlan {
     pub(crate) fn of(chip: &Chip, gears: &Gears) -> WorkPlan {
         let (caches, preset) = (chip.caches(), chip.default_preset());
-        let readers = chip.memory().readers_free;
-        let lines = gears.all().map(|(_, gear)| LineCosts::of(&preset.times_at(gear.rate), readers));
-        let line = caches.line;
+        let (line, readers) = (caches.line, chip.memory().readers_free);
+        let lines = gears.all().map(|(_, gear)| LineCosts::of(&preset.times_at(gear.rate), line, readers));
         WorkPlan {
             operations: *chip.operations(),
             line_bytes: line.0,
@@ -151,6 +166,7 @@ impl WorkPlan {
                 .map(|number| chip.controller_tile(isles_chip::ControllerId(number)))
                 .collect(),
             own: (0..chip.topology().tiles()).map(|tile| chip.controller_of(TileId(tile)).0).collect(),
+            caches: *caches,
         }
     }
 
@@ -182,11 +198,15 @@ impl WorkPlan {
 impl LineCosts {
     /// None if the file does not say what a line of memory costs. If it does not say for how long one keeps the
     /// controller busy, so long that as many readers fit as are said not to slow each other down.
-    fn of(times: &Times<Span>, readers: u32) -> Option<LineCosts> {
-        let far = times.access(Mode::MemoryCached)?.read;
+    fn of(times: &Times<Span>, line: Bytes, readers: u32) -> Option<LineCosts> {
+        let Access { read: far, gap: back, .. } = *times.access(Mode::MemoryCached)?;
+        let words = line.0 / WORD_BYTES;
+        let store_far = times.access(Mode::MemoryWord).map_or(back, |word| word.gap).times(words);
         let of_reader = Picoseconds(far.over(0).0 / u64::from(readers));
         let served = times.controller_line.map_or(of_reader, |line| line.over(0));
-        Some(LineCosts { near: times.second_cache.unwrap_or_default().over(0), far, served })
+        let near = times.second_cache.unwrap_or_default();
+        let store_near = times.second_cache_store.unwrap_or(near).over(0) * words;
+        Some(LineCosts { near: near.over(0), far, served, back, store_near, store_far })
     }
 }
 

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 /// What a letter brings.
 pub(crate) enum Piece {
-    /// A part of a block, not the last one.
-    Part,
+    /// A part of a block of so many bytes, not the last one.
+    Part { of: usize },
     /// A message, or the last part of a block with all of it.
     Whole { handler: HandlerId, load: Load },
 }
@@ -33,6 +33,17 @@ pub(crate) struct Letter {
     pub(crate) piece: Piece,
 }
 
+impl Piece {
+    /// Bytes of the message to which it belongs.
+    #[inline]
+    pub(crate) fn message_bytes(&self) -> usize {
+        match self {
+            Piece::Part { of } => *of,
+            Piece::Whole { load, .. } => load.len(),
+        }
+    }
+}
+
 impl Letter {
     /// The number of its class: control, then data.
     fn class_index(&self) -> usize {
@@ -43,7 +54,7 @@ impl Letter {
     pub(crate) fn open(self) -> Option<Parcel> {
         let class = [Class::Control, Class::Data][self.class_index()];
         match self.piece {
-            Piece::Part => None,
+            Piece::Part { .. } => None,
             Piece::Whole { handler, load } => {
                 Some(Parcel { source: self.source, class, handler, load, arrival: self.key.time() })
             }
@@ -113,7 +124,7 @@ mod tests {
             lines: 1,
             fetch: 0,
             slots: 0,
-            piece: Piece::Part,
+            piece: Piece::Part { of: 0 },
         }
     }
 

@@ -437,10 +437,10 @@ fn every_build_has_the_same_digests() {
 }
 
 const DIGESTS: [&str; 6] = [
-    "d2dc1345ca8cc66f9767d1380a7fb17b",
-    "cffd84bb5ac2015f8ef9c7dfccaab288",
-    "2cf73cdee4ab6da49af3c5678723b9c1",
-    "fac76631be380c940f76ba2f33963e37",
-    "104e2748574e199644dff39d5a97a37d",
-    "69e5b492db7f6c62594855b3c15f7152",
+    "ac5ec677f2c47d2252aadaeea0eae7e6",
+    "b359b4b2c987b935f287e578ff2bfe5d",
+    "0f76a18352b671656483230aa00cca79",
+    "9e7d1b8e60183d082c36d74af9b2ab83",
+    "3de2fe2f4d027bf3b0a71dc162e06b0f",
+    "2a29dd91fd7811abba0e19d657bc1d40",
 ];

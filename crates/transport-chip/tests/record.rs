@@ -395,6 +395,7 @@ fn bands_are_those_of_what_a_run_has_used() {
         (Spending::Handling, protocol),
         (Spending::Polling, protocol),
         (Spending::Copying, [0.75, 1.25]),
+        (Spending::Fetching, [0.75, 1.25]),
     ];
     let [least, most] = weighted(&report, &shares);
     assert!(least < 0.9 && most > 1.2, "{least}, {most}");
@@ -415,8 +416,13 @@ fn bands_are_those_of_what_a_run_has_used() {
     assert!(
         (found.joules[0] / joules[0] - 1.0).abs() < 1e-5 && (found.joules[1] / joules[1] - 1.0).abs() < 1e-5
     );
-    let besides =
-        ["what the program says of its work", "code that is charged nothing", "contention", "assumed powers"];
+    let besides = [
+        "what the program says of its work",
+        "code that is charged nothing",
+        "contention",
+        "assumed powers",
+        "second_cache",
+    ];
     assert_eq!(bands.besides, besides);
 }
 

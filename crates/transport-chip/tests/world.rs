@@ -108,10 +108,9 @@ fn a_longer_message_lies_in_the_buffer_of_its_sender() {
     assert_eq!(nanoseconds(ledger.time(Spending::Copying)), expected);
 }
 
-#[test]
-fn a_block_moves_at_the_speed_of_its_lines() {
+/// Megabytes a second of a block of `len` bytes between two places, and the report.
+fn block_rate(len: usize) -> (f64, Report) {
     let (world, endpoints) = scc(2);
-    let len = 1 << 20;
     let mut taken = 0;
     let mut sent = false;
     let report = run(&world, |place| {
@@ -128,12 +127,30 @@ fn a_block_moves_at_the_speed_of_its_lines() {
         });
         if arrived > 0 { Turn::Busy } else { IDLE }
     });
-    assert_eq!(taken, len);
-    let seconds = report.ledgers[1].total().0 as f64 / 1e12;
-    let speed = len as f64 / seconds / 1e6;
+    assert_eq!((taken, world.live_blocks()), (len, 0));
+    (len as f64 / nanoseconds(report.ledgers[1].total()) * 1e3, report)
+}
+
+#[test]
+fn a_block_moves_at_the_speed_of_its_lines() {
     // A line written and then read takes 250 ns: 128 MB/s. With both cores at it at once, up to 220 MB/s.
-    assert!((128.0..220.0).contains(&speed), "{speed} MB/s");
-    assert_eq!(world.live_blocks(), 0);
+    let (rate, report) = block_rate(8 << 10);
+    assert!((128.0..220.0).contains(&rate), "{rate} MB/s");
+    assert_eq!(report.ledgers[0].time(Spending::Fetching), Picoseconds::ZERO);
+    assert_eq!(report.fetched, 0);
+}
+
+#[test]
+fn a_block_that_no_cache_has_moves_at_the_speed_of_memory() {
+    // Each side loads a line in 132 ns; one of them writes it back, too. Both copy at once.
+    let (rate, report) = block_rate(1 << 20);
+    assert!((60.0..100.0).contains(&rate), "{rate} MB/s");
+    let lines = (1_u64 << 20) / 32;
+    assert!((2 * lines * 9 / 10..=2 * lines).contains(&report.fetched), "{}", report.fetched);
+    // The second cache has it, and no controller is asked.
+    let (near, report) = block_rate(64 << 10);
+    assert!((rate..220.0).contains(&near) && report.fetched == 0, "{near} MB/s");
+    assert!(report.ledgers[0].time(Spending::Fetching) > Picoseconds::ZERO);
 }
 
 #[test]

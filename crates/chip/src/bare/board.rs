@@ -4,8 +4,9 @@
 //! resume. Invariant: a core is due at most once, by an event of the queue, by a job at a controller, or by a watch.
 
 use super::interrupts::InterruptPort;
-use super::private::{Level, Private};
+use super::private::Private;
 use super::{LINE_BYTES, Line};
+use crate::cache::Level;
 use crate::chip::{Chip, ControllerId, Preset};
 use crate::cost::{Access, Costs, Mode, Span};
 use crate::kernel::{EventClass, Job, JobId, Network, Queue, Sharing, Ties, Timeline, Train};

@@ -5,9 +5,9 @@
 //! a line and who reads it agree by flags.
 
 use super::board::Board;
-use super::private::Access;
 use super::{LINE_BYTES, Line};
 use crate::ControllerId;
+use crate::cache::Access;
 use crate::quantity::Picoseconds;
 use crate::topology::CoreId;
 use std::cell::{RefCell, RefMut};
@@ -72,7 +72,7 @@ impl BareCore {
     pub async fn read_line(&self, of: CoreId, line: u32) -> Line {
         let (end, gone) = {
             let mut board = self.board();
-            (board.read_end(self.id, of), board.private(self.id).pass(of.0, line))
+            (board.read_end(self.id, of), board.private(self.id).caches.pass(of.0, line))
         };
         self.until(end).await;
         let content = self.board().line(of, line);
@@ -120,14 +120,14 @@ impl BareCore {
 
     /// Forgets what the first cache holds of message buffers.
     pub fn invalidate_buffers(&self) {
-        self.board().private(self.id).invalidate_buffers();
+        self.board().private(self.id).caches.invalidate_buffers();
     }
 
     /// Reads a line of its private memory into its caches.
     pub async fn load(&self, line: u64) -> Line {
         let (Access { written_back, .. }, time) = {
             let mut board = self.board();
-            let access = board.private(self.id).read(line);
+            let access = board.private(self.id).caches.read(line);
             (access, board.begin_load(self.id, access.level))
         };
         self.through(time).await;
@@ -139,7 +139,7 @@ impl BareCore {
     pub async fn store(&self, line: u64, content: Line) {
         let time = {
             let mut board = self.board();
-            let access = board.private(self.id).write(line);
+            let access = board.private(self.id).caches.write(line);
             board.begin_store(self.id, access.level)
         };
         self.through(time).await;

@@ -1,7 +1,6 @@
 //! The protocols of places, without a runtime: half a ping-pong of each, beside what was published of its original.
 //!
-//! Of private data nothing is modelled for places, so long messages come out too fast; the experiment `ping-pong` has
-//! the library on bare cores with caches.
+//! Long messages lie in private memory as in the experiment `ping-pong`, which has the library on bare cores.
 
 use super::access::{STANDARD, nanoseconds, preset};
 use super::ping_pong::{RCCE, length};
@@ -20,11 +19,8 @@ pub const PROTOCOLS: Experiment = Experiment {
     rows: Rows::Model(protocols),
 };
 
-/// Bytes whose figures were in view when the library's instructions were fitted.
-const FITTED: [usize; 3] = [4, 32, 2 << 10];
-
-/// The longest length of `rcce` here.
-const LONGEST: usize = 64 << 10;
+/// Bytes whose figures were in view when the library's instructions and stores were fitted.
+const FITTED: [usize; 4] = [4, 32, 2 << 10, 64 << 10];
 
 /// Bytes of the published rate of the ring.
 const PACKET: usize = 4_096;
@@ -39,7 +35,7 @@ fn protocols(chip: &Chip) -> Vec<Row> {
     for protocol in
         [Protocol::Isles, Protocol::RcceX10, Protocol::Sections, Protocol::Ring, Protocol::Sockets]
     {
-        for bytes in [32, 1 << 10, 8 << 10, 64 << 10] {
+        for bytes in [32, 1 << 10, 8 << 10, 64 << 10, 256 << 10] {
             let ours = half(protocol, 1, bytes);
             rows.push(alone.row(format!("{protocol}, {}", length(bytes)), f64::NAN, ours));
         }
@@ -59,7 +55,7 @@ fn library() -> Vec<Row> {
         let ours = half(Protocol::Rcce, 1, *bytes);
         Family { basis, ..family }.row(format!("rcce, {}", length(*bytes)), *published, ours)
     };
-    RCCE.iter().filter(|(bytes, _)| *bytes <= LONGEST).map(row).collect()
+    RCCE.iter().map(row).collect()
 }
 
 /// The ring, against the port of the real-time system: its rate near was published, far about half of it.

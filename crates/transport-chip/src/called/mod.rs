@@ -22,6 +22,7 @@ use crate::pairs::Pairs;
 use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, Wire};
+use isles_chip::cache::Copy;
 use isles_chip::kernel::{EventClass, Ties, Timeline};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
@@ -194,6 +195,7 @@ impl<D: Driver> Called<D> {
         let (source, target, class) = self.pairs.ends(lane);
         let packet = Packet { source, target, class, lines: self.driver.lines(bytes) };
         self.driver.prepare(cores, packet);
+        cores.load_private(source, packet.lines, piece.message_bytes());
         let ready = cores.now(source);
         let slot = self.driver.slot(cores, packet, ready);
         let (start, took) = self.driver.write(cores, packet, slot);
@@ -231,12 +233,13 @@ impl<D: Driver> Called<D> {
                 return;
             }
             stream.left -= bytes;
+            let of = stream.load.len();
             let piece = if stream.left == 0 {
                 self.desk(place).streams.retain(|other| *other != lane);
                 Piece::Whole { handler: stream.handler, load: stream.load }
             } else {
                 self.lanes[lane].stream = Some(stream);
-                Piece::Part
+                Piece::Part { of }
             };
             news.push((target, self.inject(cores, lane, bytes, piece)));
         }
@@ -335,6 +338,7 @@ impl<D: Driver> Wire for Called<D> {
         let (lane, bytes) = (letter.lane as usize, letter.lines as usize);
         let time = self.driver.read(cores, place, bytes);
         cores.spend(place, time, Spending::Handling);
+        cores.store_private(place, self.driver.lines(bytes), letter.piece.message_bytes(), Copy::Prefetching);
         self.lanes[lane].waiting -= 1;
         self.desk(place).owed.push((lane, bytes));
         Some(letter.open())

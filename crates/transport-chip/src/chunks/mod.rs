@@ -24,6 +24,7 @@ use crate::parcel::{Load, Parcel};
 use crate::report::Spending;
 use crate::stand::Stand;
 use crate::wire::{FLAG_CYCLES, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
+use isles_chip::cache::Copy;
 use isles_chip::kernel::{EventClass, Key, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
@@ -80,6 +81,8 @@ struct Rest {
 struct Arriving {
     arrival: Picoseconds,
     lines: u32,
+    /// Bytes of all of its message.
+    of: usize,
     message: Option<(HandlerId, Load)>,
 }
 
@@ -225,8 +228,9 @@ impl<H: Handshake> Chunks<H> {
         let mut rest = self.lanes[lane].rest.take()?;
         let lines = rest.lines.min(self.handshake.chunk_lines(route.class));
         rest.lines -= lines;
+        cores.load_private(route.source, lines, rest.load.len());
         H::put(cores, route, lines);
-        let arrival = cores.now(route.source);
+        let (arrival, of) = (cores.now(route.source), rest.load.len());
         self.held[part] = Some(Held { lane, awaited: true });
         let message = if rest.lines == 0 {
             self.desks[route.source.index()].streams.retain(|other| *other != lane);
@@ -235,7 +239,7 @@ impl<H: Handshake> Chunks<H> {
             self.lanes[lane].rest = Some(rest);
             None
         };
-        self.lanes[lane].arriving = Some(Arriving { arrival, lines, message });
+        self.lanes[lane].arriving = Some(Arriving { arrival, lines, of, message });
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
         self.desks[route.target.index()].heads.insert((key, lane));
         Some(arrival)
@@ -261,6 +265,7 @@ impl<H: Handshake> Chunks<H> {
         let chunk = self.lanes[lane].arriving.take()?;
         cores.compute(place, RECEIVE_CYCLES, Spending::Handling);
         H::get(cores, route, chunk.lines);
+        cores.store_private(place, chunk.lines, chunk.of, Copy::Prefetching);
         let answered = cores.now(place);
         self.desks[route.source.index()].answers.push((answered, lane));
         self.desks[place.index()].answered.push((route.source, answered));

@@ -4,7 +4,8 @@
 //! what is in the way of the first, on the links and then at the port of the buffer's tile. Invariant: links and port
 //! are reserved for all of a transfer before its time is known.
 
-use super::{Cores, WORD_BYTES};
+use super::Cores;
+use crate::demand::WORD_BYTES;
 use crate::report::Spending;
 use isles_chip::cost::{Access, Mode, Span};
 use isles_chip::kernel::Train;

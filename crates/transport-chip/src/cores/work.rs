@@ -55,7 +55,7 @@ impl Cores {
     }
 
     /// The links from the controller of `place` to its core.
-    fn way_to_memory(&self, place: PlaceId) -> Route {
+    pub(super) fn way_to_memory(&self, place: PlaceId) -> Route {
         let (work, tile) = (&self.costs.work, self.tile(place));
         let controller = work.controllers[work.own[tile.0 as usize] as usize];
         self.costs.topology.route(controller, tile)

@@ -28,6 +28,7 @@ use crate::report::Spending;
 use crate::wire::{Multicast, News, Outgoing, POLL_CYCLES, RECEIVE_CYCLES, SEND_CYCLES, Wire};
 use credit::{bit_of, is_much};
 use desk::Desk;
+use isles_chip::cache::Copy;
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
@@ -108,13 +109,15 @@ impl Isles {
             let Some(index) = streams.iter().position(|stream| stream.lane == lane) else { return };
             let lines = streams[index].left.min(self.budget.slot_lines[class]);
             streams[index].left -= lines;
+            let bytes = streams[index].load.len();
             let piece = if streams[index].left == 0 {
                 let Stream { handler, load, .. } = streams.remove(index);
                 self.lanes[lane].streams = false;
                 Piece::Whole { handler, load }
             } else {
-                Piece::Part
+                Piece::Part { of: bytes }
             };
+            cores.load_private(place, lines, bytes);
             cores.write_lines(place, place, lines);
             let way = Way { source: place, target, lane };
             news.push((target, self.ring(cores, way, Share::OWN_SLOT, lines, piece)));
@@ -278,6 +281,7 @@ impl Wire for Isles {
         cores.read_own_lines(place, letter.lines, Spending::Copying);
         if letter.fetch > 0 {
             cores.read_lines(place, source, letter.fetch, Spending::Copying);
+            cores.store_private(place, letter.fetch, letter.piece.message_bytes(), Copy::Prefetching);
         }
         Some(letter.open())
     }

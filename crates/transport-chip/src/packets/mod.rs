@@ -196,9 +196,10 @@ impl Packets {
                     return true;
                 }
                 stream.left -= packets;
+                let of = stream.load.as_ref().map_or(0, Load::len);
                 let load = if stream.left == 0 { stream.load.take() } else { None };
                 let whole = load.map(|load| Piece::Whole { handler: stream.handler, load });
-                let piece = whole.unwrap_or(Piece::Part);
+                let piece = whole.unwrap_or(Piece::Part { of });
                 let bytes = packets as usize * self.costs.payload;
                 let ends = (place, stream.target, stream.class);
                 news.push((stream.target, self.inject(cores, ends, (packets, bytes), piece)));

@@ -34,19 +34,21 @@ pub(super) struct Chunk {
     pub(super) key: Key,
     pub(super) source: PlaceId,
     pub(super) lines: u32,
+    /// Bytes of all of its message.
+    pub(super) of: usize,
     pub(super) message: Option<(Class, HandlerId, Load)>,
 }
 
 impl Sending {
     /// What the receiver finds of a chunk of `lines` lines, and what stays here.
     pub(super) fn split(self, key: Key, source: PlaceId, lines: u32) -> (Chunk, Rest) {
-        let (target, class) = (self.target, self.class);
+        let (target, class, of) = (self.target, self.class, self.load.len());
         if self.left > 0 {
-            let chunk = Chunk { key, source, lines, message: None };
+            let chunk = Chunk { key, source, lines, of, message: None };
             return (chunk, Rest { target, class, answer: None, sending: Some(self) });
         }
         let message = Some((class, self.handler, self.load));
-        (Chunk { key, source, lines, message }, Rest { target, class, answer: None, sending: None })
+        (Chunk { key, source, lines, of, message }, Rest { target, class, answer: None, sending: None })
     }
 }
 

@@ -27,6 +27,7 @@ use crate::report::Spending;
 use crate::wire::{FLAG_CYCLES, MESSAGE_BYTES_MIN, News, Outgoing, POLL_CYCLES, Wire};
 use desk::{Chunk, Desk, Sending};
 use isles_chip::bare::rcce::Library;
+use isles_chip::cache::Copy;
 use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
@@ -135,6 +136,7 @@ impl Rcce {
         let lines = sending.left.min(self.division.chunk_lines);
         sending.left -= lines;
         copy(cores, place, lines);
+        cores.load_private(place, lines, sending.load.len());
         cores.write_lines(place, place, lines);
         set_flag(cores, place, sending.target);
         let (arrival, target) = (cores.now(place), sending.target);
@@ -150,6 +152,7 @@ impl Rcce {
         set_flag(cores, place, place); // clears it
         copy(cores, place, chunk.lines);
         cores.read_lines(place, chunk.source, chunk.lines, Spending::Copying);
+        cores.store_private(place, chunk.lines, chunk.of, Copy::Storing);
         set_flag(cores, place, chunk.source);
         let answer = cores.now(place);
         self.desk(place).answered.push((chunk.source, answer));

@@ -1,0 +1,110 @@
+//! What copies of messages take in private memory, beyond what the times of a buffer's lines hold already.
+//!
+//! Those were measured with copies whose private lines are in the first cache. A message that does not fit there beside
+//! the lines of the buffer comes out of the second cache or from behind a controller, and what is stored goes back
+//! there ([`Round`]). Lines of memory take a share of the controller as those of work do. Lengths are counted in steps
+//! of an eighth of a power of two. Invariant: a message that fits costs nothing here.
+
+use super::Cores;
+use crate::demand::{LineCosts, Lines};
+use crate::report::Spending;
+use isles_chip::Caches;
+use isles_chip::cache::{Copy, Found, Round};
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+use std::collections::BTreeMap;
+
+/// Steps of lengths between a power of two and the next.
+const STEPS: u64 = 8;
+
+/// Messages of so many second caches are found in memory as longer ones are.
+const LONGEST: u64 = 4;
+
+/// Rounds that were played, by length.
+pub(super) struct Rounds {
+    caches: Caches,
+    /// Lines of a buffer.
+    buffer: u64,
+    /// Bytes of the longest message that costs nothing.
+    free: usize,
+    played: BTreeMap<(u64, Copy), Round>,
+}
+
+/// A side of a copy.
+#[derive(Clone, Copy)]
+enum Side {
+    Load,
+    Store,
+}
+
+impl Rounds {
+    pub(super) fn new(caches: &Caches, buffer_lines: u32) -> Rounds {
+        let bytes = caches.first.map_or(0, |first| first.0);
+        let buffer = u64::from(buffer_lines);
+        // Up to the length of a buffer as many of its lines pass the cache.
+        let free = (bytes / 2).max(bytes.saturating_sub(buffer * caches.line.0));
+        Rounds { caches: *caches, buffer, free: free as usize, played: BTreeMap::new() }
+    }
+
+    /// What a line of a message of so many bytes meets on one side.
+    fn found(&mut self, bytes: usize, copy: Copy, side: Side) -> Found {
+        let most = self.caches.second.or(self.caches.first).map_or(0, |cache| cache.0 * LONGEST);
+        let bytes = (bytes as u64).min(most).max(STEPS);
+        let step = (1 << bytes.ilog2()) / STEPS;
+        let lines = bytes.next_multiple_of(step) / self.caches.line.0;
+        let Rounds { caches, buffer, played, .. } = self;
+        let play = || Round::of(caches, lines, *buffer, copy);
+        let Round { loaded, stored } = *played.entry((lines, copy)).or_insert_with(play);
+        match side {
+            Side::Load => loaded,
+            Side::Store => stored,
+        }
+    }
+}
+
+impl Cores {
+    /// Lets `place` load `lines` lines of a message of `bytes` bytes, which it writes into a buffer.
+    #[inline]
+    pub(crate) fn load_private(&mut self, place: PlaceId, lines: u32, bytes: usize) {
+        if bytes > self.rounds.free {
+            self.copy_private(place, (lines, bytes), Copy::Prefetching, Side::Load);
+        }
+    }
+
+    /// Lets `place` store `lines` lines of a message of `bytes` bytes, which it reads from a buffer.
+    #[inline]
+    pub(crate) fn store_private(&mut self, place: PlaceId, lines: u32, bytes: usize, copy: Copy) {
+        if bytes > self.rounds.free {
+            self.copy_private(place, (lines, bytes), copy, Side::Store);
+        }
+    }
+
+    #[cold]
+    fn copy_private(&mut self, place: PlaceId, (lines, bytes): (u32, usize), copy: Copy, side: Side) {
+        let core = &self.cores[place.index()];
+        let (now, gear, tile) = (core.now, usize::from(core.gear.0), core.tile.0 as usize);
+        let Some(costs) = self.costs.work.lines(gear).copied() else { return };
+        let found = self.rounds.found(bytes, copy, side);
+        let [second, memory, back] =
+            [found.second, found.memory, found.back].map(|share| Lines::part(lines, share));
+        let hops = self.way_to_memory(place).len() as u32;
+        let LineCosts { near, far, back: gap, .. } = costs;
+        // Words that are stored one by one are the library's way, and no surer than its instructions.
+        let (near, far, spending) = match (copy, side) {
+            (Copy::Storing, Side::Store) => {
+                (costs.store_near, costs.store_far.over(hops), Spending::Handling)
+            }
+            _ => (near, far.over(hops), Spending::Fetching),
+        };
+        let alone = second.times(near) + memory.times(far) + back.times(gap.over(hops));
+        let busy = memory.times(costs.served) + back.times(costs.served);
+        self.cores[place.index()].fetched.add(memory);
+        let end = if busy == Picoseconds::ZERO {
+            now + alone
+        } else {
+            let (present, own) = (self.present, self.costs.work.own[tile]);
+            self.controller(own).take(present, now, alone, busy)
+        };
+        self.spend(place, end - now, spending);
+    }
+}
