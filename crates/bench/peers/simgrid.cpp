@@ -6,14 +6,15 @@
 //
 // with SECTION one of `ping-pong` (two hosts of one tile), `mesh` (48 hosts on 6 x 4 tiles, as the SCC) and `torus`
 // (1,000 hosts on 10 x 10 x 10, as Blue Gene/P), and MESSAGES (there-and-backs) of BYTES for each host. MODEL is
-// `plain`, where links have the bandwidth and the latency that they are given, as in the model that is compared, or
-// `defaults`, which corrects both for TCP between clusters (latencies become 13 times as long, so less is in the way).
+// `plain`, where links have the bandwidth and the latency that they are given, as in the model that is compared;
+// `answers`, where besides each message takes a twentieth of itself on the links back, as SimGrid's users have it unless
+// they switch it off, and as credits do in the model that is compared; or `defaults`, which has that, too, and corrects both for TCP between clusters (latencies become 13 times as long, so less is in the way).
 // Prints `measured messages_million VALUE`: all messages by the host seconds of the run itself, the building of the
 // platform left out. An engine runs once in a process, so there is one repetition; the bench starts the program often.
 // It does not judge.
 //
 // To keep in mind: what is compared is contention on shared links, so that is on; everything else is done in the way
-// that lets SimGrid be fast: no cross traffic of answers, one message of a host under way at a time.
+// that lets SimGrid be fast: one message of a host under way at a time, and with `plain` no traffic of answers.
 
 #include <chrono>
 #include <cstdint>
@@ -129,9 +130,9 @@ int main(int count, char **words) {
     uint64_t bytes = atol(words[4]);
     int none = 1;
     sg4::Engine engine(&none, words);
-    if (model == "plain") {
+    if (model != "defaults") {
         sg4::Engine::set_config("network/model:CM02");
-        sg4::Engine::set_config("network/crosstraffic:0");
+        sg4::Engine::set_config(model == "plain" ? "network/crosstraffic:0" : "network/crosstraffic:1");
         sg4::Engine::set_config("network/TCP-gamma:0");
     }
     std::vector<sg4::Host *> hosts;

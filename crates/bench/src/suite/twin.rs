@@ -11,6 +11,7 @@ const ISLES: &str = "isles";
 const TRACED: &str = "isles, traced";
 const PROGRAM: &str = "isles, a program";
 const SIMGRID: &str = "SimGrid";
+const ANSWERS: &str = "SimGrid, answers on the links";
 const DEFAULTS: &str = "SimGrid, its TCP model";
 
 /// There-and-backs, and messages of each place; the children know the same numbers.
@@ -32,6 +33,10 @@ pub const GROUPS: &[Group] = &[EVENTS, PING_PONG, MESH, MESH_LONG, TORUS, MACHIN
 
 const fn simgrid(section: &'static str, messages: u32, bytes: u32) -> Contender {
     Contender { label: SIMGRID, program: Program::SimGrid { section, model: "plain", messages, bytes } }
+}
+
+const fn simgrid_answers(section: &'static str, messages: u32, bytes: u32) -> Contender {
+    Contender { label: ANSWERS, program: Program::SimGrid { section, model: "answers", messages, bytes } }
 }
 
 const fn simgrid_defaults(section: &'static str, messages: u32, bytes: u32) -> Contender {
@@ -95,9 +100,10 @@ const MESH: Group = Group {
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-mesh") },
         simgrid("mesh", MESH_MESSAGES, SHORT),
+        simgrid_answers("mesh", MESH_MESSAGES, SHORT),
         simgrid_defaults("mesh", MESH_MESSAGES, SHORT),
     ],
-    rows: &[Row { targets: &[of_simgrid(20.0)], ..messages("mesh-messages") }],
+    rows: &[on_the_mesh("mesh-messages")],
 };
 
 const MESH_LONG: Group = Group {
@@ -107,9 +113,10 @@ const MESH_LONG: Group = Group {
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-mesh-long") },
         simgrid("mesh", MESH_MESSAGES, LONG),
+        simgrid_answers("mesh", MESH_MESSAGES, LONG),
         simgrid_defaults("mesh", MESH_MESSAGES, LONG),
     ],
-    rows: &[Row { targets: &[of_simgrid(20.0)], ..messages("mesh-long-messages") }],
+    rows: &[on_the_mesh("mesh-long-messages")],
 };
 
 const TORUS: Group = Group {
@@ -161,8 +168,27 @@ const fn machine_memory(name: &'static str, question: &'static str, contender: &
     }
 }
 
+const fn of_answers(limit: f64) -> Target {
+    Target::Ratio { limit, of: &[ANSWERS], words: "SimGrid's with answers" }
+}
+
 const fn of_simgrid(limit: f64) -> Target {
     Target::Ratio { limit, of: &[SIMGRID], words: "SimGrid's" }
+}
+
+/// Against SimGrid at its fastest, and against the one that has on its links what the model has: the answers, too.
+const fn on_the_mesh(name: &'static str) -> Row {
+    Row {
+        peers: const {
+            &[
+                figure(SIMGRID, "messages_million"),
+                figure(ANSWERS, "messages_million"),
+                figure(DEFAULTS, "messages_million"),
+            ]
+        },
+        targets: const { &[of_simgrid(20.0), of_answers(20.0)] },
+        ..messages(name)
+    }
 }
 
 const fn messages(name: &'static str) -> Row {
