@@ -496,7 +496,7 @@ impl State {
         self.digest.record(
             key,
             Event::Message as u32,
-            size << 9 | u64::from(parcel.source.0) << 1 | parcel.class as u64,
+            size << 33 | u64::from(parcel.source.0) << 1 | parcel.class as u64,
         );
         self.messages += 1;
         self.bytes += size;

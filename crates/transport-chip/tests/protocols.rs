@@ -437,10 +437,10 @@ fn every_build_has_the_same_digests() {
 }
 
 const DIGESTS: [&str; 6] = [
-    "ac5ec677f2c47d2252aadaeea0eae7e6",
-    "b359b4b2c987b935f287e578ff2bfe5d",
-    "0f76a18352b671656483230aa00cca79",
-    "9e7d1b8e60183d082c36d74af9b2ab83",
-    "3de2fe2f4d027bf3b0a71dc162e06b0f",
-    "2a29dd91fd7811abba0e19d657bc1d40",
+    "87c14c66d85895ff7f2be73e361243e0",
+    "1261c6fa29f9bab689b648715dd34ad0",
+    "37f639d7203e3b476c32af0abe1fe9c7",
+    "6045556b4a545f5db194151b467118e0",
+    "3b4f20116e57db8dc5199129f109b711",
+    "be61ecc30e3813ef3acbaf1a0dba8f9f",
 ];

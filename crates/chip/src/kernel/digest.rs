@@ -15,11 +15,12 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Takes in one event.
+    /// Takes in one event: one of eight kinds, and what there is to say of it in 61 bits.
     #[inline]
     pub fn record(&mut self, key: Key, kind: u32, size: u64) {
+        debug_assert!(kind < 8 && size >> 61 == 0, "{kind} or {size} would hide the other");
         let [first, second] = [(key.bits() >> 64) as u64, key.bits() as u64];
-        let what = scramble(size ^ u64::from(kind) << 48);
+        let what = scramble(size ^ u64::from(kind) << 61);
         self.lanes[0] = scramble(self.lanes[0] ^ first).wrapping_add(what);
         self.lanes[1] = scramble(self.lanes[1].rotate_left(23) ^ second ^ what).wrapping_add(self.lanes[0]);
         self.events += 1;
