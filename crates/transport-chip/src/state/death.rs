@@ -1,0 +1,105 @@
+//! Places that leave or die, and how the others hear of it.
+//!
+//! What was written before arrives; a death is known to the others a while later, to all at the same time. What a
+//! program does about it is not known here. Invariant: each death is delivered at most once to each place, behind the
+//! last message of the dead one.
+
+use super::{Event, State};
+use isles_chip::kernel::EventClass;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+
+/// How long after the death of a place the others know of it. No chip says: it stands for a watchdog.
+const NOTICE: Picoseconds = Picoseconds(100_000_000);
+
+/// A death on its way to one place that did not die.
+pub(super) struct Notice {
+    pub(super) known: Picoseconds,
+    pub(super) delivered: bool,
+}
+
+impl State {
+    pub(super) fn is_closed(&self, here: PlaceId, place: PlaceId) -> bool {
+        self.sites[place.index()].left || self.is_dead(here, place)
+    }
+
+    /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
+    pub(crate) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
+        let site = &self.sites[here.index()];
+        if site.alive && site.notices.is_empty() {
+            return false;
+        }
+        let known = site.notices.get(&place).is_some_and(|notice| notice.known <= self.cores.now(here));
+        known || (!site.alive && here != place)
+    }
+
+    pub(crate) fn is_alive(&self, place: PlaceId) -> bool {
+        self.sites[place.index()].alive
+    }
+
+    /// `place` sends nothing more; its blocks under way still arrive.
+    pub(crate) fn leave(&mut self, place: PlaceId) {
+        if std::mem::replace(&mut self.sites[place.index()].left, true) {
+            return;
+        }
+        let others = (0..self.sites.len() as u32).map(PlaceId).filter(|other| *other != place);
+        for other in others {
+            let was_engaged = self.is_engaged(other);
+            self.wire.forget_receiver(other, place);
+            let now = self.cores.now(place);
+            if was_engaged || self.waits_for_credit(other) {
+                self.wake(other, now);
+            }
+        }
+    }
+
+    /// Takes `place` away. What it has written arrives; then the others are told, unless it had left.
+    pub(crate) fn kill(&mut self, place: PlaceId) {
+        let site = &mut self.sites[place.index()];
+        if !std::mem::replace(&mut site.alive, false) {
+            return;
+        }
+        // Credit may still come; nobody waits for it any more.
+        site.parked = false;
+        let left = site.left;
+        self.turns.remove(place.0);
+        let everyone = (0..self.sites.len() as u32).map(PlaceId);
+        let engaged: Vec<_> = everyone.filter(|other| self.is_engaged(*other)).collect();
+        self.wire.cut(place);
+        if left {
+            // Nobody is told; but who stands in a call on account of it looks again.
+            let now = self.cores.now(place);
+            engaged.into_iter().for_each(|other| self.wake(other, now));
+        } else {
+            self.tell_of_death(place);
+        }
+    }
+
+    /// Lets all others know, after a while, that `place` is dead.
+    fn tell_of_death(&mut self, place: PlaceId) {
+        let known = self.cores.now(place) + NOTICE;
+        for other in (0..self.sites.len() as u32).map(PlaceId) {
+            if self.is_alive(other) {
+                self.sites[other.index()].notices.insert(place, Notice { known, delivered: false });
+                self.wake(other, known);
+            }
+        }
+    }
+
+    /// A known death that was not delivered, and behind which no message of the dead place waits.
+    #[cold]
+    pub(super) fn take_death(&mut self, place: PlaceId) -> Option<PlaceId> {
+        let now = self.cores.now(place);
+        let wire = &self.wire;
+        let due = |(dead, notice): &(&PlaceId, &mut Notice)| {
+            !notice.delivered && notice.known <= now && !wire.has_mail(**dead, place)
+        };
+        let (dead, notice) = self.sites[place.index()].notices.iter_mut().find(due)?;
+        notice.delivered = true;
+        let dead = *dead;
+        self.wire.forget_receiver(place, dead);
+        let key = self.key(now, EventClass::Arrival, place);
+        self.digest.record(key, Event::Death as u32, u64::from(dead.0));
+        Some(dead)
+    }
+}
