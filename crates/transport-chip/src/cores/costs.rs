@@ -1,0 +1,176 @@
+//! What the operations of a core cost, by the file of its chip.
+//!
+//! It is worked out once, for every gear of a core, and nothing of a run changes it: what waits for whom is added by
+//! the cores. It also says what a chip can carry. Invariant: every time is that of one core which nobody hinders.
+
+use super::lines::LineTimes;
+use crate::demand::{WORD_BYTES, WorkPlan};
+use crate::energy::plan::Plan;
+use crate::packets::PacketCosts;
+use crate::placement::Seating;
+use crate::shared::MemoryPlan;
+use crate::wire::Protocol;
+use crate::world::Misfit;
+use isles_chip::Chip;
+use isles_chip::cost::{Costs as Times, Mode, Span};
+use isles_chip::gear::GearId;
+use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
+use isles_chip::kernel::Pace;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::supply::Supplies;
+use isles_chip::topology::Topology;
+use std::sync::Arc;
+
+/// What the operations of a core cost, at one setting of the clocks.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    pub(super) topology: Topology,
+    pub(super) line_bytes: u32,
+    pub(super) buffer_lines: u32,
+    /// What a line takes a core, by its gear.
+    pub(super) lines: Vec<LineTimes>,
+    /// All times of a core, by its gear.
+    pub(super) times: Vec<Times<Span>>,
+    pub(super) pace: Pace,
+    /// Flits of a packet that carries a line, and of one that carries a word.
+    pub(super) line_flits: u64,
+    pub(super) word_flits: u64,
+    /// For how long an access to one line occupies the buffer of a tile.
+    pub(super) port: Picoseconds,
+    packets: Option<PacketCosts>,
+    /// The memory that all cores share; nothing if the chip's file does not say what it costs.
+    pub(super) memory: Option<Arc<MemoryPlan>>,
+    /// What the work of programs costs.
+    pub(super) work: Arc<WorkPlan>,
+    pub(super) plan: Arc<Plan>,
+    /// Rates and voltages before anything runs; none if the chip cannot change them.
+    pub(super) supplies: Option<Supplies>,
+}
+
+impl Costs {
+    /// The costs of `chip` at its default setting; none if its cores have no message buffers of lines and its hardware
+    /// carries no packets either.
+    pub fn of(chip: &Chip) -> Option<Costs> {
+        let (preset, links, packets) = (chip.default_preset(), chip.links(), PacketCosts::of(chip));
+        let line = preset.times().access(Mode::BufferLine).copied();
+        let buffer = chip.buffer().map(|buffer| buffer.size.0).zip(line);
+        if buffer.is_none() && packets.is_none() {
+            return None;
+        }
+        let (buffer_bytes, line) = buffer.unwrap_or_default();
+        let plan = Plan::new(chip, 0);
+        let times: Vec<_> = plan.gears.all().map(|(_, gear)| preset.times_at(gear.rate)).collect();
+        let line_in = |times: &Times<Span>| times.access(Mode::BufferLine).copied().unwrap_or_default();
+        let diameter = chip.topology().diameter();
+        let lines = times.iter().map(|times| LineTimes::of(&line_in(times), diameter)).collect();
+        let memory = MemoryPlan::of(chip, &plan.gears).map(Arc::new);
+        let work = Arc::new(WorkPlan::of(chip, &plan.gears));
+        let line_bytes = chip.caches().line.0;
+        Some(Costs {
+            topology: *chip.topology(),
+            line_bytes: line_bytes as u32,
+            buffer_lines: u32::try_from(buffer_bytes / line_bytes).unwrap_or(u32::MAX),
+            packets,
+            memory,
+            work,
+            lines,
+            times,
+            pace: links.pace(preset.clocks()),
+            line_flits: links.flits(line_bytes),
+            word_flits: links.flits(WORD_BYTES),
+            port: chip.buffer().map_or(Picoseconds::ZERO, |buffer| buffer.port_time(line.read.over(0))),
+            supplies: Supplies::of(chip, &plan.gears),
+            plan: Arc::new(plan),
+        })
+    }
+
+    /// Why there are no costs of a chip: what its file would have to say.
+    pub fn lack(chip: &Chip) -> String {
+        let preset = chip.default_preset().name();
+        match chip.buffer() {
+            Some(_) => format!("preset {preset:?} has no buffer_line"),
+            None => format!("it has no [buffer], and preset {preset:?} lacks send, receive or transit"),
+        }
+    }
+
+    /// The same with buffers of another size.
+    pub fn with_buffer_lines(self, buffer_lines: u32) -> Costs {
+        Costs { buffer_lines, ..self }
+    }
+
+    /// Whether `policy` can govern the places of a seating on the chip.
+    ///
+    /// # Errors
+    /// [`Unfit`]: it cannot.
+    pub fn check_policy(&self, policy: Policy, seating: &Seating) -> Result<(), Unfit> {
+        self.governor(policy, seating).map(|_| ())
+    }
+
+    /// A policy for the places of a seating, and the gear of each voltage domain to start in.
+    pub(super) fn governor(
+        &self,
+        policy: Policy,
+        seating: &Seating,
+    ) -> Result<(Governor, Vec<GearId>), Unfit> {
+        let plan = &self.plan;
+        if policy != Policy::Fixed && self.supplies.is_none() {
+            return Err(Unfit::Clocks);
+        }
+        let mut cores = vec![[0, 0]; plan.domains()];
+        for (core, supply) in plan.supplies.iter().enumerate() {
+            cores[*supply as usize][usize::from(seating.place(core).is_none())] += 1;
+        }
+        let own = plan.models.first();
+        let terrain = Terrain {
+            gears: plan.gears.clone(),
+            table: own.map(|model| model.table.clone()),
+            constant: own.map(|model| model.constant).unwrap_or_default(),
+            cores,
+        };
+        Governor::new(policy, terrain)
+    }
+
+    /// Whether the chip can carry a protocol among so many places.
+    ///
+    /// # Errors
+    /// [`Misfit`]: it cannot.
+    pub fn check_protocol(&self, protocol: Protocol, places: u32) -> Result<(), Misfit> {
+        protocol.divide(places, self).map(drop)
+    }
+
+    /// The times of a core that has not changed its rate.
+    pub(crate) fn times(&self) -> &Times<Span> {
+        &self.times[usize::from(self.plan.gears.first().0)]
+    }
+
+    /// Where its cores are.
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// How many cores there are.
+    pub fn cores(&self) -> u32 {
+        self.topology.cores()
+    }
+
+    /// Bytes of a line: what one access to a message buffer moves.
+    pub fn line_bytes(&self) -> u32 {
+        self.line_bytes
+    }
+
+    /// What packets cost, if the hardware carries any.
+    pub(crate) fn packets(&self) -> Option<PacketCosts> {
+        self.packets
+    }
+
+    /// How messages cross the chip if nobody says how.
+    pub fn default_protocol(&self) -> Protocol {
+        let is_bare = self.buffer_lines == 0 && self.packets.is_some();
+        if is_bare { Protocol::Packets } else { Protocol::default() }
+    }
+
+    /// Lines of the message buffer of one core; none without message buffers.
+    pub fn buffer_lines(&self) -> u32 {
+        self.buffer_lines
+    }
+}

@@ -1,0 +1,67 @@
+//! Packets on the mesh that go past the message buffers: those of the hardware, and lines of memory.
+//!
+//! Lines of message buffers are in `lines`; which private lines have crossed is counted in `work`. Invariant: the links
+//! of a route, and the controller at its end, are reserved before the time of what uses them is known.
+
+use super::Cores;
+use crate::report::Spending;
+use crate::traffic::LinkLoad;
+use isles_chip::cost::Span;
+use isles_chip::kernel::Train;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::topology::TileId;
+use isles_transport::PlaceId;
+
+impl Cores {
+    /// Puts a packet of `flits` flits into the mesh; gives when all of it is there. The core goes on at once.
+    pub(crate) fn carry(
+        &mut self,
+        place: PlaceId,
+        target: PlaceId,
+        transit: Span,
+        flits: u64,
+    ) -> Picoseconds {
+        let (topology, now) = (self.costs.topology, self.now(place));
+        let route = topology.route(self.tile(place), self.tile(target));
+        let alone = transit.over(route.len() as u32) + self.network.pace().flit * flits;
+        let links = route.map(|link| topology.link_id(link).0 as usize);
+        now + alone + self.network.send(self.present, now, links, Train { packets: 1, flits })
+    }
+
+    /// Lets `place` reach `count` times, one after the other, for what lies behind a controller at a tile.
+    pub(crate) fn reach(
+        &mut self,
+        place: PlaceId,
+        (controller, tile): (u32, TileId),
+        span: Span,
+        count: u32,
+    ) {
+        let (topology, present, now) = (self.costs.topology, self.present, self.now(place));
+        let route = topology.route(tile, self.tile(place));
+        let alone = span.over(route.len() as u32) * u64::from(count);
+        let links = route.map(|link| topology.link_id(link).0 as usize);
+        let train = Train { packets: u64::from(count), flits: self.costs.line_flits };
+        let delay = self.network.send(present, now, links, train);
+        let busy = self.memory_costs(place).controller_line * u64::from(count);
+        let end = self.controller(controller).take(present, now + delay, alone, busy);
+        self.spend(place, end - now, Spending::Copying);
+    }
+
+    pub(crate) fn flit_hops(&self) -> u64 {
+        self.network.flits().sum::<u64>() + self.flit_hops_fetched()
+    }
+
+    /// What each link has carried, in the order of their numbers.
+    pub(crate) fn link_loads(&self) -> Vec<LinkLoad> {
+        let topology = self.topology();
+        let (latest, fetched) = (self.latest().0, self.flits_fetched_by_link());
+        let load = |link| {
+            let number = topology.link_id(link).0 as usize;
+            let flits = self.network.flits_of(number) + fetched[number];
+            let busy = self.network.pace().flit * flits;
+            let utilisation = busy.0 as f64 / latest.max(1) as f64;
+            topology.ends(link).map(|ends| LinkLoad { link, ends, flits, busy, utilisation })
+        };
+        topology.links().filter_map(load).collect()
+    }
+}
