@@ -1,78 +1,31 @@
 //! The modelled chip, as the driver of its places sees it.
+//!
+//! A thin shell around the state: it borrows it for each call, knows what wakes a place from outside, and speaks of
+//! time in nanoseconds. It runs no place and does not know what a message says.
+//! Invariant: between [`World::next`] and [`World::end_turn`] the driver runs the place that it was given and no other.
+
+mod memory;
+mod misfit;
+mod record;
+
+pub use misfit::Misfit;
 
 use crate::clocks::{ClockChange, ClockError};
-use crate::cores::{Cores, Costs};
+use crate::cores::Costs;
 use crate::endpoint::ChipEndpoint;
 use crate::placement::{Placement, Seating};
-use crate::record::{Scribe, Trace};
 use crate::report::{Report, Spending};
 use crate::rest::Rest;
-use crate::shared::{Shared as SharedLines, Stretch};
 use crate::state::State;
-use crate::traffic::{Flow, LinkLoad, Traffic};
 use crate::wire::Protocol;
 use isles_chip::governor::{Policy, Unfit};
 use isles_chip::quantity::Picoseconds;
-use isles_chip::shared::Kind;
 use isles_transport::{PlaceId, Unpark};
 use std::cell::RefCell;
-use std::fmt;
-use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// Why so many places cannot run on a chip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
-    /// There are not so many cores.
-    Cores {
-        /// How many there are.
-        cores: u32,
-    },
-    /// The message buffers cannot be divided among so many places.
-    Buffer {
-        /// Lines of the buffer of one core.
-        lines: u32,
-        /// Lines that would be needed.
-        needed: u32,
-    },
-    /// The protocol is one of message buffers, and the cores have none.
-    NoBuffers,
-    /// The protocol is one of packets, and the hardware carries none.
-    NoPackets,
-    /// The chip's file does not say what the protocol needs to know.
-    Unknown {
-        /// The key of its presets.
-        key: &'static str,
-    },
-}
-
-impl Misfit {
-    /// The first of these keys whose value is not known, as an error.
-    pub(crate) fn of_missing(keys: &[(&'static str, bool)]) -> Result<(), Misfit> {
-        let missing = keys.iter().find(|(_, is_known)| !is_known);
-        missing.map_or(Ok(()), |(key, _)| Err(Misfit::Unknown { key }))
-    }
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Misfit::Cores { cores } => write!(f, "the chip has {cores} cores"),
-            Misfit::Buffer { lines, needed } => {
-                let plural = if *lines == 1 { "line" } else { "lines" };
-                write!(f, "the message buffer of a core has {lines} {plural}, and {needed} are needed")
-            }
-            Misfit::NoBuffers => f.write_str("the cores have no message buffers"),
-            Misfit::NoPackets => f.write_str("the hardware carries no packets"),
-            Misfit::Unknown { key } => write!(f, "the chip's file does not give {key}"),
-        }
-    }
-}
-
-impl std::error::Error for Misfit {}
 
 /// What a place comes to at the end of its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,54 +191,6 @@ impl World {
         self.shared.state.borrow().cores.divider(place)
     }
 
-    /// Takes memory of zeros that all cores share, behind the memory controller of `place`; for the rest of the run.
-    /// None if the chip's file does not say what memory costs, or has other lines than those of 32 bytes.
-    pub fn take_shared(&self, place: PlaceId, kind: Kind, bytes: u64) -> Option<Stretch> {
-        let state = &mut *self.shared.state.borrow_mut();
-        if state.shared.is_none() {
-            state.shared = state.cores.memory().map(SharedLines::new);
-        }
-        let core = state.cores.seating().core(place);
-        Some(state.shared.as_mut()?.take(core, kind, bytes))
-    }
-
-    /// `place` reads from `offset` on: what it sees, which may be old.
-    ///
-    /// # Panics
-    /// If that is not within the stretch.
-    pub fn read_shared(&self, place: PlaceId, stretch: &Stretch, offset: u64, into: &mut [u8]) {
-        self.reach_shared(|shared, cores| shared.read((cores, place), stretch, offset, into));
-    }
-
-    /// `place` writes from `offset` on.
-    ///
-    /// # Panics
-    /// If that is not within the stretch.
-    pub fn write_shared(&self, place: PlaceId, stretch: &Stretch, offset: u64, from: &[u8]) {
-        self.reach_shared(|shared, cores| shared.write((cores, place), stretch, offset, from));
-    }
-
-    /// The core of `place` forgets what its first cache has of memory that is written through.
-    pub fn invalidate_shared(&self, place: PlaceId) {
-        self.reach_shared(|shared, cores| shared.invalidate((cores, place)));
-    }
-
-    /// The write buffer of the core of `place` lets its line go, to memory behind the controller of the stretch.
-    pub fn drain_shared(&self, place: PlaceId, stretch: &Stretch) {
-        self.reach_shared(|shared, cores| shared.drain((cores, place), stretch));
-    }
-
-    /// The core of `place` writes back what its caches have of the stretch, and forgets it.
-    pub fn flush_shared(&self, place: PlaceId, stretch: &Stretch) {
-        self.reach_shared(|shared, cores| shared.flush((cores, place), stretch));
-    }
-
-    fn reach_shared(&self, access: impl FnOnce(&mut SharedLines, &mut Cores)) {
-        let state = &mut *self.shared.state.borrow_mut();
-        let shared = state.shared.as_mut().expect("who has a stretch has taken it");
-        access(shared, &mut state.cores);
-    }
-
     /// Takes `place` away now: what it has written still arrives, then the others are told. A place that has said
     /// [`leave`](isles_transport::Endpoint::leave) ends without news.
     pub fn kill(&self, place: PlaceId) {
@@ -300,54 +205,6 @@ impl World {
     /// Blocks sent and not dropped yet, wherever they are.
     pub fn live_blocks(&self) -> usize {
         self.shared.state.borrow().live_blocks.get()
-    }
-
-    /// Records from now on who sends how much to whom. The run stays what it was, and takes longer on the host.
-    pub fn record(&self) {
-        let state = &mut self.shared.state.borrow_mut();
-        let recorder = state.cores.recorder.get_or_insert_default();
-        recorder.traffic.get_or_insert_with(|| Traffic::new(self.shared.places as usize));
-    }
-
-    /// Records from now on what each core does when, as a Perfetto trace for `sink`, which a thread of its own writes
-    /// beside the run; `run` says in words of which run.
-    ///
-    /// What the sink refuses is told by [`World::end_trace`].
-    ///
-    /// # Errors
-    /// A thread cannot be had; then nothing has changed.
-    ///
-    /// # Panics
-    /// If there are more than 65,536 places; and what the sink panics with is raised here again, in the run or at its
-    /// end.
-    pub fn trace(&self, run: &str, sink: Box<dyn Write + Send>) -> io::Result<()> {
-        let cores = &mut self.shared.state.borrow_mut().cores;
-        let (outset, gears) = cores.outset();
-        let scribe = Scribe::new(Trace::new(cores.topology(), (&outset, gears), run, sink))?;
-        cores.recorder.get_or_insert_default().scribe = Some(scribe);
-        Ok(())
-    }
-
-    /// Ends the trace, if there is one, and writes what is left of it.
-    ///
-    /// # Errors
-    /// The first error of its sink; what came after that is lost.
-    pub fn end_trace(&self) -> io::Result<()> {
-        let mut state = self.shared.state.borrow_mut();
-        let scribe = state.cores.recorder.as_mut().and_then(|all| all.scribe.take());
-        scribe.map_or(Ok(()), |scribe| scribe.finish(state.cores.energy()))
-    }
-
-    /// What was sent between places since [`World::record`]; nothing without that.
-    pub fn flows(&self) -> Vec<Flow> {
-        let state = self.shared.state.borrow();
-        let recorder = state.cores.recorder.as_ref();
-        recorder.and_then(|recorder| recorder.traffic.as_ref()).map(Traffic::flows).unwrap_or_default()
-    }
-
-    /// What each directed link has carried, in the order of the links' numbers.
-    pub fn link_loads(&self) -> Vec<LinkLoad> {
-        self.shared.state.borrow().cores.link_loads()
     }
 
     /// What has happened so far.
