@@ -1,0 +1,131 @@
+//! Stale reads: which write a read has missed, and why.
+//!
+//! It looks at the newest write to each byte, whoever has it, and at where that write is now. What the program lacks is
+//! said in words; nothing is done about it. Invariant: a read is noted at most once for each line, at the first byte
+//! that is old.
+
+use super::history::{Image, WriteId};
+use super::{LINE_BYTES, SharedMemory};
+use crate::quantity::Picoseconds;
+use crate::topology::CoreId;
+use std::ops::Range;
+
+/// How many stale reads are kept; of the others only their number.
+pub const STALE_KEPT: usize = 100;
+
+/// A write, as a report names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Who wrote.
+    pub core: CoreId,
+    /// When.
+    pub at: Picoseconds,
+}
+
+/// Why a read missed a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The memory has it; the reader's cache has an older copy.
+    OldCopy,
+    /// It is still in the cache, or in the write buffer, of the core that wrote.
+    NotLetGo,
+    /// The memory had it, or would have: a core with an older copy of the line wrote that back over it.
+    Overwritten,
+}
+
+impl Cause {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::OldCopy => "old-copy",
+            Cause::NotLetGo => "not-let-go",
+            Cause::Overwritten => "overwritten",
+        }
+    }
+
+    /// What the program lacks, in words.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Cause::OldCopy => "the reader has an old copy: invalidate or flush before the read",
+            Cause::NotLetGo => "the writer has not let go of it: drain or flush after the write",
+            Cause::Overwritten => {
+                "another core wrote an older copy of the line back: keep lines of different writers apart"
+            }
+        }
+    }
+}
+
+/// A read that missed a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaleRead {
+    /// Who read.
+    pub core: CoreId,
+    /// When.
+    pub at: Picoseconds,
+    /// The first byte that was old.
+    pub address: u64,
+    /// What the read found there, and what it should have.
+    pub found: u8,
+    /// See `found`.
+    pub newest: u8,
+    /// The newest write to that byte.
+    pub missed: Write,
+    /// Why.
+    pub cause: Cause,
+}
+
+impl StaleRead {
+    /// The read in a line of words, `who` being what runs on a core: `place`, for example.
+    pub fn told(&self, who: &str) -> String {
+        let StaleRead { core, at, address, found, newest, missed, cause } = self;
+        let microseconds = |time: &Picoseconds| time.0 as f64 / 1e6;
+        format!(
+            "{who} {core} read {found} at address {address:#x} at {:.3} µs and missed the {newest} that {who} {} wrote \
+             at {:.3} µs; {}",
+            microseconds(at),
+            missed.core,
+            microseconds(&missed.at),
+            cause.advice()
+        )
+    }
+}
+
+impl SharedMemory {
+    /// Notes a read that missed a write, at its first byte that did.
+    pub(super) fn compare(
+        &mut self,
+        (core, now): (CoreId, Picoseconds),
+        line: u64,
+        bytes: Range<usize>,
+        image: &Image,
+    ) {
+        let Some(state) = self.lines.get(&line) else { return };
+        let newest = state.newest.at(now);
+        let Some(at) = bytes.into_iter().find(|at| image.writes[*at] != newest.writes[*at]) else { return };
+        self.stale_number += 1;
+        if self.stale.len() < STALE_KEPT {
+            let id = newest.writes[at];
+            self.stale.push(StaleRead {
+                core,
+                at: now,
+                address: line * LINE_BYTES as u64 + at as u64,
+                found: image.bytes[at],
+                newest: newest.bytes[at],
+                missed: self.writes[id as usize],
+                cause: self.cause(now, line, (at, id)),
+            });
+        }
+    }
+
+    /// Where a write is that was missed.
+    fn cause(&self, now: Picoseconds, line: u64, (at, id): (usize, WriteId)) -> Cause {
+        if self.memory_at(line, now).writes[at] == id {
+            return Cause::OldCopy;
+        }
+        let side = &self.sides[self.writes[id as usize].core.0 as usize];
+        let in_copy = side.copies.get(&line).is_some_and(|copy| copy.image.writes[at] == id);
+        let in_buffer =
+            side.gathering.as_ref().is_some_and(|(other, _, image)| *other == line && image.writes[at] == id);
+        if in_copy || in_buffer { Cause::NotLetGo } else { Cause::Overwritten }
+    }
+}
