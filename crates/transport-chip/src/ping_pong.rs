@@ -91,4 +91,29 @@ mod tests {
             assert!(near.max(far) < long, "{protocol}: {near:?} {far:?} {long:?}");
         }
     }
+
+    #[test]
+    fn no_protocol_of_buffers_is_quicker_than_ours_among_few_places_or_many_near_or_far() {
+        let costs = Costs::of(&isles_chip::Chip::find("scc").unwrap()).unwrap();
+        for places in [2, 3, 4, 5, 6, 8, 48] {
+            for (other, bytes) in
+                [1, places - 1].into_iter().flat_map(|other| LENGTHS.map(|bytes| (other, bytes)))
+            {
+                let time = |protocol| {
+                    half_ping_pong(costs.clone(), protocol, (PlaceId(other), places), bytes).unwrap()
+                };
+                let ours = time(Protocol::Isles);
+                for protocol in Protocol::OF_BUFFERS {
+                    let theirs = time(protocol);
+                    assert!(
+                        ours <= theirs,
+                        "{places} places, {other}, {bytes}: {ours:?}, {protocol} {theirs:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// On both sides of what a cell, a line, a ring and a slot hold.
+    const LENGTHS: [usize; 14] = [0, 8, 24, 25, 32, 64, 100, 256, 513, 800, 1_024, 1_500, 2_048, 4_096];
 }

@@ -73,16 +73,26 @@ fn one_message(places: u32) -> [Picoseconds; 2] {
 
 #[test]
 fn a_short_message_costs_its_instructions_its_lines_and_its_polls() {
-    let [sender, receiver] = one_message(2).map(nanoseconds);
-    let sent = HANDLE + 2.0 * WRITE;
+    let [sender, receiver] = one_message(7).map(nanoseconds);
+    // The last of seven is alone on its tile, three hops from the first.
+    let sent = HANDLE + 2.0 * (WRITE + 3.0 * HOP);
     assert_eq!(sender, sent + POLL);
     // The receiver had polled once in vain; then it polls until one begins when the doorbell is there, and once more.
     let polls = (sent / POLL).ceil() + 1.0;
-    assert_eq!(receiver, polls * POLL + HANDLE + READ + WRITE);
+    assert_eq!(receiver, polls * POLL + HANDLE + READ + WRITE + 3.0 * HOP);
     assert!(
         (1_500.0..2_060.0).contains(&(receiver - WRITE)),
         "half a ping-pong of iRCCE takes 2,060 ns: {receiver}"
     );
+}
+
+#[test]
+fn a_message_of_two_places_lies_in_the_line_that_the_receiver_polls() {
+    let [sender, receiver] = one_message(2).map(nanoseconds);
+    let sent = HANDLE + WRITE;
+    assert_eq!(sender, sent + POLL);
+    let polls = (sent / POLL).ceil() + 1.0;
+    assert_eq!(receiver, polls * POLL + HANDLE + WRITE);
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(super) struct Credit {
 
 /// Whether somebody may wait for the credit of so much of a ring of `lines` lines: it is more than half, or a slot.
 pub(super) fn is_much(owed: Share, lines: u32) -> bool {
-    owed.slots > 0 || 2 * u32::from(owed.lines) > lines
+    owed.has_slots() || 2 * u32::from(owed.lines) > lines
 }
 
 /// The bit of a place, which it may share with others.

@@ -10,11 +10,27 @@ pub(super) struct Share {
     /// Lines of the ring.
     pub(super) lines: u8,
     /// Slots of the sender's buffer: in the low half how many are this lane's own, in the high half as bits those from
-    /// which other lanes fetch, too. No lane has one of these twice, so shares are added as they stand.
+    /// which other lanes fetch, too; between them [`CELL`]. No lane has one of these twice, so shares are added as they
+    /// stand.
     pub(super) slots: u8,
 }
 
+/// The bit of the cell of the pair of places.
+const CELL: u8 = 8;
+
 impl Share {
+    /// Of a message of so many lines, with its header.
+    #[inline]
+    pub(super) fn of_lines(lines: u32) -> Share {
+        Share { lines: lines as u8, slots: 0 }
+    }
+
+    /// Of one whose header is in the cell.
+    #[inline]
+    pub(super) fn beside_cell(lines: u32) -> Share {
+        Share { lines: lines as u8, slots: CELL }
+    }
+
     /// Of the line of the ring that tells of a slot of its own.
     pub(super) const OWN_SLOT: Share = Share { lines: 1, slots: 1 };
 
@@ -26,7 +42,18 @@ impl Share {
     /// How many slots are this lane's own.
     #[inline]
     pub(super) fn own_slots(self) -> u32 {
-        u32::from(self.slots & 0xf)
+        u32::from(self.slots & (CELL - 1))
+    }
+
+    /// Whether there are slots, its own or shared ones.
+    #[inline]
+    pub(super) fn has_slots(self) -> bool {
+        self.slots & !CELL != 0
+    }
+
+    #[inline]
+    pub(super) fn has_cell(self) -> bool {
+        self.slots & CELL != 0
     }
 
     /// The numbers of the others.
@@ -37,7 +64,7 @@ impl Share {
     }
 }
 
-const _: () = assert!(SLOTS_MAX <= 4, "a half of a byte has so many bits");
+const _: () = assert!(SLOTS_MAX <= 4, "a half of a byte has so many bits, and three bits count so many");
 
 /// A block under way.
 pub(super) struct Stream {

@@ -3,11 +3,11 @@
 //! Every ordered pair of places has a small ring in the receiver's buffer for each class. A short message is written
 //! into it; of a longer one the ring carries a line that says in which slot of the *sender's* buffer it lies, from
 //! where the receiver fetches it; a block goes through such slots piece by piece. After the lines of a message the
-//! sender writes its flag, one byte in lines that the receiver reads at every poll. The byte also counts what the
-//! sender has taken of the other direction, so an answer credits what it answers; what is owed to others is written
-//! when the turn ends or before the place computes. What several places get at once lies in one slot, which is free
-//! when the last of them has credited it. The layout is in `budget`, who hears when in `credit`, the reasons in
-//! `docs/twin.md`.
+//! sender writes its flag, a byte or more in lines that the receiver reads at every poll; of few places it has room for
+//! a header. It also counts what the sender has taken of the other direction, so an answer credits what it answers;
+//! what is owed to others is written when the turn ends or before the place computes. What several places get at once
+//! lies in one slot, which is free when the last of them has credited it. The layout is in `budget`, what lies where in
+//! `entry`, who hears when in `credit`, the reasons in `docs/twin.md`.
 //!
 //! The bytes themselves travel as values beside the model; their lines are counted, and a ring without free lines
 //! refuses. It does not know turns or deaths: `state` tells it what to forget.
@@ -16,6 +16,7 @@
 mod budget;
 mod credit;
 mod desk;
+mod entry;
 mod lane;
 
 pub(crate) use budget::Budget;
@@ -84,8 +85,12 @@ impl Isles {
 
     /// Whether the lines of a message are free in the ring; or, of one that goes into a slot, that and `beside` lines.
     fn fits(&self, out: &Outgoing, len: usize, beside: u32) -> bool {
+        self.has_lines(out, self.budget.ring_lines_of(out.class, len), beside)
+    }
+
+    /// The same of a message that takes so many lines of the ring, or of one that goes into a slot.
+    fn has_lines(&self, out: &Outgoing, lines: Option<u32>, beside: u32) -> bool {
         let lane = self.lane_of(out.from, out.to, out.class);
-        let lines = self.budget.ring_lines_of(out.class, len);
         let has_slot = lines.is_some() || self.desks[out.from.index()].slots[out.class as usize] > 0;
         !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= lines.unwrap_or(beside)
     }
@@ -107,7 +112,7 @@ impl Isles {
         while self.desks[place.index()].slots[class] > 0 && self.free_lines(lane) > 0 {
             let streams = &mut self.desks[place.index()].streams;
             let Some(index) = streams.iter().position(|stream| stream.lane == lane) else { return };
-            let lines = streams[index].left.min(self.budget.slot_lines[class]);
+            let lines = self.budget.piece_lines(class, streams[index].left);
             streams[index].left -= lines;
             let bytes = streams[index].load.len();
             let piece = if streams[index].left == 0 {
@@ -151,7 +156,7 @@ impl Isles {
 
 impl Wire for Isles {
     fn message_bytes_max(&self, class: Class) -> usize {
-        self.budget.message_bytes_max(class)
+        self.budget.message_bytes_max[class as usize]
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
@@ -172,27 +177,21 @@ impl Wire for Isles {
         let len = load.len();
         cores.compute(out.from, SEND_CYCLES, Spending::Handling);
         Some(match self.budget.ring_lines_of(out.class, len) {
-            Some(lines) => {
+            Some(lines) if !self.budget.has_cells() => {
                 let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, way, Share { lines: lines as u8, slots: 0 }, 0, piece)
+                self.ring(cores, way, Share::of_lines(lines), 0, piece)
             }
-            None => {
-                let lines = self.budget.lines(len);
-                cores.write_lines(out.from, out.from, lines);
-                let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, way, Share::OWN_SLOT, lines, piece)
-            }
+            _ => self.write(cores, out, way, load),
         })
     }
 
-    /// What fits a ring goes there; it would gain nothing.
+    /// What fits a short ring goes there; it would gain nothing.
     fn multicast_bytes(&self, class: Class) -> Range<usize> {
-        self.budget.ring_bytes_max(class) + 1..self.budget.message_bytes_max(class) + 1
+        self.budget.shared_bytes(class)
     }
 
     fn has_room_for_all(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
-        let len = self.budget.message_bytes_max(out.class);
-        self.finds(cores, out.from, |rings| out.each().all(|out| rings.fits(&out, len, 1)))
+        self.finds(cores, out.from, |rings| out.each().all(|out| rings.has_lines(&out, None, 1)))
     }
 
     fn lay_out(&mut self, cores: &mut Cores, out: &Multicast<'_>, len: usize) -> u8 {
