@@ -8,6 +8,9 @@
 
 use super::{Hierarchy, Level};
 use crate::chip::Caches;
+use crate::quantity::Bytes;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// How received lines are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +44,12 @@ pub struct Round {
 /// Rounds before the one that counts: then it goes on as it goes.
 const WARM: u32 = 2;
 
+/// What was counted in this process: every run asks for the same few sizes.
+static COUNTED: Mutex<BTreeMap<Sizes, Round>> = Mutex::new(BTreeMap::new());
+
+/// All that decides: bytes of a line and of both caches, lines of a message and of the buffer, and the copy.
+type Sizes = ([u64; 5], Copy);
+
 impl Found {
     fn note(&mut self, level: Level, back: u32) {
         match level {
@@ -60,6 +69,13 @@ impl Found {
 impl Round {
     /// Counts for messages of `lines` lines that go through a buffer of up to `buffer` lines at a time.
     pub fn of(caches: &Caches, lines: u64, buffer: u64, copy: Copy) -> Round {
+        let size = |cache: Option<Bytes>| cache.map_or(0, |cache| cache.0);
+        let sizes = ([caches.line.0, size(caches.first), size(caches.second), lines, buffer], copy);
+        let mut counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+        *counted.entry(sizes).or_insert_with(|| Round::count(caches, lines, buffer, copy))
+    }
+
+    fn count(caches: &Caches, lines: u64, buffer: u64, copy: Copy) -> Round {
         let mut caches = Hierarchy::new(caches, 0);
         let mut round = Round::default();
         for _ in 0..=WARM {
@@ -92,7 +108,6 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantity::Bytes;
 
     /// Of the SCC, with messages of so many kibibytes.
     fn round(kibibytes: u64, copy: Copy) -> Round {

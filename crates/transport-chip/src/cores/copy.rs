@@ -12,7 +12,6 @@ use isles_chip::Caches;
 use isles_chip::cache::{Copy, Found, Round};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
-use std::collections::BTreeMap;
 
 /// Steps of lengths between a power of two and the next.
 const STEPS: u64 = 8;
@@ -20,14 +19,13 @@ const STEPS: u64 = 8;
 /// Messages of so many second caches are found in memory as longer ones are.
 const LONGEST: u64 = 4;
 
-/// Rounds that were played, by length.
+/// What messages go through on their way.
 pub(super) struct Rounds {
     caches: Caches,
     /// Lines of a buffer.
     buffer: u64,
     /// Bytes of the longest message that costs nothing.
     free: usize,
-    played: BTreeMap<(u64, Copy), Round>,
 }
 
 /// A side of a copy.
@@ -43,18 +41,16 @@ impl Rounds {
         let buffer = u64::from(buffer_lines);
         // Up to the length of a buffer as many of its lines pass the cache.
         let free = (bytes / 2).max(bytes.saturating_sub(buffer * caches.line.0));
-        Rounds { caches: *caches, buffer, free: free as usize, played: BTreeMap::new() }
+        Rounds { caches: *caches, buffer, free: free as usize }
     }
 
     /// What a line of a message of so many bytes meets on one side.
-    fn found(&mut self, bytes: usize, copy: Copy, side: Side) -> Found {
+    fn found(&self, bytes: usize, copy: Copy, side: Side) -> Found {
         let most = self.caches.second.or(self.caches.first).map_or(0, |cache| cache.0 * LONGEST);
         let bytes = (bytes as u64).min(most).max(STEPS);
         let step = (1 << bytes.ilog2()) / STEPS;
         let lines = bytes.next_multiple_of(step) / self.caches.line.0;
-        let Rounds { caches, buffer, played, .. } = self;
-        let play = || Round::of(caches, lines, *buffer, copy);
-        let Round { loaded, stored } = *played.entry((lines, copy)).or_insert_with(play);
+        let Round { loaded, stored } = Round::of(&self.caches, lines, self.buffer, copy);
         match side {
             Side::Load => loaded,
             Side::Store => stored,
