@@ -98,6 +98,20 @@ mod tests {
     }
 
     #[test]
+    fn a_length_begins_at_the_edge_of_a_picosecond_and_leaves_the_clock_as_it_was() {
+        let mut clock = Clock::new(blue_gene());
+        clock.advance(Cycles(1));
+        assert_eq!([1, 2, 17].map(|cycles| clock.length(Cycles(cycles)).0), [1_176, 2_352, 20_000]);
+        assert_eq!(clock.advance(Cycles(2)), Picoseconds(2_353), "of three cycles 1,176 are past");
+    }
+
+    #[test]
+    fn a_divided_clock_is_so_many_times_slower_where_its_cycle_is_no_whole_number_of_picoseconds() {
+        let mut clock = Clock::new(Rate::new(850_000_000, 3).unwrap());
+        assert_eq!(clock.advance(Cycles(17)), Picoseconds(60_000));
+    }
+
+    #[test]
     fn a_length_beyond_all_time_is_the_longest_and_no_accident() {
         let mut clock = Clock::new(Rate::new(1, Rate::DIVIDER_MAX).unwrap());
         assert_eq!(clock.advance(Cycles(u64::MAX)), Picoseconds(u64::MAX));

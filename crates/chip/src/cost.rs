@@ -344,6 +344,17 @@ mod tests {
     }
 
     #[test]
+    fn a_cycle_is_rounded_to_the_nearest_femtosecond_once_however_many_hops_there_are() {
+        let hop = Amount { core_nanocycles: NANOCYCLES, ..Amount::default() };
+        let over = |hertz| {
+            let clocks = standard().with_core(rate(hertz, 1));
+            Cost { hop, ..Cost::default() }.at(&clocks).over(1_000_000)
+        };
+        // 333,333.3 fs and 666,666.7 fs.
+        assert_eq!([3_000_000_000, 1_500_000_000].map(over), [333_333_000, 666_667_000].map(Picoseconds));
+    }
+
+    #[test]
     fn giants_end_at_the_longest_time() {
         let near = Amount { fixed: Picoseconds(u64::MAX), core_nanocycles: u64::MAX, ..Amount::default() };
         let clocks = standard().with_core(rate(1, Rate::DIVIDER_MAX));

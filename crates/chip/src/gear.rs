@@ -184,4 +184,19 @@ mod tests {
         assert!((total("manyman", Load::Sleep) - 62.0).abs() < 0.1);
         assert!((total("cichowski", Load::Compute) - 72.6).abs() < 0.1);
     }
+
+    #[test]
+    fn in_each_gear_the_table_has_the_power_at_the_voltage_of_each_step() {
+        let chip = chip("scc");
+        let model = chip.power_models().first().unwrap();
+        let gears = Gears::of(&chip, Some(model));
+        let table = PowerTable::new(&chip, model, &gears);
+        for (id, gear) in gears.all() {
+            for step in (0..gears.steps()).map(StepId) {
+                let point = OperatingPoint { rate: gear.rate, voltage: gears.voltage(step).unwrap() };
+                let known = Load::ALL.map(|load| model.core(load, point));
+                assert_eq!(*table.powers(id, step), known, "{id:?} {step:?}");
+            }
+        }
+    }
 }

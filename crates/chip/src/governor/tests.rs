@@ -70,6 +70,10 @@ fn a_chip_that_cannot_do_it_is_refused() {
     let alone = Governor::new(watts(5.0), terrain(1)).err().map(|unfit| unfit.to_string());
     assert!(alone.is_some_and(|line| line.contains(" W, which 1 place may draw with all clocks at")));
     assert!((20.0..24.0).contains(&least.watts()), "{least}");
+    // What it says is allowed is rounded up, so that it is allowed indeed, and by less than a hundredth of a watt.
+    let text = refused.unwrap().to_string();
+    let said: f64 = text.trim_start_matches("at least ").split(' ').next().unwrap().parse().unwrap();
+    assert!((0.0..0.01).contains(&(said - least.watts())), "{text}");
     assert!(Governor::new(Policy::Capped(least), terrain(48)).is_ok());
     assert!(Governor::new(Policy::Capped(Microwatts(least.0 - 1)), terrain(48)).is_err());
 }
