@@ -163,11 +163,6 @@ impl Supplies {
         &self.supplies[supply.0 as usize].clocks
     }
 
-    /// How many voltage domains there are.
-    pub fn domains(&self) -> u32 {
-        self.supplies.len() as u32
-    }
-
     /// Puts a voltage domain into a gear before anything runs: it takes no time.
     pub fn begin(&mut self, supply: VoltageDomainId, gear: GearId) {
         let domain = &mut self.supplies[supply.0 as usize];
@@ -318,6 +313,28 @@ mod tests {
         let among_equals = gears.divided_by(9).unwrap();
         supplies.begin(FIRST, slow);
         assert_eq!(supplies.shift(at(1), FIRST, among_equals).unwrap().transition, None);
+    }
+
+    #[test]
+    fn a_clock_is_divided_from_the_moment_on_at_which_its_voltage_has_changed() {
+        let (gears, mut supplies) = scc();
+        let (clock, slow) = (FrequencyDomainId(0), gears.divided_by(8).unwrap());
+        let until = supplies.shift(at(1), FIRST, slow).unwrap().transition.unwrap().end;
+        assert_eq!(supplies.divide(Picoseconds(until.0 - 1), clock, slow), Err(Refusal::UnderWay { until }));
+        let slowest = gears.divided_by(16).unwrap();
+        let changes = supplies.divide(until, clock, slowest).unwrap().changes;
+        assert_eq!(changes, [Change::Rate { time: until, clock, gear: slowest }]);
+    }
+
+    #[test]
+    fn who_asks_with_a_clock_behind_is_served_after_what_was_asked_for_before() {
+        let (gears, mut supplies) = scc();
+        let (clock, slow) = (FrequencyDomainId(0), gears.divided_by(8).unwrap());
+        assert!(supplies.divide(at(5), clock, slow).is_ok());
+        let changes = supplies.divide(at(2), clock, gears.first()).unwrap().changes;
+        assert_eq!(changes, [Change::Rate { time: at(5), clock, gear: gears.first() }]);
+        let transition = supplies.shift(at(3), FIRST, slow).unwrap().transition.unwrap();
+        assert_eq!(transition.start, at(5));
     }
 
     #[test]

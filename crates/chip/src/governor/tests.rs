@@ -92,6 +92,46 @@ fn on_demand_follows_the_busiest_core() {
 }
 
 #[test]
+fn on_demand_gives_the_full_rate_from_four_fifths_of_load_on_and_below_it_what_is_needed() {
+    for (load, gear) in [(800, 1), (799, 2)] {
+        let (mut governor, _) = governor(Policy::OnDemand, 8);
+        governor.decide(&[busy(300); 6]);
+        // 266.7 MHz of which 0.799 / 0.6 is needed: 355 MHz, and 400 MHz there are.
+        let orders = governor.decide(&[busy(load); 6]);
+        assert_eq!(orders, [0, 1].map(|domain| Order::Shift { domain, gear: GearId(gear) }), "{load}");
+    }
+}
+
+#[test]
+fn a_cap_takes_a_grant_back_after_twenty_rests_in_a_row_and_gives_more_from_half_of_load_on() {
+    let (mut governor, _) = governor(watts(40.0), 48);
+    let mut ask =
+        |load, times| (0..times).flat_map(|_| governor.decide(&[busy(load); 6])).collect::<Vec<_>>();
+    let shift = |gear| (0..6).map(|domain| Order::Shift { domain, gear: GearId(gear) }).collect::<Vec<_>>();
+    assert_eq!(ask(100, 30), [], "a tenth of load is no rest");
+    assert_eq!((ask(99, 19), ask(100, 1), ask(99, 19)), (vec![], vec![], vec![]));
+    assert_eq!(ask(99, 1), shift(14));
+    assert_eq!(ask(499, 30), []);
+    assert_eq!(ask(500, 1), shift(13));
+}
+
+#[test]
+fn a_domain_that_works_gets_a_gear_more_if_that_fits_to_the_microwatt() {
+    let terrain = terrain(48);
+    let worst = |(domain, gear)| terrain.worst(domain, GearId(gear), terrain.gears.gear(GearId(gear)).step);
+    let first_faster: Microwatts =
+        (0..).zip([1, 2, 2, 2, 2, 2]).map(worst).sum::<Microwatts>() + terrain.constant;
+    let shift = Order::Shift { domain: 0, gear: GearId(1) };
+    for (less, expected) in [(0, vec![shift]), (1, vec![])] {
+        let (mut governor, start) = governor(Policy::Capped(Microwatts(first_faster.0 - less)), 48);
+        assert_eq!(start, [GearId(2); 6]);
+        let mut seen = [busy(300); 6];
+        seen[0] = busy(1_000);
+        assert_eq!(governor.decide(&seen), expected, "{less} µW less");
+    }
+}
+
+#[test]
 fn a_cap_gives_what_resting_domains_leave_to_those_that_work() {
     let (mut governor, start) = governor(watts(40.0), 48);
     assert_eq!(start, [GearId(2); 6], "400 MHz for all: 34.7 W");
@@ -135,6 +175,17 @@ fn phases_divide_clocks_and_only_long_rest_lowers_the_voltage() {
     let later: Vec<Order> = (0..100).flat_map(|_| ask(busy(0))).collect();
     assert_eq!(later, shift(14));
     assert_eq!(ask(busy(1_000)), shift(1));
+}
+
+#[test]
+fn the_voltage_is_lowered_in_the_fiftieth_interval_of_rest() {
+    let (mut governor, _) = governor(Policy::PhaseAware, 1);
+    let mut ask = |load| governor.decide(&[busy(load); 6]);
+    let gear = GearId(14);
+    assert_eq!(ask(50), [], "a twentieth of load is no rest");
+    assert_eq!(ask(49), [Order::Divide { domain: 0, gear }]);
+    assert!((2..50).all(|_| ask(49).is_empty()));
+    assert_eq!(ask(49), [Order::Shift { domain: 0, gear }]);
 }
 
 impl Order {
