@@ -3,7 +3,7 @@
 use isles_chip::Chip;
 use isles_chip::energy::Load;
 use isles_chip::governor::Policy;
-use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds};
+use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds, scaled};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
 use isles_transport_chip::{ChipEndpoint, Costs, Energy, Report, Rest, Spending, Turn, World};
 
@@ -176,6 +176,62 @@ fn the_report_tells_all_of_it() {
         text.contains("the models differ by ") && text.contains("mesh_power.moving = 0.3 (factor 2)"),
         "{text}"
     );
+}
+
+#[test]
+fn the_report_tells_the_figures_of_its_run_product_peak_and_parts() {
+    let report = talk(&scc());
+    let (text, energy) = (report.to_string(), report.energy.unwrap());
+    let own = &energy.models[0];
+    let tells = |line: String| assert!(text.contains(&line), "{line:?} in {text}");
+    let (joules, seconds) = (own.total().joules(), energy.span.0 as f64 / 1e12);
+    let [once, twice] = [scaled(joules * seconds, "J s"), scaled(joules * seconds * seconds, "J s^2")];
+    tells(format!("; energy-delay {once}, delay squared {twice}\n"));
+    let totals = || energy.models.iter().map(|model| model.total().joules());
+    let (least, most) = (totals().reduce(f64::min).unwrap(), totals().reduce(f64::max).unwrap());
+    tells(format!("differ by {:.1} %:", 100.0 * (most - least) / least));
+    let start = energy.profile.peak().start.0 / 1_000_000;
+    tells(format!(" over {} from {}.{:03} ms\n", energy.profile.window, start / 1_000, start % 1_000));
+    let of = |cores: std::ops::Range<usize>| cores.map(|core| own.core(core)).sum::<Attojoules>().joules();
+    let [places, idle] = [of(0..PLACES as usize), of(PLACES as usize..48)].map(|part| scaled(part, "J"));
+    let uncore = scaled(own.uncore().joules(), "J");
+    tells(format!("places {places}, cores without a place {idle}, uncore {uncore} "));
+}
+
+#[test]
+fn each_voltage_domain_has_the_energy_of_its_own_cores() {
+    let energy = talk(&scc()).energy.unwrap();
+    let own = &energy.models[0];
+    // The tiles (0, 0), (1, 0), (0, 1) and (1, 1).
+    let cores: Attojoules = (0..4).chain(12..16).map(|core| own.core(core)).sum();
+    assert_eq!(energy.by_domain(own)[0], cores);
+    assert!(energy.by_domain(own)[1..].iter().all(|domain| *domain < cores), "all places are in the first");
+}
+
+#[test]
+fn places_are_told_eight_in_a_line() {
+    let text = work(&scc(), 9, 1_000, 1).to_string();
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("  by place "));
+    assert_eq!(
+        [lines.next(), lines.next()].map(|line| line.unwrap().matches(" µJ").count()),
+        [8, 1],
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_told_by_spending_is_what_places_have_drawn() {
+    let report = talk(&scc());
+    let text = report.to_string();
+    let spendings = text.lines().find_map(|line| line.strip_prefix("  by spending   ")).unwrap();
+    let parts: Vec<Vec<&str>> = spendings.split(", ").map(|part| part.split(' ').collect()).collect();
+    let names: Vec<&str> = parts.iter().map(|part| part[0]).collect();
+    assert_eq!(names, ["working", "handling", "copying", "polling", "waiting"]);
+    let unit = |name| if name == "mJ" { 1e-3 } else { 1e-6 };
+    let told: f64 = parts.iter().map(|part| part[1].parse::<f64>().unwrap() * unit(part[2])).sum();
+    let own = &report.energy.as_ref().unwrap().models[0];
+    let drawn = (0..PLACES as usize).map(|core| own.core(core)).sum::<Attojoules>().joules();
+    assert!((told / drawn - 1.0).abs() < 1e-3, "{told} of {drawn} J in {text}");
 }
 
 /// The second place waits ten milliseconds for a message of the first, and all others for nothing. Gives when it was

@@ -178,6 +178,14 @@ fn phases_divide_clocks_and_only_long_rest_lowers_the_voltage() {
 }
 
 #[test]
+fn a_domain_that_moves_as_much_as_it_computes_keeps_the_full_rate() {
+    let (mut governor, _) = governor(Policy::PhaseAware, 1);
+    let seen = |moving| Observation { busy: 900, computing: 400, moving, settled: true };
+    assert_eq!(governor.decide(&[seen(400); 6]), []);
+    assert_eq!(governor.decide(&[seen(401); 6]), [Order::Divide { domain: 0, gear: GearId(4) }]);
+}
+
+#[test]
 fn the_voltage_is_lowered_in_the_fiftieth_interval_of_rest() {
     let (mut governor, _) = governor(Policy::PhaseAware, 1);
     let mut ask = |load| governor.decide(&[busy(load); 6]);
