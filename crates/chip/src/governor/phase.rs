@@ -65,7 +65,7 @@ impl Course {
         let Some(counts) = self.followers.get(&self.history) else { return phase };
         // Of equal ones the last: rather too fast than too slow.
         let all = [Phase::Rest, Phase::Move, Phase::Compute];
-        all.into_iter().max_by_key(|phase| (counts[*phase as usize], *phase)).unwrap_or(phase)
+        all.into_iter().max_by_key(|phase| counts[*phase as usize]).unwrap_or(phase)
     }
 }
 

@@ -93,12 +93,12 @@ fn on_demand_follows_the_busiest_core() {
 
 #[test]
 fn on_demand_gives_the_full_rate_from_four_fifths_of_load_on_and_below_it_what_is_needed() {
-    for (load, gear) in [(800, 1), (799, 2)] {
+    for (first, second, load, gear) in [(300, 4, 800, 1), (300, 4, 799, 2), (301, 3, 350, 6)] {
         let (mut governor, _) = governor(Policy::OnDemand, 8);
-        governor.decide(&[busy(300); 6]);
+        let shift = |gear| [0, 1].map(|domain| Order::Shift { domain, gear: GearId(gear) });
+        assert_eq!(governor.decide(&[busy(first); 6]), shift(second), "to three fifths of load");
         // 266.7 MHz of which 0.799 / 0.6 is needed: 355 MHz, and 400 MHz there are.
-        let orders = governor.decide(&[busy(load); 6]);
-        assert_eq!(orders, [0, 1].map(|domain| Order::Shift { domain, gear: GearId(gear) }), "{load}");
+        assert_eq!(governor.decide(&[busy(load); 6]), shift(gear), "{load}");
     }
 }
 
@@ -157,6 +157,28 @@ fn a_course_that_repeats_is_predicted() {
     // After the first rounds each prediction is what came next.
     assert_eq!(predicted[15..59], phases[16..60]);
     assert_eq!(Course::default().next(Rest), Rest, "new: more of the same");
+}
+
+#[test]
+fn a_course_is_predicted_by_its_last_four_phases_and_by_no_more() {
+    use Phase::{Compute, Move};
+    for (computing, last) in [(4, Move), (5, Compute)] {
+        let mut course = Course::default();
+        let round = || vec![Compute; computing].into_iter().chain([Move]);
+        (0..10).flat_map(|_| round()).for_each(|phase| _ = course.next(phase));
+        let predicted: Vec<Phase> = round().take(computing).map(|phase| course.next(phase)).collect();
+        assert_eq!(predicted.last(), Some(&last), "after {computing}");
+    }
+}
+
+#[test]
+fn the_most_that_a_domain_can_draw_counts_cores_without_a_place_as_halted() {
+    let (terrain, gear) = (terrain(1), GearId(1));
+    let step = terrain.gears.gear(gear).step;
+    let core = |load| terrain.table.as_ref().unwrap().power(load, gear, step).0;
+    assert!(core(Load::Sleep) < core(Load::Compute));
+    assert_eq!(terrain.worst(0, gear, step).0, core(Load::Compute) + 7 * core(Load::Sleep));
+    assert_eq!(terrain.worst(1, gear, step).0, 8 * core(Load::Sleep));
 }
 
 #[test]

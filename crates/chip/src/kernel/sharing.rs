@@ -52,11 +52,6 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// How many clients there are.
-    pub fn clients(&self) -> usize {
-        self.clients.len()
-    }
-
     /// A client comes at `at`, which is not before any earlier call's time.
     pub fn join(&mut self, at: Picoseconds, job: Job) -> JobId {
         self.advance(at);
@@ -129,7 +124,6 @@ mod tests {
             ids.push((server.join(Picoseconds(at), job), number));
         }
         finish(&mut server, &ids, u64::MAX);
-        assert_eq!(server.clients(), 0);
         ends
     }
 
@@ -172,6 +166,11 @@ mod tests {
     fn who_comes_later_slows_the_rest_of_a_job_and_who_goes_frees_it() {
         // Two units a 100: alone until 100, then a unit of each takes 200, and the first one is through at 300.
         assert_eq!(ends(&[(0, job(2, 100, 100)), (100, job(2, 100, 100))]), [300, 400]);
+    }
+
+    #[test]
+    fn a_unit_that_takes_no_time_takes_a_picosecond() {
+        assert_eq!(ends(&[(5, job(3, 0, 0))]), [8]);
     }
 
     proptest! {
