@@ -4,12 +4,13 @@
 mod protobuf;
 
 use isles_chip::Chip;
+use isles_chip::quantity::scaled;
 use isles_transport::Span as Labelled;
 use isles_transport::random::Random;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Source, Work};
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{
-    Bands, ChipEndpoint, Costs, Placement, Protocol, Report, Rest, Spending, Turn, World,
+    Bands, ChipEndpoint, Costs, Placement, Protocol, Report, Rest, Shifts, Spending, Stale, Turn, World,
 };
 use protobuf::{Packet, Span, packets, spans};
 use std::collections::{BTreeMap, BTreeSet};
@@ -454,6 +455,7 @@ fn operations_and_lines_of_memory_have_the_errors_of_the_file_and_what_has_none_
 fn a_run_that_has_done_nothing_is_not_off_and_a_chip_without_powers_has_a_band_of_time_only() {
     let bands = Bands::of(&scc(), &world().report());
     assert_eq!(bands.time.map(|time| time.0), [0, 0]);
+    assert_eq!(bands.besides, ["code that is charged nothing", "assumed powers"]);
     let world = world();
     let place = world.next().unwrap();
     world.endpoint(place).work(&Work::new().cycles(1_000));
@@ -461,6 +463,48 @@ fn a_run_that_has_done_nothing_is_not_off_and_a_chip_without_powers_has_a_band_o
     let bands = Bands::of(&scc(), &report);
     assert_eq!((bands.time, bands.energy), ([report.time; 2], None));
     assert!(!bands.to_string().contains('W'), "{bands}");
+}
+
+#[test]
+fn a_band_is_told_with_its_ends_and_names_changes_of_voltage_if_there_were_any() {
+    let report = Report { shifts: Shifts { rates: 4, voltages: 1 }, ..gossip(&world()) };
+    let bands = Bands::of(&scc(), &report);
+    assert!(bands.besides.contains(&"voltage changes".to_owned()), "{bands:?}");
+    let drawn = bands.energy.unwrap();
+    let told = |[least, most]: [f64; 2], unit| format!("{} to {}", scaled(least, unit), scaled(most, unit));
+    let (time, joules) = (told(bands.time.map(|time| time.0 as f64 / 1e12), "s"), told(drawn.joules, "J"));
+    let text = bands.to_string();
+    assert!(text.starts_with(&format!("how far off     {time} by ")), "{text}");
+    assert!(text.contains(&format!("; {joules}, {}, by any", told(drawn.watts, "W"))), "{text}");
+}
+
+#[test]
+fn on_shared_memory_copying_has_the_errors_of_memory_too_and_each_that_is_unknown_is_named_once() {
+    let text = include_str!("../../../chips/scc.toml");
+    let through = r#"value = "88.5 cycles of core + 46 cycles of memory + 7.5 cycles/hop of mesh", error = "#;
+    let cached = r#"value = "127.5 ns of core + 46 cycles of memory + 8 cycles/hop of mesh", error = "#;
+    let text = text.replacen(&format!("{through}\"25 %\""), &format!("{through}\"factor 3\""), 1);
+    let text = text.replacen(&format!("{cached}\"10 %\""), &format!("{cached}\"unknown\""), 1);
+    let chip = Chip::parse("scc.toml", &text).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let world = world();
+    world.endpoint(PlaceId(0)).work(&Work::new().streamed(1 << 20));
+    let apart = gossip(&world);
+    let shared = Report { stale: Some(Stale { number: 0, first: Vec::new() }), ..apart.clone() };
+    let protocol = [0.5, 2.0];
+    for (report, copying) in [(apart, [0.75, 1.25]), (shared, [1.0 / 3.0, 3.0])] {
+        let bands = Bands::of(&chip, &report);
+        let shares = [
+            (Spending::Working, [1.0, 1.0]),
+            (Spending::Fetching, [0.75, 1.25]),
+            (Spending::Handling, protocol),
+            (Spending::Polling, protocol),
+            (Spending::Copying, copying),
+        ];
+        let expected = weighted(&report, &shares).map(|share| (share * report.time.0 as f64).floor());
+        assert_close(bands.time.map(|time| time.0 as f64), expected);
+        let named = bands.besides.iter().filter(|name| *name == "memory_cached.read").count();
+        assert_eq!(named, 1, "{bands:?}");
+    }
 }
 
 #[test]
