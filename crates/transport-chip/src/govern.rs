@@ -75,24 +75,72 @@ impl Governing {
     }
 
     fn observe(&mut self, cores: &Cores) -> Vec<Observation> {
-        let (due, domains) = (self.due, cores.supply_count());
-        let mut observed = vec![Observation::default(); domains];
-        let mut counts = vec![0; domains];
-        for (place, look) in (0..).map(PlaceId).zip(&mut self.looks) {
+        let due = self.due;
+        let shares = (0..).map(PlaceId).zip(&mut self.looks).map(|(place, look)| {
             let (domain, ledger, now) = cores.look_at(place);
             *look = look.next(ledger, now.max(due));
-            let [computing, moving] = look.shares;
-            let seen = &mut observed[domain];
-            seen.busy = seen.busy.max((computing + moving).min(1_000));
-            seen.computing += computing;
-            seen.moving += moving;
-            counts[domain] += 1;
-        }
-        for (domain, (seen, count)) in observed.iter_mut().zip(counts).enumerate() {
-            seen.computing /= count.max(1);
-            seen.moving /= count.max(1);
+            (domain, look.shares)
+        });
+        let mut observed = of_domains(shares, cores.supply_count());
+        for (domain, seen) in observed.iter_mut().enumerate() {
             seen.settled = cores.is_settled(domain, due);
         }
         observed
+    }
+}
+
+/// What the places of each domain did together, by the shares of each place: its busiest, and the means of all.
+fn of_domains(shares: impl Iterator<Item = (usize, [u32; 2])>, domains: usize) -> Vec<Observation> {
+    let mut observed = vec![Observation::default(); domains];
+    let mut counts = vec![0; domains];
+    for (domain, [computing, moving]) in shares {
+        let seen = &mut observed[domain];
+        seen.busy = seen.busy.max((computing + moving).min(1_000));
+        seen.computing += computing;
+        seen.moving += moving;
+        counts[domain] += 1;
+    }
+    for (seen, count) in observed.iter_mut().zip(counts) {
+        seen.computing /= count.max(1);
+        seen.moving /= count.max(1);
+    }
+    observed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_sees_what_a_core_has_done_since_the_last_one() {
+        let mut ledger = Ledger::default();
+        let mut spend = |spent: &[(Spending, u64)]| {
+            spent.iter().for_each(|(spending, time)| ledger.add(*spending, Picoseconds(*time)));
+            ledger
+        };
+        let (working, fetching) = (Spending::Working, Spending::Fetching);
+        let first = spend(&[
+            (working, 300),
+            (Spending::Measured, 100),
+            (Spending::Handling, 50),
+            (Spending::Copying, 150),
+            (fetching, 200),
+            (Spending::Polling, 70),
+            (Spending::Waiting, 80),
+            (Spending::Sleeping, 50),
+        ]);
+        let look = Look::default().next(&first, Picoseconds(1_000));
+        assert_eq!(look.shares, [400, 400]);
+        let look = look.next(&spend(&[(working, 10), (fetching, 30)]), Picoseconds(1_100));
+        assert_eq!(look.shares, [100, 300]);
+        assert_eq!(look.next(&spend(&[]), Picoseconds(1_100)).shares, [100, 300], "no time has passed");
+    }
+
+    #[test]
+    fn a_domain_is_as_busy_as_its_busiest_place_and_computes_and_moves_as_all_do_in_the_mean() {
+        let shares = [(0, [700, 400]), (2, [0, 0]), (0, [100, 100]), (2, [100, 200])];
+        let seen = |busy, computing, moving| Observation { busy, computing, moving, settled: false };
+        let expected = [seen(1_000, 400, 250), seen(0, 0, 0), seen(300, 50, 100)];
+        assert_eq!(of_domains(shares.into_iter(), 3), expected);
     }
 }

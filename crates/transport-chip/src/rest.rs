@@ -68,7 +68,7 @@ impl Rest {
             Rest::Poll => Picoseconds::ZERO,
             Rest::Nap(nap) => {
                 let (naps, rest) = (wait.0 / (nap.0 + look.0), wait.0 % (nap.0 + look.0));
-                (nap * naps + Picoseconds(rest.min(nap.0))).min(wait)
+                nap * naps + Picoseconds(rest.min(nap.0))
             }
         }
     }

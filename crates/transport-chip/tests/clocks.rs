@@ -262,6 +262,11 @@ fn a_trace_counts_rates_and_voltages_and_shows_what_the_controller_does() {
 /// Twelve places of two voltage domains on three: those of the first domain work, the others wait for a message that
 /// comes at the end. Under a governor.
 fn uneven(policy: Policy) -> (World, Report) {
+    uneven_after(policy, 0)
+}
+
+/// The same after the last place has worked so many times, too.
+fn uneven_after(policy: Policy, mut early: u32) -> (World, Report) {
     let (world, endpoints) = place(12);
     world.govern(policy).unwrap();
     let mut left = 120;
@@ -272,6 +277,10 @@ fn uneven(policy: Policy) -> (World, Report) {
         let turn = if place == A && left > 0 {
             endpoint.work(&Work::new().cycles(1_000_000));
             left -= 1;
+            Turn::Busy
+        } else if place == PlaceId(11) && early > 0 {
+            endpoint.work(&Work::new().cycles(1_000_000));
+            early -= 1;
             Turn::Busy
         } else {
             if place == A && !told {
@@ -311,6 +320,20 @@ fn on_demand_slows_down_who_waits_and_not_who_works() {
     assert_eq!(report.ledgers[0].time(Spending::Working), fixed.ledgers[0].time(Spending::Working));
     assert!(joules(&report) < 0.9 * joules(&fixed), "{} {}", joules(&report), joules(&fixed));
     assert!(report.shifts.voltages >= 2, "{report}");
+}
+
+#[test]
+fn on_demand_slows_down_who_has_worked_and_waits_now() {
+    let (world, report) = uneven_after(Policy::OnDemand, 20);
+    assert_eq!(world.divider(PlaceId(11)), Some(16), "{report}");
+}
+
+#[test]
+fn a_place_may_change_its_clocks_under_a_governor_that_keeps_no_cap() {
+    let (world, _endpoints) = place(12);
+    world.govern(Policy::OnDemand).unwrap();
+    assert!(world.divide_tile(A, 16).unwrap().is_some());
+    assert_eq!(world.divider(A), Some(16));
 }
 
 #[test]

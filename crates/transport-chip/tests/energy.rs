@@ -199,6 +199,23 @@ fn the_report_tells_the_figures_of_its_run_product_peak_and_parts() {
 }
 
 #[test]
+fn what_is_assumed_of_power_is_told_and_what_is_published_or_of_time_is_not() {
+    let energy = work(&scc(), 1, 1_000, 1).energy.unwrap();
+    let names: Vec<&str> = energy.assumed.iter().map(|line| line.split(" = ").next().unwrap()).collect();
+    assert!(names.contains(&"power.manyman.load.poll") && names.contains(&"mesh_power.moving"), "{names:?}");
+    let about = |name: &&str| name.starts_with("power.") || name.starts_with("mesh_power.");
+    assert!(names.iter().all(about) && !names.contains(&"power.manyman.leakage"), "{names:?}");
+}
+
+#[test]
+fn one_model_disagrees_with_nobody() {
+    let mut report = work(&scc(), 1, 1_000, 1);
+    report.energy.iter_mut().for_each(|energy| energy.models.truncate(1));
+    assert_eq!(report.energy.as_ref().unwrap().disagreement(), None);
+    assert!(!report.to_string().contains("caveat"), "{report}");
+}
+
+#[test]
 fn each_voltage_domain_has_the_energy_of_its_own_cores() {
     let energy = talk(&scc()).energy.unwrap();
     let own = &energy.models[0];

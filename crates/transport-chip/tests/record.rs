@@ -508,6 +508,32 @@ fn on_shared_memory_copying_has_the_errors_of_memory_too_and_each_that_is_unknow
 }
 
 #[test]
+fn a_prediction_is_off_by_the_error_of_each_constant_that_it_rests_on() {
+    let text = include_str!("../../../chips/scc.toml");
+    let world = world();
+    world.endpoint(PlaceId(0)).work(&Work::new().streamed(1 << 20));
+    let apart = gossip(&world);
+    let shared = Report { stale: Some(Stale { number: 0, first: Vec::new() }), ..apart.clone() };
+    let most = |text: &str, report: &Report| {
+        let chip = Chip::parse("scc.toml", text).unwrap_or_else(|faults| panic!("{faults:?}"));
+        Bands::of(&chip, report).time[1]
+    };
+    for (constant, error, report) in [
+        ("5 cycles of core", "25 %", &apart),       // buffer_word
+        ("98 cycles of core", "25 %", &apart),      // memory_cached
+        ("66.7 cycles of memory", "25 %", &apart),  // controller_line
+        ("11 cycles of core", "25 %", &shared),     // memory_word
+        ("7500 cycles of core", "10 %", &shared),   // flush_start
+        ("300 cycles of core", "10 %", &shared),    // flush_line
+        ("582000 cycles of core", "10 %", &shared), // flush_all
+    ] {
+        let said = format!("\"{constant}\", error = \"{error}\"");
+        let worse = text.replacen(&said, &format!("\"{constant}\", error = \"factor 3\""), 1);
+        assert!(worse != text && most(&worse, report) > most(text, report), "{constant}");
+    }
+}
+
+#[test]
 fn nothing_is_counted_that_nobody_wants() {
     let world = world();
     gossip(&world);

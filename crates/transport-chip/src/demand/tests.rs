@@ -95,6 +95,22 @@ fn each_piece_of_a_walk_is_a_line_more() {
 }
 
 #[test]
+fn a_line_that_is_begun_is_a_line() {
+    // Two lines, of which the cache has one.
+    let missed = missed(1, Work::new().scattered(10_000, LINE_BYTES + 1));
+    assert!((missed - 5_000.0).abs() < 10.0, "{missed}");
+}
+
+#[test]
+fn without_a_second_cache_all_that_the_first_does_not_have_is_of_memory() {
+    let (work, plan) = (Work::new().scattered(1_000, 1 << 20), plan());
+    let first = plan.first.misses(&work, plan.line_bytes);
+    assert!(first.whole() > 900 && first.whole() < 1_000, "{first:?}");
+    let demand = WorkPlan { second: Cache::of(None, Bytes(LINE_BYTES)), ..plan }.demand(&work);
+    assert_eq!((demand.far, demand.near), (first, Lines(0)));
+}
+
+#[test]
 fn a_table_that_is_used_more_is_found_more() {
     let small = Work::new().scattered(100_000, LINE_BYTES * 100);
     let both = missed(128, small.scattered(1_000, LINE_BYTES * 10_000));

@@ -245,6 +245,40 @@ mod tests {
     }
 
     #[test]
+    fn a_little_that_is_drawn_over_a_long_stretch_is_spread_over_all_of_it() {
+        // The second is longer than 32 bits of picoseconds, and its windows than a microsecond.
+        for (length, drawn, expected) in [(4, 10, vec![2, 3, 2, 3]), (8_192, 5_120, vec![10; WINDOWS_MAX])] {
+            let end = Picoseconds(length * MICROSECOND);
+            let ahead = |_, _| Sample { time: end, drawn: Attojoules(drawn) };
+            let profile = Sampler::new(vec![0]).finish(end, ahead);
+            let sums: Vec<u128> = profile.windows().map(|(_, _, sums)| sums[0].0).collect();
+            assert_eq!(sums, expected);
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_however_few_windows_there_are_to_be_made_half() {
+        for things in [9_500, 11_000, 13_000, 16_000] {
+            let end = Picoseconds(40 * MICROSECOND);
+            let profile = Sampler::new(vec![0; things]).finish(end, |_, time| steady(1)(0, time));
+            let sum: Attojoules = profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum();
+            assert_eq!(sum.0, Microwatts(1).over(end).0 * things as u128, "{things}");
+        }
+    }
+
+    #[test]
+    fn the_last_window_is_a_peak_if_it_is_longer_than_half_of_the_others() {
+        for (rest, start) in [(500_000, 0), (500_002, 4)] {
+            let last = |_, time: Picoseconds| {
+                let spike = time.0.saturating_sub(4 * MICROSECOND) * 5;
+                Sample { time, drawn: Attojoules(u128::from(time.0 + spike)) }
+            };
+            let profile = Sampler::new(vec![0]).finish(Picoseconds(4 * MICROSECOND + rest), last);
+            assert_eq!(profile.peak().start.0, start * MICROSECOND);
+        }
+    }
+
+    #[test]
     fn the_peak_is_the_highest_window_that_is_not_a_rest() {
         let rising = |_, time: Picoseconds| {
             let spike = u64::from(time.0 > 3 * MICROSECOND) * 5;
