@@ -193,3 +193,16 @@ impl fmt::Display for Bands {
         write!(f, "\n  besides       {}; see {PAGE}", self.besides.join(", "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_takes_less_than_no_time_however_wide_its_error_is() {
+        let share = |band| Share::of(band).map(|share| [share.least, share.most]);
+        assert_eq!(share(Band::Percent(25.0)), Some([0.75, 1.25]));
+        assert_eq!(share(Band::Percent(150.0)), Some([0.0, 2.5]));
+        assert_eq!(share(Band::Factor(4.0)), Some([0.25, 4.0]));
+    }
+}

@@ -64,6 +64,29 @@ fn spent(report: &Report) -> [f64; 2] {
     })
 }
 
+/// Two places answer each other so many times, each with a message of a line; the lines that are written.
+fn answers(number: u32) -> u64 {
+    let (world, endpoints) = scc(Protocol::Isles, 2);
+    let mut left = number;
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        let begins = place == A && left == number;
+        if (take(endpoint) > 0 || begins) && left > 0 {
+            send(endpoint, PlaceId(1 - place.0), Class::Control, 16).unwrap();
+            left -= 1;
+        }
+        world.end_turn(place, IDLE);
+    }
+    assert_eq!(world.report().messages, u64::from(number));
+    world.report().lines.written
+}
+
+#[test]
+fn an_answer_tells_what_was_taken_so_that_only_the_last_message_is_credited_by_itself() {
+    // Each message is its line and a line of flags.
+    assert_eq!([1, 2, 100].map(answers), [2 + 1, 4 + 1, 200 + 1]);
+}
+
 #[test]
 fn rcce_x10_writes_at_home_and_fetches_from_the_sender() {
     let far = 8.0 * HOP;

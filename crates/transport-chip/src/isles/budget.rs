@@ -206,6 +206,7 @@ mod tests {
             (budget.ring_lines_of(Class::Data, 56), budget.ring_lines_of(Class::Data, 57)),
             (Some(2), None)
         );
+        assert_eq!([Class::Control, Class::Data].map(|class| budget.shared_bytes(class).start), [25, 57]);
         assert_eq!(budget.message_bytes_max[0], 576);
     }
 

@@ -111,3 +111,15 @@ impl Isles {
         desk.credits = credits;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_half_of_a_ring_is_much_and_so_is_any_slot() {
+        let is_much = |lines, slots| is_much(Share { lines, slots }, 10);
+        assert_eq!([0, 5, 6, 10].map(|lines| is_much(lines, 0)), [false, false, true, true]);
+        assert!(is_much(1, 1) && is_much(1, 0x10));
+    }
+}
