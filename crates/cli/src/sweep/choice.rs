@@ -179,10 +179,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_to_be_kept_is_rounded_up_so_that_it_is_kept() {
+        let points = [point(0.001_234_567, 1.0, 19.001)];
+        let error = |cap, deadline| choose(&limits(cap, deadline), &points).unwrap_err();
+        assert!(error(Some("19W"), None).contains("at least 19.01W,"));
+        assert!(error(None, Some("1ms")).contains("at least 1.235ms,"));
+        assert!(choose(&limits(Some("19.01W"), Some("1.235ms")), &points).is_ok());
+    }
+
+    #[test]
     fn a_point_is_efficient_unless_another_is_better_in_one_and_no_worse_in_the_other() {
         let points = points();
         let efficient: Vec<bool> = points.iter().map(|point| is_efficient(point, &points)).collect();
         assert_eq!(efficient, [true, true, true, false]);
+        let tied = [point(1.0, 1.0, 1.0), point(1.0, 2.0, 1.0), point(2.0, 1.0, 1.0)];
+        assert_eq!(tied.each_ref().map(|point| is_efficient(point, &tied)), [true, false, false]);
         let twins = [point(1.0, 1.0, 1.0), point(1.0, 1.0, 1.0)];
         assert!(twins.iter().all(|point| is_efficient(point, &twins)));
     }

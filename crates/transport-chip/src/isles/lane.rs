@@ -101,3 +101,21 @@ impl std::ops::SubAssign for Share {
         self.slots -= other.slots;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_keeps_which_slots_are_fetched_by_others_too_and_how_many_are_its_own() {
+        let mut share = Share::default();
+        for more in [Share::of_shared(3), Share::OWN_SLOT, Share::of_shared(0), Share::OWN_SLOT] {
+            share += more;
+        }
+        assert_eq!((share.lines, share.own_slots()), (4, 2));
+        assert_eq!(share.shared_slots().collect::<Vec<_>>(), [0, 3]);
+        share -= Share::of_shared(0);
+        assert_eq!((share.lines, share.own_slots()), (3, 2));
+        assert_eq!(share.shared_slots().collect::<Vec<_>>(), [3]);
+    }
+}
