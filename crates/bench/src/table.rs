@@ -145,7 +145,8 @@ fn summary(session: &Session) -> String {
         }
     }
     let mut text = format!("\ntargets: {met} met, {} missed, {} not measured\n", missed.len(), open.len());
-    for (word, names) in [("missed", missed), ("not measured", open)] {
+    for (word, mut names) in [("missed", missed), ("not measured", open)] {
+        names.dedup(); // a row may have several targets
         if !names.is_empty() {
             let _ = writeln!(text, "{word}: {}", names.join(", "));
         }

@@ -11,7 +11,7 @@ const ISLES: &str = "isles";
 const TRACED: &str = "isles, traced";
 const PROGRAM: &str = "isles, a program";
 const SIMGRID: &str = "SimGrid";
-const ANSWERS: &str = "SimGrid, answers on the links";
+const ANSWERS: &str = "SimGrid, with answers";
 const DEFAULTS: &str = "SimGrid, its TCP model";
 
 /// There-and-backs, and messages of each place; the children know the same numbers.
