@@ -1,45 +1,18 @@
 //! What a place does that stands in a send until it has the registers.
 //!
-//! Why nobody waits for ever is in `docs/twin.md`. Invariant: who does not get both registers holds none.
+//! Why nobody waits for ever is in `docs/twin.md`. Invariant: a place keeps one message of each sender and class at
+//! most, because senders ask before they send.
 
+use super::Rcce;
 use super::desk::{Chunk, Desk};
-use super::{Rcce, set_flag};
+use super::meeting::set_flag;
 use crate::cores::Cores;
-use crate::energy::meter::NEVER;
 use crate::parcel::{Load, Parcel};
-use crate::report::Spending;
 use crate::wire::{News, Outgoing, Wire};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
 impl Rcce {
-    /// Whether both can meet now; if not, who asks is in line from now on and hears of it when they can.
-    fn meets(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
-        let (present, Outgoing { from, to, .. }) = (cores.present(), *out);
-        self.desk(from).stand.expire(present); // what it allowed is asked for now
-        let is_behind = self.line.is_behind(from, to);
-        let free = self.free_for(from, from).max(self.free_for(from, to));
-        if !is_behind && free <= present {
-            self.line.leave(from);
-            return true;
-        }
-        self.line.join(from, to);
-        cores.spend(from, look_at_registers(cores, out), Spending::Polling);
-        if !is_behind && free != NEVER {
-            self.desk(from).stand.may_try(free);
-        }
-        false
-    }
-
-    /// From when on `place` finds the register of `owner` free; [`NEVER`] while it is taken.
-    fn free_for(&self, place: PlaceId, owner: PlaceId) -> Picoseconds {
-        match &self.desks[owner.index()] {
-            Desk { taken: true, .. } => NEVER,
-            Desk { free: (_, Some(giver)), .. } if *giver == place => Picoseconds::ZERO,
-            Desk { free: (time, _), .. } => *time,
-        }
-    }
-
     /// Whether a chunk has come for a place.
     fn has_chunk(&self, place: PlaceId, present: Picoseconds) -> bool {
         self.desks[place.index()].chunk.as_ref().is_some_and(|chunk| chunk.key.time() <= present)
@@ -97,9 +70,4 @@ impl Rcce {
         self.desk(place).answered.push((source, time));
         Some(parcel)
     }
-}
-
-/// How long who wants to send takes to look at both registers.
-pub(super) fn look_at_registers(cores: &Cores, out: &Outgoing) -> Picoseconds {
-    cores.register(out.from, out.from) + cores.register(out.from, out.to)
 }
