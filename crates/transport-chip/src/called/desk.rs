@@ -1,0 +1,40 @@
+//! What one place keeps, and what is under way from one place to another in one class.
+//!
+//! Plain state; it has no costs. Invariant: a lane has a stream exactly if the desk of its sender names it.
+
+use super::receipt::Receipt;
+use super::stream::Stream;
+use crate::mail::Mail;
+use isles_chip::kernel::Timeline;
+use isles_chip::quantity::Picoseconds;
+use std::collections::VecDeque;
+
+/// What is under way from one place to another in one class.
+#[derive(Default)]
+pub(super) struct Lane {
+    /// Bytes that are not read, as the sender knows.
+    pub(super) unread: usize,
+    /// When the last message is found.
+    pub(super) last: Picoseconds,
+    /// Messages and pieces that are not taken.
+    pub(super) waiting: u32,
+    pub(super) stream: Option<Stream>,
+}
+
+/// What one place keeps beside its lanes.
+#[derive(Default)]
+pub(super) struct Desk {
+    pub(super) mail: Mail,
+    /// Lanes with a block under way from here.
+    pub(super) streams: Vec<usize>,
+    /// On their way here.
+    pub(super) receipts: Vec<Receipt>,
+    /// Read here and not told: the lane, its bytes.
+    pub(super) owed: Vec<(usize, usize)>,
+    /// What the system does: one thing at a time.
+    pub(super) system: Timeline,
+    /// The same, as long as it is not charged: when it begins, and how long it takes.
+    pub(super) jobs: VecDeque<(Picoseconds, Picoseconds)>,
+    /// How long the place had waited in all when it last looked.
+    pub(super) waited: Picoseconds,
+}
