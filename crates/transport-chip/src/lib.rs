@@ -34,6 +34,7 @@ mod report;
 mod rest;
 mod shared;
 mod stand;
+mod stands;
 mod state;
 mod traffic;
 mod wire;

@@ -4,10 +4,9 @@
 //! place only: with the sender until the last chunk is written, in that chunk from then on.
 
 use crate::parcel::Load;
-use crate::stand::Stand;
 use isles_chip::kernel::Key;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{HandlerId, PlaceId};
+use isles_transport::HandlerId;
 use std::collections::BTreeSet;
 
 /// What a part of a buffer holds.
@@ -50,8 +49,4 @@ pub(super) struct Desk {
     pub(super) answers: Vec<(Picoseconds, usize)>,
     /// Chunks that wait for this place, by arrival.
     pub(super) heads: BTreeSet<(Key, usize)>,
-    /// Whom this place has answered since its last batch ended.
-    pub(super) answered: Vec<(PlaceId, Picoseconds)>,
-    /// What it sends next while it stands in a send.
-    pub(super) stand: Stand,
 }

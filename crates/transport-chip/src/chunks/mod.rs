@@ -23,8 +23,8 @@ pub(crate) use rcce_x10::RcceX10;
 pub(crate) use sections::Sections;
 
 use crate::cores::Cores;
-use crate::kept::Kept;
 use crate::pairs::Pairs;
+use crate::stands::Stands;
 use crate::wire::{FLAG_CYCLES, Outgoing, POLL_CYCLES};
 use desk::{Desk, Held, Lane};
 use isles_chip::kernel::Ties;
@@ -72,8 +72,8 @@ pub(crate) struct Chunks<H> {
     desks: Vec<Desk>,
     /// By part.
     held: Vec<Option<Held>>,
-    /// What places have taken while they stood in a send.
-    kept: Kept,
+    /// What places send next, and what they have taken while they stood in a send.
+    stands: Stands,
     /// Instructions of a poll.
     poll_cycles: u64,
 }
@@ -91,7 +91,7 @@ impl<H: Handshake> Chunks<H> {
             lanes: std::iter::repeat_with(Lane::default).take(lanes).collect(),
             desks: std::iter::repeat_with(Desk::default).take(places).collect(),
             held: vec![None; if H::SHARED { 2 * places } else { lanes }],
-            kept: Kept::new(places),
+            stands: Stands::new(places),
             poll_cycles: POLL_CYCLES + FLAG_CYCLES * flags,
         }
     }

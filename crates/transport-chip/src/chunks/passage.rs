@@ -72,7 +72,7 @@ impl<H: Handshake> Chunks<H> {
         cores.store_private(place, chunk.lines, chunk.of, Copy::Prefetching);
         let answered = cores.now(place);
         self.desks[route.source.index()].answers.push((answered, lane));
-        self.desks[place.index()].answered.push((route.source, answered));
+        self.stands.answer(place, route.source, answered);
         let Route { source, class, .. } = route;
         let arrival = chunk.arrival;
         Some(chunk.message.map(|(handler, load)| Parcel { source, class, handler, load, arrival }))

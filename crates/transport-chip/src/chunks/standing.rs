@@ -15,15 +15,15 @@ impl<H: Handshake> Chunks<H> {
         self.poll(cores, place);
         let present = cores.present();
         while let Some(fetched) = self.fetch(cores, place, present, false) {
-            fetched.into_iter().for_each(|parcel| self.kept.put(place, parcel));
+            fetched.into_iter().for_each(|parcel| self.stands.kept.put(place, parcel));
         }
-        news.append(&mut self.desks[place.index()].answered);
+        self.stands.tell(place, news);
     }
 
     /// Begins the next message of a place whose last one is answered.
     pub(super) fn send_next(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         if self.own_parts(place).next().is_none()
-            && let Some((out, load)) = self.desks[place.index()].stand.pop()
+            && let Some((out, load)) = self.stands.of_mut(place).pop()
         {
             news.push((out.to, self.begin(cores, &out, load)));
         }
@@ -32,18 +32,14 @@ impl<H: Handshake> Chunks<H> {
     /// When a place that stands in a send begins the next message, if it waits for no answer: at once.
     pub(super) fn resumes(&self, place: PlaceId) -> Option<Picoseconds> {
         let is_awaited = self.own_parts(place).next().is_some();
-        (!is_awaited && !self.desks[place.index()].stand.is_empty()).then_some(Picoseconds::ZERO)
+        (!is_awaited && !self.stands.of(place).is_empty()).then_some(Picoseconds::ZERO)
     }
 
     /// A message that was kept and is wanted now; its sender is told by a flag.
     pub(super) fn unpack(&mut self, cores: &mut Cores, place: PlaceId, control_only: bool) -> Option<Parcel> {
-        let parcel = self.kept.take(place, control_only)?;
-        let source = parcel.source;
-        cores.write_lines(place, source, 1);
-        let time = cores.now(place);
-        self.kept.release(place, &parcel, time);
-        self.desks[source.index()].stand.may_try(time);
-        self.desks[place.index()].answered.push((source, time));
-        Some(parcel)
+        self.stands.unpack(place, control_only, |source| {
+            cores.write_lines(place, source, 1);
+            cores.now(place)
+        })
     }
 }

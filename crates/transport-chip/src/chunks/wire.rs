@@ -3,7 +3,6 @@
 //! How a chunk passes is in `passage`, what a place does that stands in a send in `standing`; here is which of them has
 //! its turn. Invariant: a place that stands in a send takes nothing for itself.
 
-use super::desk::Desk;
 use super::{Chunks, Handshake};
 use crate::cores::Cores;
 use crate::parcel::{Load, Parcel};
@@ -23,8 +22,7 @@ impl<H: Handshake> Wire for Chunks<H> {
             return self.becomes_free(cores, lane);
         }
         let is_under_way = self.own_parts(out.from).any(|held| held.lane == lane);
-        let stand = &mut self.desks[out.from.index()].stand;
-        stand.admits(&self.kept, out, cores.present()) && !is_under_way
+        self.stands.admits(out, cores.present()) && !is_under_way
     }
 
     fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
@@ -33,7 +31,7 @@ impl<H: Handshake> Wire for Chunks<H> {
 
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
         if self.is_engaged(out.from) {
-            self.desks[out.from.index()].stand.push(out, load);
+            self.stands.of_mut(out.from).push(out, load);
             return None;
         }
         Some(self.begin(cores, out, load))
@@ -48,12 +46,11 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn is_engaged(&self, place: PlaceId) -> bool {
-        H::WAITS && (self.own_parts(place).next().is_some() || !self.desks[place.index()].stand.is_empty())
+        H::WAITS && (self.own_parts(place).next().is_some() || !self.stands.of(place).is_empty())
     }
 
     fn has_streams(&self, place: PlaceId) -> bool {
-        let Desk { streams, stand, .. } = &self.desks[place.index()];
-        !streams.is_empty() || !stand.is_empty()
+        !self.desks[place.index()].streams.is_empty() || !self.stands.of(place).is_empty()
     }
 
     fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
@@ -83,19 +80,19 @@ impl<H: Handshake> Wire for Chunks<H> {
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
-        let kept = self.kept.first_arrival(place).filter(|_| !self.is_engaged(place));
+        let kept = self.stands.kept.first_arrival(place).filter(|_| !self.is_engaged(place));
         let heads = &self.desks[place.index()].heads;
         heads.first().map(|(key, _)| key.time()).into_iter().chain(kept).min()
     }
 
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
-        let Desk { answers, stand, .. } = &self.desks[place.index()];
-        let due = if self.is_engaged(place) { self.resumes(place) } else { stand.due() };
+        let answers = &self.desks[place.index()].answers;
+        let due = if self.is_engaged(place) { self.resumes(place) } else { self.stands.of(place).due() };
         answers.iter().map(|(arrival, _)| *arrival).chain(due).min()
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        self.kept.has_from(source, place)
+        self.stands.kept.has_from(source, place)
             || self.pairs.both(source, place).into_iter().any(|lane| self.lanes[lane].arriving.is_some())
     }
 
@@ -112,23 +109,18 @@ impl<H: Handshake> Wire for Chunks<H> {
         if let Some(parcel) = self.unpack(cores, place, control_only) {
             return Some(Some(parcel));
         }
-        match self.fetch(cores, place, until, control_only && !H::WAITS)? {
-            Some(parcel) if control_only && parcel.class == Class::Data => {
-                self.kept.put(place, parcel);
-                Some(None)
-            }
-            fetched => Some(fetched),
-        }
+        let fetched = self.fetch(cores, place, until, control_only && !H::WAITS)?;
+        Some(fetched.and_then(|parcel| self.stands.sift(place, parcel, control_only)))
     }
 
     /// All is answered already, chunk by chunk.
     fn give_credits(&mut self, _cores: &mut Cores, place: PlaceId, news: &mut News) {
-        news.append(&mut self.desks[place.index()].answered);
+        self.stands.tell(place, news);
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
-        self.desks[place.index()].stand.forget(gone);
-        self.kept.forget_receiver(place, gone);
+        self.stands.of_mut(place).forget(gone);
+        self.stands.kept.forget_receiver(place, gone);
         for lane in self.pairs.both(place, gone) {
             self.lanes[lane].rest = None;
             let part = self.part_of(lane);
@@ -148,8 +140,8 @@ impl<H: Handshake> Wire for Chunks<H> {
         for lane in std::mem::take(&mut self.desks[gone.index()].streams) {
             self.lanes[lane].rest = None;
         }
-        self.kept.clear(gone);
-        self.desks[gone.index()].stand.clear();
+        self.stands.kept.clear(gone);
+        self.stands.of_mut(gone).clear();
         for (_, lane) in std::mem::take(&mut self.desks[gone.index()].heads) {
             self.lanes[lane].arriving = None;
         }

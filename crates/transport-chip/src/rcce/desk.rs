@@ -4,7 +4,6 @@
 //! only: with the sender until the last chunk is written, in that chunk from then on.
 
 use crate::parcel::{Load, Parcel};
-use crate::stand::Stand;
 use isles_chip::kernel::Key;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
@@ -84,10 +83,6 @@ pub(super) struct Desk {
     pub(super) receiving: bool,
     /// The chunk that waits for it.
     pub(super) chunk: Option<Chunk>,
-    /// What it sends next while it stands in a send.
-    pub(super) stand: Stand,
-    /// Who is to be told of an answer, a register or a flag, and when that is there.
-    pub(super) answered: Vec<(PlaceId, Picoseconds)>,
 }
 
 impl Desk {

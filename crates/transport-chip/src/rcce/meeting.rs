@@ -86,7 +86,7 @@ impl Rcce {
         cores.store_private(place, chunk.lines, chunk.of, Copy::Storing);
         set_flag(cores, place, chunk.source);
         let answer = cores.now(place);
-        self.desk(place).answered.push((chunk.source, answer));
+        self.stands.answer(place, chunk.source, answer);
         if let Some(rest) = &mut self.desk(chunk.source).sending {
             rest.answer = Some(answer);
         }
@@ -112,7 +112,7 @@ impl Rcce {
             return;
         }
         self.desk(place).receiving = false;
-        if self.desk(place).stand.is_empty() {
+        if self.stands.of(place).is_empty() {
             self.desk(place).chunk = Some(chunk);
         } else {
             self.take_in(cores, place, chunk);
@@ -129,7 +129,7 @@ impl Rcce {
         for owner in [place, gone] {
             self.release(owner, Picoseconds::ZERO, place);
         }
-        self.desk(place).stand.may_try(Picoseconds::ZERO); // what it sends next
+        self.stands.of_mut(place).may_try(Picoseconds::ZERO); // what it sends next
     }
 }
 

@@ -21,7 +21,7 @@ mod wire;
 
 pub(crate) use division::Division;
 
-use crate::kept::Kept;
+use crate::stands::Stands;
 use crate::wire::{FLAG_CYCLES, POLL_CYCLES};
 use desk::Desk;
 use isles_chip::bare::rcce::Library;
@@ -37,8 +37,8 @@ pub(crate) struct Rcce {
     division: Division,
     ties: Ties,
     desks: Vec<Desk>,
-    /// What places have received and did not want yet.
-    kept: Kept,
+    /// What places send next, and what they have received and did not want yet.
+    stands: Stands,
     /// Who waits for registers.
     line: Line,
     /// Instructions of a poll.
@@ -52,7 +52,7 @@ impl Rcce {
             division,
             ties,
             desks: std::iter::repeat_with(Desk::default).take(places).collect(),
-            kept: Kept::new(places),
+            stands: Stands::new(places),
             line: Line::default(),
             poll_cycles: POLL_CYCLES + FLAG_CYCLES * (places as u64 - 1),
         }

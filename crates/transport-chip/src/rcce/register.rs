@@ -16,7 +16,7 @@ impl Rcce {
     /// Whether both can meet now; if not, who asks is in line from now on and hears of it when they can.
     pub(super) fn meets(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
         let (present, Outgoing { from, to, .. }) = (cores.present(), *out);
-        self.desk(from).stand.expire(present); // what it allowed is asked for now
+        self.stands.of_mut(from).expire(present); // what it allowed is asked for now
         let is_behind = self.line.is_behind(from, to);
         let free = self.free_for(from, from).max(self.free_for(from, to));
         if !is_behind && free <= present {
@@ -26,7 +26,7 @@ impl Rcce {
         self.line.join(from, to);
         cores.spend(from, look_at_registers(cores, out), Spending::Polling);
         if !is_behind && free != NEVER {
-            self.desk(from).stand.may_try(free);
+            self.stands.of_mut(from).may_try(free);
         }
         false
     }
@@ -45,8 +45,8 @@ impl Rcce {
         (self.desk(owner).taken, self.desk(owner).free) = (false, (time, Some(teller)));
         let own = Some(owner).filter(|owner| self.line.holds(*owner));
         for other in self.line.first_for(owner).into_iter().chain(own) {
-            self.desk(other).stand.may_try(time);
-            self.desk(teller).answered.push((other, time));
+            self.stands.of_mut(other).may_try(time);
+            self.stands.answer(teller, other, time);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! most, because senders ask before they send.
 
 use super::Rcce;
-use super::desk::{Chunk, Desk};
+use super::desk::Chunk;
 use super::meeting::set_flag;
 use crate::cores::Cores;
 use crate::parcel::{Load, Parcel};
@@ -28,7 +28,7 @@ impl Rcce {
     /// Receives what is not wanted yet.
     pub(super) fn take_in(&mut self, cores: &mut Cores, place: PlaceId, chunk: Chunk) {
         let parcel = self.receive(cores, place, chunk);
-        parcel.into_iter().for_each(|parcel| self.kept.put(place, parcel));
+        parcel.into_iter().for_each(|parcel| self.stands.kept.put(place, parcel));
     }
 
     /// Sends a message, or the place stands in its send from now on. Gives when the first chunk arrives.
@@ -39,21 +39,21 @@ impl Rcce {
                 return Some(self.begin(cores, out, load));
             }
         }
-        self.desk(out.from).stand.push(out, load);
+        self.stands.of_mut(out.from).push(out, load);
         None
     }
 
     /// Looks, for who stands in a send, whether the next meeting can begin; receives before what has come for it.
     pub(super) fn stand(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        let Desk { stand, .. } = &self.desks[place.index()];
-        let Some(out) = stand.next().filter(|_| !self.desks[place.index()].is_meeting()) else { return };
+        let next = self.stands.of(place).next();
+        let Some(out) = next.filter(|_| !self.desks[place.index()].is_meeting()) else { return };
         if self.has_chunk(place, cores.present()) {
             self.poll(cores, place);
             self.clear_the_way(cores, place);
         }
         if !self.desks[place.index()].receiving
             && self.meets(cores, &out)
-            && let Some((out, load)) = self.desk(place).stand.pop()
+            && let Some((out, load)) = self.stands.of_mut(place).pop()
         {
             news.push((out.to, self.begin(cores, &out, load)));
         }
@@ -61,13 +61,9 @@ impl Rcce {
 
     /// A message that was kept and is wanted now; its sender hears that it may send another one.
     pub(super) fn unpack(&mut self, cores: &mut Cores, place: PlaceId, control_only: bool) -> Option<Parcel> {
-        let parcel = self.kept.take(place, control_only)?;
-        let source = parcel.source;
-        set_flag(cores, place, source);
-        let time = cores.now(place);
-        self.kept.release(place, &parcel, time);
-        self.desk(source).stand.may_try(time);
-        self.desk(place).answered.push((source, time));
-        Some(parcel)
+        self.stands.unpack(place, control_only, |source| {
+            set_flag(cores, place, source);
+            cores.now(place)
+        })
     }
 }

@@ -3,7 +3,6 @@
 //! What passes in a meeting is in `meeting`, what a place does that waits for one in `standing`; here is which of them
 //! has its turn. Invariant: a place that stands in a call takes nothing for itself.
 
-use super::desk::Desk;
 use super::register::look_at_registers;
 use super::{LIBRARY, Rcce};
 use crate::cores::Cores;
@@ -19,10 +18,9 @@ impl Wire for Rcce {
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, _len: usize) -> bool {
-        let desk = &mut self.desks[out.from.index()];
-        let is_under_way =
-            desk.sending.as_ref().is_some_and(|rest| (rest.target, rest.class) == (out.to, out.class));
-        desk.stand.admits(&self.kept, out, cores.present()) && !is_under_way
+        let sending = self.desks[out.from.index()].sending.as_ref();
+        let is_under_way = sending.is_some_and(|rest| (rest.target, rest.class) == (out.to, out.class));
+        self.stands.admits(out, cores.present()) && !is_under_way
     }
 
     fn may_stream(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
@@ -42,35 +40,32 @@ impl Wire for Rcce {
     }
 
     fn is_engaged(&self, place: PlaceId) -> bool {
-        let desk = &self.desks[place.index()];
-        desk.is_meeting() || !desk.stand.is_empty()
+        self.desks[place.index()].is_meeting() || !self.stands.of(place).is_empty()
     }
 
     fn has_streams(&self, place: PlaceId) -> bool {
-        let Desk { sending, stand, .. } = &self.desks[place.index()];
-        sending.is_some() || !stand.is_empty()
+        self.desks[place.index()].sending.is_some() || !self.stands.of(place).is_empty()
     }
 
     fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         self.send_on(cores, place, news);
         self.receive_on(cores, place);
         self.stand(cores, place, news);
-        news.append(&mut self.desk(place).answered);
+        self.stands.tell(place, news);
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
         let present = cores.present();
-        self.desk(place).stand.expire(present);
+        self.stands.of_mut(place).expire(present);
         cores.read_own_lines(place, self.flag_lines(), Spending::Polling);
         cores.compute(place, self.poll_cycles, Spending::Polling);
     }
 
     fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
-        let desk = &self.desks[place.index()];
-        if desk.is_meeting() {
+        if self.desks[place.index()].is_meeting() {
             return cores.own_read(place, 1) + cores.cycles(place, LIBRARY.look);
         }
-        if let Some(out) = desk.stand.next() {
+        if let Some(out) = self.stands.of(place).next() {
             return look_at_registers(cores, &out);
         }
         let registers = if with_credits { cores.register(place, place) * 2 } else { Picoseconds::ZERO };
@@ -82,7 +77,7 @@ impl Wire for Rcce {
         if desk.sending.is_some() {
             return None;
         }
-        let kept = self.kept.first_arrival(place).filter(|_| !self.is_engaged(place));
+        let kept = self.stands.kept.first_arrival(place).filter(|_| !self.is_engaged(place));
         desk.chunk.as_ref().map(|chunk| chunk.key.time()).into_iter().chain(kept).min()
     }
 
@@ -90,14 +85,14 @@ impl Wire for Rcce {
         let desk = &self.desks[place.index()];
         match &desk.sending {
             Some(rest) => rest.answer,
-            None => desk.stand.due().filter(|_| !desk.receiving),
+            None => self.stands.of(place).due().filter(|_| !desk.receiving),
         }
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
         let desk = &self.desks[place.index()];
         let has_chunk = desk.chunk.as_ref().is_some_and(|chunk| chunk.source == source);
-        has_chunk || self.kept.has_from(source, place)
+        has_chunk || self.stands.kept.has_from(source, place)
     }
 
     fn take(
@@ -114,33 +109,28 @@ impl Wire for Rcce {
             return Some(Some(parcel));
         }
         let chunk = self.desk(place).chunk.take_if(|chunk| chunk.key.time() <= until)?;
-        match self.receive(cores, place, chunk) {
-            Some(parcel) if control_only && parcel.class == Class::Data => {
-                self.kept.put(place, parcel);
-                Some(None)
-            }
-            message => Some(message),
-        }
+        let message = self.receive(cores, place, chunk);
+        Some(message.and_then(|parcel| self.stands.sift(place, parcel, control_only)))
     }
 
     fn tell(&mut self, place: PlaceId, news: &mut News) {
-        news.append(&mut self.desk(place).answered);
+        self.stands.tell(place, news);
     }
 
     fn give_credits(&mut self, _cores: &mut Cores, place: PlaceId, news: &mut News) {
-        news.append(&mut self.desk(place).answered);
+        self.stands.tell(place, news);
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
         self.drop_meeting(place, gone);
-        if self.desk(place).stand.next().is_some_and(|out| out.to == gone) {
+        if self.stands.of(place).next().is_some_and(|out| out.to == gone) {
             self.line.leave(place);
         }
-        self.desk(place).stand.forget(gone);
+        self.stands.of_mut(place).forget(gone);
         for place in [place, gone] {
-            self.desk(place).stand.may_try(Picoseconds::ZERO); // what stood before it may be dropped
+            self.stands.of_mut(place).may_try(Picoseconds::ZERO); // what stood before it may be dropped
         }
-        self.kept.forget_receiver(place, gone);
+        self.stands.kept.forget_receiver(place, gone);
     }
 
     /// Who wants to meet `gone` finds its register free, and is let go as soon as it has written.
@@ -157,14 +147,14 @@ impl Wire for Rcce {
         let senders = (0..self.desks.len() as u32).map(PlaceId);
         for place in senders.filter(|place| *place != gone) {
             self.drop_meeting(place, gone);
-            self.kept.forget_receiver(place, gone);
+            self.stands.kept.forget_receiver(place, gone);
         }
-        self.desk(gone).stand.clear();
+        self.stands.of_mut(gone).clear();
         if self.line.leave(gone) {
             let behind: Vec<_> = self.line.places().collect();
-            behind.into_iter().for_each(|place| self.desk(place).stand.may_try(Picoseconds::ZERO));
+            behind.into_iter().for_each(|place| self.stands.of_mut(place).may_try(Picoseconds::ZERO));
         }
-        self.kept.clear(gone);
+        self.stands.kept.clear(gone);
         self.release(gone, Picoseconds::ZERO, gone);
     }
 }
