@@ -16,8 +16,8 @@ use crate::wire::Outgoing;
 use isles_chip::quantity::Picoseconds;
 
 impl Isles {
-    /// Writes a message for which there is room; gives when its first part arrives.
-    #[inline(never)] // Where places are many, most messages do not come here.
+    /// Writes a message for which there is room, among places that have cells; gives when its first part arrives.
+    #[inline(never)] // Where places are many, none comes here.
     pub(super) fn write(&mut self, cores: &mut Cores, out: &Outgoing, way: Way, load: Load) -> Picoseconds {
         let len = load.len();
         let share = if self.finds_cell(way) {
@@ -55,9 +55,18 @@ impl Isles {
     }
 
     /// Writes a message of so many lines into a slot, or a long one into two of them if both are free.
-    fn write_at_home(&mut self, cores: &mut Cores, way: Way, lines: u32, piece: Piece) -> Picoseconds {
-        let has_two = self.desks[way.source.index()].slots[way.lane % 2] > 1 && self.free_lines(way.lane) > 1;
-        let Some(first) = Budget::first_half(lines).filter(|_| has_two) else {
+    #[inline]
+    pub(super) fn write_at_home(
+        &mut self,
+        cores: &mut Cores,
+        way: Way,
+        lines: u32,
+        piece: Piece,
+    ) -> Picoseconds {
+        let has_two = |rings: &Isles| {
+            rings.desks[way.source.index()].slots[way.lane % 2] > 1 && rings.free_lines(way.lane) > 1
+        };
+        let Some(first) = Budget::first_half(lines).filter(|_| has_two(self)) else {
             return self.write_slot(cores, way, lines, piece);
         };
         let part = Piece::Part { of: piece.message_bytes() };

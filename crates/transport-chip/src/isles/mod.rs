@@ -176,12 +176,13 @@ impl Wire for Isles {
         let way = Way { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
         let len = load.len();
         cores.compute(out.from, SEND_CYCLES, Spending::Handling);
+        if self.budget.has_cells() {
+            return Some(self.write(cores, out, way, load));
+        }
+        let piece = Piece::Whole { handler: out.handler, load };
         Some(match self.budget.ring_lines_of(out.class, len) {
-            Some(lines) if !self.budget.has_cells() => {
-                let piece = Piece::Whole { handler: out.handler, load };
-                self.ring(cores, way, Share::of_lines(lines), 0, piece)
-            }
-            _ => self.write(cores, out, way, load),
+            Some(lines) => self.ring(cores, way, Share::of_lines(lines), 0, piece),
+            None => self.write_at_home(cores, way, self.budget.lines(len), piece),
         })
     }
 
