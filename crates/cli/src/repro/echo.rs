@@ -1,7 +1,7 @@
 //! What a program of Isles sees between the cores of a tile: half of a call with bytes there and back.
 //!
-//! The counterpart of `ping_pong` through the whole runtime. Of the runtime's own instructions nothing is charged, and
-//! private data counts as cached, so long messages come out too fast.
+//! The counterpart of `ping_pong` through the whole runtime. Of the runtime's own instructions nothing is charged, nor
+//! what it does to the caches; messages themselves pay for their lines of private memory.
 
 use super::ping_pong::length;
 use super::row::{Band, Basis, Family, Row};
