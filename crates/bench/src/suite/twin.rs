@@ -31,16 +31,19 @@ const PACKET: u32 = 240;
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] = &[EVENTS, PING_PONG, MESH, MESH_LONG, TORUS, MACHINE];
 
-const fn simgrid(section: &'static str, messages: u32, bytes: u32) -> Contender {
-    Contender { label: SIMGRID, program: Program::SimGrid { section, model: "plain", messages, bytes } }
-}
+/// SimGrid in one of its configurations, by its name here and that of the model there.
+type Configuration = (&'static str, &'static str);
+const PLAIN: Configuration = (SIMGRID, "plain");
+const ANSWERED: Configuration = (ANSWERS, "answers");
+const OF_TCP: Configuration = (DEFAULTS, "defaults");
 
-const fn simgrid_answers(section: &'static str, messages: u32, bytes: u32) -> Contender {
-    Contender { label: ANSWERS, program: Program::SimGrid { section, model: "answers", messages, bytes } }
-}
-
-const fn simgrid_defaults(section: &'static str, messages: u32, bytes: u32) -> Contender {
-    Contender { label: DEFAULTS, program: Program::SimGrid { section, model: "defaults", messages, bytes } }
+const fn simgrid(
+    (label, model): Configuration,
+    section: &'static str,
+    messages: u32,
+    bytes: u32,
+) -> Contender {
+    Contender { label, program: Program::SimGrid { section, model, messages, bytes } }
 }
 
 const EVENTS: Group = Group {
@@ -87,8 +90,8 @@ const PING_PONG: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-ping-pong") },
-        simgrid("ping-pong", PING_PONGS, SHORT),
-        simgrid_defaults("ping-pong", PING_PONGS, SHORT),
+        simgrid(PLAIN, "ping-pong", PING_PONGS, SHORT),
+        simgrid(OF_TCP, "ping-pong", PING_PONGS, SHORT),
     ],
     rows: &[Row { targets: &[of_simgrid(10.0)], ..messages("ping-pong-messages") }],
 };
@@ -99,9 +102,9 @@ const MESH: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-mesh") },
-        simgrid("mesh", MESH_MESSAGES, SHORT),
-        simgrid_answers("mesh", MESH_MESSAGES, SHORT),
-        simgrid_defaults("mesh", MESH_MESSAGES, SHORT),
+        simgrid(PLAIN, "mesh", MESH_MESSAGES, SHORT),
+        simgrid(ANSWERED, "mesh", MESH_MESSAGES, SHORT),
+        simgrid(OF_TCP, "mesh", MESH_MESSAGES, SHORT),
     ],
     rows: &[on_the_mesh("mesh-messages")],
 };
@@ -112,9 +115,9 @@ const MESH_LONG: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-mesh-long") },
-        simgrid("mesh", MESH_MESSAGES, LONG),
-        simgrid_answers("mesh", MESH_MESSAGES, LONG),
-        simgrid_defaults("mesh", MESH_MESSAGES, LONG),
+        simgrid(PLAIN, "mesh", MESH_MESSAGES, LONG),
+        simgrid(ANSWERED, "mesh", MESH_MESSAGES, LONG),
+        simgrid(OF_TCP, "mesh", MESH_MESSAGES, LONG),
     ],
     rows: &[on_the_mesh("mesh-long-messages")],
 };
@@ -125,8 +128,8 @@ const TORUS: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: ISLES, program: Program::Peer("twin-torus") },
-        simgrid("torus", TORUS_MESSAGES, PACKET),
-        simgrid_defaults("torus", TORUS_MESSAGES, PACKET),
+        simgrid(PLAIN, "torus", TORUS_MESSAGES, PACKET),
+        simgrid(OF_TCP, "torus", TORUS_MESSAGES, PACKET),
     ],
     rows: &[Row { targets: &[of_simgrid(100.0)], ..messages("torus-messages") }],
 };
