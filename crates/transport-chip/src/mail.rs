@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// What a letter brings.
 pub(crate) enum Piece {
-    /// A part of a block of so many bytes, not the last one.
+    /// A part of a block, or of a message that goes in two, of so many bytes; not the last one.
     Part { of: usize },
     /// A message, or the last part of a block with all of it.
     Whole { handler: HandlerId, load: Load },

@@ -10,7 +10,6 @@ use crate::demand::{LineCosts, Lines};
 use crate::report::Spending;
 use isles_chip::Caches;
 use isles_chip::cache::{Copy, Found, Round};
-use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
 /// Steps of lengths between a power of two and the next.
@@ -77,9 +76,7 @@ impl Cores {
 
     #[cold]
     fn copy_private(&mut self, place: PlaceId, (lines, bytes): (u32, usize), copy: Copy, side: Side) {
-        let core = &self.cores[place.index()];
-        let (now, gear, tile) = (core.now, usize::from(core.gear.0), core.tile.0 as usize);
-        let Some(costs) = self.costs.work.lines(gear).copied() else { return };
+        let Some(costs) = self.line_costs(place) else { return };
         let found = self.rounds.found(bytes, copy, side);
         let [second, memory, back] =
             [found.second, found.memory, found.back].map(|share| Lines::part(lines, share));
@@ -95,12 +92,6 @@ impl Cores {
         let alone = second.times(near) + memory.times(far) + back.times(gap.over(hops));
         let busy = memory.times(costs.served) + back.times(costs.served);
         self.cores[place.index()].fetched.add(memory);
-        let end = if busy == Picoseconds::ZERO {
-            now + alone
-        } else {
-            let (present, own) = (self.present, self.costs.work.own[tile]);
-            self.controller(own).take(present, now, alone, busy)
-        };
-        self.spend(place, end - now, spending);
+        self.share_controller(place, self.now(place), (alone, busy), spending);
     }
 }

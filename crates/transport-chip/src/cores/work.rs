@@ -6,7 +6,7 @@
 //! as alone, whoever else there is.
 
 use super::Cores;
-use crate::demand::Demand;
+use crate::demand::{Demand, LineCosts};
 use crate::report::Spending;
 use isles_chip::kernel::Allotment;
 use isles_chip::quantity::Picoseconds;
@@ -34,16 +34,32 @@ impl Cores {
 
     /// Lets `place`, which has computed since `start`, wait for the lines that it wanted meanwhile.
     fn fetch(&mut self, place: PlaceId, start: Picoseconds, demand: &Demand) {
-        let core = &mut self.cores[place.index()];
-        core.fetched.add(demand.far);
-        let (now, gear, tile) = (core.now, usize::from(core.gear.0), core.tile.0 as usize);
-        let Some(costs) = self.costs.work.lines(gear).copied() else { return };
+        self.cores[place.index()].fetched.add(demand.far);
+        let Some(costs) = self.line_costs(place) else { return };
         let one = costs.far.over(self.way_to_memory(place).len() as u32);
         let [near, far] = [demand.near.times(costs.near), demand.far.times(one)];
-        let alone = near.saturating_add(far).saturating_add(now - start);
-        let (present, own) = (self.present, self.costs.work.own[tile]);
-        let end = self.controller(own).take(present, start, alone, demand.far.times(costs.served));
-        self.spend(place, end - now, Spending::Fetching);
+        let alone = near.saturating_add(far).saturating_add(self.now(place) - start);
+        self.share_controller(place, start, (alone, demand.far.times(costs.served)), Spending::Fetching);
+    }
+
+    /// What lines of private memory cost the core of `place` in its present gear, if anything is known of it.
+    pub(super) fn line_costs(&self, place: PlaceId) -> Option<LineCosts> {
+        self.costs.work.lines(usize::from(self.cores[place.index()].gear.0)).copied()
+    }
+
+    /// Lets `place` wait for its controller: since `start` it wants what takes it `alone`, and keeps the controller
+    /// busy for `served` of that.
+    pub(super) fn share_controller(
+        &mut self,
+        place: PlaceId,
+        start: Picoseconds,
+        (alone, served): (Picoseconds, Picoseconds),
+        spending: Spending,
+    ) {
+        let (present, tile) = (self.present, self.tile(place));
+        let own = self.costs.work.own[tile.0 as usize];
+        let end = self.controller(own).take(present, start, alone, served);
+        self.spend(place, end - self.now(place), spending);
     }
 
     /// A memory controller by its number.
