@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::cores::Costs;
+use crate::parcel::Load;
 use crate::placement::Placement;
+use crate::wire::{News, Outgoing, Wire};
+use isles_chip::Chip;
 use isles_transport::random::Random;
 use isles_transport::{AlignedBytes, HandlerId};
 

@@ -1,0 +1,55 @@
+//! Blocks under way: pieces of them go as far as packets are free, the others when receipts have come.
+//!
+//! It does not know when a piece is found. Invariant: to one place in one class there is one block at most, and what is
+//! left of it is never nothing.
+
+use super::{MESSAGE_PACKETS_MAX, Packets, is_data};
+use crate::cores::Cores;
+use crate::mail::Piece;
+use crate::parcel::Load;
+use crate::wire::{News, Outgoing};
+use isles_transport::{Class, HandlerId, PlaceId};
+
+/// A block under way.
+pub(super) struct Stream {
+    pub(super) target: PlaceId,
+    pub(super) class: Class,
+    pub(super) handler: HandlerId,
+    pub(super) load: Option<Load>,
+    /// Packets still to be sent.
+    pub(super) left: u32,
+}
+
+impl Packets {
+    /// Whether a block is under way to the same place in the same class.
+    pub(super) fn is_streaming(&self, out: &Outgoing) -> bool {
+        let mut streams = self.desks[out.from.index()].streams.iter();
+        streams.any(|stream| stream.target == out.to && stream.class == out.class)
+    }
+
+    /// Sends pieces of the blocks of `place` as far as there is room.
+    pub(super) fn push_streams(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
+        let mut streams = std::mem::take(&mut self.desks[place.index()].streams);
+        streams.retain_mut(|stream| {
+            let lane = usize::from(is_data(stream.class));
+            loop {
+                let packets = stream.left.min(MESSAGE_PACKETS_MAX[lane]);
+                if self.desks[place.index()].free[lane] < packets {
+                    return true;
+                }
+                stream.left -= packets;
+                let of = stream.load.as_ref().map_or(0, Load::len);
+                let load = if stream.left == 0 { stream.load.take() } else { None };
+                let whole = load.map(|load| Piece::Whole { handler: stream.handler, load });
+                let piece = whole.unwrap_or(Piece::Part { of });
+                let bytes = packets as usize * self.costs.payload;
+                let ends = (place, stream.target, stream.class);
+                news.push((stream.target, self.inject(cores, ends, (packets, bytes), piece)));
+                if stream.left == 0 {
+                    return false;
+                }
+            }
+        });
+        self.desks[place.index()].streams = streams;
+    }
+}
