@@ -124,8 +124,8 @@ impl Cores {
         let (spots, used) = lines::spots(&costs.topology, tiles);
         Cores {
             cores: spots.into_iter().map(|spot| PlacedCore::new(spot, &costs.plan)).collect(),
-            // Only the protocols of message buffers go the same short ways again and again.
-            paths: Paths::new(&costs.topology, if costs.buffer_lines > 0 { &used } else { &[] }),
+            // The protocols of message buffers ask for nothing else.
+            paths: Paths::new(&costs.topology, &used, costs.buffer_lines > 0),
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             ports: vec![Timeline::default(); used.len()],
             controllers: Vec::new(),

@@ -78,6 +78,24 @@ impl Mail {
         }
     }
 
+    /// When a letter of `source` on `lane` arrives that would come at `arrival`: not before one that waits already.
+    #[inline]
+    pub(crate) fn behind(&self, source: PlaceId, lane: u32, arrival: Picoseconds) -> Picoseconds {
+        let mut later = self.letters.iter().rev().take_while(|letter| letter.key.time() > arrival);
+        let last = later.find(|letter| letter.source == source && letter.lane == lane);
+        last.map_or(arrival, |letter| letter.key.time())
+    }
+
+    /// What waits, by arrival.
+    pub(crate) fn letters(&self) -> impl Iterator<Item = &Letter> {
+        self.letters.iter()
+    }
+
+    /// The same, to note something about it.
+    pub(crate) fn letters_mut(&mut self) -> impl Iterator<Item = &mut Letter> {
+        self.letters.iter_mut()
+    }
+
     /// When the first letter arrives.
     pub(crate) fn first_arrival(&self) -> Option<Picoseconds> {
         self.letters.front().map(|letter| letter.key.time())
@@ -144,5 +162,17 @@ mod tests {
         assert_eq!((take(8, true), take(8, true)), (Some((7, 0)), None));
         let rest: Vec<_> = std::iter::from_fn(|| take(9, false)).collect();
         assert_eq!(rest, [(3, 1), (5, 1), (7, 1), (9, 0)]);
+    }
+
+    #[test]
+    fn a_letter_comes_behind_the_last_one_of_its_sender_and_lane_and_of_nobody_else() {
+        let mut mail = Mail::default();
+        let other = |time, source, class| Letter { source: PlaceId(source), ..letter(time, class) };
+        for one in [other(5, 1, Class::Data), other(9, 1, Class::Data), other(12, 2, Class::Data)] {
+            mail.put(one);
+        }
+        let behind = |source, lane, arrival| mail.behind(PlaceId(source), lane, Picoseconds(arrival)).0;
+        assert_eq!([behind(1, 1, 3), behind(1, 1, 7), behind(1, 1, 9), behind(1, 1, 10)], [9, 9, 9, 10]);
+        assert_eq!([behind(1, 0, 3), behind(2, 1, 3), behind(3, 1, 3)], [3, 12, 3]);
     }
 }

@@ -50,7 +50,10 @@ pub(super) fn spots(
     (spots, used)
 }
 
-/// The links between each two tiles that have places.
+/// Most tiles between which all paths are kept: 100 KB of them, which a host's cache holds.
+const KEPT_MAX: usize = 64;
+
+/// The links between each two tiles that have places, if those are few or their ways short.
 pub(super) struct Paths {
     spots: usize,
     /// Where in `links` the path of each ordered pair begins, and how many they are.
@@ -59,8 +62,9 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The paths among these tiles, by their spots.
-    pub(super) fn new(topology: &Topology, tiles: &[TileId]) -> Paths {
+    /// The paths among these tiles, by their spots. `always`: however many they are.
+    pub(super) fn new(topology: &Topology, tiles: &[TileId], always: bool) -> Paths {
+        let tiles = if always || tiles.len() <= KEPT_MAX { tiles } else { &[] };
         let pairs = tiles.iter().flat_map(|from| tiles.iter().map(move |to| (from, to)));
         let mut paths = Paths { spots: tiles.len(), pairs: Vec::new(), links: Vec::new() };
         for (from, to) in pairs {
@@ -69,6 +73,12 @@ impl Paths {
             paths.pairs.push((start, paths.links.len() as u32 - start));
         }
         paths
+    }
+
+    /// Whether none are kept.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
     }
 
     #[inline]
@@ -210,7 +220,12 @@ impl Cores {
     }
 
     /// Takes the links between two tiles: how many they are, and how long what is in the way there lets a train wait.
-    fn cross(&mut self, train: Train, (from, to): (Spot, Spot), at: Picoseconds) -> (usize, Picoseconds) {
+    pub(super) fn cross(
+        &mut self,
+        train: Train,
+        (from, to): (Spot, Spot),
+        at: Picoseconds,
+    ) -> (usize, Picoseconds) {
         let path = self.paths.between(from, to);
         let links = path.iter().map(|link| *link as usize);
         (path.len(), self.network.send(self.present, at, links, train))

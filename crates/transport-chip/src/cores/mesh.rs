@@ -21,11 +21,22 @@ impl Cores {
         transit: Span,
         flits: u64,
     ) -> Picoseconds {
-        let (topology, now) = (self.costs.topology, self.now(place));
-        let route = topology.route(self.tile(place), self.tile(target));
-        let alone = transit.over(route.len() as u32) + self.network.pace().flit * flits;
+        let (now, train) = (self.now(place), Train { packets: 1, flits });
+        let (hops, delay) = if self.paths.is_empty() {
+            self.route(train, (self.tile(place), self.tile(target)), now)
+        } else {
+            self.cross(train, (self.spot(place), self.spot(target)), now)
+        };
+        now + transit.over(hops as u32) + self.network.pace().flit * flits + delay
+    }
+
+    /// As `cross`, where paths are too many to be kept.
+    fn route(&mut self, train: Train, (from, to): (TileId, TileId), at: Picoseconds) -> (usize, Picoseconds) {
+        let topology = self.costs.topology;
+        let route = topology.route(from, to);
+        let hops = route.len();
         let links = route.map(|link| topology.link_id(link).0 as usize);
-        now + alone + self.network.send(self.present, now, links, Train { packets: 1, flits })
+        (hops, self.network.send(self.present, at, links, train))
     }
 
     /// Lets `place` reach `count` times, one after the other, for what lies behind a controller at a tile.
@@ -36,12 +47,10 @@ impl Cores {
         span: Span,
         count: u32,
     ) {
-        let (topology, present, now) = (self.costs.topology, self.present, self.now(place));
-        let route = topology.route(tile, self.tile(place));
-        let alone = span.over(route.len() as u32) * u64::from(count);
-        let links = route.map(|link| topology.link_id(link).0 as usize);
+        let (present, now) = (self.present, self.now(place));
         let train = Train { packets: u64::from(count), flits: self.costs.line_flits };
-        let delay = self.network.send(present, now, links, train);
+        let (hops, delay) = self.route(train, (tile, self.tile(place)), now);
+        let alone = span.over(hops as u32) * u64::from(count);
         let busy = self.memory_costs(place).controller_line * u64::from(count);
         let end = self.controller(controller).take(present, now + delay, alone, busy);
         self.spend(place, end - now, Spending::Copying);

@@ -1,49 +1,45 @@
-//! What one place keeps, and what is under way from there to each place that has not taken all.
+//! What one place keeps: what it may still send, and what of others waits there or is owed to them.
 //!
-//! Plain state; it has no costs. Invariant: a way is kept exactly as long as something of it is under way.
+//! Plain state; it has no costs. Invariant: of all packets of a window that are not free, each is in one letter of a
+//! receiver, is owed by it, or stands in a receipt.
 
 use super::WINDOW;
 use super::receipt::Receipt;
 use super::stream::Stream;
-use crate::mail::Mail;
-use isles_chip::quantity::Picoseconds;
+use crate::mail::{Letter, Mail};
 use isles_transport::PlaceId;
-use std::collections::BTreeMap;
-
-/// What is under way to one place in one class.
-#[derive(Default)]
-pub(super) struct Way {
-    /// When the last message arrives.
-    pub(super) last: Picoseconds,
-    /// Messages and pieces that are not taken.
-    pub(super) waiting: u32,
-    /// Packets that are not acknowledged.
-    pub(super) packets: u32,
-}
 
 /// What one place keeps.
 pub(super) struct Desk {
     /// Packets that may still be sent, by class.
     pub(super) free: [u32; 2],
-    /// By the other place, and whether they are data.
-    pub(super) ways: BTreeMap<(PlaceId, bool), Way>,
     pub(super) streams: Vec<Stream>,
     /// Receipts on their way here.
     pub(super) receipts: Vec<Receipt>,
     /// What has arrived here or will, by class.
     pub(super) mail: Mail,
-    /// Packets taken here and not acknowledged: of whom, whether they are data, how many.
-    pub(super) owed: Vec<(PlaceId, bool, u32)>,
+    /// Packets taken here, or lost with this place, and not acknowledged.
+    pub(super) owed: Vec<Owed>,
     /// Messages and pieces sent from here so far.
     pub(super) sequence: u32,
 }
+
+/// Packets of one sender and class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Owed {
+    pub(super) source: PlaceId,
+    pub(super) lane: u32,
+    pub(super) packets: u32,
+}
+
+/// What a letter notes in its slots when its sender has forgotten the receiver: nobody wants a receipt for it.
+const FORGOTTEN: u8 = 1;
 
 impl Desk {
     /// With nothing under way.
     pub(super) fn new() -> Desk {
         Desk {
             free: [WINDOW; 2],
-            ways: BTreeMap::new(),
             streams: Vec::new(),
             receipts: Vec::new(),
             mail: Mail::default(),
@@ -51,18 +47,25 @@ impl Desk {
             sequence: 0,
         }
     }
-}
 
-/// Changes what is under way to a place, and forgets it if nothing is left.
-pub(super) fn settle(
-    ways: &mut BTreeMap<(PlaceId, bool), Way>,
-    pair: (PlaceId, bool),
-    change: impl FnOnce(&mut Way),
-) {
-    if let Some(way) = ways.get_mut(&pair) {
-        change(way);
-        if way.waiting == 0 && way.packets == 0 {
-            ways.remove(&pair);
+    /// Notes that the sender of a letter gets a receipt for it.
+    pub(super) fn owe(&mut self, letter: &Letter) {
+        if letter.slots != FORGOTTEN {
+            self.owed.push(Owed { source: letter.source, lane: letter.lane, packets: letter.lines });
         }
+    }
+
+    /// Settles what `source` has under way to here, without a receipt; gives how many packets they are, by class.
+    pub(super) fn forget(&mut self, source: PlaceId) -> [u32; 2] {
+        let mut packets = [0; 2];
+        let waiting = self.mail.letters_mut().filter(|letter| letter.source == source);
+        for letter in waiting.filter(|letter| letter.slots != FORGOTTEN) {
+            letter.slots = FORGOTTEN;
+            packets[letter.lane as usize] += letter.lines;
+        }
+        for owed in self.owed.extract_if(.., |owed| owed.source == source) {
+            packets[owed.lane as usize] += owed.packets;
+        }
+        packets
     }
 }

@@ -3,8 +3,8 @@
 //! The core of the sender starts each packet; it goes along its route by itself, and all of it lies in the memory of
 //! the receiver when its last flit is there. A place may have so many packets of each class under way, to all others
 //! together, until the receivers have taken them and a packet of one flit has said so. A block goes in pieces as far as
-//! that allows. Nothing here is kept for each pair of places, only for pairs with something under way, so thousands of
-//! places cost what they do.
+//! that allows. Nothing here is kept for pairs of places, only what is under way, so thousands of places cost what they
+//! do.
 //!
 //! What a packet costs is in `costs`, blocks are in `stream`, what the receivers say of packets in `receipt`. It does
 //! not know turns or deaths: `state` tells it what to forget.
@@ -42,11 +42,6 @@ pub(crate) struct Packets {
     desks: Vec<Desk>,
 }
 
-/// What keys are made of: classes have no order.
-fn is_data(class: Class) -> bool {
-    class == Class::Data
-}
-
 impl Packets {
     pub(crate) fn new(costs: PacketCosts, places: u32, ties: Ties) -> Packets {
         let desks = (0..places).map(|_| Desk::new()).collect();
@@ -61,7 +56,7 @@ impl Packets {
         (packets, bytes): (u32, usize),
         piece: Piece,
     ) -> Picoseconds {
-        let (mut arrival, mut left) = (Picoseconds::ZERO, bytes);
+        let (lane, mut arrival, mut left) = (class as u32, Picoseconds::ZERO, bytes);
         for _ in 0..packets {
             let payload = left.min(self.costs.payload);
             left -= payload;
@@ -69,18 +64,13 @@ impl Packets {
             arrival = arrival.max(cores.carry(from, to, self.costs.transit, self.costs.flits(payload)));
         }
         let desk = &mut self.desks[from.index()];
-        desk.free[usize::from(is_data(class))] -= packets;
+        desk.free[class as usize] -= packets;
         desk.sequence = desk.sequence.wrapping_add(1);
-        let way = desk.ways.entry((to, is_data(class))).or_default();
+        let (sequence, mail) = (desk.sequence, &mut self.desks[to.index()].mail);
         // A packet may find a gap that an earlier one was too long for; messages of one pair keep their order.
-        way.last = way.last.max(arrival);
-        way.waiting += 1;
-        way.packets += packets;
-        let (arrival, sequence) = (way.last, desk.sequence);
+        let arrival = mail.behind(from, lane, arrival);
         let key = self.ties.key(arrival, EventClass::Arrival, from.0, sequence);
-        let lane = u32::from(is_data(class));
-        let letter = Letter { key, lane, source: from, lines: packets, fetch: 0, slots: 0, piece };
-        self.desks[to.index()].mail.put(letter);
+        mail.put(Letter { key, lane, source: from, lines: packets, fetch: 0, slots: 0, piece });
         arrival
     }
 }

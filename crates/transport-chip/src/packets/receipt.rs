@@ -4,8 +4,8 @@
 //! tells a sender of all of one class. It does not know what was in them. Invariant: what a sender may send is all of
 //! its window but for what it has not read a receipt of.
 
-use super::desk::{Desk, settle};
-use super::{Packets, is_data};
+use super::Packets;
+use super::desk::{Desk, Owed};
 use crate::cores::Cores;
 use crate::report::Spending;
 use crate::wire::{News, Outgoing, POLL_CYCLES};
@@ -16,14 +16,14 @@ use isles_transport::PlaceId;
 pub(super) struct Receipt {
     pub(super) arrival: Picoseconds,
     pub(super) target: PlaceId,
-    pub(super) is_data: bool,
+    pub(super) lane: u32,
     pub(super) packets: u32,
 }
 
 impl Packets {
     /// Whether the packets of a message of `len` bytes may go, and no block is under way.
     pub(super) fn fits(&self, out: &Outgoing, len: usize) -> bool {
-        let free = self.desks[out.from.index()].free[usize::from(is_data(out.class))];
+        let free = self.desks[out.from.index()].free[out.class as usize];
         free >= self.costs.packets(len) && !self.is_streaming(out)
     }
 
@@ -31,13 +31,11 @@ impl Packets {
     pub(super) fn read_receipts(&mut self, cores: &mut Cores, place: PlaceId) {
         cores.spend(place, cores.cycles(place, POLL_CYCLES), Spending::Polling);
         let seen = cores.present();
-        let Desk { receipts, ways, free, .. } = &mut self.desks[place.index()];
+        let Desk { receipts, free, .. } = &mut self.desks[place.index()];
         receipts.retain(|receipt| {
-            let Receipt { arrival, target, is_data, packets } = *receipt;
-            let arrived = arrival <= seen;
+            let arrived = receipt.arrival <= seen;
             if arrived {
-                free[usize::from(is_data)] += packets;
-                settle(ways, (target, is_data), |way| way.packets -= packets);
+                free[receipt.lane as usize] += receipt.packets;
             }
             !arrived
         });
@@ -47,11 +45,11 @@ impl Packets {
     pub(super) fn write_receipts(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         let mut owed = std::mem::take(&mut self.desks[place.index()].owed);
         owed.sort_unstable();
-        for group in owed.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
-            let (source, is_data, _) = group[0];
-            let packets = group.iter().map(|(_, _, packets)| packets).sum();
+        for group in owed.chunk_by(|one, other| (one.source, one.lane) == (other.source, other.lane)) {
+            let Owed { source, lane, .. } = group[0];
+            let packets = group.iter().map(|owed| owed.packets).sum();
             let arrival = cores.carry(place, source, self.costs.transit, 1);
-            let receipt = Receipt { arrival, target: place, is_data, packets };
+            let receipt = Receipt { arrival, target: place, lane, packets };
             self.desks[source.index()].receipts.push(receipt);
             news.push((source, arrival));
         }

@@ -3,7 +3,7 @@
 //! It does not know when a piece is found. Invariant: to one place in one class there is one block at most, and what is
 //! left of it is never nothing.
 
-use super::{MESSAGE_PACKETS_MAX, Packets, is_data};
+use super::{MESSAGE_PACKETS_MAX, Packets};
 use crate::cores::Cores;
 use crate::mail::Piece;
 use crate::parcel::Load;
@@ -31,7 +31,7 @@ impl Packets {
     pub(super) fn push_streams(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         let mut streams = std::mem::take(&mut self.desks[place.index()].streams);
         streams.retain_mut(|stream| {
-            let lane = usize::from(is_data(stream.class));
+            let lane = stream.class as usize;
             loop {
                 let packets = stream.left.min(MESSAGE_PACKETS_MAX[lane]);
                 if self.desks[place.index()].free[lane] < packets {

@@ -8,6 +8,7 @@ use crate::wire::{News, Outgoing, Wire};
 use isles_chip::Chip;
 use isles_transport::random::Random;
 use isles_transport::{AlignedBytes, HandlerId};
+use proptest::prelude::*;
 
 const A: PlaceId = PlaceId(0);
 
@@ -109,8 +110,103 @@ fn what_goes_to_a_place_that_is_gone_frees_the_window() {
     packets.cut(NEIGHBOUR);
     packets.forget_receiver(A, NEIGHBOUR);
     assert_eq!(packets.desks[0].free, [WINDOW; 2]);
-    assert!(packets.desks[0].ways.is_empty() && !packets.has_mail(A, NEIGHBOUR));
+    assert!(!packets.has_mail(A, NEIGHBOUR));
     let mut news = News::new();
     packets.give_credits(&mut cores, NEIGHBOUR, &mut news);
     assert!(news.is_empty(), "a receipt for what is settled");
+}
+
+#[test]
+fn who_leaves_still_takes_what_waits_and_nobody_gets_a_receipt_twice() {
+    let (mut cores, mut packets) = torus(8);
+    for _ in 0..3 {
+        send(&mut cores, &mut packets, NEIGHBOUR, 2_000).unwrap();
+    }
+    let until = cores.now(A) + Picoseconds(100_000_000);
+    cores.wait_until(NEIGHBOUR, until);
+    packets.take(&mut cores, NEIGHBOUR, until, false).unwrap();
+    packets.forget_receiver(A, NEIGHBOUR);
+    assert_eq!(packets.desks[0].free, [WINDOW; 2]);
+    assert!(packets.has_mail(A, NEIGHBOUR));
+    while packets.take(&mut cores, NEIGHBOUR, until, false).is_some() {}
+    let mut news = News::new();
+    packets.give_credits(&mut cores, NEIGHBOUR, &mut news);
+    cores.set_present(until * 2);
+    packets.read_receipts(&mut cores, A);
+    assert_eq!((packets.desks[0].free, news.len()), ([WINDOW; 2], 0));
+}
+
+/// What one place does to another one.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Send { class: Class, len: usize },
+    Take { count: u32 },
+    Tell,
+    Look,
+    Forget,
+    Die,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
+    let class = prop_oneof![Just(Class::Control), Just(Class::Data)];
+    let send = (class, 0..1_900_usize).prop_map(|(class, len)| Deed::Send { class, len });
+    let rest = prop_oneof![
+        6 => (1..6_u32).prop_map(|count| Deed::Take { count }),
+        6 => Just(Deed::Tell),
+        6 => Just(Deed::Look),
+        1 => Just(Deed::Forget),
+        1 => Just(Deed::Die),
+    ];
+    prop::collection::vec((0..4_u32, 1..4_u32, prop_oneof![send, rest]), 1..200)
+}
+
+/// Packets of the window of `place` in a class, wherever they are.
+fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
+    let of_desk = |desk: &Desk| -> u32 {
+        let waiting = desk.mail.letters().filter(|it| it.source == place && it.slots == 0);
+        let waiting = waiting.filter(|it| it.lane == class as u32).map(|it| it.lines);
+        let owed = desk.owed.iter().filter(|it| it.source == place && it.lane == class as u32);
+        waiting.sum::<u32>() + owed.map(|it| it.packets).sum::<u32>()
+    };
+    let desk = &packets.desks[place.index()];
+    let told = desk.receipts.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
+    desk.free[class as usize] + told.sum::<u32>() + packets.desks.iter().map(of_desk).sum::<u32>()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn no_packet_of_a_window_is_lost_or_counted_twice(deeds in deeds()) {
+        let (mut cores, mut packets) = torus(4);
+        let (mut news, mut now) = (News::new(), Picoseconds::ZERO);
+        let mut closed = std::collections::BTreeSet::new();
+        for (place, distance, deed) in deeds {
+            let (place, other) = (PlaceId(place), PlaceId((place + distance) % 4));
+            now += Picoseconds(5_000_000);
+            (0..4).for_each(|place| cores.wait_until(PlaceId(place), now));
+            cores.set_present(now);
+            match deed {
+                Deed::Send { class, len } => {
+                    let out = Outgoing { class, ..out(place, other) };
+                    if !closed.contains(&(place, other)) && packets.has_room(&mut cores, &out, len) {
+                        packets.send(&mut cores, &out, Load::Inline(Box::new(AlignedBytes::new(len))));
+                    }
+                }
+                Deed::Take { count } => {
+                    (0..count).for_each(|_| _ = packets.take(&mut cores, place, now, false));
+                }
+                Deed::Tell => packets.give_credits(&mut cores, place, &mut news),
+                Deed::Look => packets.read_receipts(&mut cores, place),
+                Deed::Forget => {
+                    packets.forget_receiver(place, other);
+                    closed.insert((place, other));
+                }
+                Deed::Die => packets.cut(place),
+            }
+            for (place, class) in (0..4).flat_map(|it| [(it, Class::Control), (it, Class::Data)]) {
+                prop_assert_eq!(window(&packets, PlaceId(place), class), WINDOW, "{} {:?}", place, class);
+            }
+        }
+    }
 }

@@ -4,9 +4,9 @@
 //! receipt at once.
 
 use super::costs::HEADER_BYTES;
-use super::desk::{Desk, settle};
+use super::desk::Desk;
 use super::stream::Stream;
-use super::{MESSAGE_PACKETS_MAX, Packets, is_data};
+use super::{MESSAGE_PACKETS_MAX, Packets};
 use crate::cores::Cores;
 use crate::mail::{Letter, Piece};
 use crate::parcel::{Load, Parcel};
@@ -17,7 +17,7 @@ use isles_transport::{Class, PlaceId};
 
 impl Wire for Packets {
     fn message_bytes_max(&self, class: Class) -> usize {
-        MESSAGE_PACKETS_MAX[usize::from(is_data(class))] as usize * self.costs.payload - HEADER_BYTES
+        MESSAGE_PACKETS_MAX[class as usize] as usize * self.costs.payload - HEADER_BYTES
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
@@ -74,10 +74,7 @@ impl Wire for Packets {
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        let ways = &self.desks[source.index()].ways;
-        [false, true]
-            .into_iter()
-            .any(|is_data| ways.get(&(place, is_data)).is_some_and(|way| way.waiting > 0))
+        self.desks[place.index()].mail.letters().any(|letter| letter.source == source)
     }
 
     fn take(
@@ -87,11 +84,10 @@ impl Wire for Packets {
         until: Picoseconds,
         control_only: bool,
     ) -> Option<Option<Parcel>> {
-        let letter = self.desks[place.index()].mail.take(until, control_only)?;
-        let (source, is_data) = (letter.source, letter.lane == 1);
+        let desk = &mut self.desks[place.index()];
+        let letter = desk.mail.take(until, control_only)?;
+        desk.owe(&letter);
         cores.spend(place, self.costs.receive * u64::from(letter.lines), Spending::Handling);
-        settle(&mut self.desks[source.index()].ways, (place, is_data), |way| way.waiting -= 1);
-        self.desks[place.index()].owed.push((source, is_data, letter.lines));
         Some(letter.open())
     }
 
@@ -100,24 +96,19 @@ impl Wire for Packets {
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
-        let Desk { ways, streams, receipts, free, .. } = &mut self.desks[place.index()];
+        let mut packets = self.desks[gone.index()].forget(place);
+        let Desk { streams, receipts, free, .. } = &mut self.desks[place.index()];
         streams.retain(|stream| stream.target != gone);
-        receipts.retain(|receipt| receipt.target != gone);
-        for is_data in [false, true] {
-            if let Some(way) = ways.remove(&(gone, is_data)) {
-                free[usize::from(is_data)] += way.packets;
-            }
+        for receipt in receipts.extract_if(.., |receipt| receipt.target == gone) {
+            packets[receipt.lane as usize] += receipt.packets;
         }
-        // It may have taken some already and say so later: that is settled now.
-        self.desks[gone.index()].owed.retain(|(source, _, _)| *source != place);
+        free.iter_mut().zip(packets).for_each(|(free, packets)| *free += packets);
     }
 
     fn cut(&mut self, gone: PlaceId) {
-        self.desks[gone.index()].streams.clear();
-        let letters: Vec<Letter> = self.desks[gone.index()].mail.clear().collect();
-        for letter in letters {
-            let pair = (gone, letter.lane == 1);
-            settle(&mut self.desks[letter.source.index()].ways, pair, |way| way.waiting -= 1);
-        }
+        let desk = &mut self.desks[gone.index()];
+        desk.streams.clear();
+        let letters: Vec<Letter> = desk.mail.clear().collect();
+        letters.iter().for_each(|letter| desk.owe(letter));
     }
 }
