@@ -50,6 +50,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("twin-ping-pong", twin::ping_pong),
     ("twin-mesh", twin::mesh),
     ("twin-mesh-long", twin::mesh_long),
+    ("twin-mesh-packets", twin::mesh_packets),
+    ("twin-mesh-packets-long", twin::mesh_packets_long),
     ("twin-mesh-traced", twin::mesh_traced),
     ("twin-torus", twin::torus),
     ("twin-machine", twin::machine),

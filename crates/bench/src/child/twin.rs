@@ -148,6 +148,26 @@ fn mesh_of(effort: Effort, bytes: u32) {
     });
 }
 
+/// Packets of a mesh of such links, which are all that there is of it.
+pub fn mesh_packets(effort: Effort) {
+    mesh_packets_of(effort, SHORT);
+}
+
+/// The same with messages that hold their links.
+pub fn mesh_packets_long(effort: Effort) {
+    mesh_packets_of(effort, LONG);
+}
+
+fn mesh_packets_of(effort: Effort, bytes: u32) {
+    let chip = Chip::parse("mesh.toml", include_str!("twin/mesh.toml")).expect("the file describes a chip");
+    measure(effort, u64::from(SCC_PLACES * MESH_MESSAGES), || {
+        let costs = Costs::of(&chip).expect("it carries packets");
+        let world = World::new(SCC_PLACES, costs, 0).expect("it has so many cores");
+        let seconds = random_traffic(&world, MESH_MESSAGES, bytes as usize);
+        (world, seconds)
+    });
+}
+
 /// The same with a trace into a file.
 pub fn mesh_traced(effort: Effort) {
     let path = std::env::temp_dir().join(format!("isles-bench-{}.perfetto-trace", std::process::id()));

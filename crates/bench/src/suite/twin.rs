@@ -29,7 +29,8 @@ pub const LONG: u32 = 512;
 const PACKET: u32 = 240;
 
 /// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] = &[EVENTS, PING_PONG, MESH, MESH_LONG, TORUS, MACHINE];
+pub const GROUPS: &[Group] =
+    &[EVENTS, PING_PONG, MESH, MESH_LONG, MESH_PACKETS, MESH_PACKETS_LONG, TORUS, MACHINE];
 
 /// SimGrid in one of its configurations, by its name here and that of the model there.
 type Configuration = (&'static str, &'static str);
@@ -120,6 +121,32 @@ const MESH_LONG: Group = Group {
         simgrid(OF_TCP, "mesh", MESH_MESSAGES, LONG),
     ],
     rows: &[on_the_mesh("mesh-long-messages")],
+};
+
+const MESH_PACKETS: Group = Group {
+    name: "mesh-packets",
+    setting: "48 places on a mesh whose hardware carries messages, a packet of 24 bytes each to random others, links shared",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: Program::Peer("twin-mesh-packets") },
+        simgrid(PLAIN, "mesh", MESH_MESSAGES, SHORT),
+        simgrid(ANSWERED, "mesh", MESH_MESSAGES, SHORT),
+        simgrid(OF_TCP, "mesh", MESH_MESSAGES, SHORT),
+    ],
+    rows: &[on_the_mesh("mesh-packets-messages")],
+};
+
+const MESH_PACKETS_LONG: Group = Group {
+    name: "mesh-packets-long",
+    setting: "the same with 512 bytes",
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: Program::Peer("twin-mesh-packets-long") },
+        simgrid(PLAIN, "mesh", MESH_MESSAGES, LONG),
+        simgrid(ANSWERED, "mesh", MESH_MESSAGES, LONG),
+        simgrid(OF_TCP, "mesh", MESH_MESSAGES, LONG),
+    ],
+    rows: &[on_the_mesh("mesh-packets-long-messages")],
 };
 
 const TORUS: Group = Group {

@@ -30,6 +30,10 @@ impl Wire for Packets {
         }
     }
 
+    fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
+        self.fits(out, len)
+    }
+
     fn may_stream(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
         !self.is_streaming(out)
     }
