@@ -32,9 +32,14 @@ impl PacketCosts {
         })
     }
 
-    /// Packets of a message of `len` bytes; at least one.
-    pub(super) fn packets(&self, len: usize) -> u32 {
-        (HEADER_BYTES + len).div_ceil(self.payload) as u32
+    /// Packets that carry `bytes` bytes.
+    pub(super) fn packets(&self, bytes: usize) -> u32 {
+        bytes.div_ceil(self.payload) as u32
+    }
+
+    /// Bytes that so many packets carry at most.
+    pub(super) fn carried(&self, packets: u32) -> usize {
+        packets as usize * self.payload
     }
 
     /// Flits of a packet that carries `len` bytes.

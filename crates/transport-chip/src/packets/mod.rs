@@ -48,15 +48,16 @@ impl Packets {
         Packets { costs, ties, desks }
     }
 
-    /// Sends `packets` packets of together `bytes` bytes; gives when all of them are there.
+    /// Sends packets of together `bytes` bytes; gives when all of them are there.
     fn inject(
         &mut self,
         cores: &mut Cores,
         (from, to, class): (PlaceId, PlaceId, Class),
-        (packets, bytes): (u32, usize),
+        bytes: usize,
         piece: Piece,
     ) -> Picoseconds {
-        let (lane, mut arrival, mut left) = (class as u32, Picoseconds::ZERO, bytes);
+        let (packets, lane) = (self.costs.packets(bytes), class as u32);
+        let (mut arrival, mut left) = (Picoseconds::ZERO, bytes);
         for _ in 0..packets {
             let payload = left.min(self.costs.payload);
             left -= payload;

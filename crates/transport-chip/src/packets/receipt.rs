@@ -5,6 +5,7 @@
 //! its window but for what it has not read a receipt of.
 
 use super::Packets;
+use super::costs::HEADER_BYTES;
 use super::desk::{Desk, Owed};
 use crate::cores::Cores;
 use crate::report::Spending;
@@ -24,7 +25,7 @@ impl Packets {
     /// Whether the packets of a message of `len` bytes may go, and no block is under way.
     pub(super) fn fits(&self, out: &Outgoing, len: usize) -> bool {
         let free = self.desks[out.from.index()].free[out.class as usize];
-        free >= self.costs.packets(len) && !self.is_streaming(out)
+        free >= self.costs.packets(HEADER_BYTES + len) && !self.is_streaming(out)
     }
 
     /// Takes the receipts that had arrived when the turn began.

@@ -16,8 +16,8 @@ pub(super) struct Stream {
     pub(super) class: Class,
     pub(super) handler: HandlerId,
     pub(super) load: Option<Load>,
-    /// Packets still to be sent.
-    pub(super) left: u32,
+    /// Bytes still to be sent, with the header.
+    pub(super) left: usize,
 }
 
 impl Packets {
@@ -33,18 +33,18 @@ impl Packets {
         streams.retain_mut(|stream| {
             let lane = stream.class as usize;
             loop {
-                let packets = stream.left.min(MESSAGE_PACKETS_MAX[lane]);
+                let bytes = stream.left.min(self.costs.carried(MESSAGE_PACKETS_MAX[lane]));
+                let packets = self.costs.packets(bytes);
                 if self.desks[place.index()].free[lane] < packets {
                     return true;
                 }
-                stream.left -= packets;
+                stream.left -= bytes;
                 let of = stream.load.as_ref().map_or(0, Load::len);
                 let load = if stream.left == 0 { stream.load.take() } else { None };
                 let whole = load.map(|load| Piece::Whole { handler: stream.handler, load });
                 let piece = whole.unwrap_or(Piece::Part { of });
-                let bytes = packets as usize * self.costs.payload;
                 let ends = (place, stream.target, stream.class);
-                news.push((stream.target, self.inject(cores, ends, (packets, bytes), piece)));
+                news.push((stream.target, self.inject(cores, ends, bytes, piece)));
                 if stream.left == 0 {
                     return false;
                 }

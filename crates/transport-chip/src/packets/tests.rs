@@ -54,6 +54,21 @@ fn a_message_costs_its_packets_its_way_and_its_flits() {
 }
 
 #[test]
+fn a_block_holds_links_for_no_more_flits_than_a_message_of_its_length() {
+    for len in [1, 8, 232, 233, 1_000, 3_832] {
+        let (mut cores, mut packets) = torus(8);
+        let arrival = send(&mut cores, &mut packets, NEIGHBOUR, len).unwrap();
+        let as_message = (cores.now(A), arrival, cores.flit_hops());
+        let (mut cores, mut packets) = torus(8);
+        let mut news = News::new();
+        let load = Load::Inline(Box::new(AlignedBytes::new(len)));
+        packets.stream(&mut cores, &out(A, NEIGHBOUR), load, &mut news);
+        assert_eq!(news.len(), 1);
+        assert_eq!((cores.now(A), news[0].1, cores.flit_hops()), as_message, "{len} bytes");
+    }
+}
+
+#[test]
 fn no_more_is_under_way_than_the_window_and_a_receipt_opens_it() {
     let (mut cores, mut packets) = torus(8);
     for number in 0..WINDOW {

@@ -17,7 +17,7 @@ use isles_transport::{Class, PlaceId};
 
 impl Wire for Packets {
     fn message_bytes_max(&self, class: Class) -> usize {
-        MESSAGE_PACKETS_MAX[class as usize] as usize * self.costs.payload - HEADER_BYTES
+        self.costs.carried(MESSAGE_PACKETS_MAX[class as usize]) - HEADER_BYTES
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
@@ -39,13 +39,13 @@ impl Wire for Packets {
     }
 
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: Load) -> Option<Picoseconds> {
-        let (bytes, packets) = (HEADER_BYTES + load.len(), self.costs.packets(load.len()));
+        let bytes = HEADER_BYTES + load.len();
         let piece = Piece::Whole { handler: out.handler, load };
-        Some(self.inject(cores, (out.from, out.to, out.class), (packets, bytes), piece))
+        Some(self.inject(cores, (out.from, out.to, out.class), bytes, piece))
     }
 
     fn stream(&mut self, cores: &mut Cores, out: &Outgoing, load: Load, news: &mut News) {
-        let left = self.costs.packets(load.len());
+        let left = HEADER_BYTES + load.len();
         let (target, class, handler) = (out.to, out.class, out.handler);
         let stream = Stream { target, class, handler, load: Some(load), left };
         self.desks[out.from.index()].streams.push(stream);
