@@ -4,7 +4,8 @@
 
 use super::budget::{Budget, SLOTS_MAX};
 use super::credit::Credit;
-use super::lane::{Share, Stream};
+use super::lane::Share;
+use super::stream::Stream;
 use crate::mail::Mail;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;

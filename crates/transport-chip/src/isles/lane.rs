@@ -1,8 +1,6 @@
 //! One ring: from one place to another, in one class.
 
 use super::budget::SLOTS_MAX;
-use crate::parcel::Load;
-use isles_transport::HandlerId;
 
 /// What entries occupy until they are credited.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -65,15 +63,6 @@ impl Share {
 }
 
 const _: () = assert!(SLOTS_MAX <= 4, "a half of a byte has so many bits, and three bits count so many");
-
-/// A block under way.
-pub(super) struct Stream {
-    pub(super) lane: usize,
-    pub(super) handler: HandlerId,
-    pub(super) load: Load,
-    /// Lines still to be written.
-    pub(super) left: u32,
-}
 
 /// Short, because there are very many and each message needs one or two of them.
 #[derive(Default)]
