@@ -1,11 +1,17 @@
 //! Which place runs on which core: what can be asked for, and what comes of it on a chip.
 //!
 //! A [`Placement`] is a wish, as it is written on a command line; a [`Seating`] is what it means for so many places on
-//! one chip. It knows neither time nor messages. Invariant: in a seating each place has a core of its own, and that
-//! core is on the chip.
+//! one chip. It knows neither time nor messages. Invariant: what a placement is told as reads as the same placement.
+
+mod list;
+mod misplacement;
+mod seating;
+
+pub use list::CoreList;
+pub use misplacement::Misplacement;
+pub use seating::Seating;
 
 use isles_chip::topology::{CoreId, Topology};
-use isles_transport::PlaceId;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -22,55 +28,6 @@ pub enum Placement {
     Listed(CoreList),
 }
 
-/// Cores in an order, each once: ranges of numbers, as few as can be.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CoreList(Vec<(u32, u32)>);
-
-/// Why places cannot be put on cores so. As a text it says what is allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misplacement {
-    /// It is none of the names, nor a list.
-    Unreadable,
-    /// A core is listed more than once.
-    Twice {
-        /// Which.
-        core: u32,
-    },
-    /// A core is listed that the chip does not have.
-    NoCore {
-        /// Which.
-        core: u32,
-        /// How many the chip has.
-        cores: u32,
-    },
-    /// There are more places than cores.
-    TooFew {
-        /// How many cores there are.
-        cores: u32,
-        /// How many places.
-        places: u32,
-    },
-}
-
-impl fmt::Display for Misplacement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Misplacement::Unreadable => {
-                f.write_str("linear, spread, or cores and ranges of cores with commas such as 0,2,10-13")
-            }
-            Misplacement::Twice { core } => write!(f, "each core once ({core} is there twice)"),
-            Misplacement::NoCore { core, cores } => {
-                write!(f, "cores from 0 to {} of the chip ({core} is none)", cores - 1)
-            }
-            Misplacement::TooFew { cores, places } => {
-                write!(f, "at least as many cores as places, which are {places} (here are {cores})")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Misplacement {}
-
 impl FromStr for Placement {
     type Err = Misplacement;
 
@@ -78,23 +35,9 @@ impl FromStr for Placement {
         match text {
             "linear" => Ok(Placement::Linear),
             "spread" => Ok(Placement::Spread),
-            _ => {
-                let ranges = text.split(',').map(|word| range(word.trim()));
-                Placement::on(ranges.collect::<Option<Vec<_>>>().ok_or(Misplacement::Unreadable)?)
-            }
+            _ => CoreList::read(text).map(Placement::Listed),
         }
     }
-}
-
-/// A core, or a range from the lower to the higher.
-fn range(word: &str) -> Option<RangeInclusive<u32>> {
-    let number = |digits: &str| {
-        let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-        digits.parse::<u32>().ok().filter(|_| plain)
-    };
-    let (first, last) = word.split_once('-').unwrap_or((word, word));
-    let (first, last) = (number(first)?, number(last)?);
-    (first <= last).then_some(first..=last)
 }
 
 impl fmt::Display for Placement {
@@ -102,16 +45,7 @@ impl fmt::Display for Placement {
         match self {
             Placement::Linear => f.write_str("linear"),
             Placement::Spread => f.write_str("spread"),
-            Placement::Listed(CoreList(ranges)) => {
-                for (number, (first, last)) in ranges.iter().enumerate() {
-                    let comma = if number > 0 { "," } else { "" };
-                    write!(f, "{comma}{first}")?;
-                    if first < last {
-                        write!(f, "-{last}")?;
-                    }
-                }
-                Ok(())
-            }
+            Placement::Listed(list) => list.fmt(f),
         }
     }
 }
@@ -122,31 +56,14 @@ impl Placement {
     /// # Errors
     /// A core is there twice, or there is no core at all.
     pub fn on(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<Placement, Misplacement> {
-        let mut list: Vec<(u32, u32)> = Vec::new();
-        for (first, last) in
-            ranges.into_iter().filter(|range| !range.is_empty()).map(RangeInclusive::into_inner)
-        {
-            match list.last_mut() {
-                Some(before) if before.1.checked_add(1) == Some(first) => before.1 = last,
-                _ => list.push((first, last)),
-            }
-        }
-        let mut sorted = list.clone();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[1].0 <= pair[0].1) {
-            return Err(Misplacement::Twice { core: pair[1].0 });
-        }
-        if list.is_empty() { Err(Misplacement::Unreadable) } else { Ok(Placement::Listed(CoreList(list))) }
+        CoreList::of(ranges).map(Placement::Listed)
     }
 
     /// The most places that it has cores for, on a chip that has them.
     pub fn places_max(&self, topology: &Topology) -> u32 {
         match self {
             Placement::Linear | Placement::Spread => topology.cores(),
-            Placement::Listed(CoreList(ranges)) => {
-                let lengths = ranges.iter().map(|(first, last)| u64::from(last - first) + 1);
-                u32::try_from(lengths.sum::<u64>()).unwrap_or(u32::MAX)
-            }
+            Placement::Listed(list) => list.len(),
         }
     }
 
@@ -156,73 +73,23 @@ impl Placement {
     /// [`Misplacement`]: a core that is listed is not there, whether a place needs it or not, or there are too few.
     pub fn seat(&self, topology: &Topology, places: u32) -> Result<Seating, Misplacement> {
         let cores = topology.cores();
-        if let Placement::Listed(CoreList(ranges)) = self
-            && let Some((first, last)) = ranges.iter().find(|(_, last)| *last >= cores)
+        if let Placement::Listed(list) = self
+            && let Some(core) = list.missing(cores)
         {
-            let core = if *first < cores { *last } else { *first };
             return Err(Misplacement::NoCore { core, cores });
         }
         let there_are = self.places_max(topology);
         if places > there_are {
             return Err(Misplacement::TooFew { cores: there_are, places });
         }
-        let (tiles, number) = (topology.tiles(), places as usize);
+        let tiles = topology.tiles();
         let spread = |place: u32| place % tiles * topology.cores_per_tile() + place / tiles;
         let seats: Vec<CoreId> = match self {
             Placement::Linear => (0..places).map(CoreId).collect(),
             Placement::Spread => (0..places).map(spread).map(CoreId).collect(),
-            Placement::Listed(CoreList(ranges)) => {
-                let listed = ranges.iter().flat_map(|(first, last)| *first..=*last);
-                listed.map(CoreId).take(number).collect()
-            }
+            Placement::Listed(list) => list.cores().take(places as usize).collect(),
         };
         Ok(Seating::new(seats, cores))
-    }
-}
-
-/// The core of each place of a run: none is there twice, and all of them are on one chip.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seating {
-    cores: Vec<CoreId>,
-    /// Who is on each core of the chip.
-    places: Vec<Option<PlaceId>>,
-}
-
-impl Seating {
-    fn new(cores: Vec<CoreId>, all: u32) -> Seating {
-        let mut places = vec![None; all as usize];
-        for (place, core) in (0..).map(PlaceId).zip(&cores) {
-            let before = places[core.0 as usize].replace(place);
-            assert_eq!(before, None, "two places on core {core}");
-        }
-        Seating { cores, places }
-    }
-
-    /// The core of each place.
-    pub fn cores(&self) -> &[CoreId] {
-        &self.cores
-    }
-
-    /// How many cores the chip has.
-    pub fn chip_cores(&self) -> u32 {
-        self.places.len() as u32
-    }
-
-    /// How many places there are.
-    pub(crate) fn places(&self) -> u32 {
-        self.cores.len() as u32
-    }
-
-    /// The number of the core of `place`.
-    #[inline]
-    pub(crate) fn core(&self, place: PlaceId) -> usize {
-        self.cores[place.index()].0 as usize
-    }
-
-    /// The place on a core of that number, if there is one.
-    #[inline]
-    pub(crate) fn place(&self, core: usize) -> Option<PlaceId> {
-        self.places[core]
     }
 }
 
@@ -230,6 +97,7 @@ impl Seating {
 mod tests {
     use super::*;
     use isles_chip::topology::Shape;
+    use isles_transport::PlaceId;
 
     /// Three columns and two rows of tiles with two cores each.
     fn mesh() -> Topology {
