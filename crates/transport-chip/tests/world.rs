@@ -4,7 +4,7 @@ use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::random::Random;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
-use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Report, Spending, Turn, World};
+use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Report, Spending, Turn, World};
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -307,6 +307,40 @@ fn a_place_that_has_left_still_empties_its_blocks() {
     assert_eq!(taken, len);
     assert_eq!(send(&endpoints[0], PlaceId(1), Class::Data, 8), Err(SendError::DeadPlace(PlaceId(1))));
     assert!(!endpoints[0].is_dead(PlaceId(1)));
+}
+
+#[test]
+fn a_place_that_has_left_gives_up_its_blocks_to_one_that_dies_and_empties_the_others() {
+    const DEAD: PlaceId = PlaceId(2);
+    for protocol in Protocol::OF_BUFFERS {
+        let world = World::with_protocol(3, costs(), protocol, 0).unwrap();
+        let endpoints: Vec<_> = (0..3).map(|place| world.endpoint(PlaceId(place))).collect();
+        let (len, mut taken, mut has_begun) = (100_000, 0, [false; 3]);
+        run(&world, |place| {
+            let endpoint = &endpoints[place.index()];
+            let is_first = !std::mem::replace(&mut has_begun[place.index()], true);
+            if place == A {
+                endpoint.progress(Inbound::All, &mut |arrival| {
+                    taken += if let Arrival::Message(message) = arrival { message.body.bytes().len() } else { 0 };
+                });
+            } else if place == DEAD {
+                if is_first {
+                    send(endpoint, PlaceId(1), Class::Control, 8).unwrap(); // It is never taken.
+                }
+                take(endpoint);
+            } else if is_first {
+                for to in [A, DEAD] {
+                    let fill = &mut |bytes: &mut [u8]| bytes.fill(1);
+                    endpoint.send_block(to, Class::Data, HandlerId(1), len, fill).unwrap();
+                }
+            } else if place == PlaceId(1) {
+                endpoint.leave();
+                world.kill(DEAD);
+            }
+            IDLE
+        });
+        assert_eq!(taken, len, "{protocol}");
+    }
 }
 
 #[test]

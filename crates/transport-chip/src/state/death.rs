@@ -86,15 +86,15 @@ impl State {
         }
     }
 
-    /// A known death that was not delivered, and behind which no message of the dead place waits.
+    /// A known death that was not delivered, and behind which no message of the dead place waits for one that takes it.
     #[cold]
     pub(super) fn take_death(&mut self, place: PlaceId) -> Option<PlaceId> {
         let now = self.cores.now(place);
-        let wire = &self.wire;
+        let (wire, site) = (&self.wire, &mut self.sites[place.index()]);
         let due = |(dead, notice): &(&PlaceId, &mut Notice)| {
-            !notice.delivered && notice.known <= now && !wire.has_mail(**dead, place)
+            !notice.delivered && notice.known <= now && (site.left || !wire.has_mail(**dead, place))
         };
-        let (dead, notice) = self.sites[place.index()].notices.iter_mut().find(due)?;
+        let (dead, notice) = site.notices.iter_mut().find(due)?;
         notice.delivered = true;
         let dead = *dead;
         self.wire.forget_receiver(place, dead);

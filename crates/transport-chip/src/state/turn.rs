@@ -38,6 +38,7 @@ impl State {
             let site = &mut self.sites[place.index()];
             (site.parked, site.refused) = (false, false);
             if site.left {
+                while self.take_death(place).is_some() {}
                 self.attend(place);
                 if self.wire.has_streams(place) {
                     self.park(place, None);
