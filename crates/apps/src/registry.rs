@@ -154,8 +154,8 @@ pub struct ChipArguments {
     #[arg(long, value_name = "HOW")]
     pub rest: Option<String>,
 
-    /// How `broadcast` of teams goes on a modelled chip: auto, flat, binomial, chain, scatter-allgather or fan:CHILDREN
-    /// (as OC-Bcast) [default: auto]
+    /// How `broadcast` of teams goes on a modelled chip: auto, flat, binomial, chain, scatter-allgather, fan:CHILDREN
+    /// (as OC-Bcast) or async:CHILDREN (by interrupts) [default: auto]
     #[arg(long, value_name = "HOW")]
     pub broadcast: Option<String>,
 

@@ -86,8 +86,18 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
     let refusal = |flags: &str| refuse(&words(&format!("run bc --machine chip:scc {flags}")));
     assert_eq!(
         refusal("--broadcast oc"),
-        "error: --broadcast is \"oc\"; allowed: auto, flat, binomial, chain, scatter-allgather, or fan:CHILDREN \
-         with 1 to 255 children such as fan:7"
+        "error: --broadcast is \"oc\"; allowed: auto, flat, binomial, chain, scatter-allgather, or fan:CHILDREN or \
+         async:CHILDREN with 1 to 255 children such as fan:7"
+    );
+    assert_eq!(
+        refusal("--broadcast async:47"),
+        "error: --broadcast is \"async:47\"; allowed: at most async:30 on chip:scc with 48 places and isles (the message \
+         buffer of a core has 256 lines, and 290 are needed)"
+    );
+    assert_eq!(
+        refusal("--broadcast async:2 --protocol rcce"),
+        "error: --broadcast is \"async:2\"; allowed: any but async on chip:scc with 48 places and rcce (asynchronous \
+         broadcasts are of the protocol isles)"
     );
     assert_eq!(refusal("--reduce log"), r#"error: --reduce is "log"; allowed: auto, serial, logarithmic"#);
 }

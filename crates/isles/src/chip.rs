@@ -4,7 +4,7 @@
 //! which that is. The answers are those of any other machine, the time is the chip's.
 
 use crate::clocks::OnChip;
-use crate::collectives::{Broadcast, Chosen, Ground, Reduce};
+use crate::collectives::{Broadcast, CHILDREN_MAX, Chosen, Ground, Reduce};
 use crate::environment::ConfigError;
 use crate::export::{self, ChipRun};
 use crate::launch::{Launch, LaunchError};
@@ -274,6 +274,25 @@ impl ModelledChip {
 }
 
 impl ModelledChip {
+    /// Checks that broadcasts can go as asked for among so many places; `source` is where it was written.
+    pub(crate) fn check_broadcast(
+        self,
+        source: &str,
+        broadcast: Broadcast,
+        protocol: Protocol,
+        places: u32,
+    ) -> std::result::Result<(), ConfigError> {
+        let check = |broadcast: Broadcast| self.costs.check_wiring(broadcast.wiring(protocol), places);
+        check(broadcast).map_err(|misfit| {
+            let fits = |children: &u32| check(Broadcast::Asynchronous(*children)).is_ok();
+            let most = (1..=CHILDREN_MAX).rev().find(fits);
+            let most = most.map_or("any but async".to_owned(), |most| format!("at most async:{most}"));
+            let machine = self.machine;
+            let allowed = format!("{most} on {machine} with {places} places and {protocol} ({misfit})");
+            ConfigError::new(source, &broadcast.to_string(), allowed)
+        })
+    }
+
     /// Puts so many places on cores; `source` is where it was written how.
     pub(crate) fn seat(
         self,
@@ -326,7 +345,8 @@ where
     }
     let seating = launch.seating_on(chip)?;
     let (costs, protocol) = (chip.costs.clone(), launch.protocol_on(chip));
-    let world = World::seated(seating, costs, protocol, launch.seed).map_err(unable)?;
+    let wiring = launch.broadcast.wiring(protocol);
+    let world = World::seated(seating, costs, wiring, launch.seed).map_err(unable)?;
     let policy = launch.governor;
     world
         .govern(policy)
@@ -336,7 +356,7 @@ where
     let draft = export::begin(launch, chip, &world)?;
     let _on_chip = OnChip::of(&stopwatch);
     let locals = all_locals(&stopwatch, launch.places);
-    let ground = Ground { chip, protocol, placement: launch.placement.clone() };
+    let ground = Ground { chip, wiring, placement: launch.placement.clone() };
     let chosen = Chosen::new(ground, (launch.broadcast, launch.reduce), &stopwatch);
     locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
     let root = {

@@ -1,9 +1,9 @@
 //! How the collectives of teams go on a modelled chip: as they were asked for by name, or as the model says is best.
 //!
 //! The model is asked by trying: the first broadcast of a length to so many members is played on cores of the same chip
-//! with the same protocol, once for each tree and chunk, before it is done; the shortest is used from then on. Trials
+//! with the same wiring, once for each tree and chunk, before it is done; the shortest is used from then on. Trials
 //! are runs of their own, so they change nothing of the run that asks. Members stand for the first places of the run,
-//! on the cores of those. Invariant: what is chosen depends on chip, protocol, placement, number of members and length
+//! on the cores of those. Invariant: what is chosen depends on chip, wiring, placement, number of members and length
 //! only, so that all members choose the same.
 
 use crate::chip::{ModelledChip, all_locals, close_all, drive};
@@ -12,7 +12,7 @@ use crate::work::stopwatch::Stopwatch;
 use isles_runtime::run::Root;
 use isles_runtime::{Collectives, Shape, Spread, Team, here, now};
 use isles_transport::PlaceId;
-use isles_transport_chip::{Placement, Protocol, World};
+use isles_transport_chip::{Placement, Protocol, Wiring, World};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,6 +35,9 @@ const TRIED_MEMBERS_MAX: usize = 256;
 const SHAPES: [Shape; 7] =
     [Shape::Binomial, Shape::Flat, Shape::Chain, Shape::Fan(2), Shape::Fan(3), Shape::Fan(7), Shape::Fan(16)];
 
+/// Most children of a member in a tree by name.
+pub(crate) const CHILDREN_MAX: u32 = 255;
+
 /// How broadcasts of teams go on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Broadcast {
@@ -45,6 +48,9 @@ pub enum Broadcast {
     By(Shape),
     /// A part of a slice to each member, and from there to all; a single value goes down a binomial tree.
     ScatterAllGather,
+    /// Down a tree with so many children each by interrupts, whatever the places on the way are doing; a single value
+    /// goes down that tree by messages. Only with the protocol `isles`, whose other messages have fewer lines then.
+    Asynchronous(u32),
 }
 
 /// How reductions of teams to one member go on a modelled chip.
@@ -59,6 +65,14 @@ pub enum Reduce {
     Logarithmic,
 }
 
+impl Broadcast {
+    /// What it needs of the chip beside the protocol of messages.
+    pub(crate) fn wiring(self, protocol: Protocol) -> Wiring {
+        let relays = if let Broadcast::Asynchronous(children) = self { Some(children) } else { None };
+        Wiring { protocol, relays }
+    }
+}
+
 impl fmt::Display for Broadcast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,6 +82,7 @@ impl fmt::Display for Broadcast {
             Broadcast::By(Shape::Chain) => write!(f, "chain"),
             Broadcast::By(Shape::Fan(children)) => write!(f, "fan:{children}"),
             Broadcast::ScatterAllGather => write!(f, "scatter-allgather"),
+            Broadcast::Asynchronous(children) => write!(f, "async:{children}"),
         }
     }
 }
@@ -87,11 +102,15 @@ impl Broadcast {
     pub(crate) fn read(source: &str, value: &str) -> Result<Broadcast, ConfigError> {
         let plain = [Broadcast::Auto, Broadcast::By(Shape::Flat), Broadcast::By(Shape::Binomial)];
         let plain = plain.into_iter().chain([Broadcast::By(Shape::Chain), Broadcast::ScatterAllGather]);
-        let children = value.strip_prefix("fan:").and_then(|children| children.parse().ok());
-        let fan = children.filter(|children| (1..=255).contains(children)).map(Shape::Fan).map(Broadcast::By);
-        let found = plain.into_iter().find(|one| one.to_string() == value).or(fan);
-        let allowed = "auto, flat, binomial, chain, scatter-allgather, or fan:CHILDREN with 1 to 255 children such as \
-                       fan:7";
+        let children = |name: &str| {
+            let children = value.strip_prefix(name)?.parse().ok();
+            children.filter(|children| (1..=CHILDREN_MAX).contains(children))
+        };
+        let fan = children("fan:").map(|children| Broadcast::By(Shape::Fan(children)));
+        let trees = fan.or_else(|| children("async:").map(Broadcast::Asynchronous));
+        let found = plain.into_iter().find(|one| one.to_string() == value).or(trees);
+        let allowed = "auto, flat, binomial, chain, scatter-allgather, or fan:CHILDREN or async:CHILDREN with 1 to 255 \
+                       children such as fan:7";
         found.ok_or_else(|| ConfigError::new(source, value, allowed))
     }
 }
@@ -112,7 +131,7 @@ type Known<T> = RefCell<BTreeMap<(usize, usize), T>>;
 #[derive(Clone)]
 pub(crate) struct Ground {
     pub(crate) chip: ModelledChip,
-    pub(crate) protocol: Protocol,
+    pub(crate) wiring: Wiring,
     pub(crate) placement: Placement,
 }
 
@@ -167,6 +186,11 @@ impl Collectives for Chosen {
             Broadcast::Auto if !(2..=TRIED_MEMBERS_MAX).contains(&members) => None,
             Broadcast::By(shape) if members > TRIED_MEMBERS_MAX => {
                 Some(Spread::Tree { shape, chunk_bytes: CHUNKS[1] })
+            }
+            // The root says it to all at once, and the chip has the tree.
+            Broadcast::Asynchronous(children) => {
+                let shape = if bytes.is_some() { Shape::Flat } else { Shape::Fan(children) };
+                Some(Spread::Tree { shape, chunk_bytes: CHUNKS[0] })
             }
             broadcast => {
                 Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(broadcast)))
@@ -226,6 +250,7 @@ impl Trial {
             }
             Broadcast::By(shape) => self.trees(shape).collect(),
             Broadcast::ScatterAllGather => vec![Spread::ScatterAllGather],
+            Broadcast::Asynchronous(_) => unreachable!("there is nothing to choose"),
         }
     }
 
@@ -243,9 +268,9 @@ impl Trial {
     /// From the first member's beginning to the last member's end, on cores of their own; for ever if it cannot be.
     fn time(&self, fixed: Fixed, is_reduction: bool) -> Duration {
         let (places, bytes) = (self.members as u32, self.bytes);
-        let Ground { chip, protocol, placement } = &self.ground;
+        let Ground { chip, wiring, placement } = &self.ground;
         let Ok(seating) = placement.seat(chip.chip().topology(), places) else { return Duration::MAX };
-        let world = World::seated(seating, chip.costs().clone(), *protocol, 0);
+        let world = World::seated(seating, chip.costs().clone(), *wiring, 0);
         let Ok(world) = world else { return Duration::MAX };
         let stopwatch = Stopwatch::idle(&world, chip.chip().default_preset().clocks().core);
         let locals = all_locals(&stopwatch, places);
@@ -285,16 +310,18 @@ mod tests {
 
     fn trial(members: usize, bytes: usize) -> Trial {
         let chip = ModelledChip::new("scc").unwrap();
-        let ground = Ground { chip, protocol: Protocol::Isles, placement: Placement::Linear };
+        let wiring = Protocol::Isles.into();
+        let ground = Ground { chip, wiring, placement: Placement::Linear };
         Trial { ground, members, bytes }
     }
 
     #[test]
     fn settings_are_read_as_they_are_told_and_others_are_refused() {
-        for name in ["auto", "flat", "binomial", "chain", "scatter-allgather", "fan:1", "fan:7", "fan:255"] {
+        let trees = ["fan:1", "fan:7", "fan:255", "async:1", "async:47"];
+        for name in ["auto", "flat", "binomial", "chain", "scatter-allgather"].into_iter().chain(trees) {
             assert_eq!(Broadcast::read("--broadcast", name).unwrap().to_string(), name);
         }
-        for name in ["", "fan", "fan:0", "fan:256", "oc", "Flat"] {
+        for name in ["", "fan", "fan:0", "fan:256", "async", "async:0", "async:256", "oc", "Flat"] {
             let error = Broadcast::read("--broadcast", name).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--broadcast is {name:?}; allowed: auto, flat")), "{error}");
         }

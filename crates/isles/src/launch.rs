@@ -145,12 +145,15 @@ impl Launch {
         };
         if let Machine::Chip(chip) = machine {
             let seating = chip.seat(&placement_source, &placement, places)?;
-            let flag = flags.iter().find(|flag| flag.variable == "ISLES_CHIP_PROTOCOL");
+            let source_of = |variable: &'static str| {
+                flags.iter().find(|flag| flag.variable == variable).map_or(variable, |flag| flag.name)
+            };
             let (source, protocol) = match environment.protocol {
-                Some(protocol) => (flag.map_or("ISLES_CHIP_PROTOCOL", |flag| flag.name), protocol),
+                Some(protocol) => (source_of("ISLES_CHIP_PROTOCOL"), protocol),
                 None => ("the protocol", chip.default_protocol()),
             };
             chip.check_protocol(source, protocol, places)?;
+            chip.check_broadcast(source_of("ISLES_CHIP_BROADCAST"), environment.broadcast, protocol, places)?;
             if let Some((policy, source)) = &environment.governor {
                 chip.check_policy(source, *policy, &seating)?;
             }

@@ -350,7 +350,7 @@ fn collectives_of_teams_have_the_same_results_however_they_go_and_other_times() 
     let (expected, best) = run(Broadcast::Auto, Reduce::Auto);
     let mut times = Vec::new();
     let trees = [Shape::Flat, Shape::Binomial, Shape::Chain, Shape::Fan(2), Shape::Fan(7)].map(Broadcast::By);
-    for broadcast in trees.into_iter().chain([Broadcast::ScatterAllGather]) {
+    for broadcast in trees.into_iter().chain([Broadcast::ScatterAllGather, Broadcast::Asynchronous(3)]) {
         for reduce in [Reduce::Serial, Reduce::Logarithmic] {
             let (bits, time) = run(broadcast, reduce);
             assert_eq!(bits, expected, "{broadcast} {reduce}");
@@ -361,8 +361,34 @@ fn collectives_of_teams_have_the_same_results_however_they_go_and_other_times() 
     assert!(times.iter().all(|time| best.0 <= time.0 + time.0 / 100), "chosen {best}: {times:?}");
     times.sort_unstable();
     times.dedup();
-    assert_eq!(times.len(), 12, "each way takes its own time, or is not used: {times:?}");
+    assert_eq!(times.len(), 14, "each way takes its own time, or is not used: {times:?}");
     assert_eq!(run(Broadcast::Auto, Reduce::Auto), (expected, best));
+}
+
+#[test]
+fn an_asynchronous_broadcast_passes_a_member_that_computes_and_a_chain_waits_for_it() {
+    const BUSY: u64 = 3_000_000; // cycles: 5.6 ms
+    let program = || async {
+        let took = PlaceLocal::new(|| 0).await?;
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    let (team, mut slice) = (Team::world(), [here().index() as u64; 200]);
+                    team.barrier().await?;
+                    let began = now();
+                    work(Cycles(if team.rank() == 1 { BUSY } else { 0 }));
+                    team.broadcast_slice(0, &mut slice).await?;
+                    *took.lock() = (now() - began).as_micros();
+                    assert_eq!(slice, [0; 200]);
+                });
+            }
+        })
+        .await?;
+        at!(Place::new(5).unwrap(), *took.lock()).await
+    };
+    let last = |broadcast| on_chip(&launch(6).broadcast(broadcast), program).0.unwrap();
+    let [asynchronous, chain] = [Broadcast::Asynchronous(1), Broadcast::By(Shape::Chain)].map(last);
+    assert!(asynchronous < 200 && chain > 5_000, "{asynchronous} us, {chain} us");
 }
 
 #[test]

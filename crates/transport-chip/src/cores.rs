@@ -8,6 +8,7 @@
 mod copy;
 mod costs;
 mod draw;
+mod interrupt;
 mod lines;
 mod mesh;
 mod shift;
@@ -92,6 +93,8 @@ pub(crate) struct Cores {
     network: Network,
     /// Of the buffers of tiles that have places.
     ports: Vec<Timeline>,
+    /// The port of the interrupt controller.
+    interrupts: Timeline,
     /// Memory controllers; none before somebody uses one.
     controllers: Vec<Allotment>,
     /// What copies of long messages meet in private memory.
@@ -128,6 +131,7 @@ impl Cores {
             paths: Paths::new(&costs.topology, &used, costs.buffer_lines > 0),
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),
             ports: vec![Timeline::default(); used.len()],
+            interrupts: Timeline::default(),
             controllers: Vec::new(),
             rounds: Rounds::new(&costs.work.caches, costs.buffer_lines),
             present: Picoseconds::ZERO,

@@ -11,6 +11,7 @@ use crate::isles::{Budget, Isles};
 use crate::packets::{PacketCosts, Packets};
 use crate::parcel::{Load, Parcel};
 use crate::rcce::{self, Rcce};
+use crate::relay::Relays;
 use crate::world::Misfit;
 use isles_chip::kernel::Ties;
 use isles_chip::quantity::Picoseconds;
@@ -127,6 +128,8 @@ impl fmt::Display for Protocol {
 /// Message buffers as a protocol divides them, or what it has instead.
 pub(crate) enum Division {
     Isles(Budget),
+    /// The same with asynchronous broadcasts beside it.
+    Relayed(Budget, Relays),
     RcceX10(RcceX10),
     Sections(Sections),
     Sockets(Sockets),
@@ -140,6 +143,7 @@ impl Division {
     pub(crate) fn open(self, cores: &Cores, places: u32, ties: Ties) -> Box<dyn Wire> {
         match self {
             Division::Isles(budget) => Box::new(Isles::new(budget, places, ties)),
+            Division::Relayed(budget, relays) => Box::new(Isles::relayed(budget, relays, places, ties)),
             Division::RcceX10(division) => Box::new(Chunks::new(division, cores, places, ties)),
             Division::Sections(division) => Box::new(Chunks::new(division, cores, places, ties)),
             Division::Sockets(driver) => Box::new(Called::new(driver, places, ties)),

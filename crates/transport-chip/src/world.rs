@@ -17,7 +17,7 @@ use crate::placement::{Placement, Seating};
 use crate::report::{Report, Spending};
 use crate::rest::Rest;
 use crate::state::State;
-use crate::wire::Protocol;
+use crate::wiring::Wiring;
 use isles_chip::governor::{Policy, Unfit};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{PlaceId, Unpark};
@@ -75,27 +75,37 @@ impl World {
         World::with_protocol(places, costs, protocol, seed)
     }
 
-    /// As [`World::new`], with another protocol.
+    /// As [`World::new`], with another protocol, and what else joins the places.
     ///
     /// # Errors
     /// [`Misfit`]: the chip cannot have so many.
-    pub fn with_protocol(places: u32, costs: Costs, protocol: Protocol, seed: u64) -> Result<World, Misfit> {
+    pub fn with_protocol(
+        places: u32,
+        costs: Costs,
+        wiring: impl Into<Wiring>,
+        seed: u64,
+    ) -> Result<World, Misfit> {
         let cores = costs.cores();
         let seating = Placement::Linear.seat(costs.topology(), places);
-        World::seated(seating.map_err(|_| Misfit::Cores { cores })?, costs, protocol, seed)
+        World::seated(seating.map_err(|_| Misfit::Cores { cores })?, costs, wiring, seed)
     }
 
     /// As [`World::with_protocol`], with the places of a seating, each on its core.
     ///
     /// # Errors
-    /// [`Misfit`]: the chip cannot carry that protocol among so many.
+    /// [`Misfit`]: the chip cannot join so many in that way.
     ///
     /// # Panics
     /// If the seating is of another chip.
-    pub fn seated(seating: Seating, costs: Costs, protocol: Protocol, seed: u64) -> Result<World, Misfit> {
+    pub fn seated(
+        seating: Seating,
+        costs: Costs,
+        wiring: impl Into<Wiring>,
+        seed: u64,
+    ) -> Result<World, Misfit> {
         assert_eq!(seating.chip_cores(), costs.cores(), "a seating of another chip");
         let places = seating.places();
-        let division = protocol.divide(places, &costs)?;
+        let division = wiring.into().divide(places, &costs)?;
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
         let state = RefCell::new(State::new(costs, division, seating, seed));
         Ok(World { shared: Rc::new(Shared { places, unparked, state }) })

@@ -321,7 +321,8 @@ fn a_place_that_has_left_gives_up_its_blocks_to_one_that_dies_and_empties_the_ot
             let is_first = !std::mem::replace(&mut has_begun[place.index()], true);
             if place == A {
                 endpoint.progress(Inbound::All, &mut |arrival| {
-                    taken += if let Arrival::Message(message) = arrival { message.body.bytes().len() } else { 0 };
+                    taken +=
+                        if let Arrival::Message(message) = arrival { message.body.bytes().len() } else { 0 };
                 });
             } else if place == DEAD {
                 if is_first {

@@ -26,7 +26,7 @@ pub const TEAMS: Experiment = Experiment {
 const LENGTHS: [usize; 5] = [32, 1 << 10, 2 << 10, 4 << 10, 16 << 10];
 
 /// Trees, and what the model chooses.
-const BROADCASTS: [Broadcast; 8] = [
+const BROADCASTS: [Broadcast; 10] = [
     Broadcast::By(Shape::Flat),
     Broadcast::By(Shape::Binomial),
     Broadcast::By(Shape::Chain),
@@ -34,6 +34,8 @@ const BROADCASTS: [Broadcast; 8] = [
     Broadcast::By(Shape::Fan(3)),
     Broadcast::By(Shape::Fan(7)),
     Broadcast::ScatterAllGather,
+    Broadcast::Asynchronous(3),
+    Broadcast::Asynchronous(7),
     Broadcast::Auto,
 ];
 

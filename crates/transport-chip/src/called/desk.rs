@@ -5,9 +5,8 @@
 use super::receipt::Receipt;
 use super::stream::Stream;
 use crate::mail::Mail;
-use isles_chip::kernel::Timeline;
+use crate::system::System;
 use isles_chip::quantity::Picoseconds;
-use std::collections::VecDeque;
 
 /// What is under way from one place to another in one class.
 #[derive(Default)]
@@ -31,10 +30,5 @@ pub(super) struct Desk {
     pub(super) receipts: Vec<Receipt>,
     /// Read here and not told: the lane, its bytes.
     pub(super) owed: Vec<(usize, usize)>,
-    /// What the system does: one thing at a time.
-    pub(super) system: Timeline,
-    /// The same, as long as it is not charged: when it begins, and how long it takes.
-    pub(super) jobs: VecDeque<(Picoseconds, Picoseconds)>,
-    /// How long the place had waited in all when it last looked.
-    pub(super) waited: Picoseconds,
+    pub(super) system: System,
 }

@@ -5,18 +5,18 @@
 //! looks. So a buffer is never held by a place that computes, and all times of a packet are known when it is sent. They
 //! differ in where a packet lies and what the systems spend: that is a [`Driver`], one module each.
 //!
-//! What a system does while its place computes or copies is time that the place loses, and is charged at its next look;
-//! what it does while the place waits costs nothing more. How much of one sender and class may lie unread is bounded,
-//! and a receipt opens that again. The systems are in `system`, blocks in `stream`, receipts in `receipt`. It does not
-//! know turns or deaths.
-//! Invariant: messages of one pair and class are found in the order in which they were sent.
+//! What a system does while its place computes or copies is time that the place loses, and is charged at its next
+//! look; what it does while the place waits costs nothing more. How much of one sender and class may lie unread is
+//! bounded, and a receipt opens that again. The way of a packet is in `passage`, blocks in `stream`, receipts in
+//! `receipt`. It does not know turns or deaths. Invariant: messages of one pair and class are found in the order in
+//! which they were sent.
 
 mod desk;
+mod passage;
 mod receipt;
 mod ring;
 mod sockets;
 mod stream;
-mod system;
 mod wire;
 
 pub(crate) use ring::Ring;

@@ -53,7 +53,7 @@ impl<D: Driver> Called<D> {
             let called = cores.now(place) + interrupt;
             let arrival = match there {
                 Picoseconds::ZERO => called,
-                work => self.employ(cores.present(), sender, called, work) + work,
+                work => self.desk(sender).system.employ(cores.present(), called, work) + work,
             };
             self.desk(sender).receipts.push(Receipt { arrival, lane, bytes });
             news.push((sender, arrival));

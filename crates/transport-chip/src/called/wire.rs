@@ -1,6 +1,6 @@
 //! What the world asks of these protocols: who may send, who looks, what is taken, what ends with a place.
 //!
-//! What the systems do meanwhile is in `system`. Invariant: before a place looks it is charged for what its system has
+//! The way of a packet is in `passage`. Invariant: before a place looks it is charged for what its system has
 //! done.
 
 use super::stream::Stream;
@@ -61,7 +61,7 @@ impl<D: Driver> Wire for Called<D> {
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
-        self.settle(cores, place);
+        self.desk(place).system.settle(cores, place);
         let look = self.driver.look(cores, place);
         cores.spend(place, look, Spending::Polling);
     }

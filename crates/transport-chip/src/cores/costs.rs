@@ -10,8 +10,8 @@ use crate::packets::PacketCosts;
 use crate::placement::Seating;
 use crate::shared::MemoryPlan;
 use crate::wire::Protocol;
+use crate::wiring::Wiring;
 use crate::world::Misfit;
-use isles_chip::Chip;
 use isles_chip::cost::{Costs as Times, Mode, Span};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
@@ -19,6 +19,7 @@ use isles_chip::kernel::Pace;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::Supplies;
 use isles_chip::topology::Topology;
+use isles_chip::{Chip, Interrupts};
 use std::sync::Arc;
 
 /// What the operations of a core cost, at one setting of the clocks.
@@ -38,6 +39,8 @@ pub struct Costs {
     /// For how long an access to one line occupies the buffer of a tile.
     pub(super) port: Picoseconds,
     packets: Option<PacketCosts>,
+    /// The interrupt controller, if there is one.
+    pub(super) interrupts: Option<Interrupts>,
     /// The memory that all cores share; nothing if the chip's file does not say what it costs.
     pub(super) memory: Option<Arc<MemoryPlan>>,
     /// What the work of programs costs.
@@ -71,6 +74,7 @@ impl Costs {
             line_bytes: line_bytes as u32,
             buffer_lines: u32::try_from(buffer_bytes / line_bytes).unwrap_or(u32::MAX),
             packets,
+            interrupts: chip.interrupts().copied(),
             memory,
             work,
             lines,
@@ -138,9 +142,22 @@ impl Costs {
         protocol.divide(places, self).map(drop)
     }
 
+    /// As [`Costs::check_protocol`], with all that joins the places.
+    ///
+    /// # Errors
+    /// [`Misfit`]: it cannot.
+    pub fn check_wiring(&self, wiring: Wiring, places: u32) -> Result<(), Misfit> {
+        wiring.divide(places, self).map(drop)
+    }
+
     /// The times of a core that has not changed its rate.
     pub(crate) fn times(&self) -> &Times<Span> {
         &self.times[usize::from(self.plan.gears.first().0)]
+    }
+
+    /// Whether cores can interrupt several others at once.
+    pub(crate) fn has_interrupts(&self) -> bool {
+        self.interrupts.is_some()
     }
 
     /// Where its cores are.

@@ -18,6 +18,7 @@ mod credit;
 mod desk;
 mod entry;
 mod lane;
+mod relayed;
 mod room;
 mod stream;
 mod wire;
@@ -27,6 +28,7 @@ pub(crate) use budget::Budget;
 use crate::cores::Cores;
 use crate::mail::{Letter, Piece};
 use crate::pairs::Pairs;
+use crate::relay::Relays;
 use credit::bit_of;
 use desk::Desk;
 use isles_chip::kernel::{EventClass, Ties};
@@ -49,6 +51,8 @@ pub(crate) struct Isles {
     ties: Ties,
     lanes: Vec<Lane>,
     desks: Vec<Desk>,
+    /// What carries messages to several places, if that is not a slot.
+    relays: Option<Box<Relays>>,
 }
 
 impl Isles {
@@ -60,7 +64,13 @@ impl Isles {
             budget,
             pairs: Pairs::of(places),
             ties,
+            relays: None,
         }
+    }
+
+    /// The same with asynchronous broadcasts, which have their own lines of the buffers.
+    pub(crate) fn relayed(budget: Budget, relays: Relays, places: u32, ties: Ties) -> Isles {
+        Isles { relays: Some(Box::new(relays)), ..Isles::new(budget, places, ties) }
     }
 
     /// Lanes of one receiver lie together: it looks at all of them.
@@ -94,6 +104,7 @@ impl Isles {
         if self.desks[source.index()].owes & bit_of(target) != 0 {
             self.credit_along(source, target, arrival);
         }
+        let arrival = if self.relays.is_some() { self.behind(lane, arrival) } else { arrival };
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
         let letter = Letter { key, lane: lane as u32, source, lines, fetch, slots: share.slots, piece };
         self.desks[target.index()].mail.put(letter);

@@ -52,14 +52,21 @@ impl Wire for Isles {
 
     /// What fits a short ring goes there; it would gain nothing.
     fn multicast_bytes(&self, class: Class) -> Range<usize> {
-        self.budget.shared_bytes(class)
+        self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
     }
 
     fn has_room_for_all(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+        if self.relays.is_some() {
+            return self.may_relay(cores, out);
+        }
         self.finds(cores, out.from, |rings| out.each().all(|out| rings.has_lines(&out, None, 1)))
     }
 
     fn lay_out(&mut self, cores: &mut Cores, out: &Multicast<'_>, len: usize) -> u8 {
+        if let Some(relays) = &mut self.relays {
+            relays.send(cores, out.from, out.to, len);
+            return 0;
+        }
         cores.write_lines(out.from, out.from, self.budget.lines(len));
         let (desk, class) = (&mut self.desks[out.from.index()], out.class as usize);
         let is_free = |fetchers: &u32| *fetchers == 0;
@@ -70,6 +77,11 @@ impl Wire for Isles {
     }
 
     fn point(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, load: Load) -> Picoseconds {
+        if let Some(relays) = &mut self.relays {
+            relays.note_sent(out.from, out.to);
+            let found = relays.found(out.to);
+            return self.find_relayed(out, found, load);
+        }
         let way = Way { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
         let lines = self.budget.lines(load.len());
         cores.compute(out.from, SEND_CYCLES, Spending::Handling);
@@ -93,6 +105,9 @@ impl Wire for Isles {
     fn attend(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
         self.look(cores, place);
         self.take_credits(place);
+        if let Some(relays) = &mut self.relays {
+            relays.attend(cores, place);
+        }
         let streams = &self.desks[place.index()].streams;
         for lane in streams.iter().map(|stream| stream.lane).collect::<Vec<_>>() {
             self.push_stream(cores, lane, news);
@@ -100,6 +115,10 @@ impl Wire for Isles {
     }
 
     fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
+        if let Some(relays) = &mut self.relays {
+            relays.settle(cores, place);
+            relays.attend(cores, place);
+        }
         cores.read_own_lines(place, self.budget.flag_lines, Spending::Polling);
         cores.compute(place, POLL_CYCLES, Spending::Polling);
         self.desks[place.index()].looked = cores.present();
@@ -107,7 +126,9 @@ impl Wire for Isles {
 
     /// The flags tell of credits, too.
     fn poll_period(&self, cores: &Cores, place: PlaceId, _with_credits: bool) -> Picoseconds {
-        cores.own_read(place, self.budget.flag_lines) + cores.cycles(place, POLL_CYCLES)
+        let receipts = self.relays.as_ref().map(|relays| relays.attention(cores, place));
+        let flags = cores.own_read(place, self.budget.flag_lines);
+        flags + cores.cycles(place, POLL_CYCLES) + receipts.unwrap_or_default()
     }
 
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
@@ -115,7 +136,9 @@ impl Wire for Isles {
     }
 
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
-        self.desks[place.index()].credits.iter().map(|credit| credit.arrival).min()
+        let credit = self.desks[place.index()].credits.iter().map(|credit| credit.arrival).min();
+        let receipt = self.relays.as_ref().and_then(|relays| relays.first_receipt(place));
+        [credit, receipt].into_iter().flatten().min()
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
@@ -134,6 +157,9 @@ impl Wire for Isles {
         let lane = letter.lane as usize;
         let ring = &mut self.lanes[lane];
         ring.waiting -= 1;
+        if letter.is_relayed() {
+            return Some(self.take_relayed(cores, place, letter));
+        }
         if ring.owed == Share::default() {
             desk.owed.push((letter.source, lane));
             desk.owes |= bit_of(letter.source);
@@ -155,6 +181,9 @@ impl Wire for Isles {
         if std::mem::take(&mut self.desks[place.index()].owes_much) {
             self.write_credits(cores, place, news, is_much);
         }
+        if let Some(relays) = &mut self.relays {
+            relays.write_receipts(cores, place, news);
+        }
     }
 
     fn end_turn(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
@@ -162,6 +191,9 @@ impl Wire for Isles {
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+        if let Some(relays) = &mut self.relays {
+            relays.forget(place, gone);
+        }
         for lane in self.pairs.both(gone, place) {
             let ring = &mut self.lanes[lane];
             ring.streams = false;

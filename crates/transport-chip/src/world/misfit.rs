@@ -24,6 +24,10 @@ pub enum Misfit {
     NoBuffers,
     /// The protocol is one of packets, and the hardware carries none.
     NoPackets,
+    /// An asynchronous broadcast is asked for, and the protocol has none.
+    NoRelays,
+    /// The same on a chip without an interrupt controller.
+    NoInterrupts,
     /// The chip's file does not say what the protocol needs to know.
     Unknown {
         /// The key of its presets.
@@ -49,6 +53,8 @@ impl fmt::Display for Misfit {
             }
             Misfit::NoBuffers => f.write_str("the cores have no message buffers"),
             Misfit::NoPackets => f.write_str("the hardware carries no packets"),
+            Misfit::NoRelays => f.write_str("asynchronous broadcasts are of the protocol isles"),
+            Misfit::NoInterrupts => f.write_str("asynchronous broadcasts need an interrupt controller"),
             Misfit::Unknown { key } => write!(f, "the chip's file does not give {key}"),
         }
     }

@@ -1,0 +1,73 @@
+//! Interrupts by way of the chip's controller, whose one port gives each target its turn.
+//!
+//! What a core does that is interrupted is the matter of others. Invariant: an interrupt arrives no sooner than it
+//! would if nobody else raised one.
+
+use super::Cores;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+
+impl Cores {
+    /// How long an access to a register of the controller takes the core of `place`.
+    pub(crate) fn controller_register(&self, place: PlaceId) -> Picoseconds {
+        let register = self.times(place).test_and_set.unwrap_or_default();
+        let controller = self.costs.interrupts.map(|traits| traits.tile);
+        register.over(controller.map_or(0, |tile| self.topology().hops(self.tile(place), tile)))
+    }
+
+    /// `place` interrupts so many others from `at` on, with one request for as many as one may name: when it is done,
+    /// and when each of them is called.
+    pub(crate) fn interrupt(
+        &mut self,
+        place: PlaceId,
+        mut at: Picoseconds,
+        targets: u32,
+    ) -> (Picoseconds, Vec<Picoseconds>) {
+        let Some(traits) = self.costs.interrupts else { return (at, vec![at; targets as usize]) };
+        let times = self.times(place);
+        let alone = times.interrupt.unwrap_or_default().over(0);
+        let each = times.interrupt_more.unwrap_or_default().over(0);
+        let (register, free) = (self.controller_register(place), each * u64::from(traits.targets_free));
+        let (mut called, mut left) = (Vec::new(), targets);
+        while left > 0 {
+            let named = left.min(traits.targets_max.max(1));
+            left -= named;
+            at += register;
+            let start = self.interrupts.reserve(self.present, at, each * u64::from(named));
+            let waits = |number: u32| (start - at) + each * u64::from(number + 1);
+            let arrival = |number| at + alone + Picoseconds(waits(number).0.saturating_sub(free.0));
+            called.extend((0..named).map(arrival));
+        }
+        (at, called)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cores::Costs;
+    use crate::placement::Placement;
+    use isles_chip::Chip;
+
+    #[test]
+    fn a_long_request_waits_at_the_port_and_a_later_one_behind_it() {
+        let costs = Costs::of(&Chip::find("scc").unwrap()).unwrap();
+        let seating = Placement::Linear.seat(costs.topology(), 48).unwrap();
+        let mut cores = Cores::new(costs, seating);
+        let [near, far] = [0, 47].map(|place| cores.controller_register(PlaceId(place)));
+        assert!(near < far, "{near} {far}: the controller is at the first tile");
+        let times = *cores.times(PlaceId(0));
+        let alone = times.interrupt.unwrap().over(0);
+        let each = times.interrupt_more.unwrap().over(0);
+        let (done, called) = cores.interrupt(PlaceId(0), Picoseconds(1_000), 47);
+        // The SCC's controller names up to 32 targets in one request, and 20 are through before the first arrives.
+        assert_eq!(done, Picoseconds(1_000) + near * 2);
+        let first = Picoseconds(1_000) + near + alone;
+        assert_eq!([called[0], called[19], called[31]], [first, first, first + each * 12]);
+        assert_eq!(called[46], first + each * 27, "it waits for what the first request has left at the port");
+        let (_, later) = cores.interrupt(PlaceId(47), Picoseconds(1_000), 1);
+        assert!(later[0] > Picoseconds(1_000) + far + alone + each * 20, "behind those: {}", later[0]);
+        let (_, calm) = cores.interrupt(PlaceId(47), Picoseconds(1_000_000_000), 1);
+        assert_eq!(calm[0], Picoseconds(1_000_000_000) + far + alone);
+    }
+}

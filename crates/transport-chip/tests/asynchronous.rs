@@ -1,0 +1,127 @@
+//! Asynchronous broadcasts: cores pass on what comes by interrupts, whatever their places are doing.
+
+use isles_chip::Chip;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
+use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Spending, Turn, Wiring, World};
+use std::time::Duration;
+
+const IDLE: Turn = Turn::Idle { due: None };
+const ROOT: PlaceId = PlaceId(0);
+
+/// Cycles for which a place computes that does not look; a hundred times what a broadcast takes.
+const LONG: u64 = 3_000_000;
+
+fn costs() -> Costs {
+    Costs::of(&Chip::find("scc").unwrap()).unwrap()
+}
+
+fn world(places: u32, relays: Option<u32>) -> (World, Vec<ChipEndpoint>) {
+    let wiring = Wiring { protocol: Protocol::Isles, relays };
+    let world = World::with_protocol(places, costs(), wiring, 0).unwrap();
+    let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
+    (world, endpoints)
+}
+
+/// Sends a chunk to all others.
+fn broadcast(endpoint: &ChipEndpoint) -> Result<(), SendError> {
+    let others: Vec<_> =
+        (0..endpoint.places()).map(PlaceId).filter(|place| *place != endpoint.here()).collect();
+    endpoint.multicast(&others, Class::Data, HandlerId(1), &[7; 512])
+}
+
+/// The root sends once while the second place computes; how long each of the others had to wait for it, and how long
+/// the second place was at it in all.
+fn beside_one_that_computes(relays: Option<u32>) -> (Vec<Duration>, Picoseconds) {
+    let (world, endpoints) = world(8, relays);
+    let (mut found, mut has_begun) = (vec![Duration::ZERO; 8], [false; 8]);
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        let is_first = !std::mem::replace(&mut has_begun[place.index()], true);
+        match place {
+            ROOT if is_first => broadcast(endpoint).unwrap(),
+            PlaceId(1) if is_first => endpoint.work(&Work::new().cycles(LONG)),
+            _ => {}
+        }
+        if endpoint.progress(Inbound::All, &mut |_| ()) > 0 {
+            found[place.index()] = world.now(place);
+        }
+        world.end_turn(place, IDLE);
+    }
+    (found, world.report().ledgers[1].time(Spending::Handling))
+}
+
+#[test]
+fn a_core_passes_on_while_its_place_computes_and_the_place_loses_that_time() {
+    // With one child each all that is not the root's goes through the second place.
+    let (found, handling) = beside_one_that_computes(Some(1));
+    let computed = Duration::from_nanos(LONG * 1_876 / 1_000); // at 533 MHz
+    assert!(found[2..].iter().all(|found| *found < computed / 10), "{found:?}");
+    assert!(found[1] > computed, "the place itself looks when it has computed");
+    let (_, without) = beside_one_that_computes(None);
+    assert!(handling > without + Picoseconds(5_000_000), "{handling} {without}");
+}
+
+#[test]
+fn places_that_wait_lose_nothing_by_what_their_cores_pass_on() {
+    let (world, endpoints) = world(8, Some(1));
+    let mut has_begun = false;
+    while let Some(place) = world.next() {
+        if place == ROOT && !std::mem::replace(&mut has_begun, true) {
+            broadcast(&endpoints[0]).unwrap();
+        }
+        endpoints[place.index()].progress(Inbound::All, &mut |_| ());
+        world.end_turn(place, IDLE);
+    }
+    let report = world.report();
+    let handling = |place: usize| report.ledgers[place].time(Spending::Handling);
+    assert_eq!(
+        (1..8).map(handling).collect::<Vec<_>>(),
+        vec![handling(7); 7],
+        "only what it takes to take it"
+    );
+}
+
+#[test]
+fn a_sender_is_refused_when_much_of_it_lies_unread_and_goes_on_when_it_is_read() {
+    const UNREAD_MAX: u32 = 12; // docs/twin.md
+    let (world, endpoints) = world(4, Some(2));
+    let (mut sent, mut sent_before, mut ignored, mut taken) = (0, 0, 0, 0);
+    let mut turns = [0; 4];
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        turns[place.index()] += 1;
+        if place == PlaceId(3) && ignored < 100 {
+            endpoint.work(&Work::new().cycles(10_000));
+            (ignored, sent_before) = (ignored + 1, sent);
+            world.end_turn(place, Turn::Busy);
+            continue;
+        }
+        let arrived = endpoint.progress(Inbound::All, &mut |_| ());
+        taken += if place == PlaceId(3) { arrived as u32 } else { 0 };
+        while place == ROOT && sent < 3 * UNREAD_MAX && broadcast(endpoint).is_ok() {
+            sent += 1;
+        }
+        world.end_turn(place, IDLE);
+    }
+    assert_eq!((sent_before, sent, taken), (UNREAD_MAX, 3 * UNREAD_MAX, 3 * UNREAD_MAX));
+    assert!(turns[0] < 20, "who waits for receipts has no turn before there is one: {}", turns[0]);
+}
+
+#[test]
+fn what_the_chip_or_the_protocol_does_not_have_is_said() {
+    let misfit = |chip: &str, protocol, relays| {
+        let costs = Costs::of(&Chip::find(chip).unwrap()).unwrap();
+        costs.check_wiring(Wiring { protocol, relays: Some(relays) }, 48).err()
+    };
+    assert_eq!(misfit("scc", Protocol::Isles, 7), None);
+    assert_eq!(misfit("scc", Protocol::RcceX10, 7), Some(Misfit::NoRelays));
+    assert!(matches!(misfit("scc", Protocol::Isles, 47), Some(Misfit::Buffer { lines: 256, .. })));
+    assert_eq!(misfit("bluegene-p", Protocol::Packets, 2), Some(Misfit::NoRelays));
+}
+
+#[test]
+fn its_lines_are_taken_from_those_of_other_messages() {
+    let longest = |relays| world(48, relays).1[0].limits().inline_bytes_max;
+    assert_eq!((longest(None), longest(Some(7))), (576, 288));
+}
