@@ -26,7 +26,7 @@ pub(crate) struct Letter {
     pub(crate) source: PlaceId,
     /// Lines to read in the ring, or packets to take.
     pub(crate) lines: u32,
-    /// Lines to read in the sender's buffer.
+    /// Lines to read in the sender's buffer, or packets for which it asks a receipt.
     pub(crate) fetch: u32,
     /// The slots there that it lies in, as its protocol notes them.
     pub(crate) slots: u8,

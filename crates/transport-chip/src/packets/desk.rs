@@ -1,13 +1,13 @@
 //! What one place keeps: what it may still send, and what of others waits there or is owed to them.
 //!
-//! Plain state; it has no costs. Invariant: of all packets of a window that are not free, each is in one letter of a
-//! receiver, is owed by it, or stands in a receipt.
+//! Plain state; it has no costs. Invariant: of all packets of a window that are not free, each is unasked, is asked
+//! for by one letter, is owed by the receiver, or stands in a receipt.
 
-use super::WINDOW;
 use super::receipt::Receipt;
 use super::stream::Stream;
+use super::{RESERVE, WINDOW};
 use crate::mail::{Letter, Mail};
-use isles_transport::PlaceId;
+use isles_transport::{Class, PlaceId};
 
 /// What one place keeps.
 pub(super) struct Desk {
@@ -22,7 +22,24 @@ pub(super) struct Desk {
     pub(super) owed: Vec<Owed>,
     /// Messages and pieces sent from here so far.
     pub(super) sequence: u32,
+    /// Packets sent from here for which no receipt is asked, by class: each receiver has its place, which it may share
+    /// with others. Nothing before the first one.
+    pub(super) unasked: [Vec<Unasked>; 2],
 }
+
+/// Packets to one receiver for which no receipt is asked.
+#[derive(Clone, Copy)]
+pub(super) struct Unasked {
+    pub(super) target: PlaceId,
+    pub(super) packets: u32,
+}
+
+impl Unasked {
+    const NONE: Unasked = Unasked { target: PlaceId(0), packets: 0 };
+}
+
+/// Receivers for which a sender notes that.
+const NOTED: usize = 64;
 
 /// Packets of one sender and class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,9 +48,6 @@ pub(super) struct Owed {
     pub(super) lane: u32,
     pub(super) packets: u32,
 }
-
-/// What a letter notes in its slots when its sender has forgotten the receiver: nobody wants a receipt for it.
-const FORGOTTEN: u8 = 1;
 
 impl Desk {
     /// With nothing under way.
@@ -45,23 +59,48 @@ impl Desk {
             mail: Mail::default(),
             owed: Vec::new(),
             sequence: 0,
+            unasked: Default::default(),
         }
     }
 
-    /// Notes that the sender of a letter gets a receipt for it.
+    /// Notes that so many packets go to a place; gives for how many they ask a receipt, those before them counted.
+    ///
+    /// Little is asked as long as much is free: a receipt then tells of many packets. Whoever finds another receiver in
+    /// its place asks at once.
+    pub(super) fn dispatch(&mut self, target: PlaceId, class: Class, packets: u32) -> u32 {
+        let (free, unasked) = (&mut self.free[class as usize], &mut self.unasked[class as usize]);
+        *free -= packets;
+        self.sequence = self.sequence.wrapping_add(1);
+        if unasked.is_empty() {
+            unasked.resize(NOTED, Unasked::NONE);
+        }
+        let noted = &mut unasked[target.index() % NOTED];
+        if noted.packets > 0 && noted.target != target {
+            return packets;
+        }
+        *noted = Unasked { target, packets: noted.packets + packets };
+        if *free < RESERVE { std::mem::take(&mut noted.packets) } else { 0 }
+    }
+
+    /// Packets sent from here to a place for which no receipt is asked; none from then on.
+    pub(super) fn take_unasked(&mut self, target: PlaceId, class: Class) -> u32 {
+        let noted = self.unasked[class as usize].get_mut(target.index() % NOTED);
+        let noted = noted.filter(|noted| noted.target == target);
+        noted.map_or(0, |noted| std::mem::take(&mut noted.packets))
+    }
+
+    /// Notes that the sender of a letter gets a receipt for it, if it asks for one.
     pub(super) fn owe(&mut self, letter: &Letter) {
-        if letter.slots != FORGOTTEN {
-            self.owed.push(Owed { source: letter.source, lane: letter.lane, packets: letter.lines });
+        if letter.fetch > 0 {
+            self.owed.push(Owed { source: letter.source, lane: letter.lane, packets: letter.fetch });
         }
     }
 
-    /// Settles what `source` has under way to here, without a receipt; gives how many packets they are, by class.
+    /// Settles what `source` asks of here, without a receipt; gives for how many packets, by class.
     pub(super) fn forget(&mut self, source: PlaceId) -> [u32; 2] {
         let mut packets = [0; 2];
-        let waiting = self.mail.letters_mut().filter(|letter| letter.source == source);
-        for letter in waiting.filter(|letter| letter.slots != FORGOTTEN) {
-            letter.slots = FORGOTTEN;
-            packets[letter.lane as usize] += letter.lines;
+        for letter in self.mail.letters_mut().filter(|letter| letter.source == source) {
+            packets[letter.lane as usize] += std::mem::take(&mut letter.fetch);
         }
         for owed in self.owed.extract_if(.., |owed| owed.source == source) {
             packets[owed.lane as usize] += owed.packets;

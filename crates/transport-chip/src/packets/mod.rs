@@ -2,9 +2,9 @@
 //!
 //! The core of the sender starts each packet; it goes along its route by itself, and all of it lies in the memory of
 //! the receiver when its last flit is there. A place may have so many packets of each class under way, to all others
-//! together, until the receivers have taken them and a packet of one flit has said so. A block goes in pieces as far as
-//! that allows. Nothing here is kept for pairs of places, only what is under way, so thousands of places cost what they
-//! do.
+//! together, until the receivers have taken them and a packet of one flit has said so, for which a message asks when
+//! little is left. A block goes in pieces as far as that allows. Nothing here is kept for pairs of places, only what is
+//! under way, so thousands of places cost what they do.
 //!
 //! What a packet costs is in `costs`, blocks are in `stream`, what the receivers say of packets in `receipt`. It does
 //! not know turns or deaths: `state` tells it what to forget.
@@ -28,12 +28,18 @@ use isles_chip::kernel::{EventClass, Ties};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 
-/// Packets of one class that a place may have under way: 15 KB of Blue Gene/P's, an eighth of a node's first memory
-/// for received packets. Assumed; the hardware has no such bound, its library keeps one.
-const WINDOW: u32 = 64;
+/// Packets of one class that a place may have under way: 60 KB of Blue Gene/P's, half of a node's first memory for
+/// received packets. Assumed; the hardware has no such bound, its library keeps one.
+const WINDOW: u32 = 256;
+
+/// What leaves less than this of a window free asks for a receipt. So much is therefore never lost to packets for which
+/// nobody has asked, and it is more than a message needs.
+const RESERVE: u32 = 64;
 
 /// Packets of the longest message that is no block, by class, control first; also of a piece of a block.
 const MESSAGE_PACKETS_MAX: [u32; 2] = [8, 16];
+
+const _: () = assert!(MESSAGE_PACKETS_MAX[0] <= RESERVE && MESSAGE_PACKETS_MAX[1] <= RESERVE);
 
 /// All nodes of a run.
 pub(crate) struct Packets {
@@ -65,13 +71,12 @@ impl Packets {
             arrival = arrival.max(cores.carry(from, to, self.costs.transit, self.costs.flits(payload)));
         }
         let desk = &mut self.desks[from.index()];
-        desk.free[class as usize] -= packets;
-        desk.sequence = desk.sequence.wrapping_add(1);
+        let asked = desk.dispatch(to, class, packets);
         let (sequence, mail) = (desk.sequence, &mut self.desks[to.index()].mail);
         // A packet may find a gap that an earlier one was too long for; messages of one pair keep their order.
         let arrival = mail.behind(from, lane, arrival);
         let key = self.ties.key(arrival, EventClass::Arrival, from.0, sequence);
-        mail.put(Letter { key, lane, source: from, lines: packets, fetch: 0, slots: 0, piece });
+        mail.put(Letter { key, lane, source: from, lines: packets, fetch: asked, slots: 0, piece });
         arrival
     }
 }

@@ -1,8 +1,8 @@
 //! Receipts: how a sender hears what was taken of its packets, so that as many may go.
 //!
-//! The receiver owes one for each message or piece that it takes; when its batch is taken in, one packet of one flit
-//! tells a sender of all of one class. It does not know what was in them. Invariant: what a sender may send is all of
-//! its window but for what it has not read a receipt of.
+//! The receiver owes one for each message or piece that asks for it; when its batch is taken in, one packet of one flit
+//! tells a sender of all of one class. It does not know what was in them, or how many went unasked before. Invariant:
+//! what a sender may send is all of its window but for what it has not read a receipt of.
 
 use super::Packets;
 use super::costs::HEADER_BYTES;

@@ -75,22 +75,50 @@ fn no_more_is_under_way_than_the_window_and_a_receipt_opens_it() {
         let to = PlaceId(1 + number % 7);
         assert!(send(&mut cores, &mut packets, to, 8).is_some(), "{number}");
     }
+    let to_neighbour = (0..WINDOW).filter(|number| PlaceId(1 + number % 7) == NEIGHBOUR).count() as u32;
     assert!(send(&mut cores, &mut packets, NEIGHBOUR, 8).is_none());
     assert!(packets.has_room(&mut cores, &Outgoing { class: Class::Control, ..out(A, NEIGHBOUR) }, 8));
     let later = cores.now(A) + Picoseconds(100_000_000);
     cores.wait_until(NEIGHBOUR, later);
     let until = cores.now(NEIGHBOUR);
     assert!(packets.take(&mut cores, NEIGHBOUR, until, true).is_none(), "there is no control");
-    assert!(packets.take(&mut cores, NEIGHBOUR, until, false).is_some());
     let mut news = News::new();
+    for _ in 0..(WINDOW - RESERVE) / 7 {
+        assert!(packets.take(&mut cores, NEIGHBOUR, until, false).is_some());
+    }
     packets.give_credits(&mut cores, NEIGHBOUR, &mut news);
-    assert_eq!((news.len(), news[0].0), (1, A));
+    assert!(news.is_empty(), "nobody has asked for a receipt of those");
+    while packets.take(&mut cores, NEIGHBOUR, until, false).is_some() {}
+    packets.give_credits(&mut cores, NEIGHBOUR, &mut news);
+    assert_eq!((news.len(), news[0].0), (1, A), "one receipt for all of them");
     cores.wait_until(A, later);
     assert!(send(&mut cores, &mut packets, PlaceId(1), 8).is_none(), "the receipt is not there yet");
     cores.set_present(news[0].1);
     cores.wait_until(A, news[0].1);
     assert!(send(&mut cores, &mut packets, NEIGHBOUR, 8).is_some());
-    assert!(send(&mut cores, &mut packets, NEIGHBOUR, 8).is_none(), "it was one packet");
+    let sent =
+        1 + (0..).take_while(|_| send(&mut cores, &mut packets, NEIGHBOUR, 8).is_some()).count() as u32;
+    assert_eq!(sent, to_neighbour, "also those that went before anybody asked");
+}
+
+#[test]
+fn packets_for_which_nobody_asked_never_take_all_of_a_window() {
+    let (mut cores, mut packets) = torus(200);
+    let mut least = WINDOW;
+    // Each to another place, which never hears of this one again: what is asked for comes back.
+    for number in 1..200 {
+        assert!(send(&mut cores, &mut packets, PlaceId(number), 3_832).is_some(), "{number}");
+        let later = cores.now(A) + Picoseconds(100_000_000);
+        cores.wait_until(PlaceId(number), later);
+        packets.take(&mut cores, PlaceId(number), later, false).unwrap();
+        packets.give_credits(&mut cores, PlaceId(number), &mut News::new());
+        let even_later = later + Picoseconds(100_000_000);
+        cores.set_present(even_later);
+        cores.wait_until(A, even_later);
+        packets.read_receipts(&mut cores, A);
+        least = least.min(packets.desks[0].free[Class::Data as usize]);
+    }
+    assert_eq!(least, RESERVE);
 }
 
 #[test]
@@ -178,14 +206,16 @@ fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
 /// Packets of the window of `place` in a class, wherever they are.
 fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
     let of_desk = |desk: &Desk| -> u32 {
-        let waiting = desk.mail.letters().filter(|it| it.source == place && it.slots == 0);
-        let waiting = waiting.filter(|it| it.lane == class as u32).map(|it| it.lines);
+        let waiting = desk.mail.letters().filter(|it| it.source == place);
+        let waiting = waiting.filter(|it| it.lane == class as u32).map(|it| it.fetch);
         let owed = desk.owed.iter().filter(|it| it.source == place && it.lane == class as u32);
         waiting.sum::<u32>() + owed.map(|it| it.packets).sum::<u32>()
     };
     let desk = &packets.desks[place.index()];
     let told = desk.receipts.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
-    desk.free[class as usize] + told.sum::<u32>() + packets.desks.iter().map(of_desk).sum::<u32>()
+    let unasked = desk.unasked[class as usize].iter().map(|it| it.packets).sum::<u32>();
+    let others = packets.desks.iter().map(of_desk).sum::<u32>();
+    desk.free[class as usize] + unasked + told.sum::<u32>() + others
 }
 
 proptest! {

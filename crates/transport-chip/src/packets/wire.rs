@@ -1,7 +1,7 @@
 //! What the world asks of this protocol: who may send, who looks, what is taken, what ends with a place.
 //!
-//! How packets go is in the module, blocks are in `stream`, receipts in `receipt`. Invariant: what is taken is owed a
-//! receipt at once.
+//! How packets go is in the module, blocks are in `stream`, receipts in `receipt`. Invariant: what is taken and
+//! asks for a receipt is owed it at once.
 
 use super::costs::HEADER_BYTES;
 use super::desk::Desk;
@@ -101,6 +101,9 @@ impl Wire for Packets {
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
         let mut packets = self.desks[gone.index()].forget(place);
+        for class in [Class::Control, Class::Data] {
+            packets[class as usize] += self.desks[place.index()].take_unasked(gone, class);
+        }
         let Desk { streams, receipts, free, .. } = &mut self.desks[place.index()];
         streams.retain(|stream| stream.target != gone);
         for receipt in receipts.extract_if(.., |receipt| receipt.target == gone) {
