@@ -79,7 +79,7 @@ fn permute(number: u32, key: u64) -> u32 {
 
 /// The output function of SplitMix64: each input bit reaches all others.
 #[inline]
-pub(super) fn scramble(bits: u64) -> u64 {
+fn scramble(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

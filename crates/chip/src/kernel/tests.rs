@@ -88,6 +88,38 @@ fn the_digest_sees_time_kind_owner_size_and_order() {
     assert_eq!((digest(&[a, b]).1, digest(&[a, b]).0.len()), (2, 32));
 }
 
+proptest! {
+    #[test]
+    fn no_bit_of_an_event_passes_a_lane_of_the_digest_unseen(
+        events in prop::collection::vec((any::<u64>(), 0..1_u32 << 24, any::<u32>(), 1..8_u32, 0..1_u64 << 61), 1..6),
+        which in any::<prop::sample::Index>(),
+        bit in 0..64_u32,
+    ) {
+        let digest = |events: &[(u64, u32, u32, u32, u64)]| {
+            let mut digest = Digest::default();
+            for &(time, owner, sequence, kind, size) in events {
+                digest.record(Ties::new(0).key(Picoseconds(time), EventClass::Ready, owner, sequence), kind, size);
+            }
+            digest.to_string()
+        };
+        let (mut others, index) = (events.clone(), which.index(events.len()));
+        let (time, owner, sequence, kind, size) = events[index];
+        let flipped = |number: u32, bits: u32| number ^ 1 << (bit % bits);
+        let kind = if flipped(kind, 3) == 0 { kind } else { flipped(kind, 3) };
+        for other in [
+            (time ^ 1 << bit, owner, sequence, events[index].3, size),
+            (time, flipped(owner, 24), sequence, events[index].3, size),
+            (time, owner, flipped(sequence, 32), events[index].3, size),
+            (time, owner, sequence, kind, size ^ 1 << (bit % 61)),
+        ] {
+            others[index] = other;
+            let (one, other) = (digest(&events), digest(&others));
+            // What an owner or a number changes is in the second lane alone.
+            prop_assert_ne!(&one[16..], &other[16..]);
+        }
+    }
+}
+
 #[test]
 fn an_earlier_request_fills_a_gap_and_a_longer_one_does_not() {
     let mut line = Timeline::default();
