@@ -63,10 +63,15 @@ impl Clock {
     }
 
     fn advance_uneven(&mut self, cycles: Cycles) -> Picoseconds {
-        let scale = u128::from(PICOSECONDS_PER_SECOND) * u128::from(self.rate.divider());
-        let hertz = u128::from(self.rate.hertz());
-        // At most 2^64 * 10^12 * 2^16: far from the bounds of 128 bits.
-        let length = u128::from(cycles.0) * scale + u128::from(self.left);
+        let (hertz, divider) = (self.rate.hertz(), u64::from(self.rate.divider()));
+        let scale = PICOSECONDS_PER_SECOND * divider; // below 2^56
+        let length = cycles.0.checked_mul(scale).and_then(|length| length.checked_add(self.left));
+        if let Some(length) = length {
+            self.left = length % hertz;
+            return Picoseconds(length / hertz);
+        }
+        let (length, hertz) =
+            (u128::from(cycles.0) * u128::from(scale) + u128::from(self.left), u128::from(hertz));
         self.left = u64::try_from(length % hertz).unwrap_or_default(); // hertz fit into 64 bits, so this does
         Picoseconds(u64::try_from(length / hertz).unwrap_or(u64::MAX))
     }
@@ -140,7 +145,10 @@ mod tests {
 
         #[test]
         fn conversions_in_pieces_add_up_to_the_conversion_of_the_whole(
-            hertz in 1..Rate::HERTZ_MAX, divider in 1..1000u32, pieces in prop::collection::vec(0..1000u64, 0..50)
+            hertz in 1..Rate::HERTZ_MAX,
+            divider in 1..1000u32,
+            // The product of the larger ones with the picoseconds of a second has more than 64 bits.
+            pieces in prop::collection::vec(prop_oneof![0..1000u64, 0..1u64 << 36], 0..50),
         ) {
             let rate = Rate::new(hertz, divider).unwrap();
             let (mut in_pieces, mut at_once) = (Clock::new(rate), Clock::new(rate));
