@@ -11,10 +11,14 @@ use isles_chip::quantity::{Attojoules, Picoseconds};
 
 impl Cores {
     /// Closes the windows of the profile that end by `present`.
+    #[inline]
     pub(crate) fn sample_until(&mut self, present: Picoseconds) {
-        if self.sampler.as_ref().is_none_or(|sampler| sampler.end() > present) {
-            return;
+        if self.sampler.as_ref().is_some_and(|sampler| sampler.end() <= present) {
+            self.sample_all(present);
         }
+    }
+
+    fn sample_all(&mut self, present: Picoseconds) {
         let Some(mut sampler) = self.sampler.take() else { return };
         while sampler.end() <= present {
             sampler.close(|thing, end| self.sample(thing, end));

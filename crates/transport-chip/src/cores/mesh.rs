@@ -14,6 +14,7 @@ use isles_transport::PlaceId;
 
 impl Cores {
     /// Puts a packet of `flits` flits into the mesh; gives when all of it is there. The core goes on at once.
+    #[inline]
     pub(crate) fn carry(
         &mut self,
         place: PlaceId,

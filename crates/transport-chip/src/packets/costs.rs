@@ -32,11 +32,6 @@ impl PacketCosts {
         })
     }
 
-    /// Packets that carry `bytes` bytes.
-    pub(super) fn packets(&self, bytes: usize) -> u32 {
-        bytes.div_ceil(self.payload) as u32
-    }
-
     /// Bytes that so many packets carry at most.
     pub(super) fn carried(&self, packets: u32) -> usize {
         packets as usize * self.payload

@@ -5,6 +5,7 @@
 
 use super::receipt::Receipt;
 use super::stream::Stream;
+use super::unasked::Unasked;
 use super::{RESERVE, WINDOW};
 use crate::mail::{Letter, Mail};
 use isles_transport::{Class, PlaceId};
@@ -22,24 +23,9 @@ pub(super) struct Desk {
     pub(super) owed: Vec<Owed>,
     /// Messages and pieces sent from here so far.
     pub(super) sequence: u32,
-    /// Packets sent from here for which no receipt is asked, by class: each receiver has its place, which it may share
-    /// with others. Nothing before the first one.
-    pub(super) unasked: [Vec<Unasked>; 2],
+    /// Packets sent from here for which no receipt is asked, by class.
+    pub(super) unasked: [Unasked; 2],
 }
-
-/// Packets to one receiver for which no receipt is asked.
-#[derive(Clone, Copy)]
-pub(super) struct Unasked {
-    pub(super) target: PlaceId,
-    pub(super) packets: u32,
-}
-
-impl Unasked {
-    const NONE: Unasked = Unasked { target: PlaceId(0), packets: 0 };
-}
-
-/// Receivers for which a sender notes that.
-const NOTED: usize = 64;
 
 /// Packets of one sender and class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,30 +49,14 @@ impl Desk {
         }
     }
 
-    /// Notes that so many packets go to a place; gives for how many they ask a receipt, those before them counted.
+    /// Notes that so many packets go to a place; gives for how many they ask a receipt.
     ///
-    /// Little is asked as long as much is free: a receipt then tells of many packets. Whoever finds another receiver in
-    /// its place asks at once.
+    /// Little is asked as long as much is free: a receipt then tells of many packets.
     pub(super) fn dispatch(&mut self, target: PlaceId, class: Class, packets: u32) -> u32 {
-        let (free, unasked) = (&mut self.free[class as usize], &mut self.unasked[class as usize]);
-        *free -= packets;
         self.sequence = self.sequence.wrapping_add(1);
-        if unasked.is_empty() {
-            unasked.resize(NOTED, Unasked::NONE);
-        }
-        let noted = &mut unasked[target.index() % NOTED];
-        if noted.packets > 0 && noted.target != target {
-            return packets;
-        }
-        *noted = Unasked { target, packets: noted.packets + packets };
-        if *free < RESERVE { std::mem::take(&mut noted.packets) } else { 0 }
-    }
-
-    /// Packets sent from here to a place for which no receipt is asked; none from then on.
-    pub(super) fn take_unasked(&mut self, target: PlaceId, class: Class) -> u32 {
-        let noted = self.unasked[class as usize].get_mut(target.index() % NOTED);
-        let noted = noted.filter(|noted| noted.target == target);
-        noted.map_or(0, |noted| std::mem::take(&mut noted.packets))
+        let free = &mut self.free[class as usize];
+        *free -= packets;
+        self.unasked[class as usize].note(target, packets, *free < RESERVE)
     }
 
     /// Notes that the sender of a letter gets a receipt for it, if it asks for one.

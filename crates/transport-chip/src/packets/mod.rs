@@ -6,8 +6,8 @@
 //! little is left. A block goes in pieces as far as that allows. Nothing here is kept for pairs of places, only what is
 //! under way, so thousands of places cost what they do.
 //!
-//! What a packet costs is in `costs`, blocks are in `stream`, what the receivers say of packets in `receipt`. It does
-//! not know turns or deaths: `state` tells it what to forget.
+//! What a packet costs is in `costs`, blocks are in `stream`, what the receivers say of packets in `receipt`, and
+//! for which of them nobody asks that in `unasked`. It does not know turns or deaths: `state` tells it what to forget.
 //! Invariant: what is under way of one place in one class is never more than [`WINDOW`] packets.
 
 mod costs;
@@ -16,6 +16,7 @@ mod receipt;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod unasked;
 mod wire;
 
 pub(crate) use costs::PacketCosts;
@@ -62,17 +63,17 @@ impl Packets {
         bytes: usize,
         piece: Piece,
     ) -> Picoseconds {
-        let (packets, lane) = (self.costs.packets(bytes), class as u32);
-        let (mut arrival, mut left) = (Picoseconds::ZERO, bytes);
-        for _ in 0..packets {
-            let payload = left.min(self.costs.payload);
-            left -= payload;
+        let (mut arrival, mut packets, mut sent) = (Picoseconds::ZERO, 0, 0);
+        while sent < bytes {
+            let payload = self.costs.payload.min(bytes - sent);
             cores.spend(from, self.costs.send, Spending::Handling);
             arrival = arrival.max(cores.carry(from, to, self.costs.transit, self.costs.flits(payload)));
+            (packets, sent) = (packets + 1, sent + payload);
         }
         let desk = &mut self.desks[from.index()];
         let asked = desk.dispatch(to, class, packets);
-        let (sequence, mail) = (desk.sequence, &mut self.desks[to.index()].mail);
+        let (lane, sequence) = (class as u32, desk.sequence);
+        let mail = &mut self.desks[to.index()].mail;
         // A packet may find a gap that an earlier one was too long for; messages of one pair keep their order.
         let arrival = mail.behind(from, lane, arrival);
         let key = self.ties.key(arrival, EventClass::Arrival, from.0, sequence);

@@ -25,7 +25,7 @@ impl Packets {
     /// Whether the packets of a message of `len` bytes may go, and no block is under way.
     pub(super) fn fits(&self, out: &Outgoing, len: usize) -> bool {
         let free = self.desks[out.from.index()].free[out.class as usize];
-        free >= self.costs.packets(HEADER_BYTES + len) && !self.is_streaming(out)
+        self.costs.carried(free) >= HEADER_BYTES + len && !self.is_streaming(out)
     }
 
     /// Takes the receipts that had arrived when the turn began.

@@ -34,8 +34,7 @@ impl Packets {
             let lane = stream.class as usize;
             loop {
                 let bytes = stream.left.min(self.costs.carried(MESSAGE_PACKETS_MAX[lane]));
-                let packets = self.costs.packets(bytes);
-                if self.desks[place.index()].free[lane] < packets {
+                if self.costs.carried(self.desks[place.index()].free[lane]) < bytes {
                     return true;
                 }
                 stream.left -= bytes;

@@ -213,7 +213,7 @@ fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
     };
     let desk = &packets.desks[place.index()];
     let told = desk.receipts.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
-    let unasked = desk.unasked[class as usize].iter().map(|it| it.packets).sum::<u32>();
+    let unasked = desk.unasked[class as usize].sum();
     let others = packets.desks.iter().map(of_desk).sum::<u32>();
     desk.free[class as usize] + unasked + told.sum::<u32>() + others
 }

@@ -96,15 +96,15 @@ impl Wire for Packets {
     }
 
     fn give_credits(&mut self, cores: &mut Cores, place: PlaceId, news: &mut News) {
-        self.write_receipts(cores, place, news);
+        if !self.desks[place.index()].owed.is_empty() {
+            self.write_receipts(cores, place, news);
+        }
     }
 
     fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
         let mut packets = self.desks[gone.index()].forget(place);
-        for class in [Class::Control, Class::Data] {
-            packets[class as usize] += self.desks[place.index()].take_unasked(gone, class);
-        }
-        let Desk { streams, receipts, free, .. } = &mut self.desks[place.index()];
+        let Desk { streams, receipts, free, unasked, .. } = &mut self.desks[place.index()];
+        packets.iter_mut().zip(unasked).for_each(|(packets, unasked)| *packets += unasked.take(gone));
         streams.retain(|stream| stream.target != gone);
         for receipt in receipts.extract_if(.., |receipt| receipt.target == gone) {
             packets[receipt.lane as usize] += receipt.packets;

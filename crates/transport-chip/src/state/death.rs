@@ -24,11 +24,15 @@ impl State {
     }
 
     /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
+    #[inline]
     pub(crate) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let site = &self.sites[here.index()];
-        if site.alive && site.notices.is_empty() {
-            return false;
-        }
+        (!site.alive || !site.notices.is_empty()) && self.is_known_dead(here, place)
+    }
+
+    #[cold]
+    fn is_known_dead(&self, here: PlaceId, place: PlaceId) -> bool {
+        let site = &self.sites[here.index()];
         let known = site.notices.get(&place).is_some_and(|notice| notice.known <= self.cores.now(here));
         known || (!site.alive && here != place)
     }

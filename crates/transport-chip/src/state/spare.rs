@@ -12,12 +12,14 @@ const SPARES_MAX: usize = 1_024;
 
 impl State {
     /// Memory for a message of up to `room` bytes.
+    #[inline]
     pub(crate) fn lend(&mut self, room: usize) -> Content {
         let spare = self.spare.pop().and_then(|mut spare| spare.renew(room).then_some(spare));
         spare.unwrap_or_else(|| Box::new(AlignedBytes::new(room.max(SPARE_BYTES))))
     }
 
     /// Takes back what `lend` gave.
+    #[inline]
     pub(crate) fn keep(&mut self, content: Content) {
         if self.spare.len() < SPARES_MAX {
             self.spare.push(content);
