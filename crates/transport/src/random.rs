@@ -41,10 +41,11 @@ impl Random {
     /// After D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29 (2019).
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below 0");
-        let unfair = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.bits()) * u128::from(bound);
-            if product as u64 >= unfair {
+            // Most are above the bound, and then it needs no division to see that they are fair.
+            let low = product as u64;
+            if low >= bound || low >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
         }
