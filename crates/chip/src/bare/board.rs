@@ -281,7 +281,7 @@ impl Board {
     }
 
     pub fn targets_max(&self) -> u32 {
-        self.interrupts.as_ref().map_or(0, |port| port.targets_max)
+        self.interrupts.as_ref().map_or(0, |port| port.traits.targets_max)
     }
 
     /// The private memory of a core.

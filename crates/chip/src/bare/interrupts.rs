@@ -14,9 +14,7 @@ pub struct InterruptPort {
     alone: Picoseconds,
     /// What each target takes at the port.
     each: Picoseconds,
-    free: u64,
-    /// Targets of one request.
-    pub targets_max: u32,
+    pub traits: Interrupts,
     /// When the port is through with all that has been asked of it.
     through: Picoseconds,
     /// By core: who interrupts it and when that arrives, in that order.
@@ -28,8 +26,7 @@ impl InterruptPort {
         InterruptPort {
             alone,
             each,
-            free: u64::from(traits.targets_free),
-            targets_max: traits.targets_max,
+            traits: *traits,
             through: Picoseconds::ZERO,
             coming: vec![VecDeque::new(); cores as usize],
         }
@@ -38,8 +35,7 @@ impl InterruptPort {
     /// `source` interrupts `target`; when that arrives.
     pub fn raise(&mut self, now: Picoseconds, source: CoreId, target: CoreId) -> Picoseconds {
         self.through = self.through.max(now) + self.each;
-        let waiting = (self.through - now).0.saturating_sub(self.each.0 * self.free);
-        let arrival = now + self.alone + Picoseconds(waiting);
+        let arrival = now + self.alone + self.traits.late(self.through - now, self.each);
         self.coming[target.0 as usize].push_back((arrival, source));
         arrival
     }

@@ -17,11 +17,19 @@ pub struct Interrupts {
     pub targets_max: u32,
 }
 
+impl Interrupts {
+    /// How much later than alone an interrupt arrives that is through the port so long after it was raised, where each
+    /// target takes `each`: a few are through before the first one of them arrives.
+    pub fn late(&self, passing: Picoseconds, each: Picoseconds) -> Picoseconds {
+        Picoseconds(passing.0.saturating_sub(each.0.saturating_mul(u64::from(self.targets_free))))
+    }
+}
+
 impl Costs<Span> {
     /// From the raising of an interrupt of so many targets at once to the arrival at the last.
     pub fn interrupt(&self, targets: u32, port: &Interrupts) -> Option<Picoseconds> {
-        let waiting = u64::from(targets.saturating_sub(port.targets_free));
-        let more = self.interrupt_more.map_or(0, |more| more.over(0).0.saturating_mul(waiting));
-        self.interrupt.map(|first| first.over(0).saturating_add(Picoseconds(more)))
+        let each = self.interrupt_more.unwrap_or_default().over(0);
+        let passing = Picoseconds(each.0.saturating_mul(u64::from(targets)));
+        self.interrupt.map(|alone| alone.over(0).saturating_add(port.late(passing, each)))
     }
 }

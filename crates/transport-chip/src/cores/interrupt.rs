@@ -27,16 +27,15 @@ impl Cores {
         let times = self.times(place);
         let alone = times.interrupt.unwrap_or_default().over(0);
         let each = times.interrupt_more.unwrap_or_default().over(0);
-        let (register, free) = (self.controller_register(place), each * u64::from(traits.targets_free));
+        let register = self.controller_register(place);
         let (mut called, mut left) = (Vec::new(), targets);
         while left > 0 {
             let named = left.min(traits.targets_max.max(1));
             left -= named;
             at += register;
             let start = self.interrupts.reserve(self.present, at, each * u64::from(named));
-            let waits = |number: u32| (start - at) + each * u64::from(number + 1);
-            let arrival = |number| at + alone + Picoseconds(waits(number).0.saturating_sub(free.0));
-            called.extend((0..named).map(arrival));
+            let passing = |number: u32| (start - at) + each * u64::from(number + 1);
+            called.extend((0..named).map(|number| at + alone + traits.late(passing(number), each)));
         }
         (at, called)
     }
