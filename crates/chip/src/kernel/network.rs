@@ -75,15 +75,15 @@ impl Network {
         train: Train,
     ) -> Picoseconds {
         let (hold, flits) = (train.hold(self.pace), train.flits * train.packets);
-        let (mut header, mut delay) = (from, Picoseconds(0));
+        // Where the header is and would be alone: to add up what it waits at each link takes the host longer.
+        let (mut header, mut alone) = (from, from);
         for link in path {
             let link = &mut self.links[link];
             link.flits += flits;
-            let start = link.timeline.reserve(present, header, hold);
-            delay += start - header;
-            header = start + self.pace.hop;
+            header = link.timeline.reserve(present, header, hold) + self.pace.hop;
+            alone += self.pace.hop;
         }
-        delay
+        header - alone
     }
 
     /// How fast packets move.
