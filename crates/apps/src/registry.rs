@@ -96,7 +96,8 @@ impl From<isles::ConfigError> for Failure {
 /// What every application can be told about its places.
 #[derive(Args, Clone, Debug)]
 pub struct PlaceArguments {
-    /// Number of places [default: one for each processor, or core of a modelled chip, or of its --placement]
+    /// Number of places [default: one for each processor, or core of a modelled chip (at most 256), or of its
+    /// --placement]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub places: Option<String>,
 
@@ -155,11 +156,12 @@ pub struct ChipArguments {
     pub rest: Option<String>,
 
     /// How `broadcast` of teams goes on a modelled chip: auto, flat, binomial, chain, scatter-allgather, fan:CHILDREN
-    /// (as OC-Bcast) or async:CHILDREN (by interrupts) [default: auto]
+    /// (as OC-Bcast) or async:CHILDREN (by interrupts); bc has none [default: auto]
     #[arg(long, value_name = "HOW")]
     pub broadcast: Option<String>,
 
-    /// How `reduce` of teams goes on a modelled chip: auto, serial or logarithmic [default: auto]
+    /// How `reduce` of teams goes on a modelled chip: auto, serial or logarithmic; bc has none
+    /// [default: auto]
     #[arg(long, value_name = "HOW")]
     pub reduce: Option<String>,
 

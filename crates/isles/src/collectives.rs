@@ -109,7 +109,7 @@ impl Broadcast {
         let fan = children("fan:").map(|children| Broadcast::By(Shape::Fan(children)));
         let trees = fan.or_else(|| children("async:").map(Broadcast::Asynchronous));
         let found = plain.into_iter().find(|one| one.to_string() == value).or(trees);
-        let allowed = "auto, flat, binomial, chain, scatter-allgather, or fan:CHILDREN or async:CHILDREN with 1 to 255 \
+        let allowed = "auto, flat, binomial, chain, scatter-allgather, fan:CHILDREN or async:CHILDREN with 1 to 255 \
                        children such as fan:7";
         found.ok_or_else(|| ConfigError::new(source, value, allowed))
     }
@@ -272,6 +272,7 @@ impl Trial {
         let Ok(seating) = placement.seat(chip.chip().topology(), places) else { return Duration::MAX };
         let world = World::seated(seating, chip.costs().clone(), *wiring, 0);
         let Ok(world) = world else { return Duration::MAX };
+        world.forgo_energy();
         let stopwatch = Stopwatch::idle(&world, chip.chip().default_preset().clocks().core);
         let locals = all_locals(&stopwatch, places);
         let span = Rc::new(Cell::new((Duration::MAX, Duration::ZERO)));

@@ -156,10 +156,11 @@ fn rest(source: &str, value: &str) -> Result<Rest, ConfigError> {
 
 /// Reads seconds of silence.
 fn silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
-    let seconds: f64 =
-        value.parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds)).ok_or_else(|| {
-            ConfigError::new(source, value, "seconds of silence, from 0 (for ever) to 86400")
-        })?;
+    let seconds: f64 = value
+        .parse()
+        .ok()
+        .filter(|seconds| (0.0..=86_400.0).contains(seconds))
+        .ok_or_else(|| ConfigError::new(source, value, "seconds of silence, from 0 (never) to 86400"))?;
     Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
 }
 

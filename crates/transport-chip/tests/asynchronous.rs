@@ -125,3 +125,94 @@ fn its_lines_are_taken_from_those_of_other_messages() {
     let longest = |relays| world(48, relays).1[0].limits().inline_bytes_max;
     assert_eq!((longest(None), longest(Some(7))), (576, 288));
 }
+
+/// The first place sends 12 to the second, which reads them after `delay` cycles; meanwhile it has computed for 100,000
+/// and then wants to send one more to the second and one to the third. How many it could send to each.
+fn two_wants(delay: u64) -> [u32; 2] {
+    let (world, endpoints) = world(3, Some(2));
+    let send =
+        |to| u32::from(endpoints[0].multicast(&[PlaceId(to)], Class::Data, HandlerId(1), &[7; 512]).is_ok());
+    let (mut has_begun, mut sent) = ([false; 3], [0; 2]);
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        let is_first = !std::mem::replace(&mut has_begun[place.index()], true);
+        if is_first && place.0 < 2 {
+            if place == ROOT {
+                sent[0] = (0..20).map(|_| send(1)).sum();
+            }
+            endpoint.work(&Work::new().cycles(if place == ROOT { 100_000 } else { delay }));
+            world.end_turn(place, Turn::Busy);
+            continue;
+        }
+        endpoint.progress(Inbound::All, &mut |_| ());
+        if place == ROOT {
+            sent[0] += if sent[0] < 13 { send(1) } else { 0 };
+            sent[1] += if sent[1] < 1 { send(2) } else { 0 };
+        }
+        world.end_turn(place, IDLE);
+    }
+    sent
+}
+
+#[test]
+fn who_was_refused_and_could_then_send_to_another_is_woken_when_there_is_room() {
+    // Among these is every order of the receipt's writing, its arrival and the sender's turns.
+    let lost: Vec<_> = (80_000..120_000).step_by(500).filter(|delay| two_wants(*delay) != [13, 1]).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[test]
+fn control_goes_to_a_place_that_takes_no_data_before_it() {
+    let (world, endpoints) = world(3, Some(2));
+    let (mut data, mut control, mut taken) = (0, 0, 0);
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        assert!(
+            world.now(place) < Duration::from_millis(100),
+            "{data} of data were sent, {control} of control"
+        );
+        if place == ROOT {
+            endpoint.progress(Inbound::All, &mut |_| ());
+            let send = |class| {
+                let sent = endpoint.multicast(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), &[7; 100]);
+                u32::from(sent.is_ok())
+            };
+            data += (data..20).map(|_| send(Class::Data)).sum::<u32>();
+            control += if control == 0 { send(Class::Control) } else { 0 };
+        } else {
+            let inbound = if taken < 2 { Inbound::Control } else { Inbound::All };
+            taken += endpoint.progress(inbound, &mut |_| ());
+        }
+        world.end_turn(place, IDLE);
+    }
+    assert_eq!((data, control, taken), (20, 1, 42));
+}
+
+/// When the last of eight places has so many chunks, while the second one computes.
+fn all_chunks_after(chunks: u32) -> Duration {
+    let (world, endpoints) = world(8, Some(7));
+    let (mut has_begun, mut sent, mut got, mut last) = (false, 0, 0, Duration::ZERO);
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        if place == PlaceId(1) && !std::mem::replace(&mut has_begun, true) {
+            endpoint.work(&Work::new().cycles(LONG));
+        }
+        let arrived = endpoint.progress(Inbound::All, &mut |_| ()) as u32;
+        if place == PlaceId(7) && arrived > 0 {
+            (got, last) = (got + arrived, world.now(place));
+        }
+        while place == ROOT && sent < chunks && broadcast(endpoint).is_ok() {
+            sent += 1;
+        }
+        world.end_turn(place, IDLE);
+    }
+    assert_eq!(got, chunks);
+    last
+}
+
+#[test]
+fn twelve_chunks_go_past_a_member_that_computes_and_the_next_one_waits_for_it() {
+    let computed = Duration::from_nanos(LONG * 1_876 / 1_000); // at 533 MHz
+    assert!(all_chunks_after(12) < computed / 10);
+    assert!(all_chunks_after(13) > computed);
+}

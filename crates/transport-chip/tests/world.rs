@@ -312,8 +312,10 @@ fn a_place_that_has_left_still_empties_its_blocks() {
 #[test]
 fn a_place_that_has_left_gives_up_its_blocks_to_one_that_dies_and_empties_the_others() {
     const DEAD: PlaceId = PlaceId(2);
-    for protocol in Protocol::OF_BUFFERS {
-        let world = World::with_protocol(3, costs(), protocol, 0).unwrap();
+    for protocol in Protocol::ALL {
+        let name = if protocol == Protocol::Packets { "bluegene-p" } else { "scc" };
+        let chip = Costs::of(&Chip::find(name).unwrap()).unwrap();
+        let world = World::with_protocol(3, chip, protocol, 0).unwrap();
         let endpoints: Vec<_> = (0..3).map(|place| world.endpoint(PlaceId(place))).collect();
         let (len, mut taken, mut has_begun) = (100_000, 0, [false; 3]);
         run(&world, |place| {

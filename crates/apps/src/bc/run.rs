@@ -276,7 +276,7 @@ impl Facts {
         let Facts { seconds, edges_traversed_per_second, bytes_moved, messages, .. } = self;
         let speed = edges_traversed_per_second / 1e6;
         format!(
-            "time   {}\n\
+            "time   {} for all sources\n\
              speed  {speed:.1} million edges traversed a second\n\
              moved  {bytes_moved} bytes in {messages} messages",
             duration(*seconds)

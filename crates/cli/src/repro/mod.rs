@@ -249,7 +249,7 @@ mod tests {
             "0 figures have no published value.",
             "Out of band although they must not be:",
             "- V3 doubled (+100.0 %)",
-            "3 of 3 published figures are OUT of their bands, 1 of them although they must not be.",
+            "3 of 3 published figures are OUT of their bands; of the 1 that must be in them, 1.",
         ];
         assert_eq!(summary, expected);
     }

@@ -57,10 +57,10 @@ fn summary(outcomes: &[Outcome]) -> Vec<String> {
     if !missed.is_empty() {
         lines.push("Out of band although they must not be:".to_owned());
     }
-    let musts = missed.len();
+    let (out, musts) = (missed.len(), rows().filter(|row| row.is_required()).count());
     lines.extend(missed);
     lines.push(format!(
-        "{outside} of {} published figures are OUT of their bands, {musts} of them although they must not be.",
+        "{outside} of {} published figures are OUT of their bands; of the {musts} that must be in them, {out}.",
         inside + outside
     ));
     lines

@@ -26,7 +26,7 @@ const WORK: &str = "ISLES_CHIP_WORK";
 /// The arguments of `isles sweep`, besides those of the application.
 #[derive(Args, Debug)]
 struct Arguments {
-    /// The application
+    /// The application: bc
     #[arg(long, value_name = "NAME")]
     app: String,
 

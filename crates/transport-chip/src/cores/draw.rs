@@ -10,6 +10,11 @@ use crate::report::Ledger;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
 impl Cores {
+    /// Takes no samples of power; the run has no energy then.
+    pub(crate) fn forgo_energy(&mut self) {
+        self.sampler = None;
+    }
+
     /// Closes the windows of the profile that end by `present`.
     #[inline]
     pub(crate) fn sample_until(&mut self, present: Picoseconds) {

@@ -23,7 +23,7 @@ impl Cores {
         mut at: Picoseconds,
         targets: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
-        let Some(traits) = self.costs.interrupts else { return (at, vec![at; targets as usize]) };
+        let traits = self.costs.interrupts.expect("who interrupts knows that the chip has a controller");
         let times = self.times(place);
         let alone = times.interrupt.unwrap_or_default().over(0);
         let each = times.interrupt_more.unwrap_or_default().over(0);

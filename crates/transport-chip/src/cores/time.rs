@@ -22,7 +22,7 @@ impl PlacedCore {
         recorder: &mut Option<Box<Recorder>>,
     ) -> Option<Picoseconds> {
         let start = self.now;
-        let end = Picoseconds(start.0.checked_add(time.0).expect("a core's clock is past 213 days"));
+        let Some(end) = start.0.checked_add(time.0).map(Picoseconds) else { beyond(place, time) };
         if end >= self.next_shift {
             return Some(end);
         }
@@ -33,6 +33,12 @@ impl PlacedCore {
         }
         None
     }
+}
+
+/// No clock goes further than 64 bits of picoseconds: a program that asks for more is told where.
+#[cold]
+fn beyond(place: PlaceId, time: Picoseconds) -> ! {
+    panic!("the core of {place} cannot work or wait for {time} more: a modelled run ends before 213 days")
 }
 
 impl Cores {

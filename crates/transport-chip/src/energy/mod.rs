@@ -143,6 +143,9 @@ fn watts(power: Microwatts) -> String {
 /// Numbers in a line of text.
 const NUMBERS_IN_A_LINE: usize = 8;
 
+/// Of so many places the energy of each is told.
+const PLACES_TOLD: usize = 64;
+
 impl fmt::Display for Energy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, model) in self.models.iter().enumerate() {
@@ -168,18 +171,28 @@ impl fmt::Display for Energy {
         self.parts(f, own)?;
         let by_domain: Vec<String> = self.by_domain(own).into_iter().map(joules).collect();
         writeln!(f, "  by domain     {}", by_domain.join(", "))?;
-        let by_place: Vec<String> =
-            self.places.iter().map(|core| joules(own.core(core.0 as usize))).collect();
-        for (line, numbers) in by_place.chunks(NUMBERS_IN_A_LINE).enumerate() {
-            let about = if line == 0 { "  by place      " } else { "                " };
-            writeln!(f, "{about}{}", numbers.join(", "))?;
-        }
+        self.by_place(f, own)?;
         write!(f, "  assumed       ")?;
         if self.assumed.is_empty() { write!(f, "nothing") } else { write!(f, "{}", self.assumed.join(", ")) }
     }
 }
 
 impl Energy {
+    /// What the core of each place has drawn; of many only the least and the most.
+    fn by_place(&self, f: &mut fmt::Formatter<'_>, own: &ModelEnergy) -> fmt::Result {
+        let drawn = || self.places.iter().map(|core| own.core(core.0 as usize));
+        if self.places.len() > PLACES_TOLD {
+            let [least, most] = [drawn().min(), drawn().max()].map(|one| joules(one.unwrap_or_default()));
+            return writeln!(f, "  by place      from {least} to {most}; each is in the summary");
+        }
+        let each: Vec<String> = drawn().map(joules).collect();
+        for (line, numbers) in each.chunks(NUMBERS_IN_A_LINE).enumerate() {
+            let about = if line == 0 { "  by place      " } else { "                " };
+            writeln!(f, "{about}{}", numbers.join(", "))?;
+        }
+        Ok(())
+    }
+
     /// The peak, and what drew the energy.
     fn parts(&self, f: &mut fmt::Formatter<'_>, own: &ModelEnergy) -> fmt::Result {
         let (peak, window) = (self.profile.peak(), self.profile.window);

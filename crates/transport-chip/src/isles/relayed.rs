@@ -19,7 +19,7 @@ impl Isles {
     pub(super) fn may_relay(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
         let streams = out.each().any(|out| self.lanes[self.lane_of(out.from, out.to, out.class)].streams);
         let relays = self.relays.as_mut();
-        !streams && relays.is_some_and(|relays| relays.has_room(cores, out.from, out.to))
+        !streams && relays.is_some_and(|relays| relays.has_room(cores, out))
     }
 
     /// When an entry of a lane is found that arrives then: not before what was relayed earlier.
@@ -50,10 +50,11 @@ impl Isles {
         letter: Letter,
     ) -> Option<Parcel> {
         cores.compute(place, RECEIVE_CYCLES, Spending::Handling);
+        let parcel = letter.open()?;
         if let Some(relays) = &mut self.relays {
-            relays.note_read(letter.source, place);
+            relays.note_read(parcel.source, parcel.class, place);
         }
-        letter.open()
+        Some(parcel)
     }
 }
 

@@ -78,7 +78,7 @@ impl Wire for Isles {
 
     fn point(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, load: Load) -> Picoseconds {
         if let Some(relays) = &mut self.relays {
-            relays.note_sent(out.from, out.to);
+            relays.note_sent(out);
             let found = relays.found(out.to);
             return self.find_relayed(out, found, load);
         }

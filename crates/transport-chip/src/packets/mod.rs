@@ -8,7 +8,8 @@
 //!
 //! What a packet costs is in `costs`, blocks are in `stream`, what the receivers say of packets in `receipt`, and
 //! for which of them nobody asks that in `unasked`. It does not know turns or deaths: `state` tells it what to forget.
-//! Invariant: what is under way of one place in one class is never more than [`WINDOW`] packets.
+//! Invariant: what is under way of one place in one class, to places that it has not forgotten, is never more than
+//! [`WINDOW`] packets.
 
 mod costs;
 mod desk;

@@ -183,6 +183,7 @@ fn who_leaves_still_takes_what_waits_and_nobody_gets_a_receipt_twice() {
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Send { class: Class, len: usize },
+    Stream { class: Class, len: usize },
     Take { count: u32 },
     Tell,
     Look,
@@ -191,9 +192,11 @@ enum Deed {
 }
 
 fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
-    let class = prop_oneof![Just(Class::Control), Just(Class::Data)];
-    let send = (class, 0..1_900_usize).prop_map(|(class, len)| Deed::Send { class, len });
+    let class = || prop_oneof![Just(Class::Control), Just(Class::Data)];
+    let send = (class(), 0..1_900_usize).prop_map(|(class, len)| Deed::Send { class, len });
+    let stream = (class(), 0..100_000_usize).prop_map(|(class, len)| Deed::Stream { class, len });
     let rest = prop_oneof![
+        2 => stream,
         6 => (1..6_u32).prop_map(|count| Deed::Take { count }),
         6 => Just(Deed::Tell),
         6 => Just(Deed::Look),
@@ -201,6 +204,15 @@ fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
         1 => Just(Deed::Die),
     ];
     prop::collection::vec((0..4_u32, 1..4_u32, prop_oneof![send, rest]), 1..200)
+}
+
+/// Four places, three of which a sender notes in one entry.
+const PLACES: [PlaceId; 4] = [PlaceId(0), PlaceId(64), PlaceId(128), PlaceId(65)];
+
+/// Packets of `place` in a class that lie at `other`.
+fn lying(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u32 {
+    let letters = packets.desks[other.index()].mail.letters();
+    letters.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.lines).sum()
 }
 
 /// Packets of the window of `place` in a class, wherever they are.
@@ -223,13 +235,13 @@ proptest! {
 
     #[test]
     fn no_packet_of_a_window_is_lost_or_counted_twice(deeds in deeds()) {
-        let (mut cores, mut packets) = torus(4);
+        let (mut cores, mut packets) = torus(129);
         let (mut news, mut now) = (News::new(), Picoseconds::ZERO);
         let mut closed = std::collections::BTreeSet::new();
         for (place, distance, deed) in deeds {
-            let (place, other) = (PlaceId(place), PlaceId((place + distance) % 4));
+            let [place, other] = [place, (place + distance) % 4].map(|index| PLACES[index as usize]);
             now += Picoseconds(5_000_000);
-            (0..4).for_each(|place| cores.wait_until(PlaceId(place), now));
+            PLACES.iter().for_each(|place| cores.wait_until(*place, now));
             cores.set_present(now);
             match deed {
                 Deed::Send { class, len } => {
@@ -238,19 +250,30 @@ proptest! {
                         packets.send(&mut cores, &out, Load::Inline(Box::new(AlignedBytes::new(len))));
                     }
                 }
+                Deed::Stream { class, len } => {
+                    let out = Outgoing { class, ..out(place, other) };
+                    if !closed.contains(&(place, other)) && packets.may_stream(&mut cores, &out) {
+                        let load = Load::Inline(Box::new(AlignedBytes::new(len)));
+                        packets.stream(&mut cores, &out, load, &mut news);
+                    }
+                }
                 Deed::Take { count } => {
                     (0..count).for_each(|_| _ = packets.take(&mut cores, place, now, false));
                 }
                 Deed::Tell => packets.give_credits(&mut cores, place, &mut news),
-                Deed::Look => packets.read_receipts(&mut cores, place),
+                Deed::Look => packets.attend(&mut cores, place, &mut news),
                 Deed::Forget => {
                     packets.forget_receiver(place, other);
                     closed.insert((place, other));
                 }
                 Deed::Die => packets.cut(place),
             }
-            for (place, class) in (0..4).flat_map(|it| [(it, Class::Control), (it, Class::Data)]) {
-                prop_assert_eq!(window(&packets, PlaceId(place), class), WINDOW, "{} {:?}", place, class);
+            for (place, class) in PLACES.iter().flat_map(|it| [(*it, Class::Control), (*it, Class::Data)]) {
+                prop_assert_eq!(window(&packets, place, class), WINDOW, "{} {:?}", place, class);
+                let open = PLACES.iter().filter(|other| !closed.contains(&(place, **other)));
+                let under_way = open.map(|other| lying(&packets, place, class, *other)).sum::<u32>();
+                let free = packets.desks[place.index()].free[class as usize];
+                prop_assert!(under_way + free <= WINDOW, "{} {:?}: {} are under way", place, class, under_way);
             }
         }
     }

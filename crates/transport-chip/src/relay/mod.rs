@@ -3,7 +3,7 @@
 //! ```text
 //! header    one line for each slot            whose message it holds
 //! done      one line for each child and slot  "I have fetched it", set by that child, cleared by the owner
-//! receipts  a byte for each other place       how many messages of here it has read
+//! receipts  a byte for each other place       how many messages of here it has read, modulo 16: of control, of data
 //! slots     two                               a message on its way to the children of its tree
 //! ```
 //!
@@ -15,7 +15,8 @@
 //!
 //! All times of a message are known when it is sent: those of one down its tree are in `descent`. How much of one
 //! sender may lie unread at a place is bounded, and a receipt opens that again (`receipt`). The layout and the reasons
-//! are in `docs/twin.md`. Invariant: a slot is written only when all children of its message have had the one before.
+//! are in `docs/twin.md`. Invariants: a slot is written only when all children of its message have had the one
+//! before; who is asked when it finds a message was sent it last.
 
 mod descent;
 mod receipt;
@@ -24,7 +25,7 @@ use crate::cores::Costs;
 use crate::system::System;
 use crate::world::Misfit;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::PlaceId;
+use isles_transport::{Class, PlaceId};
 use receipt::Receipt;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -35,8 +36,10 @@ const SLOTS: usize = 2;
 /// Lines of a slot: a chunk of half a kilobyte with its header, where a line is 32 bytes.
 const SLOT_LINES: u32 = 18;
 
-/// Messages of one sender that may lie unread at a place.
+/// Messages of one sender and class that may lie unread at a place.
 pub(crate) const UNREAD_MAX: u32 = 12;
+
+const _: () = assert!(UNREAD_MAX < 16, "a receipt counts modulo 16");
 
 /// A slot as its owner's system knows it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,13 +55,13 @@ struct Slot {
 struct Desk {
     system: System,
     slots: [Slot; SLOTS],
-    /// Messages sent from here and not known to be read, by receiver.
-    unread: BTreeMap<PlaceId, u32>,
-    /// Messages read here and not told, by sender.
-    owed: BTreeMap<PlaceId, u32>,
+    /// Messages sent from here and not known to be read, by receiver and class.
+    unread: BTreeMap<(PlaceId, Class), u32>,
+    /// Messages read here and not told, by sender and class.
+    owed: BTreeMap<(PlaceId, Class), u32>,
     /// On their way here.
     receipts: Vec<Receipt>,
-    /// Whether it found no room when it asked last: then it looks for receipts in every turn.
+    /// Whether it has found no room since it looked for receipts last: then it looks in its next turn.
     waits: bool,
     /// When the turn began in which it looked last.
     looked: Picoseconds,

@@ -1,38 +1,40 @@
 //! Receipts: how a sender hears what was read of its messages, so that as many may lie unread again.
 //!
 //! A reader tells of half of what may lie unread at once. It does not know what was in them. Invariant: at each place
-//! there are at most [`UNREAD_MAX`] unread messages of one sender, as that one knows.
+//! there are at most [`UNREAD_MAX`] unread messages of one sender and class, as that one knows; so control is never
+//! behind data that nobody reads.
 
 use super::{Relays, UNREAD_MAX};
 use crate::cores::Cores;
 use crate::report::Spending;
-use crate::wire::News;
+use crate::wire::{Multicast, News, Outgoing};
 use isles_chip::quantity::Picoseconds;
-use isles_transport::PlaceId;
+use isles_transport::{Class, PlaceId};
 
 /// Messages that were read.
 pub(super) struct Receipt {
     arrival: Picoseconds,
     reader: PlaceId,
+    class: Class,
     messages: u32,
 }
 
 impl Relays {
-    /// Whether one more message of `place` may lie unread at each of these. Who finds no room looks for receipts, at
-    /// once and in every turn until there is room.
-    pub(crate) fn has_room(&mut self, cores: &mut Cores, place: PlaceId, to: &[PlaceId]) -> bool {
-        if self.is_full(place, to) {
-            self.look(cores, place);
+    /// Whether this message may lie unread at each of its receivers. Who finds no room looks for receipts, at once and
+    /// in its next turn, whatever else it sends meanwhile.
+    pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+        if self.is_full(out) {
+            self.look(cores, out.from);
         }
-        let is_full = self.is_full(place, to);
-        self.desks[place.index()].waits = is_full;
+        let is_full = self.is_full(out);
+        self.desks[out.from.index()].waits |= is_full;
         !is_full
     }
 
-    /// Whether as many messages of `place` as may be lie unread at one of these.
-    fn is_full(&self, place: PlaceId, to: &[PlaceId]) -> bool {
-        let unread = &self.desks[place.index()].unread;
-        to.iter().any(|to| unread.get(to).is_some_and(|unread| *unread >= UNREAD_MAX))
+    /// Whether as many messages as may be lie unread at one of its receivers.
+    fn is_full(&self, out: &Multicast<'_>) -> bool {
+        let unread = &self.desks[out.from.index()].unread;
+        out.to.iter().any(|to| unread.get(&(*to, out.class)).is_some_and(|unread| *unread >= UNREAD_MAX))
     }
 
     /// Charges `place` for what the system of its core has done while it was busy.
@@ -40,9 +42,9 @@ impl Relays {
         self.desks[place.index()].system.settle(cores, place);
     }
 
-    /// Lets `place` look for receipts if it waits for one.
+    /// Lets `place` look for receipts if it found no room since it looked last.
     pub(crate) fn attend(&mut self, cores: &mut Cores, place: PlaceId) {
-        if self.desks[place.index()].waits {
+        if std::mem::take(&mut self.desks[place.index()].waits) {
             self.look(cores, place);
         }
     }
@@ -63,7 +65,7 @@ impl Relays {
         desk.looked = seen;
         cores.read_own_lines(place, receipt_lines, Spending::Polling);
         for receipt in desk.receipts.extract_if(.., |receipt| receipt.arrival <= seen) {
-            if let Some(unread) = desk.unread.get_mut(&receipt.reader) {
+            if let Some(unread) = desk.unread.get_mut(&(receipt.reader, receipt.class)) {
                 *unread -= receipt.messages;
             }
         }
@@ -76,14 +78,14 @@ impl Relays {
         if desk.waits { arrivals.min() } else { None }
     }
 
-    /// Notes that a message of `source` waits at `place`.
-    pub(crate) fn note_sent(&mut self, source: PlaceId, place: PlaceId) {
-        *self.desks[source.index()].unread.entry(place).or_default() += 1;
+    /// Notes that a message waits at its receiver.
+    pub(crate) fn note_sent(&mut self, out: &Outgoing) {
+        *self.desks[out.from.index()].unread.entry((out.to, out.class)).or_default() += 1;
     }
 
     /// Notes that `place` has read a message of `source`.
-    pub(crate) fn note_read(&mut self, source: PlaceId, place: PlaceId) {
-        *self.desks[place.index()].owed.entry(source).or_default() += 1;
+    pub(crate) fn note_read(&mut self, source: PlaceId, class: Class, place: PlaceId) {
+        *self.desks[place.index()].owed.entry((source, class)).or_default() += 1;
     }
 
     /// Tells those who may wait for it what `place` has read of them, and when they hear of it.
@@ -91,20 +93,21 @@ impl Relays {
         let is_much = |messages: &u32| *messages >= UNREAD_MAX / 2;
         let owed = &self.desks[place.index()].owed;
         let due: Vec<_> = owed.iter().filter(|(_, messages)| is_much(messages)).map(|(to, _)| *to).collect();
-        for source in due {
-            let messages = self.desks[place.index()].owed.remove(&source).unwrap_or_default();
+        for (source, class) in due {
+            let messages = self.desks[place.index()].owed.remove(&(source, class)).unwrap_or_default();
             cores.write_lines(place, source, 1);
             let arrival = cores.now(place);
-            self.desks[source.index()].receipts.push(Receipt { arrival, reader: place, messages });
+            self.desks[source.index()].receipts.push(Receipt { arrival, reader: place, class, messages });
             news.push((source, arrival));
         }
     }
 
-    /// `gone` reads nothing more: what `place` keeps for it is forgotten.
+    /// `gone` reads nothing more: what `place` keeps for it is forgotten. Nothing will be sent to it, so what it has not
+    /// read goes for the memory only.
     pub(crate) fn forget(&mut self, place: PlaceId, gone: PlaceId) {
         let desk = &mut self.desks[place.index()];
-        desk.unread.remove(&gone);
+        desk.unread.retain(|(reader, _), _| *reader != gone);
         desk.receipts.retain(|receipt| receipt.reader != gone);
-        self.desks[gone.index()].owed.remove(&place);
+        self.desks[gone.index()].owed.retain(|(source, _), _| *source != place);
     }
 }
