@@ -86,13 +86,13 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
     let refusal = |flags: &str| refuse(&words(&format!("run bc --machine chip:scc {flags}")));
     assert_eq!(
         refusal("--broadcast oc"),
-        "error: --broadcast is \"oc\"; allowed: auto, flat, binomial, chain, scatter-allgather, or fan:CHILDREN or \
+        "error: --broadcast is \"oc\"; allowed: auto, flat, binomial, chain, scatter-allgather, fan:CHILDREN or \
          async:CHILDREN with 1 to 255 children such as fan:7"
     );
     assert_eq!(
         refusal("--broadcast async:47"),
-        "error: --broadcast is \"async:47\"; allowed: at most async:30 on chip:scc with 48 places and isles (the message \
-         buffer of a core has 256 lines, and 290 are needed)"
+        "error: --broadcast is \"async:47\"; allowed: at most async:29 on chip:scc with 48 places and isles (the message \
+         buffer of a core has 256 lines, and 291 are needed)"
     );
     assert_eq!(
         refusal("--broadcast async:2 --protocol rcce"),
@@ -163,9 +163,9 @@ fn variables_with_bad_values_are_named() {
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
         ("ISLES_REPORT", "all", "captures, finish, chip, or several with commas"),
-        ("ISLES_STALL", "soon", "seconds of silence, from 0 (for ever) to 86400"),
-        ("ISLES_STALL", "NaN", "seconds of silence, from 0 (for ever) to 86400"),
-        ("ISLES_STALL_LIMIT", "a day", "seconds of silence, from 0 (for ever) to 86400"),
+        ("ISLES_STALL", "soon", "seconds of silence, from 0 (never) to 86400"),
+        ("ISLES_STALL", "NaN", "seconds of silence, from 0 (never) to 86400"),
+        ("ISLES_STALL_LIMIT", "a day", "seconds of silence, from 0 (never) to 86400"),
         ("ISLES_SEED", "-1", "a whole number from 0 to 2^64 - 1"),
     ];
     for (name, value, allowed) in cases {

@@ -12,6 +12,10 @@ const ROOT: PlaceId = PlaceId(0);
 /// Cycles for which a place computes that does not look; a hundred times what a broadcast takes.
 const LONG: u64 = 3_000_000;
 
+/// Messages of one sender and class that may lie unread at a place, and some more than that.
+const UNREAD_MAX: u32 = 16;
+const MORE: u32 = UNREAD_MAX + 8;
+
 fn costs() -> Costs {
     Costs::of(&Chip::find("scc").unwrap()).unwrap()
 }
@@ -84,7 +88,6 @@ fn places_that_wait_lose_nothing_by_what_their_cores_pass_on() {
 
 #[test]
 fn a_sender_is_refused_when_much_of_it_lies_unread_and_goes_on_when_it_is_read() {
-    const UNREAD_MAX: u32 = 12; // docs/twin.md
     let (world, endpoints) = world(4, Some(2));
     let (mut sent, mut sent_before, mut ignored, mut taken) = (0, 0, 0, 0);
     let mut turns = [0; 4];
@@ -126,8 +129,9 @@ fn its_lines_are_taken_from_those_of_other_messages() {
     assert_eq!((longest(None), longest(Some(7))), (576, 288));
 }
 
-/// The first place sends 12 to the second, which reads them after `delay` cycles; meanwhile it has computed for 100,000
-/// and then wants to send one more to the second and one to the third. How many it could send to each.
+/// The first place sends as many as may be to the second, which reads them after `delay` cycles; meanwhile it has
+/// computed for 2,000,000, and then wants to send one more to the second and one to the third. How many it could send
+/// to each.
 fn two_wants(delay: u64) -> [u32; 2] {
     let (world, endpoints) = world(3, Some(2));
     let send =
@@ -138,15 +142,15 @@ fn two_wants(delay: u64) -> [u32; 2] {
         let is_first = !std::mem::replace(&mut has_begun[place.index()], true);
         if is_first && place.0 < 2 {
             if place == ROOT {
-                sent[0] = (0..20).map(|_| send(1)).sum();
+                sent[0] = (0..UNREAD_MAX).map(|_| send(1)).sum();
             }
-            endpoint.work(&Work::new().cycles(if place == ROOT { 100_000 } else { delay }));
+            endpoint.work(&Work::new().cycles(if place == ROOT { 2_000_000 } else { delay }));
             world.end_turn(place, Turn::Busy);
             continue;
         }
         endpoint.progress(Inbound::All, &mut |_| ());
         if place == ROOT {
-            sent[0] += if sent[0] < 13 { send(1) } else { 0 };
+            sent[0] += if sent[0] <= UNREAD_MAX { send(1) } else { 0 };
             sent[1] += if sent[1] < 1 { send(2) } else { 0 };
         }
         world.end_turn(place, IDLE);
@@ -156,8 +160,11 @@ fn two_wants(delay: u64) -> [u32; 2] {
 
 #[test]
 fn who_was_refused_and_could_then_send_to_another_is_woken_when_there_is_room() {
-    // Among these is every order of the receipt's writing, its arrival and the sender's turns.
-    let lost: Vec<_> = (80_000..120_000).step_by(500).filter(|delay| two_wants(*delay) != [13, 1]).collect();
+    // Among these the receipt is written before the sender looks again and arrives after that.
+    let lost: Vec<_> = (1_950_000..2_050_000)
+        .step_by(2_000)
+        .filter(|delay| two_wants(*delay) != [UNREAD_MAX + 1, 1])
+        .collect();
     assert!(lost.is_empty(), "{lost:?}");
 }
 
@@ -177,7 +184,7 @@ fn control_goes_to_a_place_that_takes_no_data_before_it() {
                 let sent = endpoint.multicast(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), &[7; 100]);
                 u32::from(sent.is_ok())
             };
-            data += (data..20).map(|_| send(Class::Data)).sum::<u32>();
+            data += (data..MORE).map(|_| send(Class::Data)).sum::<u32>();
             control += if control == 0 { send(Class::Control) } else { 0 };
         } else {
             let inbound = if taken < 2 { Inbound::Control } else { Inbound::All };
@@ -185,7 +192,7 @@ fn control_goes_to_a_place_that_takes_no_data_before_it() {
         }
         world.end_turn(place, IDLE);
     }
-    assert_eq!((data, control, taken), (20, 1, 42));
+    assert_eq!((data, control, taken), (MORE, 1, 2 * (MORE as usize + 1)));
 }
 
 /// When the last of eight places has so many chunks, while the second one computes.
@@ -211,8 +218,8 @@ fn all_chunks_after(chunks: u32) -> Duration {
 }
 
 #[test]
-fn twelve_chunks_go_past_a_member_that_computes_and_the_next_one_waits_for_it() {
+fn sixteen_chunks_go_past_a_member_that_computes_and_the_next_one_waits_for_it() {
     let computed = Duration::from_nanos(LONG * 1_876 / 1_000); // at 533 MHz
-    assert!(all_chunks_after(12) < computed / 10);
-    assert!(all_chunks_after(13) > computed);
+    assert!(all_chunks_after(UNREAD_MAX) < computed / 10);
+    assert!(all_chunks_after(UNREAD_MAX + 1) > computed);
 }

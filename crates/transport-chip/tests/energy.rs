@@ -407,3 +407,37 @@ fn v22_the_rate_of_least_energy_lies_between_the_ends_and_is_lower_where_memory_
     let least = joules[streaming as usize - 2];
     assert!(least < 0.7 * joules[0] && least < 0.9 * joules[14], "divider {streaming} of {joules:?}");
 }
+
+#[test]
+fn a_run_of_which_only_the_time_is_wanted_takes_as_long_and_has_no_energy() {
+    let run = |forgoes: bool| {
+        let (world, endpoints) = place(&scc(), PLACES);
+        if forgoes {
+            world.forgo_energy();
+        }
+        let mut left = [3; PLACES as usize];
+        while let Some(place) = world.next() {
+            let left = &mut left[place.index()];
+            let turn = if *left > 0 { Turn::Busy } else { Turn::Idle { due: None } };
+            endpoints[place.index()].work(&Work::new().cycles(u64::from(*left > 0) * 1_000_000));
+            *left -= u32::from(*left > 0);
+            world.end_turn(place, turn);
+        }
+        world.report()
+    };
+    let (with, without) = (run(false), run(true));
+    assert_eq!((with.time, with.digest), (without.time, without.digest));
+    assert!(with.energy.is_some() && without.energy.is_none());
+}
+
+#[test]
+fn of_many_places_the_least_and_the_most_is_told() {
+    let by_place = |places| {
+        let text = work(&Chip::find("bluegene-p").unwrap(), places, 100, 1).energy.unwrap().to_string();
+        let lines = text.lines().skip_while(|line| !line.starts_with("  by place"));
+        lines.take_while(|line| !line.starts_with("  assumed")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(by_place(64).len(), 8, "{:?}", by_place(64));
+    let many = by_place(65);
+    assert!(many.len() == 1 && many[0].contains(" to ") && many[0].contains("summary"), "{many:?}");
+}

@@ -15,8 +15,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 impl Team {
-    /// Gives every member the value of member `root`, who passes `Some`; what others pass is not looked at. It goes along
-    /// the tree of short messages, as nobody else knows its length: for long rows of numbers, [`Team::broadcast_slice`].
+    /// Gives every member the value of member `root`, who passes `Some`; what others pass is not looked at. It goes
+    /// along the tree of short messages, as nobody else knows its length: long rows of numbers are better with
+    /// [`Team::broadcast_slice`].
     ///
     /// # Errors
     /// As [`Team`] says; the root passed `None`.

@@ -16,7 +16,6 @@
 //! `u` is a fifth of each other place's part of the lines behind the flags, from 1 to [`RING_UNIT_MAX`]. Flags are wide
 //! if a line holds so much: among up to 5 places with lines of 32 bytes.
 
-use crate::relay::UNREAD_MAX;
 use crate::wire::MESSAGE_BYTES_MIN;
 use isles_transport::Class;
 use std::ops::Range;
@@ -34,8 +33,6 @@ const RING_UNIT_MAX: u32 = 5;
 /// new in half a byte or in a byte.
 const RING_LINES_MAX: [u32; 2] = [15, 240];
 const _: () = assert!(2 * RING_UNIT_MAX <= RING_LINES_MAX[0]);
-// A lane counts in a byte what waits in it: entries of a ring, one in a cell, and what was relayed.
-const _: () = assert!(RING_LINES_MAX[1] + 1 + UNREAD_MAX <= u8::MAX as u32);
 
 /// Data rings may take a quarter of the lines, and the slots of control a sixth: a message of data that finds room at
 /// the receiver needs no line that tells where it lies, and of control few are so long.

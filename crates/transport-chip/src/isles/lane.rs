@@ -71,8 +71,6 @@ pub(super) struct Lane {
     pub(super) taken: Share,
     /// What the receiver has taken and not credited.
     pub(super) owed: Share,
-    /// Entries that the receiver has not taken.
-    pub(super) waiting: u8,
     /// Whether a block is under way here.
     pub(super) streams: bool,
 }

@@ -100,7 +100,6 @@ impl Isles {
         let arrival = cores.now(source);
         self.desks[source.index()].slots[lane % 2] -= share.own_slots();
         self.lanes[lane].taken += share;
-        self.lanes[lane].waiting += 1;
         if self.desks[source.index()].owes & bit_of(target) != 0 {
             self.credit_along(source, target, arrival);
         }

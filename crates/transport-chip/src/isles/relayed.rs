@@ -33,7 +33,6 @@ impl Isles {
     pub(super) fn find_relayed(&mut self, out: &Outgoing, found: Picoseconds, load: Load) -> Picoseconds {
         let lane = self.lane_of(out.from, out.to, out.class);
         let arrival = self.behind(lane, found);
-        self.lanes[lane].waiting += 1;
         let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
         let piece = Piece::Whole { handler: out.handler, load };
         let letter = Letter { key, lane: lane as u32, source: out.from, lines: 0, fetch: 0, slots: 0, piece };

@@ -142,7 +142,7 @@ impl Wire for Isles {
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        self.pairs.both(place, source).into_iter().any(|lane| self.lanes[lane].waiting > 0)
+        self.desks[place.index()].mail.letters().any(|letter| letter.source == source)
     }
 
     fn take(
@@ -156,7 +156,6 @@ impl Wire for Isles {
         let letter = desk.mail.take(until, control_only)?;
         let lane = letter.lane as usize;
         let ring = &mut self.lanes[lane];
-        ring.waiting -= 1;
         if letter.is_relayed() {
             return Some(self.take_relayed(cores, place, letter));
         }
@@ -213,8 +212,6 @@ impl Wire for Isles {
         for stream in streams.drain(..) {
             lanes[stream.lane].streams = false;
         }
-        for letter in mail.clear() {
-            lanes[letter.lane as usize].waiting = 0;
-        }
+        drop(mail.clear());
     }
 }

@@ -102,8 +102,8 @@ impl Relays {
         }
     }
 
-    /// `gone` reads nothing more: what `place` keeps for it is forgotten. Nothing will be sent to it, so what it has not
-    /// read goes for the memory only.
+    /// `gone` reads nothing more: what `place` keeps for it is forgotten. Nothing will be sent to it, so what it has
+    /// not read goes for the memory only.
     pub(crate) fn forget(&mut self, place: PlaceId, gone: PlaceId) {
         let desk = &mut self.desks[place.index()];
         desk.unread.retain(|(reader, _), _| *reader != gone);
