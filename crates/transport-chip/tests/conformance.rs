@@ -7,7 +7,7 @@ use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::conformance::{Fixture, Promise, Script, Step};
 use isles_transport::{Arrival, Endpoint, Inbound, PlaceId};
-use isles_transport_chip::{ChipEndpoint, Costs, Ledger, Misfit, Protocol, Turn, World};
+use isles_transport_chip::{ChipEndpoint, Costs, Ledger, Misfit, Protocol, Turn, Wiring, World};
 
 /// All promises with a protocol of message buffers: as the chip has them, with another order of what happens at one
 /// time, and with as few lines as will do.
@@ -15,15 +15,15 @@ macro_rules! with_buffers {
     ($($protocol:ident: $whole:ident, $other_order:ident, $least_buffer:ident;)*) => {$(
         isles_transport::conformance!(
             $whole,
-            OnChip { protocol: Protocol::$protocol, buffer_lines: 256, seed: 0 }
+            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 256, seed: 0 }
         );
         isles_transport::conformance!(
             $other_order,
-            OnChip { protocol: Protocol::$protocol, buffer_lines: 256, seed: 7 }
+            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 256, seed: 7 }
         );
         isles_transport::conformance!(
             $least_buffer,
-            OnChip { protocol: Protocol::$protocol, buffer_lines: 0, seed: 1 }
+            OnChip { wiring: Protocol::$protocol.into(), buffer_lines: 0, seed: 1 }
         );
     )*};
 }
@@ -37,10 +37,23 @@ with_buffers! {
     Ring: ring, ring_other_order, ring_least_buffer;
 }
 
-isles_transport::conformance!(packets, OnChip { protocol: Protocol::Packets, buffer_lines: 0, seed: 0 });
+isles_transport::conformance!(packets, OnChip { wiring: Protocol::Packets.into(), buffer_lines: 0, seed: 0 });
 isles_transport::conformance!(
     packets_other_order,
-    OnChip { protocol: Protocol::Packets, buffer_lines: 0, seed: 7 }
+    OnChip { wiring: Protocol::Packets.into(), buffer_lines: 0, seed: 7 }
+);
+
+/// Those whose messages to several places go by interrupts.
+const ASYNCHRONOUS: Wiring = Wiring { protocol: Protocol::Isles, relays: Some(2) };
+
+isles_transport::conformance!(asynchronous, OnChip { wiring: ASYNCHRONOUS, buffer_lines: 256, seed: 0 });
+isles_transport::conformance!(
+    asynchronous_other_order,
+    OnChip { wiring: ASYNCHRONOUS, buffer_lines: 256, seed: 7 }
+);
+isles_transport::conformance!(
+    asynchronous_least_buffer,
+    OnChip { wiring: ASYNCHRONOUS, buffer_lines: 1, seed: 1 }
 );
 
 fn costs(protocol: Protocol) -> Costs {
@@ -52,18 +65,18 @@ fn costs(protocol: Protocol) -> Costs {
 /// No promise takes longer on the chip: the slowest protocol, `sockets`, needs 1.9 s for one of them.
 const LONGEST: Picoseconds = Picoseconds(4_000_000_000_000);
 
-/// Runs promises on a chip whose cores have buffers of so many lines; 0: as few as will do.
+/// Runs promises on a chip whose cores have buffers of so many lines; if those are too few: as few as will do.
 struct OnChip {
-    protocol: Protocol,
+    wiring: Wiring,
     buffer_lines: u32,
     seed: u64,
 }
 
 impl OnChip {
     fn world(&self, places: u32) -> World {
-        let costs = costs(self.protocol);
+        let costs = costs(self.wiring.protocol);
         let of = |lines| {
-            World::with_protocol(places, costs.clone().with_buffer_lines(lines), self.protocol, self.seed)
+            World::with_protocol(places, costs.clone().with_buffer_lines(lines), self.wiring, self.seed)
         };
         match of(self.buffer_lines) {
             Ok(world) => world,
@@ -101,7 +114,7 @@ impl Fixture for OnChip {
         drop(players);
         let total = |ledger: &Ledger| ledger.total();
         let last = world.report().ledgers.iter().map(total).max().unwrap_or_default();
-        assert!(last < LONGEST, "{} takes {last}", self.protocol);
+        assert!(last < LONGEST, "{} takes {last}", self.wiring.protocol);
         assert_eq!(world.live_blocks(), 0, "a block is not given back");
     }
 }

@@ -91,10 +91,7 @@ impl Relays {
         children: u32,
     ) -> (usize, Vec<Picoseconds>) {
         let (number, slot) = self.first_free(place);
-        let alone = self.answers(cores, place, slot)
-            + cores.written_alone(place, place, lines + 1)
-            + cores.cycles(place, SEND_CYCLES)
-            + cores.controller_register(place);
+        let alone = self.passing_on(cores, place, slot, lines);
         let system = &mut self.desks[place.index()].system;
         let start = system.employ(cores.present(), at.max(slot.free), alone);
         let (_, called) = self.put(cores, place, (number, start), lines, children);
@@ -166,18 +163,19 @@ impl Relays {
     /// What `take_in` takes if nothing is in the way, with a slot of its own or without.
     fn taking(&self, cores: &Cores, task: Task, own: Option<Slot>) -> Picoseconds {
         let Task { place, parent, lines, .. } = task;
-        let register = cores.controller_register(place);
-        let fetched = register * 2
+        let fetched = cores.controller_register(place) * 2
             + cores.cycles(place, RECEIVE_CYCLES)
             + cores.read_alone(place, parent, lines + 1)
             + cores.written_alone(place, parent, 1);
-        let passed_on = |slot| {
-            self.answers(cores, place, slot)
-                + cores.written_alone(place, place, lines + 1)
-                + cores.cycles(place, SEND_CYCLES)
-                + register
-                + cores.own_read(place, lines)
-        };
+        let passed_on = |slot| self.passing_on(cores, place, slot, lines) + cores.own_read(place, lines);
         fetched + own.map_or(Picoseconds::ZERO, passed_on)
+    }
+
+    /// What it takes to put a message into a slot and call the children, if nothing is in the way.
+    fn passing_on(&self, cores: &Cores, place: PlaceId, slot: Slot, lines: u32) -> Picoseconds {
+        self.answers(cores, place, slot)
+            + cores.written_alone(place, place, lines + 1)
+            + cores.cycles(place, SEND_CYCLES)
+            + cores.controller_register(place)
     }
 }
