@@ -16,7 +16,7 @@ use isles_chip::Preset;
 use isles_chip::energy::{PowerModel, VoltageTable};
 use isles_chip::file::{BUILT_IN, FindError, is_path};
 use isles_chip::governor::{Policy, Unfit};
-use isles_chip::quantity::scaled;
+use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds, scaled};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::limits::PLACES_MAX;
 use isles_runtime::run::{self, Root};
@@ -319,7 +319,7 @@ impl ModelledChip {
 /// What a machine that is a chip may be called.
 fn names() -> String {
     let names = BUILT_IN.iter().map(|(name, _)| format!("{PREFIX}{name}"));
-    format!("{}, {PREFIX} and a path that ends in .toml", names.collect::<Vec<_>>().join(", "))
+    format!("{}, {PREFIX}FILE.toml", names.collect::<Vec<_>>().join(", "))
 }
 
 /// Runs `main` over cores of `chip`; ties in time are ordered by the launch's seed.
@@ -418,7 +418,7 @@ pub(crate) fn drive<R>(
 
 /// One line that says what the chip would have taken.
 pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host: Duration) -> String {
-    let (milliseconds, host) = (report.time.0 as f64 / 1e9, host.as_secs_f64());
+    let (predicted, host) = (predicted(report.time), host.as_secs_f64());
     let (Launch { places, .. }, protocol) = (launch, launch.protocol_on(chip));
     let cores = if *places == 1 { "core" } else { "cores" };
     let machine = chip.machine;
@@ -431,9 +431,15 @@ pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host
     }
     let settings = settings(chip, launch);
     format!(
-        "{machine}: {milliseconds:.3} ms predicted on {places} {cores} with {protocol} at {settings}{energies} ({host:.3} s \
+        "{machine}: {predicted} predicted on {places} {cores} with {protocol} at {settings}{energies} ({host:.3} s \
          on this host)"
     )
+}
+
+/// Milliseconds, to which runs compare at a glance; seconds if they are many.
+pub(crate) fn predicted(time: Picoseconds) -> String {
+    let seconds = time.0 as f64 / PICOSECONDS_PER_SECOND as f64;
+    if seconds < 10.0 { format!("{:.3} ms", seconds * 1e3) } else { format!("{seconds:.3} s") }
 }
 
 /// The preset of the clocks, and what else a run was told that is not as without a word.
@@ -451,4 +457,16 @@ pub(crate) fn settings(chip: ModelledChip, launch: &Launch) -> String {
         (*work != CodeTime::Said).then(|| format!("work {work}")),
     ];
     std::iter::once(preset).chain(said.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_is_said_in_milliseconds_until_they_are_too_many() {
+        let said =
+            [615_991_875, 9_999_999_000_000, 154_510_346_000_000].map(|time| predicted(Picoseconds(time)));
+        assert_eq!(said, ["0.616 ms", "9999.999 ms", "154.510 s"]);
+    }
 }

@@ -4,7 +4,7 @@
 //! before a run begins and the files after it. Invariant: the check leaves everything as it was, and a file has its
 //! name only when all of it is there, also a trace, which is written while the run goes on.
 
-use crate::chip::ModelledChip;
+use crate::chip::{self, ModelledChip};
 use crate::claim::Claim;
 use crate::destination::{Destination, Draft};
 use crate::environment::{ConfigError, Machine};
@@ -263,8 +263,8 @@ impl ChipRun {
             ),
         };
         let links: Vec<Heat> = self.links.iter().map(heat).collect();
-        let (milliseconds, places) = (self.report.time.0 as f64 / 1e9, self.report.ledgers.len());
-        let caption = format!("{} with {places} places, {milliseconds:.3} ms predicted", chip.machine());
+        let (predicted, places) = (chip::predicted(self.report.time), self.report.ledgers.len());
+        let caption = format!("{} with {places} places, {predicted} predicted", chip.machine());
         draw::heat(chip.chip(), &caption, &links)
     }
 }
