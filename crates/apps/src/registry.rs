@@ -156,12 +156,11 @@ pub struct ChipArguments {
     pub rest: Option<String>,
 
     /// How `broadcast` of teams goes on a modelled chip: auto, flat, binomial, chain, scatter-allgather, fan:CHILDREN
-    /// (as OC-Bcast) or async:CHILDREN (by interrupts); bc has none [default: auto]
+    /// (as OC-Bcast) or async:CHILDREN (by interrupts) [default: auto]
     #[arg(long, value_name = "HOW")]
     pub broadcast: Option<String>,
 
-    /// How `reduce` of teams goes on a modelled chip: auto, serial or logarithmic; bc has none
-    /// [default: auto]
+    /// How `reduce` of teams goes on a modelled chip: auto, serial or logarithmic [default: auto]
     #[arg(long, value_name = "HOW")]
     pub reduce: Option<String>,
 

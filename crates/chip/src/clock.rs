@@ -55,16 +55,19 @@ impl Clock {
 
     /// How many cycles begin within the next `length`: the first at once, the last before its end.
     pub fn begun_within(&self, length: Picoseconds) -> Cycles {
-        let scale = u128::from(PICOSECONDS_PER_SECOND) * u128::from(self.rate.divider());
-        let hertz = u128::from(self.rate.hertz());
+        let (scale, hertz) = (u128::from(self.scale()), u128::from(self.rate.hertz()));
         // The first cycle n with n * scale + left >= length * hertz ends nothing before the end of `length`.
         let needed = (u128::from(length.0) * hertz).saturating_sub(u128::from(self.left));
         Cycles(u64::try_from(needed.div_ceil(scale)).unwrap_or(u64::MAX))
     }
 
+    /// What a cycle takes, in picoseconds divided by the rate's hertz; below 2^56.
+    fn scale(&self) -> u64 {
+        PICOSECONDS_PER_SECOND * u64::from(self.rate.divider())
+    }
+
     fn advance_uneven(&mut self, cycles: Cycles) -> Picoseconds {
-        let (hertz, divider) = (self.rate.hertz(), u64::from(self.rate.divider()));
-        let scale = PICOSECONDS_PER_SECOND * divider; // below 2^56
+        let (hertz, scale) = (self.rate.hertz(), self.scale());
         let length = cycles.0.checked_mul(scale).and_then(|length| length.checked_add(self.left));
         if let Some(length) = length {
             self.left = length % hertz;

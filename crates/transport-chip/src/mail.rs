@@ -86,7 +86,13 @@ impl Mail {
         last.map_or(arrival, |letter| letter.key.time())
     }
 
+    /// Whether anything of `source` waits.
+    pub(crate) fn has_any_of(&self, source: PlaceId) -> bool {
+        self.letters.iter().any(|letter| letter.source == source)
+    }
+
     /// What waits, by arrival.
+    #[cfg(test)]
     pub(crate) fn letters(&self) -> impl Iterator<Item = &Letter> {
         self.letters.iter()
     }

@@ -22,7 +22,12 @@ fn place(chip: &Chip, places: u32) -> (World, Vec<ChipEndpoint>) {
 /// Each place works so many cycles, as often as that; then all is over.
 fn work(chip: &Chip, places: u32, cycles: u64, times: u32) -> Report {
     let (world, endpoints) = place(chip, places);
-    let mut left = vec![times; places as usize];
+    drive(&world, &endpoints, (cycles, times))
+}
+
+/// The same of places that are there.
+fn drive(world: &World, endpoints: &[ChipEndpoint], (cycles, times): (u64, u32)) -> Report {
+    let mut left = vec![times; endpoints.len()];
     while let Some(place) = world.next() {
         let left = &mut left[place.index()];
         let turn = if *left > 0 { Turn::Busy } else { Turn::Idle { due: None } };
@@ -415,15 +420,7 @@ fn a_run_of_which_only_the_time_is_wanted_takes_as_long_and_has_no_energy() {
         if forgoes {
             world.forgo_energy();
         }
-        let mut left = [3; PLACES as usize];
-        while let Some(place) = world.next() {
-            let left = &mut left[place.index()];
-            let turn = if *left > 0 { Turn::Busy } else { Turn::Idle { due: None } };
-            endpoints[place.index()].work(&Work::new().cycles(u64::from(*left > 0) * 1_000_000));
-            *left -= u32::from(*left > 0);
-            world.end_turn(place, turn);
-        }
-        world.report()
+        drive(&world, &endpoints, (1_000_000, 3))
     };
     let (with, without) = (run(false), run(true));
     assert_eq!((with.time, with.digest), (without.time, without.digest));

@@ -110,7 +110,8 @@ impl App for Betweenness {
     }
 
     fn arguments(&self, command: Command) -> Command {
-        Arguments::augment_args(command)
+        let note = "It has no collectives of teams: --broadcast and --reduce change nothing of it.";
+        Arguments::augment_args(command).after_help(note)
     }
 
     fn silent(&self) -> &'static [(&'static str, &'static str)] {

@@ -5,6 +5,7 @@
 //! of a change before that was asked for changes when it is done, at most one turn late; as with credit, nobody knows
 //! earlier what others will ask for. Invariant: a core's gear is that of the last change not after its clock.
 
+use super::time;
 use super::{Cores, PlacedCore};
 use crate::clocks::{ClockChange, ClockError};
 use crate::energy::meter::Shift;
@@ -31,7 +32,7 @@ impl Cores {
             let part = clock.begun_within(until).min(left);
             let time = clock.advance(part);
             left = Cycles(left.0 - part.0);
-            let end = Picoseconds(now.0.checked_add(time.0).expect("a core's clock is past 213 days"));
+            let end = time::end(place, *now, time);
             self.book(place, end, spending);
             self.pass(place);
             if left.0 == 0 {

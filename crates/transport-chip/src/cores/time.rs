@@ -22,7 +22,7 @@ impl PlacedCore {
         recorder: &mut Option<Box<Recorder>>,
     ) -> Option<Picoseconds> {
         let start = self.now;
-        let Some(end) = start.0.checked_add(time.0).map(Picoseconds) else { beyond(place, time) };
+        let end = end(place, start, time);
         if end >= self.next_shift {
             return Some(end);
         }
@@ -33,6 +33,12 @@ impl PlacedCore {
         }
         None
     }
+}
+
+/// When `place` has spent so long from `start` on.
+#[inline(always)]
+pub(super) fn end(place: PlaceId, start: Picoseconds, time: Picoseconds) -> Picoseconds {
+    start.0.checked_add(time.0).map_or_else(|| beyond(place, time), Picoseconds)
 }
 
 /// No clock goes further than 64 bits of picoseconds: a program that asks for more is told where.

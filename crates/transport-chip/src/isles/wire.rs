@@ -142,7 +142,7 @@ impl Wire for Isles {
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        self.desks[place.index()].mail.letters().any(|letter| letter.source == source)
+        self.desks[place.index()].mail.has_any_of(source)
     }
 
     fn take(

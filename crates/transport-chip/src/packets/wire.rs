@@ -78,7 +78,7 @@ impl Wire for Packets {
     }
 
     fn has_mail(&self, source: PlaceId, place: PlaceId) -> bool {
-        self.desks[place.index()].mail.letters().any(|letter| letter.source == source)
+        self.desks[place.index()].mail.has_any_of(source)
     }
 
     fn take(

@@ -38,7 +38,7 @@ const SLOT_LINES: u32 = 18;
 
 /// Messages of one sender and class that may lie unread at a place. With ten times as many a sender is so far ahead
 /// that slots are mostly taken, and what is fetched is copied once more: 16 KiB take half as long again.
-pub(crate) const UNREAD_MAX: u32 = 16;
+const UNREAD_MAX: u32 = 16;
 
 const _: () = assert!(UNREAD_MAX <= u8::MAX as u32, "a byte counts them");
 
