@@ -7,6 +7,7 @@ use crate::limits::ERROR_TEXT_BYTES_MIN;
 use crate::local::Local;
 use crate::panic;
 use crate::site::INTERNAL;
+use crate::wire::{DecodeError, EncodeError};
 use isles_protocol::PlaceId;
 use isles_transport::Death;
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The body of a task returned an error of its own.
     Failed,
-    /// The body of a task panicked; the text says at which line of the program.
+    /// The body of a task panicked, or the `Serialize` or `Deserialize` of a value that was to travel; the text says
+    /// at which line of the program.
     Panicked,
     /// A place that will never answer again; leave teams and finishes that need it.
     ///
@@ -129,13 +131,23 @@ impl Error {
 
     /// The error of a body that panicked with `payload`.
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
-        let text = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "the payload is no text".to_owned());
-        let site = panic::last_site().unwrap_or_else(|| "an unknown line".to_owned());
-        Error::new(ErrorKind::Panicked, format!("at {site}: {text}"))
+        Error::new(ErrorKind::Panicked, panic::describe(&*payload))
+    }
+
+    /// The error of a value that could not be written.
+    pub(crate) fn unencodable(fault: EncodeError) -> Self {
+        match fault {
+            EncodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
+            fault => Error::new(ErrorKind::Undecodable, fault.to_string()),
+        }
+    }
+
+    /// The error of `what`, which could not be read.
+    pub(crate) fn undecodable(what: &str, fault: DecodeError) -> Self {
+        match fault {
+            DecodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
+            fault => Error::new(ErrorKind::Undecodable, format!("{what} could not be read: {fault}")),
+        }
     }
 
     /// Adds where it happened and from where it was started, as far as neither is known already.

@@ -1,11 +1,15 @@
-//! Where a task panicked: the line is known to the panic hook only, and wanted where the payload is caught.
+//! Panics of the program's code, caught: what is said of them, and at which line they were.
+//!
+//! The line is known to the panic hook only, and wanted where the payload is caught.
 //!
 //! The hook notes the line and calls the hook that was there before, so what is printed stays as it was. A program that
 //! replaces the hook later loses the line in its errors, nothing else. Invariant: a note is of this thread, and is
 //! taken by whoever catches the panic.
 
 use crate::local::Local;
+use std::any::Any;
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
@@ -26,7 +30,19 @@ pub(crate) fn watch() {
     });
 }
 
-/// The line of the last panic of this thread, as `file:line:column`; once.
-pub(crate) fn last_site() -> Option<String> {
-    LAST.take()
+/// Runs code of the program in the middle of an operation of the runtime, which goes on if it panics.
+///
+/// # Errors
+/// What the panic says, see [`describe`].
+#[inline]
+pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| describe(&*payload).into())
+}
+
+/// The line and the text of the panic whose payload was caught last on this thread.
+pub(crate) fn describe(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let site = LAST.take().unwrap_or_else(|| "an unknown line".to_owned());
+    format!("at {site}: {}", text.unwrap_or("the payload is no text"))
 }

@@ -8,6 +8,7 @@
 //! so that layouts agree. Invariant: positions count from the start of the slice on both sides, so the slice of the
 //! reader must start at the byte where the slice of the writer started.
 
+use crate::panic;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_transport::BlockMemory;
 use serde::Serialize;
@@ -39,12 +40,20 @@ const fn aligned(position: usize, alignment: usize) -> usize {
 pub enum EncodeError {
     /// Its `Serialize` refused, or asked for something that the format lacks (such as `#[serde(flatten)]`).
     Unsupported(postcard::Error),
+    /// Its `Serialize` panicked; the text says where and what.
+    Panicked(Box<str>),
+    /// It was written once more, and had another length.
+    Unsteady,
 }
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EncodeError::Unsupported(cause) => write!(f, "the value cannot be serialised: {cause}"),
+            EncodeError::Panicked(text) => write!(f, "its `Serialize` panicked {text}"),
+            EncodeError::Unsteady => {
+                write!(f, "the value cannot be serialised: its length is another one each time")
+            }
         }
     }
 }
@@ -74,6 +83,8 @@ pub enum DecodeError {
         /// Bytes that are left.
         left: usize,
     },
+    /// The `Deserialize` of a value panicked; the text says where and what.
+    Panicked(Box<str>),
 }
 
 impl fmt::Display for DecodeError {
@@ -85,6 +96,7 @@ impl fmt::Display for DecodeError {
             DecodeError::LengthOutOfRange { len } => write!(f, "a length of {len} elements cannot be"),
             DecodeError::Malformed(cause) => write!(f, "a value cannot be read: {cause}"),
             DecodeError::Trailing { left } => write!(f, "{left} bytes are left after the end of the message"),
+            DecodeError::Panicked(text) => write!(f, "a `Deserialize` panicked {text}"),
         }
     }
 }
@@ -163,13 +175,15 @@ impl<'a> Writer<'a> {
         self.put_bytes(bytemuck::cast_slice(slice));
     }
 
-    /// Appends any serialisable value; allocates nothing itself.
+    /// Appends any serialisable value; allocates nothing itself. With [`Reader::take_serde`] the only way to code of
+    /// the program while a message is written or read, so a panic of that ends here.
     ///
     /// # Errors
-    /// [`EncodeError::Unsupported`]: the value never travels; what was written so far is of no use.
+    /// [`EncodeError`]: the value does not travel; what was written so far is of no use.
     #[inline]
     pub fn put_serde<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
-        postcard::serialize_with_flavor(value, Cursor { writer: self }).map_err(EncodeError::Unsupported)
+        let written = || postcard::serialize_with_flavor(value, Cursor { writer: self });
+        panic::caught(written).map_err(EncodeError::Panicked)?.map_err(EncodeError::Unsupported)
     }
 }
 
@@ -360,11 +374,12 @@ impl<'a> Reader<'a> {
     /// Takes a value that [`Writer::put_serde`] wrote.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] or [`DecodeError::Malformed`].
+    /// [`DecodeError::Truncated`], [`DecodeError::Malformed`] or [`DecodeError::Panicked`].
     #[inline]
     pub fn take_serde<T: DeserializeOwned>(&mut self) -> Result<T, DecodeError> {
         let source = &self.bytes[self.position..];
-        let (value, rest) = postcard::take_from_bytes(source).map_err(|cause| match cause {
+        let read = panic::caught(|| postcard::take_from_bytes(source)).map_err(DecodeError::Panicked)?;
+        let (value, rest) = read.map_err(|cause| match cause {
             postcard::Error::DeserializeUnexpectedEnd => {
                 DecodeError::Truncated { needed: source.len() + 1, left: source.len() }
             }

@@ -193,9 +193,7 @@ impl Answer {
                 reader.take_bytes(*start).and_then(|_| R::decode(&mut reader))
             }
         };
-        decoded.map_err(|fault| {
-            Error::new(ErrorKind::Undecodable, format!("the answer could not be read: {fault}"))
-        })
+        decoded.map_err(|fault| Error::undecodable("the answer", fault))
     }
 }
 

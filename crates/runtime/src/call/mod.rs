@@ -16,7 +16,7 @@ use crate::breath::{LOCAL_CALL, breathe};
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::Descriptor;
-use crate::local::Local;
+use crate::local::{Local, encode_again};
 use crate::message::{Arrived, Handler, Head, Refused};
 use crate::phaser;
 use crate::place::Place;
@@ -268,8 +268,9 @@ fn request<S: Site, C: Travel>(
     }
 }
 
-fn undecodable(fault: DecodeError) -> Error {
-    Error::new(ErrorKind::Undecodable, format!("its captures could not be read: {fault}"))
+/// The error of a body whose captures could not be read.
+pub(crate) fn undecodable(fault: DecodeError) -> Error {
+    Error::undecodable("its captures", fault)
 }
 
 /// Receives a `spawn_at!`.
@@ -367,24 +368,16 @@ impl Local {
     /// Encodes captures and decodes them again, as if they had travelled.
     fn round_trip<C: Travel>(&self, captures: &C) -> Result<C::Landed> {
         let mut room = [0; 256];
-        let len = self.measure(captures, &mut room)?;
-        if len <= room.len() {
-            self.parts.borrow_mut().let_go();
+        let mut writer = Writer::new(&mut room);
+        let written = captures.encode(&mut writer);
+        let len = writer.written();
+        if written.is_err() || len <= room.len() {
+            self.keep_books(written)?;
             return C::decode(&mut Reader::new(&room[..len])).map_err(undecodable);
         }
         self.parts.borrow_mut().take_back();
         let mut room = vec![0; len];
-        self.measure(captures, &mut room)?;
-        self.parts.borrow_mut().let_go();
+        self.keep_books(encode_again(&mut room, &|writer: &mut Writer<'_>| captures.encode(writer)))?;
         C::decode(&mut Reader::new(&room)).map_err(undecodable)
-    }
-
-    fn measure<C: Travel>(&self, captures: &C, room: &mut [u8]) -> Result<usize> {
-        let mut writer = Writer::new(room);
-        captures.encode(&mut writer).map_err(|fault| {
-            self.parts.borrow_mut().take_back();
-            Error::new(ErrorKind::Undecodable, fault.to_string())
-        })?;
-        Ok(writer.written())
     }
 }

@@ -14,7 +14,7 @@ mod queue;
 mod worker;
 
 pub use clock::Clock;
-pub(crate) use post::Sent;
+pub(crate) use post::{Sent, encode_again};
 pub use worker::Step;
 
 use crate::call::Calls;

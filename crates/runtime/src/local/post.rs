@@ -15,6 +15,7 @@ use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, HandlerId, Inbound, SendError};
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 /// Why nothing was sent.
@@ -35,7 +36,7 @@ impl From<SendError> for Unsent {
         match error {
             SendError::DeadPlace(place) => Unsent::DeadPlace(place),
             SendError::TooLong { len, max } => Unsent::TooLong { len, max },
-            // What was abandoned for its length has been tried again with room enough.
+            // A message that was abandoned is handled by who wrote it.
             SendError::Full | SendError::Abandoned => Unsent::Full,
         }
     }
@@ -46,7 +47,7 @@ impl From<Unsent> for Error {
         match unsent {
             Unsent::DeadPlace(place) => Error::dead(place),
             Unsent::TooLong { len, max } => Error::new(ErrorKind::TooLong { len, max }, ""),
-            Unsent::Unencodable(fault) => Error::new(ErrorKind::Undecodable, fault.to_string()),
+            Unsent::Unencodable(fault) => Error::unencodable(fault),
             Unsent::Full => Error::new(ErrorKind::Misused, "the queue to the place is full"),
         }
     }
@@ -137,13 +138,47 @@ impl Local {
             result = if len <= inline_max {
                 self.endpoint.send(to, class, handler, len, &mut fill)
             } else {
-                self.endpoint.send_block(to, class, handler, len, &mut |room| {
-                    // The first attempt has shown that it encodes.
-                    let _ = encode(&mut Writer::new(room));
-                })
+                return self.attempt_block(to, class, handler, len, encode);
             };
+            if let Some(fault) = fault.take() {
+                self.parts.borrow_mut().take_back();
+                return Err(Unsent::Unencodable(fault));
+            }
+            if result == Err(SendError::Abandoned) {
+                self.parts.borrow_mut().take_back();
+                return Err(Unsent::Unencodable(EncodeError::Unsteady));
+            }
         }
         self.settle(result, class, needed.get())
+    }
+
+    /// Tries once to send a block of `len` bytes, which an earlier attempt has measured.
+    fn attempt_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        let mut fault = None;
+        let mut fill = |room: &mut [u8]| {
+            if let Err(error) = encode_again(room, encode) {
+                fault = Some(error);
+                // A block whose memory is lent is given up by unwinding only: it hardly ever happens.
+                resume_unwind(Box::new("the block is given up"));
+            }
+        };
+        let sent =
+            catch_unwind(AssertUnwindSafe(|| self.endpoint.send_block(to, class, handler, len, &mut fill)));
+        match (sent, fault) {
+            (Ok(sent), _) => self.settle(sent, class, len),
+            (Err(_), Some(fault)) => {
+                self.parts.borrow_mut().take_back();
+                Err(Unsent::Unencodable(fault))
+            }
+            (Err(panic), None) => resume_unwind(panic),
+        }
     }
 
     /// Keeps the books of an attempt.
@@ -160,6 +195,16 @@ impl Local {
                 Err(error.into())
             }
         }
+    }
+
+    /// Keeps the books of a message that was written on the heap.
+    pub(crate) fn keep_books(&self, written: Result<(), EncodeError>) -> Result<(), Unsent> {
+        let mut parts = self.parts.borrow_mut();
+        match written {
+            Ok(()) => parts.let_go(),
+            Err(_) => parts.take_back(),
+        }
+        written.map_err(Unsent::Unencodable)
     }
 
     /// Keeps a message on the heap until there is room.
@@ -180,8 +225,7 @@ impl Local {
             return Err(Unsent::TooLong { len, max });
         }
         let mut bytes = vec![0; len];
-        encode(&mut Writer::new(&mut bytes)).map_err(Unsent::Unencodable)?;
-        self.parts.borrow_mut().let_go();
+        self.keep_books(encode_again(&mut bytes, encode))?;
         self.outbox.borrow_mut().put(to, class, Message { handler, bytes });
         self.outbox_len.set(self.outbox_len.get() + 1);
         self.tally.put_aside();
@@ -207,7 +251,13 @@ impl Local {
             return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
         }
         let mut bytes = vec![0; len];
-        encode(&mut Writer::new(&mut bytes)).map_err(Unsent::Unencodable)?;
+        let written = encode_again(&mut bytes, &encode);
+        if self.parts.borrow().has_lent() {
+            // Each receiver of a handle takes weight of its own.
+            self.parts.borrow_mut().take_back();
+            return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
+        }
+        written.map_err(Unsent::Unencodable)?;
         let message = Message { handler, bytes };
         let is_behind =
             self.outbox_len.get() > 0 && to.iter().any(|to| self.outbox.borrow().holds(*to, class));
@@ -270,6 +320,17 @@ impl Local {
             }
         }
     }
+}
+
+/// Writes into `room` what an earlier attempt has measured to be as long.
+pub(crate) fn encode_again(
+    room: &mut [u8],
+    encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    let len = room.len();
+    let mut writer = Writer::new(room);
+    encode(&mut writer)?;
+    if writer.written() == len { Ok(()) } else { Err(EncodeError::Unsteady) }
 }
 
 /// Another attempt to send what waited.

@@ -98,6 +98,11 @@ impl Parts {
         portion
     }
 
+    /// Whether a handle is written into the message under way.
+    pub(crate) fn has_lent(&self) -> bool {
+        !self.lent.is_empty()
+    }
+
     /// The message is sent.
     #[inline]
     pub(crate) fn let_go(&mut self) {

@@ -73,13 +73,9 @@ fn collect<C: Travel>(local: &Local, captures: &C) -> Result<(Vec<Party>, usize)
     let (written, seats) = local.phasers.passage.write(captures, &mut measure);
     // Other handles among the captures are counted when these are written to be sent.
     local.parts.borrow_mut().take_back();
-    written.map_err(unencodable)?;
+    written.map_err(Error::unencodable)?;
     let parties: std::result::Result<Vec<Party>, PhaserError> = seats.into_iter().collect();
     Ok((parties.map_err(refused)?, measure.written()))
-}
-
-fn unencodable(fault: EncodeError) -> Error {
-    Error::new(ErrorKind::Undecodable, fault.to_string())
 }
 
 /// Sends a body whose captures could not be sent without registrations; `unsent` is why, if it was not that.
@@ -135,14 +131,11 @@ pub(crate) fn land_here<C: Travel>(local: &Local, captures: &C, error: Error) ->
     let registered = registered.map_err(refused)?;
     let mut bytes = vec![0; len];
     let written = table.passage.write(captures, &mut Writer::new(&mut bytes)).0;
-    local.parts.borrow_mut().let_go();
-    written.map_err(unencodable)?;
+    local.keep_books(written)?;
     let seats = registered.into_iter().map(Phaser::rise);
     let (landed, left) = table.passage.read(seats, || C::decode(&mut Reader::new(&bytes)));
     left.map(Phaser::sit).for_each(drop);
-    landed.map_err(|fault| {
-        Error::new(ErrorKind::Undecodable, format!("its captures could not be read: {fault}"))
-    })
+    landed.map_err(call::undecodable)
 }
 
 /// The error of a call that was not sent: `error`, unless it was a phaser that refused to go along.

@@ -419,5 +419,5 @@ pub(super) fn payload_bytes(message_bytes: usize) -> usize {
 }
 
 fn undecodable(fault: DecodeError) -> Error {
-    Error::new(ErrorKind::Undecodable, format!("what a member of the team sent could not be read: {fault}"))
+    Error::undecodable("what a member of the team sent", fault)
 }

@@ -43,6 +43,22 @@ impl Drop for Announced<'_> {
     }
 }
 
+/// The block that was lent last; dropped, also while `fill` unwinds, it is taken back.
+struct Loan<'o>(&'o Outlets);
+
+impl Loan<'_> {
+    /// The message is on its way.
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        self.0.arena.borrow_mut().take_back_last(&self.0.ground);
+    }
+}
+
 /// The way to one peer.
 struct Outlet {
     control: Producer<Lane>,
@@ -141,6 +157,7 @@ impl Outlets {
             return Err(SendError::TooLong { len, max: self.block_max }.into());
         }
         let offset = self.lend(len, to, class)?;
+        let loan = Loan(self);
         let _announced = (self.announces && len >= ANNOUNCED_BYTES_MIN).then(|| self.announce(outlet));
         let ticket = Ticket { offset, len: len as u64 };
         let mut write = |room: &mut [u8]| {
@@ -149,11 +166,9 @@ impl Outlets {
             Some(Ticket::BYTES)
         };
         // The ring is asked first: `write` runs only once the ticket is sure to have room.
-        let sent = self.put(outlet, to, class, Kind::Block, handler, Ticket::BYTES, &mut write);
-        if sent.is_err() {
-            self.arena.borrow_mut().take_back_last(&self.ground);
-        }
-        sent
+        self.put(outlet, to, class, Kind::Block, handler, Ticket::BYTES, &mut write)?;
+        loan.keep();
+        Ok(())
     }
 
     /// Tells a receiver that a long message is being written for it, until the guard is dropped.

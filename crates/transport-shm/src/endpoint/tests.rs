@@ -329,3 +329,17 @@ fn a_long_message_is_announced_while_it_is_written() {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(send)).unwrap_err();
     assert_eq!(coming(), 0);
 }
+
+#[test]
+fn a_block_whose_writing_panics_keeps_no_memory_from_the_next() {
+    let segment = segment(2);
+    let endpoints = endpoints(&segment);
+    let send = |fill: &mut dyn FnMut(&mut [u8])| {
+        endpoints[0].send_block(PlaceId(1), DATA, HandlerId(0), 1 << 20, fill)
+    };
+    for _ in 0..1_000 {
+        let fail = || send(&mut |_: &mut [u8]| panic!("a value that cannot be written"));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(fail)).unwrap_err();
+    }
+    assert_eq!(send(&mut |room| room.fill(1)), Ok(()));
+}
