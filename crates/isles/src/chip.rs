@@ -359,10 +359,7 @@ where
     let ground = Ground { chip, wiring, placement: launch.placement.clone() };
     let chosen = Chosen::new(ground, (launch.broadcast, launch.reduce), &stopwatch);
     locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
-    let root = {
-        let _entered = locals[0].enter();
-        Root::start(&locals[0], main())
-    };
+    let root = locals[0].enter(|| Root::start(&locals[0], main()));
     let driven = drive((&world, &stopwatch), &locals, || root.take());
     let measured = stopwatch.end();
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
@@ -382,8 +379,7 @@ pub(crate) fn all_locals(stopwatch: &Rc<Stopwatch>, places: u32) -> Vec<Rc<Local
 pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
     stopwatch.close();
     for local in locals {
-        let _entered = local.enter();
-        run::close(local);
+        local.enter(|| run::close(local));
     }
 }
 
@@ -405,9 +401,8 @@ pub(crate) fn drive<R>(
         }
         let place = world.next().filter(|_| !stopwatch.has_departed())?;
         let local = &locals[place.index()];
-        let _entered = local.enter();
         stopwatch.begin_turn();
-        let turn = match local.step() {
+        let turn = match local.enter(|| local.step()) {
             Step::Busy => Turn::Busy,
             Step::Idle => Turn::Idle { due: local.next_due() },
         };

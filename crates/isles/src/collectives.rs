@@ -280,8 +280,8 @@ impl Trial {
             .iter()
             .map(|local| {
                 local.set_collectives(Rc::new(fixed));
-                let (_entered, span) = (local.enter(), Rc::clone(&span));
-                Root::start(local, async move {
+                let span = Rc::clone(&span);
+                let main = async move {
                     let (team, mut slice) = (Team::world(), vec![0_u64; bytes / 8]);
                     team.barrier().await?;
                     let began = now();
@@ -293,7 +293,8 @@ impl Trial {
                     let (first, last) = span.get();
                     span.set((first.min(began), last.max(now())));
                     Ok::<_, isles_runtime::Error>(())
-                })
+                };
+                local.enter(|| Root::start(local, main))
             })
             .collect();
         let over = || roots.iter().all(Root::is_over).then_some(());

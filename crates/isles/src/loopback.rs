@@ -42,17 +42,13 @@ where
             Local::new(Box::new(world.endpoint(PlaceId(place))), clock)
         })
         .collect();
-    let root = {
-        let _entered = locals[0].enter();
-        Root::start(&locals[0], main())
-    };
+    let root = locals[0].enter(|| Root::start(&locals[0], main()));
     let result = drive(&world, &locals, || root.take());
     let result = result.unwrap_or_else(|| Err(stalled(&locals)));
     let digest = world.digest();
     let places = locals.iter().map(|local| Some(local.report())).collect();
     for local in &locals {
-        let _entered = local.enter();
-        run::close(local);
+        local.enter(|| run::close(local));
     }
     (result, RunReport { places }, digest)
 }
@@ -69,8 +65,8 @@ fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Optio
             places.filter(|place| busy[place.index()] || world.wakes(*place)).collect();
         match world.choose(&runnable) {
             Some(place) => {
-                let _entered = locals[place.index()].enter();
-                busy[place.index()] = locals[place.index()].step() == Step::Busy;
+                let local = &locals[place.index()];
+                busy[place.index()] = local.enter(|| local.step()) == Step::Busy;
             }
             None if world.advance() || pass_time(world, locals, &mut busy) => {}
             None => return None,
@@ -89,10 +85,7 @@ fn pass_time(world: &World, locals: &[Rc<Local>], busy: &mut [bool]) -> bool {
 
 /// The error of a run of places in one thread in which nothing will ever happen again.
 pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
-    let lines = locals.iter().flat_map(|local| {
-        let _entered = local.enter();
-        local.explain()
-    });
+    let lines = locals.iter().flat_map(|local| local.enter(|| local.explain()));
     let mut lines: Vec<String> = lines.collect();
     let more = lines.len().saturating_sub(TOLD_MAX);
     if more > 0 {

@@ -37,7 +37,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, Replicated};
 pub use isles_transport::{Table, Work};
-pub use local::{Clock, Entered, Local, Step};
+pub use local::{Clock, Local, Step};
 pub use monitor::Monitor;
 pub use phaser::Phaser;
 pub use place::{Place, here, place_count, place_of, places};

@@ -71,25 +71,27 @@ where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
-    let _entered = local.enter();
-    let root = Root::start(local, main);
-    let driven = drive(local, stall, || root.is_over());
-    let report = dismiss(local);
-    leave(local);
-    (root.take().unwrap_or(driven), report)
+    local.enter(|| {
+        let root = Root::start(local, main);
+        let driven = drive(local, stall, || root.is_over());
+        let report = dismiss(local);
+        leave(local);
+        (root.take().unwrap_or(driven), report)
+    })
 }
 
 /// Serves at any other place until the first one says that the run is over.
 pub fn serve(local: &Rc<Local>) {
-    let _entered = local.enter();
-    panic::watch();
-    // Only the first place judges silence.
-    let _ = drive(local, Stall::default(), || local.dismissed.get());
-    let report = Box::new(local.report());
-    if !local.is_dead(PlaceId(0)) {
-        report::tell(local, PlaceId(0), &RunMessage::Farewell(report));
-    }
-    leave(local);
+    local.enter(|| {
+        panic::watch();
+        // Only the first place judges silence.
+        let _ = drive(local, Stall::default(), || local.dismissed.get());
+        let report = Box::new(local.report());
+        if !local.is_dead(PlaceId(0)) {
+            report::tell(local, PlaceId(0), &RunMessage::Farewell(report));
+        }
+        leave(local);
+    });
 }
 
 /// Steps and waits until `over` says so, or the silence has lasted too long: then the error says for what.

@@ -103,8 +103,7 @@ impl Conversation {
         let world = World::new(PLACES, Plan::calm(1));
         let local = Local::new(Box::new(world.endpoint(PlaceId(0))), clock(&world));
         let peers = (1..PLACES).map(|place| world.endpoint(PlaceId(place))).collect();
-        let _entered = local.enter();
-        let _root = Root::start(&local, program());
+        let _root = local.enter(|| Root::start(&local, program()));
         let conversation = Conversation { world, local: Rc::clone(&local), peers, _root };
         conversation.settle();
         conversation
@@ -112,10 +111,9 @@ impl Conversation {
 
     /// Runs the place until it waits.
     fn settle(&self) {
-        let _entered = self.local.enter();
         for _ in 0..STEPS_MAX {
             self.world.choose(&[PlaceId(0)]);
-            if self.local.step() == Step::Idle {
+            if self.local.enter(|| self.local.step()) == Step::Idle {
                 return;
             }
         }
@@ -153,8 +151,8 @@ impl Conversation {
 
     /// Whether the place still runs tasks and finishes of its own.
     fn works(&self) -> bool {
-        let _entered = self.local.enter();
-        let root = Root::start(&self.local, async { finish(async { spawn(async {}) }).await });
+        let program = async { finish(async { spawn(async {}) }).await };
+        let root = self.local.enter(|| Root::start(&self.local, program));
         self.settle();
         root.is_over()
     }
@@ -162,8 +160,7 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        let _entered = self.local.enter();
-        run::close(&self.local);
+        self.local.enter(|| run::close(&self.local));
     }
 }
 
@@ -177,23 +174,18 @@ impl Stock {
         let said = Rc::new(RefCell::new(Vec::new()));
         let places: Vec<Rc<Local>> =
             (0..PLACES).map(|place| recorded(&world, PlaceId(place), &said)).collect();
-        let root = {
-            let _entered = places[0].enter();
-            Root::start(&places[0], program())
-        };
+        let root = places[0].enter(|| Root::start(&places[0], program()));
         for _ in 0..STEPS_MAX {
             if root.is_over() {
                 break;
             }
             for (local, place) in places.iter().zip(0..) {
-                let _entered = local.enter();
                 world.choose(&[PlaceId(place)]);
-                local.step();
+                local.enter(|| local.step());
             }
         }
         for local in &places {
-            let _entered = local.enter();
-            run::close(local);
+            local.enter(|| run::close(local));
         }
         assert!(root.is_over(), "the program of the stock stands still");
         Stock(said.take())

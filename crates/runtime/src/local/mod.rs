@@ -96,15 +96,12 @@ thread_local! {
     static CURRENT: Cell<*const Local> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Proof that a place is entered on this thread; leaving restores what was entered before.
-pub struct Entered {
-    _local: Rc<Local>,
-    before: *const Local,
-}
+/// Restores the place that was entered before, also while that unwinds.
+struct Before(*const Local);
 
-impl Drop for Entered {
+impl Drop for Before {
     fn drop(&mut self) {
-        CURRENT.set(self.before);
+        CURRENT.set(self.0);
     }
 }
 
@@ -150,10 +147,10 @@ impl Local {
         })
     }
 
-    /// Makes this the place of the calling thread until the guard is dropped.
-    pub fn enter(self: &Rc<Self>) -> Entered {
-        let before = CURRENT.replace(Rc::as_ptr(self));
-        Entered { _local: Rc::clone(self), before }
+    /// Runs `f` with this as the place of the calling thread.
+    pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _before = Before(CURRENT.replace(self));
+        f()
     }
 
     /// Runs `f` with the place entered on this thread.
@@ -171,7 +168,7 @@ impl Local {
     pub(crate) fn try_with<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
         let current = CURRENT.try_with(Cell::get).unwrap_or(std::ptr::null());
         // NEED: a scoped thread-local reference.
-        // SOUND: the pointer is set by `enter`, whose guard keeps an `Rc` of it alive and resets it on drop; the
+        // SOUND: the pointer is set by `enter`, which borrows the place until it has set the one before again; the
         // reference does not escape `f`.
         unsafe { current.as_ref() }.map(f)
     }
