@@ -133,7 +133,23 @@ unsafe fn word(address: usize) -> u64 {
 #[inline]
 fn descriptors() -> Range<usize> {
     static RANGE: OnceLock<Range<usize>> = OnceLock::new();
-    RANGE.get_or_init(find_range).clone()
+    RANGE
+        .get_or_init(|| {
+            let anchor = std::ptr::from_ref(ANCHOR).expose_provenance();
+            let kinds = &[libc::PT_LOAD, libc::PT_GNU_RELRO];
+            find(anchor, kinds).map_or(anchor..anchor + size_of::<Descriptor>(), |segment| segment.range)
+        })
+        .clone()
+}
+
+/// The code of this image.
+#[inline]
+pub(crate) fn code() -> &'static Segment {
+    static CODE: OnceLock<Segment> = OnceLock::new();
+    CODE.get_or_init(|| {
+        let anchor = (find as *const ()).expose_provenance();
+        find(anchor, &[libc::PT_LOAD]).unwrap_or(Segment { range: anchor..anchor, readable: false })
+    })
 }
 
 /// A descriptor that exists in any case; where it lies, the others lie.
@@ -142,36 +158,68 @@ static ANCHOR: &Descriptor =
     // SOUND: `run` refuses every call.
     &const { unsafe { Descriptor::new(0, |_, _| Err(DecodeError::Trailing { left: 0 })) } };
 
-struct Search {
-    anchor: usize,
-    /// The loaded segment, then the relocated read-only part, that holds the anchor.
-    found: Option<Range<usize>>,
+/// A part of the image as the loader mapped it. It stays mapped until the process ends.
+pub(crate) struct Segment {
+    range: Range<usize>,
+    /// Whether it may be read; code may be mapped for execution only.
+    readable: bool,
 }
 
-fn find_range() -> Range<usize> {
-    let anchor = std::ptr::from_ref(ANCHOR).expose_provenance();
-    let mut search = Search { anchor, found: None };
+impl Segment {
+    /// How far from the start `address` lies; none if it lies outside.
+    pub(crate) fn offset(&self, address: usize) -> Option<u32> {
+        self.range.contains(&address).then(|| u32::try_from(address - self.range.start).ok()).flatten()
+    }
+
+    /// What lies `offset` bytes from the start; none if that is outside.
+    pub(crate) fn address(&self, offset: u32) -> Option<usize> {
+        self.range.start.checked_add(offset as usize).filter(|address| self.range.contains(address))
+    }
+
+    /// Up to `len` bytes from `address`; none where it cannot be read.
+    pub(crate) fn bytes(&self, address: usize, len: usize) -> &[u8] {
+        if !self.readable || !self.range.contains(&address) {
+            return &[];
+        }
+        let len = len.min(self.range.end - address);
+        // NEED: the image is memory that no Rust object owns.
+        // SOUND: the loader mapped the range readable and for good; the bytes lie in it, and code does not change.
+        unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(address), len) }
+    }
+}
+
+struct Search<'a> {
+    anchor: usize,
+    /// The kinds of segments to look at, each more special than the one before.
+    kinds: &'a [u32],
+    /// The most special segment that holds the anchor.
+    found: Option<Segment>,
+}
+
+/// The most special segment of one of `kinds` that holds `anchor`.
+fn find(anchor: usize, kinds: &[u32]) -> Option<Segment> {
+    let mut search = Search { anchor, kinds, found: None };
     // NEED: the loader's list of images is a C interface.
     // SOUND: `visit` matches the C type and `search` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found.unwrap_or(anchor..anchor + size_of::<Descriptor>())
+    search.found
 }
 
 /// # Safety
 /// Called by `dl_iterate_phdr` with a `Search` as `argument`.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, argument: *mut libc::c_void) -> i32 {
     // NEED: C interface.
-    // SOUND: the loader passes a valid record, and `find_range` passes its search.
-    let (info, search) = unsafe { (&*info, &mut *argument.cast::<Search>()) };
+    // SOUND: the loader passes a valid record, and `find` passes its search.
+    let (info, search) = unsafe { (&*info, &mut *argument.cast::<Search<'_>>()) };
     // NEED: C interface.
     // SOUND: the record names its own headers and their number.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
-    for wanted in [libc::PT_LOAD, libc::PT_GNU_RELRO] {
-        for header in headers.iter().filter(|header| header.p_type == wanted) {
+    for wanted in search.kinds {
+        for header in headers.iter().filter(|header| header.p_type == *wanted) {
             let start = info.dlpi_addr as usize + header.p_vaddr as usize;
             let range = start..start + header.p_memsz as usize;
             if range.contains(&search.anchor) {
-                search.found = Some(range);
+                search.found = Some(Segment { range, readable: header.p_flags & libc::PF_R != 0 });
             }
         }
     }

@@ -9,6 +9,7 @@ mod call;
 pub mod capture;
 mod error;
 mod finish;
+mod function;
 mod handle;
 mod image;
 mod join;

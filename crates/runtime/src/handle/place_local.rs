@@ -2,6 +2,7 @@
 
 use super::travels_by_share;
 use crate::error::Result;
+use crate::function::Function;
 use crate::part::{Share, fold, spread};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,14 +24,15 @@ pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
 impl<T: 'static> PlaceLocal<T> {
     /// Makes one instance at every place with `make`; ends when all are there.
     ///
-    /// `make` runs at each place, so it must not capture anything: that is checked when the program is compiled. Use
-    /// [`PlaceLocal::with`] to give it something.
+    /// `make` runs at each place, so it is a function or a closure that captures nothing. Use [`PlaceLocal::with`] to
+    /// give it something.
     ///
     /// # Errors
     /// A place is dead, or `make` panicked there.
-    pub async fn new<M: Fn() -> T + Copy>(make: M) -> Result<Self> {
+    pub async fn new(make: fn() -> T) -> Result<Self> {
         let value = Rc::new(RefCell::new(make()));
-        let share = spread(&(), Rc::clone(&value), move |()| RefCell::new(make())).await?;
+        let there = |Function(make): Function<fn() -> T>| RefCell::new(make());
+        let share = spread(&Function(make), Rc::clone(&value), there).await?;
         Ok(PlaceLocal { share, value })
     }
 
@@ -38,13 +40,13 @@ impl<T: 'static> PlaceLocal<T> {
     ///
     /// # Errors
     /// As for [`PlaceLocal::new`].
-    pub async fn with<A, M>(seed: A, make: M) -> Result<Self>
+    pub async fn with<A>(seed: A, make: fn(A) -> T) -> Result<Self>
     where
         A: Serialize + DeserializeOwned + Clone,
-        M: Fn(A) -> T + Copy,
     {
         let value = Rc::new(RefCell::new(make(seed.clone())));
-        let share = spread(&seed, Rc::clone(&value), move |seed| RefCell::new(make(seed))).await?;
+        let there = |(seed, Function(make)): (A, Function<fn(A) -> T>)| RefCell::new(make(seed));
+        let share = spread(&(seed, Function(make)), Rc::clone(&value), there).await?;
         Ok(PlaceLocal { share, value })
     }
 
@@ -68,17 +70,16 @@ impl<T: 'static> PlaceLocal<T> {
     /// Puts the instances of all places together, in the order of the places; they stay where they are.
     ///
     /// The order of the merges depends on the number of places only, so a floating-point result has the same
-    /// bits at every run with the same places. `merge` runs at several places, so it must not capture
-    /// anything.
+    /// bits at every run with the same places. `merge` runs at several places, so it captures
+    /// nothing.
     ///
     /// # Errors
     /// A place is dead, an instance is locked, or `merge` panicked.
-    pub async fn reduce<M>(&self, merge: M) -> Result<T>
+    pub async fn reduce(&self, merge: fn(T, T) -> T) -> Result<T>
     where
         T: Serialize + DeserializeOwned + Clone,
-        M: Fn(T, T) -> T + Copy,
     {
-        fold::<RefCell<T>, T, _, M>(&self.share, |instance| instance.borrow().clone(), merge).await
+        fold::<RefCell<T>, T, _>(&self.share, |instance| instance.borrow().clone(), merge).await
     }
 }
 

@@ -4,6 +4,7 @@ use super::{PartId, Share};
 use crate::capture::form::Taken;
 use crate::capture::{Land, Ship, Travel};
 use crate::error::{Error, ErrorKind, Result};
+use crate::function::Function;
 use crate::join::join_all;
 use crate::local::Local;
 use crate::place::Place;
@@ -60,7 +61,8 @@ impl<T: Serialize + DeserializeOwned> Ship for Returned<T> {
 
 /// Makes a part on every place: here of `value`, elsewhere of what `make` makes of a copy of `seed`.
 ///
-/// Costs two messages a place; the seed goes down a binary tree of places.
+/// Costs two messages a place; the seed goes down a binary tree of places. `make` captures nothing: what a program
+/// hands over travels in the seed, as a [`Function`].
 pub(crate) async fn spread<A, T, M>(seed: &A, value: Rc<T>, make: M) -> Result<Share>
 where
     A: Serialize + DeserializeOwned,
@@ -108,40 +110,38 @@ fn halves(range: Range<u32>) -> impl Iterator<Item = Range<u32>> {
 
 /// Folds the values of a part on all places into one, in the order of the places.
 ///
-/// `read` gives a place's own value; `merge` puts two together, the left one of the lower places. The tree of merges
-/// depends on the number of places only.
-pub(crate) async fn fold<T, V, R, M>(share: &Share, read: R, merge: M) -> Result<V>
+/// `read` gives a place's own value and captures nothing; `merge` puts two together, the left one of the lower places. The
+/// tree of merges depends on the number of places only.
+pub(crate) async fn fold<T, V, R>(share: &Share, read: R, merge: fn(V, V) -> V) -> Result<V>
 where
     T: 'static,
     V: Serialize + DeserializeOwned,
     R: Fn(&T) -> V + Copy,
-    M: Fn(V, V) -> V + Copy,
 {
     let places = Local::with(Local::places);
-    fold_range::<T, V, R, M>(share.clone(), 0..places, read, merge).await
+    fold_range::<T, V, R>(share.clone(), 0..places, read, merge).await
 }
 
 /// Folds the values of the places of `range`, which starts with a place of its own.
-async fn fold_range<T, V, R, M>(share: Share, range: Range<u32>, read: R, merge: M) -> Result<V>
+async fn fold_range<T, V, R>(share: Share, range: Range<u32>, read: R, merge: fn(V, V) -> V) -> Result<V>
 where
     T: 'static,
     V: Serialize + DeserializeOwned,
     R: Fn(&T) -> V + Copy,
-    M: Fn(V, V) -> V + Copy,
 {
     let here = Local::with(Local::here).0;
     let own = (range.start == here).then(|| read_here(&share, read)).transpose()?;
     let rest = if own.is_some() { range.start + 1..range.end } else { range };
     let calls = halves(rest).map(|half| {
-        let wanted = (share.clone(), half.start, half.end);
+        let wanted = (share.clone(), half.start, half.end, Function(merge));
         async move {
             if half.start == here {
-                return Box::pin(fold_range::<T, V, R, M>(wanted.0, half, read, merge)).await;
+                return Box::pin(fold_range::<T, V, R>(wanted.0, half, read, merge)).await;
             }
             let to = Place::of(PlaceId(half.start));
             call::at_there(Internal, to, (Carried(&wanted), ()), move |mut landed| async move {
-                let ((share, first, end), ()) = landed.bind();
-                Box::pin(fold_range::<T, V, R, M>(share, first..end, read, merge)).await.map(Returned)
+                let ((share, first, end, Function(merge)), ()) = landed.bind();
+                Box::pin(fold_range::<T, V, R>(share, first..end, read, merge)).await.map(Returned)
             })
             .await
         }
