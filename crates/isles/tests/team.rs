@@ -553,6 +553,53 @@ async fn teams_that_come_and_go_stay_apart() -> Result<()> {
     Ok(())
 }
 
+/// Teams of two that each of the outer ones of three places has with the middle one.
+const PAIRS: usize = 40;
+
+/// Begins a collective of each of [`PAIRS`] teams with `middle`; it gets the handles only when it has met the other
+/// maker after the steps of all teams have reached it.
+async fn pairs_whose_handles_come_late(middle: Place, makers: &Team) -> Result<()> {
+    let pair = |_| Team::from_places(&[here(), middle]);
+    let teams = (0..PAIRS).map(pair).collect::<Result<Vec<Team>>>()?;
+    finish(async {
+        for (number, team) in teams.iter().enumerate() {
+            spawn_at!(here(), sum_of_pair(team, number).await?);
+        }
+        isles::yield_now().await;
+        // There and back a few times, after which the steps are there in most orders of messages.
+        for _ in 0..4 {
+            at!(middle, ()).await?;
+        }
+        makers.barrier().await?;
+        for (number, team) in teams.iter().enumerate() {
+            spawn_at!(middle, sum_of_pair(team, number).await?);
+        }
+        Ok::<(), isles::Error>(())
+    })
+    .await
+}
+
+async fn sum_of_pair(team: &Team, number: usize) -> Result<()> {
+    assert_eq!(team.all_reduce(number + team.rank(), |a, b| a + b).await?, 2 * number + 1);
+    // One long enough to be lent or copied, too.
+    let mut slice = vec![number as u64; 20_000];
+    team.all_reduce_slice(&mut slice, |a, b| a + b).await?;
+    assert!(slice.iter().all(|sum| *sum == 2 * number as u64));
+    Ok(())
+}
+
+#[isles::test(places = 3, machines = [threads, processes, loopback])]
+async fn the_steps_of_many_teams_wait_for_handles_that_come_late() -> Result<()> {
+    let [outer, middle, other] = [0, 1, 2].map(|index| Place::new(index).expect("there are three"));
+    let makers = Team::from_places(&[outer, other])?;
+    finish(async {
+        for maker in [outer, other] {
+            spawn_at!(maker, pairs_whose_handles_come_late(middle, &makers).await?);
+        }
+    })
+    .await
+}
+
 async fn crowd(team: &Team) -> Result<()> {
     values(team).await?;
     sums(team).await?;

@@ -15,7 +15,7 @@
 //! | `all_gather` | [`BRUCK_BYTES_MAX`] | doubled distances (Bruck) | ring of chunks |
 //! | `all_to_all` | any length | pairwise | |
 //!
-//! What waits in a place's memory, for one team and one other member: at most [`AHEAD_MAX`] + 1 collectives of at most
+//! What waits in a place's memory, for one team and one other member, whether or not the handle has come: at most [`AHEAD_MAX`] + 1 collectives of at most
 //! [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer slice, or one longer value. A long
 //! transfer ends only when it was taken, so there is never a second one. In the `all_..` forms on slices it may be as
 //! much as the slice that its task takes there.
@@ -60,10 +60,11 @@ pub(super) const LOOKS_AROUND: u32 = 16;
 /// How many collectives a task does before it lets the other tasks of its place have their turn.
 pub(super) const BREATH: u32 = 64;
 
-/// Most teams of which a place keeps messages without having heard of them otherwise; the oldest is forgotten.
+/// At so many teams of which a place has messages but no handle, it asks their makers which of them are over.
 ///
-/// A message can overtake the handle to its team. What stays longer belongs to a collective that was given up.
-pub(super) const STRANGERS_MAX: usize = 64;
+/// A step can overtake the handle to its team, and waits for it. What is left of a team that was given up waits for a
+/// handle that never comes; its maker knows.
+pub(super) const UNKNOWN_MIN: usize = 64;
 
 const _: () = assert!(BRUCK_BYTES_MAX <= EAGER_BYTES_MAX);
 const _: () = assert!(SWAP_BYTES_MAX <= EAGER_BYTES_MAX);

@@ -26,6 +26,11 @@ impl TeamId {
 
     const SERIAL_BITS: u32 = 48;
 
+    /// The place that made the team; of that of all places, the first one.
+    pub(super) fn maker(self) -> PlaceId {
+        PlaceId((self.0 >> Self::SERIAL_BITS) as u32)
+    }
+
     /// Whether a run of `places` places can have such a team.
     pub(super) fn is_of(self, places: u32) -> bool {
         self.0 >> Self::SERIAL_BITS < u64::from(places)
@@ -123,33 +128,40 @@ impl Kind {
     }
 }
 
-/// Why a member leaves a team for good.
+/// What a message says that is no step of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Parting {
-    /// It was in another collective than someone else.
+pub(super) enum Notice {
+    /// To the maker of the team: is any handle to it left? See [`super::seat::Mailbox`].
+    Asked = 28,
+    /// From the maker: none is.
+    Over = 29,
+    /// The member leaves the team for good: it was in another collective than someone else.
     Mismatch = 30,
-    /// It gave a collective up.
+    /// The member leaves the team for good: it gave a collective up.
     Abandoned = 31,
 }
 
-impl Parting {
-    /// What the others of the team are told when `source` parts.
-    pub(super) fn error(self, source: PlaceId) -> Error {
+impl Notice {
+    const ALL: [Notice; 4] = [Notice::Asked, Notice::Over, Notice::Mismatch, Notice::Abandoned];
+
+    /// What the others of the team are told when `source` leaves it; none if it does not.
+    pub(super) fn error(self, source: PlaceId) -> Option<Error> {
         match self {
-            Parting::Mismatch => {
+            Notice::Asked | Notice::Over => None,
+            Notice::Mismatch => {
                 let text = format!("{source} is in another collective than another member of the team");
-                Error::new(ErrorKind::Misused, text)
+                Some(Error::new(ErrorKind::Misused, text))
             }
-            Parting::Abandoned => {
-                Error::new(ErrorKind::Cancelled, format!("{source} gave up a collective of the team"))
+            Notice::Abandoned => {
+                Some(Error::new(ErrorKind::Cancelled, format!("{source} gave up a collective of the team")))
             }
         }
     }
 }
 
 /// What a message belongs to, in one word: the collective, counted since the team was made (24 bits, then from 0
-/// again), the step of it (18), its [`Kind`] or a [`Parting`] (5), and its root (17), from the lowest bit up.
+/// again), the step of it (18), its [`Kind`] or a [`Notice`] (5), and its root (17), from the lowest bit up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stamp(u64);
 
@@ -168,7 +180,7 @@ pub(super) const STEPS: usize = 1 << (KIND_SHIFT - STEP_SHIFT);
 // A root is the rank of a place, and so is a step at most, beside what `turn` adds to it.
 const _: () = assert!(crate::limits::PLACES_MAX as u64 <= 1 << (u64::BITS - ROOT_SHIFT));
 const _: () =
-    assert!(Kind::NAMES.len() as u64 <= Parting::Mismatch as u64 && Parting::Abandoned as u64 <= KIND_BITS);
+    assert!(Kind::NAMES.len() as u64 <= Notice::Asked as u64 && Notice::Abandoned as u64 <= KIND_BITS);
 
 impl Stamp {
     /// The first step of a collective; `root` is 0 if it has none.
@@ -191,7 +203,7 @@ impl Stamp {
         Stamp(self.0 | (step as u64) << STEP_SHIFT)
     }
 
-    /// The number of its [`Kind`] or [`Parting`].
+    /// The number of its [`Kind`] or [`Notice`].
     #[inline]
     fn kind(self) -> u64 {
         self.0 >> KIND_SHIFT & KIND_BITS
@@ -228,21 +240,16 @@ const LINE_ALIGNED_BYTES_MIN: usize = 4096;
 const LINE_BYTES: usize = 64;
 
 impl Letter {
-    /// The head of a parting.
-    pub(super) fn part(team: TeamId, parting: Parting) -> Letter {
-        Letter { team, stamp: Stamp((parting as u64) << KIND_SHIFT), bytes: 0 }
+    /// The head of a notice.
+    pub(super) fn of_notice(team: TeamId, notice: Notice) -> Letter {
+        Letter { team, stamp: Stamp((notice as u64) << KIND_SHIFT), bytes: 0 }
     }
 
     /// What it says if it is no step of a collective.
     #[inline]
-    pub(super) fn parting(&self) -> Option<Parting> {
-        const MISMATCH: u64 = Parting::Mismatch as u64;
-        const ABANDONED: u64 = Parting::Abandoned as u64;
-        match self.stamp.kind() {
-            MISMATCH => Some(Parting::Mismatch),
-            ABANDONED => Some(Parting::Abandoned),
-            _ => None,
-        }
+    pub(super) fn notice(&self) -> Option<Notice> {
+        let index = self.stamp.kind().checked_sub(Notice::ALL[0] as u64)?;
+        Notice::ALL.get(index as usize).copied()
     }
 
     // Written and read in one piece.

@@ -10,8 +10,8 @@
 //!
 //! It knows nothing of schedules and sends nothing.
 
-use super::choice::{LOOKS, LOOKS_AROUND, STRANGERS_MAX};
-use super::letter::{Arrival, Kind, Letter, Stamp, TeamId};
+use super::choice::{LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
+use super::letter::{Arrival, Kind, Letter, Notice, Stamp, TeamId};
 use super::lying::Lying;
 use super::members::Members;
 use crate::error::Error;
@@ -263,11 +263,22 @@ fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
 }
 
 /// The seats of one place.
-#[derive(Default)]
+///
+/// A team whose messages have come before a handle has a seat, too, and keeps them however many such teams there are:
+/// each of them is the program's, and what lies there of one is bounded. Such a seat is given up only if the maker of
+/// the team says that no handle to it is left; it is asked when there are many.
 pub(crate) struct Mailbox {
     seats: Vec<Rc<Seat>>,
     /// How many teams this place has made.
     made: u64,
+    /// At so many teams of which no handle has come, their makers are asked.
+    asks_at: usize,
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Mailbox { seats: Vec::new(), made: 0, asks_at: UNKNOWN_MIN }
+    }
 }
 
 impl Mailbox {
@@ -291,7 +302,7 @@ impl Mailbox {
     /// The seat in team `id`, which need not be there yet.
     #[inline]
     pub(super) fn seat(&mut self, id: TeamId, places: u32) -> Rc<Seat> {
-        match self.seats.iter().find(|seat| seat.id == id) {
+        match self.find(id) {
             Some(seat) => Rc::clone(seat),
             None => self.add(id, places),
         }
@@ -299,15 +310,49 @@ impl Mailbox {
 
     #[cold]
     fn add(&mut self, id: TeamId, places: u32) -> Rc<Seat> {
-        let is_stranger = |seat: &Rc<Seat>| seat.id != TeamId::WORLD && seat.members.get().is_none();
-        if self.seats.iter().filter(|seat| is_stranger(seat)).count() >= STRANGERS_MAX
-            && let Some(oldest) = self.seats.iter().position(is_stranger)
-        {
-            self.seats.remove(oldest);
-        }
         let seat = Rc::new(Seat::new(id, places));
         self.seats.push(Rc::clone(&seat));
         seat
+    }
+
+    fn find(&self, id: TeamId) -> Option<&Rc<Seat>> {
+        self.seats.iter().find(|seat| seat.id == id)
+    }
+
+    /// The seat that a message for team `id` goes to; none if this place has made the team, and no handle is left.
+    #[inline]
+    fn seat_of_message(&mut self, local: &Local, id: TeamId) -> Option<Rc<Seat>> {
+        match self.find(id) {
+            Some(seat) => Some(Rc::clone(seat)),
+            None if id != TeamId::WORLD && id.maker() == local.here() => None,
+            None => Some(self.add(id, local.places())),
+        }
+    }
+
+    /// The teams of which no handle has come.
+    fn unknown(&self) -> impl Iterator<Item = TeamId> {
+        let unknown =
+            self.seats.iter().filter(|seat| seat.id != TeamId::WORLD && seat.members.get().is_none());
+        unknown.map(|seat| seat.id)
+    }
+
+    /// The teams whose makers are to be asked now: all of which no handle has come, whenever they are twice as many.
+    fn due_questions(&mut self) -> Vec<TeamId> {
+        if self.seats.len() < self.asks_at || self.unknown().count() < self.asks_at {
+            return Vec::new();
+        }
+        let unknown: Vec<TeamId> = self.unknown().collect();
+        self.asks_at = 2 * unknown.len();
+        unknown
+    }
+
+    /// Gives the seat of team `id` up, as its maker says that no handle is left; nothing if one is here.
+    fn give_up(&mut self, id: TeamId) -> Option<Rc<Seat>> {
+        let seat = self.find(id).filter(|seat| seat.members.get().is_none())?;
+        let id = seat.id;
+        let given_up = self.forget(id);
+        self.asks_at = (2 * self.unknown().count()).max(UNKNOWN_MIN);
+        given_up
     }
 
     /// What `place` is to be asked when this one explains what it waits for.
@@ -322,7 +367,7 @@ impl Mailbox {
     pub(crate) fn explain(&self, asker: PlaceId, questions: &[Question]) -> Vec<String> {
         let mut lines: Vec<String> = self.seats.iter().filter_map(|seat| seat.explain()).collect();
         for Question { team, stamp } in questions {
-            let seat = self.seats.iter().find(|seat| seat.id == *team);
+            let seat = self.find(*team);
             let told =
                 seat.is_some_and(|seat| seat.explain().is_some() || !stamp.is_after(seat.sequence.get()));
             if !told {
@@ -340,19 +385,62 @@ impl Mailbox {
     }
 }
 
-/// Receives one step of a collective.
+/// Receives one step of a collective, or a notice.
 #[inline]
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let letter = Letter::decode(reader)?;
     if !letter.team.is_of(local.places()) {
         return Err(Refused::NotItsHome);
     }
-    let seat = local.mailbox.borrow_mut().seat(letter.team, local.places());
-    match letter.parting() {
-        Some(parting) => seat.break_up(parting.error(source)),
+    let notice = letter.notice();
+    if let Some(notice @ (Notice::Asked | Notice::Over)) = notice {
+        return receive_question(local, source, letter.team, notice);
+    }
+    let Some(seat) = local.mailbox.borrow_mut().seat_of_message(local, letter.team) else { return Ok(()) };
+    match notice.and_then(|notice| notice.error(source)) {
+        Some(reason) => seat.break_up(reason),
         None => seat.put(source, Arrival::take(letter, reader)),
     }
+    if seat.members.get().is_none() {
+        ask(local);
+    }
     Ok(())
+}
+
+/// Asks the makers of the teams of which no handle has come, if that is due.
+#[cold]
+fn ask(local: &Local) {
+    let teams = local.mailbox.borrow_mut().due_questions();
+    for team in teams {
+        notify(local, team.maker(), team, Notice::Asked);
+    }
+}
+
+/// Answers whether a handle to team `id`, which this place has made, is left, or hears that none is.
+#[cold]
+fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: Notice) -> Result<(), Refused> {
+    let (asked, answerer) = match notice {
+        Notice::Asked => (true, local.here()),
+        _ => (false, source),
+    };
+    if id == TeamId::WORLD || id.maker() != answerer {
+        return Err(Refused::NotItsHome);
+    }
+    if !asked {
+        let given_up = local.mailbox.borrow_mut().give_up(id);
+        drop(given_up);
+    } else if local.mailbox.borrow().find(id).is_none() {
+        notify(local, source, id, Notice::Over);
+    }
+    Ok(())
+}
+
+/// Sends `notice` of team `id`; to a dead place it need not go.
+fn notify(local: &Local, to: PlaceId, id: TeamId, notice: Notice) {
+    let _ = local.send(to, Class::Control, Handler::Team.id(), |writer| {
+        Letter::of_notice(id, notice).encode(writer);
+        Ok(())
+    });
 }
 
 /// Ends the waits for a place that died: a team with a dead member is of no use any more.
@@ -362,5 +450,58 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
         if seat.members.get().is_some_and(|members| members.rank_of(place).is_some()) {
             seat.break_up(Error::dead(place));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::Clock;
+    use crate::place::Place;
+    use crate::team::Team;
+    use isles_transport::loopback::{Plan, World};
+    use std::pin::pin;
+    use std::time::Duration;
+
+    /// Lets the places do whatever they have to do.
+    fn settle(world: &World, locals: &[Rc<Local>]) {
+        for _ in 0..500 {
+            for local in locals {
+                let _entered = local.enter();
+                local.step();
+            }
+            world.advance();
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_teams_whose_handles_never_came_is_given_up_and_the_rest_is_kept() {
+        let world = World::new(2, Plan::calm(0));
+        // Invented time, so that nobody waits for room in a queue.
+        let clock = || Clock::Invented(Box::new(Duration::default));
+        let locals = [0, 1].map(|place| Local::new(Box::new(world.endpoint(PlaceId(place))), clock()));
+        let pair = [0, 1].map(|place| Place::of(PlaceId(place)));
+        // As far as a member gets that is alone; then its task is dropped.
+        let begin = || {
+            let _entered = locals[0].enter();
+            let team = Team::from_places(&pair).unwrap();
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(pin!(team.all_reduce(1, |a: i32, b| a + b)).poll(&mut context).is_pending());
+            team
+        };
+        let kept: Vec<Team> = (0..UNKNOWN_MIN / 2).map(|_| begin()).collect();
+        for _ in 0..20 {
+            let given_up: Vec<Team> = (0..UNKNOWN_MIN).map(|_| begin()).collect();
+            let entered = locals[0].enter();
+            drop(given_up);
+            drop(entered);
+            settle(&world, &locals);
+        }
+        let mailbox = locals[1].mailbox.borrow();
+        assert!(kept.iter().all(|team| mailbox.find(team.seat.id).is_some()));
+        assert!(mailbox.seats.len() <= 4 * UNKNOWN_MIN, "{} are left", mailbox.seats.len());
+        drop(mailbox);
+        let _entered = locals[0].enter();
+        drop(kept);
     }
 }

@@ -7,7 +7,7 @@
 
 use super::Team;
 use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY, Meeting, meeting};
-use super::letter::{self, Arrival, Kind, Letter, Parting, Stamp};
+use super::letter::{self, Arrival, Kind, Letter, Notice, Stamp};
 use super::schedule::{Chunks, Shape, Tree, dissemination};
 use super::seat::Seat;
 use crate::breath::yield_now;
@@ -246,7 +246,7 @@ impl<'t> Turn<'t> {
         let text = format!(
             "the members of the team are in different collectives: this one in {ours}, {source} in {theirs}"
         );
-        self.part(Parting::Mismatch, misused(text))
+        self.part(Notice::Mismatch, misused(text))
     }
 
     /// Sends an empty step.
@@ -524,15 +524,15 @@ impl<'t> Turn<'t> {
             self.seat.members().member(from),
             arrival.letter.stamp,
         );
-        self.part(Parting::Mismatch, misused(text))
+        self.part(Notice::Mismatch, misused(text))
     }
 
     /// Leaves the team for good and tells the others, unless it is broken already.
     #[cold]
-    fn part(&self, parting: Parting, reason: Error) -> Error {
+    fn part(&self, notice: Notice, reason: Error) -> Error {
         if self.seat.broken().is_none() {
             self.seat.break_up(reason.clone());
-            let letter = Letter::part(self.seat.id, parting);
+            let letter = Letter::of_notice(self.seat.id, notice);
             for rank in (0..self.size()).filter(|rank| *rank != self.rank()) {
                 // A dead member breaks the team anyway.
                 let _ = self.post(rank, letter, ROOM_GUESS, |_| Ok(()));
@@ -549,7 +549,7 @@ impl Drop for Turn<'_> {
         self.seat.busy.set(false);
         self.seat.stop_waiting();
         if Local::try_with(|_| ()).is_some() {
-            self.part(Parting::Abandoned, abandoned());
+            self.part(Notice::Abandoned, abandoned());
         }
     }
 }
