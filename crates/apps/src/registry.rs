@@ -106,6 +106,10 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
 
+    /// Processors of the host that the places stay on: auto, no, or one for each such as 0,2,4-7 [default: auto]
+    #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
+    pub pin: Option<String>,
+
     /// Print at the end: captures, finish, chip, or several with commas
     #[arg(long, value_name = "WHAT")]
     pub report: Option<String>,
@@ -241,6 +245,7 @@ impl PlaceArguments {
         let own = [
             Said("ISLES_PLACES", "--places", &self.places),
             Said("ISLES_MACHINE", "--machine", &self.machine),
+            Said("ISLES_PIN", "--pin", &self.pin),
             Said("ISLES_REPORT", "--report", &self.report),
         ];
         own.into_iter().chain(self.chip.said()).chain(self.exports.said()).collect()

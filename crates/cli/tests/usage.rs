@@ -156,8 +156,29 @@ fn a_number_of_places_that_cannot_be_is_named_with_its_bounds() {
 }
 
 #[test]
+fn processors_that_places_cannot_stay_on_are_named_with_what_can() {
+    let lists = "auto, no, or processors and ranges of processors with commas such as 0,2,4-7";
+    for value in ["yes", "", "3-1", "-1", "0,,1"] {
+        for line in ["run bc --machine threads", "run bc --machine chip:scc"] {
+            let arguments = [words(line), vec!["--pin", value]].concat();
+            assert_eq!(refuse(&arguments), format!("error: --pin is {value:?}; allowed: {lists}"));
+        }
+    }
+    let line = refuse(&words("run bc --places 2 --pin 0,0"));
+    assert_eq!(line, r#"error: --pin is "0,0"; allowed: each processor once (0 is there twice)"#);
+    let line = refuse(&words("launch --pin 1023 --places 1 -- true"));
+    assert_says(&line, &[r#"--pin is "1023"; allowed: processors that this program may use, which are"#]);
+    for machine in ["loopback", "chip:scc"] {
+        let line = refuse(&words(&format!("run bc --machine {machine} --pin no")));
+        let allowed = format!("nothing with the machine {machine}, all of whose places are one thread");
+        assert_eq!(line, format!(r#"error: --pin is "no"; allowed: {allowed}"#));
+    }
+}
+
+#[test]
 fn variables_with_bad_values_are_named() {
     let cases = [
+        ("ISLES_PIN", "all", "auto, no, or processors and ranges of processors with commas such as 0,2,4-7"),
         ("ISLES_MACHINE", "gpu", "threads, processes, loopback, chip:NAME, chip:FILE.toml"),
         ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),

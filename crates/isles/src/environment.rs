@@ -4,11 +4,12 @@ use crate::chip::ModelledChip;
 use crate::collectives::{Broadcast, Reduce};
 use crate::export::{EXPORTS, Export, Wanted};
 use crate::misspelling::warn_of_unknown_variables;
+use crate::pinning;
 use crate::work::CodeTime;
 use isles_chip::governor::Policy;
 use isles_runtime::run::Stall;
 use isles_transport_chip::{Misplacement, Placement, Protocol, Rest};
-use isles_transport_shm::PLACES_MAX;
+use isles_transport_shm::{PLACES_MAX, Pinning};
 use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
@@ -189,11 +190,20 @@ const OF_CHIPS: [&str; 9] = [
     "ISLES_CHIP_REDUCE",
 ];
 
-/// Checks that no flag asks of `machine` what only a modelled chip has.
+/// What has a meaning on processors of the host only.
+const OF_HOSTS: [&str; 1] = ["ISLES_PIN"];
+
+/// Checks that no flag asks of `machine` what only another one has.
 ///
 /// # Errors
 /// The first flag that does.
 pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), ConfigError> {
+    if !matches!(machine, Machine::Threads | Machine::Processes)
+        && let Some(flag) = flags.iter().find(|flag| OF_HOSTS.contains(&flag.variable))
+    {
+        let allowed = format!("nothing with the machine {machine}, all of whose places are one thread");
+        return Err(ConfigError::new(flag.name, flag.value, allowed));
+    }
     if matches!(machine, Machine::Chip(_)) {
         return Ok(());
     }
@@ -222,6 +232,8 @@ pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 pub(crate) struct Environment {
     pub(crate) machine: Option<Machine>,
     pub(crate) places: Option<u32>,
+    /// On which processors of the host the places stay, and where that was written.
+    pub(crate) pinning: Option<(Pinning, String)>,
     pub(crate) reports: Vec<Report>,
     /// What `ISLES_CHIP_*` want to be written.
     pub(crate) exports: Vec<Wanted>,
@@ -328,6 +340,7 @@ impl Environment {
             exports,
             machine,
             places: take(&get, "ISLES_PLACES", of_machine)?,
+            pinning: take(&get, "ISLES_PIN", pinning::read)?,
             reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
             protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
             placement: take(&get, "ISLES_CHIP_PLACEMENT", placement)?,

@@ -5,6 +5,7 @@ use crate::claim::Claim;
 use crate::collectives::{Broadcast, Reduce};
 use crate::environment::{self, ConfigError, Environment, Flag, Machine, Report};
 use crate::export::{self, Wanted};
+use crate::pinning;
 use crate::work::{self, CodeTime};
 use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
@@ -12,6 +13,7 @@ use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_runtime::{Result, RunReport};
 use isles_transport_chip::{Bands, Placement, Protocol, Report as ChipReport, Rest, Seating};
+use isles_transport_shm::Pinning;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -93,6 +95,9 @@ impl From<ConfigError> for LaunchError {
 pub struct Launch {
     pub(crate) machine: Machine,
     pub(crate) places: u32,
+    pub(crate) pinning: Pinning,
+    /// The flag or variable that said so.
+    pub(crate) pinning_source: String,
     pub(crate) reports: Vec<Report>,
     pub(crate) exports: Vec<Wanted>,
     /// What the program itself reads.
@@ -113,10 +118,10 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_REPORT`, `ISLES_STALL`, `ISLES_STALL_LIMIT`,
-    /// `ISLES_SEED`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`, `ISLES_CHIP_VOLTAGES`, `ISLES_CHIP_PROTOCOL`,
-    /// `ISLES_CHIP_PLACEMENT`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`,
-    /// `ISLES_CHIP_WORK`, and what a run on a chip writes (`ISLES_CHIP_*`).
+    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_PIN`, `ISLES_REPORT`, `ISLES_STALL`,
+    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`, `ISLES_CHIP_VOLTAGES`,
+    /// `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_PLACEMENT`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`,
+    /// `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -138,11 +143,16 @@ impl Launch {
         let machine = environment.chosen(environment.machine.unwrap_or(machine))?;
         environment::check_flags(machine, flags)?;
         let (placement, placement_source) = environment.placement.take().unwrap_or_default();
-        let places = match (machine, environment.places) {
-            (_, Some(places)) => places,
-            (Machine::Chip(chip), None) => chip.places_on(&placement),
-            (_, None) => processors(),
+        let (pinning, pinning_source) = environment.pinning.take().unwrap_or_default();
+        let places = match (machine, environment.places, &pinning) {
+            (_, Some(places), _) => places,
+            (Machine::Chip(chip), None, _) => chip.places_on(&placement),
+            (Machine::Threads | Machine::Processes, None, Pinning::Processors(list)) => places_on(list.len()),
+            (_, None, _) => processors(),
         };
+        if matches!(machine, Machine::Threads | Machine::Processes) {
+            pinning::check(&pinning_source, &pinning, places)?;
+        }
         if let Machine::Chip(chip) = machine {
             let seating = chip.seat(&placement_source, &placement, places)?;
             let source_of = |variable: &'static str| {
@@ -171,6 +181,8 @@ impl Launch {
             work_source,
             own_arguments: work::own_arguments(flags),
             places,
+            pinning,
+            pinning_source,
             governor: environment.governor.as_ref().map(|(policy, _)| *policy).unwrap_or_default(),
             stall: environment.stall(STALL),
             reports: environment.reports,
@@ -197,6 +209,14 @@ impl Launch {
     pub fn places(mut self, places: u32) -> Launch {
         assert!((1..=isles_runtime::limits::PLACES_MAX).contains(&places), "{places} places");
         self.places = places;
+        self
+    }
+
+    /// On which processors of the host the places stay; of no meaning on the loopback machine and on modelled chips.
+    /// Whether the program may use them, and whether they are enough, is seen when the run starts.
+    pub fn pinning(mut self, pinning: Pinning) -> Launch {
+        self.pinning = pinning;
+        self.pinning_source = "the pinning".to_owned();
         self
     }
 
@@ -347,6 +367,9 @@ impl Launch {
     {
         processes::serve_if_joined();
         self.check_outputs()?;
+        if matches!(self.machine, Machine::Threads | Machine::Processes) {
+            pinning::check(&self.pinning_source, &self.pinning, self.places)?;
+        }
         let (result, report) = match self.machine {
             Machine::Threads => threads::run(&self, main)?,
             Machine::Processes => processes::run(&self, main)?,
@@ -440,10 +463,14 @@ impl Launch {
     }
 }
 
-/// How many processors this process may use.
+/// How many places there are if nobody says: one for each processor that this process may use.
 fn processors() -> u32 {
-    let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
-    processors.min(isles_transport_shm::PLACES_MAX)
+    places_on(std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// A place for each of `processors` processors, as far as there can be so many.
+fn places_on(processors: usize) -> u32 {
+    processors.min(isles_transport_shm::PLACES_MAX as usize) as u32
 }
 
 /// What `#[isles::main]` expands to.

@@ -36,6 +36,7 @@ mod launch;
 mod loopback;
 mod memory;
 mod misspelling;
+mod pinning;
 mod processes;
 pub mod shared_memory;
 mod test;
@@ -60,6 +61,7 @@ pub use isles_transport_chip::{
     CoreList, Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest,
     Spending,
 };
+pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;

@@ -46,9 +46,10 @@ where
     }
     let image = image::identity().map_err(unable)?;
     let segment = Segment::create(Geometry::for_places(launch.places), image).map_err(unable)?;
+    segment.keep_processors(&launch.pinning);
     let children = processes::spawn(&segment, program, (1..launch.places).map(PlaceId)).map_err(unable)?;
     children.rendezvous(JOIN_LIMIT).map_err(unable)?;
-    segment.pin(PlaceId(0));
+    segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
     let local = Local::new(Box::new(endpoint), Clock::host());
     let outcome = run::lead(&local, main(), launch.stall);
@@ -86,7 +87,7 @@ pub fn serve_if_joined() {
 
 /// Serves as `place` until the run is over.
 fn serve(segment: &Segment, place: PlaceId) {
-    segment.pin(place);
+    segment.settle(place);
     match segment.endpoint(place) {
         Ok(endpoint) => run::serve(&Local::new(Box::new(endpoint), Clock::host())),
         Err(error) => fail(&error),

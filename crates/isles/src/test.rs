@@ -35,9 +35,12 @@ where
     processes::serve_if_joined();
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let (stall, protocol) = (environment.stall(STALL), environment.protocol);
+    let (pinning, pinning_source) = environment.pinning.unwrap_or_default();
     let launch = Launch {
         machine,
         places,
+        pinning,
+        pinning_source,
         reports: Vec::new(),
         exports: Vec::new(),
         reads: Vec::new(),

@@ -18,12 +18,13 @@ where
     // Threads share one image, so there is nothing to tell apart.
     let segment =
         Segment::create(Geometry::for_places(launch.places), [0; 16]).map_err(|error| unable(&error))?;
+    segment.keep_processors(&launch.pinning);
     let mut threads = BTreeMap::new();
     for place in (1..launch.places).map(PlaceId) {
         let shared = segment.clone();
         let thread = std::thread::Builder::new().name(place.to_string());
         let body = move || {
-            shared.pin(place);
+            shared.settle(place);
             match shared.endpoint(place) {
                 Ok(endpoint) => run::serve(&Local::new(Box::new(endpoint), Clock::host())),
                 Err(_) => shared.mark_dead(place),
@@ -37,7 +38,7 @@ where
             }
         }
     }
-    segment.pin(PlaceId(0));
+    segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
     let local = Local::new(Box::new(endpoint), Clock::host());
     let outcome = run::lead(&local, main(), launch.stall);

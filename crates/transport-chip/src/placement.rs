@@ -35,7 +35,7 @@ impl FromStr for Placement {
         match text {
             "linear" => Ok(Placement::Linear),
             "spread" => Ok(Placement::Spread),
-            _ => CoreList::read(text).map(Placement::Listed),
+            _ => text.parse().map(Placement::Listed),
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, Message, PlaceId, SendError};
 use isles_transport_shm::processes::{self, Program};
-use isles_transport_shm::{Geometry, Segment, ShmEndpoint};
+use isles_transport_shm::{Geometry, Pinning, Segment, ShmEndpoint};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let places = std::env::args().nth(1).map_or(Ok(2), |text| text.parse())?;
     let segment = Segment::create(Geometry::for_places(places), IMAGE)?;
+    segment.keep_processors(&Pinning::Auto);
     let children = processes::spawn(&segment, &Program::current(), (1..places).map(PlaceId))?;
     children.rendezvous(Duration::from_secs(10))?;
     run(&segment, PlaceId(0));
@@ -41,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn run(segment: &Segment, here: PlaceId) {
-    segment.pin(here);
+    segment.settle(here);
     let endpoint = segment.endpoint(here).expect("each place attaches once");
     if segment.places() == 2 {
         pair(&endpoint);

@@ -1,20 +1,20 @@
-//! Which processors there are, and binding a thread to one.
+//! Which processors there are, and moving a thread to one.
 //!
-//! A place bound to its own processor neither migrates nor shares; the set is taken when the segment is
-//! created, because a process that starts others may be bound itself by then. It decides no policy.
+//! A thread is moved and left free to go elsewhere: what it starts inherits the processors that the program was
+//! given. The set is taken when the segment is created. It decides no policy ([`crate::pinning`] does).
 
 use crate::layout::PROCESSORS_MAX;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// The processors that the calling thread may use, in order; never empty.
-pub(crate) fn allowed() -> Vec<usize> {
+pub fn allowed() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return vec![0] };
     let limit = PROCESSORS_MAX.min(CpuSet::MAX_CPU);
     (0..limit).filter(|processor| set.is_set(*processor)).collect()
 }
 
 /// Binds the calling thread to one processor; `false` if the system refused.
-pub(crate) fn bind(processor: usize) -> bool {
+fn bind(processor: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(processor);
     sched_setaffinity(None, &set).is_ok()

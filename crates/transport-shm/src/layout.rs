@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISLESSHM");
 
 /// Version of this layout; attaching to another one is refused.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// The unit in which parts are aligned.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -33,7 +33,7 @@ pub(crate) const WORDS: u32 = 4096;
 pub(crate) const DIRECT_PLACES_MAX: u32 = 8;
 
 /// How many processors the header can name.
-pub(crate) const PROCESSORS_MAX: usize = 1024;
+pub const PROCESSORS_MAX: usize = 1024;
 
 /// Alignment of each arena, so that a large page can lie in one.
 const ARENA_ALIGN: u64 = 2 << 20;
@@ -224,7 +224,11 @@ pub(crate) struct PlaceBlock {
     pub image: [AtomicU64; 2],
     /// One more than the processor on which the place was seen last; 0 if it never looked.
     pub processor: AtomicU32,
-    reserved: [u32; 7],
+    /// One more than the processor that is kept for the place; 0: none.
+    pub home: AtomicU32,
+    /// 1: the place returns there whenever it is elsewhere; 0: only from where it is in the way of another.
+    pub returns: AtomicU32,
+    reserved: [u32; 5],
     /// The parking word.
     pub sleeping: ParkingLine,
     /// Who has sent something.
@@ -263,6 +267,8 @@ const _: () = {
     assert!(offset_of!(PlaceBlock, image) == 16);
     assert!(offset_of!(PlaceBlock, sleeping) == 64);
     assert!(offset_of!(PlaceBlock, processor) == 32);
+    assert!(offset_of!(PlaceBlock, home) == 36);
+    assert!(offset_of!(PlaceBlock, returns) == 40);
     assert!(offset_of!(PlaceBlock, bell) == 128);
     assert!(offset_of!(PlaceBlock, arena_starved) == 192);
     assert!(offset_of!(PlaceBlock, coming) == 256);

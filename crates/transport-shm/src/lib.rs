@@ -62,14 +62,20 @@ mod life;
 #[cfg(not(loom))]
 mod patience;
 #[cfg(not(loom))]
+mod pinning;
+#[cfg(not(loom))]
 pub mod processes;
 #[cfg(not(loom))]
 mod segment;
 
+#[cfg(not(loom))]
+pub use affinity::allowed as processors;
 pub use bell::PLACES_MAX;
 #[cfg(not(loom))]
 pub use endpoint::ShmEndpoint;
 #[cfg(not(loom))]
-pub use layout::{Geometry, Turn};
+pub use layout::{Geometry, PROCESSORS_MAX, Turn};
+#[cfg(not(loom))]
+pub use pinning::Pinning;
 #[cfg(not(loom))]
 pub use segment::{Image, MemoryError, Segment, SegmentError};

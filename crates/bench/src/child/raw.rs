@@ -9,7 +9,7 @@ use super::say;
 use crate::options::Effort;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_shm::processes::{Children, Program, join, spawn};
-use isles_transport_shm::{Geometry, Segment, ShmEndpoint};
+use isles_transport_shm::{Geometry, Pinning, Segment, ShmEndpoint};
 use std::time::Duration;
 
 const IMAGE: [u8; 16] = *b"isles-bench raw ";
@@ -28,13 +28,14 @@ const END: HandlerId = HandlerId(3);
 pub fn run(effort: Effort) {
     if let Some(joined) = join(IMAGE) {
         let (segment, here) = joined.expect("the process becomes a place");
-        segment.pin(here);
+        segment.settle(here);
         answer(&segment.endpoint(here).expect("a place attaches once"));
         return;
     }
     let segment = Segment::create(Geometry::for_places(2), IMAGE).expect("there is memory for two places");
+    segment.keep_processors(&Pinning::Auto);
     let children = start(&segment);
-    segment.pin(FIRST);
+    segment.settle(FIRST);
     measure(&segment.endpoint(FIRST).expect("a place attaches once"), effort);
     children.finish(LIMIT);
 }

@@ -7,28 +7,31 @@ use super::Misplacement;
 use isles_chip::topology::CoreId;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// Cores in an order, each once: ranges of numbers, as few as can be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CoreList(Vec<(u32, u32)>);
 
-impl CoreList {
+impl FromStr for CoreList {
+    type Err = Misplacement;
+
     /// Reads cores and ranges with commas.
     ///
     /// # Errors
     /// The text is no such list, or a core is there twice.
-    pub(super) fn read(text: &str) -> Result<CoreList, Misplacement> {
+    fn from_str(text: &str) -> Result<CoreList, Misplacement> {
         let ranges = text.split(',').map(|word| range(word.trim()));
         CoreList::of(ranges.collect::<Option<Vec<_>>>().ok_or(Misplacement::Unreadable)?)
     }
+}
 
+impl CoreList {
     /// The cores of these ranges. An empty range is none.
     ///
     /// # Errors
     /// A core is there twice, or there is no core at all.
-    pub(super) fn of(
-        ranges: impl IntoIterator<Item = RangeInclusive<u32>>,
-    ) -> Result<CoreList, Misplacement> {
+    pub fn of(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<CoreList, Misplacement> {
         let mut list: Vec<(u32, u32)> = Vec::new();
         for (first, last) in
             ranges.into_iter().filter(|range| !range.is_empty()).map(RangeInclusive::into_inner)
@@ -47,18 +50,19 @@ impl CoreList {
     }
 
     /// How many cores there are.
-    pub(super) fn len(&self) -> u32 {
+    #[expect(clippy::len_without_is_empty, reason = "one core is there at least")]
+    pub fn len(&self) -> u32 {
         let lengths = self.0.iter().map(|(first, last)| u64::from(last - first) + 1);
         u32::try_from(lengths.sum::<u64>()).unwrap_or(u32::MAX)
     }
 
     /// The cores in their order.
-    pub(super) fn cores(&self) -> impl Iterator<Item = CoreId> + '_ {
+    pub fn cores(&self) -> impl Iterator<Item = CoreId> + '_ {
         self.0.iter().flat_map(|(first, last)| *first..=*last).map(CoreId)
     }
 
     /// A core of the list that a chip of so many cores does not have.
-    pub(super) fn missing(&self, cores: u32) -> Option<u32> {
+    pub fn missing(&self, cores: u32) -> Option<u32> {
         let (first, last) = self.0.iter().find(|(_, last)| *last >= cores)?;
         Some(if *first < cores { *last } else { *first })
     }

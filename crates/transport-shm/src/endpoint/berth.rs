@@ -1,9 +1,15 @@
-//! On which processor a place waits, where places share processors.
+//! On which processor a place waits.
 //!
-//! Places that wait give the processor away in turn, so each look costs a turn of all that wait on the same one. The
-//! system takes five places on one processor and three on the other for even; the turn of five is what everybody waits
-//! for. So a waiting place moves itself to where fewer are awake. One that works is never moved: where it runs is the
-//! system's affair. The invariant: a move makes the difference smaller, so a run that is even stays as it is.
+//! Where places share processors, those that wait give the processor away in turn, so each look costs a turn of all
+//! that wait on the same one. The system takes five places on one processor and three on the other for even; the turn
+//! of five is what everybody waits for. So a waiting place moves itself to where fewer are awake. The invariant: a move
+//! makes the difference smaller, so a run that is even stays as it is.
+//!
+//! Where each place has a processor of its own, one that is about to sleep returns to it if it was moved to that of
+//! another place that is awake; from elsewhere only if the user chose the processor, because the system moves a place
+//! away from what others run there.
+//!
+//! One that works is never moved: where it runs is the system's affair.
 
 use crate::affinity;
 use crate::layout::PlaceBlock;
@@ -21,20 +27,36 @@ pub(super) struct Berth {
     here: usize,
     blocks: Vec<View<PlaceBlock>>,
     processors: Vec<usize>,
+    home: usize,
     turns: Cell<u32>,
 }
 
 impl Berth {
-    pub fn new(segment: &Segment, here: PlaceId) -> Berth {
+    /// The berth of `here`, if a processor is kept for it.
+    pub fn of(segment: &Segment, here: PlaceId) -> Option<Berth> {
         let block = |place| View::new(segment, segment.layout().place_block(place));
         let berth = Berth {
             here: here.index(),
             blocks: segment.all_places().map(block).collect(),
             processors: segment.allowed(),
+            home: segment.home(here)?,
             turns: Cell::new(0),
         };
         berth.publish();
-        berth
+        Some(berth)
+    }
+
+    /// Returns to the place's own processor from where it does not belong.
+    pub fn before_sleep(&self) {
+        let here = rustix::thread::sched_getcpu();
+        // Relaxed, both: a hint to the others, and a setting that was made before this place started.
+        let own = &self.blocks[self.here];
+        own.processor.store(here as u32 + 1, Ordering::Relaxed);
+        let returns = own.returns.load(Ordering::Relaxed) != 0;
+        let others = self.blocks.iter().enumerate().filter(|(index, _)| *index != self.here);
+        if belongs_home(here, self.home, returns, others.filter_map(|(_, block)| awake_on(block))) {
+            affinity::start_on(self.home);
+        }
     }
 
     /// Counts a turn; looks at the others now and then.
@@ -69,13 +91,24 @@ impl Berth {
 
     /// Which of the run's processors an awake place used last.
     fn berth_of(&self, block: &PlaceBlock) -> Option<usize> {
-        // Relaxed: hints; a place that is counted where it is not makes one move too many.
-        let word = block.processor.load(Ordering::Relaxed);
-        let asleep = block.sleeping.0.load(Ordering::Relaxed) != 0;
-        let over = Life::decode(block.life.load(Ordering::Relaxed)).is_over();
-        let processor = (word as usize).checked_sub(1).filter(|_| !asleep && !over)?;
+        let processor = awake_on(block)?;
         self.processors.iter().position(|known| *known == processor)
     }
+}
+
+/// Whether a place that is about to sleep on the processor `here` does better at its own; other places are awake on
+/// `others`.
+fn belongs_home(here: usize, home: usize, returns: bool, mut others: impl Iterator<Item = usize>) -> bool {
+    here != home && (returns || others.any(|processor| processor == here))
+}
+
+/// On which processor a place was seen last, if it is awake.
+fn awake_on(block: &PlaceBlock) -> Option<usize> {
+    // Relaxed: hints; a place that is counted where it is not makes one move too many.
+    let word = block.processor.load(Ordering::Relaxed);
+    let asleep = block.sleeping.0.load(Ordering::Relaxed) != 0;
+    let over = Life::decode(block.life.load(Ordering::Relaxed)).is_over();
+    (word as usize).checked_sub(1).filter(|_| !asleep && !over)
 }
 
 /// The processor with the fewest places awake, if going there from `here` makes the difference smaller.
@@ -96,6 +129,15 @@ mod tests {
         }
         assert_eq!(better(&[5, 3], 0), Some(1));
         assert_eq!(better(&[5, 3], 1), None);
+    }
+
+    #[test]
+    fn a_place_goes_home_from_a_core_of_another_place_and_from_any_if_the_user_said_so() {
+        let goes = |here, returns, others: &[usize]| belongs_home(here, 3, returns, others.iter().copied());
+        assert!(!goes(3, true, &[3]), "it is at home, and the other one goes");
+        assert!(goes(2, false, &[0, 2]));
+        assert!(!goes(2, false, &[0, 1, 3]), "moved there by the system, which had a reason");
+        assert!(goes(2, true, &[]));
     }
 
     proptest! {

@@ -32,7 +32,7 @@ const COMING_MAX: Duration = Duration::from_millis(2);
 /// The waiting of one place.
 pub(super) struct Rest {
     patience: Patience,
-    /// Where places that share processors wait in turn.
+    /// The processor of this place, if one is kept for it.
     berth: Option<Berth>,
     alarm: Arc<Alarm>,
 }
@@ -58,11 +58,7 @@ impl Rest {
         let own = View::new(segment, segment.layout().place_block(here));
         let alarm = Alarm { set: AtomicBool::new(false), own, fencing: segment.fencing() };
         let patience = Patience::of(segment.places(), segment.processors());
-        Rest {
-            patience,
-            berth: patience.waits_in_turn().then(|| Berth::new(segment, here)),
-            alarm: Arc::new(alarm),
-        }
+        Rest { patience, berth: Berth::of(segment, here), alarm: Arc::new(alarm) }
     }
 
     pub fn unparker(&self) -> Arc<dyn Unpark> {
@@ -83,6 +79,9 @@ impl Rest {
             || self.look(timeout, &ready)
             || self.step_aside(timeout, &ready))
         {
+            if !self.patience.waits_in_turn() {
+                self.berth.iter().for_each(Berth::before_sleep);
+            }
             parking::park(&self.alarm.own.sleeping.0, self.alarm.fencing, timeout, ready);
         }
         self.take_alarm();
@@ -125,7 +124,9 @@ impl Rest {
         let end = timeout.filter(|timeout| *timeout < ASIDE_MAX).map(|timeout| Instant::now() + timeout);
         (0..self.patience.yields).any(|_| {
             rustix::thread::sched_yield();
-            self.berth.iter().for_each(Berth::turn);
+            if self.patience.waits_in_turn() {
+                self.berth.iter().for_each(Berth::turn);
+            }
             ready() || end.is_some_and(|end| Instant::now() >= end)
         })
     }

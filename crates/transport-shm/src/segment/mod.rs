@@ -17,12 +17,13 @@ use crate::futex;
 use crate::layout::{Geometry, Head, Layout, MAGIC, PAGE_BYTES, PROCESSORS_MAX, PlaceBlock, VERSION};
 use crate::life::{End, Life};
 use crate::parking::{self, Fencing};
+use crate::pinning::{Homes, Pinning};
 use isles_transport::{Class, PlaceId};
 use rustix::fs::{self, SealFlags};
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Identifies a program image; places of different images cannot run together.
@@ -93,6 +94,8 @@ struct Attachment {
     mapping: Mapping,
     layout: Layout,
     fencing: Fencing,
+    /// In the process that created the segment: what keeps other runs from its processors.
+    homes: OnceLock<Homes>,
 }
 
 impl Segment {
@@ -107,7 +110,7 @@ impl Segment {
         let processors = affinity::allowed();
         let fencing = choose_fencing(&geometry, processors.len());
         write_head(&mapping, &layout, image, fencing, &processors);
-        let segment = Segment(Arc::new(Attachment { mapping, layout, fencing }));
+        let segment = Segment(Arc::new(Attachment { mapping, layout, fencing, homes: OnceLock::new() }));
         segment.reserve_rings()?;
         Ok(segment)
     }
@@ -132,7 +135,7 @@ impl Segment {
         if fencing == Fencing::Sleeper && !parking::register() {
             return Err(SegmentError::NotASegment("its creator could use membarrier; this process may not"));
         }
-        Ok(Segment(Arc::new(Attachment { mapping, layout, fencing })))
+        Ok(Segment(Arc::new(Attachment { mapping, layout, fencing, homes: OnceLock::new() })))
     }
 
     /// Attaches the calling thread as `place`; one endpoint a place in the whole life of the segment.
@@ -166,19 +169,32 @@ impl Segment {
         self.change_life(place, Life::Ended(End::Unseen), |life| !life.is_over());
     }
 
-    /// Binds the calling thread to the processor of `place`, if every place can have one of its own.
-    ///
-    /// Returns the processor. `None`: the system refused, or there are more places than processors. Then the places
-    /// start evenly on them and go where the system moves them: left where they were started, 8 places on 2
-    /// processors took a quarter longer for a hop round a ring in the first hundredths of a second.
-    pub fn pin(&self, place: PlaceId) -> Option<usize> {
-        let processors = self.allowed();
-        if self.places() as usize > processors.len() {
-            affinity::start_on(*processors.get(place.index() % processors.len().max(1))?);
-            return None;
+    /// Keeps processors for the places as `pinning` says, as long as this process has the segment. For its creator,
+    /// once, before places start.
+    pub fn keep_processors(&self, pinning: &Pinning) {
+        let homes =
+            self.0.homes.get_or_init(|| Homes::choose(pinning, self.places() as usize, &self.allowed()));
+        let returns = matches!(pinning, Pinning::Processors(_));
+        for (place, processor) in self.all_places().zip(&homes.processors) {
+            let block = self.block(place);
+            // Relaxed, both: read by places that are started, or told of their segment, after this.
+            block.home.store(*processor as u32 + 1, Ordering::Relaxed);
+            block.returns.store(returns.into(), Ordering::Relaxed);
         }
-        let processor = *processors.get(place.index())?;
-        affinity::bind(processor).then_some(processor)
+    }
+
+    /// The processor that is kept for `place`, if any.
+    pub fn home(&self, place: PlaceId) -> Option<usize> {
+        // Relaxed: written before the place was started.
+        (self.block(place).home.load(Ordering::Relaxed) as usize).checked_sub(1)
+    }
+
+    /// Moves the calling thread to the processor of `place`, if there is one; it stays free to go elsewhere.
+    ///
+    /// Left where they were started, 8 places on 2 processors took a quarter longer for a hop round a ring in the first
+    /// hundredths of a second.
+    pub fn settle(&self, place: PlaceId) {
+        self.home(place).into_iter().for_each(affinity::start_on);
     }
 
     /// Whether there are more places than processors for them.

@@ -1,0 +1,100 @@
+//! `ISLES_PIN`: on which processors of the host the places stay.
+//!
+//! It reads and checks; [`Pinning`] is carried out where the places are started. Invariant: a list that was checked
+//! names a processor of its own for each place, which this program may use.
+
+use crate::environment::ConfigError;
+use isles_transport_chip::{CoreList, Misplacement};
+use isles_transport_shm::{PROCESSORS_MAX, Pinning, processors};
+
+/// What `ISLES_PIN` can be, for a refusal.
+const ALLOWED: &str = "auto, no, or processors and ranges of processors with commas such as 0,2,4-7";
+
+/// Reads a setting; answers also where it was written.
+pub(crate) fn read(source: &str, value: &str) -> Result<(Pinning, String), ConfigError> {
+    let pinning = match value {
+        "auto" => Pinning::Auto,
+        "no" => Pinning::No,
+        _ => {
+            let list: CoreList =
+                value.parse().map_err(|fault| ConfigError::new(source, value, allowed_instead(fault)))?;
+            if let Some(strange) = list.missing(PROCESSORS_MAX as u32) {
+                return Err(ConfigError::new(source, value, usable(&processors(), strange)));
+            }
+            Pinning::Processors(list.cores().map(|core| core.0 as usize).collect())
+        }
+    };
+    Ok((pinning, source.to_owned()))
+}
+
+/// Whether `places` places can have the processors that `source` asks for.
+pub(crate) fn check(source: &str, pinning: &Pinning, places: u32) -> Result<(), ConfigError> {
+    check_among(&processors(), source, pinning, places)
+}
+
+fn check_among(
+    processors: &[usize],
+    source: &str,
+    pinning: &Pinning,
+    places: u32,
+) -> Result<(), ConfigError> {
+    let Pinning::Processors(list) = pinning else { return Ok(()) };
+    let refuse = |allowed| Err(ConfigError::new(source, &told(list), allowed));
+    if let Some(strange) = list.iter().find(|processor| !processors.contains(processor)) {
+        return refuse(usable(processors, *strange as u32));
+    }
+    if list.len() < places as usize {
+        return refuse(format!("one processor for each of {places} places (here are {})", list.len()));
+    }
+    Ok(())
+}
+
+fn allowed_instead(fault: Misplacement) -> String {
+    match fault {
+        Misplacement::Twice { core } => format!("each processor once ({core} is there twice)"),
+        _ => ALLOWED.to_owned(),
+    }
+}
+
+fn usable(processors: &[usize], strange: u32) -> String {
+    format!("processors that this program may use, which are {} ({strange} is none)", told(processors))
+}
+
+/// Processors as they are written.
+fn told(processors: &[usize]) -> String {
+    let ranges = processors.iter().map(|processor| *processor as u32..=*processor as u32);
+    CoreList::of(ranges).map_or_else(|_| "no processor".to_owned(), |list| list.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(value: &str, places: u32) -> String {
+        let checked = read("ISLES_PIN", value)
+            .and_then(|(pinning, source)| check_among(&[0, 1, 4], &source, &pinning, places));
+        checked.expect_err(value).allowed
+    }
+
+    #[test]
+    fn a_list_is_read_in_its_order() {
+        let pinning = |value| read("--pin", value).unwrap().0;
+        assert_eq!(pinning("auto"), Pinning::Auto);
+        assert_eq!(pinning("no"), Pinning::No);
+        assert_eq!(pinning("9,0,2-4"), Pinning::Processors(vec![9, 0, 2, 3, 4]));
+        assert_eq!(pinning("1"), Pinning::Processors(vec![1]));
+    }
+
+    #[test]
+    fn a_list_has_a_core_of_its_own_for_each_place_that_the_program_may_use() {
+        for value in ["yes", "0-", "-1", "3-1", "0,,1"] {
+            assert_eq!(refusal(value, 1), ALLOWED, "{value}");
+        }
+        assert_eq!(refusal("0,1,0", 2), "each processor once (0 is there twice)");
+        assert_eq!(refusal("0-4", 2), "processors that this program may use, which are 0-1,4 (2 is none)");
+        assert_eq!(refusal("0,1", 3), "one processor for each of 3 places (here are 2)");
+        assert!(refusal("0-4294967295", 1).ends_with("(4294967295 is none)"));
+        let (pinning, source) = read("ISLES_PIN", "4,0,1").unwrap();
+        assert_eq!(check_among(&[0, 1, 4], &source, &pinning, 2), Ok(()), "more than places");
+    }
+}
