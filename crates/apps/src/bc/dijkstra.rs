@@ -1,10 +1,10 @@
 //! One source of a weighted graph, by Dijkstra's algorithm.
 //!
 //! As in the breadth-first kernel the backward pass pulls, see there for the formula. Two paths are equally
-//! long when their lengths, summed from the source in `f64`, are equal to the last bit: what networkx and
-//! NetworKit do. A successor must also have been settled later, so that an edge too short to change a sum
-//! cannot make a cycle. A distance that overflows to infinity counts as unreachable. Invariant: between
-//! sources every distance is infinite.
+//! long when their lengths, summed from the source in `f64`, are equal to the last bit, as in networkx and
+//! NetworKit. A successor must also have been settled later, so that an edge too short to change a sum
+//! cannot make a cycle; on graphs with such edges the three programs give three answers. The length of a path is
+//! finite, which [`Graph`] promises. Invariant: between sources every distance is infinite.
 
 use super::count::PathCount;
 use super::effort::Effort;
@@ -96,7 +96,7 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (E
             if reach < cell.distance {
                 (cell.distance, cell.value) = (reach, paths);
                 queue.push(Reverse((reach.to_bits(), target)));
-            } else if reach == cell.distance && cell.rank == UNSETTLED && reach < f64::INFINITY {
+            } else if reach == cell.distance && cell.rank == UNSETTLED {
                 cell.value = cell.value.plus(paths);
             }
         }

@@ -3,7 +3,7 @@
 //! The only place where a graph is made, so that merging, order and limits hold for every source. Reads no
 //! files. Invariant: the result depends on the set of edges, never on their order.
 
-use super::error::check_weight;
+use super::error::{check_paths, check_weight};
 use super::{ARCS_MAX, Graph, GraphError, Position, VERTICES_MAX};
 
 impl Graph {
@@ -14,7 +14,7 @@ impl Graph {
     ///
     /// # Errors
     /// [`GraphError::NoVertices`], [`GraphError::TooLarge`], [`GraphError::VertexOutOfRange`],
-    /// [`GraphError::BadWeight`].
+    /// [`GraphError::BadWeight`], [`GraphError::PathTooLong`].
     ///
     /// # Panics
     /// When `lengths` is given and not as long as `ends`.
@@ -63,7 +63,7 @@ fn check(
     for (edge, &weight) in lengths.unwrap_or_default().iter().enumerate() {
         check_weight(weight, Position::Edge(edge as u64))?;
     }
-    Ok(())
+    check_paths(vertices, lengths.unwrap_or_default())
 }
 
 /// Counting sort of the edges by source; rows are neither sorted nor merged yet.

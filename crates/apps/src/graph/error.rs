@@ -74,6 +74,15 @@ pub enum GraphError {
         /// The length as read.
         weight: f64,
     },
+    /// A length with which the length of a path could overflow.
+    PathTooLong {
+        /// The longest length.
+        weight: f64,
+        /// Number of vertices of the graph.
+        vertices: u64,
+        /// The longest length that so many vertices admit.
+        limit: f64,
+    },
     /// The graph has no vertices.
     NoVertices,
     /// The file ends before its contents do.
@@ -135,6 +144,13 @@ impl fmt::Display for GraphError {
                     "{position}: weight {weight} is not a length, weights must be above zero and finite"
                 )
             }
+            GraphError::PathTooLong { weight, vertices, limit } => {
+                write!(
+                    f,
+                    "weight {weight:e} in a graph of {vertices} vertices, at most {limit:e} is accepted: the length of \
+                     every path must be finite"
+                )
+            }
             GraphError::NoVertices => write!(f, "the graph has no vertices, at least one is needed"),
             GraphError::Truncated { position, missing } => {
                 write!(f, "the file ends early, at {position} {missing} is missing")
@@ -165,6 +181,15 @@ pub(super) fn check_weight(weight: f64, position: Position) -> Result<f64, Graph
     } else {
         Err(GraphError::BadWeight { position, weight })
     }
+}
+
+/// Checks that no shortest path over `vertices` vertices overflows, whatever the order of its edges.
+///
+/// It has fewer edges than the graph has vertices; the factor two is more than the rounding of 2^31 sums comes to.
+pub(super) fn check_paths(vertices: u64, weights: &[f64]) -> Result<(), GraphError> {
+    let weight = weights.iter().copied().fold(0.0, f64::max);
+    let limit = f64::MAX / (2 * vertices) as f64;
+    if weight > limit { Err(GraphError::PathTooLong { weight, vertices, limit }) } else { Ok(()) }
 }
 
 /// The first characters of `bytes`, printable, for a message of one line.

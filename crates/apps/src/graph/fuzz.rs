@@ -67,6 +67,10 @@ pub(super) fn check(graph: &Graph) {
         assert!(row.last().is_none_or(|&last| u64::from(last) < vertices), "targets exist");
         let lengths = graph.lengths(vertex).unwrap_or_default();
         assert!(lengths.iter().all(|length| *length > 0.0), "lengths are above zero");
+        assert!(
+            lengths.iter().all(|length| (length * vertices as f64).is_finite()),
+            "paths have finite lengths"
+        );
         for (slot, &target) in row.iter().enumerate().filter(|_| !graph.is_directed()) {
             let back =
                 graph.neighbours(target).binary_search(&vertex).expect("an undirected edge stands twice");

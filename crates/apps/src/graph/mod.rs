@@ -44,7 +44,8 @@ pub struct Graph {
     /// Out-neighbours, ascending within a row.
     #[serde(with = "isles::plain")]
     targets: Vec<u32>,
-    /// Lengths parallel to `targets`: above zero, finite. None: every edge has length one.
+    /// Lengths parallel to `targets`: above zero, and so short that each path has a finite length. None: every edge has
+    /// length one.
     #[serde(with = "isles::plain::optional")]
     weights: Option<Vec<f64>>,
 }
@@ -99,7 +100,7 @@ impl Graph {
     /// The same graph with the length `length(from, to)` on each edge; of an undirected edge, `from <= to`.
     ///
     /// # Errors
-    /// [`GraphError::BadWeight`] when a length is not above zero, or not finite.
+    /// [`GraphError::BadWeight`] when a length is not above zero, or not finite; [`GraphError::PathTooLong`].
     pub fn with_weights(self, mut length: impl FnMut(u32, u32) -> f64) -> Result<Graph, GraphError> {
         let mut weights = Vec::with_capacity(self.targets.len());
         for from in 0..self.vertices() as u32 {
@@ -108,6 +109,7 @@ impl Graph {
                 weights.push(error::check_weight(length(first, last), Position::Edge(weights.len() as u64))?);
             }
         }
+        error::check_paths(self.vertices(), &weights)?;
         Ok(Graph { weights: Some(weights), ..self })
     }
 

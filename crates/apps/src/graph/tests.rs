@@ -515,6 +515,21 @@ fn edges_given_by_a_program_are_checked_too() {
 }
 
 #[test]
+fn lengths_whose_sum_along_a_path_could_overflow_are_refused() {
+    let path = "0 1 1e308\n1 2 1e308\n2 3 1e308\n";
+    let expected = "weight 1e308 in a graph of 4 vertices, at most 2.2471164185778946e307 is accepted: the length of \
+                    every path must be finite";
+    assert_eq!(refusal(path, &WEIGHTED), expected);
+    assert_eq!(text(&decode(path.as_bytes(), &PLAIN)), "4: 0-1 1-2 2-3", "as weights they are not read");
+    let longest = f64::MAX / 8.0;
+    let ends = [(0, 1), (1, 2), (2, 3)];
+    let graph = Graph::from_edges(4, false, &ends, Some(&[longest; 3])).unwrap();
+    fuzz::check(&graph);
+    let refused = graph.with_weights(|_, _| longest.next_up()).unwrap_err().to_string();
+    assert!(refused.starts_with("weight 2.247116418577895e307 in"), "{refused}");
+}
+
+#[test]
 fn the_workloads_have_the_edges_of_the_published_runs() {
     // Published: 16,250, 105,353, 123,258 and 249,842; other seeds scatter by a few parts in a thousand.
     for ((name, rmat), published) in WORKLOADS.iter().zip([16_250.0, 105_353.0, 123_258.0, 249_842.0]) {
