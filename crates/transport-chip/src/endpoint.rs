@@ -10,9 +10,9 @@ use crate::wire::{Multicast, Outgoing};
 use crate::world::Shared;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
-    SendError, Span, SpanId, Unpark, Work,
+    Reentry, SendError, Span, SpanId, Unpark, Work,
 };
-use std::cell::{Cell, RefMut};
+use std::cell::RefMut;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,53 +24,28 @@ const BATCH: usize = 64;
 /// Longest block: a fifth of the private memory of an SCC core as it was configured (320 MB).
 const BLOCK_BYTES_MAX: usize = 64 << 20;
 
-/// What the caller is in the middle of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
-    Nothing,
-    Delivering,
-    Filling,
-}
-
 /// The endpoint of one place of a [`World`](crate::World).
 ///
 /// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
 pub struct ChipEndpoint {
     here: PlaceId,
     shared: Rc<Shared>,
-    moment: Cell<Moment>,
-}
-
-/// Gives the earlier moment back, also when the callback panics.
-struct During<'a> {
-    moment: &'a Cell<Moment>,
-    before: Moment,
-}
-
-impl Drop for During<'_> {
-    fn drop(&mut self) {
-        self.moment.set(self.before);
-    }
+    reentry: Reentry,
 }
 
 impl ChipEndpoint {
     pub(crate) fn new(here: PlaceId, shared: Rc<Shared>) -> ChipEndpoint {
-        ChipEndpoint { here, shared, moment: Cell::new(Moment::Nothing) }
+        ChipEndpoint { here, shared, reentry: Reentry::default() }
     }
 
     fn state(&self) -> RefMut<'_, State> {
         self.shared.state.borrow_mut()
     }
 
-    fn enter(&self, moment: Moment) -> During<'_> {
-        let before = self.moment.replace(moment);
-        During { moment: &self.moment, before }
-    }
-
     fn check_send(&self, to: PlaceId, len: usize, max: usize) -> Result<(), SendError> {
         assert_ne!(to, self.here, "{to} sends to itself through its endpoint");
         assert!(to.0 < self.places(), "{to} does not exist, there are {} places", self.places());
-        assert_ne!(self.moment.get(), Moment::Filling, "`fill` must not call the endpoint");
+        self.reentry.check_send();
         if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
     }
 }
@@ -131,7 +106,7 @@ impl Endpoint for ChipEndpoint {
         let mut content = state.lend(room);
         drop(state);
         let filled = {
-            let _during = self.enter(Moment::Filling);
+            let _fill = self.reentry.fill();
             fill(&mut content.bytes_mut()[..room])
         };
         let mut state = self.state();
@@ -167,7 +142,7 @@ impl Endpoint for ChipEndpoint {
         self.state().admit_block(&out)?;
         let mut content = AlignedBytes::new(len);
         {
-            let _during = self.enter(Moment::Filling);
+            let _fill = self.reentry.fill();
             fill(content.bytes_mut());
         }
         self.state().send_block(&out, content);
@@ -198,8 +173,7 @@ impl Endpoint for ChipEndpoint {
     }
 
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        assert_eq!(self.moment.get(), Moment::Nothing, "`progress` from within a callback of the endpoint");
-        let _during = self.enter(Moment::Delivering);
+        let _deliver = self.reentry.deliver();
         let mut state = self.state();
         let seen = state.poll(self.here);
         let mut delivered = 0;
@@ -227,7 +201,7 @@ impl Endpoint for ChipEndpoint {
 
     /// Returns at once: the driver asks [`World::next`](crate::World::next) instead.
     fn wait(&self, _timeout: Option<Duration>) {
-        assert_eq!(self.moment.get(), Moment::Nothing, "`wait` from within a callback of the endpoint");
+        self.reentry.check_wait();
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {

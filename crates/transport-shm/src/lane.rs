@@ -76,7 +76,8 @@ impl Track for Lane {
     fn write<R>(&self, position: u64, room: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R {
         // NEED: messages are written in place.
         // SOUND: in bounds; by the ring's credit rule the consumer touches no byte from the tail on before the
-        // record is published, and this is the one producer, inside one `put`.
+        // record is published, and this is the one producer, inside one `put`: the endpoint, which owns it, refuses a
+        // second one from within `fill` (`Reentry`).
         fill(unsafe { std::slice::from_raw_parts_mut(self.payload(position, room).as_ptr(), room) })
     }
 

@@ -81,6 +81,7 @@ macro_rules! conformance {
             blocks_and_small_messages_keep_one_order
             messages_can_be_sent_while_messages_are_delivered
             a_send_to_oneself_is_an_assertion
+            a_call_from_within_fill_is_an_assertion
             a_death_is_told_once_after_the_last_message
             a_sender_to_a_place_that_dies_is_released
             several_deaths_are_told_one_by_one

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod callback;
 pub mod conformance;
 mod endpoint;
 pub mod loopback;
@@ -12,6 +13,7 @@ pub mod random;
 mod span;
 mod work;
 
+pub use callback::{Reentry, Running};
 pub use endpoint::{
     Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next,
     SendError, Unpark,

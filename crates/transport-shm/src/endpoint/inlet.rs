@@ -104,24 +104,6 @@ pub(super) struct Inlets {
     ended: Box<[Cell<bool>]>,
     /// After so many bytes of large messages of one ring the next ring has its turn.
     large_max: u64,
-    /// A `progress` is under way.
-    busy: Cell<bool>,
-}
-
-/// Marks a `progress` that is under way, also while it unwinds.
-pub(super) struct Turn<'a>(&'a Cell<bool>);
-
-impl<'a> Turn<'a> {
-    fn begin(busy: &'a Cell<bool>) -> Turn<'a> {
-        assert!(!busy.replace(true), "progress was called from within deliver");
-        Turn(busy)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
-    }
 }
 
 impl Inlets {
@@ -145,7 +127,6 @@ impl Inlets {
             ending: RefCell::new(Vec::new()),
             ended: segment.all_places().map(|_| Cell::new(false)).collect(),
             large_max: segment.geometry().credit_bytes(),
-            busy: Cell::new(false),
         }
     }
 
@@ -155,16 +136,10 @@ impl Inlets {
         self.peers.get(index).filter(|_| place != self.here)
     }
 
-    /// Begins a `progress`; one at a time.
-    #[inline]
-    pub fn begin(&self, inbound: Inbound) -> Turn<'_> {
-        self.inbound.set(inbound);
-        Turn::begin(&self.busy)
-    }
-
     /// Delivers a bounded batch of messages, control before data.
     #[inline]
     pub fn deliver_messages(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        self.inbound.set(inbound);
         match &self.own {
             None => self.progress_all(inbound, deliver),
             Some(own) => self.progress_rung(own, inbound, deliver),
@@ -274,7 +249,6 @@ impl Inlets {
         class: Class,
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
-        let _turn = Turn::begin(&self.busy);
         let Some(inlet) = self.inlet(from).filter(|inlet| !inlet.broken.get()) else { return Next::Left };
         let wants = |record: Record<'_>| wants(HandlerId(record.handler), record.payload);
         match inlet.consumer(class).take_if(wants) {

@@ -3,8 +3,9 @@
 //! [`ShmEndpoint`] joins the parts into the [`Endpoint`] interface: rings out ([`outlet`]), rings in
 //! ([`inlet`]), blocks, waiting ([`rest`]). It knows bytes, peers and handlers; neither tasks nor processes.
 //!
-//! Invariant: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because
-//! `deliver` may send in the middle of a `progress`.
+//! Invariants: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because
+//! `deliver` may send in the middle of a `progress`; nothing is called from within `fill`, which holds the memory of the
+//! message that it writes, and the ring has no other memory for a second one.
 
 mod berth;
 mod inlet;
@@ -20,7 +21,7 @@ use crate::segment::{Segment, View};
 pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Unpark,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, Reentry, SendError, Unpark,
 };
 use outlet::Outlets;
 use rest::Rest;
@@ -38,6 +39,7 @@ pub struct ShmEndpoint {
     outlets: Outlets,
     inlets: Inlets,
     rest: Rest,
+    reentry: Reentry,
     /// The head of the segment, where changes are counted.
     head: View<Head>,
     /// The count of changes that this endpoint has looked at.
@@ -53,7 +55,8 @@ impl ShmEndpoint {
         // One less than any count that may have been reached: the first `progress` looks at all lives.
         let changes_seen = Cell::new(segment.changes().wrapping_sub(1));
         let head = View::new(&segment, 0);
-        ShmEndpoint { segment, here, outlets, inlets, rest, head, changes_seen }
+        let reentry = Reentry::default();
+        ShmEndpoint { segment, here, outlets, inlets, rest, reentry, head, changes_seen }
     }
 
     /// The segment of the run.
@@ -124,6 +127,7 @@ impl Endpoint for ShmEndpoint {
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), SendError> {
+        let _fill = self.reentry.fill();
         self.outlets.send(to, class, handler, room, fill).map_err(|refusal| match refusal {
             outlet::Rejection::Send(error) => error,
             outlet::Rejection::Fault(fault) => {
@@ -141,6 +145,7 @@ impl Endpoint for ShmEndpoint {
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), SendError> {
+        let _fill = self.reentry.fill();
         self.outlets.send_block(to, class, handler, len, fill).map_err(|refusal| match refusal {
             outlet::Rejection::Send(error) => error,
             outlet::Rejection::Fault(fault) => {
@@ -152,7 +157,7 @@ impl Endpoint for ShmEndpoint {
 
     #[inline]
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        let _turn = self.inlets.begin(inbound);
+        let _deliver = self.reentry.deliver();
         let count = self.inlets.deliver_messages(inbound, deliver);
         // After the messages: this very turn may have found a peer broken, which takes no messages from here on.
         if self.has_changes() {
@@ -168,10 +173,12 @@ impl Endpoint for ShmEndpoint {
         class: Class,
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
+        let _deliver = self.reentry.deliver();
         self.inlets.take_next(from, class, wants)
     }
 
     fn wait(&self, timeout: Option<Duration>) {
+        self.reentry.check_wait();
         self.rest.wait(timeout, self.outlets.take_shortage(), &|| {
             self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready()
         });

@@ -50,6 +50,46 @@ pub(super) fn send_to_oneself(endpoint: &dyn Endpoint) {
     }
 }
 
+/// Panics unless each call from within each kind of `fill` panics and leaves the message alone.
+pub(super) fn call_from_within_fill(endpoint: &dyn Endpoint) {
+    let to = some_other(endpoint);
+    for class in [Class::Control, Class::Data] {
+        let answer = endpoint.send(to, class, HandlerId(0), 8, &mut |_| {
+            call_everything(endpoint, to);
+            None
+        });
+        assert_eq!(answer, Err(SendError::Abandoned), "{class:?}");
+        // A block cannot be abandoned, so its writer panics in the end.
+        let mut reached = false;
+        let block = || {
+            endpoint.send_block(to, class, HandlerId(0), 8, &mut |_| {
+                call_everything(endpoint, to);
+                reached = true;
+                panic!("this block is not written");
+            })
+        };
+        assert!(catch_unwind(AssertUnwindSafe(block)).is_err() && reached, "{class:?}, block");
+    }
+}
+
+/// Panics unless each call that sends, takes or waits panics.
+fn call_everything(endpoint: &dyn Endpoint, to: PlaceId) {
+    let refuses = |name: &str, call: &dyn Fn()| {
+        assert!(catch_unwind(AssertUnwindSafe(call)).is_err(), "{name} from within `fill` was accepted");
+    };
+    for class in [Class::Control, Class::Data] {
+        refuses("send", &|| drop(endpoint.send(to, class, HandlerId(0), 8, &mut |_| Some(8))));
+        refuses("send_block", &|| drop(endpoint.send_block(to, class, HandlerId(0), 8, &mut |_| ())));
+        let bytes = endpoint.multicast_bytes(class);
+        if !bytes.is_empty() {
+            let message = vec![0; bytes.start];
+            refuses("multicast", &|| drop(endpoint.multicast(&[to], class, HandlerId(0), &message)));
+        }
+    }
+    refuses("progress", &|| assert_eq!(endpoint.progress(Inbound::All, &mut |_| ()), 0));
+    refuses("wait", &|| endpoint.wait(Some(Duration::ZERO)));
+}
+
 /// Hangs unless an unpark ends the wait under way, or the next one.
 pub(super) fn wait_for_unpark(endpoint: &dyn Endpoint) {
     for _ in 0..WAITS {

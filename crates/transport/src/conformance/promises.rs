@@ -81,6 +81,15 @@ pub fn a_send_to_oneself_is_an_assertion() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::send_to_oneself, few_small)) }
 }
 
+/// Whoever writes a message calls nothing meanwhile: the memory is lent to it alone, and a second message would be
+/// written into the same.
+pub fn a_call_from_within_fill_is_an_assertion() -> Promise {
+    Promise {
+        places: 2,
+        script: |here| Box::new(Exchange::after(here, calls::call_from_within_fill, few_small)),
+    }
+}
+
 /// A death is told once, behind all messages of the dead place; then sends to it answer so.
 pub fn a_death_is_told_once_after_the_last_message() -> Promise {
     Promise { places: 3, script: |here| death(here, 2, End::Sudden) }

@@ -112,6 +112,8 @@ found! {
     blocks_that_overtake_are_found: BlocksFirst => blocks_and_small_messages_keep_one_order, "order broken";
     replies_lost_in_deliver_are_found: LosesReplies => messages_can_be_sent_while_messages_are_delivered, "stalled";
     sending_to_oneself_is_found: SendsToItself => a_send_to_oneself_is_an_assertion, "to oneself was accepted";
+    a_send_accepted_within_fill_is_found: FillsBeforehand =>
+        a_call_from_within_fill_is_an_assertion, "send from within `fill` was accepted";
     a_second_death_is_found: DiesTwice => a_death_is_told_once_after_the_last_message, "dead twice";
     a_message_after_a_death_is_found: DiesEarly => a_death_is_told_once_after_the_last_message, "after its death";
     an_untold_death_is_found: HidesDeath => several_deaths_are_told_one_by_one, "stalled";

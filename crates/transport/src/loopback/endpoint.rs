@@ -7,10 +7,10 @@ use super::memory::{AlignedBytes, LoopbackBlock};
 use super::state::{Load, Parcel, State, Taken};
 use super::world::Shared;
 use crate::{
-    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId, SendError,
-    Unpark,
+    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId, Reentry,
+    SendError, Unpark,
 };
-use std::cell::{Cell, RefMut};
+use std::cell::RefMut;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,53 +20,28 @@ use std::time::Duration;
 /// Bytes of the shortest message that goes to several places at once; here any would do.
 const MULTICAST_BYTES_MIN: usize = 64;
 
-/// What the caller is in the middle of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
-    Nothing,
-    Delivering,
-    Filling,
-}
-
 /// The endpoint of one place of a [`World`](super::World).
 ///
 /// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
 pub struct LoopbackEndpoint {
     here: PlaceId,
     shared: Rc<Shared>,
-    activity: Cell<Moment>,
-}
-
-/// Gives the earlier activity back, also when the callback panics.
-struct Turn<'a> {
-    activity: &'a Cell<Moment>,
-    before: Moment,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.activity.set(self.before);
-    }
+    reentry: Reentry,
 }
 
 impl LoopbackEndpoint {
     pub(super) fn new(here: PlaceId, shared: Rc<Shared>) -> LoopbackEndpoint {
-        LoopbackEndpoint { here, shared, activity: Cell::new(Moment::Nothing) }
+        LoopbackEndpoint { here, shared, reentry: Reentry::default() }
     }
 
     fn state(&self) -> RefMut<'_, State> {
         self.shared.state.borrow_mut()
     }
 
-    fn enter(&self, activity: Moment) -> Turn<'_> {
-        let before = self.activity.replace(activity);
-        Turn { activity: &self.activity, before }
-    }
-
     fn check_send(&self, to: PlaceId, len: usize, max: usize) -> Result<(), SendError> {
         assert_ne!(to, self.here, "{to} sends to itself through its endpoint");
         assert!(to.0 < self.places(), "{to} does not exist, there are {} places", self.places());
-        assert_ne!(self.activity.get(), Moment::Filling, "`fill` must not call the endpoint");
+        self.reentry.check_send();
         if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
     }
 
@@ -113,7 +88,7 @@ impl Endpoint for LoopbackEndpoint {
         self.state().admit(self.here, to, class)?;
         let mut content = AlignedBytes::new(room);
         let len = {
-            let _turn = self.enter(Moment::Filling);
+            let _fill = self.reentry.fill();
             fill(content.bytes_mut()).ok_or(SendError::Abandoned)?
         };
         content.shorten(len);
@@ -133,7 +108,7 @@ impl Endpoint for LoopbackEndpoint {
         self.state().admit_block(self.here, to, class)?;
         let mut content = AlignedBytes::new(len);
         {
-            let _turn = self.enter(Moment::Filling);
+            let _fill = self.reentry.fill();
             fill(content.bytes_mut());
         }
         let block = LoopbackBlock::new(content, self.state().live_blocks(self.here));
@@ -170,8 +145,7 @@ impl Endpoint for LoopbackEndpoint {
     }
 
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        assert_eq!(self.activity.get(), Moment::Nothing, "`progress` from within a callback of the endpoint");
-        let _turn = self.enter(Moment::Delivering);
+        let _deliver = self.reentry.deliver();
         let batch = self.state().batch();
         for count in 0..batch {
             match self.take(inbound) {
@@ -200,12 +174,7 @@ impl Endpoint for LoopbackEndpoint {
         class: Class,
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
-        assert_eq!(
-            self.activity.get(),
-            Moment::Nothing,
-            "`take_next` from within a callback of the endpoint"
-        );
-        let _turn = self.enter(Moment::Delivering);
+        let _deliver = self.reentry.deliver();
         // A copy, because `wants` may send.
         let (handler, content) = match self.state().first(self.here, from, class) {
             None => return Next::Nothing,
@@ -223,7 +192,7 @@ impl Endpoint for LoopbackEndpoint {
 
     /// Returns at once: the driver asks [`World::wakes`](super::World::wakes) instead.
     fn wait(&self, _timeout: Option<Duration>) {
-        assert_eq!(self.activity.get(), Moment::Nothing, "`wait` from within a callback of the endpoint");
+        self.reentry.check_wait();
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {

@@ -41,6 +41,7 @@ pub(super) enum Fault {
     BlocksFirst,
     LosesReplies,
     SendsToItself,
+    FillsBeforehand,
     DiesTwice,
     DiesEarly,
     HidesDeath,
@@ -196,7 +197,16 @@ impl Endpoint for Broken {
         if target == self.here() && to != target {
             return Ok(());
         }
-        let answer = self.inner.send(target, class, handler, room, fill);
+        let answer = if self.fault == Fault::FillsBeforehand {
+            let mut copy = vec![0; room];
+            let len = fill(&mut copy).ok_or(SendError::Abandoned)?;
+            self.inner.send(target, class, handler, len, &mut |bytes| {
+                bytes.copy_from_slice(&copy[..len]);
+                Some(len)
+            })
+        } else {
+            self.inner.send(target, class, handler, room, fill)
+        };
         match (self.fault, &answer) {
             (Fault::SharesRoom | Fault::StaysFull, Err(SendError::Full)) if class == Class::Data => {
                 self.full.borrow_mut().insert(to);

@@ -7,7 +7,7 @@ use crate::conformance::Seat;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
     Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
-    SendError, Unpark,
+    Reentry, SendError, Unpark,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -85,6 +85,7 @@ impl Unpark for Bell {
 struct Mailbox {
     here: PlaceId,
     office: Arc<Office>,
+    reentry: Reentry,
 }
 
 /// The seats of a fresh run.
@@ -94,7 +95,7 @@ pub(super) fn seats(places: u32, deaf: Deaf) -> Vec<Seat> {
     let seat = |here| {
         let (opened, killed) = (Arc::clone(&office), Arc::clone(&office));
         Seat {
-            open: Box::new(move || Box::new(Mailbox { here, office: opened })),
+            open: Box::new(move || Box::new(Mailbox { here, office: opened, reentry: Reentry::default() })),
             kill: Box::new(move |endpoint| {
                 drop(endpoint);
                 killed.kill(here);
@@ -119,6 +120,7 @@ impl Mailbox {
         write: &mut dyn FnMut() -> Result<Mail, SendError>,
     ) -> Result<(), SendError> {
         assert_ne!(to, self.here);
+        self.reentry.check_send();
         let mut slots = self.office.lock();
         let slot = &mut slots[to.index()];
         if slot.dead {
@@ -128,7 +130,10 @@ impl Mailbox {
         if queue.iter().filter(|mail| mail.source == self.here).count() >= CAPACITY {
             return Err(SendError::Full);
         }
-        let mail = write()?;
+        let mail = {
+            let _fill = self.reentry.fill();
+            write()?
+        };
         if self.office.deaf != Deaf::Loses || mail.handler != HandlerId(1) {
             queue.push_back(mail);
         }
@@ -225,6 +230,7 @@ impl Endpoint for Mailbox {
     }
 
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let _deliver = self.reentry.deliver();
         let mut count = 0;
         while count < CAPACITY {
             let Some(mail) = self.take(inbound) else { break };
@@ -245,6 +251,7 @@ impl Endpoint for Mailbox {
     }
 
     fn wait(&self, timeout: Option<Duration>) {
+        self.reentry.check_wait();
         let timeout = if self.office.deaf == Deaf::Timeout { None } else { timeout };
         let mut slots = self.office.lock();
         let (bell, asleep) = (&self.office.bells[self.here.index()], |slots: &mut Vec<Slot>| {
