@@ -90,16 +90,15 @@ impl Pool {
     pub(super) fn take(&self, layout: Layout) -> NonNull<u8> {
         let index = layout.size().div_ceil(CELL_UNIT).max(1) - 1;
         let class = &self.classes[index];
-        let chunk = class.open.get();
+        let Some(chunk) = NonNull::new(class.open.get()) else { return self.grow(index) };
         // NEED: chunks are raw memory, linked by their first bytes.
-        // SOUND: a chunk in the list is alive and belongs to this thread.
-        let Some(chunk) = (unsafe { chunk.as_ref() }) else { return self.grow(index) };
-        let cell = chunk.take();
-        if !chunk.has_room() {
-            class.open.set(chunk.next.get());
-            chunk.listed.set(false);
+        // SOUND: a chunk in the list is alive, belongs to this thread and has room.
+        let (head, cell) = unsafe { (chunk.as_ref(), Chunk::take(chunk)) };
+        if !head.has_room() {
+            class.open.set(head.next.get());
+            head.listed.set(false);
         }
-        if chunk.live.get() == 1 {
+        if head.live.get() == 1 {
             class.spare.set(class.spare.get().saturating_sub(1));
         }
         cell
@@ -223,21 +222,26 @@ impl Chunk {
         !self.free.get().is_null() || self.fresh.get() + self.cell_bytes() <= CHUNK_BYTES
     }
 
-    /// A cell of a chunk that has room.
+    /// A cell of a chunk. Takes the pointer that the allocator gave: one made from a reference to the head would
+    /// be good for the head alone.
+    ///
+    /// # Safety
+    /// The chunk is alive, belongs to this thread, and has room.
     #[inline]
-    fn take(&self) -> NonNull<u8> {
-        debug_assert!(self.has_room());
-        self.live.set(self.live.get() + 1);
-        let free = self.free.get();
-        // NEED: free cells are linked through their own memory.
-        // SOUND: a cell in the free list holds the address of the next; a fresh one lies inside the chunk.
+    unsafe fn take(chunk: NonNull<Chunk>) -> NonNull<u8> {
+        // NEED: chunks are raw memory; free cells are linked through theirs.
+        // SOUND: by the contract; a cell in the free list holds the address of the next, and a fresh one lies inside
+        // the chunk.
         unsafe {
-            if let Some(cell) = NonNull::new(free) {
-                self.free.set(cell.cast::<*mut u8>().read());
+            let head = chunk.as_ref();
+            debug_assert!(head.has_room());
+            head.live.set(head.live.get() + 1);
+            if let Some(cell) = NonNull::new(head.free.get()) {
+                head.free.set(cell.cast::<*mut u8>().read());
                 return cell;
             }
-            let offset = self.fresh.replace(self.fresh.get() + self.cell_bytes());
-            NonNull::from(self).cast::<u8>().add(offset)
+            let offset = head.fresh.replace(head.fresh.get() + head.cell_bytes());
+            chunk.cast::<u8>().add(offset)
         }
     }
 
