@@ -197,11 +197,17 @@ fn dismiss(local: &Local) -> RunReport {
     RunReport { places: places.collect() }
 }
 
-/// Drops all that the place still holds.
+/// Drops all that the place still holds, with what destructors start and keep meanwhile.
 pub fn close(local: &Local) {
-    local.drop_tasks();
-    let values = local.parts.borrow_mut().clear();
-    drop(values);
+    loop {
+        local.drop_tasks();
+        let values = local.parts.borrow_mut().clear();
+        if values.is_empty() {
+            break;
+        }
+        drop(values);
+    }
+    local.close_injector();
 }
 
 /// Closes the place, and says to the others that nothing more will come from it.

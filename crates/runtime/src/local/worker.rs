@@ -102,7 +102,9 @@ impl Local {
 
     /// Moves what other threads have woken into the ready queue; returns how many tasks.
     fn take_woken(&self) -> usize {
-        let woken = self.injector.take();
+        // NEED: other threads leave memory for the pool.
+        // SOUND: injector and pool are this place's, and so is the thread.
+        let woken = unsafe { self.injector.take(&self.pool) };
         for task in &woken {
             self.ready(*task, task.header().priority());
         }
@@ -213,20 +215,32 @@ impl Local {
         tasks.into_iter().filter(|task| wanted(task.header().scope)).for_each(TaskRef::wake);
     }
 
-    /// Drops every task of the place; for its end.
+    /// Drops every task of the place, those too that destructors start meanwhile; for its end.
     pub(crate) fn drop_tasks(&self) {
-        let queued = std::iter::from_fn(|| self.ready.borrow_mut().pop()).collect::<Vec<_>>();
-        let woken = self.injector.close();
-        for task in self.suspended.take().list() {
-            task.conclude();
-        }
-        for task in queued.into_iter().chain(woken) {
-            if !task.is_over() {
-                task.conclude();
+        loop {
+            let suspended = self.suspended.take().list();
+            self.take_woken();
+            let queued = std::iter::from_fn(|| self.ready.borrow_mut().pop()).collect::<Vec<_>>();
+            if suspended.is_empty() && queued.is_empty() {
+                return;
             }
-            // A task that was over is let go by its queue.
-            let _ = self.poll(task);
+            suspended.into_iter().for_each(TaskRef::conclude);
+            for task in queued {
+                if !task.is_over() {
+                    task.conclude();
+                }
+                // A task that was over is let go by its queue.
+                let _ = self.poll(task);
+            }
         }
+    }
+
+    /// Lets no more tasks in from other threads; the place has none any more.
+    pub(crate) fn close_injector(&self) {
+        debug_assert!(!self.has_ready() && self.suspended.borrow().list().is_empty());
+        // NEED: other threads leave memory for the pool.
+        // SOUND: injector and pool are this place's, and so is the thread; `drop_tasks` has left no task.
+        unsafe { self.injector.close(&self.pool) };
     }
 
     /// The waiting tasks of this place, by site, with how many there are of each; for reports.

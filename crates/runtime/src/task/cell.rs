@@ -7,10 +7,11 @@
 use super::injector::Injector;
 use super::pool::{self, Pool};
 use super::state::{AfterPoll, State};
+use super::sync::alloc;
 use crate::error::Error;
 use crate::scope::Scope;
 use crate::site::{SiteCell, SiteNumber};
-use std::alloc::{Layout, alloc, handle_alloc_error};
+use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -35,7 +36,7 @@ const UNLISTED: u32 = u32::MAX;
 
 /// What the worker needs of any task.
 pub(crate) struct Header {
-    state: State,
+    pub(super) state: State,
     kind: &'static Kind,
     injector: &'static Injector,
     /// The finish that counts the task; constant.
@@ -51,6 +52,7 @@ type PollFn = unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<Result<(), Er
 
 // A header and a future of two words fill one line, which a task that only counts is: a million of them that wait
 // take half the memory, and half the time, of two lines each.
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Header>() == 48);
 
 /// What differs from one type of future to another, and by urgency.
@@ -221,6 +223,12 @@ impl TaskRef {
             // SOUND: as above.
             unsafe { self.free() };
         }
+    }
+
+    /// Drops the place's reference to a task that is over and was to be queued.
+    pub(super) fn let_go(self) {
+        debug_assert!(self.is_over());
+        self.release();
     }
 
     fn release(self) {

@@ -5,13 +5,13 @@
 //! outlive their place. It is small, and there is one for each place that ever was in the process.
 
 use super::cell::{Priority, TaskRef};
-use super::pool;
+use super::pool::{self, Pool};
+use super::sync::{AtomicBool, Mutex, Ordering, dealloc};
 use crate::local::Local;
 use isles_transport::Unpark;
-use std::alloc::{Layout, dealloc};
+use std::alloc::Layout;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// See the file header.
 pub(crate) struct Injector {
@@ -58,11 +58,15 @@ impl Injector {
 
     fn inject(&self, task: TaskRef) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tasks) = tasks.as_mut() {
-            tasks.push(task);
-            // PAIR injector.filled: publish
-            self.filled.store(true, Ordering::Release);
-        }
+        let Some(list) = tasks.as_mut() else {
+            // The place has ended, and with it the task; as it was marked before that, its place has left the
+            // reference to the queue that it was to come to.
+            drop(tasks);
+            return task.let_go();
+        };
+        list.push(task);
+        // PAIR injector.filled: publish
+        self.filled.store(true, Ordering::Release);
         drop(tasks);
         self.unpark.unpark();
     }
@@ -93,24 +97,44 @@ impl Injector {
         }
     }
 
-    /// Takes what other threads have woken; for the owner.
-    pub(crate) fn take(&self) -> Vec<TaskRef> {
+    /// Takes what other threads have woken, and the memory that they gave back.
+    ///
+    /// # Safety
+    /// `pool` is that of the injector's place, whose thread calls.
+    pub(crate) unsafe fn take(&self, pool: &Pool) -> Vec<TaskRef> {
         // PAIR injector.filled: observe
         if !self.filled.load(Ordering::Acquire) {
             return Vec::new();
         }
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         self.filled.store(false, Ordering::Relaxed); // Relaxed is enough: the lock orders it.
-        for Returned(cell) in self.returned.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // NEED: the pool takes raw memory.
-            // SOUND: `free` put it here, and this is the owner.
-            Local::try_with(|local| unsafe { local.pool().give_back(cell) });
-        }
+        // NEED: the pool takes raw memory.
+        // SOUND: by the contract.
+        unsafe { self.take_back(pool) };
         tasks.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Refuses all further tasks; for the owner, at its end. Returns those that stood in the list.
-    pub(crate) fn close(&self) -> Vec<TaskRef> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    /// Ends the list, for the end of the place: lets the tasks in it go, and those that come too late.
+    ///
+    /// # Safety
+    /// As for `take`; and every task of the place is over.
+    pub(crate) unsafe fn close(&self, pool: &Pool) {
+        let left = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        left.into_iter().flatten().for_each(TaskRef::let_go);
+        // NEED: the pool takes raw memory.
+        // SOUND: by the contract.
+        unsafe { self.take_back(pool) };
+    }
+
+    /// Gives to the pool what other threads have left for it.
+    ///
+    /// # Safety
+    /// As for `take`.
+    unsafe fn take_back(&self, pool: &Pool) {
+        for Returned(cell) in self.returned.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // NEED: the pool takes raw memory.
+            // SOUND: `free` put it here, and the rest is by the contract.
+            unsafe { pool.give_back(cell) };
+        }
     }
 }

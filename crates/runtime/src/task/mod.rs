@@ -2,8 +2,13 @@
 
 mod cell;
 mod injector;
+#[cfg(all(test, loom))]
+mod model;
 mod pool;
 mod state;
+mod sync;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 pub use cell::Priority;
 pub(crate) use cell::{Ended, TaskRef};

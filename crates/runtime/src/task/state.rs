@@ -10,7 +10,7 @@
 //! Illegal: `RUNNING` with `OVER`. A task whose only reference is the place's cannot be touched by anyone
 //! else, so the owner may then change the word with plain stores.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use super::sync::{AtomicUsize, Ordering};
 
 const SCHEDULED: usize = 1;
 const RUNNING: usize = 2;
@@ -46,9 +46,10 @@ impl State {
     /// Takes a queued task to be polled; false if it is over and only its place's reference is left to drop.
     #[inline]
     pub(super) fn start(&self) -> bool {
-        // Relaxed is enough to look: a word with one reference is changed by the owner alone, and the
-        // read-modify-write below orders the other case.
-        let word = self.0.load(Ordering::Relaxed);
+        // A word with one reference is changed by the owner alone. Who gave the last other reference away published
+        // that, and it must be observed before the plain store, which would hide it from the load that comes last.
+        // PAIR task.reference: observe
+        let word = self.0.load(Ordering::Acquire);
         if word == SCHEDULED | REFERENCE {
             self.0.store(RUNNING | REFERENCE, Ordering::Relaxed);
             return true;
@@ -73,7 +74,9 @@ impl State {
     /// reference when it finds it there.
     #[inline]
     pub(super) fn conclude(&self) -> bool {
-        let word = self.0.load(Ordering::Relaxed);
+        // As in `start`.
+        // PAIR task.reference: observe
+        let word = self.0.load(Ordering::Acquire);
         if word & !(SCHEDULED | RUNNING) == REFERENCE {
             // Relaxed is enough: there is no waker that could look.
             self.0.store(OVER | REFERENCE | (word & SCHEDULED), Ordering::Relaxed);
@@ -127,7 +130,7 @@ impl State {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
