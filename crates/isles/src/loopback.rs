@@ -7,6 +7,7 @@ use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
 use isles_transport::loopback::World;
 pub use isles_transport::loopback::{Loss, Plan};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -34,53 +35,103 @@ where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
-    let world = World::new(places, plan);
-    let locals: Vec<Rc<Local>> = (0..places)
-        .map(|place| {
-            let clock = world.clone();
-            let clock = Clock::Invented(Box::new(move || Duration::from_micros(clock.step())));
-            Local::new(Box::new(world.endpoint(PlaceId(place))), clock)
-        })
-        .collect();
+    let driver = Driver::new(places, plan);
+    let locals = driver.locals.clone();
     let root = locals[0].enter(|| Root::start(&locals[0], main()));
-    let result = drive(&world, &locals, || root.take());
+    let result = driver.drive(|| root.take());
     let result = result.unwrap_or_else(|| Err(stalled(&locals)));
-    let digest = world.digest();
+    let digest = driver.world.digest();
     let places = locals.iter().map(|local| Some(local.report())).collect();
+    // No send waits for others from here on.
+    drop(driver);
     for local in &locals {
         local.enter(|| run::close(local));
     }
     (result, RunReport { places }, digest)
 }
 
-/// Steps the places in the world's order until `over` has a result; `None` if nothing will ever happen again.
-fn drive<R>(world: &World, locals: &[Rc<Local>], mut over: impl FnMut() -> Option<R>) -> Option<R> {
-    let mut busy = vec![true; locals.len()];
-    loop {
-        if let Some(result) = over() {
-            return Some(result);
-        }
-        let places = (0..locals.len() as u32).map(PlaceId);
-        let runnable: Vec<PlaceId> =
-            places.filter(|place| busy[place.index()] || world.wakes(*place)).collect();
-        match world.choose(&runnable) {
-            Some(place) => {
-                let local = &locals[place.index()];
-                busy[place.index()] = local.enter(|| local.step()) == Step::Busy;
-            }
-            None if world.advance() || pass_time(world, locals, &mut busy) => {}
-            None => return None,
-        }
-    }
+/// Turns that may stop in the middle, one within the other; bounds the stack.
+const SUSPENDED_MAX: usize = 4;
+
+/// Gives the places of a world their turns.
+///
+/// A turn may stop in the middle, where a send waits for room; others then have turns within it, as other threads would
+/// run meanwhile. Invariant: a place has one turn at a time.
+struct Driver {
+    world: World,
+    locals: Vec<Rc<Local>>,
+    busy: RefCell<Vec<bool>>,
+    /// The places whose turns have stopped, the outermost first.
+    suspended: RefCell<Vec<PlaceId>>,
 }
 
-/// Lets time pass until the next deadline of a place; false if there is none.
-fn pass_time(world: &World, locals: &[Rc<Local>], busy: &mut [bool]) -> bool {
-    let due = locals.iter().enumerate().filter_map(|(place, local)| Some((local.next_due()?, place))).min();
-    let Some((due, place)) = due else { return false };
-    world.advance_to(due.as_micros() as u64 + 1);
-    busy[place] = true;
-    true
+impl Driver {
+    fn new(places: u32, plan: Plan) -> Rc<Driver> {
+        let world = World::new(places, plan);
+        let local = |place| {
+            let clock = world.clone();
+            let clock = Clock::Invented(Box::new(move || Duration::from_micros(clock.step())));
+            Local::new(Box::new(world.endpoint(PlaceId(place))), clock)
+        };
+        let locals: Vec<Rc<Local>> = (0..places).map(local).collect();
+        let busy = RefCell::new(vec![true; locals.len()]);
+        let driver = Rc::new(Driver { world, locals, busy, suspended: RefCell::default() });
+        for (local, place) in driver.locals.iter().zip(0..) {
+            let weak = Rc::downgrade(&driver);
+            local.set_others(move || weak.upgrade().is_some_and(|driver| driver.run_others(PlaceId(place))));
+        }
+        driver
+    }
+
+    /// Gives turns in the world's order until `over` has a result; `None` if nothing will ever happen again.
+    fn drive<R>(&self, mut over: impl FnMut() -> Option<R>) -> Option<R> {
+        loop {
+            if let Some(result) = over() {
+                return Some(result);
+            }
+            if !self.go_on() {
+                return None;
+            }
+        }
+    }
+
+    /// Gives one place a turn, or lets time pass; false if nothing will ever happen again.
+    fn go_on(&self) -> bool {
+        let runnable: Vec<PlaceId> = {
+            let (busy, suspended) = (self.busy.borrow(), self.suspended.borrow());
+            let places = (0..self.locals.len() as u32).map(PlaceId);
+            let places = places.filter(|place| !suspended.contains(place));
+            places.filter(|place| busy[place.index()] || self.world.wakes(*place)).collect()
+        };
+        let Some(place) = self.world.choose(&runnable) else {
+            return self.world.advance() || self.pass_time();
+        };
+        let local = &self.locals[place.index()];
+        let is_busy = local.enter(|| local.step()) == Step::Busy;
+        self.busy.borrow_mut()[place.index()] = is_busy;
+        true
+    }
+
+    /// Lets the others run while a send of `place` waits; false if it is to wait no longer.
+    fn run_others(&self, place: PlaceId) -> bool {
+        if self.suspended.borrow().len() == SUSPENDED_MAX || !self.world.waits_on() {
+            return false;
+        }
+        self.suspended.borrow_mut().push(place);
+        let goes_on = self.world.suspended(place, || self.go_on());
+        self.suspended.borrow_mut().pop();
+        goes_on
+    }
+
+    /// Lets time pass until the next deadline of a place; false if there is none.
+    fn pass_time(&self) -> bool {
+        let due =
+            self.locals.iter().enumerate().filter_map(|(place, local)| Some((local.next_due()?, place)));
+        let Some((due, place)) = due.min() else { return false };
+        self.world.advance_to(due.as_micros() as u64 + 1);
+        self.busy.borrow_mut()[place] = true;
+        true
+    }
 }
 
 /// The error of a run of places in one thread in which nothing will ever happen again.

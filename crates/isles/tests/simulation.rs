@@ -6,7 +6,7 @@
 use isles::prelude::*;
 use isles::{ErrorKind, Loss, Plan, Result};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::pin::Pin;
 
 /// Seeds in the ordinary tests.
@@ -15,6 +15,44 @@ const SEEDS: u64 = 200;
 thread_local! {
     /// Nodes that have ended, by the finish that counts them. All invented places share this thread.
     static ENDED: RefCell<HashMap<u64, u64>> = RefCell::default();
+    /// Tasks that live, by finish and place.
+    static TASKS: RefCell<HashMap<(u64, usize), i64>> = RefCell::default();
+    /// The finishes that are over, and those of them that a task outlived, or came to, at a place that lives.
+    static CONCLUDED: RefCell<HashSet<u64>> = RefCell::default();
+    static OUTLIVED: RefCell<BTreeSet<u64>> = RefCell::default();
+    /// The place that the world takes away, if any.
+    static LOST: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// A task that a finish counts, as long as it lives.
+struct Living(u64, usize);
+
+impl Living {
+    fn new(finish: u64) -> Living {
+        let place = here().index();
+        TASKS.with_borrow_mut(|living| *living.entry((finish, place)).or_default() += 1);
+        if CONCLUDED.with_borrow(|over| over.contains(&finish)) && LOST.get() != Some(place) {
+            OUTLIVED.with_borrow_mut(|outlived| outlived.insert(finish));
+        }
+        Living(finish, place)
+    }
+}
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        TASKS.with_borrow_mut(|living| *living.entry((self.0, self.1)).or_default() -= 1);
+    }
+}
+
+/// Notes that `finish` is over.
+fn conclude(finish: u64) {
+    CONCLUDED.with_borrow_mut(|over| over.insert(finish));
+    let lives = |((of, place), count): (&(u64, usize), &i64)| {
+        *of == finish && LOST.get() != Some(*place) && *count > 0
+    };
+    if TASKS.with_borrow(|living| living.iter().any(lives)) {
+        OUTLIVED.with_borrow_mut(|outlived| outlived.insert(finish));
+    }
 }
 
 fn scramble(seed: u64) -> u64 {
@@ -31,6 +69,9 @@ struct Node {
     depth: u32,
     /// The finish that counts the node.
     finish: u64,
+    /// Below the body of a call that is made from the place that the world takes away: when its caller is dead, no
+    /// finish waits for what the body has not started yet.
+    orphan: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -48,8 +89,11 @@ impl Node {
             let seed = scramble(self.seed ^ (index + 1) << 32);
             let way =
                 [Way::Here, Way::There, Way::There, Way::AwaitedThere, Way::Nested][(seed % 5) as usize];
-            let finish = if matches!(way, Way::Nested) { seed } else { self.finish };
-            (way, scramble(seed), Node { seed, depth: self.depth - 1, finish })
+            let (finish, orphan) = match way {
+                Way::Nested => (seed, false),
+                _ => (self.finish, self.orphan),
+            };
+            (way, scramble(seed), Node { seed, depth: self.depth - 1, finish, orphan })
         })
     }
 
@@ -63,17 +107,29 @@ impl Node {
     }
 }
 
+/// The tree below `node`, as a task that its finish counts.
+async fn grow_counted(node: Node) -> Result<()> {
+    let _living = (!node.orphan).then(|| Living::new(node.finish));
+    grow(node).await
+}
+
 /// Runs the tree below `node`.
 fn grow(node: Node) -> Pin<Box<dyn Future<Output = Result<()>>>> {
     Box::pin(async move {
         for (way, draw, child) in node.children() {
             let place = Place::new(draw as usize % isles::place_count()).unwrap();
             match way {
-                Way::Here => spawn(grow(child)),
-                Way::There => spawn_at!(place, grow(child).await),
-                Way::AwaitedThere => at!(place, grow(child).await?).await?,
+                Way::Here => spawn(grow_counted(child)),
+                Way::There => spawn_at!(place, grow_counted(child).await),
+                Way::AwaitedThere => {
+                    let orphan = child.orphan || LOST.get() == Some(here().index());
+                    let child = Node { orphan, ..child };
+                    at!(place, grow(child).await?).await?
+                }
                 Way::Nested => {
-                    finish(grow(child)).await?;
+                    let result = finish(grow_counted(child)).await;
+                    conclude(child.finish);
+                    result?;
                     assert_eq!(ended(child.finish), child.counted(), "a finish ended before its tasks");
                 }
             }
@@ -87,11 +143,28 @@ fn ended(finish: u64) -> u64 {
     ENDED.with_borrow(|ended| ended.get(&finish).copied().unwrap_or_default())
 }
 
+/// Turns of the first place in which whatever is on its way arrives.
+const ARRIVAL_TURNS: u32 = 100;
+
 fn run(seed: u64, plan: Plan) -> (Result<()>, u64, u64) {
     ENDED.with_borrow_mut(HashMap::clear);
-    let root = Node { seed: scramble(seed), depth: 5, finish: 0 };
+    TASKS.with_borrow_mut(HashMap::clear);
+    CONCLUDED.with_borrow_mut(HashSet::clear);
+    OUTLIVED.with_borrow_mut(BTreeSet::clear);
+    LOST.set(plan.losses.first().map(|loss| loss.place.index()));
+    let root = Node { seed: scramble(seed), depth: 5, finish: 0, orphan: false };
     let places = 2 + (seed % 5) as u32;
-    let (result, _, digest) = isles::simulate(places, plan, move || grow(root));
+    let main = async move {
+        let result = finish(grow_counted(root)).await;
+        conclude(root.finish);
+        for _ in 0..ARRIVAL_TURNS {
+            isles::yield_now().await;
+        }
+        result
+    };
+    let (result, _, digest) = isles::simulate(places, plan, move || main);
+    let outlived = OUTLIVED.with_borrow(Clone::clone);
+    assert!(outlived.is_empty(), "ISLES_SEED={seed}: tasks outlived the finishes {outlived:?}");
     (result, ended(0), digest)
 }
 
@@ -106,7 +179,7 @@ fn seeds() -> std::ops::Range<u64> {
 #[test]
 fn every_task_of_a_random_program_ends_before_its_finish() {
     for seed in seeds() {
-        let root = Node { seed: scramble(seed), depth: 5, finish: 0 };
+        let root = Node { seed: scramble(seed), depth: 5, finish: 0, orphan: false };
         for plan in [Plan::calm, Plan::adversarial] {
             let (result, ended, digest) = run(seed, plan(seed));
             result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));

@@ -17,6 +17,7 @@ pub mod limits;
 mod local;
 mod message;
 mod monitor;
+mod outputs;
 mod panic;
 mod part;
 mod phaser;

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::limits::{BUSY_STEPS_MAX, REST};
 use crate::local::Local;
 use crate::message::Handler;
+use crate::outputs::Outputs;
 use crate::scope::Scope;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{
@@ -20,6 +21,7 @@ use std::time::Duration;
 /// The finish of a place, and what waits for them.
 pub(crate) struct FinishTable {
     machine: RefCell<Finishes>,
+    outputs: Outputs<Output>,
     /// The finishes opened here and not released, with who waits.
     open: RefCell<BTreeMap<Key, Open>>,
     /// Whether any finish was ever cancelled here; else the worker need not ask.
@@ -52,6 +54,7 @@ impl FinishTable {
     pub(crate) fn new(here: PlaceId, places: u32) -> Self {
         FinishTable {
             machine: RefCell::new(Finishes::new(here, places)),
+            outputs: Outputs::default(),
             open: RefCell::default(),
             any_cancelled: Cell::new(false),
             deadlines: RefCell::default(),
@@ -154,9 +157,7 @@ impl FinishTable {
             input(&mut machine, &mut outputs);
             self.holds_back.set(machine.holds_back());
         }
-        for output in outputs {
-            self.carry_out(local, output);
-        }
+        self.outputs.carry(outputs, |output| self.carry_out(local, output));
     }
 
     fn carry_out(&self, local: &Local, output: Output) {

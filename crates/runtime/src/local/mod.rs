@@ -90,6 +90,8 @@ pub struct Local {
     pub(crate) dismissed: Cell<bool>,
     /// What the machine says of collectives, if it says anything.
     pub(crate) collectives: OnceCell<Rc<dyn Collectives>>,
+    /// In an invented world where sends wait: gives others a turn; false if the send is to wait no longer.
+    others: OnceCell<Box<dyn Fn() -> bool>>,
 }
 
 thread_local! {
@@ -144,7 +146,14 @@ impl Local {
             deaths: RefCell::default(),
             dismissed: Cell::new(false),
             collectives: OnceCell::new(),
+            others: OnceCell::new(),
         })
+    }
+
+    /// Lets sends that find no room wait although time is invented: `others` gives another place a turn, and says
+    /// whether to wait on. Once.
+    pub fn set_others(&self, others: impl Fn() -> bool + 'static) {
+        assert!(self.others.set(Box::new(others)).is_ok(), "the other places are known already");
     }
 
     /// Runs `f` with this as the place of the calling thread.

@@ -2,8 +2,8 @@
 //!
 //! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
 //! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
-//! backlog is at its bound, or when it is delivering messages itself (or the world is simulated),
-//! does the message go to the outbox on the heap, which is emptied before anything else is sent the same way.
+//! backlog is at its bound, or when it is delivering messages itself (or a
+//! simulated world says so), does the message go to the outbox on the heap, which is emptied before anything else is sent the same way.
 //! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
 //! poll sends against a full queue at that bound.
 
@@ -277,10 +277,10 @@ impl Local {
         Ok(())
     }
 
-    /// Whether a send may wait for room: not while messages are delivered, and not in an invented world,
-    /// where the other places run only when this one gives the thread back.
+    /// Whether a send may wait for room: not while messages are delivered, and not in an invented world where the
+    /// other places run only when this one gives the thread back.
     fn may_wait(&self) -> bool {
-        !self.delivering.get() && matches!(self.clock, Clock::Host(_))
+        !self.delivering.get() && (matches!(self.clock, Clock::Host(_)) || self.others.get().is_some())
     }
 
     /// Takes in messages, or waits a little, so that a full queue can empty; false if that cannot help.
@@ -289,10 +289,13 @@ impl Local {
         let inbound = if bound { Inbound::Control } else { Inbound::All };
         let arrived = self.take_in(inbound);
         self.flush_outbox();
+        if bound && arrived == 0 {
+            return false;
+        }
+        if let Some(others) = self.others.get() {
+            return others();
+        }
         if arrived == 0 {
-            if bound {
-                return false;
-            }
             self.endpoint.wait(Some(ROOM_WAIT));
         }
         true

@@ -1,29 +1,26 @@
 //! The phasers of one place: the protocol's machine, and who waits.
 //!
-//! What the machine says is carried out in its order and by one caller at a time: to send may deliver messages, which
-//! feed the machine again, and what that leads to must not overtake. The invariant: a party has an entry in `waits`
+//! The invariant: a party has an entry in `waits`
 //! from the `advance` that has to wait until its outcome is taken, also if nobody polls meanwhile.
 
 use super::Seat;
 use super::passage::Passage;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
+use crate::outputs::Outputs;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::phaser::{Advanced, Control, Output, Party, PhaserError, Phasers, Ticket};
 use isles_transport::Class;
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
 
 /// The phasers of a place, and who waits for them.
 pub(crate) struct PhaserTable {
     machine: RefCell<Phasers>,
     waits: RefCell<HashMap<Party, Wait>>,
-    /// What the machine said and is not carried out.
-    outputs: RefCell<VecDeque<Output>>,
-    /// Whether somebody carries it out now.
-    carrying: Cell<bool>,
+    outputs: Outputs<Output>,
     pub(super) passage: Passage,
 }
 
@@ -38,8 +35,7 @@ impl PhaserTable {
         PhaserTable {
             machine: RefCell::new(Phasers::new(here, places)),
             waits: RefCell::default(),
-            outputs: RefCell::default(),
-            carrying: Cell::new(false),
+            outputs: Outputs::default(),
             passage: Passage::default(),
         }
     }
@@ -133,21 +129,8 @@ impl PhaserTable {
     fn drive<R>(&self, local: &Local, input: impl FnOnce(&mut Phasers, &mut Vec<Output>) -> R) -> R {
         let mut outputs = Vec::new();
         let result = input(&mut self.machine.borrow_mut(), &mut outputs);
-        if outputs.is_empty() {
-            return result;
-        }
-        self.outputs.borrow_mut().extend(outputs);
-        if !self.carrying.replace(true) {
-            while let Some(output) = self.next_output() {
-                self.carry_out(local, output);
-            }
-            self.carrying.set(false);
-        }
+        self.outputs.carry(outputs, |output| self.carry_out(local, output));
         result
-    }
-
-    fn next_output(&self) -> Option<Output> {
-        self.outputs.borrow_mut().pop_front()
     }
 
     fn carry_out(&self, local: &Local, output: Output) {

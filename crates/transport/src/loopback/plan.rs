@@ -39,6 +39,8 @@ pub struct Plan {
     pub batch_max: usize,
     /// Blocks that one place may have sent and that are not dropped yet; at least 1.
     pub blocks_max: usize,
+    /// Whether a send that finds no room may wait for it, which the driver asks [`World::waits_on`](super::World::waits_on).
+    pub sends_wait: bool,
     /// Bounds that the endpoints state.
     pub limits: Limits,
     /// Words of each place; 0: words are not offered.
@@ -60,6 +62,7 @@ impl Plan {
             reorder: false,
             batch_max: 64,
             blocks_max: 64,
+            sends_wait: false,
             limits: Limits { inline_bytes_max: 4_096, control_bytes_max: 1_024, block_bytes_max: 64 << 20 },
             words: 16,
             losses: Vec::new(),
@@ -67,7 +70,8 @@ impl Plan {
         }
     }
 
-    /// Tiny queues and uneven delays, themselves drawn from the seed; every second seed has no words; nobody dies.
+    /// Tiny queues, for which sends wait, and uneven delays, themselves drawn from the seed; every second seed has no
+    /// words; nobody dies.
     pub fn adversarial(seed: u64) -> Plan {
         let mut random = Random::new(seed ^ 0x0070_6c61_6e00);
         let mut lane =
@@ -78,6 +82,7 @@ impl Plan {
             reorder: true,
             batch_max: 1 + random.index(8),
             blocks_max: 1 + random.index(4),
+            sends_wait: true,
             words: if seed.is_multiple_of(2) { 16 } else { 0 },
             notice_steps: 0..=random.below(300),
             ..Plan::calm(seed)

@@ -42,6 +42,9 @@ pub(super) enum Taken {
     Died(PlaceId),
 }
 
+/// A send gives up waiting in one of so many draws.
+const WAITS: usize = 8;
+
 /// The sender and the class of a lane.
 type LaneKey = (PlaceId, u8);
 
@@ -84,6 +87,8 @@ pub(super) struct State {
     pub(super) digest: u64,
     pub(super) random: Random,
     sites: Vec<Site>,
+    /// The places that wait in the middle of a turn; none of them is taken away before its turn goes on.
+    waiting: Vec<PlaceId>,
 }
 
 fn lane_key(source: PlaceId, class: Class) -> LaneKey {
@@ -103,7 +108,8 @@ impl State {
             live_blocks: Rc::new(Cell::new(0)),
         };
         let random = Random::new(plan.seed);
-        State { step: 0, digest: plan.seed, random, sites: (0..places).map(site).collect(), plan }
+        let sites = (0..places).map(site).collect();
+        State { step: 0, digest: plan.seed, random, sites, plan, waiting: Vec::new() }
     }
 
     pub(super) fn record(&mut self, event: Event, who: PlaceId, what: u64) {
@@ -259,12 +265,27 @@ impl State {
     /// Moves the world to `step`: planned deaths happen, known deaths free what was sent to the dead.
     pub(super) fn move_to(&mut self, step: u64) {
         self.step = step;
-        let (due, later) =
-            std::mem::take(&mut self.plan.losses).into_iter().partition(|loss| loss.step <= step);
+        let is_due = |loss: &super::Loss| loss.step <= step && !self.waiting.contains(&loss.place);
+        let (due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.plan.losses).into_iter().partition(is_due);
         self.plan.losses = later;
-        let due: Vec<super::Loss> = due;
         due.iter().for_each(|loss| self.kill(loss.place));
         self.forget_mail_to_the_dead();
+    }
+
+    /// Draws whether a send that found no room waits for it, or goes on waiting.
+    pub(super) fn waits_on(&mut self) -> bool {
+        self.plan.sends_wait && self.random.index(WAITS) > 0
+    }
+
+    /// The turn of `place` stops until [`State::resume`].
+    pub(super) fn suspend(&mut self, place: PlaceId) {
+        self.waiting.push(place);
+    }
+
+    /// The turn that stopped last goes on.
+    pub(super) fn resume(&mut self) {
+        self.waiting.pop();
     }
 
     /// Starts a turn of `place`: what it was refused before is no longer its concern.

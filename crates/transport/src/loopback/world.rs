@@ -82,6 +82,21 @@ impl World {
         Some(place)
     }
 
+    /// Draws whether a send that found no room waits for it, or goes on waiting; never where the plan says that sends
+    /// do not wait.
+    pub fn waits_on(&self) -> bool {
+        self.shared.state.borrow_mut().waits_on()
+    }
+
+    /// Runs `others` while `place` waits in the middle of its turn, for room to send: it may give other places turns,
+    /// and `place` is not taken away meanwhile.
+    pub fn suspended<R>(&self, place: PlaceId, others: impl FnOnce() -> R) -> R {
+        self.shared.state.borrow_mut().suspend(place);
+        let result = others();
+        self.shared.state.borrow_mut().resume();
+        result
+    }
+
     /// Whether a wait of `place` would return now: an arrival, another answer than
     /// [`Full`](crate::SendError::Full) to a send of its last turn, or an unpark. Never for a dead place.
     pub fn wakes(&self, place: PlaceId) -> bool {
