@@ -423,68 +423,134 @@ async fn turns(team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// What goes wrong with a team, as its members see it: the kind of error of each.
-async fn kinds(team: &Team, fails: &str) -> Result<Vec<(usize, ErrorKind)>> {
+/// What goes wrong with a team, as its members see it: the kind and the text of the error of each, by rank.
+async fn faults(team: &Team, fails: &str) -> Result<Vec<(ErrorKind, String)>> {
     let seen = Global::new(std::cell::RefCell::new(Vec::new()));
     finish(async {
         for place in team.places() {
             spawn_at!(place, {
                 if let Err(error) = attempt(team, fails).await {
-                    let (rank, kind) = (team.rank(), error.kind().clone());
-                    at!(seen.home(), [seen, rank, kind] seen.open()?.borrow_mut().push((rank, kind))).await?;
+                    let (rank, kind, text) = (team.rank(), error.kind().clone(), error.to_string());
+                    at!(seen.home(), [seen, rank, kind, text] {
+                        seen.open()?.borrow_mut().push((rank, kind.clone(), text.clone()));
+                    })
+                    .await?;
                 }
             });
         }
     })
     .await?;
-    let mut kinds = seen.open()?.take();
-    kinds.sort_by_key(|(rank, _)| *rank);
-    Ok(kinds)
+    let mut faults = seen.open()?.take();
+    faults.sort_by_key(|(rank, ..)| *rank);
+    assert!(faults.iter().map(|(rank, ..)| *rank).eq(team_ranks(team)), "{fails}: {faults:?}");
+    Ok(faults.into_iter().map(|(_, kind, text)| (kind, text)).collect())
+}
+
+fn team_ranks(team: &Team) -> std::ops::Range<usize> {
+    0..team.size()
 }
 
 async fn attempt(team: &Team, fails: &str) -> Result<()> {
     team.barrier().await?;
-    match (fails, team.rank()) {
+    let rank = team.rank();
+    match (fails, rank) {
         ("order", 1) => drop(team.all_reduce(1, |a, b| a + b).await?),
-        ("root", rank) => drop(team.broadcast(rank % 2, Some(rank)).await?),
+        ("roots", rank) => drop(team.broadcast(rank % 2, Some(rank)).await?),
+        ("root of reduce", rank) => drop(team.reduce(usize::from(rank == 2), rank, |a, b| a + b).await?),
+        ("root of gather", rank) => drop(team.gather(usize::from(rank == 2), rank).await?),
         ("length", rank) => team.all_reduce_slice(&mut vec![1_u64; 10 + rank % 2], |a, b| a + b).await?,
         ("chunk", rank) => team.broadcast_slice(0, &mut vec![1_u64; 1_000 + rank % 2]).await?,
-        ("type", rank) if rank % 2 == 0 => drop(team.all_reduce(rank as u8, |a, b| a + b).await?),
-        ("type", _) => drop(team.all_reduce("text".to_owned(), |a, b| a + &b).await?),
+        ("types", 1) => drop(team.broadcast(0, Some(1_u32)).await?),
+        ("types", _) => drop(team.broadcast(0, Some(1_u64)).await?),
+        ("text", 1) => drop(team.broadcast(0, None::<Vec<u8>>).await?),
+        ("text", _) => drop(team.broadcast(0, Some("text".to_owned())).await?),
+        ("own type", 1) => drop(team.all_reduce(Own(1), |a, _| a).await?),
+        ("own type", _) => drop(team.all_reduce(1_u8, |a, _| a).await?),
+        ("elements", 0) => team.all_reduce_slice(&mut [1_u64], |a, b| a + b).await?,
+        ("elements", _) => team.all_reduce_slice(&mut [1_f64], |a, b| a + b).await?,
+        ("bytes", 0) => team.broadcast_slice(0, &mut [1_u64; 10]).await?,
+        ("bytes", _) => team.broadcast_slice(0, &mut [0_u32; 20]).await?,
         ("value", rank) => drop(team.broadcast(0, (rank > 0).then_some(rank)).await?),
         ("count", rank) => drop(team.all_to_all(vec![0; team.size() - rank % 2]).await?),
+        ("serde", rank) => drop(team.all_gather(Unwritable(rank == 1)).await?),
         _ => {}
     }
     team.barrier().await
 }
 
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Own(u8);
+
+/// A value that refuses to be written.
+#[derive(serde::Deserialize)]
+struct Unwritable(bool);
+
+impl serde::Serialize for Unwritable {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.0 {
+            true => Err(serde::ser::Error::custom("not this one")),
+            false => serializer.serialize_bool(false),
+        }
+    }
+}
+
+/// Fails one collective of a new team of all places; what its members see.
+async fn failed(fails: &str) -> Result<Vec<(ErrorKind, String)>> {
+    faults(&Team::from_places(&places().collect::<Vec<_>>())?, fails).await
+}
+
 #[isles::test(places = 3)]
-async fn members_in_different_collectives_are_told() -> Result<()> {
-    for fails in ["order", "root", "length", "chunk"] {
-        let team = Team::from_places(&places().collect::<Vec<_>>())?;
-        let kinds = kinds(&team, fails).await?;
-        assert_eq!(kinds.len(), 3, "{fails}: {kinds:?}");
-        assert!(kinds.iter().all(|(_, kind)| *kind == ErrorKind::Misused), "{fails}: {kinds:?}");
+async fn members_in_different_collectives_are_told_who_is_in_which() -> Result<()> {
+    for (fails, sides) in [
+        ("order", ["place 1 in `all_reduce` number 2 of i32", "in `barrier` number 2"]),
+        ("roots", ["in `broadcast` number 2 with root 0", "in `broadcast` number 2 with root 1"]),
+        ("root of reduce", ["in `reduce` number 2 with root 0", "in `reduce` number 2 with root 1"]),
+        ("root of gather", ["in `gather` number 2 with root 0", "in `gather` number 2 with root 1"]),
+        ("types", ["place 1 in `broadcast` number 2 with root 0 of u32", "with root 0 of u64"]),
+        ("text", ["place 1 in `broadcast` number 2 with root 0 of ", "String"]),
+        ("own type", ["place 1 in `all_reduce` number 2 of ", "in `all_reduce` number 2 of u8"]),
+        ("elements", ["place 0 in `all_reduce_slice` number 2 of u64", "`all_reduce_slice` number 2 of f64"]),
+        ("bytes", ["place 0 in `broadcast_slice` number 2 with root 0 of u64", "with root 0 of u32"]),
+        ("length", ["the slices differ in length: ", "`all_reduce_slice` number 2 of u64"]),
+        ("chunk", ["the slices differ in length: ", "`broadcast_slice` number 2 with root 0 of u64"]),
+    ] {
+        for (kind, text) in failed(fails).await? {
+            assert_eq!(kind, ErrorKind::Misused, "{fails}: {text}");
+            assert!(sides.iter().all(|side| text.contains(side)), "{fails}: {text}");
+        }
     }
     Ok(())
 }
 
 #[isles::test(places = 3)]
-async fn a_member_that_fails_does_not_leave_the_others_waiting() -> Result<()> {
-    for (fails, own) in
-        [("type", ErrorKind::Undecodable), ("value", ErrorKind::Misused), ("count", ErrorKind::Misused)]
-    {
-        let team = Team::from_places(&places().collect::<Vec<_>>())?;
-        let kinds = kinds(&team, fails).await?;
-        assert_eq!(kinds.len(), 3, "{fails}: {kinds:?}");
-        let told = kinds.iter().filter(|(_, kind)| *kind == ErrorKind::Cancelled).count();
-        assert!(
-            kinds.iter().all(|(_, kind)| [&own, &ErrorKind::Cancelled].contains(&kind)),
-            "{fails}: {kinds:?}"
-        );
-        assert!(told < 3, "{fails}: {kinds:?}");
+async fn a_member_that_fails_tells_the_others_why() -> Result<()> {
+    for (fails, own, cause) in [
+        ("value", ErrorKind::Misused, "the root of a broadcast has no value"),
+        ("count", ErrorKind::Misused, "2 values for the 3 members of the team"),
+        ("serde", ErrorKind::Undecodable, ""),
+    ] {
+        let faults = failed(fails).await?;
+        assert!(faults.iter().all(|(_, text)| text.contains(cause)), "{faults:?}");
+        let failing = faults.iter().filter(|(kind, _)| *kind == own).count();
+        assert_eq!(failing, 1, "{faults:?}");
+        let told = |(kind, text): &&(ErrorKind, String)| {
+            *kind == ErrorKind::Cancelled && text.contains(" gave up `") && text.contains("number 2")
+        };
+        assert_eq!(faults.iter().filter(told).count(), 2, "{faults:?}");
     }
     Ok(())
+}
+
+#[isles::test(places = 3)]
+async fn later_collectives_name_the_first_cause_and_a_new_team_goes_on() -> Result<()> {
+    let all = places().collect::<Vec<_>>();
+    let team = Team::from_places(&all)?;
+    faults(&team, "serde").await?;
+    for (kind, text) in faults(&team, "nothing more").await? {
+        assert_eq!(kind, ErrorKind::Cancelled, "{text}");
+        assert!(text.contains("place 1 gave up `all_gather` number 2 of "), "{text}");
+    }
+    everywhere(&Team::from_places(&all)?, "values").await
 }
 
 #[isles::test(places = 3)]
@@ -507,19 +573,29 @@ async fn a_panic_in_an_operator_ends_the_collective_of_all() -> Result<()> {
     Ok(())
 }
 
-#[isles::test(places = 2)]
-async fn a_second_task_of_a_place_is_refused_and_the_first_goes_on() -> Result<()> {
+#[isles::test(places = 3)]
+async fn two_tasks_of_a_place_in_one_team_are_an_error_at_all_members() -> Result<()> {
     let team = Team::world();
-    let other = Place::new(1).expect("there are two places");
-    finish(async {
+    let error = finish(async {
         spawn_at!(here(), [team] team.barrier().await?);
-        spawn_at!(here(), [team, other] {
-            let error = team.barrier().await.unwrap_err();
-            assert_eq!(error.kind(), &ErrorKind::Misused);
-            spawn_at!(other, [team] team.barrier().await?);
-        });
+        spawn_at!(here(), [team] team.barrier().await?);
+        // The others wait for the second one.
+        for place in places().skip(1) {
+            spawn_at!(place, [team] {
+                team.barrier().await?;
+                team.barrier().await?;
+            });
+        }
     })
     .await
+    .unwrap_err();
+    let causes = causes(error);
+    assert_eq!(causes.len(), 4, "{causes:?}");
+    for cause in causes {
+        assert_eq!(cause.kind(), &ErrorKind::Misused, "{cause}");
+        assert!(cause.to_string().contains("two tasks of place 0 are in collectives of the team at once"));
+    }
+    Ok(())
 }
 
 #[isles::test(places = 3)]

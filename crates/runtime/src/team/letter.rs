@@ -8,7 +8,10 @@ use crate::error::{Error, ErrorKind};
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::BlockMemory;
+use std::any::TypeId;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::rc::Rc;
 
 /// The name of a team in the whole run.
@@ -136,34 +139,114 @@ pub(super) enum Notice {
     Asked = 28,
     /// From the maker: none is.
     Over = 29,
-    /// The member leaves the team for good: it was in another collective than someone else.
-    Mismatch = 30,
-    /// The member leaves the team for good: it gave a collective up.
-    Abandoned = 31,
+    /// To all others: the team is of no use any more. What follows says why, in the wire form of an error.
+    Broken = 30,
 }
 
 impl Notice {
-    const ALL: [Notice; 4] = [Notice::Asked, Notice::Over, Notice::Mismatch, Notice::Abandoned];
+    const ALL: [Notice; 3] = [Notice::Asked, Notice::Over, Notice::Broken];
+}
 
-    /// What the others of the team are told when `source` leaves it; none if it does not.
-    pub(super) fn error(self, source: PlaceId) -> Option<Error> {
-        match self {
-            Notice::Asked | Notice::Over => None,
-            Notice::Mismatch => {
-                let text = format!("{source} is in another collective than another member of the team");
-                Some(Error::new(ErrorKind::Misused, text))
-            }
-            Notice::Abandoned => {
-                Some(Error::new(ErrorKind::Cancelled, format!("{source} gave up a collective of the team")))
-            }
+/// The type of what a collective carries: the lowest bits of the compiler's own hash of it, which is the same at all
+/// places, because they run one program image. 0 stands for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Element(u32);
+
+impl Element {
+    /// Of a collective that carries nothing of the program's.
+    pub(super) const NONE: Element = Element(0);
+
+    /// As many as the length of a slice leaves of its word.
+    const BITS: u32 = u64::BITS - Letter::LENGTH_BITS;
+
+    /// The type `T`; a constant once it is compiled.
+    #[inline]
+    pub(super) fn of<T: ?Sized>() -> Element {
+        let mut bits = TypeBits(0);
+        type_id::<T>().hash(&mut bits);
+        Element((bits.0 & ((1 << Self::BITS) - 1)) as u32 | 1)
+    }
+
+    /// How it is called, if it is one of the usual types.
+    fn name(self) -> Option<&'static str> {
+        macro_rules! names {
+            ($($element:ty),*) => {
+                [$((Element::of::<$element>(), stringify!($element)),
+                    (Element::of::<Vec<$element>>(), concat!("Vec<", stringify!($element), ">"))),*]
+            };
         }
+        let known = names!(
+            u8,
+            u16,
+            u32,
+            u64,
+            u128,
+            usize,
+            i8,
+            i16,
+            i32,
+            i64,
+            i128,
+            isize,
+            f32,
+            f64,
+            bool,
+            char,
+            String,
+            ()
+        );
+        known.into_iter().find(|(element, _)| *element == self).map(|(_, name)| name)
     }
 }
 
-/// What a message belongs to, in one word: the collective, counted since the team was made (24 bits, then from 0
-/// again), the step of it (18), its [`Kind`] or a [`Notice`] (5), and its root (17), from the lowest bit up.
+/// The number of a type, which need not live for ever: what it borrows makes no difference here.
+#[inline]
+fn type_id<T: ?Sized>() -> TypeId {
+    trait Number {
+        fn number(&self) -> TypeId
+        where
+            Self: 'static;
+    }
+    impl<T: ?Sized> Number for PhantomData<T> {
+        #[inline]
+        fn number(&self) -> TypeId
+        where
+            Self: 'static,
+        {
+            TypeId::of::<T>()
+        }
+    }
+    let type_of: &dyn Number = &PhantomData::<T>;
+    // NEED: the number of a type is given for those only that live for ever.
+    // SOUND: the lifetimes of a type are no part of its number, and `number` looks at nothing but the type: there is
+    // no value of it.
+    let type_of = unsafe { std::mem::transmute::<&dyn Number, &(dyn Number + 'static)>(type_of) };
+    type_of.number()
+}
+
+/// Takes the bits of a [`TypeId`], which are a hash already.
+struct TypeBits(u64);
+
+impl Hasher for TypeBits {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        self.0 ^= word;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// What a message belongs to: its [`Element`], and in one word the collective, counted since the team was made (24
+/// bits, then from 0 again), the step of it (18), its [`Kind`] or a [`Notice`] (5), and its root (17), from the lowest
+/// bit up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Stamp(u64);
+pub(super) struct Stamp(u64, Element);
 
 /// Where in a [`Stamp`] the step begins, the kind and the root.
 const STEP_SHIFT: u32 = 24;
@@ -179,14 +262,39 @@ pub(super) const STEPS: usize = 1 << (KIND_SHIFT - STEP_SHIFT);
 
 // A root is the rank of a place, and so is a step at most, beside what `turn` adds to it.
 const _: () = assert!(crate::limits::PLACES_MAX as u64 <= 1 << (u64::BITS - ROOT_SHIFT));
-const _: () =
-    assert!(Kind::NAMES.len() as u64 <= Notice::Asked as u64 && Notice::Abandoned as u64 <= KIND_BITS);
+const _: () = assert!(Kind::NAMES.len() as u64 <= Notice::Asked as u64 && Notice::Broken as u64 <= KIND_BITS);
 
 impl Stamp {
+    /// Of no collective.
+    pub(super) const NONE: Stamp = Stamp(u64::MAX, Element::NONE);
+
     /// The first step of a collective; `root` is 0 if it has none.
     #[inline]
-    pub(super) fn new(sequence: u32, kind: Kind, root: usize) -> Stamp {
-        Stamp(u64::from(sequence) & SEQUENCE_BITS | (kind as u64) << KIND_SHIFT | (root as u64) << ROOT_SHIFT)
+    pub(super) fn new(sequence: u32, kind: Kind, root: usize, element: Element) -> Stamp {
+        let word =
+            u64::from(sequence) & SEQUENCE_BITS | (kind as u64) << KIND_SHIFT | (root as u64) << ROOT_SHIFT;
+        Stamp(word, element)
+    }
+
+    /// The number of its collective, modulo 2^24.
+    #[inline]
+    pub(super) fn sequence(self) -> usize {
+        (self.0 & SEQUENCE_BITS) as usize
+    }
+
+    /// The first step of its collective.
+    #[inline]
+    pub(super) fn first_step(self) -> Stamp {
+        Stamp(self.0 & !((STEPS as u64 - 1) << STEP_SHIFT), self.1)
+    }
+
+    /// How it is told to people; `element` is the name of its type, where it is known.
+    pub(super) fn describe(self, element: Option<&str>) -> String {
+        match element.or(self.1.name()) {
+            _ if self.1 == Element::NONE => self.to_string(),
+            Some(element) => format!("{self} of {element}"),
+            None => format!("{self} of another type"),
+        }
     }
 
     /// Whether it belongs to a later collective of the team than number `sequence`.
@@ -200,7 +308,7 @@ impl Stamp {
     #[inline]
     pub(super) fn step(self, step: usize) -> Stamp {
         debug_assert!(step < STEPS);
-        Stamp(self.0 | (step as u64) << STEP_SHIFT)
+        Stamp(self.0 | (step as u64) << STEP_SHIFT, self.1)
     }
 
     /// The number of its [`Kind`] or [`Notice`].
@@ -226,7 +334,7 @@ impl fmt::Display for Stamp {
 pub(super) struct Letter {
     pub(super) team: TeamId,
     pub(super) stamp: Stamp,
-    /// Of a transfer of a slice: all of its bytes; else 0.
+    /// Of a transfer of a slice: all of its bytes, below 2^[`Letter::LENGTH_BITS`]; else 0.
     pub(super) bytes: u64,
 }
 
@@ -242,7 +350,7 @@ const LINE_BYTES: usize = 64;
 impl Letter {
     /// The head of a notice.
     pub(super) fn of_notice(team: TeamId, notice: Notice) -> Letter {
-        Letter { team, stamp: Stamp((notice as u64) << KIND_SHIFT), bytes: 0 }
+        Letter { team, stamp: Stamp((notice as u64) << KIND_SHIFT, Element::NONE), bytes: 0 }
     }
 
     /// What it says if it is no step of a collective.
@@ -252,10 +360,25 @@ impl Letter {
         Notice::ALL.get(index as usize).copied()
     }
 
+    /// The bits of its length: slices are below one TiB.
+    const LENGTH_BITS: u32 = 40;
+
+    /// The length and, above it, the type.
+    #[inline]
+    fn last_word(&self) -> u64 {
+        assert!(self.bytes >> Self::LENGTH_BITS == 0, "a slice of {} bytes in a collective", self.bytes);
+        self.bytes | u64::from(self.stamp.1.0) << Self::LENGTH_BITS
+    }
+
+    #[inline]
+    fn of_last_word(word: u64) -> (u64, Element) {
+        (word & ((1 << Self::LENGTH_BITS) - 1), Element((word >> Self::LENGTH_BITS) as u32))
+    }
+
     // Written and read in one piece.
     #[inline]
     pub(super) fn encode(&self, writer: &mut Writer<'_>) {
-        let words = [self.team.0, self.stamp.0, self.bytes].map(u64::to_le);
+        let words = [self.team.0, self.stamp.0, self.last_word()].map(u64::to_le);
         writer.put_bytes(bytemuck::bytes_of(&words));
     }
 
@@ -266,14 +389,16 @@ impl Letter {
         let (head, payload) = message.split_first_chunk::<HEAD_BYTES>()?;
         let word =
             |index: usize| u64::from_le_bytes(head[index..index + 8].try_into().expect("it is eight bytes"));
-        let is_it = word(8) == stamp.0 && word(0) == team.0 && !is_awaited(payload.len());
-        is_it.then(|| (word(16), payload))
+        let (bytes, element) = Self::of_last_word(word(16));
+        let is_it = word(8) == stamp.0 && word(0) == team.0 && element == stamp.1;
+        (is_it && !is_awaited(payload.len())).then_some((bytes, payload))
     }
 
     #[inline]
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Letter, DecodeError> {
-        let [team, stamp, bytes] = reader.take_pod::<[u64; HEAD_BYTES / 8]>()?.map(u64::from_le);
-        Ok(Letter { team: TeamId(team), stamp: Stamp(stamp), bytes })
+        let [team, stamp, last] = reader.take_pod::<[u64; HEAD_BYTES / 8]>()?.map(u64::from_le);
+        let (bytes, element) = Self::of_last_word(last);
+        Ok(Letter { team: TeamId(team), stamp: Stamp(stamp, element), bytes })
     }
 }
 

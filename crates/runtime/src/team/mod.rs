@@ -41,8 +41,8 @@ use turn::misused;
 
 /// An ordered set of places that do collectives; a handle that can be sent to any place.
 ///
-/// The position of a member is its *rank*. Every member calls the same collectives in the same order, each
-/// time from one task of its place; that is the one rule. The values and operators are those of each member:
+/// The position of a member is its *rank*. Every member calls the same collectives in the same order, one after the
+/// other: several tasks of a place may call them in turn, not at once; that is the one rule. The values and operators are those of each member:
 /// operators run where they are called and may use whatever is there.
 ///
 /// ```ignore
@@ -71,15 +71,18 @@ use turn::misused;
 /// # Errors
 /// Of every collective:
 /// - [`DeadPlace`](crate::ErrorKind::DeadPlace): a member died. Make a team of those that are left.
-/// - [`Misused`](crate::ErrorKind::Misused): this place is not a member; another task of it is in a
-///   collective of the team; the root is no rank; or the members are in different collectives, which is seen
-///   when a message of one meets another.
-/// - [`Cancelled`](crate::ErrorKind::Cancelled): a member gave a collective up, because its task was cancelled or
-///   an operator panicked.
-/// - [`Undecodable`](crate::ErrorKind::Undecodable): members passed different types.
+/// - [`Misused`](crate::ErrorKind::Misused): this place is not a member; two tasks of a place are in collectives of the
+///   team at once; the root is no rank; or the members are in different collectives, or in the same one with different
+///   roots, types or lengths. Then the error says of two members in which each is. It is seen when a message of one
+///   meets another: where no message is sent, as when two members wait for each other's value because each takes
+///   itself for the root, it is a wait, which the report of a run that stands still explains.
+/// - [`Cancelled`](crate::ErrorKind::Cancelled): a member gave a collective up, because its task was cancelled, an
+///   operator panicked, or its call failed; the text says who, in which collective, and why.
+/// - [`Undecodable`](crate::ErrorKind::Undecodable): a value refused to be written or read.
 ///
-/// After an error of one member the collective fails at all, and the team is of no use any more. Members that
-/// were done with it by then see the error at their next one.
+/// After an error of one member the collective fails at all, and the team is of no use any more: every later collective
+/// of it ends with the first cause. Members that were done with it by then see the error at their next one. To go on,
+/// make a new team of the same places with [`Team::from_places`]; that is the way for [`Team::world`], too.
 #[derive(Clone)]
 pub struct Team {
     /// None for the team of all places, which is never freed.

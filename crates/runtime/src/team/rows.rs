@@ -8,7 +8,7 @@ use super::Team;
 use super::choice::{BRUCK_BYTES_MAX, chunk_len};
 use super::letter::{Arrival, Kind};
 use super::schedule::{Chunks, Shape, Tree, dissemination, pairwise};
-use super::turn::{Turn, misused};
+use super::turn::Turn;
 use super::values;
 use crate::error::Result;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -24,7 +24,7 @@ impl Team {
         root: usize,
         slice: &[T],
     ) -> Result<Option<Vec<T>>> {
-        let turn = self.begin_at(Kind::GatherSlice, root).await?;
+        let turn = self.begin_at::<T>(Kind::GatherSlice, root).await?;
         if turn.rank() != root {
             push_row(&turn, root, slice).await?;
             return turn.complete(None);
@@ -49,7 +49,7 @@ impl Team {
         root: usize,
         slice: &[T],
     ) -> Result<Option<Vec<Vec<T>>>> {
-        let turn = self.begin_at(Kind::Gatherv, root).await?;
+        let turn = self.begin_at::<T>(Kind::Gatherv, root).await?;
         if turn.rank() != root {
             push_row(&turn, root, slice).await?;
             return turn.complete(None);
@@ -76,9 +76,9 @@ impl Team {
         root: usize,
         slice: Option<&[T]>,
     ) -> Result<Vec<T>> {
-        let turn = self.begin_at(Kind::ScatterSlice, root).await?;
+        let turn = self.begin_at::<T>(Kind::ScatterSlice, root).await?;
         let part = if turn.rank() == root {
-            let slice = slice.ok_or_else(|| misused("the root of a scatter has no slice"))?;
+            let slice = slice.ok_or_else(|| turn.misused("the root of a scatter has no slice"))?;
             let rows = equal_rows(&turn, slice)?;
             push_rows(&turn, &rows).await?
         } else {
@@ -96,9 +96,9 @@ impl Team {
         root: usize,
         rows: Option<&[Vec<T>]>,
     ) -> Result<Vec<T>> {
-        let turn = self.begin_at(Kind::Scatterv, root).await?;
+        let turn = self.begin_at::<T>(Kind::Scatterv, root).await?;
         let part = if turn.rank() == root {
-            let rows = rows.ok_or_else(|| misused("the root of a scatter has no rows"))?;
+            let rows = rows.ok_or_else(|| turn.misused("the root of a scatter has no rows"))?;
             push_rows(&turn, &row_for_each(&turn, rows)?).await?
         } else {
             pull_one(&turn, root).await?
@@ -111,7 +111,7 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; the slices differ in length (see [`Team::all_gatherv`]).
     pub async fn all_gather_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
-        let turn = self.begin(Kind::AllGatherSlice).await?;
+        let turn = self.begin_of::<T>(Kind::AllGatherSlice).await?;
         let rows = Rows::equal(turn.size(), slice.len());
         let mut all = bytemuck::zeroed_vec(rows.end());
         all[rows.range(turn.rank())].copy_from_slice(slice);
@@ -124,7 +124,7 @@ impl Team {
     /// # Errors
     /// As [`Team`] says.
     pub async fn all_gatherv<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<Vec<T>>> {
-        let turn = self.begin(Kind::AllGatherv).await?;
+        let turn = self.begin_of::<T>(Kind::AllGatherv).await?;
         let lens = values::all_gather(&turn, slice.len() as u64).await?;
         let rows = Rows::of(lens.into_iter().map(|len| len as usize));
         let mut all = bytemuck::zeroed_vec(rows.end());
@@ -138,7 +138,7 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; a length that is no multiple of the size, or that differs between members.
     pub async fn all_to_all_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
-        let turn = self.begin(Kind::AllToAllSlice).await?;
+        let turn = self.begin_of::<T>(Kind::AllToAllSlice).await?;
         let rows = equal_rows(&turn, slice)?;
         let part = slice.len() / turn.size();
         let mut all = bytemuck::zeroed_vec::<T>(slice.len());
@@ -159,7 +159,7 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; not one row for each member.
     pub async fn all_to_allv<T: NoUninit + AnyBitPattern>(&self, rows: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
-        let turn = self.begin(Kind::AllToAllv).await?;
+        let turn = self.begin_of::<T>(Kind::AllToAllv).await?;
         let rows = row_for_each(&turn, rows)?;
         let mut all: Vec<Vec<T>> = vec![Vec::new(); turn.size()];
         all[turn.rank()].extend_from_slice(rows[turn.rank()]);
@@ -238,7 +238,7 @@ fn append<T: NoUninit + AnyBitPattern>(row: &mut Vec<T>, chunk: &[u8]) {
 fn equal_rows<'s, T>(turn: &Turn<'_>, slice: &'s [T]) -> Result<Vec<&'s [T]>> {
     if !slice.len().is_multiple_of(turn.size()) {
         let text = format!("{} elements cannot be dealt out to {} members equally", slice.len(), turn.size());
-        return Err(misused(text));
+        return Err(turn.misused(text));
     }
     let part = slice.len() / turn.size();
     Ok((0..turn.size()).map(|rank| &slice[rank * part..(rank + 1) * part]).collect())
@@ -249,7 +249,7 @@ fn row_for_each<'s, T>(turn: &Turn<'_>, rows: &'s [Vec<T>]) -> Result<Vec<&'s [T
     if rows.len() == turn.size() {
         return Ok(rows.iter().map(Vec::as_slice).collect());
     }
-    Err(misused(format_args!("{} rows for the {} members of the team", rows.len(), turn.size())))
+    Err(turn.misused(format_args!("{} rows for the {} members of the team", rows.len(), turn.size())))
 }
 
 /// Sends a row to a member.

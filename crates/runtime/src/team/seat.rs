@@ -8,13 +8,14 @@
 //! What would lie longer is copied (see [`Seat::put`]): otherwise members could wait in a circle for each
 //! other's memory.
 //!
-//! It knows nothing of schedules and sends nothing.
+//! It knows nothing of schedules, and sends nothing but why a team is of no use any more.
 
-use super::choice::{LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
-use super::letter::{Arrival, Kind, Letter, Notice, Stamp, TeamId};
+use super::choice::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
+use super::letter::{Arrival, Element, Kind, Letter, Notice, Stamp, TeamId};
 use super::lying::Lying;
 use super::members::Members;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
+use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -23,6 +24,14 @@ use isles_transport::{Class, Inbound, Next};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+
+/// How many collectives are compared: more than a member can be ahead of another, or behind.
+const KNOWN: usize = 32;
+
+const _: () = assert!(KNOWN as u32 > AHEAD_MAX + 1 && (1 << 24) % KNOWN == 0);
+
+/// Gives the name of a type.
+pub(super) type ElementName = fn() -> &'static str;
 
 /// What one place keeps of one team.
 pub(super) struct Seat {
@@ -39,12 +48,18 @@ pub(super) struct Seat {
     pub(super) loose: Cell<u32>,
     /// A collective is under way.
     pub(super) busy: Cell<bool>,
-    /// The collective that is under way, or was last.
+    /// The collective that is under way, or was last, and the name of its type.
     pub(super) stamp: Cell<Stamp>,
+    element: Cell<ElementName>,
+    /// What some member said of each of the last collectives, and of those that others have begun before this one, by
+    /// their numbers: the first step, and who said it.
+    known: [Cell<(Stamp, PlaceId)>; KNOWN],
     /// Why the team is of no use any more.
     broken: RefCell<Option<Error>>,
     /// Whether `broken` holds something.
     is_broken: Cell<bool>,
+    /// This place has found `broken` out before it knew who the members are, so that nobody is told yet.
+    untold: Cell<bool>,
     /// A task looks for messages at this moment.
     looking: Cell<bool>,
     /// The task that waits, and for whose message.
@@ -61,9 +76,12 @@ impl Seat {
             sequence: Cell::new(0),
             loose: Cell::new(0),
             busy: Cell::new(false),
-            stamp: Cell::new(Stamp::new(0, Kind::Barrier, 0)),
+            stamp: Cell::new(Stamp::new(0, Kind::Barrier, 0, Element::NONE)),
+            element: Cell::new(|| ""),
+            known: std::array::from_fn(|_| Cell::new((Stamp::NONE, PlaceId(0)))),
             broken: RefCell::new(None),
             is_broken: Cell::new(false),
+            untold: Cell::new(false),
             looking: Cell::new(false),
             waiting: RefCell::new(None),
         }
@@ -92,6 +110,86 @@ impl Seat {
         if let Some(dead) = dead {
             self.break_up(Error::dead(dead));
         }
+        if self.untold.take() {
+            self.tell_others(local);
+        }
+    }
+
+    /// Begins the next collective, of which this place has not begun another yet.
+    ///
+    /// # Errors
+    /// Another member is in another one.
+    #[inline]
+    pub(super) fn advance(
+        &self,
+        local: &Local,
+        kind: Kind,
+        root: usize,
+        (element, name): (Element, ElementName),
+    ) -> Result<(), Error> {
+        let sequence = self.sequence.get().wrapping_add(1);
+        self.sequence.set(sequence);
+        let stamp = Stamp::new(sequence, kind, root, element);
+        self.stamp.set(stamp);
+        self.element.set(name);
+        let (known, by) = self.known[stamp.sequence() % KNOWN].replace((stamp, local.here()));
+        if known.sequence() == stamp.sequence() && known != stamp {
+            return Err(self.mismatch(local, (local.here(), stamp), (by, known)));
+        }
+        Ok(())
+    }
+
+    /// Compares what `source` says of a collective with what is known of it.
+    #[inline]
+    fn compare(&self, local: &Local, source: PlaceId, stamp: Stamp) -> Result<(), Error> {
+        let stamp = stamp.first_step();
+        let entry = &self.known[stamp.sequence() % KNOWN];
+        let (known, by) = entry.get();
+        if known.sequence() != stamp.sequence() {
+            if stamp.is_after(self.sequence.get()) {
+                entry.set((stamp, source));
+            }
+            return Ok(());
+        }
+        if known == stamp { Ok(()) } else { Err(self.mismatch(local, (by, known), (source, stamp))) }
+    }
+
+    /// Leaves the team because two members are in different collectives.
+    #[cold]
+    pub(super) fn mismatch(&self, local: &Local, one: (PlaceId, Stamp), other: (PlaceId, Stamp)) -> Error {
+        let [one, other] = [one, other].map(|(place, stamp)| {
+            let is_own = place == local.here() && stamp.first_step() == self.stamp.get();
+            format!("{place} in {}", stamp.describe(is_own.then(self.element.get())))
+        });
+        let text = format!("the members of the team are in different collectives: {one}, {other}");
+        self.leave(local, Error::new(ErrorKind::Misused, text))
+    }
+
+    /// What this place is in, or was in last.
+    pub(super) fn description(&self) -> String {
+        self.stamp.get().describe(Some(self.element.get()()))
+    }
+
+    /// Breaks the team up for `reason` and tells the others, unless it is broken already; gives `reason` back.
+    #[cold]
+    pub(super) fn leave(&self, local: &Local, reason: Error) -> Error {
+        if !self.is_broken.get() {
+            self.break_up(reason.clone());
+            match self.members.get() {
+                Some(_) => self.tell_others(local),
+                None => self.untold.set(true),
+            }
+        }
+        reason
+    }
+
+    /// Tells all other members why the team is of no use any more.
+    fn tell_others(&self, local: &Local) {
+        let Some(reason) = self.broken() else { return };
+        let reason = reason.to_wire(ERROR_BYTES_MAX);
+        for member in self.members().iter().filter(|member| *member != local.here()) {
+            notify(local, member, self.id, Notice::Broken, &reason);
+        }
     }
 
     /// Says that the team is of no use any more, and forgets what has arrived; the first reason stays.
@@ -115,8 +213,8 @@ impl Seat {
     ///
     /// A block stays where it is if its task looks for messages now, or waits for this one; else it is copied.
     #[inline]
-    fn put(&self, source: PlaceId, mut arrival: Arrival) {
-        if self.is_broken.get() {
+    fn put(&self, local: &Local, source: PlaceId, mut arrival: Arrival) {
+        if self.is_broken.get() || self.compare(local, source, arrival.letter.stamp).is_err() {
             return;
         }
         let awaited = self.waiting.borrow().as_ref().is_some_and(|(from, _)| *from == source);
@@ -397,9 +495,9 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         return receive_question(local, source, letter.team, notice);
     }
     let Some(seat) = local.mailbox.borrow_mut().seat_of_message(local, letter.team) else { return Ok(()) };
-    match notice.and_then(|notice| notice.error(source)) {
-        Some(reason) => seat.break_up(reason),
-        None => seat.put(source, Arrival::take(letter, reader)),
+    match notice {
+        Some(_) => seat.break_up(Error::from_wire(reader.rest())),
+        None => seat.put(local, source, Arrival::take(letter, reader)),
     }
     if seat.members.get().is_none() {
         ask(local);
@@ -412,7 +510,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 fn ask(local: &Local) {
     let teams = local.mailbox.borrow_mut().due_questions();
     for team in teams {
-        notify(local, team.maker(), team, Notice::Asked);
+        notify(local, team.maker(), team, Notice::Asked, &[]);
     }
 }
 
@@ -430,15 +528,16 @@ fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: Notice) 
         let given_up = local.mailbox.borrow_mut().give_up(id);
         drop(given_up);
     } else if local.mailbox.borrow().find(id).is_none() {
-        notify(local, source, id, Notice::Over);
+        notify(local, source, id, Notice::Over, &[]);
     }
     Ok(())
 }
 
-/// Sends `notice` of team `id`; to a dead place it need not go.
-fn notify(local: &Local, to: PlaceId, id: TeamId, notice: Notice) {
+/// Sends `notice` of team `id`, and what follows it; to a dead place it need not go.
+fn notify(local: &Local, to: PlaceId, id: TeamId, notice: Notice, rest: &[u8]) {
     let _ = local.send(to, Class::Control, Handler::Team.id(), |writer| {
         Letter::of_notice(id, notice).encode(writer);
+        writer.put_bytes(rest);
         Ok(())
     });
 }

@@ -27,7 +27,7 @@ impl Team {
         root: usize,
         slice: &mut [T],
     ) -> Result<()> {
-        let turn = self.begin_at(Kind::BroadcastSlice, root).await?;
+        let turn = self.begin_at::<T>(Kind::BroadcastSlice, root).await?;
         let (bytes, mut chunks) = cut(slice);
         let shape = match spread(turn.size(), Some(bytes)) {
             Some(Spread::Tree { shape, chunk_bytes }) => {
@@ -66,7 +66,7 @@ impl Team {
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        let turn = self.begin_at(Kind::ReduceSlice, root).await?;
+        let turn = self.begin_at::<T>(Kind::ReduceSlice, root).await?;
         let folding = Folding::new(turn.size(), root);
         let chunks = cut(slice).1;
         if reduces_serially(turn.size(), Some(size_of_val(slice))) {
@@ -102,7 +102,7 @@ impl Team {
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        let turn = self.begin(Kind::AllReduceSlice).await?;
+        let turn = self.begin_of::<T>(Kind::AllReduceSlice).await?;
         let folding = Folding::new(turn.size(), 0);
         if size_of_val(slice) <= SWAP_BYTES_MAX {
             let chunks = Chunks::new(slice.len(), slice.len().max(1));
@@ -128,7 +128,7 @@ impl Team {
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        let turn = self.begin(Kind::ScanSlice).await?;
+        let turn = self.begin_of::<T>(Kind::ScanSlice).await?;
         scan(&turn, slice, &operator).await?;
         turn.complete(())
     }
@@ -144,7 +144,7 @@ impl Team {
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        let turn = self.begin(Kind::ExclusiveScanSlice).await?;
+        let turn = self.begin_of::<T>(Kind::ExclusiveScanSlice).await?;
         let mut up_to_here = slice.to_vec();
         scan(&turn, &mut up_to_here, &operator).await?;
         let (bytes, chunks) = cut(slice);

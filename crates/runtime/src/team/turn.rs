@@ -7,9 +7,9 @@
 
 use super::Team;
 use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY, Meeting, meeting};
-use super::letter::{self, Arrival, Kind, Letter, Notice, Stamp};
+use super::letter::{self, Arrival, Element, Kind, Letter, Stamp};
 use super::schedule::{Chunks, Shape, Tree, dissemination};
-use super::seat::Seat;
+use super::seat::{ElementName, Seat};
 use crate::breath::yield_now;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{PLACES_MAX, ROOM_GUESS};
@@ -37,16 +37,23 @@ pub(super) struct Turn<'t> {
 }
 
 impl Team {
-    /// Begins a collective without a root.
+    /// Begins a collective that carries nothing of the program's.
     #[inline]
     pub(super) fn begin(&self, kind: Kind) -> Begin<'_> {
-        self.begin_at(kind, 0)
+        Begin { seat: &self.seat, kind, root: 0, element: (Element::NONE, || ""), pause: None }
     }
 
-    /// Begins a collective with a root.
+    /// Begins a collective without a root, on values or elements of type `T`.
     #[inline]
-    pub(super) fn begin_at(&self, kind: Kind, root: usize) -> Begin<'_> {
-        Begin { seat: &self.seat, kind, root, pause: None }
+    pub(super) fn begin_of<T>(&self, kind: Kind) -> Begin<'_> {
+        self.begin_at::<T>(kind, 0)
+    }
+
+    /// Begins a collective with a root, on values or elements of type `T`.
+    #[inline]
+    pub(super) fn begin_at<T>(&self, kind: Kind, root: usize) -> Begin<'_> {
+        let element = (Element::of::<T>(), std::any::type_name::<T> as ElementName);
+        Begin { seat: &self.seat, kind, root, element, pause: None }
     }
 }
 
@@ -58,6 +65,7 @@ pub(super) struct Begin<'t> {
     seat: &'t Seat,
     kind: Kind,
     root: usize,
+    element: (Element, ElementName),
     pause: Option<Pause<'t>>,
 }
 
@@ -71,7 +79,7 @@ impl<'t> Future for Begin<'t> {
         if let Some(pause) = &mut self.pause {
             return pause.as_mut().poll(context);
         }
-        let turn = match Turn::begin(self.seat, self.kind, self.root) {
+        let turn = match Turn::begin(self.seat, self.kind, self.root, self.element) {
             Ok(turn) => turn,
             Err(error) => return Poll::Ready(Err(error)),
         };
@@ -107,7 +115,7 @@ impl Future for Take<'_, '_> {
 
 impl<'t> Turn<'t> {
     #[inline]
-    fn begin(seat: &'t Seat, kind: Kind, root: usize) -> Result<Turn<'t>> {
+    fn begin(seat: &'t Seat, kind: Kind, root: usize, element: (Element, ElementName)) -> Result<Turn<'t>> {
         if seat.rank().is_none() {
             return Err(misused("this place is not a member of the team"));
         }
@@ -115,18 +123,29 @@ impl<'t> Turn<'t> {
             return Err(error);
         }
         if seat.busy.replace(true) {
-            return Err(misused("another task of this place is in a collective of the same team"));
+            return Err(second(seat));
         }
-        let sequence = seat.sequence.get().wrapping_add(1);
-        seat.sequence.set(sequence);
-        seat.stamp.set(Stamp::new(sequence, kind, root));
         let turn = Turn { seat };
+        Local::with(|local| seat.advance(local, kind, root, element))?;
         if root < turn.size() { Ok(turn) } else { Err(turn.without_root(root)) }
     }
 
     #[cold]
     fn without_root(self, root: usize) -> Error {
-        misused(format_args!("root {root} of a team of {}", self.size()))
+        self.misused(format_args!("root {root} of a team of {}", self.size()))
+    }
+
+    /// Ends the collective with an error, which the other members are told.
+    #[cold]
+    pub(super) fn fail(&self, error: Error) -> Error {
+        give_up(self.seat, &format!(": {error}"));
+        error
+    }
+
+    /// The error of a call that cannot be; the other members are told.
+    #[cold]
+    pub(super) fn misused(&self, text: impl std::fmt::Display) -> Error {
+        self.fail(misused(text))
     }
 
     /// Counts the collectives that do not wait for all; whether it is time to wait for all.
@@ -221,8 +240,9 @@ impl<'t> Turn<'t> {
         if matches!(error.kind(), ErrorKind::DeadPlace(_)) {
             // The others hear of it themselves.
             self.seat.break_up(error.clone());
+            return error;
         }
-        error
+        self.fail(error)
     }
 
     /// Looks for the next message of member `from` for a while; if it belongs to `step` and is small, shows it to
@@ -243,10 +263,7 @@ impl<'t> Turn<'t> {
 
     #[cold]
     fn mismatch(&self, source: PlaceId, ours: Stamp, theirs: Stamp) -> Error {
-        let text = format!(
-            "the members of the team are in different collectives: this one in {ours}, {source} in {theirs}"
-        );
-        self.part(Notice::Mismatch, misused(text))
+        Local::with(|local| self.seat.mismatch(local, (local.here(), ours), (source, theirs)))
     }
 
     /// Sends an empty step.
@@ -346,9 +363,11 @@ impl<'t> Turn<'t> {
         self.look(from, step, |_, payload| {
             value = read.take().map(|read| letter::decode(Reader::new(payload), read));
         });
-        let Some(read) = read else { return value.expect("it was read") };
+        let Some(read) = read else {
+            return value.expect("it was read").map_err(|error| self.fail(error));
+        };
         let arrival = self.take(from, step).await?;
-        let value = arrival.decode(read)?;
+        let value = arrival.decode(read).map_err(|error| self.fail(error))?;
         if arrival.is_awaited() {
             // Its memory goes back before its sender is told to go on.
             drop(arrival);
@@ -515,30 +534,19 @@ impl<'t> Turn<'t> {
         if fits { Ok(()) } else { Err(self.odd_length(from, arrival, bytes)) }
     }
 
-    /// The error of a slice that is not as long as it should be.
+    /// The error of a slice that is not as long as it should be; the other members are told.
     #[cold]
     pub(super) fn odd_length(&self, from: usize, arrival: &Arrival, bytes: usize) -> Error {
-        let text = format!(
-            "the slices differ in length or type: {} bytes at {}, {bytes} here, in {}",
-            arrival.letter.bytes,
-            self.seat.members().member(from),
-            arrival.letter.stamp,
-        );
-        self.part(Notice::Mismatch, misused(text))
-    }
-
-    /// Leaves the team for good and tells the others, unless it is broken already.
-    #[cold]
-    fn part(&self, notice: Notice, reason: Error) -> Error {
-        if self.seat.broken().is_none() {
-            self.seat.break_up(reason.clone());
-            let letter = Letter::of_notice(self.seat.id, notice);
-            for rank in (0..self.size()).filter(|rank| *rank != self.rank()) {
-                // A dead member breaks the team anyway.
-                let _ = self.post(rank, letter, ROOM_GUESS, |_| Ok(()));
-            }
-        }
-        reason
+        Local::with(|local| {
+            let text = format!(
+                "the slices differ in length: {} bytes at {}, {bytes} at {}, in {}",
+                arrival.letter.bytes,
+                self.seat.members().member(from),
+                local.here(),
+                self.seat.description(),
+            );
+            self.seat.leave(local, misused(text))
+        })
     }
 }
 
@@ -548,21 +556,36 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.seat.busy.set(false);
         self.seat.stop_waiting();
-        if Local::try_with(|_| ()).is_some() {
-            self.part(Notice::Abandoned, abandoned());
-        }
+        give_up(self.seat, "");
     }
+}
+
+/// Tells the team that this member gives its collective up, and why, unless it is of no use already.
+#[cold]
+fn give_up(seat: &Seat, why: &str) {
+    // Outside of a place there is nobody left to tell.
+    Local::try_with(|local| {
+        let text = format!("{} gave up {} of the team{why}", local.here(), seat.description());
+        seat.leave(local, Error::new(ErrorKind::Cancelled, text));
+    });
+}
+
+/// The error of a second task of a place in a team, which ends the collective of the first one, too.
+#[cold]
+fn second(seat: &Seat) -> Error {
+    Local::with(|local| {
+        let (here, first) = (local.here(), seat.description());
+        let text = format!(
+            "two tasks of {here} are in collectives of the team at once: one began another while one was in {first}"
+        );
+        seat.leave(local, misused(text))
+    })
 }
 
 /// Whether chunk `index` of a slice of `bytes` bytes goes only when an earlier one was taken.
 #[inline]
 fn has_to_wait(index: usize, bytes: usize) -> bool {
     index >= CHUNKS_UNDER_WAY && letter::is_awaited(bytes)
-}
-
-/// The error of a team whose member here gave a collective up.
-fn abandoned() -> Error {
-    Error::new(ErrorKind::Cancelled, "this member gave up a collective of the team")
 }
 
 /// A call that cannot be.

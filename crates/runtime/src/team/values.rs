@@ -8,7 +8,7 @@ use super::Team;
 use super::choice::{Spread, broadcast_shape, reduces_serially, spread};
 use super::letter::Kind;
 use super::schedule::{Fold, Folding, Shape, Side, Tree, dissemination, pairwise};
-use super::turn::{Turn, misused};
+use super::turn::Turn;
 use crate::error::Result;
 use crate::wire::{Reader, Writer};
 use serde::Serialize;
@@ -26,7 +26,7 @@ impl Team {
         root: usize,
         value: Option<T>,
     ) -> Result<T> {
-        let turn = self.begin_at(Kind::Broadcast, root).await?;
+        let turn = self.begin_at::<T>(Kind::Broadcast, root).await?;
         let shape = match spread(turn.size(), None) {
             Some(Spread::Tree { shape, .. }) => shape,
             Some(Spread::ScatterAllGather) => Shape::Binomial,
@@ -35,7 +35,7 @@ impl Team {
         let tree = Tree::new(shape, turn.rank(), root, turn.size());
         let value = match tree.parent() {
             Some(parent) => turn.receive(parent, 0).await?,
-            None => value.ok_or_else(|| misused("the root of a broadcast has no value"))?,
+            None => value.ok_or_else(|| turn.misused("the root of a broadcast has no value"))?,
         };
         for child in tree.children() {
             turn.give(child, 0, &value).await?;
@@ -56,7 +56,7 @@ impl Team {
         value: T,
         operator: impl Fn(T, T) -> T,
     ) -> Result<Option<T>> {
-        let turn = self.begin_at(Kind::Reduce, root).await?;
+        let turn = self.begin_at::<T>(Kind::Reduce, root).await?;
         let folding = Folding::new(turn.size(), root);
         if reduces_serially(turn.size(), None) {
             let all = match gather_values(&turn, root, value).await? {
@@ -89,7 +89,7 @@ impl Team {
         value: T,
         operator: impl Fn(T, T) -> T,
     ) -> Result<T> {
-        let turn = self.begin(Kind::AllReduce).await?;
+        let turn = self.begin_of::<T>(Kind::AllReduce).await?;
         let mut value = value;
         for step in Folding::new(turn.size(), 0).to_all(turn.rank()) {
             match step {
@@ -116,7 +116,7 @@ impl Team {
         value: T,
         operator: impl Fn(T, T) -> T,
     ) -> Result<T> {
-        let turn = self.begin(Kind::Scan).await?;
+        let turn = self.begin_of::<T>(Kind::Scan).await?;
         let value = scan(&turn, value, operator).await?;
         turn.complete(value)
     }
@@ -132,7 +132,7 @@ impl Team {
         value: T,
         operator: impl Fn(T, T) -> T,
     ) -> Result<Option<T>> {
-        let turn = self.begin(Kind::ExclusiveScan).await?;
+        let turn = self.begin_of::<T>(Kind::ExclusiveScan).await?;
         let value = scan(&turn, value, operator).await?;
         if turn.rank() + 1 < turn.size() {
             turn.give(turn.rank() + 1, turn.size(), &value).await?;
@@ -151,7 +151,7 @@ impl Team {
         root: usize,
         value: T,
     ) -> Result<Option<Vec<T>>> {
-        let turn = self.begin_at(Kind::Gather, root).await?;
+        let turn = self.begin_at::<T>(Kind::Gather, root).await?;
         let all = gather_values(&turn, root, value).await?;
         turn.complete(all)
     }
@@ -161,7 +161,7 @@ impl Team {
     /// # Errors
     /// As [`Team`] says.
     pub async fn all_gather<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<Vec<T>> {
-        let turn = self.begin(Kind::AllGather).await?;
+        let turn = self.begin_of::<T>(Kind::AllGather).await?;
         let all = all_gather(&turn, value).await?;
         turn.complete(all)
     }
@@ -175,12 +175,12 @@ impl Team {
         root: usize,
         values: Option<Vec<T>>,
     ) -> Result<T> {
-        let turn = self.begin_at(Kind::Scatter, root).await?;
+        let turn = self.begin_at::<T>(Kind::Scatter, root).await?;
         if turn.rank() != root {
             let value = turn.receive(root, 0).await?;
             return turn.complete(value);
         }
-        let values = values.ok_or_else(|| misused("the root of a scatter has no values"))?;
+        let values = values.ok_or_else(|| turn.misused("the root of a scatter has no values"))?;
         check_count(&turn, values.len())?;
         let mut own = None;
         for (rank, value) in values.into_iter().enumerate() {
@@ -190,7 +190,7 @@ impl Team {
                 turn.give(rank, 0, &value).await?;
             }
         }
-        let own = own.ok_or_else(|| misused("the root of a scatter has no value for itself"))?;
+        let own = own.ok_or_else(|| turn.misused("the root of a scatter has no value for itself"))?;
         turn.complete(own)
     }
 
@@ -199,7 +199,7 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; not one value for each member.
     pub async fn all_to_all<T: Serialize + DeserializeOwned>(&self, values: Vec<T>) -> Result<Vec<T>> {
-        let turn = self.begin(Kind::AllToAll).await?;
+        let turn = self.begin_of::<T>(Kind::AllToAll).await?;
         check_count(&turn, values.len())?;
         let mut taken: Vec<Option<T>> = values.iter().map(|_| None).collect();
         for round in pairwise(turn.rank(), turn.size()) {
@@ -294,5 +294,5 @@ fn check_count(turn: &Turn<'_>, count: usize) -> Result<()> {
     if count == turn.size() {
         return Ok(());
     }
-    Err(misused(format_args!("{count} values for the {} members of the team", turn.size())))
+    Err(turn.misused(format_args!("{count} values for the {} members of the team", turn.size())))
 }
