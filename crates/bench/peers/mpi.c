@@ -11,10 +11,15 @@
 // To keep in mind: each figure is defined so that the last step of a batch has ended at both sides before
 // the clock is read; nothing is counted that is still on its way.
 
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SETTLING_SECONDS 0.5
 
 enum { WINDOW = 64, LARGE_WINDOW = 8, LARGE = 2 << 20 };
 
@@ -107,22 +112,47 @@ static void answered_and_read(long count, int bytes) {
     }
 }
 
-// One way, `window` messages under way at a time, eight bytes back for each window.
+// One way, `window` messages under way at a time; no answer.
 static void windowed(long count, int bytes, int window) {
     MPI_Request requests[WINDOW];
+    MPI_Status ended[WINDOW];
     for (long i = 0; i < count; i++) {
         for (int m = 0; m < window; m++) {
             if (rank == 0) MPI_Isend(near_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &requests[m]);
             else if (rank == 1) MPI_Irecv(far_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &requests[m]);
         }
-        if (rank < 2) MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
-        if (rank == 0) MPI_Recv(far_end, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &ignored);
-        else if (rank == 1) MPI_Send(near_end, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+        if (rank < 2) MPI_Waitall(window, requests, ended);
     }
 }
 
-static void small_stream(long count, int bytes) { windowed(count, bytes, WINDOW); }
-static void large_stream(long count, int bytes) { windowed(count, bytes, LARGE_WINDOW); }
+// Eight bytes back: all before has been taken in.
+static void acknowledged(void) {
+    if (rank == 0) MPI_Recv(far_end, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &ignored);
+    else if (rank == 1) MPI_Send(near_end, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+}
+
+// One answer for the whole batch, as with a finish round it.
+static void small_stream(long count, int bytes) {
+    windowed(count, bytes, WINDOW);
+    acknowledged();
+}
+
+// The same with calls that block, which some libraries do faster.
+static void blocking_stream(long count, int bytes) {
+    for (long i = 0; i < count * WINDOW; i++) {
+        if (rank == 0) MPI_Send(near_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        else if (rank == 1) MPI_Recv(far_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &ignored);
+    }
+    acknowledged();
+}
+
+// An answer for each window, as with a finish round each.
+static void large_stream(long count, int bytes) {
+    for (long i = 0; i < count; i++) {
+        windowed(1, bytes, LARGE_WINDOW);
+        acknowledged();
+    }
+}
 
 static void barrier(long count, int bytes) {
     (void)bytes;
@@ -154,13 +184,82 @@ static void token(long count, int bytes) {
     }
 }
 
-static void print_version(void) {
+// The token travels for a while before it is timed, as with Isles: new processes are not yet spread over the cores.
+static void settle(double seconds) {
+    double start = MPI_Wtime();
+    for (int go_on = 1; go_on;) {
+        token(1, 8);
+        go_on = MPI_Wtime() - start < seconds;
+        MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+}
+
+// Whether one rank may read the memory of another, which decides how large messages go; asked of the kernel itself.
+static const char *cross_memory_attach(void) {
+    static long word = 42;
+    long pid_and_address[2] = {getpid(), (long)&word};
+    if (rank == 1) MPI_Send(pid_and_address, 2, MPI_LONG, 0, 0, MPI_COMM_WORLD);
+    const char *answer = "";
+    if (rank == 0) {
+        long seen = 0;
+        MPI_Recv(pid_and_address, 2, MPI_LONG, 1, 0, MPI_COMM_WORLD, &ignored);
+        struct iovec here = {&seen, sizeof seen}, there = {(void *)pid_and_address[1], sizeof seen};
+        ssize_t read = process_vm_readv((pid_t)pid_and_address[0], &here, 1, &there, 1, 0);
+        answer = read == sizeof seen && seen == 42 ? "allowed" : "refused";
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return answer;
+}
+
+// A setting as the library has chosen it by now, in its own words; null if it has none of this name.
+static const char *setting(const char *name) {
+    static char text[256];
+    int provided, index, verbosity, binding, scope, length = sizeof text, count;
+    MPI_Datatype type;
+    MPI_T_enum words;
+    MPI_T_cvar_handle handle;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS) return NULL;
+    MPI_T_cvar_get_info(index, text, &length, &verbosity, &type, &words, NULL, NULL, &binding, &scope);
+    if (MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS) return NULL;
+    if (type != MPI_INT && type != MPI_UNSIGNED) return NULL;
+    int value = 0, item;
+    MPI_T_cvar_read(handle, &value);
+    snprintf(text, sizeof text, "%d", value);
+    int items = 0;
+    char enum_name[64], item_name[64];
+    int enum_length = sizeof enum_name;
+    if (words == MPI_T_ENUM_NULL) return text;
+    MPI_T_enum_get_info(words, &items, enum_name, &enum_length);
+    for (int i = 0; i < items; i++) {
+        int item_length = sizeof item_name;
+        MPI_T_enum_get_item(words, i, &item, item_name, &item_length);
+        if (item == value) snprintf(text, sizeof text, "%s", item_name);
+    }
+    return text;
+}
+
+static void print_version(const char *attach) {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
     MPI_Get_library_version(text, &length);
+    const char *device = strstr(text, "MPICH Device:");
+    if (device) device += strlen("MPICH Device:");
+    if (device) device += strspn(device, "\t ");
+    char chosen[64] = "";
+    if (device) snprintf(chosen, sizeof chosen, ", device %.*s", (int)strcspn(device, "\n"), device);
     text[strcspn(text, ",\n")] = 0;
     for (char *c = text; *c; c++) if (*c == '\t') *c = ' ';
-    printf("version %s\n", text);
+    printf("version %s%s", text, chosen);
+    const char *layers[] = {"ob1", "ucx", "cm"};
+    for (int i = 0; i < 3; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "pml_%s_priority", layers[i]);
+        if (setting(name)) printf(", pml %s", layers[i]);  // those that were not chosen are closed by now
+    }
+    const char *copy = setting("btl_vader_single_copy_mechanism");
+    if (copy) printf(", btl_vader_single_copy_mechanism %s", copy);
+    printf(", reading the memory of other ranks %s\n", attach);
 }
 
 int main(int count, char **words) {
@@ -178,11 +277,13 @@ int main(int count, char **words) {
     far_end = malloc(LARGE);
     memset(near_end, 1, LARGE);
     memset(far_end, 2, LARGE);
-    if (rank == 0) print_version();
+    const char *attach = cross_memory_attach();
+    if (rank == 0) print_version(attach);
 
     if (strcmp(section, "message") == 0) {
         measure("half_round_trip_us", ping_pong, 8, 1e6 / 2, 0);
         measure("rate_million", small_stream, 8, WINDOW / 1e6, 1);
+        measure("blocking_rate_million", blocking_stream, 8, WINDOW / 1e6, 1);
     } else if (strcmp(section, "collective") == 0) {
         measure("barrier_us", barrier, 0, 1e6, 0);
         measure("all_reduce_us", all_reduce, 8, 1e6, 0);
@@ -194,6 +295,7 @@ int main(int count, char **words) {
         measure("read_gb", answered_and_read, LARGE, LARGE / 1e9, 1);
         measure("stream_gb", large_stream, LARGE, 1.0 * LARGE_WINDOW * LARGE / 1e9, 1);
     } else if (strcmp(section, "crowd") == 0) {
+        settle(SETTLING_SECONDS);
         measure("hop_us", token, 8, 1e6 / ranks, 0);
         measure("barrier_us", barrier, 0, 1e6, 0);
     }

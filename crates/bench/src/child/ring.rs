@@ -1,6 +1,6 @@
 //! Plain single-producer rings: the simplest queues that two cores can share.
 //!
-//! Their own file because they are the base line of our smallest message. Slots are 64 bytes. In the index ring,
+//! Their own file because they are the strongest peers of our smallest message. Slots are 64 bytes. In the index ring,
 //! head and tail are counters on lines of their own and each side remembers what it last saw of the other; a
 //! message costs two lines. In the marked ring each slot carries its own number, so that a message costs one. Neither
 //! has a wake-up, classes or checks: what those cost is what the comparison shows.
@@ -34,7 +34,8 @@ struct Ring {
     slots: Box<[Slot]>,
 }
 
-/// One side of a ring.
+/// One side of a ring, on lines of its own: two threads write two of them at each push and pop.
+#[repr(align(128))]
 struct Side<'a> {
     ring: &'a Ring,
     /// The own counter.

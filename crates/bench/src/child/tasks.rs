@@ -1,12 +1,19 @@
 //! A million tasks that do nothing, started and waited for, with the task libraries of Rust.
 //!
-//! Its own file because they answer one question. Each library is used the way its documents show.
+//! Its own file because they answer one question. No library keeps a handle of each task, as none of ours does.
 //! The invariant: every task has ended when the step returns.
 
 use super::batch::seconds_of_whole;
 use super::{say, say_version};
 use crate::options::Effort;
+use std::future::poll_fn;
 use std::hint::black_box;
+use std::sync::atomic::{
+    AtomicUsize,
+    Ordering::{AcqRel, Acquire},
+};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
 
 const TASKS: usize = 1_000_000;
 
@@ -52,16 +59,15 @@ fn tokio(effort: Effort, mut builder: tokio::runtime::Builder) {
     let runtime = builder.build().expect("threads can be started");
     let seconds = seconds_of_whole(effort, || {
         runtime.block_on(async {
-            let tasks: Vec<_> = (0..TASKS)
-                .map(|number| {
-                    tokio::spawn(async move {
-                        black_box(number);
-                    })
-                })
-                .collect();
-            for task in tasks {
-                task.await.expect("the task does not panic");
+            let open = Open::new(TASKS);
+            for number in 0..TASKS {
+                let one = open.clone();
+                drop(tokio::spawn(async move {
+                    black_box(number);
+                    one.ended();
+                }));
             }
+            open.wait().await;
         });
     });
     say_task(seconds);
@@ -73,17 +79,46 @@ pub fn smol(effort: Effort) {
     let executor = async_executor::LocalExecutor::new();
     let seconds = seconds_of_whole(effort, || {
         futures_lite::future::block_on(executor.run(async {
-            let tasks: Vec<_> = (0..TASKS)
-                .map(|number| {
-                    executor.spawn(async move {
-                        black_box(number);
-                    })
-                })
-                .collect();
-            for task in tasks {
-                task.await;
+            let open = Open::new(TASKS);
+            for number in 0..TASKS {
+                let one = open.clone();
+                let task = executor.spawn(async move {
+                    black_box(number);
+                    one.ended();
+                });
+                task.detach();
             }
+            open.wait().await;
         }));
     });
     say_task(seconds);
+}
+
+/// The tasks that have not ended. It is to tokio and smol what a scope is to rayon and a finish to Isles: whoever waits
+/// for all keeps no handle of each.
+#[derive(Clone)]
+struct Open(Arc<(AtomicUsize, Mutex<Option<Waker>>)>);
+
+impl Open {
+    fn new(tasks: usize) -> Open {
+        Open(Arc::new((AtomicUsize::new(tasks), Mutex::new(None))))
+    }
+
+    fn ended(self) {
+        // PAIR bench.tasks.open: publish, observe
+        if self.0.0.fetch_sub(1, AcqRel) == 1
+            && let Some(waker) = self.0.1.lock().expect("nobody panics with it").take()
+        {
+            waker.wake();
+        }
+    }
+
+    async fn wait(&self) {
+        poll_fn(|context| {
+            *self.0.1.lock().expect("nobody panics with it") = Some(context.waker().clone());
+            // PAIR bench.tasks.open: observe
+            if self.0.0.load(Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 const IDLE: Duration = Duration::from_secs(2);
 
-/// How long the token travels before it is timed. Until new processes are spread over the processors a hop takes up to
-/// twice as long; the ranks of MPI spend about this long in `MPI_Init`, looking for each other all the time.
+/// How long the token travels before it is timed, as in `peers/mpi.c`: until new processes are spread over the
+/// processors a hop takes up to twice as long.
 const SETTLING: Duration = Duration::from_millis(500);
 
 /// Prints `hop_us`, `barrier_us` and `idle_percent`.
