@@ -13,7 +13,9 @@
 #![forbid(unsafe_code)]
 
 pub mod child;
+pub mod install;
 pub mod machine;
+pub mod markdown;
 pub mod measure;
 pub mod options;
 pub mod output;

@@ -3,11 +3,11 @@
 //! Its own file because a figure without its machine says nothing. It measures nothing.
 //! The invariant: what cannot be found out is `None` or "unknown", never guessed.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::process::Command;
 
 /// The machine, the moment and the version of the source.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor as the kernel names it.
     pub cpu: String,
@@ -18,7 +18,7 @@ pub struct Machine {
     /// Runnable tasks over the last minute, before the first measurement; more than a little makes the
     /// figures doubtful.
     pub load_average: Option<f64>,
-    /// Moment of the first measurement, ISO 8601, UTC.
+    /// Moment of the first measurement, ISO 8601, UTC; of sessions that were joined, the first and the last one.
     pub date: String,
     /// Commit of the checkout that this binary was built in, with `-dirty` if changed since.
     pub commit: Option<String>,

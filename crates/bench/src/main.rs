@@ -7,7 +7,8 @@
 use isles_apps::console;
 use isles_bench::options::{Options, Request, USAGE};
 use isles_bench::session::Session;
-use isles_bench::{child, report, table};
+use isles_bench::{child, markdown, report, table};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         Ok(Request::Help) => outcome(print(USAGE)),
         Ok(Request::List(suite)) => outcome(print(&table::list(suite))),
         Ok(Request::Measure(options)) => outcome(measure(&options)),
+        Ok(Request::Table { files, documents }) => outcome(show(&files, &documents)),
         Err(refusal) => outcome(Err(refusal)),
     }
 }
@@ -28,7 +30,13 @@ fn measure(options: &Options) -> Result<(), String> {
     let session = Session::run(options)?;
     let printed = print(&table::whole(&session));
     let written = options.json.as_ref().map_or(Ok(()), |path| report::write(&session, path));
-    printed.and(written)
+    printed.and(written).and(markdown::fill(&session, &options.documents))
+}
+
+/// Shows sessions of before as one.
+fn show(files: &[PathBuf], documents: &[PathBuf]) -> Result<(), String> {
+    let session = report::read(files)?;
+    print(&table::whole(&session)).and(markdown::fill(&session, documents))
 }
 
 fn print(text: &str) -> Result<(), String> {

@@ -1,7 +1,8 @@
 //! What a measurement is: a question, who answers it, and what the answer must reach.
 //!
 //! Its own file so that [`crate::suite`] is a plain table. It runs nothing.
-//! The invariant: a verdict is reached only from figures of the same run; an absent peer gives no verdict.
+//! The invariant: a verdict is reached only from figures of the same run; a target of which a peer is absent is not
+//! judged.
 
 use crate::program::Program;
 use crate::samples::Samples;
@@ -14,13 +15,16 @@ pub struct Group {
     pub name: &'static str,
     /// How many places on what machine, in words.
     pub setting: &'static str,
-    /// Whether a round takes minutes: then there is one round only, and `--quick` leaves it out.
+    /// Whether a round takes minutes: then there are [`SLOW_RUNS`] at most, and `--quick` leaves it out and says so.
     pub slow: bool,
     /// The programs, in the order in which each round runs them.
     pub contenders: &'static [Contender],
     /// The questions.
     pub rows: &'static [Row],
 }
+
+/// Most rounds of a slow group.
+pub const SLOW_RUNS: usize = 3;
 
 /// One program of a group.
 pub struct Contender {
@@ -42,10 +46,14 @@ pub struct Row {
     pub better: Better,
     /// Our figure.
     pub ours: Figure,
-    /// The figures to compare with.
+    /// The figures of those who do the same: the best one is named in the row, and it decides.
     pub peers: &'static [Figure],
+    /// The figures that stand beside without a say: bounds that nobody can beat, and other forms of our own.
+    pub beside: &'static [Figure],
     /// What our figure must reach; none where the row only informs.
     pub targets: &'static [Target],
+    /// The row without which this one is never put into a document.
+    pub quoted_with: Option<&'static str>,
 }
 
 /// One value that one contender prints.
@@ -71,8 +79,10 @@ pub enum Better {
 pub enum Target {
     /// This value in the row's unit.
     Value(f64),
-    /// This multiple of the best of these peers.
-    Ratio {
+    /// This multiple of the best of the row's peers, whichever that is in this run.
+    BestPeer(f64),
+    /// This multiple of the best of these.
+    BestOf {
         /// The multiple.
         limit: f64,
         /// The contenders, by label.
@@ -80,7 +90,7 @@ pub enum Target {
         /// Their name in a sentence.
         words: &'static str,
     },
-    /// This many times faster than one peer; for rows where less is better.
+    /// This many times faster than one figure beside; for rows where less is better.
     Speedup {
         /// How many times.
         limit: f64,
@@ -97,12 +107,36 @@ pub type Figures = BTreeMap<(&'static str, String), Samples>;
 pub struct Verdict {
     /// The target in words.
     pub target: String,
-    /// What was reached, in the target's terms; none if a figure is absent.
-    pub reached: Option<f64>,
-    /// Whether that is enough; none if a figure is absent.
-    pub met: Option<bool>,
+    /// Whether it was reached.
+    pub judgement: Judgement,
+    /// What was reached, in the target's terms; none if it is not judged.
+    pub reached: Option<Samples>,
     /// The peer that the ratio is with, or why there is no verdict.
     pub remark: String,
+}
+
+/// Whether a target was reached. The median decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// In every run.
+    Met,
+    /// By the median, but not in every run.
+    MetBorderline,
+    /// In some run, but not by the median.
+    MissedBorderline,
+    /// In no run.
+    Missed,
+    /// A figure that the target needs is not there.
+    NotJudged,
+}
+
+/// What is compared with the limit, and which way is better.
+struct Comparison {
+    reached: Samples,
+    limit: f64,
+    better: Better,
+    remark: String,
 }
 
 impl Row {
@@ -111,51 +145,77 @@ impl Row {
         samples(figures, self.ours)
     }
 
+    /// All its figures: ours, the peers', those beside.
+    pub fn figures(&self) -> impl Iterator<Item = Figure> {
+        std::iter::once(self.ours).chain(self.peers.iter().copied()).chain(self.beside.iter().copied())
+    }
+
+    /// What a figure of the row is called: the contender, and which of its figures if it has several here.
+    pub fn label(&self, figure: Figure) -> String {
+        match self.figures().filter(|other| other.contender == figure.contender).count() {
+            1 => figure.contender.to_owned(),
+            _ => format!("{}: {}", figure.contender, figure.name),
+        }
+    }
+
+    /// The peer with the best median of those that were measured.
+    pub fn best_peer<'a>(&self, figures: &'a Figures) -> Option<(Figure, &'a Samples)> {
+        self.best(self.peers, figures)
+    }
+
     /// How every target of the row came out.
     pub fn verdicts(&self, figures: &Figures) -> Vec<Verdict> {
         self.targets.iter().map(|target| self.verdict(target, figures)).collect()
     }
 
     fn verdict(&self, target: &Target, figures: &Figures) -> Verdict {
-        let ours = self.ours(figures);
         let words = self.words(target);
-        match (ours, target) {
-            (None, _) => {
-                Verdict { target: words, reached: None, met: None, remark: "our figure is absent".to_owned() }
+        match self.comparison(target, figures) {
+            Ok(Comparison { reached, limit, better, remark }) => Verdict {
+                target: words,
+                judgement: Judgement::of(&reached, limit, better),
+                reached: Some(reached),
+                remark,
+            },
+            Err(why) => {
+                Verdict { target: words, judgement: Judgement::NotJudged, reached: None, remark: why }
             }
-            (Some(ours), Target::Value(limit)) => self.judged(words, ours.median(), *limit, String::new()),
-            (Some(ours), Target::Ratio { limit, of, .. }) => match self.best(of, figures) {
-                Some((peer, theirs)) => self.judged(words, ours.ratio_to(theirs), *limit, peer.to_owned()),
-                None => Verdict {
-                    target: words,
-                    reached: None,
-                    met: None,
-                    remark: "no such peer here".to_owned(),
-                },
-            },
-            (Some(ours), Target::Speedup { limit, over }) => match self.best(&[*over], figures) {
-                Some((peer, theirs)) => {
-                    let reached = theirs.ratio_to(ours);
-                    Verdict {
-                        target: words,
-                        reached: Some(reached),
-                        met: Some(reached >= *limit),
-                        remark: peer.to_owned(),
-                    }
-                }
-                None => {
-                    Verdict { target: words, reached: None, met: None, remark: format!("{over} is absent") }
-                }
-            },
         }
     }
 
-    fn judged(&self, target: String, reached: f64, limit: f64, remark: String) -> Verdict {
-        let met = match self.better {
-            Better::Less => reached <= limit,
-            Better::More => reached >= limit,
+    /// Fails with the figures that are missing: the best of those that happen to be installed is not the best.
+    fn comparison(&self, target: &Target, figures: &Figures) -> Result<Comparison, String> {
+        let named: Vec<Figure> = match target {
+            Target::Value(_) => vec![],
+            Target::BestPeer(_) => self.peers.to_vec(),
+            Target::BestOf { of, .. } => self.labelled(of),
+            Target::Speedup { over, .. } => self.labelled(&[*over]),
         };
-        Verdict { target, reached: Some(reached), met: Some(met), remark }
+        let needed = std::iter::once(&self.ours).chain(&named);
+        let missing: Vec<_> = needed.filter(|figure| samples(figures, **figure).is_none()).collect();
+        if let [only] = missing[..] {
+            return Err(format!("{} is not here", only.contender));
+        } else if !missing.is_empty() {
+            let labels: Vec<_> = missing.iter().map(|figure| figure.contender).collect();
+            return Err(format!("{} are not here", labels.join(" and ")));
+        }
+        let ours = self.ours(figures).expect("it is not missing");
+        let (limit, better) = match *target {
+            Target::Speedup { limit, .. } => (limit, Better::More),
+            Target::Value(limit) | Target::BestPeer(limit) | Target::BestOf { limit, .. } => {
+                (limit, self.better)
+            }
+        };
+        Ok(match (target, self.best(&named, figures)) {
+            (Target::Speedup { over, .. }, Some((_, theirs))) => {
+                Comparison { reached: theirs.ratios_to(ours), limit, better, remark: (*over).to_owned() }
+            }
+            (_, Some((peer, theirs))) => {
+                let remark = peer.contender.to_owned();
+                Comparison { reached: ours.ratios_to(theirs), limit, better, remark }
+            }
+            (_, None) => Comparison { reached: ours.clone(), limit, better, remark: String::new() },
+        })
     }
 
     /// The target as a sentence.
@@ -166,18 +226,48 @@ impl Row {
         };
         match target {
             Target::Value(limit) => format!("{bound} {limit} {}", self.unit),
-            Target::Ratio { limit, words, .. } => format!("{bound} {limit} of {words}"),
+            Target::BestPeer(limit) => format!("{bound} {limit} of the best peer's"),
+            Target::BestOf { limit, words, .. } => format!("{bound} {limit} of {words}"),
             Target::Speedup { limit, over } => format!("at least {limit} times faster than {over}"),
         }
     }
 
-    /// The peer with the best median among those with these labels.
-    fn best<'a>(&self, labels: &[&str], figures: &'a Figures) -> Option<(&'static str, &'a Samples)> {
-        let named = self.peers.iter().filter(|peer| labels.contains(&peer.contender));
-        let present = named.filter_map(|peer| Some((peer.contender, samples(figures, *peer)?)));
+    fn labelled(&self, labels: &[&str]) -> Vec<Figure> {
+        let all = self.peers.iter().chain(self.beside);
+        all.filter(|figure| labels.contains(&figure.contender)).copied().collect()
+    }
+
+    fn best<'a>(&self, of: &[Figure], figures: &'a Figures) -> Option<(Figure, &'a Samples)> {
+        let present = of.iter().filter_map(|peer| Some((*peer, samples(figures, *peer)?)));
         match self.better {
             Better::Less => present.min_by(|a, b| a.1.median().total_cmp(&b.1.median())),
             Better::More => present.max_by(|a, b| a.1.median().total_cmp(&b.1.median())),
+        }
+    }
+}
+
+impl Judgement {
+    fn of(reached: &Samples, limit: f64, better: Better) -> Judgement {
+        let is_enough = |value: f64| match better {
+            Better::Less => value <= limit,
+            Better::More => value >= limit,
+        };
+        match (is_enough(reached.median()), is_enough(reached.min()), is_enough(reached.max())) {
+            (true, true, true) => Judgement::Met,
+            (true, ..) => Judgement::MetBorderline,
+            (false, false, false) => Judgement::Missed,
+            (false, ..) => Judgement::MissedBorderline,
+        }
+    }
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Judgement::Met => "met",
+            Judgement::MetBorderline => "met, borderline",
+            Judgement::MissedBorderline => "missed, borderline",
+            Judgement::Missed => "missed",
+            Judgement::NotJudged => "not judged",
         }
     }
 }

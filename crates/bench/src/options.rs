@@ -3,9 +3,9 @@
 //! Its own file so that every refusal is in one place. It does not know what is measured beyond the names
 //! that [`crate::suite`] lists. The invariant: a word that is not understood is refused, never ignored.
 
-use crate::measure::{Group, Row};
+use crate::measure::{Group, Row, SLOW_RUNS};
 use crate::suite::Suite;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What `--help` prints; `isles bench --help` prints it too, without this program.
@@ -24,8 +24,12 @@ pub struct Options {
     pub effort: Effort,
     /// Whether only a first look is wanted.
     pub quick: bool,
+    /// Whether peers that are missing are installed first.
+    pub install: bool,
     /// Where the JSON goes.
     pub json: Option<PathBuf>,
+    /// The documents whose tables are filled.
+    pub documents: Vec<PathBuf>,
 }
 
 /// What a timed program does for one figure: so many batches, each at least so long; the median counts.
@@ -46,8 +50,16 @@ pub enum Request {
     List(Suite),
     /// Measure.
     Measure(Options),
+    /// Show what was measured before.
+    Table {
+        /// Files that `--json` wrote, of one suite and one commit.
+        files: Vec<PathBuf>,
+        /// The documents whose tables are filled.
+        documents: Vec<PathBuf>,
+    },
 }
 
+const RUNS: usize = 9;
 const RUNS_MAX: usize = 1000;
 const FULL: Effort = Effort { batch: Duration::from_millis(20), repetitions: 11 };
 const QUICK: Effort = Effort { batch: Duration::from_millis(5), repetitions: 3 };
@@ -59,40 +71,53 @@ impl Options {
     /// # Errors
     /// One line that names the word and what is allowed.
     pub fn read(words: &[String]) -> Result<Request, String> {
+        if let Some((first, words)) = words.split_first()
+            && first == "table"
+        {
+            return table(words);
+        }
         let suite =
             words.first().and_then(|word| Suite::ALL.into_iter().find(|suite| suite.name() == word.as_str()));
-        let mut options = Options {
-            suite: suite.unwrap_or(Suite::Core),
-            only: Vec::new(),
-            runs: 5,
-            effort: FULL,
-            quick: false,
-            json: None,
-        };
+        let mut options = Options::of(suite.unwrap_or(Suite::Core));
         let mut runs = None;
         let mut list = false;
-        let mut words = words.iter().enumerate();
-        while let Some((index, word)) = words.next() {
-            let mut value =
-                || words.next().map(|(_, next)| next.as_str()).ok_or(format!("{word} wants a value"));
+        let mut words = words.iter().skip(usize::from(suite.is_some()));
+        while let Some(word) = words.next() {
+            let mut value = || words.next().map(String::as_str).ok_or(format!("{word} wants a value"));
             match word.as_str() {
-                _ if index == 0 && suite.is_some() => {}
                 "--help" | "-h" => return Ok(Request::Help),
                 "--list" => list = true,
                 "--quick" => options.quick = true,
+                "--install" => options.install = true,
                 "--only" => options.only.push(known_name(options.suite, value()?)?),
                 "--runs" => runs = Some(run_count(value()?)?),
-                "--json" => options.json = Some(PathBuf::from(value()?)),
+                "--json" => options.json = Some(writable(word, value()?)?),
+                "--markdown" => options.documents.push(writable(word, value()?)?),
                 _ => return Err(format!("unknown word {word:?}; --help shows what is allowed")),
             }
         }
         if options.quick {
+            if !options.documents.is_empty() {
+                return Err("--markdown: the tables of a document are of full runs; leave --quick out".into());
+            }
             options.effort = QUICK;
             options.runs = 1;
         }
         options.runs = runs.unwrap_or(options.runs);
-        options.json.as_deref().map_or(Ok(()), writable)?;
         Ok(if list { Request::List(options.suite) } else { Request::Measure(options) })
+    }
+
+    fn of(suite: Suite) -> Options {
+        Options {
+            suite,
+            only: Vec::new(),
+            runs: RUNS,
+            effort: FULL,
+            quick: false,
+            install: false,
+            json: None,
+            documents: Vec::new(),
+        }
     }
 
     /// Whether this row of this group was asked for; by default all but, with `--quick`, the slow groups.
@@ -103,7 +128,7 @@ impl Options {
 
     /// How many rounds this group gets.
     pub fn rounds(&self, group: &Group) -> usize {
-        if group.slow { 1 } else { self.runs }
+        if group.slow { self.runs.min(SLOW_RUNS) } else { self.runs }
     }
 }
 
@@ -134,13 +159,37 @@ fn known_name(suite: Suite, name: &str) -> Result<String, String> {
     }
 }
 
-/// Whether the folder of the file is there; said before minutes are spent on measuring.
-fn writable(json: &Path) -> Result<(), String> {
-    let folder = json.parent().filter(|folder| !folder.as_os_str().is_empty());
+/// Reads what follows `table`.
+fn table(words: &[String]) -> Result<Request, String> {
+    let (mut files, mut documents) = (Vec::new(), Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--help" | "-h" => return Ok(Request::Help),
+            "--markdown" => {
+                let name = words.next().ok_or(format!("{word} wants a value"))?;
+                documents.push(writable(word, name)?);
+            }
+            _ if word.starts_with('-') => {
+                return Err(format!("unknown word {word:?}; --help shows what is allowed"));
+            }
+            name => files.push(PathBuf::from(name)),
+        }
+    }
+    if files.is_empty() {
+        return Err("table wants a file that --json wrote".to_owned());
+    }
+    Ok(Request::Table { files, documents })
+}
+
+/// The path, if its folder is there; said before minutes are spent on measuring.
+fn writable(word: &str, name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder {
-        Some(folder) if !folder.is_dir() => Err(format!("--json {}: no such folder", json.display())),
-        _ if json.is_dir() => Err(format!("--json {}: is a folder", json.display())),
-        _ => Ok(()),
+        Some(folder) if !folder.is_dir() => Err(format!("{word} {name}: no such folder")),
+        _ if path.is_dir() => Err(format!("{word} {name}: is a folder")),
+        _ => Ok(path),
     }
 }
 
@@ -183,6 +232,10 @@ mod tests {
             ("--only nothing", "no such group or row"),
             ("--json /no/such/folder/x", "no such folder"),
             ("--json /", "is a folder"),
+            ("--markdown /no/such/folder/x", "no such folder"),
+            ("--quick --markdown x.md", "leave --quick out"),
+            ("table", "wants a file"),
+            ("table a.json --runs", "\"--runs\""),
             ("--fast", "\"--fast\""),
             ("--quick core", "\"core\""),
         ] {
@@ -198,6 +251,20 @@ mod tests {
         assert_eq!((one.runs, one.effort), (1, QUICK));
         let Ok(Request::Measure(three)) = read("--runs 3 --quick") else { panic!() };
         assert_eq!((three.runs, three.effort), (3, QUICK));
+    }
+
+    #[test]
+    fn a_slow_group_is_run_three_times_at_most() {
+        let Ok(Request::Measure(options)) = read("--runs 5") else { panic!() };
+        let rounds: Vec<_> = options.suite.groups().iter().map(|group| options.rounds(group)).collect();
+        assert!(rounds.contains(&5) && rounds.contains(&3), "{rounds:?}");
+    }
+
+    #[test]
+    fn a_table_is_made_of_files_for_documents() {
+        let request = read("table a.json --markdown x.md b.json").unwrap();
+        let (files, documents) = (vec!["a.json".into(), "b.json".into()], vec!["x.md".into()]);
+        assert_eq!(request, Request::Table { files, documents });
     }
 
     #[test]

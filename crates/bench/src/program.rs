@@ -5,11 +5,11 @@
 //! [`Absence`] that says how to get it.
 
 use crate::child;
+use crate::install::Package;
 use crate::options::Effort;
 use crate::workshop::Workshop;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A program that prints figures.
@@ -43,13 +43,17 @@ pub enum Program {
         section: &'static str,
         /// Which network model.
         model: &'static str,
+        /// With or without mailboxes.
+        style: &'static str,
         /// Messages, or there-and-backs, of each host.
         messages: u32,
         /// Bytes of a message.
         bytes: u32,
     },
     /// `peers/betweenness.py` on a graph of the collection.
-    Networkit {
+    Betweenness {
+        /// The Python module that computes it: `networkit` or `igraph`.
+        module: &'static str,
         /// The graph's name.
         graph: &'static str,
     },
@@ -65,16 +69,26 @@ pub enum MpiLibrary {
 }
 
 /// Why a contender has no figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {
     /// What is missing or went wrong.
     pub why: String,
     /// What the person can do about it.
     pub remedy: String,
+    /// What to install, if that is all.
+    #[serde(skip)]
+    pub package: Option<Package>,
 }
 
-/// A crowd of ranks without a core each takes seconds a batch with some libraries.
+/// A crowd without a core each takes seconds a batch with some libraries; all contenders get the same.
 const CROWD_REPETITIONS_MAX: usize = 3;
+
+/// What a program of so many places or ranks does for one figure.
+fn of_places(places: u32, effort: Effort) -> Effort {
+    let crowd = places as usize > crate::machine::cores();
+    let most = if crowd { CROWD_REPETITIONS_MAX } else { usize::MAX };
+    Effort { repetitions: effort.repetitions.min(most), ..effort }
+}
 
 impl Program {
     /// The command that prints this contender's figures; builds it first where it must.
@@ -85,16 +99,16 @@ impl Program {
         match *self {
             Program::Peer(name) => this_binary(name, effort),
             Program::Isles { child, machine, places } => {
-                let mut command = this_binary(child, effort)?;
+                let mut command = this_binary(child, of_places(places, effort))?;
                 command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
                 Ok(command)
             }
             Program::Mpi { library, section, ranks } => mpi(workshop, library, section, ranks, effort),
             Program::Go => go(workshop, effort),
-            Program::SimGrid { section, model, messages, bytes } => {
-                simgrid(workshop, [section, model, &messages.to_string(), &bytes.to_string()])
+            Program::SimGrid { section, model, style, messages, bytes } => {
+                simgrid(workshop, [section, model, style, &messages.to_string(), &bytes.to_string()])
             }
-            Program::Networkit { graph } => networkit(workshop, graph),
+            Program::Betweenness { module, graph } => betweenness(workshop, module, graph),
         }
     }
 }
@@ -114,10 +128,10 @@ impl MpiLibrary {
         }
     }
 
-    fn remedy(self) -> &'static str {
+    fn package(self) -> Package {
         match self {
-            MpiLibrary::OpenMpi => "apt-get install openmpi-bin libopenmpi-dev",
-            MpiLibrary::Mpich => "apt-get install mpich libmpich-dev",
+            MpiLibrary::OpenMpi => Package::Debian("openmpi-bin libopenmpi-dev"),
+            MpiLibrary::Mpich => Package::Debian("mpich libmpich-dev"),
         }
     }
 
@@ -144,7 +158,12 @@ impl MpiLibrary {
 impl Absence {
     /// A thing that is not there, and how to get it.
     pub fn new(why: impl Into<String>, remedy: impl Into<String>) -> Absence {
-        Absence { why: why.into(), remedy: remedy.into() }
+        Absence { why: why.into(), remedy: remedy.into(), package: None }
+    }
+
+    /// A thing that a package brings.
+    pub fn of_package(why: impl Into<String>, package: Package) -> Absence {
+        Absence { why: why.into(), remedy: package.to_string(), package: Some(package) }
     }
 }
 
@@ -183,7 +202,7 @@ fn mpi(
 ) -> Result<Command, Absence> {
     for tool in [library.compiler(), library.launcher()] {
         if !is_installed(tool) {
-            return Err(Absence::new(format!("{tool} not found"), library.remedy()));
+            return Err(Absence::of_package(format!("{tool} not found"), library.package()));
         }
     }
     let program = workshop.build(
@@ -195,16 +214,14 @@ fn mpi(
     )?;
     let mut command = Command::new(library.launcher());
     command.args(library.placement(ranks)).args(["-n", &ranks.to_string()]).arg(program).arg(section);
-    let crowd = ranks as usize > crate::machine::cores();
-    let repetitions = if crowd { effort.repetitions.min(CROWD_REPETITIONS_MAX) } else { effort.repetitions };
-    put_effort(&mut command, Effort { repetitions, ..effort });
+    put_effort(&mut command, of_places(ranks, effort));
     Ok(command)
 }
 
 fn go(workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
     let present = Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if present.is_err() {
-        return Err(Absence::new("go not found", "install Go (go.dev, or apt-get install golang)"));
+        return Err(Absence::of_package("go not found", Package::Debian("golang-go")));
     }
     let program = workshop.build("go", &["build"], &[], "spawn.go", include_str!("../peers/spawn.go"))?;
     let mut command = Command::new(program);
@@ -212,15 +229,15 @@ fn go(workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
     Ok(command)
 }
 
-fn simgrid(workshop: &Workshop, words: [&str; 4]) -> Result<Command, Absence> {
-    let remedy = "apt-get install g++ libsimgrid-dev";
+fn simgrid(workshop: &Workshop, words: [&str; 5]) -> Result<Command, Absence> {
+    let package = Package::Debian("g++ libsimgrid-dev");
     if !is_installed("g++") {
-        return Err(Absence::new("g++ not found", remedy));
+        return Err(Absence::of_package("g++ not found", package));
     }
     let mut header = Command::new("g++");
     header.args(["-E", "-x", "c++", "-include", "simgrid/s4u.hpp", "/dev/null"]);
     if !succeeds(&mut header) {
-        return Err(Absence::new("simgrid/s4u.hpp not found", remedy));
+        return Err(Absence::of_package("simgrid/s4u.hpp not found", package));
     }
     let source = include_str!("../peers/simgrid.cpp");
     let program = workshop.build("g++", &["-O2"], &["-lsimgrid"], "simgrid.cpp", source)?;
@@ -234,16 +251,20 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.is_ok_and(|status| status.success())
 }
 
-fn networkit(workshop: &Workshop, graph: &str) -> Result<Command, Absence> {
-    let remedy = "pip install networkit";
-    let imported = Command::new("python3").args(["-c", "import networkit"]).stderr(Stdio::null()).status();
-    if !imported.is_ok_and(|status| status.success()) {
-        return Err(Absence::new("python3 has no module networkit", remedy));
+fn betweenness(workshop: &Workshop, module: &'static str, graph: &str) -> Result<Command, Absence> {
+    let python = || {
+        let mut python = Command::new("python3");
+        python.env("PYTHONPATH", workshop.python_modules());
+        python
+    };
+    if !succeeds(python().args(["-c", &format!("import {module}")])) {
+        let package = Package::Python(module);
+        return Err(Absence::of_package(format!("python3 has no module {module}"), package));
     }
     let edges = workshop.edges(graph)?;
     let script = workshop.lay("betweenness.py", include_str!("../peers/betweenness.py"))?;
-    let mut command = Command::new("python3");
-    command.arg(script).arg(Path::new(&edges)).arg("1");
+    let mut command = python();
+    command.arg(script).arg(module).arg(edges);
     Ok(command)
 }
 

@@ -3,12 +3,26 @@
 //! Its own file because every ratio and verdict rests on these two notions of the middle. It does not know
 //! units. The invariant: never empty, all finite, in the order of the runs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// At least one value, in the order of the runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<f64>", into = "Vec<f64>")]
 pub struct Samples(Vec<f64>);
+
+impl TryFrom<Vec<f64>> for Samples {
+    type Error = &'static str;
+
+    fn try_from(values: Vec<f64>) -> Result<Samples, &'static str> {
+        Samples::new(values).ok_or("a figure has at least one value, and all are finite")
+    }
+}
+
+impl From<Samples> for Vec<f64> {
+    fn from(samples: Samples) -> Vec<f64> {
+        samples.0
+    }
+}
 
 impl Samples {
     /// Takes the values in the order of the runs; `None` if there is none or one is not finite.
@@ -35,12 +49,18 @@ impl Samples {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The median of the ratios to `other`, each within one run: a machine that is slower in some runs is so for both.
-    /// Without as many runs of both, the ratio of the medians.
-    pub fn ratio_to(&self, other: &Samples) -> f64 {
-        let ratios = self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs);
-        let in_pairs = if self.0.len() == other.0.len() { Samples::new(ratios.collect()) } else { None };
-        in_pairs.map_or_else(|| self.median() / other.median(), |ratios| ratios.median())
+    /// The ratios to `other`, each within one run: a machine that is slower in some runs is so for both.
+    /// Without as many runs of both, the one ratio of the medians.
+    pub fn ratios_to(&self, other: &Samples) -> Samples {
+        let in_pairs = self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs).collect();
+        let in_pairs = if self.0.len() == other.0.len() { Samples::new(in_pairs) } else { None };
+        in_pairs.unwrap_or_else(|| Samples(vec![self.median() / other.median()]))
+    }
+
+    /// The values of both, those of `later` after the own ones.
+    pub fn joined(mut self, later: Samples) -> Samples {
+        self.0.extend(later.0);
+        self
     }
 }
 
@@ -58,8 +78,9 @@ mod tests {
     fn a_ratio_is_that_of_the_same_runs() {
         let samples = |values: &[f64]| Samples::new(values.to_vec()).unwrap();
         let (slow, fast) = (samples(&[2.0, 4.0, 3.0]), samples(&[1.0, 2.0, 0.5]));
-        assert_eq!(slow.ratio_to(&fast), 2.0);
-        assert_eq!(slow.ratio_to(&samples(&[4.0])), 0.75);
+        let ratios = slow.ratios_to(&fast);
+        assert_eq!((ratios.min(), ratios.median(), ratios.max()), (2.0, 2.0, 6.0));
+        assert_eq!(slow.ratios_to(&samples(&[4.0])), samples(&[0.75]));
         assert_eq!((slow.min(), slow.median(), slow.max()), (2.0, 3.0, 4.0));
     }
 

@@ -6,12 +6,13 @@
 
 use crate::machine::{LOAD_DOUBTFUL, Machine};
 use crate::measure::{Contender, Figures, Group, Row};
-use crate::options::Options;
+use crate::options::{Effort, Options};
 use crate::output::Output;
 use crate::program::Absence;
 use crate::samples::Samples;
+use crate::suite::Suite;
 use crate::workshop::Workshop;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
@@ -19,8 +20,16 @@ use std::time::Duration;
 pub struct Session {
     /// Where and when.
     pub machine: Machine,
-    /// What was asked for.
-    pub options: Options,
+    /// What was measured.
+    pub suite: Suite,
+    /// How often each program was started, but for slow groups.
+    pub runs: usize,
+    /// What each program did in a run.
+    pub effort: Effort,
+    /// Whether it was a first look only.
+    pub quick: bool,
+    /// The slow groups that the first look has left out, by name.
+    pub left_out: Vec<String>,
     /// The groups with at least one wanted row.
     pub groups: Vec<Outcome>,
 }
@@ -34,13 +43,14 @@ pub struct Outcome {
     /// The values, over the rounds.
     pub figures: Figures,
     /// What each contender says that it is.
-    pub versions: BTreeMap<&'static str, String>,
+    pub versions: BTreeMap<String, String>,
     /// The contenders without figures.
-    pub absences: BTreeMap<&'static str, Absence>,
+    pub absences: BTreeMap<String, Absence>,
 }
 
-/// No run of a contender takes this long unless it hangs; the slowest known is MPICH with 48 ranks, about 20 s.
-const RUN_LIMIT: Duration = Duration::from_secs(240);
+/// No run of a contender takes this long unless it hangs; the slowest known are MPICH with 48 ranks, about 20 s, and
+/// a cold `./run`, a minute or two.
+const RUN_LIMIT: Duration = Duration::from_secs(600);
 
 impl Session {
     /// Measures what was asked for.
@@ -56,18 +66,99 @@ impl Session {
                 machine.load_average.unwrap_or_default()
             );
         }
-        let mut groups = Vec::new();
+        let (mut wanted, mut left_out) = (Vec::new(), Vec::new());
         for group in options.suite.groups() {
             let rows: Vec<_> = group.rows.iter().filter(|row| options.wants(group, row)).collect();
             if !rows.is_empty() {
-                groups.push(Outcome::of(group, rows, options, &workshop));
+                wanted.push((group, rows));
+            } else if options.only.is_empty() {
+                left_out.push(group.name.to_owned());
             }
         }
-        Ok(Session { machine, options: options.clone(), groups })
+        if options.install {
+            install_peers(&wanted, options, &workshop)?;
+        }
+        let of = |(group, rows)| Outcome::of(group, rows, options, &workshop);
+        Ok(Session {
+            machine,
+            suite: options.suite,
+            runs: options.runs,
+            effort: options.effort,
+            quick: options.quick,
+            left_out,
+            groups: wanted.into_iter().map(of).collect(),
+        })
     }
 }
 
+impl Session {
+    /// Both sessions as one, the runs of `later` after the own ones.
+    ///
+    /// # Errors
+    /// In what they differ.
+    pub fn joined(mut self, later: Session) -> Result<Session, String> {
+        let (own, other) = (&self.machine, &later.machine);
+        for (what, is_same) in [
+            ("suite", self.suite == later.suite),
+            ("commit", own.commit == other.commit),
+            ("processor", (&own.cpu, own.cores) == (&other.cpu, other.cores)),
+            ("effort", (self.effort, self.quick) == (later.effort, later.quick)),
+        ] {
+            if !is_same {
+                return Err(format!("of another {what} than the file before: one table has one"));
+            }
+        }
+        self.machine.date = format!("{} and {}", self.machine.date, later.machine.date);
+        self.runs += later.runs;
+        for outcome in later.groups {
+            match self.groups.iter_mut().find(|own| own.group.name == outcome.group.name) {
+                Some(own) => own.join(outcome),
+                None => self.groups.push(outcome),
+            }
+        }
+        self.left_out.retain(|name| self.groups.iter().all(|outcome| outcome.group.name != name));
+        Ok(self)
+    }
+}
+
+/// Installs what the wanted contenders lack, each package once, before anything is timed.
+fn install_peers(
+    wanted: &[(&'static Group, Vec<&'static Row>)],
+    options: &Options,
+    workshop: &Workshop,
+) -> Result<(), String> {
+    let mut done = BTreeSet::new();
+    for (group, rows) in wanted {
+        for contender in group.contenders.iter().filter(|contender| is_wanted(contender, rows)) {
+            let absence = contender.program.command(workshop, options.effort).err();
+            let package = absence.and_then(|absence| absence.package);
+            if let Some(package) = package.filter(|package| done.insert(*package)) {
+                eprintln!("isles-bench: installing {package}, for {}", contender.label);
+                package.install(workshop)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Outcome {
+    fn join(&mut self, later: Outcome) {
+        for row in later.rows {
+            if self.rows.iter().all(|own| own.name != row.name) {
+                self.rows.push(row);
+            }
+        }
+        for (key, values) in later.figures {
+            let all = match self.figures.remove(&key) {
+                Some(own) => own.joined(values),
+                None => values,
+            };
+            self.figures.insert(key, all);
+        }
+        self.versions.extend(later.versions);
+        self.absences.extend(later.absences);
+    }
+
     fn of(group: &'static Group, rows: Vec<&'static Row>, options: &Options, workshop: &Workshop) -> Outcome {
         let mut outcome = Outcome {
             group,
@@ -79,7 +170,7 @@ impl Outcome {
         let mut values: BTreeMap<(&'static str, String), Vec<f64>> = BTreeMap::new();
         let rounds = options.rounds(group);
         for round in 1..=rounds {
-            for contender in group.contenders.iter().filter(|contender| wanted(contender, &outcome.rows)) {
+            for contender in group.contenders.iter().filter(|contender| is_wanted(contender, &outcome.rows)) {
                 if outcome.absences.contains_key(contender.label) {
                     continue;
                 }
@@ -89,16 +180,17 @@ impl Outcome {
                         for (name, value) in output.figures {
                             values.entry((contender.label, name)).or_default().push(value);
                         }
-                        outcome.versions.extend(output.version.map(|version| (contender.label, version)));
+                        let version = output.version.map(|version| (contender.label.to_owned(), version));
+                        outcome.versions.extend(version);
                     }
                     Err(absence) => {
-                        outcome.absences.insert(contender.label, absence);
+                        outcome.absences.insert(contender.label.to_owned(), absence);
                     }
                 }
             }
         }
         announce("");
-        values.retain(|(label, _), _| !outcome.absences.contains_key(label));
+        values.retain(|(label, _), _| !outcome.absences.contains_key(*label));
         outcome.figures =
             values.into_iter().filter_map(|(key, values)| Some((key, Samples::new(values)?))).collect();
         outcome
@@ -111,11 +203,8 @@ fn run_once(contender: &Contender, options: &Options, workshop: &Workshop) -> Re
         .map_err(|why| Absence::new(why, "its run failed; run it again or report it"))
 }
 
-fn wanted(contender: &Contender, rows: &[&Row]) -> bool {
-    rows.iter().any(|row| {
-        row.ours.contender == contender.label
-            || row.peers.iter().any(|peer| peer.contender == contender.label)
-    })
+fn is_wanted(contender: &Contender, rows: &[&Row]) -> bool {
+    rows.iter().any(|row| row.figures().any(|figure| figure.contender == contender.label))
 }
 
 /// Says on a terminal what runs now, on one line that is written over; elsewhere nothing.
@@ -124,5 +213,45 @@ fn announce(line: &str) {
     if err.is_terminal() {
         let _ = write!(err, "\r\x1b[K{line}"); // a terminal that is gone needs no progress
         let _ = err.flush();
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A session of the suite's group of collectives: barriers of these microseconds, an MPI at 4, the other absent.
+    pub fn made_up(commit: &str, microseconds: &[f64]) -> Session {
+        let group = Suite::Core.groups().iter().find(|group| group.name == "collective").unwrap();
+        let row = group.rows.iter().find(|row| row.name == "barrier").unwrap();
+        let values = |values: Vec<f64>| Samples::new(values).unwrap();
+        let name = || "barrier_us".to_owned();
+        let four = values(vec![4.0; microseconds.len()]);
+        Session {
+            machine: Machine {
+                cpu: "a processor".to_owned(),
+                cores: 2,
+                kernel: "6.1".to_owned(),
+                load_average: None,
+                date: "2026-01-01T00:00:00Z".to_owned(),
+                commit: Some(commit.to_owned()),
+            },
+            suite: Suite::Core,
+            runs: microseconds.len(),
+            effort: Effort { batch: Duration::from_millis(20), repetitions: 11 },
+            quick: false,
+            left_out: vec!["cold".to_owned()],
+            groups: vec![Outcome {
+                group,
+                rows: vec![row],
+                figures: [
+                    ((row.ours.contender, name()), values(microseconds.to_vec())),
+                    (("Open MPI", name()), four),
+                ]
+                .into(),
+                versions: [("Open MPI".to_owned(), "Open MPI 4".to_owned())].into(),
+                absences: [("MPICH".to_owned(), Absence::new("mpicc.mpich not found", "install it"))].into(),
+            }],
+        }
     }
 }

@@ -5,10 +5,11 @@
 //! no figure.
 
 use crate::machine::LOAD_DOUBTFUL;
-use crate::measure::{Better, Figure, Row, Verdict, samples};
+use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
+use crate::samples::Samples;
 use crate::session::{Outcome, Session};
 use crate::suite::Suite;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// All rows of a suite with their targets.
@@ -36,6 +37,7 @@ pub fn whole(session: &Session) -> String {
         }
     }
     text.push_str(&absences(session));
+    text.push_str(&left_out(session));
     text.push_str(&summary(session));
     text
 }
@@ -51,9 +53,9 @@ fn heading(session: &Session) -> String {
         machine.kernel,
         machine.date,
         machine.commit.as_deref().unwrap_or("unknown"),
-        session.options.runs,
-        session.options.effort.repetitions,
-        session.options.effort.batch.as_millis(),
+        session.runs,
+        session.effort.repetitions,
+        session.effort.batch.as_millis(),
     );
     if let Some(load) = machine.load_average.filter(|load| *load > LOAD_DOUBTFUL) {
         let _ = writeln!(text, "other programs were running (load {load:.2}): the figures are doubtful");
@@ -72,8 +74,11 @@ fn write_row(text: &mut String, row: &Row, outcome: &Outcome) {
     };
     let _ = writeln!(text, "\n{}: {} [{}, {direction}]", row.name, row.question, row.unit);
     let _ = writeln!(text, "  {:<26} {:>10} {:>10} {:>10} {:>14}", "", "min", "median", "max", "isles / it");
-    for figure in std::iter::once(&row.ours).chain(row.peers) {
-        write_figure(text, row, *figure, outcome);
+    for figure in row.figures() {
+        write_figure(text, row, figure, outcome);
+    }
+    if let Some((best, _)) = row.best_peer(&outcome.figures).filter(|_| row.peers.len() > 1) {
+        let _ = writeln!(text, "  best peer here: {}", best.contender);
     }
     for verdict in row.verdicts(&outcome.figures) {
         let _ = writeln!(text, "  {}", sentence(&verdict));
@@ -82,15 +87,15 @@ fn write_row(text: &mut String, row: &Row, outcome: &Outcome) {
 
 fn write_figure(text: &mut String, row: &Row, figure: Figure, outcome: &Outcome) {
     let Some(values) = samples(&outcome.figures, figure) else {
-        let _ = writeln!(text, "  {:<26} {}", figure.contender, reason(outcome, figure));
+        let _ = writeln!(text, "  {:<26} {}", row.label(figure), reason(outcome, figure));
         return;
     };
     let ratio = match row.ours(&outcome.figures) {
-        Some(ours) if figure != row.ours => format!("{:.2}", ours.ratio_to(values)),
+        Some(ours) if figure != row.ours => format!("{:.2}", ours.ratios_to(values).median()),
         _ => String::new(),
     };
     let (min, median, max) = (digits(values.min()), digits(values.median()), digits(values.max()));
-    let _ = writeln!(text, "  {:<26} {min:>10} {median:>10} {max:>10} {ratio:>14}", figure.contender);
+    let _ = writeln!(text, "  {:<26} {min:>10} {median:>10} {max:>10} {ratio:>14}", row.label(figure));
 }
 
 fn reason(outcome: &Outcome, figure: Figure) -> String {
@@ -102,17 +107,14 @@ fn reason(outcome: &Outcome, figure: Figure) -> String {
 
 fn sentence(verdict: &Verdict) -> String {
     let remark = if verdict.remark.is_empty() { String::new() } else { format!(" ({})", verdict.remark) };
-    match (verdict.reached, verdict.met) {
-        (Some(reached), Some(met)) => {
-            format!(
-                "target {}: {} {}{remark}",
-                verdict.target,
-                digits(reached),
-                if met { "met" } else { "MISSED" }
-            )
-        }
-        _ => format!("target {}: not measured{remark}", verdict.target),
-    }
+    let reached = verdict.reached.as_ref().map_or(String::new(), |reached| format!(" {}", spread(reached)));
+    format!("target {}:{reached} {}{remark}", verdict.target, verdict.judgement.word())
+}
+
+/// The median, and where there are several values the smallest and the largest.
+pub fn spread(values: &Samples) -> String {
+    let (min, median, max) = (digits(values.min()), digits(values.median()), digits(values.max()));
+    if min == max { median } else { format!("{median} ({min} to {max})") }
 }
 
 /// Each missing peer once, with the way to get it.
@@ -130,26 +132,29 @@ fn absences(session: &Session) -> String {
     text
 }
 
+/// What a first look leaves out.
+fn left_out(session: &Session) -> String {
+    match &session.left_out[..] {
+        [] => String::new(),
+        names => format!("\nleft out by --quick, as a run takes minutes: {}\n", names.join(", ")),
+    }
+}
+
 /// How many targets were met, and which were not.
 fn summary(session: &Session) -> String {
-    let (mut met, mut missed, mut open) = (0, Vec::new(), Vec::new());
+    let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for outcome in &session.groups {
         for row in &outcome.rows {
             for verdict in row.verdicts(&outcome.figures) {
-                match verdict.met {
-                    Some(true) => met += 1,
-                    Some(false) => missed.push(row.name),
-                    None => open.push(row.name),
-                }
+                rows.entry(verdict.judgement.word()).or_default().push(row.name);
             }
         }
     }
-    let mut text = format!("\ntargets: {met} met, {} missed, {} not measured\n", missed.len(), open.len());
-    for (word, mut names) in [("missed", missed), ("not measured", open)] {
+    let counts: Vec<_> = rows.iter().map(|(word, names)| format!("{} {word}", names.len())).collect();
+    let mut text = format!("\ntargets: {}\n", counts.join("; "));
+    for (word, mut names) in rows.into_iter().filter(|(word, _)| *word != Judgement::Met.word()) {
         names.dedup(); // a row may have several targets
-        if !names.is_empty() {
-            let _ = writeln!(text, "{word}: {}", names.join(", "));
-        }
+        let _ = writeln!(text, "{word}: {}", names.join(", "));
     }
     text
 }
@@ -176,6 +181,20 @@ mod tests {
             (0.001234, "0.00123"),
         ] {
             assert_eq!(digits(value), text);
+        }
+    }
+
+    #[test]
+    fn a_target_without_all_its_peers_and_what_is_left_out_are_said() {
+        let text = whole(&crate::session::tests::made_up("abc", &[1.0, 2.0, 3.0]));
+        for part in [
+            "commit abc",
+            "best peer here: Open MPI",
+            "not judged (MPICH is not here)",
+            "left out by --quick, as a run takes minutes: cold",
+            "not judged: barrier",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 

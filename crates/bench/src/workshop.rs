@@ -91,6 +91,11 @@ impl Workshop {
         self.lay(&format!("{name}.edges"), &text)
     }
 
+    /// The folder of the Python modules that the bench has installed.
+    pub fn python_modules(&self) -> PathBuf {
+        self.folder.join("python")
+    }
+
     /// An empty folder of this name; what was in it is gone.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
 //! The first `./run` on a fresh machine.
 //!
-//! Its own file because it starts a whole build. It does not count the download: the packages are fetched first.
-//! The invariant: nothing built earlier is found; sources, build folder and data cache are fresh.
+//! Its own file because it starts a whole build. The downloads of its packages are in the figure; Rust itself is not.
+//! The invariant: nothing built or fetched earlier is found; sources, build folder, Cargo's folder and data cache are
+//! fresh. What of Cargo's folder says how to reach the packages is taken along.
 
 use super::say;
 use crate::options::Effort;
 use crate::workshop::Workshop;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -17,14 +18,26 @@ pub fn run(_effort: Effort) {
     let workshop = Workshop::open().expect("there is a cache folder");
     let fresh = workshop.fresh_folder("cold").expect("the cache folder can be written");
     copy(source, &fresh);
-    succeed(Command::new("cargo").args(["fetch", "--quiet", "--locked"]).current_dir(&fresh));
+    let cargo_home = fresh.join("cargo-home");
+    std::fs::create_dir(&cargo_home).expect("the cache folder can be written");
+    for name in ["config.toml", "config", "credentials.toml"] {
+        if let Some(from) = cargo_folder().map(|folder| folder.join(name)).filter(|path| path.is_file()) {
+            std::fs::copy(from, cargo_home.join(name)).expect("the cache folder can be written");
+        }
+    }
     let mut command = Command::new("./run");
-    command.current_dir(&fresh).env_remove("CARGO_TARGET_DIR").env("CARGO_NET_OFFLINE", "true");
-    command.env("XDG_CACHE_HOME", fresh.join("cache"));
+    command.current_dir(&fresh).env_remove("CARGO_TARGET_DIR").env_remove("CARGO_NET_OFFLINE");
+    command.env("CARGO_HOME", &cargo_home).env("XDG_CACHE_HOME", fresh.join("cache"));
     let start = Instant::now();
     succeed(&mut command);
     say("seconds", start.elapsed().as_secs_f64());
     std::fs::remove_dir_all(&fresh).expect("the own folder can be removed");
+}
+
+/// Where Cargo keeps what it has fetched, and the person's settings.
+fn cargo_folder() -> Option<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home)
 }
 
 /// Copies what the repository holds, with changes that are not committed, and nothing that was built.

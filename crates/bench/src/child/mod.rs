@@ -13,6 +13,7 @@ mod ours;
 mod pin;
 mod raw;
 mod ring;
+mod side_by_side;
 mod tasks;
 mod twin;
 mod wake;
@@ -28,6 +29,10 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-sleeping", ours::sleeping::measure),
     ("isles-spawn", ours::tasks::measure),
     ("isles-large", ours::large::measure),
+    ("isles-generic", ours::alike::generic),
+    ("isles-sizes", ours::alike::sizes),
+    ("isles-handle", ours::alike::handle),
+    ("side-by-side", side_by_side::run),
     ("isles-collective", ours::collective::measure),
     ("isles-crowd", ours::crowd::measure),
     ("isles-memory", ours::memory::measure),

@@ -8,10 +8,9 @@ mod machine;
 
 pub use machine::{machine, program as machine_program};
 
-use super::batch::median;
 use super::say;
 use crate::options::Effort;
-use crate::suite::twin::{LONG, MESH_MESSAGES, PING_PONGS, SHORT, TORUS_MESSAGES};
+use crate::suite::twin::{LONG, MESH_MESSAGES, PING_PONGS, SHORT, TASKS, TORUS_MESSAGES};
 use isles::prelude::*;
 use isles::{Launch, ModelledChip, place_count};
 use isles_chip::Chip;
@@ -90,23 +89,19 @@ fn random_traffic(world: &World, messages: u32, bytes: usize) -> f64 {
     drive(world, |place| players[place.index()].step())
 }
 
-/// Prints the messages and events of a second; `once` gives a world that has run, and the seconds that took it.
-fn measure(effort: Effort, messages: u64, mut once: impl FnMut() -> (World, f64)) {
-    let (mut message_rates, mut event_rates) = (Vec::new(), Vec::new());
-    for _ in 0..effort.repetitions {
-        let (world, seconds) = once();
-        let report = world.report();
-        assert_eq!(report.messages, messages, "every message was taken in");
-        message_rates.push(messages as f64 / seconds / 1e6);
-        event_rates.push(report.digest.events() as f64 / seconds / 1e6);
-    }
-    say("messages_million", median(message_rates));
-    say("events_million", median(event_rates));
+/// Prints the messages and events of a second. `once` returns a world that has run, and the seconds that took; it runs
+/// once in a process, cold, as SimGrid does. The median is that of the processes.
+fn measure(messages: u64, once: impl FnOnce() -> (World, f64)) {
+    let (world, seconds) = once();
+    let report = world.report();
+    assert_eq!(report.messages, messages, "every message was taken in");
+    say("messages_million", messages as f64 / seconds / 1e6);
+    say("events_million", report.digest.events() as f64 / seconds / 1e6);
 }
 
 /// Two places of one tile, there and back.
-pub fn ping_pong(effort: Effort) {
-    measure(effort, 2 * u64::from(PING_PONGS), || {
+pub fn ping_pong(_effort: Effort) {
+    measure(2 * u64::from(PING_PONGS), || {
         let world = scc(2);
         let endpoints = [0, 1].map(|place| world.endpoint(PlaceId(place)));
         let (mut serves, mut begun) = ([PING_PONGS; 2], false);
@@ -128,17 +123,17 @@ pub fn ping_pong(effort: Effort) {
 }
 
 /// All cores of an SCC, at random.
-pub fn mesh(effort: Effort) {
-    mesh_of(effort, SHORT);
+pub fn mesh(_effort: Effort) {
+    mesh_of(SHORT);
 }
 
 /// The same with messages that hold their links.
-pub fn mesh_long(effort: Effort) {
-    mesh_of(effort, LONG);
+pub fn mesh_long(_effort: Effort) {
+    mesh_of(LONG);
 }
 
-fn mesh_of(effort: Effort, bytes: u32) {
-    measure(effort, u64::from(SCC_PLACES * MESH_MESSAGES), || {
+fn mesh_of(bytes: u32) {
+    measure(u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let world = scc(SCC_PLACES);
         let seconds = random_traffic(&world, MESH_MESSAGES, bytes as usize);
         (world, seconds)
@@ -146,18 +141,18 @@ fn mesh_of(effort: Effort, bytes: u32) {
 }
 
 /// Packets of a mesh of such links, which are all that there is of it.
-pub fn mesh_packets(effort: Effort) {
-    mesh_packets_of(effort, SHORT);
+pub fn mesh_packets(_effort: Effort) {
+    mesh_packets_of(SHORT);
 }
 
 /// The same with messages that hold their links.
-pub fn mesh_packets_long(effort: Effort) {
-    mesh_packets_of(effort, LONG);
+pub fn mesh_packets_long(_effort: Effort) {
+    mesh_packets_of(LONG);
 }
 
-fn mesh_packets_of(effort: Effort, bytes: u32) {
+fn mesh_packets_of(bytes: u32) {
     let chip = Chip::parse("mesh.toml", include_str!("twin/mesh.toml")).expect("the file describes a chip");
-    measure(effort, u64::from(SCC_PLACES * MESH_MESSAGES), || {
+    measure(u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let costs = Costs::of(&chip).expect("it carries packets");
         let world = World::new(SCC_PLACES, costs, 0).expect("it has so many cores");
         let seconds = random_traffic(&world, MESH_MESSAGES, bytes as usize);
@@ -166,9 +161,9 @@ fn mesh_packets_of(effort: Effort, bytes: u32) {
 }
 
 /// The same with a trace into a file.
-pub fn mesh_traced(effort: Effort) {
+pub fn mesh_traced(_effort: Effort) {
     let path = std::env::temp_dir().join(format!("isles-bench-{}.perfetto-trace", std::process::id()));
-    measure(effort, u64::from(SCC_PLACES * MESH_MESSAGES), || {
+    measure(u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let world = scc(SCC_PLACES);
         let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let traced = world.trace("isles bench twin", Box::new(file));
@@ -182,8 +177,8 @@ pub fn mesh_traced(effort: Effort) {
 }
 
 /// Nodes of a torus of 10 x 10 x 10, one place each, at random.
-pub fn torus(effort: Effort) {
-    measure(effort, u64::from(TORUS_PLACES * TORUS_MESSAGES), || {
+pub fn torus(_effort: Effort) {
+    measure(u64::from(TORUS_PLACES * TORUS_MESSAGES), || {
         let world = World::new(TORUS_PLACES, torus_costs(), 0).expect("it has so many cores");
         let seconds = random_traffic(&world, TORUS_MESSAGES, PACKET);
         (world, seconds)
@@ -201,32 +196,32 @@ fn torus_costs() -> Costs {
     costs
 }
 
-/// Tasks of a program: each place starts some at random others, all under one finish.
-pub fn program(effort: Effort) {
-    const TASKS: u32 = 200;
+/// Tasks of a program: each place starts some at random others, all under one finish. Prints `tasks_million` and
+/// `events_million`; one cold run.
+pub fn program(_effort: Effort) {
     let launch = Launch::from_environment().unwrap_or_else(|error| panic!("{error}"));
     let launch = launch.places(SCC_PLACES);
     let chip = ModelledChip::new("scc").unwrap_or_else(|error| panic!("{error}"));
-    let once = || {
-        let main = || async {
-            finish(async {
-                for place in places() {
-                    spawn_at!(place, {
-                        let mut random = Random::new(here().index() as u64);
-                        for _ in 0..TASKS {
-                            let to = Place::new(random.below(place_count() as u64) as usize);
-                            spawn_at!(to.expect("it is below their number"), ());
-                            isles::yield_now().await;
-                        }
-                    });
-                }
-            })
-            .await
-        };
-        let started = Instant::now();
-        let (result, _, report) = launch.run_on_chip(chip, main).unwrap_or_else(|error| panic!("{error}"));
-        result.unwrap_or_else(|error| panic!("{error}"));
-        report.digest.events() as f64 / started.elapsed().as_secs_f64() / 1e6
+    let main = || async {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    let mut random = Random::new(here().index() as u64);
+                    for _ in 0..TASKS {
+                        let distance = 1 + random.below(place_count() as u64 - 1) as usize;
+                        let to = Place::new((here().index() + distance) % place_count());
+                        spawn_at!(to.expect("it is below their number"), ());
+                        isles::yield_now().await;
+                    }
+                });
+            }
+        })
+        .await
     };
-    say("events_million", median((0..effort.repetitions).map(|_| once()).collect()));
+    let started = Instant::now();
+    let (result, _, report) = launch.run_on_chip(chip, main).unwrap_or_else(|error| panic!("{error}"));
+    let seconds = started.elapsed().as_secs_f64();
+    result.unwrap_or_else(|error| panic!("{error}"));
+    say("tasks_million", f64::from(SCC_PLACES * TASKS) / seconds / 1e6);
+    say("events_million", report.digest.events() as f64 / seconds / 1e6);
 }

@@ -1,7 +1,8 @@
 //! The suite `core`: what is measured, against whom, and what it must reach.
 //!
 //! Its own file because it is the one that people argue about. It holds no code but the table.
-//! The invariant: like is compared with like; where a peer has two forms of a thing, the row says which one.
+//! The invariant: like is compared with like; where a peer has two forms of a thing, both are peers. Who does the
+//! same is a peer and may decide; a bound, or another form of our own, stands beside.
 
 use super::figure;
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
@@ -16,17 +17,35 @@ const MARKED_RING: &str = "ring with marked slots";
 const CROSSBEAM: &str = "crossbeam";
 const GO: &str = "Go";
 const NETWORKIT: &str = "NetworKit, 1 thread";
+const IGRAPH: &str = "igraph, 1 thread";
+const FUTEX: &str = "futex";
 const ONE_PLACE: &str = "isles, 1 place";
 const TWO_PLACES: &str = "isles, 2 places";
 const THREADS: &str = "isles, machine threads";
 const SEQUENTIAL: &str = "the kernel, no places";
 const RAW: &str = "isles, raw message";
+const GENERIC: &str = "isles, generic";
+const SIZES: &str = "isles, sizes";
+const HANDLE: &str = "isles, handle";
 const EITHER_MPI: &[&str] = &[OPEN_MPI, MPICH];
 const PAIR: &str = "2 places pinned on 2 cores, machine processes";
 
 /// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] =
-    &[MESSAGE, SLEEPING, LOCAL, COLLECTIVE, LARGE, CROWD_8, CROWD_48, MEMORY, POWER, HEP_TH, COLD];
+pub const GROUPS: &[Group] = &[
+    MESSAGE,
+    SLEEPING,
+    LOCAL,
+    COLLECTIVE,
+    LARGE,
+    ALIKE,
+    SIDE_BY_SIDE,
+    CROWD_8,
+    CROWD_48,
+    MEMORY,
+    POWER,
+    HEP_TH,
+    COLD,
+];
 
 const fn ours(child: &'static str, places: u32) -> Program {
     Program::Isles { child, machine: "processes", places }
@@ -40,8 +59,21 @@ const fn mpich(section: &'static str, ranks: u32) -> Contender {
     Contender { label: MPICH, program: Program::Mpi { library: MpiLibrary::Mpich, section, ranks } }
 }
 
+/// What most rows have in common; a row says the rest.
+const ROW: Row = Row {
+    name: "",
+    question: "",
+    unit: "us",
+    better: Better::Less,
+    ours: figure(ISLES, ""),
+    peers: &[],
+    beside: &[],
+    targets: &[],
+    quoted_with: None,
+};
+
 const fn of_better_mpi(limit: f64) -> Target {
-    Target::Ratio { limit, of: EITHER_MPI, words: "the better MPI's" }
+    Target::BestOf { limit, of: EITHER_MPI, words: "the better MPI's" }
 }
 
 const MESSAGE: Group = Group {
@@ -66,56 +98,53 @@ const MESSAGE: Group = Group {
     rows: &[
         Row {
             name: "raw-message",
-            question: "smallest message of the transport alone, half round trip, both sides busy",
-            unit: "us",
-            better: Better::Less,
+            question: "smallest message of the transport alone, half round trip, both sides busy; \
+                       a bare cache line handed over and back carries nothing",
             ours: figure(RAW, "half_round_trip_us"),
             peers: &[
-                figure(LINE, "half_round_trip_us"),
-                figure(RING, "half_round_trip_us"),
                 figure(MARKED_RING, "half_round_trip_us"),
+                figure(RING, "half_round_trip_us"),
                 figure(OPEN_MPI, "half_round_trip_us"),
                 figure(MPICH, "half_round_trip_us"),
             ],
-            targets: &[
-                Target::Ratio { limit: 1.15, of: &[RING], words: "a plain ring's" },
-                of_better_mpi(0.6),
-            ],
+            beside: &[figure(LINE, "half_round_trip_us")],
+            targets: &[Target::BestPeer(1.25), of_better_mpi(0.6)],
+            ..ROW
         },
         Row {
             name: "at",
-            question: "empty at!, half round trip, busy; MPI: 8 bytes",
-            unit: "us",
-            better: Better::Less,
+            question: "empty at!, half round trip, both sides busy; MPI: 8 bytes",
             ours: figure(ISLES, "half_round_trip_us"),
             peers: &[figure(OPEN_MPI, "half_round_trip_us"), figure(MPICH, "half_round_trip_us")],
-            targets: &[of_better_mpi(1.0)],
+            targets: &[Target::BestPeer(1.0)],
+            ..ROW
         },
         Row {
             name: "at-threads",
-            question: "the same between two threads of one process; the others: channels, there and back",
-            unit: "us",
-            better: Better::Less,
+            question: "empty at! between two threads of one process, half round trip; the others: channels",
             ours: figure(THREADS, "half_round_trip_us"),
             peers: &[figure(CROSSBEAM, "half_round_trip_us"), figure(GO, "half_round_trip_us")],
-            targets: &[],
+            ..ROW
         },
         Row {
             name: "spawn-at",
-            question: "spawn_at! of a tiny body, one place to the other, under one finish; \
-                       the others: messages of 8 bytes, one way",
+            question: "spawn_at! of a tiny body, one place to the other, under one finish; the others: messages \
+                       of 8 bytes, one way, one answer a batch",
             unit: "million/s",
             better: Better::More,
             ours: figure(ISLES, "rate_million"),
             peers: &[
-                figure(RING, "rate_million"),
                 figure(MARKED_RING, "rate_million"),
-                figure(OPEN_MPI, "rate_million"),
-                figure(MPICH, "rate_million"),
+                figure(RING, "rate_million"),
                 figure(CROSSBEAM, "rate_million"),
+                figure(OPEN_MPI, "rate_million"),
+                figure(OPEN_MPI, "blocking_rate_million"),
+                figure(MPICH, "rate_million"),
+                figure(MPICH, "blocking_rate_million"),
                 figure(GO, "rate_million"),
             ],
             targets: &[Target::Value(10.0)],
+            ..ROW
         },
     ],
 };
@@ -126,26 +155,23 @@ const SLEEPING: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: ISLES, program: ours("isles-sleeping", 2) },
-        Contender { label: "futex", program: Program::Peer("futex") },
+        Contender { label: FUTEX, program: Program::Peer("futex") },
     ],
     rows: &[
         Row {
             name: "at-sleeping",
             question: "empty at! to a sleeping place, there and back; futex: the wake and the answer alone",
-            unit: "us",
-            better: Better::Less,
             ours: figure(ISLES, "there_and_back_us"),
-            peers: &[figure("futex", "there_and_back_us")],
-            targets: &[Target::Value(15.0)],
+            peers: &[figure(FUTEX, "there_and_back_us")],
+            targets: &[Target::BestPeer(1.25)],
+            ..ROW
         },
         Row {
             name: "at-long-asleep",
-            question: "the same after 1 ms, when the processor itself sleeps",
-            unit: "us",
-            better: Better::Less,
+            question: "empty at! to a place that has slept for 1 ms, so that its processor sleeps as well",
             ours: figure(ISLES, "long_asleep_us"),
-            peers: &[figure("futex", "long_asleep_us")],
-            targets: &[],
+            peers: &[figure(FUTEX, "long_asleep_us")],
+            ..ROW
         },
     ],
 };
@@ -164,9 +190,8 @@ const LOCAL: Group = Group {
     ],
     rows: &[Row {
         name: "spawn",
-        question: "a million tasks started and waited for at one place; rayon with one worker",
+        question: "a million tasks started and waited for at one place, no handles kept; rayon with one worker",
         unit: "ns/task",
-        better: Better::Less,
         ours: figure(ISLES, "spawn_ns"),
         peers: &[
             figure("rayon", "spawn_ns"),
@@ -176,6 +201,7 @@ const LOCAL: Group = Group {
             figure(GO, "spawn_ns"),
         ],
         targets: &[Target::Value(60.0)],
+        ..ROW
     }],
 };
 
@@ -191,25 +217,25 @@ const COLLECTIVE: Group = Group {
     rows: &[
         collective(
             "barrier",
-            "barrier",
+            "barrier of 2 places",
             &[figure(OPEN_MPI, "barrier_us"), figure(MPICH, "barrier_us")],
             "barrier_us",
         ),
         collective(
             "all-reduce",
-            "all_reduce of 8 bytes",
+            "all_reduce of 8 bytes, 2 places",
             &[figure(OPEN_MPI, "all_reduce_us"), figure(MPICH, "all_reduce_us")],
             "all_reduce_us",
         ),
         collective(
             "broadcast-8k",
-            "broadcast of 8 KiB, the root changing each time",
+            "broadcast of 8 KiB to 2 places, the root changing each time",
             &[figure(OPEN_MPI, "broadcast_8k_us"), figure(MPICH, "broadcast_8k_us")],
             "broadcast_8k_us",
         ),
         collective(
             "broadcast-1m",
-            "broadcast of 1 MiB, the root changing each time",
+            "broadcast of 1 MiB to 2 places, the root changing each time",
             &[figure(OPEN_MPI, "broadcast_1m_us"), figure(MPICH, "broadcast_1m_us")],
             "broadcast_1m_us",
         ),
@@ -225,11 +251,10 @@ const fn collective(
     Row {
         name,
         question,
-        unit: "us",
-        better: Better::Less,
         ours: figure(ISLES, value),
         peers,
-        targets: const { &[of_better_mpi(0.7)] },
+        targets: const { &[Target::BestPeer(0.7)] },
+        ..ROW
     }
 }
 
@@ -244,23 +269,26 @@ const LARGE: Group = Group {
         Contender { label: "memcpy", program: Program::Peer("memcpy") },
     ],
     rows: &[
+        Row {
+            quoted_with: Some("read-2m"), // what only arrives may still cost its reader something
+            ..large(
+                "move-2m",
+                "2 MiB moved by at! of a plain array; MPI: 2 MiB there, 8 bytes back",
+                &[figure(OPEN_MPI, "answered_gb"), figure(MPICH, "answered_gb")],
+                "answered_gb",
+            )
+        },
         large(
-            "move-2m",
-            "2 MiB moved by at! of a plain array; MPI: 2 MiB there, 8 bytes back",
-            &[figure(OPEN_MPI, "answered_gb"), figure(MPICH, "answered_gb"), figure("memcpy", "copy_gb")],
-            "answered_gb",
+            "read-2m",
+            "2 MiB moved as in move-2m, each word read by the receiver",
+            &[figure(OPEN_MPI, "read_gb"), figure(MPICH, "read_gb")],
+            "read_gb",
         ),
         large(
             "stream-2m",
             "2 MiB messages one after the other, 8 under way",
-            &[figure(OPEN_MPI, "stream_gb"), figure(MPICH, "stream_gb"), figure("memcpy", "copy_gb")],
+            &[figure(OPEN_MPI, "stream_gb"), figure(MPICH, "stream_gb")],
             "stream_gb",
-        ),
-        large(
-            "read-2m",
-            "2 MiB moved as in move-2m, each word read by the receiver",
-            &[figure(OPEN_MPI, "read_gb"), figure(MPICH, "read_gb"), figure("memcpy", "copy_gb")],
-            "read_gb",
         ),
     ],
 };
@@ -278,9 +306,67 @@ const fn large(
         better: Better::More,
         ours: figure(ISLES, value),
         peers,
-        targets: const { &[of_better_mpi(1.3)] },
+        beside: const { &[figure("memcpy", "copy_gb")] },
+        targets: const { &[Target::BestPeer(1.3)] },
+        ..ROW
     }
 }
+
+const ALIKE: Group = Group {
+    name: "alike",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: GENERIC, program: ours("isles-generic", 2) },
+        Contender { label: SIZES, program: ours("isles-sizes", 2) },
+        Contender { label: HANDLE, program: ours("isles-handle", 2) },
+    ],
+    rows: &[
+        Row {
+            name: "generic-1024",
+            question: "at! that takes a Vec<f64> of 1,024 along, from a generic function and from a concrete one",
+            ours: figure(GENERIC, "generic_us"),
+            beside: &[figure(GENERIC, "concrete_us")],
+            targets: &[Target::BestOf { limit: 1.1, of: &[GENERIC], words: "the concrete one's" }],
+            ..ROW
+        },
+        Row {
+            name: "move-33m",
+            question: "33 MiB moved by at! of a slice, beside 30 MiB",
+            unit: "GB/s",
+            better: Better::More,
+            ours: figure(SIZES, "mib_33_gb"),
+            beside: &[figure(SIZES, "mib_30_gb")],
+            targets: &[Target::BestOf { limit: 0.85, of: &[SIZES], words: "that of 30 MiB" }],
+            ..ROW
+        },
+        Row {
+            name: "spawn-handle",
+            question: "spawn_at! that captures a handle, beside one that captures a number",
+            unit: "ns/task",
+            ours: figure(HANDLE, "handle_ns"),
+            beside: &[figure(HANDLE, "number_ns")],
+            targets: &[Target::BestOf { limit: 1.3, of: &[HANDLE], words: "that with a number" }],
+            ..ROW
+        },
+    ],
+};
+
+const SIDE_BY_SIDE: Group = Group {
+    name: "side-by-side",
+    setting: "two runs of 1 place each at the same time, betweenness of power",
+    slow: false,
+    contenders: &[Contender { label: ISLES, program: Program::Peer("side-by-side") }],
+    rows: &[Row {
+        name: "two-runs",
+        question: "the slower one of two runs side by side, beside one run alone",
+        unit: "s",
+        ours: figure(ISLES, "together_s"),
+        beside: &[figure(ISLES, "alone_s")],
+        targets: &[Target::BestOf { limit: 1.1, of: &[ISLES], words: "one alone" }],
+        ..ROW
+    }],
+};
 
 const CROWD_8: Group = Group {
     name: "crowd-8",
@@ -291,7 +377,11 @@ const CROWD_8: Group = Group {
         open_mpi("crowd", 8),
         mpich("crowd", 8),
     ],
-    rows: &[crowd_ring("ring-8"), crowd_barrier("barrier-8"), crowd_idle("idle-8")],
+    rows: &[
+        crowd_ring("ring-8", "8 bytes handed round a ring of 8 places on fewer cores, time of one hop"),
+        crowd_barrier("barrier-8", "barrier of 8 places on fewer cores"),
+        crowd_idle("idle-8", "processor time of 8 places while they wait, of all cores"),
+    ],
 };
 
 const CROWD_48: Group = Group {
@@ -303,42 +393,43 @@ const CROWD_48: Group = Group {
         open_mpi("crowd", 48),
         mpich("crowd", 48),
     ],
-    rows: &[crowd_ring("ring-48"), crowd_barrier("barrier-48"), crowd_idle("idle-48")],
+    rows: &[
+        crowd_ring("ring-48", "8 bytes handed round a ring of 48 places on fewer cores, time of one hop"),
+        crowd_barrier("barrier-48", "barrier of 48 places on fewer cores"),
+        crowd_idle("idle-48", "processor time of 48 places while they wait, of all cores"),
+    ],
 };
 
-const fn crowd_ring(name: &'static str) -> Row {
+const fn crowd_ring(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
-        question: "8 bytes handed round a ring of all places, time of one hop",
-        unit: "us",
-        better: Better::Less,
+        question,
         ours: figure(ISLES, "hop_us"),
         peers: const { &[figure(OPEN_MPI, "hop_us"), figure(MPICH, "hop_us")] },
-        targets: &[Target::Ratio { limit: 1.0, of: &[OPEN_MPI], words: "Open MPI's, yielding" }],
+        targets: &[Target::BestPeer(1.0)],
+        ..ROW
     }
 }
 
-const fn crowd_barrier(name: &'static str) -> Row {
+const fn crowd_barrier(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
-        question: "barrier of all places",
-        unit: "us",
-        better: Better::Less,
+        question,
         ours: figure(ISLES, "barrier_us"),
         peers: const { &[figure(OPEN_MPI, "barrier_us"), figure(MPICH, "barrier_us")] },
-        targets: &[Target::Ratio { limit: 1.0, of: &[OPEN_MPI], words: "Open MPI's, yielding" }],
+        targets: &[Target::BestPeer(1.0)],
+        ..ROW
     }
 }
 
-const fn crowd_idle(name: &'static str) -> Row {
+const fn crowd_idle(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
-        question: "processor time of all places while they wait, of all cores",
+        question,
         unit: "%",
-        better: Better::Less,
         ours: figure(ISLES, "idle_percent"),
-        peers: &[],
         targets: &[Target::Value(1.0)],
+        ..ROW
     }
 }
 
@@ -352,23 +443,22 @@ const MEMORY: Group = Group {
             name: "idle-memory",
             question: "resident memory of an idle place beyond the same program without places",
             unit: "MiB",
-            better: Better::Less,
             ours: figure(ISLES, "idle_mib"),
-            peers: &[],
             targets: &[Target::Value(2.0)],
+            ..ROW
         },
         Row {
             name: "load-memory",
-            question: "the same after a flood of a million spawn_at! and 64 messages of 2 MiB",
+            question: "resident memory of a place after a flood of a million spawn_at! and 64 messages of 2 MiB",
             unit: "MiB",
-            better: Better::Less,
             ours: figure(ISLES, "loaded_mib"),
-            peers: &[figure(ISLES, "stated_bound_mib")],
-            targets: &[Target::Ratio {
+            beside: &[figure(ISLES, "stated_bound_mib")],
+            targets: &[Target::BestOf {
                 limit: 1.0,
                 of: &[ISLES],
                 words: "the stated bound (docs/memory.md)",
             }],
+            ..ROW
         },
     ],
 };
@@ -381,9 +471,13 @@ const POWER: Group = Group {
         Contender { label: ONE_PLACE, program: ours("isles-betweenness-power", 1) },
         Contender { label: TWO_PLACES, program: ours("isles-betweenness-power", 2) },
         Contender { label: SEQUENTIAL, program: Program::Peer("sequential-power") },
-        Contender { label: NETWORKIT, program: Program::Networkit { graph: "power" } },
+        Contender { label: NETWORKIT, program: Program::Betweenness { module: "networkit", graph: "power" } },
+        Contender { label: IGRAPH, program: Program::Betweenness { module: "igraph", graph: "power" } },
     ],
-    rows: &[betweenness("power-1"), betweenness_on_two("power-2")],
+    rows: &[
+        betweenness("power-1", "betweenness of all vertices of power, 1 place"),
+        betweenness_on_two("power-2", "betweenness of all vertices of power, 2 places"),
+    ],
 };
 
 const HEP_TH: Group = Group {
@@ -394,47 +488,54 @@ const HEP_TH: Group = Group {
         Contender { label: ONE_PLACE, program: ours("isles-betweenness-hep-th", 1) },
         Contender { label: TWO_PLACES, program: ours("isles-betweenness-hep-th", 2) },
         Contender { label: SEQUENTIAL, program: Program::Peer("sequential-hep-th") },
-        Contender { label: NETWORKIT, program: Program::Networkit { graph: "hep-th" } },
+        Contender {
+            label: NETWORKIT,
+            program: Program::Betweenness { module: "networkit", graph: "hep-th" },
+        },
+        Contender { label: IGRAPH, program: Program::Betweenness { module: "igraph", graph: "hep-th" } },
     ],
-    rows: &[betweenness("hep-th-1"), betweenness_on_two("hep-th-2")],
+    rows: &[
+        betweenness("hep-th-1", "betweenness of all vertices of hep-th, 1 place"),
+        betweenness_on_two("hep-th-2", "betweenness of all vertices of hep-th, 2 places"),
+    ],
 };
 
-const fn betweenness(name: &'static str) -> Row {
+const fn betweenness(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
-        question: "betweenness of all vertices, 1 place",
+        question,
         unit: "s",
-        better: Better::Less,
         ours: figure(ONE_PLACE, "seconds"),
-        peers: const { &[figure(SEQUENTIAL, "seconds"), figure(NETWORKIT, "seconds")] },
-        targets: &[Target::Ratio { limit: 1.0, of: &[NETWORKIT], words: "NetworKit's on one thread" }],
+        peers: const { &[figure(NETWORKIT, "seconds"), figure(IGRAPH, "seconds")] },
+        beside: const { &[figure(SEQUENTIAL, "seconds")] },
+        targets: const { &[Target::BestPeer(1.0)] },
+        ..ROW
     }
 }
 
-const fn betweenness_on_two(name: &'static str) -> Row {
+const fn betweenness_on_two(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
-        question: "betweenness of all vertices, 2 places",
+        question,
         unit: "s",
-        better: Better::Less,
         ours: figure(TWO_PLACES, "seconds"),
-        peers: const { &[figure(ONE_PLACE, "seconds")] },
-        targets: &[Target::Speedup { limit: 1.85, over: ONE_PLACE }],
+        beside: const { &[figure(ONE_PLACE, "seconds")] },
+        targets: const { &[Target::Speedup { limit: 1.85, over: ONE_PLACE }] },
+        ..ROW
     }
 }
 
 const COLD: Group = Group {
     name: "cold",
-    setting: "./run in a fresh copy of the checkout, nothing built, everything downloaded",
+    setting: "./run in a fresh copy of the checkout, nothing built and nothing downloaded; Rust is installed",
     slow: true,
     contenders: &[Contender { label: ISLES, program: Program::Peer("cold-run") }],
     rows: &[Row {
         name: "cold-run",
-        question: "from the command to the end of the main job",
+        question: "./run for the first time, downloads and all, to the end of the main job",
         unit: "s",
-        better: Better::Less,
         ours: figure(ISLES, "seconds"),
-        peers: &[],
         targets: &[Target::Value(90.0)],
+        ..ROW
     }],
 };

@@ -66,19 +66,19 @@ mod tests {
             let labels: BTreeSet<_> = group.contenders.iter().map(|contender| contender.label).collect();
             assert_eq!(labels.len(), group.contenders.len(), "{}", group.name);
             for row in group.rows {
-                assert!(
-                    std::iter::once(&row.ours)
-                        .chain(row.peers)
-                        .all(|figure| labels.contains(figure.contender))
-                );
-                let peers: BTreeSet<_> = row.peers.iter().map(|peer| peer.contender).collect();
+                assert!(row.figures().all(|figure| labels.contains(figure.contender)), "{}", row.name);
+                let others: BTreeSet<_> =
+                    row.peers.iter().chain(row.beside).map(|figure| figure.contender).collect();
                 for target in row.targets {
                     let named: Vec<_> = match target {
                         Target::Value(_) => vec![],
-                        Target::Ratio { of, .. } => of.to_vec(),
+                        Target::BestPeer(_) => row.peers.iter().map(|peer| peer.contender).collect(),
+                        Target::BestOf { of, .. } => of.to_vec(),
                         Target::Speedup { over, .. } => vec![*over],
                     };
-                    assert!(named.iter().all(|label| peers.contains(label)), "{}: {named:?}", row.name);
+                    assert!(named.iter().all(|label| others.contains(label)), "{}: {named:?}", row.name);
+                    let is_value = matches!(target, Target::Value(_));
+                    assert!(is_value || !named.is_empty(), "{}: nobody to compare with", row.name);
                 }
             }
         }

@@ -10,8 +10,10 @@ use crate::program::Program;
 const ISLES: &str = "isles";
 const TRACED: &str = "isles, traced";
 const PROGRAM: &str = "isles, a program";
-const SIMGRID: &str = "SimGrid";
-const ANSWERS: &str = "SimGrid, with answers";
+const DIRECT: &str = "SimGrid, sendto_async";
+const MAILBOX: &str = "SimGrid, mailboxes";
+const DIRECT_ANSWERS: &str = "SimGrid, sendto_async with answers";
+const MAILBOX_ANSWERS: &str = "SimGrid, mailboxes with answers";
 const DEFAULTS: &str = "SimGrid, its TCP model";
 
 /// There-and-backs, and messages of each place; the children know the same numbers.
@@ -20,6 +22,9 @@ pub const PING_PONGS: u32 = 100_000;
 pub const MESH_MESSAGES: u32 = 10_000;
 /// As [`PING_PONGS`], of each of 1,000 places.
 pub const TORUS_MESSAGES: u32 = 10;
+
+/// Tasks of each of 48 places.
+pub const TASKS: u32 = 200;
 
 /// Bytes of a message that takes a line of the SCC.
 pub const SHORT: u32 = 24;
@@ -32,19 +37,37 @@ const PACKET: u32 = 240;
 pub const GROUPS: &[Group] =
     &[EVENTS, PING_PONG, MESH, MESH_LONG, MESH_PACKETS, MESH_PACKETS_LONG, TORUS, MACHINE];
 
-/// SimGrid in one of its configurations, by its name here and that of the model there.
-type Configuration = (&'static str, &'static str);
-const PLAIN: Configuration = (SIMGRID, "plain");
-const ANSWERED: Configuration = (ANSWERS, "answers");
-const OF_TCP: Configuration = (DEFAULTS, "defaults");
+/// SimGrid in one of its configurations: its name here, and that of the network's model and of the style there.
+type Configuration = (&'static str, &'static str, &'static str);
+const PLAIN_DIRECT: Configuration = (DIRECT, "plain", "direct");
+const PLAIN_MAILBOX: Configuration = (MAILBOX, "plain", "mailbox");
+const ANSWERS_DIRECT: Configuration = (DIRECT_ANSWERS, "answers", "direct");
+const ANSWERS_MAILBOX: Configuration = (MAILBOX_ANSWERS, "answers", "mailbox");
+const OF_TCP: Configuration = (DEFAULTS, "defaults", "direct");
 
 const fn simgrid(
-    (label, model): Configuration,
+    (label, model, style): Configuration,
     section: &'static str,
     messages: u32,
     bytes: u32,
 ) -> Contender {
-    Contender { label, program: Program::SimGrid { section, model, messages, bytes } }
+    Contender { label, program: Program::SimGrid { section, model, style, messages, bytes } }
+}
+
+const fn isles(child: &'static str) -> Contender {
+    Contender { label: ISLES, program: Program::Peer(child) }
+}
+
+/// The contenders of random traffic on a mesh.
+const fn on_a_mesh(child: &'static str, bytes: u32) -> [Contender; 6] {
+    [
+        isles(child),
+        simgrid(PLAIN_DIRECT, "mesh", MESH_MESSAGES, bytes),
+        simgrid(PLAIN_MAILBOX, "mesh", MESH_MESSAGES, bytes),
+        simgrid(ANSWERS_DIRECT, "mesh", MESH_MESSAGES, bytes),
+        simgrid(ANSWERS_MAILBOX, "mesh", MESH_MESSAGES, bytes),
+        simgrid(OF_TCP, "mesh", MESH_MESSAGES, bytes),
+    ]
 }
 
 const EVENTS: Group = Group {
@@ -55,16 +78,40 @@ const EVENTS: Group = Group {
         Contender { label: ISLES, program: Program::Peer("twin-mesh") },
         Contender { label: TRACED, program: Program::Peer("twin-mesh-traced") },
         Contender { label: PROGRAM, program: Program::Peer("twin-program") },
+        simgrid(PLAIN_DIRECT, "program", TASKS, SHORT),
+        simgrid(PLAIN_MAILBOX, "program", TASKS, SHORT),
     ],
     rows: &[
+        Row {
+            name: "program-tasks",
+            question: "tasks a second of a program on 48 places of the SCC, with runtime and finish; \
+                       SimGrid's tasks are actors, or what the actor behind a mailbox does",
+            unit: "million/s",
+            better: Better::More,
+            ours: figure(PROGRAM, "tasks_million"),
+            peers: &[figure(DIRECT, "messages_million"), figure(MAILBOX, "messages_million")],
+            beside: &[],
+            targets: &[Target::BestPeer(1.0)],
+            quoted_with: None,
+        },
         events(
             "events-untraced",
-            "events of the model in a second of this host",
+            "events of the model a second: 48 places of the SCC",
             ISLES,
             &[Target::Value(5.0)],
         ),
-        events("events-traced", "the same with a Perfetto trace into a file", TRACED, &[Target::Value(2.0)]),
-        events("events-program", "the same of a program with tasks, a finish and a runtime", PROGRAM, &[]),
+        events(
+            "events-traced",
+            "the same events with a Perfetto trace into a file",
+            TRACED,
+            &[Target::Value(2.0)],
+        ),
+        events(
+            "events-program",
+            "events a second of a program on the SCC with tasks, a finish and a runtime",
+            PROGRAM,
+            &[],
+        ),
     ],
 };
 
@@ -81,7 +128,9 @@ const fn events(
         better: Better::More,
         ours: figure(contender, "events_million"),
         peers: &[],
+        beside: &[],
         targets,
+        quoted_with: None,
     }
 }
 
@@ -90,63 +139,50 @@ const PING_PONG: Group = Group {
     setting: "2 places of one tile of chip:scc, 24 bytes there and back",
     slow: false,
     contenders: &[
-        Contender { label: ISLES, program: Program::Peer("twin-ping-pong") },
-        simgrid(PLAIN, "ping-pong", PING_PONGS, SHORT),
+        isles("twin-ping-pong"),
+        simgrid(PLAIN_DIRECT, "ping-pong", PING_PONGS, SHORT),
+        simgrid(PLAIN_MAILBOX, "ping-pong", PING_PONGS, SHORT),
         simgrid(OF_TCP, "ping-pong", PING_PONGS, SHORT),
     ],
-    rows: &[Row { targets: &[of_simgrid(10.0)], ..messages("ping-pong-messages") }],
+    rows: &[Row {
+        targets: &[Target::BestPeer(10.0)],
+        ..messages(
+            "ping-pong-messages",
+            "messages a second: 24 bytes there and back between 2 places of a tile",
+        )
+    }],
 };
 
 const MESH: Group = Group {
     name: "mesh",
     setting: "48 places on the mesh of chip:scc, 24 bytes to random others, links shared",
     slow: false,
-    contenders: &[
-        Contender { label: ISLES, program: Program::Peer("twin-mesh") },
-        simgrid(PLAIN, "mesh", MESH_MESSAGES, SHORT),
-        simgrid(ANSWERED, "mesh", MESH_MESSAGES, SHORT),
-        simgrid(OF_TCP, "mesh", MESH_MESSAGES, SHORT),
-    ],
-    rows: &[on_the_mesh("mesh-messages")],
+    contenders: &on_a_mesh("twin-mesh", SHORT),
+    rows: &[on_the_mesh("mesh-messages", "messages a second: 24 bytes on the mesh of the SCC")],
 };
 
 const MESH_LONG: Group = Group {
     name: "mesh-long",
     setting: "the same with 512 bytes: in both models messages hold links that others want",
     slow: false,
-    contenders: &[
-        Contender { label: ISLES, program: Program::Peer("twin-mesh-long") },
-        simgrid(PLAIN, "mesh", MESH_MESSAGES, LONG),
-        simgrid(ANSWERED, "mesh", MESH_MESSAGES, LONG),
-        simgrid(OF_TCP, "mesh", MESH_MESSAGES, LONG),
-    ],
-    rows: &[on_the_mesh("mesh-long-messages")],
+    contenders: &on_a_mesh("twin-mesh-long", LONG),
+    rows: &[on_the_mesh("mesh-long-messages", "messages a second: 512 bytes on the mesh of the SCC")],
 };
 
 const MESH_PACKETS: Group = Group {
     name: "mesh-packets",
     setting: "48 places on a mesh whose hardware carries messages, a packet of 24 bytes each to random others, links shared",
     slow: false,
-    contenders: &[
-        Contender { label: ISLES, program: Program::Peer("twin-mesh-packets") },
-        simgrid(PLAIN, "mesh", MESH_MESSAGES, SHORT),
-        simgrid(ANSWERED, "mesh", MESH_MESSAGES, SHORT),
-        simgrid(OF_TCP, "mesh", MESH_MESSAGES, SHORT),
-    ],
-    rows: &[on_the_mesh("mesh-packets-messages")],
+    contenders: &on_a_mesh("twin-mesh-packets", SHORT),
+    rows: &[on_the_mesh("mesh-packets-messages", "messages a second: packets of 24 bytes on a mesh")],
 };
 
 const MESH_PACKETS_LONG: Group = Group {
     name: "mesh-packets-long",
     setting: "the same with 512 bytes",
     slow: false,
-    contenders: &[
-        Contender { label: ISLES, program: Program::Peer("twin-mesh-packets-long") },
-        simgrid(PLAIN, "mesh", MESH_MESSAGES, LONG),
-        simgrid(ANSWERED, "mesh", MESH_MESSAGES, LONG),
-        simgrid(OF_TCP, "mesh", MESH_MESSAGES, LONG),
-    ],
-    rows: &[on_the_mesh("mesh-packets-long-messages")],
+    contenders: &on_a_mesh("twin-mesh-packets-long", LONG),
+    rows: &[on_the_mesh("mesh-packets-long-messages", "messages a second: packets of 512 bytes on a mesh")],
 };
 
 const TORUS: Group = Group {
@@ -154,11 +190,15 @@ const TORUS: Group = Group {
     setting: "1,000 places on a torus of 10 x 10 x 10 as chip:bluegene-p's, a packet each to random others, links shared",
     slow: false,
     contenders: &[
-        Contender { label: ISLES, program: Program::Peer("twin-torus") },
-        simgrid(PLAIN, "torus", TORUS_MESSAGES, PACKET),
+        isles("twin-torus"),
+        simgrid(PLAIN_DIRECT, "torus", TORUS_MESSAGES, PACKET),
+        simgrid(PLAIN_MAILBOX, "torus", TORUS_MESSAGES, PACKET),
         simgrid(OF_TCP, "torus", TORUS_MESSAGES, PACKET),
     ],
-    rows: &[Row { targets: &[of_simgrid(100.0)], ..messages("torus-messages") }],
+    rows: &[Row {
+        targets: &[Target::BestPeer(100.0)],
+        ..messages("torus-messages", "messages a second: packets on a torus of 1,000 places")
+    }],
 };
 
 const MACHINE: Group = Group {
@@ -170,10 +210,18 @@ const MACHINE: Group = Group {
         Contender { label: PROGRAM, program: Program::Peer("twin-machine-program") },
     ],
     rows: &[
-        machine_time("machine-time", "endpoints without a runtime: all of it, on this host", ISLES),
-        machine_memory("machine-memory", "the same: most resident memory", ISLES),
-        machine_time("machine-program-time", "a program, each place with the runtime: all of it", PROGRAM),
-        machine_memory("machine-program-memory", "the same: most resident memory", PROGRAM),
+        machine_time(
+            "machine-time",
+            "32,768 places on Blue Gene/P, a barrier, a broadcast: endpoints alone",
+            ISLES,
+        ),
+        machine_memory("machine-memory", "32,768 endpoints: most resident memory", ISLES),
+        machine_time(
+            "machine-program-time",
+            "32,768 places on Blue Gene/P, a barrier, a broadcast: a program",
+            PROGRAM,
+        ),
+        machine_memory("machine-program-memory", "32,768 places of a program: most resident memory", PROGRAM),
     ],
 };
 
@@ -185,7 +233,9 @@ const fn machine_time(name: &'static str, question: &'static str, contender: &'s
         better: Better::Less,
         ours: figure(contender, "seconds"),
         peers: &[],
+        beside: &[],
         targets: &[Target::Value(2.0)],
+        quoted_with: None,
     }
 }
 
@@ -198,37 +248,40 @@ const fn machine_memory(name: &'static str, question: &'static str, contender: &
     }
 }
 
-const fn of_answers(limit: f64) -> Target {
-    Target::Ratio { limit, of: &[ANSWERS], words: "SimGrid's with answers" }
-}
-
-const fn of_simgrid(limit: f64) -> Target {
-    Target::Ratio { limit, of: &[SIMGRID], words: "SimGrid's" }
-}
-
 /// Against SimGrid at its fastest, and against the one that has on its links what the model has: the answers, too.
-const fn on_the_mesh(name: &'static str) -> Row {
+const fn on_the_mesh(name: &'static str, question: &'static str) -> Row {
     Row {
-        peers: const {
+        beside: const {
             &[
-                figure(SIMGRID, "messages_million"),
-                figure(ANSWERS, "messages_million"),
+                figure(DIRECT_ANSWERS, "messages_million"),
+                figure(MAILBOX_ANSWERS, "messages_million"),
                 figure(DEFAULTS, "messages_million"),
             ]
         },
-        targets: const { &[of_simgrid(20.0), of_answers(20.0)] },
-        ..messages(name)
+        targets: const {
+            &[
+                Target::BestPeer(20.0),
+                Target::BestOf {
+                    limit: 20.0,
+                    of: &[DIRECT_ANSWERS, MAILBOX_ANSWERS],
+                    words: "SimGrid's with answers",
+                },
+            ]
+        },
+        ..messages(name, question)
     }
 }
 
-const fn messages(name: &'static str) -> Row {
+const fn messages(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
-        question: "messages in a second of this host",
+        question,
         unit: "million/s",
         better: Better::More,
         ours: figure(ISLES, "messages_million"),
-        peers: const { &[figure(SIMGRID, "messages_million"), figure(DEFAULTS, "messages_million")] },
+        peers: const { &[figure(DIRECT, "messages_million"), figure(MAILBOX, "messages_million")] },
+        beside: const { &[figure(DEFAULTS, "messages_million")] },
         targets: &[],
+        quoted_with: None,
     }
 }

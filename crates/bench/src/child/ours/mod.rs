@@ -3,6 +3,7 @@
 //! A folder of its own because these, unlike the peers, run at several places. They use no internal.
 //! The invariant: place 0 measures; what it times has ended at all places when its clock is read.
 
+pub mod alike;
 pub mod betweenness;
 pub mod collective;
 pub mod crowd;
@@ -32,18 +33,44 @@ async fn seconds_per_step(
     effort: Effort,
     mut step: impl AsyncFnMut(u64) -> isles::Result<()>,
 ) -> isles::Result<f64> {
-    let mut time = async |count| {
-        let start = Instant::now();
-        step(count).await?;
-        Ok::<_, isles::Error>(start.elapsed())
-    };
-    let mut count = 1;
-    while time(count).await? < effort.batch {
-        count *= 2;
-    }
+    let count = calibrate(effort, &mut step).await?;
     let mut seconds = Vec::new();
     for _ in 0..effort.repetitions {
-        seconds.push(time(count).await?.as_secs_f64() / count as f64);
+        seconds.push(seconds_of(&mut step, count).await?);
     }
     Ok(median(seconds))
+}
+
+/// The same of two steps, a batch of the one and a batch of the other in turn.
+async fn seconds_of_both(
+    effort: Effort,
+    mut one: impl AsyncFnMut(u64) -> isles::Result<()>,
+    mut other: impl AsyncFnMut(u64) -> isles::Result<()>,
+) -> isles::Result<(f64, f64)> {
+    let counts = (calibrate(effort, &mut one).await?, calibrate(effort, &mut other).await?);
+    let (mut of_one, mut of_other) = (Vec::new(), Vec::new());
+    for _ in 0..effort.repetitions {
+        of_one.push(seconds_of(&mut one, counts.0).await?);
+        of_other.push(seconds_of(&mut other, counts.1).await?);
+    }
+    Ok((median(of_one), median(of_other)))
+}
+
+/// How many steps fill a batch.
+async fn calibrate(
+    effort: Effort,
+    step: &mut impl AsyncFnMut(u64) -> isles::Result<()>,
+) -> isles::Result<u64> {
+    let mut count = 1;
+    while seconds_of(step, count).await? * (count as f64) < effort.batch.as_secs_f64() {
+        count *= 2;
+    }
+    Ok(count)
+}
+
+/// The seconds of one of so many steps.
+async fn seconds_of(step: &mut impl AsyncFnMut(u64) -> isles::Result<()>, count: u64) -> isles::Result<f64> {
+    let start = Instant::now();
+    step(count).await?;
+    Ok(start.elapsed().as_secs_f64() / count as f64)
 }

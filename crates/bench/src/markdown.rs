@@ -1,0 +1,229 @@
+//! Tables of figures in documents, made by the bench and by nobody's hand.
+//!
+//! Its own file because a document keeps its own words: only what lies between two marks is replaced, and the first
+//! mark says which rows are wanted. It measures nothing. The invariant: a table says of which machine, day and commit
+//! it is, over how many runs, and shows the spread beside each median.
+
+use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
+use crate::samples::Samples;
+use crate::session::{Outcome, Session};
+use crate::suite::Suite;
+use crate::table::{digits, spread};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+const END: &str = "<!-- end of figures -->";
+
+/// Fills the tables of these documents; one that is not there becomes a document with a table of all rows.
+///
+/// # Errors
+/// One line: the file, and what is wrong with it or with its marks.
+pub fn fill(session: &Session, documents: &[PathBuf]) -> Result<(), String> {
+    if documents.is_empty() {
+        return Ok(());
+    }
+    if session.quick {
+        return Err("the tables of a document are of full runs; these figures are of --quick".to_owned());
+    }
+    for path in documents {
+        let named = |why: String| format!("{}: {why}", path.display());
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                format!("# Figures\n\n<!-- figures {} -->\n{END}\n", session.suite.name())
+            }
+            read => read.map_err(|error| named(error.to_string()))?,
+        };
+        let filled = filled(&text, session).map_err(named)?;
+        std::fs::write(path, filled).map_err(|error| named(error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn filled(text: &str, session: &Session) -> Result<String, String> {
+    let start = format!("<!-- figures {}", session.suite.name());
+    let mut result = String::new();
+    let mut lines = text.lines();
+    let mut is_found = false;
+    while let Some(line) = lines.next() {
+        let _ = writeln!(result, "{line}");
+        let Some(wanted) = line.strip_prefix(&start).and_then(|rest| rest.strip_suffix("-->")) else {
+            continue;
+        };
+        is_found = true;
+        let _ = writeln!(result, "\n{}", table(session, wanted)?);
+        lines.find(|line| *line == END).ok_or_else(|| format!("{line} without {END}"))?;
+        let _ = writeln!(result, "{END}");
+    }
+    if is_found { Ok(result) } else { Err(format!("no line `{start} -->`, so no table was filled")) }
+}
+
+/// The circumstances and the rows; `wanted` is `: NAME, NAME` or nothing for all.
+fn table(session: &Session, wanted: &str) -> Result<String, String> {
+    let names = wanted.trim().strip_prefix(':').map(names).transpose()?;
+    let mut text = circumstances(session);
+    text.push_str("\n| Measure | Isles | Peers, the best one first | Isles by the best peer | Target | |\n");
+    text.push_str("|---|---|---|---|---|---|\n");
+    let mut left = names.clone();
+    for (row, outcome) in all_rows(session) {
+        let is_wanted = names.as_ref().is_none_or(|names| names.contains(row.name));
+        if is_wanted {
+            write_row(&mut text, row, outcome);
+            left.iter_mut().for_each(|left| {
+                left.remove(row.name);
+            });
+        }
+    }
+    match left.filter(|left| !left.is_empty()) {
+        Some(left) => {
+            let left: Vec<_> = left.into_iter().collect();
+            Err(format!("the session has no {}: measure it, or take it out of the mark", left.join(", ")))
+        }
+        None => Ok(text),
+    }
+}
+
+/// The rows that a mark names, and those without which they are not quoted.
+fn names(list: &str) -> Result<BTreeSet<String>, String> {
+    let mut names: BTreeSet<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
+    let all = || Suite::ALL.into_iter().flat_map(|suite| suite.groups()).flat_map(|group| group.rows);
+    for name in names.clone() {
+        let row = all().find(|row| row.name == name).ok_or_else(|| format!("no row {name:?}"))?;
+        names.extend(row.quoted_with.map(str::to_owned));
+    }
+    Ok(names)
+}
+
+fn all_rows(session: &Session) -> impl Iterator<Item = (&'static Row, &Outcome)> {
+    session.groups.iter().flat_map(|outcome| outcome.rows.iter().map(move |row| (*row, outcome)))
+}
+
+fn circumstances(session: &Session) -> String {
+    let machine = &session.machine;
+    let versions: BTreeSet<_> = session.groups.iter().flat_map(|outcome| outcome.versions.values()).collect();
+    let versions: Vec<_> = versions.into_iter().map(String::as_str).collect();
+    format!(
+        "Made by `isles bench {} --markdown` of {}, commit {}: medians (smallest to largest) of {} runs of each\n\
+         program in turn on {}, {} cores, Linux {}. A ratio is the median of those within a run.\n\
+         {}.\n",
+        session.suite.name(),
+        machine.date,
+        machine.commit.as_deref().unwrap_or("unknown"),
+        session.runs,
+        machine.cpu,
+        machine.cores,
+        machine.kernel,
+        versions.join("; "),
+    )
+}
+
+fn write_row(text: &mut String, row: &Row, outcome: &Outcome) {
+    let figures = &outcome.figures;
+    let ours = row.ours(figures);
+    let value =
+        ours.map_or("not measured".to_owned(), |ours| format!("{} {}", spread(ours), micro(row.unit)));
+    let ratio = match (ours, row.best_peer(figures)) {
+        (Some(ours), Some((_, theirs))) => spread(&ours.ratios_to(theirs)),
+        _ => String::new(),
+    };
+    let verdicts = row.verdicts(figures);
+    let targets: Vec<_> = verdicts.iter().map(|verdict| micro(&verdict.target)).collect();
+    let outcomes: Vec<_> = verdicts.iter().map(|verdict| said(verdict, &value, &ratio)).collect();
+    let _ = writeln!(
+        text,
+        "| {} | {value} | {} | {ratio} | {} | {} |",
+        row.question,
+        peers(row, outcome),
+        targets.join("; "),
+        outcomes.join("; ")
+    );
+}
+
+/// A unit, or a sentence that ends in one, with the sign for a millionth.
+fn micro(text: &str) -> String {
+    match text.strip_suffix("us") {
+        Some(rest) if rest.is_empty() || rest.ends_with(' ') => format!("{rest}µs"),
+        _ => text.to_owned(),
+    }
+}
+
+/// How a target came out, with what was reached unless that stands in the row already.
+fn said(verdict: &Verdict, value: &str, ratio: &str) -> String {
+    let word = verdict.judgement.word();
+    match (&verdict.reached, verdict.judgement) {
+        (_, Judgement::NotJudged) => format!("{word}: {}", verdict.remark),
+        (Some(reached), _) if !value.starts_with(&spread(reached)) && spread(reached) != ratio => {
+            format!("{word}: {}", spread(reached))
+        }
+        _ => word.to_owned(),
+    }
+}
+
+/// All peers from the best to the worst, then who is absent, then what stands beside.
+fn peers(row: &Row, outcome: &Outcome) -> String {
+    let measured = |of: &[Figure]| {
+        let present = of.iter().filter_map(|peer| Some((*peer, samples(&outcome.figures, *peer)?)));
+        let mut present: Vec<_> = present.collect();
+        present.sort_by(|a, b| a.1.median().total_cmp(&b.1.median()));
+        present
+    };
+    let mut peers = measured(row.peers);
+    if matches!(row.better, Better::More) {
+        peers.reverse();
+    }
+    let said =
+        |(figure, values): &(Figure, &Samples)| format!("{} {}", row.label(*figure), digits(values.median()));
+    let mut parts: Vec<String> = peers.iter().map(said).collect();
+    if let Some(first) = parts.first_mut() {
+        *first = format!("**{first}**");
+    }
+    let is_absent = |peer: &&Figure| samples(&outcome.figures, **peer).is_none();
+    let absent = row.peers.iter().filter(is_absent);
+    parts.extend(absent.map(|peer| format!("{} absent", peer.contender)));
+    let beside: Vec<String> = measured(row.beside).iter().map(said).collect();
+    match (parts.is_empty(), beside.is_empty()) {
+        (_, true) => parts.join(", "),
+        (true, false) => format!("(beside: {})", beside.join(", ")),
+        (false, false) => format!("{} (beside: {})", parts.join(", "), beside.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::tests::made_up;
+
+    fn page(mark: &str) -> String {
+        format!("before\n{mark}\nold\n{END}\nafter\n<!-- figures twin -->\nleft alone\n{END}\n")
+    }
+
+    #[test]
+    fn only_what_lies_between_the_marks_of_the_suite_is_replaced() {
+        let session = made_up("abc", &[1.0, 2.0, 3.0]);
+        let text = filled(&page("<!-- figures core: barrier -->"), &session).unwrap();
+        assert!(!text.contains("old") && text.contains("left alone"), "{text}");
+        assert!(text.starts_with("before\n<!-- figures core: barrier -->\n\nMade by"), "{text}");
+        assert!(text.contains("commit abc") && text.contains("of 3 runs"), "{text}");
+        let row = "| barrier of 2 places | 2.00 (1.00 to 3.00) µs | **Open MPI 4.00**, MPICH absent | 0.500 (0.250 to 0.750) \
+                   | at most 0.7 of the best peer's | not judged: MPICH is not here |\n";
+        assert!(text.contains(row), "{text}");
+        assert_eq!(filled(&text, &session).unwrap(), text, "filled again it is the same");
+    }
+
+    #[test]
+    fn marks_that_cannot_be_filled_are_refused() {
+        let session = made_up("abc", &[1.0]);
+        let refusal = |text: &str| filled(text, &session).unwrap_err();
+        assert!(refusal("no marks\n").contains("no line `<!-- figures core -->`"));
+        assert!(refusal("<!-- figures core -->\n").contains("without"));
+        assert!(refusal(&page("<!-- figures core: fence -->")).contains("no row \"fence\""));
+        assert!(refusal(&page("<!-- figures core: at -->")).contains("has no at"));
+    }
+
+    #[test]
+    fn a_row_brings_along_the_one_that_it_is_quoted_with() {
+        assert!(names("at, move-2m").unwrap().contains("read-2m"));
+        assert!(!names("at, stream-2m").unwrap().contains("read-2m"));
+    }
+}
