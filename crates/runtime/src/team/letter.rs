@@ -4,7 +4,7 @@
 //! names the step exactly; that is how a receiver sees that a member is in another collective.
 
 use super::choice::EAGER_BYTES_MAX;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::BlockMemory;

@@ -566,8 +566,7 @@ mod tests {
     fn settle(world: &World, locals: &[Rc<Local>]) {
         for _ in 0..500 {
             for local in locals {
-                let _entered = local.enter();
-                local.step();
+                local.enter(|| local.step());
             }
             world.advance();
         }
@@ -582,25 +581,23 @@ mod tests {
         let pair = [0, 1].map(|place| Place::of(PlaceId(place)));
         // As far as a member gets that is alone; then its task is dropped.
         let begin = || {
-            let _entered = locals[0].enter();
-            let team = Team::from_places(&pair).unwrap();
-            let mut context = Context::from_waker(Waker::noop());
-            assert!(pin!(team.all_reduce(1, |a: i32, b| a + b)).poll(&mut context).is_pending());
-            team
+            locals[0].enter(|| {
+                let team = Team::from_places(&pair).unwrap();
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(pin!(team.all_reduce(1, |a: i32, b| a + b)).poll(&mut context).is_pending());
+                team
+            })
         };
         let kept: Vec<Team> = (0..UNKNOWN_MIN / 2).map(|_| begin()).collect();
         for _ in 0..20 {
             let given_up: Vec<Team> = (0..UNKNOWN_MIN).map(|_| begin()).collect();
-            let entered = locals[0].enter();
-            drop(given_up);
-            drop(entered);
+            locals[0].enter(|| drop(given_up));
             settle(&world, &locals);
         }
         let mailbox = locals[1].mailbox.borrow();
         assert!(kept.iter().all(|team| mailbox.find(team.seat.id).is_some()));
         assert!(mailbox.seats.len() <= 4 * UNKNOWN_MIN, "{} are left", mailbox.seats.len());
         drop(mailbox);
-        let _entered = locals[0].enter();
-        drop(kept);
+        locals[0].enter(|| drop(kept));
     }
 }
