@@ -27,12 +27,14 @@ fn read(item: u8, reader: &mut Reader<'_>) -> Result<(), DecodeError> {
         3 => drop(black_box(reader.take_pod_vec::<u8>()?)),
         4 => drop(black_box(reader.take_pod_slice::<f64>()?.iter().sum::<f64>())),
         5 => drop(black_box(reader.take_pod_slice::<[u64; 2]>()?.len())),
-        6 => drop(black_box(reader.take_serde::<Vec<Vec<String>>>()?)),
-        7 => drop(black_box(reader.take_serde::<BTreeMap<u16, Option<Box<[i128]>>>>()?)),
-        8 => drop(black_box(reader.take_serde::<Result<char, Error>>()?.map_err(|error| error.to_string()))),
+        6 => drop(black_box(reader.take_value::<Vec<Vec<String>>>()?)),
+        7 => drop(black_box(reader.take_value::<BTreeMap<u16, Option<Box<[i128]>>>>()?)),
+        8 => drop(black_box(reader.take_value::<Result<char, Error>>()?.map_err(|error| error.to_string()))),
         9 => reader.align(64)?,
         10 => drop(black_box(reader.take_pod_vec::<[u8; 0]>()?.len())),
-        11 => drop(black_box(reader.take_serde::<(bool, f32, u64, ())>()?)),
+        11 => {
+            drop(black_box(reader.take_value::<(bool, f32, u64, (), Option<Vec<u16>>, Vec<Box<[f64]>>)>()?))
+        }
         12 => drop(black_box(reader.take_bytes(5)?)),
         _ => drop(black_box(reader.rest())),
     }

@@ -93,6 +93,6 @@ pub mod __private {
     pub use isles_runtime::capture::*;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
-        Error, Place, Result, Site, SiteCell, at, at_here, at_there, is_here, place_of, spawn_at,
+        Error, Place, Result, Site, SiteCell, at, at_here, at_there, is_here, place_of, spawn_at, try_here,
     };
 }

@@ -150,6 +150,10 @@ impl Views {
                         #(#gaps: (),)*
                     })
                 }
+                fn try_out(&self) -> ::core::result::Result<(), ::isles::__private::Error> {
+                    #(::isles::__private::Travel::try_out(&self.#members)?;)*
+                    ::core::result::Result::Ok(())
+                }
             }
             impl<#(#kinds: ::isles::__private::Land),*> ::isles::__private::Land for #view<#(#kinds),*> {
                 type Bound<'bound> = #view<#(#kinds::Bound<'bound>),*> where Self: 'bound;

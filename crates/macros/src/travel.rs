@@ -27,21 +27,23 @@ pub fn at(call: &Call) -> syn::Result<TokenStream> {
         #site
         ::isles::__private::at(#place, async |__isles_place: ::isles::__private::Place| {
             #rebindings
+            #[allow(warnings, clippy::all)]
+            let (__isles_captures, __isles_remote) = {
+                use ::isles::__private::Known as _;
+                #views
+                #checks
+                let __isles_captures = #value;
+                #remote
+                (__isles_captures, __isles_remote)
+            };
             if ::isles::__private::is_here(__isles_place) {
+                let __isles_tried =
+                    ::isles::__private::try_here(__IslesSite, __isles_captures, __isles_remote);
                 #quiet
                 let __isles_here = #here;
-                ::isles::__private::at_here(__IslesSite, __isles_here).await
+                ::isles::__private::at_here(__IslesSite, __isles_tried, __isles_here).await
             } else {
-                #[allow(warnings, clippy::all)]
-                let __isles_call = {
-                    use ::isles::__private::Known as _;
-                    #views
-                    #checks
-                    let __isles_captures = #value;
-                    #remote
-                    ::isles::__private::at_there(__IslesSite, __isles_place, __isles_captures, __isles_remote)
-                };
-                __isles_call.await
+                ::isles::__private::at_there(__IslesSite, __isles_place, __isles_captures, __isles_remote).await
             }
         })
     }})

@@ -1,8 +1,8 @@
 //! A function of the program as a value that travels.
 //!
-//! Its own file because it is the only way for code to travel that a program hands over at run time: bodies of `at!` are
-//! known when the program is compiled and have descriptors (`image`). What takes a `fn` pointer takes no closure with
-//! captures, so nothing that the caller holds, not even a proof without bytes, is copied to other places.
+//! Its own file because it is the only way for code to travel that a program hands over at run time: bodies of `at!`
+//! are known when the program is compiled and have descriptors (`image`). What takes a `fn` pointer takes no closure
+//! with captures, so nothing that the caller holds, not even a proof without bytes, is copied to other places.
 //!
 //! It travels as the offset into the program's code, with a check word made of the function's type and of its first
 //! instructions. Invariant: what arrives is called only if it lies in the code of this image and the check word,
@@ -39,6 +39,8 @@ macro_rules! pointers {
                 (self as *const ()).expose_provenance()
             }
 
+            // NEED: the trait asks for an unsafe function.
+            // SOUND: what it asks of its caller is what the transmutation needs.
             unsafe fn at(address: usize) -> Self {
                 // NEED: there is no cast from an address to a function.
                 // SOUND: by the contract; function and data pointers have one size on all our targets.
@@ -109,14 +111,14 @@ mod tests {
     fn written<F: Pointer>(function: F) -> Vec<u8> {
         let mut bytes = vec![0; 32];
         let mut writer = Writer::new(&mut bytes);
-        writer.put_serde(&Function(function)).unwrap();
+        writer.put_value(&Function(function)).unwrap();
         let len = writer.written();
         bytes.truncate(len);
         bytes
     }
 
     fn read<F: Pointer>(bytes: &[u8]) -> Result<F, DecodeError> {
-        Reader::new(bytes).take_serde::<Function<F>>().map(|function| function.0)
+        Reader::new(bytes).take_value::<Function<F>>().map(|function| function.0)
     }
 
     #[test]
@@ -147,7 +149,7 @@ mod tests {
         for offset in [0, u32::MAX] {
             let mut bytes = [0; 16];
             let mut writer = Writer::new(&mut bytes);
-            writer.put_serde(&(offset, 0_u32)).unwrap();
+            writer.put_value(&(offset, 0_u32)).unwrap();
             assert!(read::<fn() -> u32>(&bytes).is_err());
         }
     }

@@ -34,7 +34,7 @@ mod time;
 pub mod wire;
 
 pub use breath::yield_now;
-pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with};
+pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with, try_here};
 pub use error::{Error, ErrorKind, Result};
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, Replicated};

@@ -3,6 +3,7 @@
 //! Each site has one static [`SiteCell`]; the counts are kept by each place, in a table that the cell's number
 //! indexes, so that places that are threads do not share counters.
 
+use crate::capture::trial::SHIPMENTS_MAX;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -31,6 +32,15 @@ pub struct SiteCell {
     location: &'static str,
     /// The number of the site plus one; 0 until it is first used. Written once, under the lock of `SITES`.
     number: AtomicU32,
+}
+
+/// The directions in which a site ships something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Direction {
+    /// Captures.
+    There,
+    /// Values.
+    Back,
 }
 
 /// The number of a site that was used: half the size of a reference to it.
@@ -97,27 +107,46 @@ pub(crate) struct SiteCount {
 
 /// The counts of one place, by site number.
 #[derive(Default)]
-pub(crate) struct SiteCounts(Vec<SiteCount>);
+pub(crate) struct SiteCounts {
+    sent: Vec<SiteCount>,
+    /// How many shipments were tried out, by [`Direction`].
+    tried: Vec<[u32; 2]>,
+}
 
 impl SiteCounts {
     /// Counts one message of `bytes` bytes.
     #[inline]
     pub(crate) fn add(&mut self, site: &'static SiteCell, bytes: usize) {
-        let number = site.number().0 as usize;
-        if self.0.len() <= number {
-            self.0.resize(number + 1, SiteCount::default());
-        }
-        let count = &mut self.0[number];
+        let count = entry(&mut self.sent, site);
         count.calls += 1;
         count.bytes += bytes as u64;
+    }
+
+    /// Whether the shipment that is about to go is one of the first of its site, which are tried out.
+    #[inline]
+    pub(crate) fn is_on_trial(&mut self, site: &'static SiteCell, direction: Direction) -> bool {
+        let tried = &mut entry(&mut self.tried, site)[direction as usize];
+        let is_first = *tried < SHIPMENTS_MAX;
+        *tried += u32::from(is_first);
+        is_first
     }
 
     /// All sites with at least one message, by location.
     pub(crate) fn list(&self) -> Vec<(String, SiteCount)> {
         let sites = SITES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let used = self.0.iter().enumerate().filter(|(_, count)| count.calls > 0);
+        let used = self.sent.iter().enumerate().filter(|(_, count)| count.calls > 0);
         used.map(|(number, count)| (sites[number].location.to_owned(), *count)).collect()
     }
+}
+
+/// What `table` holds for `site`.
+#[inline]
+fn entry<'a, T: Clone + Default>(table: &'a mut Vec<T>, site: &'static SiteCell) -> &'a mut T {
+    let number = site.number().0 as usize;
+    if table.len() <= number {
+        table.resize(number + 1, T::default());
+    }
+    &mut table[number]
 }
 
 #[cfg(test)]

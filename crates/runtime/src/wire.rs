@@ -3,10 +3,16 @@
 //! Its own file because both directions must agree to the byte: the format is fixed here and nowhere else.
 //! It does not know what travels nor why; it sends nothing.
 //!
-//! Format: plain slices are a length (`u64`, in elements), zero bytes up to their alignment, then the elements as they
-//! lie in memory; plain values are their bytes; everything else is postcard. All places run the same program image,
-//! so that layouts agree. Invariant: positions count from the start of the slice on both sides, so the slice of the
-//! reader must start at the byte where the slice of the writer started.
+//! Format: plain slices are a length (`u64`, in elements), zero bytes up to their alignment, then the elements as
+//! they lie in memory; plain values are their bytes; other values of the program are what [`writing`] makes of them,
+//! messages of the runtime itself postcard. All places run the same program image, so that layouts agree. Invariant:
+//! positions count from the start of the slice on both sides, so the slice of the reader must start at the byte where
+//! the slice of the writer started.
+
+mod interior;
+mod numbers;
+mod reading;
+mod writing;
 
 use crate::panic;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -14,6 +20,7 @@ use isles_transport::BlockMemory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
@@ -22,6 +29,31 @@ const LINE_ALIGNED_BYTES_MIN: usize = 4096;
 
 /// Bytes of a cache line; blocks are aligned to it.
 const LINE_BYTES: usize = 64;
+
+/// How many values may lie within each other. Where nothing is optimised a level takes up to 2 KiB of stack, and a
+/// thread that is a place may have 2 MiB.
+const DEPTH_MAX: u32 = 500;
+
+/// Says that a value was too deep.
+const NESTED_TOO_DEEP: &str = "values lie within each other more than 500 deep";
+
+/// A byte that stands for the name of a variant: of its length and its ends, so that it costs next to nothing.
+#[inline]
+fn name_mark(name: &str) -> u8 {
+    let bytes = name.as_bytes();
+    let word = |from: usize, len: usize| {
+        bytes[from..from + len].iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
+    };
+    let (first, last) = match bytes.len() {
+        0 => (0, 0),
+        len @ 1..4 => (word(0, 1), word(len / 2, len - len / 2)),
+        len @ 4..8 => (word(0, 4), word(len - 4, 4)),
+        len => (word(0, 8), word(len - 8, 8)),
+    };
+    // Twice 2^64 over the golden ratio (Knuth, volume 3, 6.4): all bits take part in the highest.
+    let mixed = (first ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ last).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
 
 /// The bytes at which a slice of `bytes` bytes of `T` starts a multiple of.
 const fn slice_alignment<T>(bytes: usize) -> usize {
@@ -38,7 +70,9 @@ const fn aligned(position: usize, alignment: usize) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// Its `Serialize` refused, or asked for something that the format lacks (such as `#[serde(flatten)]`).
+    /// Its `Serialize` refused, or asked for something that the format lacks; in words.
+    Refused(Box<str>),
+    /// A message of the runtime itself cannot be written.
     Unsupported(postcard::Error),
     /// Its `Serialize` panicked; the text says where and what.
     Panicked(Box<str>),
@@ -49,6 +83,7 @@ pub enum EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            EncodeError::Refused(why) => write!(f, "the value cannot be sent: {why}"),
             EncodeError::Unsupported(cause) => write!(f, "the value cannot be serialised: {cause}"),
             EncodeError::Panicked(text) => write!(f, "its `Serialize` panicked {text}"),
             EncodeError::Unsteady => {
@@ -76,7 +111,9 @@ pub enum DecodeError {
         /// The length as read, in elements.
         len: u64,
     },
-    /// A serialised value breaks the format.
+    /// A value breaks the format, or its `Deserialize` refused; in words.
+    Refused(Box<str>),
+    /// A message of the runtime itself breaks the format.
     Malformed(postcard::Error),
     /// Bytes are left where the message should end.
     Trailing {
@@ -94,6 +131,7 @@ impl fmt::Display for DecodeError {
                 write!(f, "the message ends too early: {needed} bytes needed, {left} left")
             }
             DecodeError::LengthOutOfRange { len } => write!(f, "a length of {len} elements cannot be"),
+            DecodeError::Refused(why) => write!(f, "a value cannot be read: {why}"),
             DecodeError::Malformed(cause) => write!(f, "a value cannot be read: {cause}"),
             DecodeError::Trailing { left } => write!(f, "{left} bytes are left after the end of the message"),
             DecodeError::Panicked(text) => write!(f, "a `Deserialize` panicked {text}"),
@@ -111,12 +149,19 @@ pub struct Writer<'a> {
     bytes: &'a mut [u8],
     /// Bytes written or counted so far.
     position: usize,
+    /// Whether values that can be changed through a reference are refused.
+    watching: bool,
 }
 
 impl<'a> Writer<'a> {
     /// Starts at the first byte of `bytes`.
     pub fn new(bytes: &'a mut [u8]) -> Self {
-        Writer { bytes, position: 0 }
+        Writer { bytes, position: 0, watching: false }
+    }
+
+    /// As [`Writer::new`], for captures on trial: cells inside of structures are refused.
+    pub(crate) fn watching(bytes: &'a mut [u8]) -> Self {
+        Writer { watching: true, ..Writer::new(bytes) }
     }
 
     /// Bytes that all items so far take, whether they fitted or not.
@@ -137,6 +182,15 @@ impl<'a> Writer<'a> {
             room.copy_from_slice(source);
         }
         self.position = end;
+    }
+
+    /// Appends one byte.
+    #[inline]
+    fn put_byte(&mut self, byte: u8) {
+        if let Some(room) = self.bytes.get_mut(self.position) {
+            *room = byte;
+        }
+        self.position = self.position.saturating_add(1);
     }
 
     /// Appends four bytes, little-endian.
@@ -175,15 +229,37 @@ impl<'a> Writer<'a> {
         self.put_bytes(bytemuck::cast_slice(slice));
     }
 
-    /// Appends any serialisable value; allocates nothing itself. With [`Reader::take_serde`] the only way to code of
-    /// the program while a message is written or read, so a panic of that ends here.
+    /// Appends a value of the program; allocates nothing itself. Vectors of numbers, also inside of it, cost one copy
+    /// of their memory. With [`Reader::take_value`] the only way to code of the program while a message is written or
+    /// read, so a panic of that ends here.
     ///
     /// # Errors
     /// [`EncodeError`]: the value does not travel; what was written so far is of no use.
     #[inline]
+    pub fn put_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
+        panic::caught(|| writing::Values::new(self).put(value)).map_err(EncodeError::Panicked)?
+    }
+
+    /// Appends the elements of a slice as [`Writer::put_value`] does a vector of them.
+    ///
+    /// # Errors
+    /// As for [`Writer::put_value`].
+    #[inline]
+    pub fn put_values<T: Serialize>(&mut self, slice: &[T]) -> Result<(), EncodeError> {
+        let mut values = writing::Values::new(self);
+        match numbers::of_slice(slice) {
+            Some(block) => values.put_block(block),
+            None => panic::caught(|| values.put(slice)).map_err(EncodeError::Panicked)?,
+        }
+    }
+
+    /// Appends a message of the runtime itself; allocates nothing.
+    ///
+    /// # Errors
+    /// [`EncodeError::Unsupported`]: what was written so far is of no use.
+    #[inline]
     pub fn put_serde<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
-        let written = || postcard::serialize_with_flavor(value, Cursor { writer: self });
-        panic::caught(written).map_err(EncodeError::Panicked)?.map_err(EncodeError::Unsupported)
+        postcard::serialize_with_flavor(value, Cursor { writer: self }).map_err(EncodeError::Unsupported)
     }
 }
 
@@ -203,10 +279,7 @@ impl postcard::ser_flavors::Flavor for Cursor<'_, '_> {
 
     #[inline]
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        if let Some(room) = self.writer.bytes.get_mut(self.writer.position) {
-            *room = byte;
-        }
-        self.writer.position = self.writer.position.saturating_add(1);
+        self.writer.put_byte(byte);
         Ok(())
     }
 
@@ -271,7 +344,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`DecodeError::Trailing`]: not everything was read.
-    pub fn finish(self) -> Result<(), DecodeError> {
+    #[inline]
+    pub fn finish(&self) -> Result<(), DecodeError> {
         if self.left() == 0 { Ok(()) } else { Err(DecodeError::Trailing { left: self.left() }) }
     }
 
@@ -371,15 +445,23 @@ impl<'a> Reader<'a> {
         Ok((elements, self.range(bytes)?))
     }
 
-    /// Takes a value that [`Writer::put_serde`] wrote.
+    /// Takes a value that [`Writer::put_value`] wrote.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`], [`DecodeError::Malformed`] or [`DecodeError::Panicked`].
+    /// [`DecodeError`]: the bytes end too early, or are no such value.
+    #[inline]
+    pub fn take_value<T: DeserializeOwned>(&mut self) -> Result<T, DecodeError> {
+        panic::caught(|| reading::Values::new(self).take(PhantomData)).map_err(DecodeError::Panicked)?
+    }
+
+    /// Takes a message of the runtime that [`Writer::put_serde`] wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] or [`DecodeError::Malformed`].
     #[inline]
     pub fn take_serde<T: DeserializeOwned>(&mut self) -> Result<T, DecodeError> {
         let source = &self.bytes[self.position..];
-        let read = panic::caught(|| postcard::take_from_bytes(source)).map_err(DecodeError::Panicked)?;
-        let (value, rest) = read.map_err(|cause| match cause {
+        let (value, rest) = postcard::take_from_bytes(source).map_err(|cause| match cause {
             postcard::Error::DeserializeUnexpectedEnd => {
                 DecodeError::Truncated { needed: source.len() + 1, left: source.len() }
             }

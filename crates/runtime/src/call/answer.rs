@@ -185,15 +185,20 @@ impl Answer {
 
     /// The value, back from its bytes.
     pub(super) fn decode<R: Ship>(self) -> Result<R::Value> {
+        let whole = |mut reader: Reader<'_>| {
+            let value = R::decode(&mut reader)?;
+            reader.finish()?;
+            Ok(value)
+        };
         let decoded = match &self {
-            Answer::Short(bytes, len) => R::decode(&mut Reader::after(HEAD_BYTES, &bytes[..*len])),
-            Answer::Long(bytes) => R::decode(&mut Reader::after(HEAD_BYTES, bytes)),
+            Answer::Short(bytes, len) => whole(Reader::after(HEAD_BYTES, &bytes[..*len])),
+            Answer::Long(bytes) => whole(Reader::after(HEAD_BYTES, bytes)),
             Answer::Block(block, start) => {
                 let mut reader = Reader::from_block(block);
-                reader.take_bytes(*start).and_then(|_| R::decode(&mut reader))
+                reader.take_bytes(*start).and_then(|_| whole(reader))
             }
         };
-        decoded.map_err(|fault| Error::undecodable("the answer", fault))
+        decoded.map_err(|fault: DecodeError| Error::undecodable("the answer", fault))
     }
 }
 

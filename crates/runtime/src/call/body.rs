@@ -4,12 +4,13 @@
 //! shown that it holds nothing. Its captures arrive as bytes and are decoded into values that own everything.
 
 use super::answer::Answering;
+use super::try_out;
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, Result};
 use crate::image::Descriptor;
 use crate::local::Local;
 use crate::message::Arrived;
-use crate::site::Site;
+use crate::site::{Direction, Site};
 use crate::span;
 use crate::task::Priority;
 use crate::wire::DecodeError;
@@ -65,6 +66,7 @@ where
     /// Called through the descriptor, which a sender that has the closure named.
     unsafe fn run(local: &Local, arrived: Arrived<'_, '_>) -> std::result::Result<(), DecodeError> {
         let landed = C::decode(arrived.reader)?;
+        arrived.reader.finish()?;
         // NEED: the closure has no bytes, so it is made here; its future has no `'static` type.
         // SOUND: a sender that has the closure named it; the future owns what it holds, for the closure is empty and
         // landed captures are decoded values.
@@ -92,6 +94,7 @@ where
     /// As for a `SpawnBody`.
     unsafe fn run(local: &Local, arrived: Arrived<'_, '_>) -> std::result::Result<(), DecodeError> {
         let landed = C::decode(arrived.reader)?;
+        arrived.reader.finish()?;
         // NEED: the closure has no bytes, so it is made here.
         // SOUND: a sender that has the closure named it.
         let body = unsafe { conjure::<F>() };
@@ -112,7 +115,10 @@ where
 {
     let source = || Some(Source::of_text(S::LOCATION));
     let span = Local::with(|local| local.span(span::BODY, Some(answering.caller()), source));
-    let result = Guarded::new(body).await;
+    let result = Guarded::new(body).await.and_then(|value| {
+        try_out::<S>(Direction::Back, || value.try_out())?;
+        Ok(value)
+    });
     drop(span);
     answering.send(result);
     Ok(())

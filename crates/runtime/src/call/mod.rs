@@ -13,6 +13,7 @@ pub(crate) use answer::Address;
 pub(crate) use pending::{Calls, Slot};
 
 use crate::breath::{LOCAL_CALL, breathe};
+use crate::capture::trial::SHIPMENTS_MAX;
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::Descriptor;
@@ -21,13 +22,14 @@ use crate::message::{Arrived, Handler, Head, Refused};
 use crate::phaser;
 use crate::place::Place;
 use crate::scope::{Borrowed, Scope};
-use crate::site::{INTERNAL, Site};
+use crate::site::{Direction, INTERNAL, Site};
 use crate::span;
 use crate::task::Priority;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Key, Refusal};
 use isles_transport::{Class, Source};
+use std::marker::PhantomData;
 
 /// What `at!` expands to: `body` gets the place and goes one of the two ways below.
 pub fn at<V, B>(place: Place, body: B) -> impl Future<Output = Result<V>>
@@ -48,15 +50,47 @@ pub fn is_here(place: Place) -> bool {
 ///
 /// # Errors
 /// The body's own, or its panic.
-pub async fn at_here<S, V, B>(_site: S, body: B) -> Result<V>
+pub async fn at_here<S, R, B>(_site: S, tried: Tried<R>, body: B) -> Result<R::Value>
 where
     S: Site,
-    B: Future<Output = Result<V>>,
+    R: Ship,
+    B: Future<Output = Result<R::Value>>,
 {
     let (here, _span) = Local::with(|local| (local.here(), span_of_call::<S>(local, local.here())));
-    let result = body::Guarded::new(body).await;
+    let result = match tried.0 {
+        Ok(_) => body::Guarded::new(body).await,
+        Err(error) => Err(error),
+    };
+    let result = result.and_then(|value| {
+        try_out::<S>(Direction::Back, || R::try_out_value(&value))?;
+        Ok(value)
+    });
     breathe(LOCAL_CALL).await;
     result.map_err(|error| error.at(here, Some(S::LOCATION)))
+}
+
+/// What came of trying out the captures of a body that gives back an `R`, where the place is here.
+pub struct Tried<R>(Result<PhantomData<fn() -> R>>);
+
+/// Tries out the captures of an `at!` whose place is here, if they are among the first; then they are not needed.
+#[inline]
+pub fn try_here<S, C, F, B, R>(_site: S, captures: C, _body: F) -> Tried<R>
+where
+    S: Site,
+    C: Travel,
+    F: Fn(C::Landed) -> B + Copy,
+    B: Future<Output = Result<R>>,
+    R: Ship,
+{
+    Tried(try_out::<S>(Direction::There, || captures.try_out()).map(|()| PhantomData))
+}
+
+/// Lets `try_out` see one of the first shipments of a site, in builds with debug assertions.
+#[inline]
+fn try_out<S: Site>(direction: Direction, try_out: impl FnOnce() -> Result<()>) -> Result<()> {
+    let is_on_trial = SHIPMENTS_MAX > 0
+        && Local::with(|local| local.site_counts.borrow_mut().is_on_trial(S::cell(), direction));
+    if is_on_trial { try_out() } else { Ok(()) }
 }
 
 /// Runs the body of an `at!` at another place and brings its value back.
@@ -179,7 +213,9 @@ where
     B: Future<Output = Result<()>>,
 {
     let scope = local.begin();
-    let landed = local.round_trip::<C>(captures).or_else(|error| phaser::land_here(local, captures, error));
+    let landed = try_out::<S>(Direction::There, || captures.try_out())
+        .and_then(|()| local.round_trip::<C>(captures))
+        .or_else(|error| phaser::land_here(local, captures, error));
     match landed {
         // NEED: the future has no `'static` type.
         // SOUND: landed captures own what they hold, see `body`.
@@ -191,6 +227,9 @@ where
 /// Sends a body that the enclosing finish counts.
 fn depart<S: Site, C: Travel>(local: &Local, place: PlaceId, descriptor: &'static Descriptor, captures: &C) {
     let key = local.counting_key(local.scope());
+    if let Err(error) = try_out::<S>(Direction::There, || captures.try_out()) {
+        return unsent::<S>(local, key, error);
+    }
     let finish = match key.map(|key| local.finishes.depart(key, place)).transpose() {
         Ok(finish) => finish,
         Err(Refusal::Cancelled) => return,
@@ -243,6 +282,8 @@ fn request<S: Site, C: Travel>(
     let scope = local.scope();
     let key = local.visiting_key(scope);
     let located = |error: Error| error.at(place, Some(S::LOCATION));
+    try_out::<S>(Direction::There, || captures.try_out())
+        .map_err(|error| error.at(local.here(), Some(S::LOCATION)))?;
     let finish = key.map(|key| local.finishes.request(key, place)).transpose();
     let finish = finish.map_err(|refusal| located(refused(refusal)))?;
     let slot = local.calls.borrow_mut().open(place, scope, key, S::cell());
@@ -266,6 +307,14 @@ fn request<S: Site, C: Travel>(
             Err(located(phaser::not_in_calls(local, error.into())))
         }
     }
+}
+
+/// Reads captures that fill `bytes`.
+fn land<C: Travel>(bytes: &[u8]) -> Result<C::Landed> {
+    let mut reader = Reader::new(bytes);
+    let landed = C::decode(&mut reader).map_err(undecodable)?;
+    reader.finish().map_err(undecodable)?;
+    Ok(landed)
 }
 
 /// The error of a body whose captures could not be read.
@@ -373,11 +422,11 @@ impl Local {
         let len = writer.written();
         if written.is_err() || len <= room.len() {
             self.keep_books(written)?;
-            return C::decode(&mut Reader::new(&room[..len])).map_err(undecodable);
+            return land::<C>(&room[..len]);
         }
         self.parts.borrow_mut().take_back();
         let mut room = vec![0; len];
         self.keep_books(encode_again(&mut room, &|writer: &mut Writer<'_>| captures.encode(writer)))?;
-        C::decode(&mut Reader::new(&room)).map_err(undecodable)
+        land::<C>(&room)
     }
 }

@@ -3,7 +3,7 @@
 //! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after landing (as a
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
-use super::{CanReturn, CanTravel, Land, ReturnsByReference, Travel, TravelsByMutableReference};
+use super::{CanReturn, CanTravel, Land, ReturnsByReference, Travel, TravelsByMutableReference, trial};
 use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -31,6 +31,14 @@ pub trait Format<Source: ?Sized> {
     /// # Errors
     /// [`DecodeError`]: the bytes are not what was written.
     fn decode(from: &mut Reader<'_>) -> Result<Self::Owned, DecodeError>;
+
+    /// As [`Travel::try_out`].
+    ///
+    /// # Errors
+    /// As for [`Travel::try_out`].
+    fn try_out(_source: &Source) -> crate::Result<()> {
+        Ok(())
+    }
 }
 
 /// One plain value, by its bytes.
@@ -96,12 +104,12 @@ impl<S: Serialize + ?Sized, O: DeserializeOwned> Format<S> for Serialised<O> {
 
     #[inline]
     fn encode(source: &S, to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        to.put_serde(source)
+        to.put_value(source)
     }
 
     #[inline]
     fn decode(from: &mut Reader<'_>) -> Result<O, DecodeError> {
-        from.take_serde()
+        from.take_value()
     }
 }
 
@@ -113,12 +121,16 @@ impl<T: CanTravel> Format<T> for Asked<T> {
 
     #[inline]
     fn encode(source: &T, to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        to.put_serde(source)
+        to.put_value(source)
     }
 
     #[inline]
     fn decode(from: &mut Reader<'_>) -> Result<T, DecodeError> {
-        from.take_serde()
+        from.take_value()
+    }
+
+    fn try_out(source: &T) -> crate::Result<()> {
+        trial::capture::<T>(|writer| writer.put_value(source))
     }
 }
 
@@ -130,12 +142,16 @@ impl<T: CanTravel> Format<[T]> for AskedElements<T> {
 
     #[inline]
     fn encode(source: &[T], to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        to.put_serde(source)
+        to.put_values(source)
     }
 
     #[inline]
     fn decode(from: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
-        from.take_serde()
+        from.take_value()
+    }
+
+    fn try_out(source: &[T]) -> crate::Result<()> {
+        trial::capture::<Vec<T>>(|writer| writer.put_values(source))
     }
 }
 
@@ -147,12 +163,16 @@ impl<V: CanReturn> Format<V> for AskedBack<V> {
 
     #[inline]
     fn encode(source: &V, to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        to.put_serde(source)
+        to.put_value(source)
     }
 
     #[inline]
     fn decode(from: &mut Reader<'_>) -> Result<V, DecodeError> {
-        from.take_serde()
+        from.take_value()
+    }
+
+    fn try_out(source: &V) -> crate::Result<()> {
+        trial::value(source)
     }
 }
 
@@ -271,5 +291,9 @@ impl<S: ?Sized, F: Format<S>, L: Land + From<F::Owned>> Travel for Capture<'_, S
     #[inline]
     fn decode(from: &mut Reader<'_>) -> Result<L, DecodeError> {
         F::decode(from).map(L::from)
+    }
+
+    fn try_out(&self) -> crate::Result<()> {
+        F::try_out(self.source)
     }
 }

@@ -14,6 +14,7 @@ pub mod form;
 pub mod kind;
 pub mod outcome;
 pub mod shipment;
+pub(crate) mod trial;
 
 pub use kind::{Known, prefix, tag};
 pub use outcome::TaskOutcome;
@@ -43,6 +44,14 @@ pub trait Travel {
     /// # Errors
     /// [`DecodeError`]: the bytes are not what was written.
     fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError>;
+
+    /// Finds out whether what `encode` writes reads back as the same; plain memory does, so nothing is done for it.
+    ///
+    /// # Errors
+    /// It does not, or its `Serialize` or `Deserialize` panicked.
+    fn try_out(&self) -> crate::Result<()> {
+        Ok(())
+    }
 }
 
 /// What has arrived, and lends to the body what the body sees.
@@ -75,6 +84,22 @@ pub trait Ship {
     /// # Errors
     /// [`DecodeError`]: the bytes are not what was written.
     fn decode(from: &mut Reader<'_>) -> Result<Self::Value, DecodeError>;
+
+    /// As [`Travel::try_out`].
+    ///
+    /// # Errors
+    /// As for [`Travel::try_out`].
+    fn try_out(&self) -> crate::Result<()> {
+        Ok(())
+    }
+
+    /// As [`Ship::try_out`], for a value that is at its caller already.
+    ///
+    /// # Errors
+    /// As for [`Travel::try_out`].
+    fn try_out_value(_value: &Self::Value) -> crate::Result<()> {
+        Ok(())
+    }
 }
 
 /// Marks a small value that stands for parts on several places, such as `Replicated<T>`.
@@ -232,6 +257,11 @@ impl<A: Travel, B: Travel> Travel for (A, B) {
     #[inline]
     fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError> {
         Ok((A::decode(from)?, B::decode(from)?))
+    }
+
+    fn try_out(&self) -> crate::Result<()> {
+        self.0.try_out()?;
+        self.1.try_out()
     }
 }
 

@@ -29,6 +29,14 @@ impl<V, F: Format<V, Owned = V>> Ship for Shipment<V, F> {
     fn decode(from: &mut Reader<'_>) -> Result<V, DecodeError> {
         F::decode(from)
     }
+
+    fn try_out(&self) -> crate::Result<()> {
+        F::try_out(&self.value)
+    }
+
+    fn try_out_value(value: &V) -> crate::Result<()> {
+        F::try_out(value)
+    }
 }
 
 /// Vectors of plain elements, and what is refused at once.

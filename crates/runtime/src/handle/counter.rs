@@ -206,11 +206,11 @@ impl Ship for Before {
     type Value = Option<u64>;
 
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        to.put_serde(&self.0)
+        to.put_value(&self.0)
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Option<u64>, DecodeError> {
-        from.take_serde()
+        from.take_value()
     }
 }
 

@@ -18,6 +18,9 @@ pub struct PlaceLocal<T: 'static> {
 
 travels_by_share!(PlaceLocal, RefCell<T>);
 
+/// What makes the instances of [`PlaceLocal::with`].
+type Seed<A, T> = (A, Function<fn(A) -> T>);
+
 /// Exclusive use of a place's instance; the next [`PlaceLocal::lock`] needs it gone.
 pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
 
@@ -45,7 +48,7 @@ impl<T: 'static> PlaceLocal<T> {
         A: Serialize + DeserializeOwned + Clone,
     {
         let value = Rc::new(RefCell::new(make(seed.clone())));
-        let there = |(seed, Function(make)): (A, Function<fn(A) -> T>)| RefCell::new(make(seed));
+        let there = |(seed, Function(make)): Seed<A, T>| RefCell::new(make(seed));
         let share = spread(&(seed, Function(make)), Rc::clone(&value), there).await?;
         Ok(PlaceLocal { share, value })
     }

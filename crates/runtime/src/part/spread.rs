@@ -2,7 +2,7 @@
 
 use super::{PartId, Share};
 use crate::capture::form::Taken;
-use crate::capture::{Land, Ship, Travel};
+use crate::capture::{Land, Ship, Travel, trial};
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::Function;
 use crate::join::join_all;
@@ -36,11 +36,11 @@ impl<T: Serialize + DeserializeOwned> Travel for Carried<'_, T> {
     type Landed = Taken<T>;
 
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        to.put_serde(self.0)
+        to.put_value(self.0)
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Taken<T>, DecodeError> {
-        Ok(Taken::from(from.take_serde::<T>()?))
+        Ok(Taken::from(from.take_value::<T>()?))
     }
 }
 
@@ -51,11 +51,11 @@ impl<T: Serialize + DeserializeOwned> Ship for Returned<T> {
     type Value = T;
 
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        to.put_serde(&self.0)
+        to.put_value(&self.0)
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<T, DecodeError> {
-        from.take_serde()
+        from.take_value()
     }
 }
 
@@ -69,6 +69,9 @@ where
     T: 'static,
     M: Fn(A) -> T + Copy,
 {
+    if trial::SHIPMENTS_MAX > 0 {
+        trial::value(seed)?;
+    }
     let share = Share::make(value as Rc<dyn Any>, true);
     let (places, here) = Local::with(|local| (local.places(), local.here().0));
     finish::finish(async {
@@ -110,8 +113,8 @@ fn halves(range: Range<u32>) -> impl Iterator<Item = Range<u32>> {
 
 /// Folds the values of a part on all places into one, in the order of the places.
 ///
-/// `read` gives a place's own value and captures nothing; `merge` puts two together, the left one of the lower places. The
-/// tree of merges depends on the number of places only.
+/// `read` gives a place's own value and captures nothing; `merge` puts two together, the left one of the lower
+/// places. The tree of merges depends on the number of places only.
 pub(crate) async fn fold<T, V, R>(share: &Share, read: R, merge: fn(V, V) -> V) -> Result<V>
 where
     T: 'static,
@@ -151,8 +154,15 @@ where
     values.into_iter().reduce(merge).ok_or_else(|| Error::new(ErrorKind::Misused, "a fold over no places"))
 }
 
-fn read_here<T: 'static, V>(share: &Share, read: impl Fn(&T) -> V) -> Result<V> {
+fn read_here<T: 'static, V: Serialize + DeserializeOwned>(
+    share: &Share,
+    read: impl Fn(&T) -> V,
+) -> Result<V> {
     let value =
         share.value::<T>().ok_or_else(|| Error::new(ErrorKind::Misused, "the part is not at this place"))?;
-    Ok(read(&value))
+    let value = read(&value);
+    if trial::SHIPMENTS_MAX > 0 {
+        trial::value(&value)?;
+    }
+    Ok(value)
 }

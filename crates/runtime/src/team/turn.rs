@@ -339,7 +339,7 @@ impl<'t> Turn<'t> {
     /// Sends a value and, if it is long, waits until it was taken.
     #[inline]
     pub(super) async fn give<T: Serialize>(&self, to: usize, step: usize, value: &T) -> Result<()> {
-        if self.send_with(to, step, |writer| writer.put_serde(value))? {
+        if self.send_with(to, step, |writer| writer.put_value(value))? {
             self.await_signal(to, TAKEN + step).await?;
         }
         Ok(())
@@ -348,7 +348,7 @@ impl<'t> Turn<'t> {
     /// Takes a value that was given.
     #[inline]
     pub(super) async fn receive<T: DeserializeOwned>(&self, from: usize, step: usize) -> Result<T> {
-        self.receive_with(from, step, |reader| reader.take_serde()).await
+        self.receive_with(from, step, |reader| reader.take_value()).await
     }
 
     /// Takes what was sent with [`Turn::send_with`].

@@ -250,7 +250,7 @@ async fn swap_values<T: Serialize + DeserializeOwned>(
     step: usize,
     value: &T,
 ) -> Result<T> {
-    turn.swap(to, from, step, |writer| writer.put_serde(value), |reader| reader.take_serde()).await
+    turn.swap(to, from, step, |writer| writer.put_value(value), |reader| reader.take_value()).await
 }
 
 /// Folds the values of the members up to this one, by doubled distances.
@@ -280,8 +280,8 @@ pub(super) async fn all_gather<T: Serialize + DeserializeOwned>(turn: &Turn<'_>,
         // Sent down, heard from above: values of higher ranks follow those that are known.
         let wanted = round.distance.min(turn.size() - round.distance);
         let encode =
-            |writer: &mut Writer<'_>| known[..wanted].iter().try_for_each(|value| writer.put_serde(value));
-        let read = |reader: &mut Reader<'_>| (0..wanted).map(|_| reader.take_serde()).collect();
+            |writer: &mut Writer<'_>| known[..wanted].iter().try_for_each(|value| writer.put_value(value));
+        let read = |reader: &mut Reader<'_>| (0..wanted).map(|_| reader.take_value()).collect();
         let more: Vec<T> = turn.swap(round.from, round.to, round.distance, encode, read).await?;
         known.extend(more);
     }

@@ -34,8 +34,8 @@ fn put(writer: &mut Writer<'_>, item: &Item) {
         Item::Byte(value) => writer.put_pod(value),
         Item::Floats(values) => writer.put_pod_slice(values),
         Item::Bytes(values) => writer.put_pod_slice(values),
-        Item::Names(values) => writer.put_serde(values).unwrap(),
-        Item::Pair(value) => writer.put_serde(value).unwrap(),
+        Item::Names(values) => writer.put_value(values).unwrap(),
+        Item::Pair(value) => writer.put_value(value).unwrap(),
     }
 }
 
@@ -47,8 +47,8 @@ fn take(reader: &mut Reader<'_>, like: &Item) -> Result<Item, DecodeError> {
         Item::Byte(_) => Item::Byte(reader.take_pod()?),
         Item::Floats(_) => Item::Floats(reader.take_pod_slice::<f64>()?.to_vec()),
         Item::Bytes(_) => Item::Bytes(reader.take_pod_vec()?),
-        Item::Names(_) => Item::Names(reader.take_serde()?),
-        Item::Pair(_) => Item::Pair(reader.take_serde()?),
+        Item::Names(_) => Item::Names(reader.take_value()?),
+        Item::Pair(_) => Item::Pair(reader.take_value()?),
     })
 }
 
@@ -212,8 +212,8 @@ fn what_the_format_lacks_is_refused_at_the_sender() {
             serializer.serialize_seq(None)?.end()
         }
     }
-    let refused = Writer::new(&mut [0; 64]).put_serde(&Endless);
-    assert_eq!(refused, Err(EncodeError::Unsupported(postcard::Error::SerializeSeqLengthUnknown)));
+    let refused = Writer::new(&mut [0; 64]).put_value(&Endless).unwrap_err();
+    assert!(refused.to_string().contains("`#[serde(flatten)]`"), "{refused}");
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! Types whose values can be changed through a shared reference.
+//!
+//! A body at another place changes a copy of such a value, a body of `at!` at its own place would change the
+//! caller's. Those that stand in a capture itself are refused when the program is compiled (`capture::kind`);
+//! this finds those inside of structures, while a value is written for a trial in a build with debug assertions. The
+//! names of the types of std (and of `lock_api`) are known; a type that hides its own cell from serde is not found.
+
+use super::EncodeError;
+use std::any::type_name;
+
+/// How the paths of such types begin.
+const CELLS: &[&str] = &[
+    "core::cell::Cell<",
+    "core::cell::RefCell<",
+    "core::sync::atomic::Atomic",
+    "std::sync::mutex::Mutex<",
+    "std::sync::rwlock::RwLock<",
+    "std::sync::poison::mutex::Mutex<",
+    "std::sync::poison::rwlock::RwLock<",
+    "std::sync::nonpoison::mutex::Mutex<",
+    "std::sync::nonpoison::rwlock::RwLock<",
+    "lock_api::mutex::Mutex<",
+    "lock_api::rwlock::RwLock<",
+];
+
+/// How the paths of types begin that show what they hold.
+const OWNERS: &[&str] = &[
+    "&",
+    "alloc::boxed::Box<",
+    "alloc::rc::Rc<",
+    "alloc::sync::Arc<",
+    "alloc::vec::Vec<",
+    "core::option::Option<",
+    "[",
+];
+
+/// Refuses a `T` that can be changed through a shared reference.
+///
+/// # Errors
+/// The type, with what to do.
+pub(super) fn refuse<T: ?Sized>() -> Result<(), EncodeError> {
+    let mut name = type_name::<T>();
+    while let Some(held) = OWNERS.iter().find_map(|owner| name.strip_prefix(owner)) {
+        name = held;
+    }
+    if !CELLS.iter().any(|cell| name.starts_with(cell)) {
+        return Ok(());
+    }
+    let name = type_name::<T>();
+    Err(EncodeError::Refused(
+        format!("it holds a `{name}`, which the body could change: at another place that would change a copy; send what it contains").into(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::{Arc, Mutex, RwLock};
+
+    #[test]
+    fn cells_are_found_behind_what_owns_them() {
+        assert!(refuse::<Cell<u8>>().is_err());
+        assert!(refuse::<RefCell<Vec<u8>>>().is_err());
+        assert!(refuse::<AtomicU64>().is_err());
+        assert!(refuse::<[AtomicBool]>().is_err());
+        assert!(refuse::<Mutex<String>>().is_err());
+        assert!(refuse::<Option<Arc<RwLock<u8>>>>().is_err());
+        assert!(refuse::<Vec<Box<AtomicBool>>>().is_err());
+    }
+
+    #[test]
+    fn a_type_that_only_names_a_cell_passes() {
+        assert!(refuse::<std::marker::PhantomData<Cell<u8>>>().is_ok());
+        assert!(refuse::<crate::Global<RefCell<u8>>>().is_ok());
+        assert!(refuse::<(String, [u8; 3])>().is_ok());
+    }
+}
