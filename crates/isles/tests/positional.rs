@@ -9,6 +9,7 @@ use serde::ser::{Error as _, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What comes of a value at a place.
 type Outcome = Result<(), String>;
@@ -404,6 +405,29 @@ async fn an_answer_is_refused_wherever_the_body_runs() -> isles::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Counts with a shared reference.
+#[derive(Serialize, Deserialize)]
+struct Counts {
+    name: String,
+    hits: Vec<AtomicU64>,
+}
+
+#[isles::test(places = 2)]
+async fn counters_inside_of_structures_are_refused_at_each_place_when_they_are_tried_out() {
+    let counts = Counts { name: "hits".to_owned(), hits: vec![AtomicU64::new(0)] };
+    for place in places() {
+        let name = at!(place, counts.name.len()).await;
+        assert_eq!(name.unwrap(), 4, "a field without a counter travels");
+        let hit = at!(place, [counts = &counts] counts.hits[0].fetch_add(1, Ordering::Relaxed)).await;
+        match hit {
+            Err(error) => {
+                assert!(error.to_string().contains("AtomicU64") || error.to_string().contains("Atomic<u64>"))
+            }
+            Ok(_) => assert!(!cfg!(debug_assertions), "at {place}"),
+        }
+    }
 }
 
 /// A chain of `T` within each other.

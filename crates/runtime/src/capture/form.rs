@@ -3,7 +3,10 @@
 //! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after landing (as a
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
-use super::{CanReturn, CanTravel, Land, ReturnsByReference, Travel, TravelsByMutableReference, trial};
+use super::{
+    CanReturn, CanTravel, Changeable, Land, ReturnsByReference, Travel, TravelsByMutableReference,
+    TravelsThoughChangeable, trial,
+};
 use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -188,6 +191,18 @@ impl<'r, T: TravelsByMutableReference> Format<&'r mut T> for Refused<T> {
 
     fn decode(_from: &mut Reader<'_>) -> Result<&'r mut T, DecodeError> {
         unreachable!("only `Nothing` travels by mutable reference")
+    }
+}
+
+impl<T: Changeable + TravelsThoughChangeable> Format<T> for Refused<T> {
+    type Owned = T;
+
+    fn encode(_source: &T, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        unreachable!("only `Nothing` travels though it can be changed")
+    }
+
+    fn decode(_from: &mut Reader<'_>) -> Result<T, DecodeError> {
+        unreachable!("only `Nothing` travels though it can be changed")
     }
 }
 

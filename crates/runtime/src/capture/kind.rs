@@ -8,10 +8,10 @@
 //! Invariant: the last level takes everything. Whether it can travel is asked later, by [`super::travelling`], because
 //! a field that lies behind a handle is looked at here and then stays at home.
 
-use super::Handle;
 use super::form::{
     Asked, AskedElements, Capture, InPlace, Lent, LentTarget, Plain, PlainVec, Refused, Serialised, Taken,
 };
+use super::{Changeable, Handle};
 use crate::wire::PodSlice;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::ops::Deref;
@@ -74,7 +74,9 @@ macro_rules! levels {
 }
 
 levels! {
-    /// Arrays of plain elements, text, and what is refused at once.
+    /// What can be changed through a reference; refused at once.
+    Cells,
+    /// Arrays of plain elements, text, and mutable references, which are refused at once.
     Bulk,
     /// References to other slices.
     Slices,
@@ -89,8 +91,16 @@ levels! {
 }
 
 /// Starts the choice of a form for the variable or field `source`.
-pub fn tag<X>(source: &X) -> Bulk<'_, X> {
-    Bulk::new(source)
+pub fn tag<X>(source: &X) -> Cells<'_, X> {
+    Cells::new(source)
+}
+
+impl<'a, T: Changeable> Cells<'a, T> {
+    /// Refused.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'a, T, Refused<T>, Taken<T>> {
+        Capture::of(self.source())
+    }
 }
 
 impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r [T]> {

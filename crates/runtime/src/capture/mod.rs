@@ -24,6 +24,7 @@ use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::atomic;
 
 /// What a call site sends with its body. It holds references: the sender copies nothing and keeps its variables.
 pub trait Travel {
@@ -153,8 +154,47 @@ pub trait ReturnsByReference {}
 )]
 pub trait TravelsByMutableReference {}
 
-/// For which the two traits hold, so that they have an implementation.
+/// Types of std that can be changed through a shared reference, and what holds them openly.
+///
+/// A body at its own place would change the caller's, a body elsewhere a copy, so they do not travel. (`RefUnwindSafe`
+/// tells `Cell` and `RefCell` in any structure, but no atomics and locks, and nothing in generic code.)
+pub trait Changeable {}
+
+/// Names the types; the second list holds another one.
+macro_rules! changeable {
+    ($($alone:ty)*; $(($($owner:tt)*))*) => {
+        $(impl Changeable for $alone {})*
+        $(impl<T: Changeable> Changeable for $($owner)* {})*
+    };
+}
+
+impl<T: ?Sized> Changeable for std::cell::Cell<T> {}
+impl<T: ?Sized> Changeable for std::cell::RefCell<T> {}
+impl<T: ?Sized> Changeable for std::sync::Mutex<T> {}
+impl<T: ?Sized> Changeable for std::sync::RwLock<T> {}
+impl<T: Changeable + ?Sized> Changeable for &T {}
+impl<T: Changeable, const N: usize> Changeable for [T; N] {}
+
+changeable! {
+    atomic::AtomicBool atomic::AtomicI8 atomic::AtomicI16 atomic::AtomicI32 atomic::AtomicI64 atomic::AtomicIsize
+    atomic::AtomicU8 atomic::AtomicU16 atomic::AtomicU32 atomic::AtomicU64 atomic::AtomicUsize;
+    ([T]) (Vec<T>) (Option<T>) (Box<T>) (std::rc::Rc<T>) (std::sync::Arc<T>)
+}
+
+/// Changeable types that may travel: none. It exists for its message.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel to another place",
+    label = "this body takes a `{Self}` along, and could only change a copy of what it holds",
+    note = "to send what it holds, name it: `at!(place, [name = cell.get()] body)`, `counter.load(..)`, `mutex.lock()...clone()`",
+    note = "what several places change stays at one (`Global`, `Counter`) or has an instance at each (`PlaceLocal`)"
+)]
+pub trait TravelsThoughChangeable {}
+
+/// For which these traits hold, so that they have an implementation.
 pub enum Nothing {}
+
+#[diagnostic::do_not_recommend]
+impl TravelsThoughChangeable for Nothing {}
 
 #[diagnostic::do_not_recommend]
 impl ReturnsByReference for Nothing {}
