@@ -11,6 +11,7 @@ mod error;
 mod finish;
 mod function;
 mod handle;
+mod hasher;
 mod image;
 mod join;
 pub mod limits;

@@ -25,10 +25,10 @@ macro_rules! travels_by_share {
 
         impl<'de, T: 'static> serde::Deserialize<'de> for $handle<T> {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let share = crate::part::Share::deserialize(deserializer)?;
-                match share.value::<$part>() {
-                    Some(value) => Ok($handle { share, value }),
-                    None => Err(serde::de::Error::custom("the handle's part is not at this place")),
+                let (share, value) = crate::part::Share::with_value(deserializer)?;
+                match value.map(std::rc::Rc::downcast::<$part>) {
+                    Some(Ok(value)) => Ok($handle { share, value }),
+                    _ => Err(serde::de::Error::custom("the handle's part is not at this place")),
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The parts that a place knows, and their weights.
 
 use super::{PartId, PartMessage};
+use crate::hasher::Numbered;
 use isles_protocol::PlaceId;
 use std::any::Any;
 use std::collections::HashMap;
@@ -16,7 +17,7 @@ const HOME_PORTION: u64 = 1 << 32;
 #[derive(Default)]
 pub(crate) struct Parts {
     serial: u64,
-    entries: HashMap<PartId, Entry>,
+    entries: HashMap<PartId, Entry, Numbered>,
     /// What the message under way takes along, until it is sent or given up.
     lent: Vec<(PartId, u64)>,
 }
@@ -112,16 +113,17 @@ impl Parts {
     /// The message is given up, or will be written again.
     #[inline]
     pub(crate) fn take_back(&mut self) {
-        for (id, weight) in std::mem::take(&mut self.lent) {
+        while let Some((id, weight)) = self.lent.pop() {
             self.entry(id).weight += weight;
         }
     }
 
-    /// A handle has arrived.
-    pub(super) fn adopt(&mut self, id: PartId, weight: u64) {
+    /// A handle has arrived; the value here.
+    pub(super) fn adopt(&mut self, id: PartId, weight: u64) -> Option<Rc<dyn Any>> {
         let entry = self.entry(id);
         entry.handles += 1;
         entry.weight = entry.weight.saturating_add(weight);
+        entry.value.clone()
     }
 
     /// Weight comes home; frees the part if all of it is here and no handle is.

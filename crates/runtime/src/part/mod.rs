@@ -97,14 +97,23 @@ impl Serialize for Share {
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Share::with_value(deserializer).map(|(share, _)| share)
+    }
+}
+
+impl Share {
+    /// A share that has arrived, with what the handle stands for on this place, if it is there.
+    pub(crate) fn with_value<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<(Share, Option<Rc<dyn Any>>), D::Error> {
         let (id, weight) = <(PartId, u64)>::deserialize(deserializer)?;
         let adopted = Local::try_with(|local| {
             let known = id.home.0 < local.places();
             known.then(|| local.parts.borrow_mut().adopt(id, weight))
         });
-        match adopted {
-            Some(Some(())) => Ok(Share { id }),
-            _ => Err(serde::de::Error::custom("a handle of no place of this run")),
+        match adopted.flatten() {
+            Some(value) => Ok((Share { id }, value)),
+            None => Err(serde::de::Error::custom("a handle of no place of this run")),
         }
     }
 }

@@ -6,9 +6,9 @@
 //! Invariant: `blocks` is how many of all these messages lie in the memory of their sender.
 
 use super::letter::Arrival;
+use crate::hasher::Numbered;
 use isles_protocol::PlaceId;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// Most places of a run in which each seat has a queue for each of them.
 const FEW: u32 = 256;
@@ -25,7 +25,7 @@ enum Queues {
     /// Of each place, by its number.
     All(Box<[Queue]>),
     /// Of those that have sent something.
-    Known(HashMap<PlaceId, Queue, BuildHasherDefault<NumberHasher>>),
+    Known(HashMap<PlaceId, Queue, Numbered>),
 }
 
 impl Queues {
@@ -113,26 +113,5 @@ impl Lying {
         };
         fronts.sort_unstable_by_key(|(source, _)| *source);
         fronts
-    }
-}
-
-/// Hashes the number of a place: no adversary chooses it, and to find the queue of a sender is in the way of a step.
-#[derive(Default)]
-struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
-    }
-
-    /// Multiplies by 2^64 over the golden ratio, whose high bits come to where the table looks (Knuth, volume 3, 6.4).
-    #[inline]
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
