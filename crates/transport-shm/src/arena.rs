@@ -4,19 +4,31 @@
 //! A receiver gives a block back with one store in the block's header; the sender notices when it next needs
 //! memory. This file deals in offsets and touches no block: [`Store`] stands for the memory.
 //!
-//! Invariants: an offset is in exactly one of *free*, *warm* (free, with pages) and *lent*; all lengths in
-//! *free* are multiples of [`PAGE_BYTES`]; at most [`WARM_BYTES_MAX`] bytes are warm; of each class at most
-//! `credit` bytes, or one block, are lent to receivers that have not taken them out of their rings.
+//! Pages are dear: to have one from the system takes longer than to fill it. So pages stay behind memory that came
+//! back, whatever its size was; neighbours are one range again, and the next block lies where pages are. What stays is
+//! bounded by [`KEPT_BYTES_MAX`] or by what long blocks took lately, and an idle place keeps none ([`Arena::idle`]).
+//!
+//! Invariants: an offset is in exactly one of *free* and *lent*; all offsets and lengths are multiples of
+//! [`PAGE_BYTES`]; what is lent has pages; *kept* is the part of *free* that has; of each class at most `credit` bytes,
+//! or one block, are lent to receivers that have not taken them out of their rings.
 
+mod ranges;
+
+use self::ranges::Ranges;
 use crate::layout::{BLOCK_HEADER_BYTES, PAGE_BYTES};
 use isles_transport::{Class, PlaceId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
-/// How many bytes of blocks that came back keep their pages for the next ones; more goes back to the system.
+/// How many bytes that came back keep their pages for the next blocks, if blocks are no longer than the credit; more
+/// goes back to the system.
 ///
-/// It bounds what an idle place holds after large messages. Large enough for several messages of 2 MiB in
-/// flight, and for one graph of some million edges.
-pub(crate) const WARM_BYTES_MAX: u64 = 32 << 20;
+/// Large enough for several messages of 2 MiB in flight, and for one graph of some million edges.
+pub(crate) const KEPT_BYTES_MAX: u64 = 32 << 20;
+
+/// How long what was needed counts as needed: pages are kept for as much as long blocks took at one time in this period
+/// or the one before, and for nothing once no block was lent for so long and the place has nothing to do.
+pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
 /// How many loans are looked at for each new block.
 const LOOK_MAX: usize = 4;
@@ -42,17 +54,10 @@ pub(crate) enum Shortage {
     NoMemory,
 }
 
-/// A range of the arena with pages behind its first `populated` bytes.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    offset: u64,
-    bytes: u64,
-    populated: u64,
-}
-
 #[derive(Debug)]
 struct Loan {
-    piece: Piece,
+    offset: u64,
+    bytes: u64,
     to: PlaceId,
     class: Class,
     /// Whether it counts as lying in the receiver's ring.
@@ -63,7 +68,7 @@ impl Loan {
     /// Gives the credit of a block back, once.
     fn settle(&mut self, untaken: &mut [u64; 2]) {
         if std::mem::replace(&mut self.untaken, false) {
-            untaken[self.class as usize] -= self.piece.bytes;
+            untaken[self.class as usize] -= self.bytes;
         }
     }
 }
@@ -71,11 +76,9 @@ impl Loan {
 /// The sender's tables.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    /// Free ranges without pages: length by offset; neighbours are merged.
-    free: BTreeMap<u64, u64>,
-    /// Free pieces with pages, by size; the last to come back is the first to go.
-    warm: BTreeMap<u64, Vec<Piece>>,
-    warm_bytes: u64,
+    free: Ranges,
+    /// The parts of `free` that have pages.
+    kept: Ranges,
     lent: VecDeque<Loan>,
     /// How many bytes of blocks of one class may lie in receivers' rings.
     credit: u64,
@@ -84,21 +87,54 @@ pub(crate) struct Arena {
     /// Bytes lent since all loans were looked at. At `credit` they are looked at again: what came back unnoticed is
     /// never more than this, beside what was out at the look before.
     unlooked: u64,
+    need: Need,
+}
+
+/// How much was lent at one time in blocks that are longer than the credit, of which each goes alone.
+#[derive(Debug)]
+struct Need {
+    /// Now.
+    lent: u64,
+    /// The most in this period, and in the one before.
+    peaks: [u64; 2],
+    since: Instant,
+    /// When a block was lent last.
+    last: Instant,
+}
+
+impl Need {
+    /// Notes a block of `bytes` bytes, which counts as `long` ones.
+    fn lend(&mut self, long: u64, now: Instant) {
+        self.last = now;
+        let age = now.saturating_duration_since(self.since);
+        if age >= PERIOD {
+            let before = if age < 2 * PERIOD { self.peaks[0] } else { self.lent };
+            (self.peaks, self.since) = ([self.lent, before], now);
+        }
+        self.lent += long;
+        self.peaks[0] = self.peaks[0].max(self.lent);
+    }
+
+    fn kept_max(&self) -> u64 {
+        KEPT_BYTES_MAX.max(self.peaks[0]).max(self.peaks[1])
+    }
 }
 
 impl Arena {
     /// An arena of `bytes` bytes, a multiple of [`PAGE_BYTES`], all free; see [`Geometry::credit_bytes`] for `credit`.
     ///
     /// [`Geometry::credit_bytes`]: crate::Geometry::credit_bytes
-    pub fn new(bytes: u64, credit: u64) -> Arena {
+    pub fn new(bytes: u64, credit: u64, now: Instant) -> Arena {
+        let mut free = Ranges::default();
+        free.add(0, bytes);
         Arena {
-            free: BTreeMap::from([(0, bytes)]),
-            warm: BTreeMap::new(),
-            warm_bytes: 0,
+            free,
+            kept: Ranges::default(),
             lent: VecDeque::new(),
             credit,
             untaken: [0; 2],
             unlooked: 0,
+            need: Need { lent: 0, peaks: [0; 2], since: now, last: now },
         }
     }
 
@@ -110,10 +146,10 @@ impl Arena {
         len: usize,
         to: PlaceId,
         class: Class,
+        now: Instant,
         store: &impl Store,
     ) -> Result<u64, Shortage> {
-        let needed = len as u64 + BLOCK_HEADER_BYTES;
-        let bytes = rounded(needed);
+        let bytes = (len as u64 + BLOCK_HEADER_BYTES).next_multiple_of(PAGE_BYTES);
         self.collect(LOOK_MAX, store);
         if self.unlooked > self.credit || !self.has_credit(bytes, class) {
             self.collect_all(store);
@@ -121,22 +157,71 @@ impl Arena {
         if !self.has_credit(bytes, class) {
             return Err(Shortage::Lent);
         }
-        let mut piece = match self.take_warm(bytes).or_else(|| self.take_free(bytes)) {
-            Some(piece) => piece,
-            None => self.take_after_collecting_all(bytes, store)?,
-        };
-        let touched = needed.next_multiple_of(PAGE_BYTES);
-        if piece.populated < touched {
-            if !store.populate(piece.offset + piece.populated, touched - piece.populated) {
-                self.give_free(piece.offset, piece.bytes);
-                return Err(Shortage::NoMemory);
+        let offset = match self.free.take(bytes) {
+            Some(offset) => offset,
+            None => {
+                self.collect_all(store);
+                self.free.take(bytes).ok_or(Shortage::Lent)?
             }
-            piece.populated = touched;
+        };
+        if !self.populate(offset, bytes, store) {
+            // Some of it may have pages: those go, too.
+            store.release(offset, bytes);
+            self.free.add(offset, bytes);
+            return Err(Shortage::NoMemory);
         }
-        self.lent.push_back(Loan { piece, to, class, untaken: true });
+        self.need.lend(self.long(bytes), now);
+        self.trim(self.need.kept_max(), store);
+        self.lent.push_back(Loan { offset, bytes, to, class, untaken: true });
         self.untaken[class as usize] += bytes;
         self.unlooked += bytes;
-        Ok(piece.offset)
+        Ok(offset)
+    }
+
+    /// Puts pages where the range has none; `false` if the system has none even for those that are kept elsewhere.
+    fn populate(&mut self, offset: u64, bytes: u64, store: &impl Store) -> bool {
+        let (mut start, end) = (offset, offset + bytes);
+        let kept = self.kept.cut(offset, bytes);
+        for (kept, len) in kept.into_iter().chain([(end, 0)]) {
+            let has = |start| start == kept || store.populate(start, kept - start);
+            if !has(start) {
+                self.trim(0, store);
+                if !has(start) {
+                    return false;
+                }
+            }
+            start = kept + len;
+        }
+        true
+    }
+
+    /// How many bytes of a block count as long.
+    fn long(&self, bytes: u64) -> u64 {
+        if bytes > self.credit { bytes } else { 0 }
+    }
+
+    /// Gives pages back to the system until at most `most` bytes are kept, those of high offsets first.
+    fn trim(&mut self, most: u64, store: &impl Store) {
+        while self.kept.bytes() > most {
+            let (offset, bytes) = self.kept.cut_last(self.kept.bytes() - most);
+            store.release(offset, bytes);
+        }
+    }
+
+    /// Gives all that is kept back to the system if no block was lent for a [`PERIOD`].
+    ///
+    /// Answers when to ask again; `None`: not before the next block.
+    pub fn idle(&mut self, now: Instant, store: &impl Store) -> Option<Duration> {
+        if self.lent.is_empty() && self.kept.bytes() == 0 {
+            return None;
+        }
+        let idle = now.saturating_duration_since(self.need.last);
+        if let Some(left) = PERIOD.checked_sub(idle).filter(|left| !left.is_zero()) {
+            return Some(left);
+        }
+        self.collect_all(store);
+        self.trim(0, store);
+        (!self.lent.is_empty()).then_some(PERIOD)
     }
 
     /// Whether `bytes` more may lie in receivers' rings.
@@ -170,20 +255,19 @@ impl Arena {
 
     /// Whether any block has been taken or given back since the last look.
     pub fn has_returned(&self, store: &impl Store) -> bool {
-        self.lent.iter().any(|loan| {
-            let offset = loan.piece.offset;
-            store.is_returned(offset) || (loan.untaken && store.is_taken(offset))
-        })
+        self.lent
+            .iter()
+            .any(|loan| store.is_returned(loan.offset) || (loan.untaken && store.is_taken(loan.offset)))
     }
 
     /// Looks at the `count` oldest loans; those still out go to the end, so that none hides the others.
     fn collect(&mut self, count: usize, store: &impl Store) {
         for _ in 0..count.min(self.lent.len()) {
             let Some(mut loan) = self.lent.pop_front() else { return };
-            if store.is_returned(loan.piece.offset) {
+            if store.is_returned(loan.offset) {
                 self.end(loan, store);
             } else {
-                if store.is_taken(loan.piece.offset) {
+                if store.is_taken(loan.offset) {
                     loan.settle(&mut self.untaken);
                 }
                 self.lent.push_back(loan);
@@ -196,70 +280,14 @@ impl Arena {
         self.unlooked = 0;
     }
 
+    /// Takes a block back, with its pages as far as they are to be kept.
     fn end(&mut self, mut loan: Loan, store: &impl Store) {
         loan.settle(&mut self.untaken);
-        self.keep(loan.piece, store);
+        self.need.lent -= self.long(loan.bytes);
+        self.free.add(loan.offset, loan.bytes);
+        self.kept.add(loan.offset, loan.bytes);
+        self.trim(self.need.kept_max(), store);
     }
-
-    fn take_after_collecting_all(&mut self, bytes: u64, store: &impl Store) -> Result<Piece, Shortage> {
-        self.collect_all(store);
-        if let Some(piece) = self.take_warm(bytes) {
-            return Ok(piece);
-        }
-        for piece in std::mem::take(&mut self.warm).into_values().flatten() {
-            store.release(piece.offset, piece.populated);
-            self.give_free(piece.offset, piece.bytes);
-        }
-        self.warm_bytes = 0;
-        self.take_free(bytes).ok_or(Shortage::Lent)
-    }
-
-    fn take_warm(&mut self, bytes: u64) -> Option<Piece> {
-        let piece = self.warm.get_mut(&bytes)?.pop()?;
-        self.warm_bytes -= piece.bytes;
-        Some(piece)
-    }
-
-    /// First fit: low offsets are used again first, which keeps the touched part small.
-    fn take_free(&mut self, bytes: u64) -> Option<Piece> {
-        let (&offset, &len) = self.free.iter().find(|(_, len)| **len >= bytes)?;
-        self.free.remove(&offset);
-        if len > bytes {
-            self.free.insert(offset + bytes, len - bytes);
-        }
-        Some(Piece { offset, bytes, populated: 0 })
-    }
-
-    /// Keeps a piece that came back warm, or gives its pages back if enough is warm.
-    fn keep(&mut self, piece: Piece, store: &impl Store) {
-        if self.warm_bytes + piece.bytes > WARM_BYTES_MAX {
-            store.release(piece.offset, piece.populated);
-            self.give_free(piece.offset, piece.bytes);
-        } else {
-            self.warm_bytes += piece.bytes;
-            self.warm.entry(piece.bytes).or_default().push(piece);
-        }
-    }
-
-    fn give_free(&mut self, mut offset: u64, mut bytes: u64) {
-        let before = self.free.range(..offset).next_back().map(|(&before, &len)| (before, len));
-        if let Some((before, len)) = before.filter(|(before, len)| before + len == offset) {
-            self.free.remove(&before);
-            (offset, bytes) = (before, bytes + len);
-        }
-        if let Some(len) = self.free.remove(&(offset + bytes)) {
-            bytes += len;
-        }
-        self.free.insert(offset, bytes);
-    }
-}
-
-/// The size that a block of `needed` bytes takes: four steps for each doubling, whole pages.
-///
-/// Few sizes, so that a piece that came back fits the next message; at most a quarter is address space only.
-fn rounded(needed: u64) -> u64 {
-    let step = (needed.next_power_of_two() / 8).max(PAGE_BYTES);
-    needed.next_multiple_of(step)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! All offsets are bytes from the start of the segment, all integers little-endian. Every part is a table with
 //! one entry a place (or an ordered pair of places), so that each offset is one multiplication away.
 
-use crate::arena::WARM_BYTES_MAX;
+use crate::arena::KEPT_BYTES_MAX;
 use crate::bell::{Bell, PLACES_MAX};
 use crate::endpoint::BATCH;
 use crate::ring::{Credit, GRAIN, HEADER_BYTES, payload_max};
@@ -140,7 +140,7 @@ impl Geometry {
         let others = u64::from(self.places) - 1;
         let tables = Layout::of(*self).reserved_bytes().div_ceil(u64::from(self.places));
         let rings = others * (self.control_bytes + self.data_bytes);
-        let lent = 3 * self.credit_bytes() + WARM_BYTES_MAX;
+        let lent = 3 * self.credit_bytes() + KEPT_BYTES_MAX;
         let held = held_bytes + others * 2 * self.credit_bytes();
         tables + rings + if others == 0 { 0 } else { lent + held }
     }

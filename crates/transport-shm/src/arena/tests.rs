@@ -4,11 +4,21 @@ use super::*;
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 const BYTES: u64 = 4 << 20;
 
 /// Credit where it is what the test is about.
 const CREDIT: u64 = 8 << 20;
+
+const MIB: u64 = 1 << 20;
+
+/// When all tests begin.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn arena(bytes: u64, credit: u64) -> Arena {
+    Arena::new(bytes, credit, *START)
+}
 
 /// Notes which blocks came back, and which pages are there.
 #[derive(Default)]
@@ -16,7 +26,11 @@ struct Notes {
     returned: RefCell<BTreeSet<u64>>,
     taken: RefCell<BTreeSet<u64>>,
     pages: RefCell<BTreeSet<u64>>,
+    /// How many bytes have been given pages.
+    populated: Cell<u64>,
     exhausted: Cell<bool>,
+    /// Since the start.
+    now: Cell<Duration>,
 }
 
 impl Store for Notes {
@@ -31,6 +45,7 @@ impl Store for Notes {
     fn populate(&self, offset: u64, len: u64) -> bool {
         assert_eq!((offset % PAGE_BYTES, len % PAGE_BYTES), (0, 0));
         if !self.exhausted.get() {
+            self.populated.set(self.populated.get() + len);
             self.pages.borrow_mut().extend((offset..offset + len).step_by(PAGE_BYTES as usize));
         }
         !self.exhausted.get()
@@ -42,9 +57,27 @@ impl Store for Notes {
 }
 
 impl Notes {
+    fn now(&self) -> Instant {
+        *START + self.now.get()
+    }
+
+    fn pass(&self, time: Duration) {
+        self.now.set(self.now.get() + time);
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.pages.borrow().len() as u64 * PAGE_BYTES
+    }
+
+    /// A message of `bytes` bytes with its header, which is read and given back at once.
+    fn exchange(&self, arena: &mut Arena, bytes: u64) {
+        let offset = self.hand_over(arena, (bytes - BLOCK_HEADER_BYTES) as usize, 1).unwrap();
+        self.give_back(offset);
+    }
+
     /// Lends a block and marks it so, as its sender does.
     fn lend(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, Shortage> {
-        let offset = arena.lend(len, PlaceId(to), Class::Data, self)?;
+        let offset = arena.lend(len, PlaceId(to), Class::Data, self.now(), self)?;
         self.returned.borrow_mut().remove(&offset);
         self.taken.borrow_mut().remove(&offset);
         Ok(offset)
@@ -85,7 +118,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn no_two_blocks_overlap_and_nothing_is_lost(steps in steps()) {
-        let (notes, mut arena) = (Notes::default(), Arena::new(BYTES, BYTES));
+        let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
         // Blocks out: end and receiver by offset; and the order in which they were lent.
         let mut out: BTreeMap<u64, (u64, PlaceId)> = BTreeMap::new();
         let mut newest = None;
@@ -122,7 +155,10 @@ proptest! {
                 }
                 Step::Return(_) => {}
             }
-            prop_assert!(arena.warm_bytes <= WARM_BYTES_MAX);
+            prop_assert!(arena.kept.bytes() <= KEPT_BYTES_MAX);
+            let lent: u64 = arena.lent.iter().map(|loan| loan.bytes).sum();
+            prop_assert_eq!(notes.page_bytes(), arena.kept.bytes() + lent, "no page is forgotten");
+            prop_assert_eq!(arena.free.bytes() + lent, BYTES);
         }
         for offset in out.into_keys() {
             notes.give_back(offset);
@@ -134,7 +170,7 @@ proptest! {
 
 #[test]
 fn a_block_that_came_back_is_lent_again_with_its_pages() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES, BYTES));
+    let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
     let first = notes.hand_over(&mut arena, 100_000, 1).unwrap();
     notes.give_back(first);
     notes.exhausted.set(true);
@@ -143,7 +179,7 @@ fn a_block_that_came_back_is_lent_again_with_its_pages() {
 
 #[test]
 fn an_arena_that_is_lent_out_says_so_until_a_block_comes_back() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES, BYTES));
+    let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
     let quarter = (BYTES / 4 - BLOCK_HEADER_BYTES) as usize;
     let blocks: Vec<u64> = (0..4).map(|_| notes.hand_over(&mut arena, quarter, 1).unwrap()).collect();
     assert_eq!(notes.hand_over(&mut arena, 1, 1), Err(Shortage::Lent));
@@ -155,26 +191,72 @@ fn an_arena_that_is_lent_out_says_so_until_a_block_comes_back() {
 
 #[test]
 fn more_than_the_bound_goes_back_to_the_system() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(8 * WARM_BYTES_MAX, CREDIT));
-    let half = (WARM_BYTES_MAX / 2 - BLOCK_HEADER_BYTES) as usize;
+    let (notes, mut arena) = (Notes::default(), arena(8 * KEPT_BYTES_MAX, KEPT_BYTES_MAX));
+    let half = (KEPT_BYTES_MAX / 2 - BLOCK_HEADER_BYTES) as usize;
     let blocks: Vec<u64> = (0..6).map(|_| notes.hand_over(&mut arena, half, 1).unwrap()).collect();
     blocks.into_iter().for_each(|offset| notes.give_back(offset));
     // Each new block looks at a few loans.
     for _ in 0..3 {
         notes.hand_over(&mut arena, 1, 1).unwrap();
     }
-    assert_eq!(arena.warm_bytes, WARM_BYTES_MAX);
-    let pages = notes.pages.borrow().len() as u64;
-    assert_eq!(pages, WARM_BYTES_MAX / PAGE_BYTES + 3);
+    assert_eq!(arena.kept.bytes(), KEPT_BYTES_MAX - 3 * PAGE_BYTES, "the three lie where pages were kept");
+    assert_eq!(notes.page_bytes(), KEPT_BYTES_MAX);
+}
+
+#[test]
+fn a_block_lies_where_pages_are_whatever_its_size() {
+    for sizes in [&[33 * MIB][..], &[8 * MIB, 16 * MIB, 24 * MIB], &[1000 * MIB, 5 * MIB, 700 * MIB]] {
+        let (notes, mut arena) = (Notes::default(), arena(8 << 30, CREDIT));
+        for size in sizes.iter().cycle().take(30) {
+            notes.exchange(&mut arena, *size);
+            notes.pass(PERIOD / 10);
+        }
+        let longest = *sizes.iter().max().unwrap();
+        assert_eq!(notes.populated.get(), longest, "{sizes:?}");
+    }
+}
+
+#[test]
+fn pages_for_long_blocks_are_kept_until_long_blocks_have_not_come_for_two_periods() {
+    let (notes, mut arena) = (Notes::default(), arena(8 << 30, CREDIT));
+    notes.exchange(&mut arena, 100 * MIB);
+    for _ in 0..19 {
+        notes.pass(PERIOD / 10);
+        notes.exchange(&mut arena, MIB);
+        assert_eq!(notes.page_bytes(), 100 * MIB);
+    }
+    notes.pass(PERIOD / 10);
+    notes.exchange(&mut arena, MIB);
+    assert!(notes.page_bytes() <= KEPT_BYTES_MAX + MIB, "{} bytes", notes.page_bytes());
+}
+
+#[test]
+fn a_place_that_has_been_idle_for_a_period_keeps_no_pages() {
+    let (notes, mut arena) = (Notes::default(), arena(8 << 30, CREDIT));
+    assert_eq!(arena.idle(notes.now(), &notes), None);
+    notes.exchange(&mut arena, 100 * MIB);
+    let held = notes.hand_over(&mut arena, 10, 1).unwrap();
+    notes.pass(PERIOD / 4);
+    assert_eq!(arena.idle(notes.now(), &notes), Some(PERIOD - PERIOD / 4));
+    assert_eq!(notes.page_bytes(), 100 * MIB);
+    notes.pass(PERIOD);
+    assert_eq!(arena.idle(notes.now(), &notes), Some(PERIOD), "a block is out");
+    assert_eq!(notes.page_bytes(), PAGE_BYTES);
+    notes.give_back(held);
+    assert_eq!(arena.idle(notes.now(), &notes), None);
+    assert_eq!(notes.page_bytes(), 0);
 }
 
 #[test]
 fn what_nobody_takes_is_bounded_for_each_class() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(64 * CREDIT, CREDIT));
+    let (notes, mut arena) = (Notes::default(), arena(64 * CREDIT, CREDIT));
     let quarter = (CREDIT / 4 - BLOCK_HEADER_BYTES) as usize;
     let blocks: Vec<u64> = (0..4).map(|_| notes.lend(&mut arena, quarter, 1).unwrap()).collect();
     assert_eq!(notes.lend(&mut arena, 1, 2), Err(Shortage::Lent), "to anybody");
-    assert!(arena.lend(1, PlaceId(1), Class::Control, &notes).is_ok(), "control does not wait for data");
+    assert!(
+        arena.lend(1, PlaceId(1), Class::Control, notes.now(), &notes).is_ok(),
+        "control does not wait for data"
+    );
     assert!(!arena.has_returned(&notes));
     notes.taken.borrow_mut().insert(blocks[3]);
     assert!(arena.has_returned(&notes), "a block that is taken gives credit, though it is in use");
@@ -188,15 +270,15 @@ fn what_nobody_takes_is_bounded_for_each_class() {
 
 #[test]
 fn pages_that_came_back_unnoticed_are_bounded() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(1 << 30, CREDIT));
+    let (notes, mut arena) = (Notes::default(), arena(1 << 30, CREDIT));
     let step = 64 << 10;
     let held: Vec<u64> = (0..200).map(|_| notes.hand_over(&mut arena, step, 1).unwrap()).collect();
     // Blocks of ever other sizes, so that none is used again, and each is back at once.
     for number in 0..2000 {
         let offset = notes.hand_over(&mut arena, step + number % 7 * step, 1).unwrap();
         notes.give_back(offset);
-        let lent: u64 = arena.lent.iter().map(|loan| loan.piece.bytes).sum();
-        let out = held.len() as u64 * rounded((step as u64) + BLOCK_HEADER_BYTES);
+        let lent: u64 = arena.lent.iter().map(|loan| loan.bytes).sum();
+        let out = held.len() as u64 * (step as u64 + PAGE_BYTES);
         let slack = 8 * step as u64;
         assert!(lent <= out + CREDIT + slack, "{lent} bytes lent, {out} in use");
     }
@@ -204,9 +286,10 @@ fn pages_that_came_back_unnoticed_are_bounded() {
 
 #[test]
 fn without_memory_nothing_is_lent_and_nothing_is_lost() {
-    let (notes, mut arena) = (Notes::default(), Arena::new(BYTES, BYTES));
+    let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
     notes.exhausted.set(true);
     assert_eq!(notes.hand_over(&mut arena, 10_000, 1), Err(Shortage::NoMemory));
+    assert_eq!((notes.page_bytes(), arena.free.bytes()), (0, BYTES));
     notes.exhausted.set(false);
     assert!(notes.lend(&mut arena, (BYTES - BLOCK_HEADER_BYTES) as usize, 1).is_ok());
 }

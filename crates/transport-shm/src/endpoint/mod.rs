@@ -179,9 +179,8 @@ impl Endpoint for ShmEndpoint {
 
     fn wait(&self, timeout: Option<Duration>) {
         self.reentry.check_wait();
-        self.rest.wait(timeout, self.outlets.take_shortage(), &|| {
-            self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready()
-        });
+        let ready = || self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready();
+        self.rest.wait(timeout, self.outlets.take_shortage(), &ready, &|| self.outlets.give_pages_back());
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {

@@ -15,6 +15,7 @@ use crate::sync::AtomicU32;
 use isles_transport::{Class, HandlerId, PlaceId, SendError};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Why nothing was sent.
 pub(super) enum Rejection {
@@ -118,7 +119,7 @@ impl Outlets {
             announces: !segment.shares_processors(),
             inline_max: [geometry.inline_max(Class::Control), geometry.inline_max(Class::Data)],
             block_max: geometry.block_max(),
-            arena: RefCell::new(Arena::new(geometry.arena_bytes, geometry.credit_bytes())),
+            arena: RefCell::new(Arena::new(geometry.arena_bytes, geometry.credit_bytes(), Instant::now())),
             ground: Ground::new(segment, here),
             own: View::new(segment, segment.layout().place_block(here)),
             starving: RefCell::new(Vec::new()),
@@ -232,7 +233,7 @@ impl Outlets {
     }
 
     fn lend(&self, len: usize, to: PlaceId, class: Class) -> Result<u64, Rejection> {
-        let answer = self.arena.borrow_mut().lend(len, to, class, &self.ground);
+        let answer = self.arena.borrow_mut().lend(len, to, class, Instant::now(), &self.ground);
         self.arena_starving.set(answer == Err(Shortage::Lent));
         match answer {
             Ok(_) => {}
@@ -290,6 +291,12 @@ impl Outlets {
         let ready = taken || self.arena.borrow().has_returned(&self.ground);
         self.arena_starving.set(!ready);
         ready
+    }
+
+    /// Gives pages back to the system that were not needed lately; answers when to ask again, if at all before the next
+    /// large message.
+    pub fn give_pages_back(&self) -> Option<Duration> {
+        self.arena.borrow_mut().idle(Instant::now(), &self.ground)
     }
 
     /// Whether the system had no memory for a message since the last call: then nobody would wake this place.

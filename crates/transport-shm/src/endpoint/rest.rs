@@ -66,7 +66,15 @@ impl Rest {
     }
 
     /// Returns when `ready` says so, or after an unpark, or at the end of `timeout`; possibly before.
-    pub fn wait(&self, timeout: Option<Duration>, short_of_memory: bool, ready: &dyn Fn() -> bool) {
+    ///
+    /// `before_sleep` is called when nothing came while it looked; it answers how long to sleep at most.
+    pub fn wait(
+        &self,
+        timeout: Option<Duration>,
+        short_of_memory: bool,
+        ready: &dyn Fn() -> bool,
+        before_sleep: &dyn Fn() -> Option<Duration>,
+    ) {
         // Relaxed: `take_alarm` observes.
         let ready = || self.alarm.set.load(Ordering::Relaxed) || ready();
         let timeout = if short_of_memory {
@@ -82,6 +90,8 @@ impl Rest {
             if !self.patience.waits_in_turn() {
                 self.berth.iter().for_each(Berth::before_sleep);
             }
+            let longest = before_sleep();
+            let timeout = timeout.into_iter().chain(longest).min();
             parking::park(&self.alarm.own.sleeping.0, self.alarm.fencing, timeout, ready);
         }
         self.take_alarm();

@@ -343,3 +343,26 @@ fn a_block_whose_writing_panics_keeps_no_memory_from_the_next() {
     }
     assert_eq!(send(&mut |room| room.fill(1)), Ok(()));
 }
+
+#[test]
+fn a_place_that_sleeps_gives_the_pages_of_its_large_messages_back() {
+    let segment = segment(2);
+    let endpoints = endpoints(&segment);
+    let pages = || rustix::fs::fstat(segment.file()).unwrap().st_blocks as u64 * 512;
+    let before = pages();
+    let len = 8 << 20;
+    endpoints[0].send_block(PlaceId(1), DATA, HandlerId(1), len, &mut |room| room.fill(7)).unwrap();
+    let mut heard = 0;
+    endpoints[1].progress(Inbound::All, &mut |arrival| {
+        let Arrival::Message(message) = arrival else { panic!("nobody dies") };
+        heard += message.body.bytes().len();
+    });
+    assert_eq!(heard, len);
+    assert!(pages() >= before + len as u64);
+    assert!(hear(&endpoints[0]).is_empty(), "it has looked at all that could end a wait");
+    // Nobody wakes it, so it wakes itself; then it gives the pages back and sleeps as long as it may.
+    endpoints[0].wait(None);
+    while pages() >= before + 4 * PAGE_BYTES {
+        endpoints[0].wait(Some(Duration::from_millis(100)));
+    }
+}
