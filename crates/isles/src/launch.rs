@@ -11,7 +11,7 @@ use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
-use isles_runtime::{Result, RunReport};
+use isles_runtime::{Error, ErrorKind, Result, RunReport};
 use isles_transport_chip::{Bands, Placement, Protocol, Report as ChipReport, Rest, Seating};
 use isles_transport_shm::Pinning;
 use std::fmt;
@@ -24,6 +24,10 @@ const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None 
 
 /// Exit code of a run whose main task ended with an error.
 const EXIT_FAILED: u8 = 1;
+
+/// Exit code of a program of which nobody reads the output any more: as a shell says it of one that the signal SIGPIPE
+/// ended, 128 + 13.
+const EXIT_CLOSED_PIPE: u8 = 141;
 
 /// Exit code of a run that could not be started as asked.
 const EXIT_USAGE: u8 = 2;
@@ -473,6 +477,15 @@ fn places_on(processors: usize) -> u32 {
     processors.min(isles_transport_shm::PLACES_MAX as usize) as u32
 }
 
+/// Whether nothing else is wrong than that nobody reads standard output any more.
+fn is_closed_output(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::OutputClosed => true,
+        ErrorKind::Several => error.causes().iter().all(is_closed_output),
+        _ => false,
+    }
+}
+
 /// What `#[isles::main]` expands to.
 pub fn main<M, F>(main: M) -> ExitCode
 where
@@ -484,6 +497,7 @@ where
     let launched = Launch::from_environment().map_err(LaunchError::from).and_then(|launch| launch.run(main));
     match launched {
         Ok((Ok(()), _)) => ExitCode::SUCCESS,
+        Ok((Err(error), _)) if is_closed_output(&error) => ExitCode::from(EXIT_CLOSED_PIPE),
         Ok((Err(error), _)) => {
             eprintln!("error: {error}");
             ExitCode::from(EXIT_FAILED)

@@ -54,6 +54,11 @@ pub enum ErrorKind {
     Misused,
     /// Several errors of one finish; [`Error::causes`] lists them.
     Several,
+    /// A `println!` of the task panicked because the reader of standard output has gone away, as `head` does.
+    ///
+    /// Nothing was printed of it. A program of which nothing else fails ends quietly with the exit code 141, as one that
+    /// the signal SIGPIPE ends.
+    OutputClosed,
 }
 
 /// An error of a task, or several that one finish collected.
@@ -131,7 +136,9 @@ impl Error {
 
     /// The error of a body that panicked with `payload`.
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
-        Error::new(ErrorKind::Panicked, panic::describe(&*payload))
+        let text = panic::describe(&*payload);
+        let is_closed_output = panic::is_closed_output(&*payload);
+        Error::new(if is_closed_output { ErrorKind::OutputClosed } else { ErrorKind::Panicked }, text)
     }
 
     /// The error of a value that could not be written.
@@ -295,7 +302,9 @@ impl fmt::Display for Body {
             write!(f, "at {place}: ")?;
         }
         match &self.kind {
-            ErrorKind::Failed | ErrorKind::Undecodable | ErrorKind::Misused => write!(f, "{}", self.text)?,
+            ErrorKind::Failed | ErrorKind::Undecodable | ErrorKind::Misused | ErrorKind::OutputClosed => {
+                write!(f, "{}", self.text)?
+            }
             ErrorKind::Panicked => write!(f, "panicked {}", self.text)?,
             ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", self.text)?,
             ErrorKind::Cancelled => write!(f, "cancelled: {}", self.text)?,

@@ -1,33 +1,63 @@
-//! Panics of the program's code, caught: what is said of them, and at which line they were.
+//! Panics of the program's code, caught: what is said of them, at which line they were, and which are no faults.
 //!
-//! The line is known to the panic hook only, and wanted where the payload is caught.
-//!
-//! The hook notes the line and calls the hook that was there before, so what is printed stays as it was. A program that
-//! replaces the hook later loses the line in its errors, nothing else. Invariant: a note is of this thread, and is
-//! taken by whoever catches the panic.
+//! The line is known to the panic hook only, and wanted where the payload is caught. The hook notes the line and calls the hook that was there before, so what is printed stays as it was; only of a
+//! `println!` whose reader has gone away nothing is said. A program may set a hook of its own: ours is put before it
+//! again when the main task has run for the first time, and when a panic came without a note. Invariant: a note is of
+//! this thread, and is taken by whoever catches the panic.
 
 use crate::local::Local;
 use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::ptr;
+use std::sync::Mutex;
+
+/// What `println!` says when it panics, up to the cause.
+const PRINT_FAILED: &str = "failed printing to stdout: ";
+
+/// EPIPE, as the standard library prints it.
+const CLOSED_PIPE: &str = "(os error 32)";
 
 thread_local! {
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Notes the lines of panics of places from now on; called by each of them at its start.
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
+
+/// The address of our hook while it is set, 0 before: one that another hook calls is not set.
+static OURS: Mutex<usize> = Mutex::new(0);
+
+/// Notes the lines of panics of places from now on, until the program sets a hook of its own; does nothing if they are
+/// noted already.
+///
+/// Hooks are of the whole process, and there is none while this looks at the one that is set: a panic of another thread
+/// at that moment is printed by the standard library's.
 pub(crate) fn watch() {
-    static WATCHED: Once = Once::new();
-    WATCHED.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if let (Some(site), Some(())) = (panic.location(), Local::try_with(|_| ())) {
-                LAST.set(Some(site.to_string()));
-            }
+    if std::thread::panicking() {
+        return; // hooks cannot be changed in a destructor that runs because of a panic
+    }
+    let mut ours = OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let before = std::panic::take_hook();
+    if address(&before) == *ours {
+        std::panic::set_hook(before);
+        return;
+    }
+    let hook: Hook = Box::new(move |panic| {
+        let in_place = Local::try_with(|_| ()).is_some();
+        if let (Some(site), true) = (panic.location(), in_place) {
+            LAST.set(Some(site.to_string()));
+        }
+        if !(in_place && is_closed_output(panic.payload())) {
             before(panic);
-        }));
+        }
     });
+    *ours = address(&hook);
+    std::panic::set_hook(hook);
+}
+
+/// Where a hook lies; no two of ours lie at one place at one time, because none of them is empty.
+fn address(hook: &Hook) -> usize {
+    ptr::from_ref(&**hook).cast::<()>() as usize
 }
 
 /// Runs code of the program in the middle of an operation of the runtime, which goes on if it panics.
@@ -40,9 +70,23 @@ pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
 }
 
 /// The line and the text of the panic whose payload was caught last on this thread.
+///
+/// The line is not known if a hook of the program kept it from us, which it does once.
 pub(crate) fn describe(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let site = LAST.take().unwrap_or_else(|| "an unknown line".to_owned());
-    format!("at {site}: {}", text.unwrap_or("the payload is no text"))
+    let site = LAST.take().unwrap_or_else(|| {
+        watch();
+        "an unknown line".to_owned()
+    });
+    format!("at {site}: {}", text(payload).unwrap_or("the payload is no text"))
+}
+
+/// What a panic says, if it is text.
+fn text(payload: &(dyn Any + Send)) -> Option<&str> {
+    payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+}
+
+/// Whether a `println!` has panicked because nobody reads standard output any more.
+pub(crate) fn is_closed_output(payload: &(dyn Any + Send)) -> bool {
+    let cause = text(payload).and_then(|text| text.strip_prefix(PRINT_FAILED));
+    cause.is_some_and(|cause| cause.ends_with(CLOSED_PIPE))
 }

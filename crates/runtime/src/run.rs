@@ -12,7 +12,8 @@ use crate::site::INTERNAL;
 use crate::task::Priority;
 use isles_protocol::PlaceId;
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ impl Root {
         let ending = Rc::new(Ending::default());
         let root = Root(Rc::clone(&ending));
         let task = async move {
-            let body = async move { main.await.into_result() };
+            let body = async move { watched(main).await.into_result() };
             ending.result.set(Some(finish_at(None, body).await));
             ending.over.set(true);
             Ok(())
@@ -60,6 +61,19 @@ impl Root {
     pub fn take(&self) -> Option<Result<()>> {
         self.0.result.take()
     }
+}
+
+/// `main`, with our panic hook before the one that the program has set by the end of its first turn.
+async fn watched<F: Future>(main: F) -> F::Output {
+    let (mut main, mut is_first) = (pin!(main), true);
+    poll_fn(|context| {
+        let polled = main.as_mut().poll(context);
+        if std::mem::take(&mut is_first) {
+            panic::watch();
+        }
+        polled
+    })
+    .await
 }
 
 /// Runs `main` at the first place until everything it has started has ended, then lets the other places go.

@@ -1,6 +1,7 @@
 //! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
 
 use super::Local;
+use crate::error::ErrorKind;
 use crate::finish::fault_of;
 use crate::limits::{READY_BATCH, WAIT_MAX};
 use crate::message::{self, Handler};
@@ -182,6 +183,8 @@ impl Local {
     fn fail_task(&self, scope: Scope, error: &crate::Error) {
         match scope {
             Scope::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
+            // Nobody reads what the task says: no fault.
+            Scope::Borrowed(_) | Scope::Detached if *error.kind() == ErrorKind::OutputClosed => {}
             Scope::Borrowed(_) | Scope::Detached => eprintln!("isles: a detached task failed {error}"),
         }
     }

@@ -1,0 +1,118 @@
+//! How a program ends: what it says, and its exit code; quietly, if nobody reads its output any more.
+//!
+//! A test without the harness, which would write to the closed pipe itself, and whose exit code would hide the
+//! program's: called by itself it runs the cases, called with the name of a case it is the program of that case.
+
+use isles::prelude::*;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+/// As a shell says it of a program that was ended by SIGPIPE: 128 + 13.
+const EXIT_CLOSED_PIPE: i32 = 141;
+
+/// The variable that says which program this process is.
+const CASE: &str = "ISLES_TEST_CASE";
+
+/// How long a case may take; far beyond what a loaded machine needs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Says the same until nobody listens.
+async fn talk() {
+    loop {
+        println!("hello from {}", here());
+        isles::yield_now().await;
+    }
+}
+
+async fn everywhere() -> isles::Result<()> {
+    finish(async {
+        for place in places() {
+            spawn_at!(place, talk().await);
+        }
+    })
+    .await
+}
+
+async fn called() -> isles::Result<()> {
+    at!(here().next(), talk().await).await
+}
+
+async fn in_the_main_task() -> isles::Result<()> {
+    talk().await;
+    Ok(())
+}
+
+async fn beside_an_error() -> isles::Result<()> {
+    finish(async {
+        spawn_at!(here().next(), Err::<(), _>(isles::Error::message("something else")));
+        spawn_at!(here().next(), talk().await);
+    })
+    .await
+}
+
+async fn with_a_hook_of_its_own() -> isles::Result<()> {
+    std::panic::set_hook(Box::new(|_| eprintln!("the hook of the program")));
+    isles::yield_now().await;
+    at!(here(), panic!("the roof is off")).await
+}
+
+fn program(case: &str) -> ExitCode {
+    match case {
+        "with a hook" => isles::__private::main(with_a_hook_of_its_own),
+        "everywhere" => isles::__private::main(everywhere),
+        "called" => isles::__private::main(called),
+        "in the main task" => isles::__private::main(in_the_main_task),
+        _ => isles::__private::main(beside_an_error),
+    }
+}
+
+fn command(case: &str, machine: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(CASE, case).env("ISLES_MACHINE", machine).env("ISLES_PLACES", "3");
+    command
+}
+
+/// How the program of `case` ends after one line of it was read: its exit code, and what it says of it.
+fn after_one_line(case: &str, machine: &str) -> (Option<i32>, String) {
+    let mut child = command(case, machine).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("hello from place "), "{line:?}");
+    // The reader is gone with its buffer. Who does not end is ended, and has another exit code.
+    let mut said = String::new();
+    let mut stderr = child.stderr.take().unwrap();
+    let pid = child.id().to_string();
+    let (done, watch) = std::sync::mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if watch.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            let _ = Command::new("kill").args(["-9", &pid]).status();
+        }
+    });
+    stderr.read_to_string(&mut said).unwrap();
+    let code = child.wait().unwrap().code();
+    drop(done);
+    watch.join().unwrap();
+    (code, said)
+}
+
+fn main() -> ExitCode {
+    if let Ok(case) = std::env::var(CASE) {
+        return program(&case);
+    }
+    let hooked = command("with a hook", "threads").output().unwrap();
+    let said = String::from_utf8_lossy(&hooked.stderr);
+    let line = format!("error: at place 0: panicked at {}:", file!());
+    assert!(said.contains("the hook of the program") && said.contains(&line), "{said}");
+    for machine in ["threads", "processes", "loopback", "chip:scc"] {
+        for case in ["everywhere", "called", "in the main task"] {
+            let ended = after_one_line(case, machine);
+            let said = ended.1.lines().filter(|line| !line.starts_with("chip:scc: ")).collect::<String>();
+            assert_eq!((ended.0, said.as_str()), (Some(EXIT_CLOSED_PIPE), ""), "{case} on {machine}");
+        }
+        let (code, said) = after_one_line("beside an error", machine);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("something else") && !said.contains("thread '"), "on {machine}: {said}");
+    }
+    ExitCode::SUCCESS
+}
