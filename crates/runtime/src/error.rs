@@ -13,6 +13,7 @@ use isles_transport::Death;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::panic::Location;
 
@@ -56,8 +57,8 @@ pub enum ErrorKind {
     Several,
     /// A `println!` of the task panicked because the reader of standard output has gone away, as `head` does.
     ///
-    /// Nothing was printed of it. A program of which nothing else fails ends quietly with the exit code 141, as one that
-    /// the signal SIGPIPE ends.
+    /// Nothing was printed of it. A program of which nothing else fails ends quietly with the exit code 141, as one
+    /// that the signal SIGPIPE ends.
     OutputClosed,
 }
 
@@ -296,34 +297,93 @@ impl<'de> Deserialize<'de> for Error {
     }
 }
 
+/// What went wrong and where it was started, without the place.
+struct Fault<'a>(&'a Body);
+
+impl fmt::Display for Fault<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let body = self.0;
+        match &body.kind {
+            ErrorKind::Failed | ErrorKind::Undecodable | ErrorKind::Misused | ErrorKind::OutputClosed => {
+                write!(f, "{}", body.text)?
+            }
+            ErrorKind::Panicked => write!(f, "panicked {}", body.text)?,
+            ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", body.text)?,
+            ErrorKind::Cancelled => write!(f, "cancelled: {}", body.text)?,
+            ErrorKind::DeadlinePassed => write!(f, "the deadline passed: {}", body.text)?,
+            ErrorKind::TooLong { len, max } => {
+                write!(f, "a message of {len} bytes; at most {max} are allowed")?
+            }
+            ErrorKind::Several => {
+                write!(f, "{} errors", body.causes.len() as u64 + body.uncounted)?;
+                alike(&body.causes).into_iter().try_for_each(|alike| write_alike(f, &alike))?;
+                if body.uncounted > 0 {
+                    write!(f, "\n  and {} more", body.uncounted)?;
+                }
+            }
+        }
+        match &body.site {
+            Some(site) => write!(f, " (started at {site})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The causes in groups that differ in their places only, in the order of the first of each.
+fn alike(causes: &[Body]) -> Vec<Vec<&Body>> {
+    let mut group_of = HashMap::new();
+    let mut groups: Vec<Vec<&Body>> = Vec::new();
+    for cause in causes {
+        let group = *group_of.entry(Fault(cause).to_string()).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(cause);
+    }
+    groups
+}
+
+/// One line for errors that differ in their places only.
+fn write_alike(f: &mut fmt::Formatter<'_>, alike: &[&Body]) -> fmt::Result {
+    let places: BTreeSet<u32> = alike.iter().filter_map(|cause| cause.place).map(|place| place.0).collect();
+    let times = match alike.len() {
+        number if number <= places.len().max(1) => String::new(),
+        2 => "twice".to_owned(),
+        number => format!("{number} times"),
+    };
+    let at = match places.len() {
+        0 => String::new(),
+        1 => places.first().map_or(String::new(), |place| format!("at {}", PlaceId(*place))),
+        number => format!("at {number} places ({})", ranges(&places)),
+    };
+    let words = [times, at].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
+    let colon = if words.is_empty() { "" } else { ": " };
+    write!(f, "\n  {words}{colon}{}", Fault(alike[0]))
+}
+
+/// Numbers as ranges: `0, 2, 4-63`.
+fn ranges(numbers: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let text = |(first, last): (u32, u32)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}-{last}"),
+    };
+    ranges.into_iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
 impl fmt::Display for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = self.place {
             write!(f, "at {place}: ")?;
         }
-        match &self.kind {
-            ErrorKind::Failed | ErrorKind::Undecodable | ErrorKind::Misused | ErrorKind::OutputClosed => {
-                write!(f, "{}", self.text)?
-            }
-            ErrorKind::Panicked => write!(f, "panicked {}", self.text)?,
-            ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", self.text)?,
-            ErrorKind::Cancelled => write!(f, "cancelled: {}", self.text)?,
-            ErrorKind::DeadlinePassed => write!(f, "the deadline passed: {}", self.text)?,
-            ErrorKind::TooLong { len, max } => {
-                write!(f, "a message of {len} bytes; at most {max} are allowed")?
-            }
-            ErrorKind::Several => {
-                write!(f, "{} errors", self.causes.len() as u64 + self.uncounted)?;
-                self.causes.iter().try_for_each(|cause| write!(f, "\n  {cause}"))?;
-                if self.uncounted > 0 {
-                    write!(f, "\n  and {} more", self.uncounted)?;
-                }
-            }
-        }
-        match &self.site {
-            Some(site) => write!(f, " (started at {site})"),
-            None => Ok(()),
-        }
+        Fault(self).fmt(f)
     }
 }
 
@@ -349,6 +409,25 @@ mod tests {
         let error = Error::collect(vec![Error::message("lost the map")], 0).unwrap();
         assert_eq!(error.kind(), &ErrorKind::Failed);
         assert!(Error::collect(Vec::new(), 0).is_none());
+    }
+
+    #[test]
+    fn equal_errors_are_told_once_with_all_their_places() {
+        let at = |place, text| Error::message(text).at(PlaceId(place), Some("a.rs:1:2"));
+        let many = [4, 0, 2, 5, 6].map(|place| at(place, "lost the map"));
+        let alone = [at(3, "found it"), Error::message("nowhere"), Error::message("nowhere")];
+        let again = [at(9, "tired"), at(9, "tired"), at(8, "tired")];
+        let errors = many.into_iter().chain(alone).chain(again).chain([Error::dead(PlaceId(1))]).collect();
+        assert_eq!(
+            Error::collect(errors, 0).unwrap().to_string(),
+            "12 errors\n  at 5 places (0, 2, 4-6): lost the map (started at a.rs:1:2)\n  \
+             at place 3: found it (started at a.rs:1:2)\n  twice: nowhere\n  \
+             3 times at 2 places (8, 9): tired (started at a.rs:1:2)\n  \
+             DeadPlace: place 1 is dead; it will never answer again"
+        );
+        let same = (0..3).map(|_| at(7, "tired")).collect();
+        let said = "3 errors\n  3 times at place 7: tired (started at a.rs:1:2)";
+        assert_eq!(Error::collect(same, 0).unwrap().to_string(), said);
     }
 
     #[test]
