@@ -27,6 +27,7 @@ fn each_seed_is_a_row_with_the_figures_of_its_own_run_and_the_spread_is_theirs()
         let time = summary["predicted_ps"].as_u64().unwrap() as f64 / 1e9;
         let energy = summary["energy"]["models"][0]["total_j"].as_f64().unwrap() * 1e3;
         let (time_cell, energy_cell) = (format!("{time:.6}"), format!("{energy:.6}"));
+        assert!((1.0..1e3).contains(&energy), "the unit fits: {energy}");
         let digest = summary["digest"].as_str().unwrap();
         assert_eq!(cells(&ended.stdout, seed), [&time_cell, "ms", &energy_cell, "mJ", digest]);
         times.push(time);

@@ -41,17 +41,18 @@ struct Span {
 /// A row for each seed, then least, median and most of time and energy, and what that means.
 pub fn text(outcomes: &[Outcome]) -> String {
     let mut text = String::from("seed            time          energy  digest\n");
+    let (times, energies) = spans(outcomes);
+    let time = Unit::of(&TIMES, times.median);
+    let energy = Unit::of(&ENERGIES, energies.as_ref().map_or(0.0, |span| span.median));
     for Outcome { seed, predicted_ps, energy_j, digest } in outcomes {
-        let time = time(*predicted_ps as f64);
-        let energy = energy_j.map_or("-".to_owned(), energy);
+        let time = time.text(*predicted_ps as f64);
+        let energy = energy_j.map_or("-".to_owned(), |joules| energy.text(joules));
         let _ = writeln!(text, "{seed:>4}  {time:>14}  {energy:>14}  {digest}"); // a string takes all
     }
     let _ = writeln!(text, "                 least          median            most  spread"); // as above
-    let (times, energies) = spans(outcomes);
-    let told = [("time", Some(times), time as fn(f64) -> String), ("energy", energies, energy)];
-    for (name, span, told) in told {
+    for (name, span, unit) in [("time", Some(times), time), ("energy", energies, energy)] {
         let Some(Span { least, median, most, spread }) = span else { continue };
-        let [least, median, most] = [least, median, most].map(told);
+        let [least, median, most] = [least, median, most].map(|figure| unit.text(figure));
         let percent = spread * 100.0;
         let _ = writeln!(text, "{name:<6}  {least:>14}  {median:>14}  {most:>14}  {percent:.4} %"); // as above
     }
@@ -68,14 +69,36 @@ fn order(mut values: Vec<f64>) -> [f64; 3] {
     [values[0], median, values[last]]
 }
 
-/// A time in picoseconds, with as many digits as a small spread needs.
-fn time(picoseconds: f64) -> String {
-    format!("{:.6} ms", picoseconds / 1e9)
+/// A unit in which all figures of a column are told.
+struct Unit {
+    name: &'static str,
+    /// From which figure on it is taken.
+    least: f64,
+    /// What it is in the unit of the figures.
+    size: f64,
 }
 
-/// An energy in joules, the same.
-fn energy(joules: f64) -> String {
-    format!("{:.6} mJ", joules * 1e3)
+/// Of picoseconds; milliseconds as long as the line at the end of a run says them.
+const TIMES: [Unit; 2] =
+    [Unit { name: "s", least: 1e13, size: 1e12 }, Unit { name: "ms", least: 0.0, size: 1e9 }];
+
+/// Of joules.
+const ENERGIES: [Unit; 3] = [
+    Unit { name: "J", least: 1.0, size: 1.0 },
+    Unit { name: "mJ", least: 1e-3, size: 1e-3 },
+    Unit { name: "µJ", least: 0.0, size: 1e-6 },
+];
+
+impl Unit {
+    /// The one in which `figure` is told.
+    fn of(units: &'static [Unit], figure: f64) -> &'static Unit {
+        units.iter().find(|unit| figure >= unit.least).unwrap_or(&units[units.len() - 1])
+    }
+
+    /// A figure with as many digits as a small spread needs.
+    fn text(&self, figure: f64) -> String {
+        format!("{:.6} {}", figure / self.size, self.name)
+    }
 }
 
 /// How far time and energy move; the latter if all runs have one.
@@ -126,15 +149,17 @@ mod tests {
         };
         let text = |joules: [Option<f64>; 2]| text(&[outcome(0, joules[0]), outcome(1, joules[1])]);
         let both = text([Some(1.0), Some(1.5)]);
-        assert!(both.contains("\n   1     3.000000 ms  1500.000000 mJ  d\n"), "{both}");
+        assert!(both.contains("\n   1     3.000000 ms      1.500000 J  d\n"), "{both}");
         assert!(
             both.contains("\ntime       1.000000 ms     2.000000 ms     3.000000 ms  100.0000 %\n"),
             "{both}"
         );
         assert!(
-            both.contains("\nenergy  1000.000000 mJ  1250.000000 mJ  1500.000000 mJ  40.0000 %\n"),
+            both.contains("\nenergy      1.000000 J      1.250000 J      1.500000 J  40.0000 %\n"),
             "{both}"
         );
+        let little = text([Some(0.5), Some(1.25)]);
+        assert!(little.contains("\n   0     1.000000 ms   500.000000 mJ  d\n"), "one unit for all: {little}");
         assert!(!text([None, None]).contains("\nenergy "));
     }
 }
