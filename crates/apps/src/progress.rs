@@ -1,8 +1,9 @@
 //! How far a run is: a bar on a terminal, a plain line now and then elsewhere.
+//!
+//! The bar is one line at any width, because a terminal breaks a longer one and can then not take it away. Knows
+//! nothing of what is counted. Invariant: a bar is gone from the terminal when its [`Progress`] is dropped.
 
 use crate::console;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,12 @@ const LINE_INTERVAL: Duration = Duration::from_secs(5);
 /// Least time between two drawings of the bar.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Cells of a bar, at least and at most; with less room there is none.
+const CELLS_MIN: usize = 8;
+const CELLS_MAX: usize = 40;
+
 /// The progress of a run with a known number of steps, told to standard error.
 pub struct Progress {
-    bar: ProgressBar,
     unit: &'static str,
     total: u64,
     started: Instant,
@@ -27,17 +31,10 @@ pub struct Progress {
 impl Progress {
     /// Progress over `total` steps, named `unit` in the plural.
     pub fn new(total: u64, unit: &'static str) -> Self {
-        let drawn = std::io::stderr().is_terminal();
-        let target = if drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let template = format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{rate}} {unit}/s, {{eta}} left");
-        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let rate = |state: &ProgressState, text: &mut dyn Write| {
-            let _ = write!(text, "{:.0}", state.per_sec()); // a bar that cannot be drawn is left out
-        };
-        let style = style.with_key("rate", rate);
-        let bar = ProgressBar::with_draw_target(Some(total), target).with_style(style);
+        let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let now = Instant::now();
-        Progress { bar, unit, total, started: now, told: now, drawn }
+        let drawn = std::io::stderr().is_terminal() && !is_dumb;
+        Progress { unit, total, started: now, told: now, drawn }
     }
 
     /// Whether it is time to tell again; cheap, so that a loop can ask at each turn.
@@ -48,19 +45,79 @@ impl Progress {
     /// Tells that `done` steps are done.
     pub fn tell(&mut self, done: u64) {
         self.told = Instant::now();
+        let parts = parts(done, self.total, self.unit, self.started.elapsed());
         if self.drawn {
-            self.bar.set_position(done);
-            return;
+            let width = console::columns(std::io::stderr()).unwrap_or(console::COLUMNS);
+            console::redraw(&bar(&parts, done, self.total, width));
+        } else if done > 0 {
+            let of = format!("{done} of {} {}", self.total, self.unit);
+            console::notice([&[of], &parts[1..]].concat().join(", "));
         }
-        let elapsed = self.started.elapsed().as_secs_f64();
-        let rate = done as f64 / elapsed;
-        let left = self.total.saturating_sub(done) as f64 / rate;
-        let (total, unit) = (self.total, self.unit);
-        console::notice(format_args!("{done} of {total} {unit}, {rate:.0} {unit}/s, {left:.0} s left"));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.drawn {
+            console::redraw("");
+        }
+    }
+}
+
+/// What there is to say, what matters most first: how many steps are done, what is left, how fast it goes.
+fn parts(done: u64, total: u64, unit: &str, elapsed: Duration) -> Vec<String> {
+    let mut parts = vec![format!("{done}/{total} {unit}")];
+    let rate = done as f64 / elapsed.as_secs_f64();
+    if done > 0 && rate.is_finite() {
+        let left = total.saturating_sub(done) as f64 / rate;
+        parts.push(match left {
+            ..120.0 => format!("{left:.0} s left"),
+            ..7200.0 => format!("{:.0} min left", left / 60.0),
+            _ => format!("{:.0} h left", left / 3600.0),
+        });
+        let digits = if rate < 10.0 { 1 } else { 0 };
+        parts.push(format!("{rate:.digits$} {unit}/s"));
+    }
+    parts
+}
+
+/// A bar and as many parts as fit into a line of a terminal of `width` columns, whose last column stays free.
+fn bar(parts: &[String], done: u64, total: u64, width: usize) -> String {
+    let room = width.saturating_sub(1);
+    let mut texts = (1..=parts.len()).rev().map(|number| parts[..number].join(", "));
+    let text = texts.find(|text| text.len() + 1 + CELLS_MIN <= room);
+    let Some(text) = text else {
+        return parts.first().cloned().filter(|text| text.len() <= room).unwrap_or_default();
+    };
+    let cells = (room - text.len() - 1).min(CELLS_MAX);
+    let full = (cells as u64 * done.min(total)).checked_div(total).unwrap_or(0) as usize;
+    format!("{}{} {text}", "█".repeat(full), "░".repeat(cells - full))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_one_line_at_each_width_and_says_what_matters_most_first() {
+        let parts = parts(1234, 4941, "sources", Duration::from_secs(2));
+        assert_eq!(parts, ["1234/4941 sources", "6 s left", "617 sources/s"]);
+        for width in 0..200 {
+            let line = bar(&parts, 1234, 4941, width);
+            assert!(line.chars().count() < width.max(1), "{width}: {line}");
+        }
+        assert_eq!(bar(&parts, 1234, 4941, 0), "");
+        assert_eq!(bar(&parts, 1234, 4941, 20), "1234/4941 sources");
+        assert_eq!(bar(&parts, 1234, 4941, 40), "██░░░░░░░░░ 1234/4941 sources, 6 s left");
+        let wide = bar(&parts, 1234, 4941, 120);
+        assert_eq!(wide.matches(['█', '░']).count(), CELLS_MAX, "{wide}");
+        assert!(bar(&parts, 1234, 4941, 80).ends_with(" 1234/4941 sources, 6 s left, 617 sources/s"));
     }
 
-    /// Takes the bar away.
-    pub fn clear(&self) {
-        self.bar.finish_and_clear();
+    #[test]
+    fn nothing_is_foretold_before_the_first_step() {
+        assert_eq!(parts(0, 42, "settings", Duration::from_secs(1)), ["0/42 settings"]);
+        assert_eq!(parts(1, 42, "settings", Duration::from_secs(9))[1..], ["6 min left", "0.1 settings/s"]);
+        assert_eq!(bar(&["0/0 seeds".to_owned()], 0, 0, 30).matches('░').count(), 19);
     }
 }

@@ -21,19 +21,39 @@ pub enum Verb {
 /// Carries it out.
 pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     let text = match verb {
-        Verb::List => list(),
+        Verb::List => list(console::columns(std::io::stdout())),
         Verb::Fetch { name } => fetch(name).map_err(|error| Failure::Usage(error.to_string()))?,
     };
     console::print(text).map_err(Failure::stdout)
 }
 
-fn list() -> String {
-    let heading =
-        format!("{:<18} {:>9} {:>9}  {:<10} {:<9} about", "name", "vertices", "edges", "kind", "where");
+/// The table, in lines of at most `width` columns if that is said; a file or a pipe has one line for each graph.
+fn list(width: Option<usize>) -> String {
+    let heading = format!("{:<18} {:>9} {:>9}  {:<10} {:<9}", "name", "vertices", "edges", "kind", "where");
     let generated: Vec<&str> = rmat::WORKLOADS.iter().map(|(name, _)| *name).collect();
-    let generated = format!("\nGenerated when asked for: {}, or {}", generated.join(", "), rmat::ALLOWED);
-    let lines = dataset::list().iter().map(line);
-    [heading].into_iter().chain(lines).chain([generated]).map(|line| line + "\n").collect()
+    let generated = format!("{}, or {}", generated.join(", "), rmat::ALLOWED);
+    let mut text = wrapped(&heading, "about", width);
+    text.extend(dataset::list().iter().map(|known| wrapped(&facts(known), &known.about, width)));
+    text + "\n" + &wrapped("Generated when asked for:", &generated, width)
+}
+
+/// `start` and `rest` in one line, or where that is too long `rest` in lines of its own.
+fn wrapped(start: &str, rest: &str, width: Option<usize>) -> String {
+    const INDENT: &str = "    ";
+    let length = |text: &str| text.chars().count();
+    let whole = format!("{start} {rest}\n");
+    let Some(width) = width.filter(|width| length(&whole) > *width) else { return whole };
+    let mut lines = vec![start.to_owned(), INDENT.to_owned()];
+    for word in rest.split(' ') {
+        let last = lines.len() - 1;
+        let blank = if lines[last] == INDENT { "" } else { " " };
+        if length(&lines[last]) + length(blank) + length(word) < width || blank.is_empty() {
+            lines[last] += &format!("{blank}{word}");
+        } else {
+            lines.push(format!("{INDENT}{word}"));
+        }
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// Fetches a graph; where it is.
@@ -47,13 +67,30 @@ fn fetch(name: &str) -> Result<String, DatasetError> {
     Ok(format!("{name}: {bytes} bytes {place}, the SHA-256 is that of the catalogue\n"))
 }
 
-fn line(dataset: &Dataset) -> String {
-    let Dataset { name, vertices, edges, about, .. } = dataset;
+fn facts(dataset: &Dataset) -> String {
+    let Dataset { name, vertices, edges, .. } = dataset;
     let kind = if dataset.directed { "directed" } else { "undirected" };
     let place = match dataset.presence() {
         Presence::BuiltIn => "built in",
         Presence::Here => "cache",
         Presence::Away => "package",
     };
-    format!("{name:<18} {vertices:>9} {edges:>9}  {kind:<10} {place:<9} {about}")
+    format!("{name:<18} {vertices:>9} {edges:>9}  {kind:<10} {place:<9}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_fits_the_width_there_is_and_says_the_same_at_each() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let whole = list(None);
+        assert_eq!(whole.lines().count(), dataset::list().len() + 3);
+        for width in [64, 80, 120, 200] {
+            let list = list(Some(width));
+            assert!(list.lines().all(|line| line.chars().count() < width), "{width}: {list}");
+            assert_eq!(words(&list), words(&whole));
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as Arguments};
 use isles::SWEEP_VARIABLE;
-use isles_apps::console;
+use isles_apps::progress::Progress;
 use isles_apps::registry::{App, ExportArguments, Failure, Said};
 use serde_json::Value;
 use std::env;
@@ -22,22 +22,27 @@ use std::thread;
 /// The first that failed; the others are not begun any more.
 pub fn all<T: Send>(
     number: usize,
-    what: &str,
+    what: &'static str,
     one: impl Fn(usize) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
     // The first alone: what is wrong with the application's arguments is said once.
     let mut results: Vec<Mutex<Option<Result<T, Failure>>>> = Vec::new();
     results.resize_with(number, Mutex::default);
-    let (next, done) = (AtomicUsize::new(1), AtomicUsize::new(0));
+    let next = AtomicUsize::new(1);
+    let progress = Mutex::new((Progress::new(number as u64, what), 0));
+    let tell = |more: u64| {
+        let (progress, done) = &mut *progress.lock().unwrap_or_else(|poison| poison.into_inner());
+        *done += more;
+        if more == 0 || progress.is_due() {
+            progress.tell(*done);
+        }
+    };
+    tell(0); // the first run may be long
     let one = |this: usize| -> bool {
         let result = one(this);
         let good = result.is_ok();
         *results[this].lock().unwrap_or_else(|poison| poison.into_inner()) = Some(result);
-        // Relaxed: only for people.
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if done % 10 == 0 || done == number {
-            console::notice(format_args!("{done} of {number} {what}"));
-        }
+        tell(1);
         good
     };
     if number > 0 && one(0) {

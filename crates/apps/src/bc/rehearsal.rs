@@ -58,7 +58,7 @@ impl Rehearsal {
                 progress.tell(source + 1);
             }
         }
-        progress.clear();
+        drop(progress);
         Ok(Rehearsal { graph, known: Rc::new(Known { efforts, scores }) })
     }
 

@@ -219,9 +219,6 @@ async fn add_sources(mut deal: Deal, graph: &Graph, scores: &PlaceLocal<Scores>)
             progress.tell(source + 1); // sources are dealt out in order, so about as many are done
         }
     }
-    if let Some(progress) = progress {
-        progress.clear();
-    }
     Ok(())
 }
 
