@@ -9,7 +9,7 @@ use isles_chip::governor::Policy;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::Stall;
 use isles_transport_chip::{Placement, Rest};
-use isles_transport_shm::processes::Program;
+use isles_transport_shm::processes::{JOIN_VARIABLE, Program, unmute};
 use std::time::Duration;
 
 /// How long nothing may happen before a test says what it waits for, and before it fails, unless the environment
@@ -32,6 +32,10 @@ where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
+    if std::env::var_os(JOIN_VARIABLE).is_some() {
+        // Where it fails, what the place prints is lost, and nothing else.
+        let _ = unmute();
+    }
     processes::serve_if_joined();
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let (stall, protocol) = (environment.stall(STALL), environment.protocol);
@@ -90,5 +94,6 @@ fn same_test(name: &str) -> Program {
     // The harness knows the test without the name of its crate.
     let name = name.split_once("::").map_or(name, |(_, rest)| rest);
     let arguments = [name, "--exact", "--nocapture", "--include-ignored"].map(Into::into).to_vec();
-    Program { arguments, ..Program::current() }
+    // Muted, because the harness of each process would announce a test.
+    Program { arguments, muted: true, ..Program::current() }
 }

@@ -1,6 +1,6 @@
-//! Runs that stand still: they say what they wait for, and tests end.
+//! What tests print: runs that stand still say what they wait for and end; the other processes of a test are silent.
 //!
-//! The tests that stand still are run by others, in a process of their own, with little patience.
+//! The tests that stand still or print are run by others, in a process of their own, with little patience.
 
 use isles::prelude::*;
 use isles::{Launch, Result};
@@ -23,6 +23,17 @@ async fn computes_for_ever() -> Result<()> {
 #[ignore = "stands still on purpose"]
 async fn meets_nobody() -> Result<()> {
     Team::world().barrier().await
+}
+
+#[isles::test(places = 3, machines = [processes])]
+#[ignore = "prints on purpose"]
+async fn speaks_everywhere() -> Result<()> {
+    finish(async {
+        for place in places() {
+            spawn_at!(place, println!("hello from {}", here()));
+        }
+    })
+    .await
 }
 
 #[test]
@@ -50,6 +61,17 @@ fn assert_fails_saying(name: &str, expected: &[&str]) {
     for line in expected {
         assert!(message.contains(line), "{name}: {line:?} is not in {message}");
     }
+}
+
+#[test]
+fn of_the_processes_of_a_test_only_the_first_speaks_of_tests() {
+    let output = run_impatiently("speaks_everywhere::processes");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    for place in 0..3 {
+        assert_eq!(text.matches(&format!("hello from place {place}\n")).count(), 1, "{text}");
+    }
+    assert_eq!(text.matches("running 1 test\n").count(), 1, "{text}");
 }
 
 #[test]

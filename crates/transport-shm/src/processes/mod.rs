@@ -18,9 +18,11 @@ use crate::segment::{Image, Segment};
 use isles_transport::PlaceId;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
 use rustix::thread::gettid;
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
@@ -97,6 +99,8 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// Variables that are set beside the inherited ones.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether nothing is heard of it on standard output until it calls [`unmute`].
+    pub muted: bool,
 }
 
 impl Program {
@@ -109,8 +113,18 @@ impl Program {
             name,
             arguments: arguments.collect(),
             environment: Vec::new(),
+            muted: false,
         }
     }
+}
+
+/// Gives this process, which was started muted, the standard output of the first one, and no standard input.
+///
+/// # Errors
+/// What the system says.
+pub fn unmute() -> io::Result<()> {
+    dup2_stdout(stdin())?;
+    Ok(dup2_stdin(File::open("/dev/null")?)?)
 }
 
 /// Starts `program` once for each of `places`, which join the run of `segment`.
@@ -148,6 +162,11 @@ fn command(segment: &Segment, program: &Program, place: PlaceId, lifeline: &Arc<
     let join = format!("{}:{}:{}", segment.file().as_raw_fd(), lifeline.as_raw_fd(), place.0);
     command.env(JOIN_VARIABLE, join);
     command.stdin(if place.0 == 0 { Stdio::inherit() } else { Stdio::null() });
+    if program.muted {
+        // The one descriptor that it does not need; where there is no output, nothing is lost.
+        let output = stdout().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
+        command.stdout(Stdio::null()).stdin(output);
+    }
     let (segment, lifeline) = (segment.clone(), Arc::clone(lifeline));
     let parent = getpid();
     let follows_parent = gettid() == parent;

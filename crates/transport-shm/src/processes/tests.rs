@@ -26,6 +26,7 @@ fn program(role: &str) -> Program {
         name: None,
         arguments: arguments.map(OsString::from).to_vec(),
         environment: vec![(ROLE.into(), role.into())],
+        muted: false,
     }
 }
 
