@@ -98,7 +98,7 @@ impl From<isles::ConfigError> for Failure {
 pub struct PlaceArguments {
     /// Number of places [default: one for each processor, or core of a modelled chip (at most 256), or of its
     /// --placement]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
     pub places: Option<String>,
 
     /// What the places are: threads, processes, loopback, chip:NAME (`isles chip list`) or chip:FILE.toml
@@ -125,6 +125,7 @@ pub struct PlaceArguments {
 
 /// What a run on a modelled chip can be told of it; also a sweep, all of whose runs are told the same.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Settings of a modelled chip")]
 pub struct ChipArguments {
     /// How messages cross a modelled chip: isles, rcce-x10, sections, sockets, rcce, ring or packets [default: what the
     /// chip carries]

@@ -4,6 +4,7 @@ use clap::Args;
 use isles::{Claim, FLAGS_VARIABLE, Flag};
 use isles_apps::console;
 use isles_apps::registry::{Failure, PlaceArguments, Said};
+use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::process::Command;
 pub struct Arguments {
     // First, because the flags of places end under a heading of their own.
     /// The program and its own arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 
     #[command(flatten)]
@@ -49,7 +50,22 @@ pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
         .env("ISLES_PLACES", launch.chosen_places().to_string())
         .env("ISLES_MACHINE", launch.chosen_machine().name())
         .env("ISLES_CHIP_PROTOCOL", launch.chosen_protocol().name());
+    if found(program).is_some_and(|file| !isles::may_be_a_program(&file).unwrap_or(true)) {
+        let program = program.display();
+        console::notice(format_args!(
+            "warning: {program} does not look like a program of Isles: it is started once, and knows no places"
+        ));
+    }
     become_program(command)
+}
+
+/// The file that the system would start, if there is one.
+fn found(program: &OsString) -> Option<PathBuf> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Some(PathBuf::from(program));
+    }
+    let folders = env::var_os("PATH")?;
+    env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// What `isles bench --help` says, so that nobody builds the measurements to read it.
@@ -61,12 +77,12 @@ pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
     if arguments.iter().any(|word| word == "--help" || word == "-h") {
         return console::print(BENCH_USAGE).map_err(Failure::stdout);
     }
-    let own = std::env::current_exe().unwrap_or_default();
+    let own = env::current_exe().unwrap_or_default();
     let beside = own.with_file_name("isles-bench");
     let mut command = if beside.is_file() {
         Command::new(beside)
     } else {
-        let manifest = std::env::current_dir().ok().and_then(|here| manifest_above(&here));
+        let manifest = env::current_dir().ok().and_then(|here| manifest_above(&here));
         let manifest = manifest.or_else(|| manifest_above(&own)).ok_or_else(|| {
             Failure::Usage("isles-bench is not built; run this inside the sources of Isles".to_owned())
         })?;

@@ -30,9 +30,15 @@ const EXIT_USAGE: u8 = 2;
 /// The version, and the commit if it was built in a checkout; see `build.rs`.
 const VERSION: &str = include_str!(concat!(env!("OUT_DIR"), "/version"));
 
-/// One Rust program over many places.
+/// What the first help ends with.
+const EXAMPLES: &str = "Examples:
+  isles run bc --graph karate --places 4              an application of the suite, over 4 processes
+  isles run bc --graph karate --machine chip:scc      the same on a modelled chip, with a predicted time
+  isles launch -n 4 target/release/hello              a program of yours";
+
+/// Runs one Rust program over many places: threads, processes, or cores of a modelled chip
 #[derive(Parser)]
-#[command(name = "isles", version = VERSION, about, arg_required_else_help = true)]
+#[command(name = "isles", version = VERSION, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -59,7 +65,14 @@ enum Verb {
 }
 
 fn command() -> Command {
-    Arguments::command().subcommand(run::command()).subcommand(sweep::command())
+    let whole = Arguments::command().subcommand(run::command()).subcommand(sweep::command());
+    // What most people want first; the others by name.
+    let first = ["run", "launch", "sweep"];
+    let order = |name: &str| first.iter().position(|other| *other == name).unwrap_or(first.len());
+    whole.mut_subcommands(|verb| {
+        let order = order(verb.get_name());
+        verb.display_order(order)
+    })
 }
 
 fn main() -> ExitCode {
@@ -168,7 +181,9 @@ fn first_sentence(error: &clap::Error) -> String {
     let advice = ["Usage:", "For more information"];
     let said =
         text.lines().map(str::trim).take_while(|line| !advice.iter().any(|start| line.starts_with(start)));
-    let said: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
+    // A flag that is not known is hardly ever meant as a value.
+    let is_of_use = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass ");
+    let said: Vec<&str> = said.filter(is_of_use).collect();
     let is_word = |argument: String| !argument.starts_with('-');
     let is_about_words = match error.kind() {
         ErrorKind::MissingRequiredArgument => true,

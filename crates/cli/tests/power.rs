@@ -38,6 +38,19 @@ fn lines(ended: &Ended, start: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_measurements_of_the_scc_are_part_of_the_command() {
+    let scene = Scene::new("power");
+    let named = scene.run(&["power", "fit", "scc-power", "--form", "voltage"]);
+    let (of_file, file) = fit(SCC, &["--form", "voltage"]);
+    assert_eq!(lines(&named, "").len(), lines(&of_file, "").len());
+    assert_eq!(named.stdout, of_file.stdout.replace(&file, "scc-power"));
+    let missing = scene.run(&["power", "fit", "chips/scc-power.csv"]);
+    let expected = "error: cannot read chips/scc-power.csv: No such file or directory (os error 2); `scc-power` names \
+                    the measurements that are part of isles";
+    assert_eq!(missing.refusal(), expected);
+}
+
+#[test]
 fn the_published_figures_of_the_scc_come_out() {
     let (ended, _) = fit(SCC, &["--form", "voltage"]);
     let line = |start| lines(&ended, start).concat();

@@ -51,6 +51,61 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
 }
 
 #[test]
+fn the_first_help_says_what_the_command_is_and_begins_with_running() {
+    let scene = Scene::new("help");
+    let help = scene.run(&["--help"]).stdout;
+    assert!(help.starts_with("Runs one Rust program over many places"), "{help}");
+    let order =
+        ["\n  run ", "\n  launch ", "\n  sweep ", "\n  data ", "isles run bc --graph karate --places 4"];
+    let order = order.map(|part| help.find(part).unwrap_or_else(|| panic!("{part:?} in {help}")));
+    assert!(order.is_sorted(), "{help}");
+}
+
+#[test]
+fn what_is_said_of_a_modelled_chip_stands_in_a_group_of_its_own() {
+    let scene = Scene::new("help");
+    for line in ["run bc --help", "launch --help", "sweep --help"] {
+        let help = scene.run(&words(line)).stdout;
+        let (general, chip) = help.split_once("\nSettings of a modelled chip:\n").expect(line);
+        for flag in ["--protocol ", "--governor ", "--voltages ", "--work "] {
+            assert!(!general.contains(flag) && chip.contains(flag), "{line}: {flag}");
+        }
+        for flag in ["--machine ", "--places "] {
+            assert!(general.contains(flag), "{line}: {flag}");
+        }
+    }
+    let help = scene.run(&words("run bc --help")).stdout;
+    assert!(
+        help.ends_with("\nbc uses no collectives of teams: --broadcast and --reduce change nothing.\n"),
+        "{help}"
+    );
+}
+
+#[test]
+fn a_program_can_be_launched_as_mpirun_does_it() {
+    let scene = Scene::new("launch");
+    for line in ["launch -n 3 -- sh -c", "launch -n 3 sh -c", "launch --places 3 sh -c"] {
+        let ended = scene.run(&[&words(line)[..], &["echo $ISLES_PLACES $0", "-n"]].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "3 -n\n"), "{line}: {ended:?}");
+    }
+    assert_eq!(refuse(&words("launch -m threads -- true")), "error: unexpected argument '-m' found");
+}
+
+#[test]
+fn a_program_that_is_none_of_isles_is_started_with_a_word_about_it() {
+    let scene = Scene::new("launch");
+    let strange = scene.run(&words("launch --places 2 -- true"));
+    let warning =
+        "warning: true does not look like a program of Isles: it is started once, and knows no places\n";
+    assert_eq!((strange.code, strange.stderr.as_str()), (Some(0), warning));
+    let own = scene.isles(&["launch", "--", env!("CARGO_BIN_EXE_isles"), "--version"]);
+    assert_eq!(scene::ended(own).stderr, "");
+    let script = scene.executable("script", "#!/bin/sh\n");
+    let script = scene.isles(&["launch", "--", script.to_str().unwrap()]);
+    assert_eq!(scene::ended(script).stderr, "", "a script may start a program of Isles");
+}
+
+#[test]
 fn an_unknown_machine_is_named_with_those_that_are_known() {
     let line = refuse(&["run", "bc", "--machine", "gpu"]);
     assert_eq!(
@@ -221,7 +276,7 @@ fn variables_without_a_meaning_are_told_once_a_run_and_change_nothing() {
         ]);
         let ended = ended(command);
         let told: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
-        let warning = "warning: ISLES_PLACE is no variable of Isles; the nearest is ISLES_PLACES";
+        let warning = "warning: unknown variable ISLES_PLACE; did you mean ISLES_PLACES?";
         assert_eq!((ended.code, told), (Some(0), vec![warning]), "{line}: {ended:?}");
         assert!(!ended.stdout.contains("warning"), "{ended:?}");
     }
@@ -266,7 +321,6 @@ fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
         ("run bc --balance", "--balance is \"\"; allowed: static, dynamic"),
         ("sweep --app bc --cap", "a value is missing: --cap <WATTS>"),
         ("sweep bc", "unexpected argument 'bc' found; usage: isles sweep [OPTIONS] --app <NAME>"),
-        ("launch true", "unexpected argument 'true' found; usage: isles launch [OPTIONS] -- <PROGRAM>..."),
         (
             "chip show",
             "the following required arguments were not provided: <NAME>; usage: isles chip show <NAME>",

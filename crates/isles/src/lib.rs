@@ -66,7 +66,7 @@ pub use launch::{Launch, LaunchError};
 pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;
 pub use misspelling::warn_of_unknown_variables;
-pub use processes::serve_if_joined;
+pub use processes::{may_be_a_program, serve_if_joined};
 pub use work::CodeTime;
 
 /// What most programs need.

@@ -45,10 +45,10 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
     };
     let warning = |name: String| {
         let advice = match nearest(&known, &name) {
-            Some(near) => format!("the nearest is {near}"),
-            None => "the page Machines of the book lists them".to_owned(),
+            Some(near) => format!("did you mean {near}?"),
+            None => "the page Machines of the book lists those that there are".to_owned(),
         };
-        format!("warning: {} is no variable of Isles; {advice}", name.escape_debug())
+        format!("warning: unknown variable {}; {advice}", name.escape_debug())
     };
     set.filter(is_strange).map(warning).collect()
 }
@@ -101,7 +101,7 @@ mod tests {
             ("ISLES_TRACE", "ISLES_CHIP_TRACE"),
             ("ISLES_CHIP_STALL_LIMITS", "ISLES_STALL_LIMIT"),
         ] {
-            let expected = format!("warning: {name} is no variable of Isles; the nearest is {near}");
+            let expected = format!("warning: unknown variable {name}; did you mean {near}?");
             assert_eq!(of(name), expected);
         }
     }
@@ -110,8 +110,11 @@ mod tests {
     fn one_that_resembles_none_is_told_without_a_guess() {
         for name in ["ISLES_", "ISLES_THREADS", "ISLES_CHIP_", "ISLES_MY\nOWN"] {
             let line = of(name);
-            let expected = "is no variable of Isles; the page Machines of the book lists them";
-            assert!(line.starts_with("warning: ISLES_") && line.ends_with(expected), "{line}");
+            let expected = "; the page Machines of the book lists those that there are";
+            assert!(
+                line.starts_with("warning: unknown variable ISLES_") && line.ends_with(expected),
+                "{line}"
+            );
             assert_eq!(line.lines().count(), 1, "{line}");
         }
     }

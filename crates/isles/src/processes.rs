@@ -8,6 +8,9 @@ use isles_transport::PlaceId;
 use isles_transport_shm::processes::{self, Program};
 use isles_transport_shm::{Geometry, Segment};
 use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 use std::time::Duration;
 
 /// How long the places may take to join, and to end when the run is over.
@@ -82,6 +85,33 @@ pub fn serve_if_joined() {
         // The panic has been printed.
         Ok(Err(_)) => std::process::exit(EXIT_PANICKED),
         Err(error) => fail(&error),
+    }
+}
+
+/// Whether the file is one that can be started as the places of a run: a compiled program that names the variable by
+/// which a place is told so, or no compiled program at all, such as a script, which may start another.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn may_be_a_program(file: &Path) -> io::Result<bool> {
+    const ELF: &[u8] = b"\x7fELF";
+    let mark = processes::JOIN_VARIABLE.as_bytes();
+    let mut file = File::open(file)?;
+    let mut piece = vec![0; 1 << 20];
+    let mut kept = 0;
+    let mut is_first = true;
+    loop {
+        let read = file.read(&mut piece[kept..])?;
+        if std::mem::take(&mut is_first) && !piece[..read].starts_with(ELF) {
+            return Ok(true);
+        }
+        let end = kept + read;
+        if read == 0 || piece[..end].windows(mark.len()).any(|window| window == mark) {
+            return Ok(read > 0);
+        }
+        // What may be the beginning of the name.
+        kept = end.min(mark.len() - 1);
+        piece.copy_within(end - kept..end, 0);
     }
 }
 

@@ -110,7 +110,7 @@ impl App for Betweenness {
     }
 
     fn arguments(&self, command: Command) -> Command {
-        let note = "It has no collectives of teams: --broadcast and --reduce change nothing of it.";
+        let note = "bc uses no collectives of teams: --broadcast and --reduce change nothing.";
         Arguments::augment_args(command).after_help(note)
     }
 

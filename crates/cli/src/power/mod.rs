@@ -17,6 +17,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+/// The name of the powers that were measured on an SCC, and the table; `./scc-power` is the file of that name.
+const BUILT_IN: &str = "scc-power";
+pub const MEASURED: &str = include_str!("../../../../chips/scc-power.csv");
+
 /// What to do with measured powers.
 #[derive(Subcommand)]
 pub enum Verb {
@@ -25,7 +29,9 @@ pub enum Verb {
     /// The forms are b·f^a + s·f + c, for each load by itself, and constant + leakage·V³ + dynamic·V²·f with a
     /// factor for each load. No coefficient is below zero; each measurement counts by its relative difference.
     Fit {
-        /// CSV with the columns frequency_mhz, power_w and, where known, voltage_v and load; - is standard input
+        /// CSV with the columns frequency_mhz, power_w and, where known, voltage_v and load; - is standard input,
+        /// scc-power the measurements of the SCC that are part of the command
+        #[arg(value_name = "FILE|NAME")]
         file: String,
         /// The forms to fit [default: all that the columns allow]
         #[arg(long)]
@@ -51,7 +57,8 @@ pub enum Which {
 /// Carries it out.
 pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     let Verb::Fit { file, form, exponent, json } = verb;
-    let reads = [Claim::read(file, "the file to fit")];
+    let reads = (file != BUILT_IN).then(|| Claim::read(file, "the file to fit"));
+    let reads = Vec::from_iter(reads);
     let json = json.as_deref().map(|path| Destination::check("--json", Some(path), Path::new(path), &reads));
     let json = json.transpose()?;
     if let (Some(Which::Voltage), Some(exponent)) = (form, exponent) {
@@ -89,8 +96,20 @@ fn shown(file: &str) -> &str {
 
 /// The measurements, or every fault of the file as a line and how many they are as the error.
 fn read(file: &str) -> Result<Vec<Measurement>, Failure> {
-    let text = if file == "-" { text(io::stdin()) } else { File::open(file).and_then(text) };
-    let text = text.map_err(|cause| Failure::Usage(format!("cannot read {}: {cause}", shown(file))))?;
+    let text = match file {
+        BUILT_IN => Ok(MEASURED.to_owned()),
+        "-" => text(io::stdin()),
+        _ => File::open(file).and_then(text),
+    };
+    let text = text.map_err(|cause| {
+        let advice = match cause.kind() {
+            io::ErrorKind::NotFound => {
+                format!("; `{BUILT_IN}` names the measurements that are part of isles")
+            }
+            _ => String::new(),
+        };
+        Failure::Usage(format!("cannot read {}: {cause}{advice}", shown(file)))
+    })?;
     table::read(shown(file), &text).map_err(|faults| {
         faults.iter().for_each(console::notice);
         let count = faults.len();

@@ -2,6 +2,7 @@
 
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
+use crate::power::MEASURED;
 use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint, PowerModel};
 use isles_chip::fit::{Form, Measurement, fit, table};
@@ -33,9 +34,6 @@ pub const MESH: Experiment = Experiment {
     instructions: "",
     rows: Rows::Model(mesh),
 };
-
-/// The table of the measured powers, which no chip file reads.
-const MEASURED: &str = include_str!("../../../../chips/scc-power.csv");
 
 fn point(megahertz: f64, volts: f64) -> OperatingPoint {
     let rate = Rate::new((megahertz * 1e6) as u64, 1).expect("a measured clock is one");

@@ -24,7 +24,12 @@ const SEEDS_MAX: u32 = 10_000;
 pub struct SeedsArguments {
     /// Run with the seeds 0 to N - 1 on a modelled chip, and print how far time and energy move with them; --summary
     /// is then of all these runs
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Settings of a modelled chip"
+    )]
     pub seeds: Option<String>,
 }
 

@@ -51,10 +51,6 @@ struct Arguments {
     #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
     dividers: Option<String>,
 
-    /// What all runs are told of the chip.
-    #[command(flatten)]
-    chip: ChipArguments,
-
     /// Print all settings, not only those that no other beats in both time and energy
     #[arg(long)]
     all: bool,
@@ -62,6 +58,11 @@ struct Arguments {
     /// Where all figures go as CSV; - is standard output, and the table goes to standard error
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
+
+    // Last, because it has a heading of its own.
+    /// What all runs are told of the chip.
+    #[command(flatten)]
+    chip: ChipArguments,
 }
 
 /// What two flags say here: a divider is the default and not the chip's own clock, and a tape is of one run.
