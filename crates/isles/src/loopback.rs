@@ -11,8 +11,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Lines of the error of a run that stands still, at most: what thousands of places wait for is mostly the same.
-const TOLD_MAX: usize = 512;
+/// Lines of each part of the error of a run that stands still, at most: equal ones are one, and the others are mostly
+/// alike.
+const TOLD_MAX: usize = 32;
 
 /// Runs `main` over invented places, in the order that the launch's seed fixes.
 pub(crate) fn run<M, F>(launch: &Launch, main: M) -> (Result<()>, RunReport)
@@ -135,14 +136,30 @@ impl Driver {
 }
 
 /// The error of a run of places in one thread in which nothing will ever happen again.
+///
+/// What has failed comes first: a task that failed is often what the others wait for.
 pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
-    let lines = locals.iter().flat_map(|local| local.enter(|| local.explain()));
-    let mut lines: Vec<String> = lines.collect();
+    let (mut failures, mut causes) = (Vec::new(), Vec::new());
+    for local in locals {
+        local.enter(|| {
+            failures.extend(local.failures().iter().map(Error::to_string));
+            causes.extend(local.explain().into_iter().map(|line| (local.here(), line)));
+        });
+    }
+    let causes = listed(isles_runtime::together(causes));
+    let mut text = String::from("the run stands still; ");
+    if !failures.is_empty() {
+        text += &format!("this has failed:\n  {}\n", listed(failures));
+    }
+    Error::new(ErrorKind::Misused, format!("{text}waiting for:\n  {causes}"))
+}
+
+/// The first of the lines, and how many more there are.
+fn listed(mut lines: Vec<String>) -> String {
     let more = lines.len().saturating_sub(TOLD_MAX);
     if more > 0 {
         lines.truncate(TOLD_MAX);
         lines.push(format!("and {more} more like these"));
     }
-    let text = lines.join("\n  ");
-    Error::new(ErrorKind::Misused, format!("the run stands still; waiting for:\n  {text}"))
+    lines.join("\n  ")
 }

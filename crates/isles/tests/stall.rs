@@ -111,6 +111,56 @@ fn a_collective_to_which_members_do_not_come_is_named_with_them() {
     }
 }
 
+/// The error of a run of `places` places that stands still, by lines.
+fn stands_still_saying<F: Future<Output = Result<()>> + 'static>(
+    places: u32,
+    main: fn() -> F,
+) -> Vec<String> {
+    let (result, ..) = isles::simulate(places, isles::Plan::adversarial(0), main);
+    result.unwrap_err().to_string().lines().map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn a_panic_that_others_wait_for_is_named_first_and_what_places_wait_for_alike_once() {
+    let lines = stands_still_saying(40, || async {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    assert!(here().index() != 7, "the roof is off");
+                    Team::world().barrier().await?;
+                });
+            }
+        })
+        .await
+    });
+    let text = lines.join("\n");
+    assert!(lines[0].starts_with("the run stands still; this has failed:"), "{text}");
+    assert!(
+        lines[1].starts_with("at place 7: panicked at ") && lines[1].contains("the roof is off"),
+        "{text}"
+    );
+    assert_eq!(lines[2], "waiting for:");
+    assert!(
+        lines[3].ends_with(": 1 live here, as far as heard 1 at each of 38 places (1-6, 8-39)"),
+        "{text}"
+    );
+    let tasks = "39 places (0-6, 8-39): 1 waiting task started at ";
+    assert!(lines.iter().any(|line| line.starts_with(tasks)), "{text}");
+    let barrier = "in `barrier` number 1 of the team of all places, place 7 has not come";
+    assert!(lines.iter().any(|line| line.contains(barrier)), "{text}");
+}
+
+#[test]
+fn a_task_that_only_something_outside_could_wake_is_named_as_the_cause() {
+    let lines = stands_still_saying(2, || async {
+        pending::<()>().await;
+        Ok(())
+    });
+    let cause = "place 0: the main task, and for nothing of Isles but perhaps a monitor: a thread or a timer of the \
+                 program wakes tasks on threads and processes only";
+    assert_eq!(lines, ["the run stands still; waiting for:", cause]);
+}
+
 #[test]
 fn what_a_run_on_a_chip_drops_when_it_has_ended_asks_nothing_of_the_chip() {
     let mut command = Command::new(std::env::current_exe().unwrap());

@@ -351,15 +351,22 @@ fn write_alike(f: &mut fmt::Formatter<'_>, alike: &[&Body]) -> fmt::Result {
         2 => "twice".to_owned(),
         number => format!("{number} times"),
     };
-    let at = match places.len() {
-        0 => String::new(),
-        1 => places.first().map_or(String::new(), |place| format!("at {}", PlaceId(*place))),
-        number => format!("at {number} places ({})", ranges(&places)),
-    };
+    let at = if places.is_empty() { String::new() } else { format!("at {}", named(&places)) };
     let words = [times, at].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
     let colon = if words.is_empty() { "" } else { ": " };
     write!(f, "\n  {words}{colon}{}", Fault(alike[0]))
 }
+
+/// Places by name: `place 3`, `62 places (0, 2, 4-63)`.
+pub(crate) fn named(places: &BTreeSet<u32>) -> String {
+    match (places.len(), places.first()) {
+        (1, Some(place)) => PlaceId(*place).to_string(),
+        (number, _) => format!("{number} places ({})", ranges(places)),
+    }
+}
+
+/// Ranges of places that are named one by one, at most.
+const RANGES_MAX: usize = 64;
 
 /// Numbers as ranges: `0, 2, 4-63`.
 fn ranges(numbers: &BTreeSet<u32>) -> String {
@@ -375,7 +382,8 @@ fn ranges(numbers: &BTreeSet<u32>) -> String {
         1 => format!("{first}, {last}"),
         _ => format!("{first}-{last}"),
     };
-    ranges.into_iter().map(text).collect::<Vec<_>>().join(", ")
+    let more = if ranges.len() > RANGES_MAX { ", .." } else { "" };
+    ranges.into_iter().take(RANGES_MAX).map(text).collect::<Vec<_>>().join(", ") + more
 }
 
 impl fmt::Display for Body {

@@ -44,7 +44,7 @@ pub use local::{Clock, Local, Step};
 pub use monitor::Monitor;
 pub use phaser::Phaser;
 pub use place::{Place, here, place_count, place_of, places};
-pub use report::{PlaceReport, RunReport};
+pub use report::{PlaceReport, RunReport, together};
 pub use site::{Site, SiteCell};
 pub use task::Priority;
 pub use team::{Collectives, Shape, Spread, Team};

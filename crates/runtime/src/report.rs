@@ -1,6 +1,6 @@
 //! What a place has done, told to the first place at the end of the run or when a run stands still.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, named};
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::scope::Scope;
@@ -12,7 +12,7 @@ use isles_protocol::finish::{Explanation, Waiting};
 use isles_transport::Class;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
@@ -116,9 +116,14 @@ impl Local {
 }
 
 impl Local {
-    /// What this place waits for, one line each.
+    /// What this place waits for, one line each, without its name.
     pub fn explain(&self) -> Vec<String> {
-        explanation(self, self.here(), &[])
+        causes(self, self.here(), &[])
+    }
+
+    /// What has gone wrong in the tasks of finishes that are not over, as far as this place knows.
+    pub fn failures(&self) -> Vec<Error> {
+        self.finishes.failures()
     }
 
     /// When the next deadline of a finish is due, by the place's clock.
@@ -217,8 +222,16 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     Ok(())
 }
 
-/// What this place waits for, and what of the `questions` of `asker` it has not begun, one line each.
+/// What has gone wrong here, what this place waits for, and what of the `questions` of `asker` it has not begun, one
+/// line each.
 fn explanation(local: &Local, asker: PlaceId, questions: &[Question]) -> Vec<String> {
+    let failures = local.failures().into_iter().map(|error| format!("this has failed: {error}"));
+    let causes = causes(local, asker, questions);
+    failures.chain(causes).map(|line| format!("{}: {line}", local.here())).collect()
+}
+
+/// What this place waits for, and what of the `questions` of `asker` it has not begun, one line each.
+fn causes(local: &Local, asker: PlaceId, questions: &[Question]) -> Vec<String> {
     let finishes = local.finishes.explain().into_iter();
     let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
     let calls = local.calls.borrow().waiting().into_iter();
@@ -230,12 +243,16 @@ fn explanation(local: &Local, asker: PlaceId, questions: &[Question]) -> Vec<Str
         1 => format!("1 waiting task started at {site}"),
         _ => format!("{count} waiting tasks started at {site}"),
     });
-    let lines = finishes.chain(calls).chain(teams).chain(phasers).chain(tasks);
-    lines.map(|line| format!("{}: {line}", local.here())).collect()
+    let mut lines: Vec<String> = finishes.chain(calls).chain(teams).chain(phasers).chain(tasks).collect();
+    if lines.is_empty() && local.here() == PlaceId(0) {
+        lines.push(OUTSIDE.to_owned());
+    }
+    lines
 }
 
-/// Places that a finish waits for and that are named, at most.
-const NAMED_MAX: usize = 256;
+/// What is left when the first place waits for nothing that is known here.
+const OUTSIDE: &str = "the main task, and for nothing of Isles but perhaps a monitor: a thread or a timer of the \
+                       program wakes tasks on threads and processes only";
 
 /// What a finish waits for, which the program called at `site`; none for the whole run as long as nothing but its main
 /// task is left.
@@ -247,15 +264,33 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
         None => "the whole run".to_owned(),
     };
     let cancelled = if *cancelled { " (cancelled)" } else { "" };
-    let others = waiting.iter().take(NAMED_MAX).map(|Waiting { place, tasks, asked, .. }| {
-        let asked = if *asked { ", which has not said whether they are over" } else { "" };
-        format!(", {tasks} at {place}{asked}")
+    let mut alike: BTreeMap<(u64, bool), BTreeSet<u32>> = BTreeMap::new();
+    for Waiting { place, tasks, asked, .. } in waiting {
+        alike.entry((*tasks, *asked)).or_default().insert(place.0);
+    }
+    let others = alike.into_iter().map(|((tasks, asked), places)| {
+        let asked = if asked { ", not said since whether they are over" } else { "" };
+        let each = if places.len() == 1 { "" } else { "each of " };
+        format!("{tasks} at {each}{}{asked}", named(&places))
     });
-    let more = match waiting.len().saturating_sub(NAMED_MAX) {
-        0 => String::new(),
-        more => format!(", and some at {more} more places"),
-    };
-    Some(format!("{name}{cancelled}: {live} live here{}{more}", others.collect::<String>()))
+    // What is heard may be old: reports come when the last task of a place has ended.
+    let others: Vec<String> = others.collect();
+    let heard = if others.is_empty() { "" } else { ", as far as heard " };
+    Some(format!("{name}{cancelled}: {live} live here{heard}{}", others.join(", ")))
+}
+
+/// The lines of several places, those that are equal once: `39 places (0-6, 8-39): ..`.
+pub fn together(lines: impl IntoIterator<Item = (PlaceId, String)>) -> Vec<String> {
+    let mut order: Vec<(String, BTreeSet<u32>)> = Vec::new();
+    let mut known = HashMap::new();
+    for (place, line) in lines {
+        let index = *known.entry(line.clone()).or_insert(order.len());
+        if index == order.len() {
+            order.push((line, BTreeSet::new()));
+        }
+        order[index].1.insert(place.0);
+    }
+    order.into_iter().map(|(line, places)| format!("{}: {line}", named(&places))).collect()
 }
 
 /// The places that have not explained themselves, one line each.

@@ -300,6 +300,11 @@ impl Finishes {
         }
     }
 
+    /// What has gone wrong under the finishes that this place holds, as far as it has not passed that on.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        self.slots.iter().flat_map(|slot| &slot.faults.kept)
+    }
+
     /// How many finishes this place holds, opened here or elsewhere, idle proxies included.
     pub fn held(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -314,6 +314,11 @@ impl FinishTable {
             .collect()
     }
 
+    /// The errors that the finishes here hold, and have not told yet.
+    pub(crate) fn failures(&self) -> Vec<Error> {
+        self.machine.borrow().faults().map(|fault| error_of(fault.clone(), None)).collect()
+    }
+
     /// How many finishes of each kind were released here, and the control messages sent from here.
     pub(crate) fn totals(&self) -> (Vec<(Kind, u64)>, u64) {
         (self.kinds.borrow().iter().map(|(kind, count)| (*kind, *count)).collect(), self.controls_sent.get())
