@@ -145,6 +145,8 @@ fn files_hold_the_same_scores_as_the_standard_output() {
         "karate: 34 vertices, 78 edges, undirected",
         "231.0714",
         "160.5516",
+        "A vertex is its number in the graph, from 0.",
+        "place     sources   share     busy   computing\n    0 ",
         "time ",
         "speed ",
         "moved ",

@@ -14,6 +14,7 @@ pub mod output;
 mod rehearsal;
 mod run;
 mod scores;
+mod share;
 
 #[cfg(test)]
 mod tests;

@@ -80,7 +80,7 @@ impl Rehearsal {
         let (_forget, graph) = (Forget, self.graph.clone());
         KNOWN.set(Some(Rc::clone(&self.known)));
         let main = move || async move {
-            compute(graph, Balance::Static).await?;
+            compute(graph, Balance::Static, false).await?;
             Ok::<_, isles::Error>(())
         };
         let (result, _, report) = launch.run_on_chip(chip, main)?;
@@ -118,7 +118,7 @@ mod tests {
         let rehearsed = rehearsal.run(&launch(6), chip()).unwrap();
         let graph = rehearsal.graph.clone();
         let main = move || async move {
-            let (scores, _) = compute(graph, Balance::Static).await?;
+            let scores = compute(graph, Balance::Static, false).await?.scores;
             assert_eq!(scores.sources(), 34, "this run knows of no rehearsal");
             assert!((scores.values().next().unwrap() - 231.071_428_571_4).abs() < 1e-9);
             Ok::<_, isles::Error>(())

@@ -1,5 +1,6 @@
 //! Betweenness over all places: the graph once at each, the sources dealt out, the scores folded together.
 
+use super::share::{self, Share};
 use super::{Scores, output, rehearsal};
 use crate::console;
 use crate::graph::rmat::Rmat;
@@ -8,11 +9,12 @@ use crate::progress::Progress;
 use crate::registry::{App, Failure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use isles::prelude::*;
-use isles::{Claim, Destination, Launch, RunReport};
+use isles::{Claim, Destination, Launch, Machine, RunReport};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// The application `bc`.
 pub struct Betweenness;
@@ -133,15 +135,17 @@ impl App for Betweenness {
         let facts = Facts::of(&arguments, &graph, &launch);
         results.tell(&facts.heading())?;
         let balance = arguments.balance;
+        // On a chip asking for them would be part of the prediction; its report says more.
+        let shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
         let found = Rc::new(RefCell::new(None));
         let place = Rc::clone(&found);
         let (result, report) = launch.run(move || async move {
-            *place.borrow_mut() = Some(compute(graph, balance).await?);
+            *place.borrow_mut() = Some(compute(graph, balance, shares).await?);
             Ok::<_, isles::Error>(())
         })?;
         result.map_err(Failure::Run)?;
-        let (scores, seconds) = found.take().unwrap_or_default();
-        results.write(facts.complete(&scores, seconds, &report), &scores, arguments.top)
+        let Found { scores, seconds, shares } = found.take().unwrap_or_default();
+        results.write(facts.complete(&scores, (seconds, shares), &report), &scores, arguments.top)
     }
 }
 
@@ -162,24 +166,52 @@ fn open(arguments: &Arguments) -> Result<Graph, Failure> {
     }
 }
 
-/// The scores of all vertices, and the seconds that the sources took.
-pub(super) async fn compute(graph: Graph, balance: Balance) -> isles::Result<(Scores, f64)> {
+/// What a run comes to.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) scores: Scores,
+    /// Seconds that all sources took.
+    seconds: f64,
+    /// What each place did, if that was asked for.
+    shares: Vec<Share>,
+}
+
+/// What a place has of it; the share does not travel with the scores.
+#[derive(Clone, Default, Serialize, serde::Deserialize)]
+struct Own {
+    scores: Scores,
+    #[serde(skip)]
+    share: Share,
+}
+
+impl Own {
+    fn merge(self, other: Own) -> Own {
+        Own { scores: self.scores.merge(other.scores), ..self }
+    }
+}
+
+/// The scores of all vertices, and if it `asks_shares` what each place did.
+pub(super) async fn compute(graph: Graph, balance: Balance, asks_shares: bool) -> isles::Result<Found> {
     let graph = Replicated::new(graph).await?;
-    let scores = PlaceLocal::new(Scores::zero).await?;
+    let own = PlaceLocal::new(Own::default).await?;
     let next = Counter::new();
     let started = now();
     finish(async {
         for place in places() {
             spawn_at!(place, {
                 let deal = Deal::new(balance, next, graph.vertices());
-                add_sources(deal, &graph, &scores).await?;
+                add_sources(deal, &graph, &own).await?;
             });
         }
     })
     .await?;
     let seconds = (now() - started).as_secs_f64();
-    let total = scores.reduce(Scores::merge).await?;
-    Ok((total, seconds))
+    let mut shares = Vec::new();
+    for place in places().filter(|_| asks_shares) {
+        shares.push(at!(place, own.lock().share).await?);
+    }
+    let scores = own.reduce(Own::merge).await?.scores;
+    Ok(Found { scores, seconds, shares })
 }
 
 /// The sources of one place, one after the other.
@@ -206,14 +238,16 @@ impl Deal {
 }
 
 /// Adds the sources that `deal` gives to the scores of this place; the first place tells how far all are.
-async fn add_sources(mut deal: Deal, graph: &Graph, scores: &PlaceLocal<Scores>) -> isles::Result<()> {
+async fn add_sources(mut deal: Deal, graph: &Graph, own: &PlaceLocal<Own>) -> isles::Result<()> {
     let mut progress = (here().index() == 0).then(|| Progress::new(graph.vertices(), "sources"));
     while let Some(source) = deal.take().await? {
         // What a dead place had added is lost, and its loss is the error of the whole: the others need not go on.
         if places().any(Place::is_dead) {
             break;
         }
-        rehearsal::add_source(&mut scores.lock(), graph, source);
+        let started = Instant::now();
+        rehearsal::add_source(&mut own.lock().scores, graph, source);
+        own.lock().share.add(started);
         isles::yield_now().await; // a source is long: messages, and the news of a death, have waited
         if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
             progress.tell(source + 1); // sources are dealt out in order, so about as many are done
@@ -240,6 +274,8 @@ struct Facts {
     edges_traversed_per_second: f64,
     messages: u64,
     bytes_moved: u64,
+    /// What each place did, in order of the places; empty on a modelled chip.
+    shares: Vec<Share>,
 }
 
 impl Facts {
@@ -259,6 +295,7 @@ impl Facts {
             edges_traversed_per_second: 0.0,
             messages: 0,
             bytes_moved: 0,
+            shares: Vec::new(),
         }
     }
 
@@ -271,18 +308,22 @@ impl Facts {
     }
 
     fn figures(&self) -> String {
-        let Facts { seconds, edges_traversed_per_second, bytes_moved, messages, .. } = self;
+        let Facts { seconds, edges_traversed_per_second, bytes_moved, messages, shares, .. } = self;
         let speed = edges_traversed_per_second / 1e6;
+        let shares = match shares.as_slice() {
+            [] => String::new(),
+            shares => share::table(shares, Duration::from_secs_f64(*seconds)) + "\n",
+        };
         format!(
-            "time   {} for all sources\n\
+            "{shares}time   {} for all sources\n\
              speed  {speed:.1} million edges traversed a second\n\
              moved  {bytes_moved} bytes in {messages} messages",
             duration(*seconds)
         )
     }
 
-    fn complete(mut self, scores: &Scores, seconds: f64, report: &RunReport) -> Self {
-        self.seconds = seconds;
+    fn complete(mut self, scores: &Scores, (seconds, shares): (f64, Vec<Share>), report: &RunReport) -> Self {
+        (self.seconds, self.shares) = (seconds, shares);
         self.edges_traversed_per_second = scores.edges_traversed() as f64 / seconds;
         self.messages = report.messages();
         self.bytes_moved = report.bytes();
@@ -291,7 +332,7 @@ impl Facts {
 }
 
 /// Seconds in a unit that shows at least three digits.
-fn duration(seconds: f64) -> String {
+pub(super) fn duration(seconds: f64) -> String {
     match seconds {
         1.0.. => format!("{seconds:.3} s"),
         1e-3.. => format!("{:.3} ms", seconds * 1e3),
@@ -355,9 +396,12 @@ fn tell(is_result: bool, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The most central vertices as lines; none when none are wanted.
+/// The most central vertices as lines, and what they are called; none when none are wanted.
 fn ranking(scores: &Scores, top: usize) -> String {
-    if top == 0 { String::new() } else { format!("{}\n", scores.top(top)) }
+    match top {
+        0 => String::new(),
+        top => format!("{}\nA vertex is its number in the graph, from 0.\n\n", scores.top(top)),
+    }
 }
 
 /// The name of a graph as part of a file's name.

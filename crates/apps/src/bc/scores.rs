@@ -10,6 +10,7 @@
 
 use super::count::Wide;
 use super::effort::Effort;
+use super::share::bar;
 use super::{bfs, dijkstra};
 use crate::graph::Graph;
 use serde::{Deserialize, Serialize};
@@ -195,15 +196,18 @@ pub struct Ranked {
     pub score: f64,
 }
 
-/// The most central vertices, the first the highest; displays as a table.
+/// The most central vertices, the first the highest; displays as a table with bars.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Top(pub Vec<Ranked>);
 
 impl fmt::Display for Top {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>4}  {:>10}  {:>18}", "rank", "vertex", "betweenness")?;
+        let most = self.0.first().map_or(0.0, |ranked| ranked.score);
         for (index, Ranked { vertex, score }) in self.0.iter().enumerate() {
-            write!(f, "\n{:>4}  {vertex:>10}  {score:>18.4}", index + 1)?;
+            let bar = bar(*score, most);
+            let blanks = if bar.is_empty() { "" } else { "  " };
+            write!(f, "\n{:>4}  {vertex:>10}  {score:>18.4}{blanks}{bar}", index + 1)?;
         }
         Ok(())
     }

@@ -330,9 +330,9 @@ fn the_table_names_the_highest_first_and_of_equals_the_lower() {
     let top = all(&undirected(5, &[(0, 1), (1, 2), (2, 3), (3, 4)])).top(3);
     let expected = [
         "rank      vertex         betweenness",
-        "   1           2              4.0000",
-        "   2           1              3.0000",
-        "   3           3              3.0000",
+        "   1           2              4.0000  ████████████████████",
+        "   2           1              3.0000  ███████████████",
+        "   3           3              3.0000  ███████████████",
     ];
     assert_eq!(top.to_string(), expected.join("\n"));
     assert_eq!(all(&named("karate")).top(99).0.len(), 34);
