@@ -132,6 +132,65 @@ fn the_energy_of_a_core_is_its_ledger_times_its_powers_to_the_last_attojoule() {
     }
 }
 
+/// Watts of a core of [`distinct`] by load, computed by hand: with 1600 / 3 MHz the file has 0.85625 V, so leakage is
+/// 0.424375 · 0.85625³ = 0.266411 W, and cycles are 1.25625e-3 · 0.85625² · 1600 / 3 = 0.491220 W, times 1 for
+/// computing, 0.5 for copying, 0.3 for polling and 0.1 for sleeping.
+const WATTS: [(f64, &[Spending]); 4] = [
+    (0.757631, &[Spending::Working, Spending::Handling, Spending::Measured]),
+    (0.512021, &[Spending::Copying, Spending::Fetching]),
+    (0.413777, &[Spending::Polling, Spending::Waiting]),
+    (0.315533, &[Spending::Sleeping]),
+];
+
+/// The SCC with factors of its first model of which no two are equal, which no published model has.
+fn distinct() -> Chip {
+    let text = include_str!("../../../chips/scc.toml");
+    let start = text.find("[power.manyman.load]").unwrap();
+    let end = start + text[start..].find("# 23 W").unwrap();
+    let load = "[power.manyman.load]\ncompute = 1.0\ncopy = 0.5\npoll = 0.3\nsleep = 0.1\n\n";
+    Chip::parse("scc.toml", &format!("{}{load}{}", &text[..start], &text[end..])).unwrap()
+}
+
+/// The second place naps until a message of the first comes, takes it, computes and reads memory, and is the last to
+/// end.
+fn all_that_is_spent(chip: &Chip) -> Report {
+    let (world, endpoints) = place(chip, 2);
+    world.rest(Rest::Nap(Picoseconds(100_000_000)));
+    let mut sent = false;
+    while let Some(place) = world.next() {
+        let endpoint = &endpoints[place.index()];
+        if endpoint.progress(Inbound::All, &mut |_| ()) > 0 {
+            endpoint.work(&Work::new().cycles(1_000_000).streamed(1 << 20));
+            world.charge(place, 500_000);
+        } else if place == PlaceId(0) && !sent {
+            endpoint.work(&Work::new().cycles(5_333_333));
+            endpoint.send(PlaceId(1), Class::Data, HandlerId(1), 200, &mut |_| Some(200)).unwrap();
+            sent = true;
+        }
+        world.end_turn(place, Turn::Idle { due: None });
+    }
+    world.report()
+}
+
+#[test]
+fn each_spending_draws_what_its_load_does_by_hand() {
+    let report = all_that_is_spent(&distinct());
+    let (energy, ledger) = (report.energy.as_ref().unwrap(), report.ledgers[1]);
+    assert_eq!(ledger.total(), energy.span, "the second place is the last to end");
+    let (mut joules, mut known) = (0.0, 0);
+    for (watts, spendings) in WATTS {
+        for spending in spendings {
+            let time = ledger.time(*spending).0;
+            assert!(time > 0, "nothing was spent on {spending:?}");
+            joules += watts * time as f64 / 1e12;
+            known += time;
+        }
+    }
+    assert_eq!(known, ledger.total().0, "the table above lacks a spending");
+    let drawn = model(energy, "manyman").core(1).joules();
+    assert!((drawn / joules - 1.0).abs() < 2e-6, "{drawn} J, by hand {joules} J");
+}
+
 #[test]
 fn parts_domains_and_windows_add_up_to_the_whole() {
     let report = talk(&scc());
