@@ -132,7 +132,7 @@ impl Node {
             4..16 => 1_000,
             other => other,
         };
-        (0..len).map(|at| (self.seed ^ at * 7) as u8).collect()
+        (0..len).map(|at| (self.seed ^ (at * 7)) as u8).collect()
     }
 
     fn expected(self) -> Expected {
@@ -258,17 +258,7 @@ async fn start(way: Way, child: Node, counts: &Counts) -> Result<()> {
                 assert_eq!(errors(&result), child.expected().errors + child.fails(), "{result:?}");
             }
         }
-        Way::Cancelled => {
-            let result = finish(async {
-                for index in 1..=width {
-                    spawn_at!(child.place(index), hold(held).await);
-                }
-                spawn_at!(place, isles::cancel("on purpose"));
-                pending::<()>().await;
-            });
-            let error = result.await.unwrap_err();
-            assert_eq!(error.kind(), &ErrorKind::Cancelled, "{error}");
-        }
+        Way::Cancelled => wait_until_cancelled(child, held).await,
         Way::Race => {
             // Whatever comes of it.
             let _ = finish(async {
@@ -295,6 +285,19 @@ async fn start(way: Way, child: Node, counts: &Counts) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A finish of tasks that wait for ever, at all places, until one of them cancels it.
+async fn wait_until_cancelled(node: Node, held: PlaceLocal<i64>) {
+    let result = finish(async {
+        for index in 1..=node.width() {
+            spawn_at!(node.place(index), hold(held).await);
+        }
+        spawn_at!(node.place(0), isles::cancel("on purpose"));
+        pending::<()>().await;
+    });
+    let error = result.await.unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Cancelled, "{error}");
 }
 
 /// Ends the test if a tree does not end.
