@@ -1,24 +1,18 @@
-//! kill -9 of any place, at random moments of a real run: a typed error at once, and nothing left.
+//! kill -9 and SIGSTOP of any place, at random moments of a real run: each wait is answered, and nothing is left.
 //!
 //! A round starts `isles run bc` over processes, waits until the place to be killed has computed for a random share of
 //! time (its own processor time, so the machine's load does not matter), and kills it. The graph is so large that no
-//! run ends by itself before. `ISLES_TEST_KILLS` says how many rounds, `ISLES_SEED` where they begin; the seed of each
-//! round is printed. This is the one test that looks at a time, because the promise is one: see [`PROMISE`].
+//! run ends by itself before. `ISLES_TEST_KILLS` says how many rounds each test has, `ISLES_SEED` where they begin; the
+//! seed of each round is printed. How long the survivors took is printed too, and not judged.
 
 mod scene;
 
-use scene::{Ended, PlaceProcess, Random, Running, Scene, busy_ns, has_thread, kill, until, words};
+use rustix::process::Signal;
+use scene::{Ended, PlaceProcess, Random, Running, Scene, busy_ns, has_thread, kill, signal, until, words};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Rounds in the ordinary tests.
 const ROUNDS: u64 = 5;
-
-/// Within what the survivors must have said so and be gone. Held by the median of the rounds; one alone may
-/// suffer from whatever else the machine does.
-const PROMISE: Duration = Duration::from_secs(1);
-
-/// What no round may take, on any machine.
-const PROMISE_MAX: Duration = Duration::from_secs(20);
 
 /// Processor time after which a place that has its threads has surely joined, and so have the others: it computes.
 const COMPUTING_NS: u64 = 20_000_000;
@@ -81,18 +75,17 @@ impl Run {
         let took = since.elapsed();
         scene.assert_nothing_left();
         println!("{took:?}: {:?}", ended.stderr);
-        assert!(took < PROMISE_MAX, "{took:?}");
         assert_eq!(ended.stdout, "", "a run that failed wrote a result");
         (ended, took)
     }
 }
 
-/// Asserts that most rounds kept the promise.
-fn assert_promise(mut took: Vec<Duration>) {
+/// Tells how long the rounds took.
+fn tell(mut took: Vec<Duration>) {
     took.sort();
-    let (median, longest) = (took[took.len() / 2], took[took.len() - 1]);
-    println!("over after {median:?} (median), {longest:?} (longest)");
-    assert!(median < PROMISE, "half of the rounds took longer than {median:?}: {took:?}");
+    if let Some(longest) = took.last() {
+        println!("over after {:?} (median), {longest:?} (longest)", took[took.len() / 2]);
+    }
 }
 
 /// The lines of the error, the last thing that is said.
@@ -120,7 +113,7 @@ fn a_killed_place_is_a_dead_place_error_that_names_it() {
         assert!(errors.iter().any(|line| line.contains(&name)), "{victim:?} is not named: {ended:?}");
         took
     });
-    assert_promise(took.collect());
+    tell(took.collect());
 }
 
 #[test]
@@ -134,7 +127,7 @@ fn nobody_outlives_the_first_place() {
         assert_eq!((ended.code, errors(&ended)), (None, vec![]), "{ended:?}");
         took
     });
-    assert_promise(took.collect());
+    tell(took.collect());
 }
 
 /// A run so short that the kill may come at any moment between the first process and the last word: while the places
@@ -158,18 +151,85 @@ fn a_place_that_is_killed_at_any_moment_leaves_nothing_and_no_wait() {
         scene.until_all_ended();
         scene.assert_nothing_left();
         println!("{:?} {:?}", ended.code, ended.stderr);
-        let errors = errors(&ended);
+        assert_over(&ended, place);
+    }
+}
+
+/// Asserts that a short run has ended well, or says that `place` is dead.
+fn assert_over(ended: &Ended, place: u32) {
+    let errors = errors(ended);
+    match ended.code {
+        Some(0) => assert!(errors.is_empty() && ended.stdout.contains("betweenness"), "{ended:?}"),
+        Some(1) => {
+            assert!(ended.stderr.contains(&format!("DeadPlace: place {place} is dead")), "{ended:?}");
+        }
+        Some(2) => {
+            assert!(errors.len() == 1 && errors[0].contains(&format!("place {place}")), "{ended:?}");
+        }
+        _ => panic!("{ended:?}"),
+    }
+}
+
+/// What becomes of a run of which one process was stopped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Then {
+    /// It goes on.
+    Continued,
+    /// It is killed where it stands.
+    Killed,
+    /// The first place is killed, while the process stands.
+    Alone,
+}
+
+/// A stopped process answers nobody, does not watch its parent, and holds whatever it was about to give back. Others
+/// wait for it as long as it stands: nobody can know that it does not compute.
+#[test]
+fn a_stopped_place_goes_on_where_it_stood_or_is_a_dead_place() {
+    let (joined, whole) = whole_run_ns();
+    let (mut stopped, mut ways) = (0, [0; 3]);
+    for mut random in rounds() {
+        let scene = Scene::new("stop");
+        let running = start_short_run(&scene);
+        let (first, place) = (running.child.id() as i32, random.below(4) as u32);
+        let then = match random.below(if place == 0 { 2 } else { 3 }) {
+            0 => Then::Continued,
+            1 => Then::Killed,
+            _ => Then::Alone,
+        };
+        let share =
+            if random.below(2) == 0 { random.below(joined) } else { joined + random.below(whole - joined) };
+        let pid = if place == 0 { Some(first) } else { until_started(&scene, &running, place) };
+        if let Some(pid) = pid {
+            until("its time has come", || busy_ns(pid).is_none_or(|time| time >= share) || is_over(pid));
+            signal(pid, Signal::STOP);
+            until("it stands", || is_in(pid, 'T') || is_over(pid));
+            stopped += u32::from(!is_over(pid));
+            // The others go on meanwhile, until they need it.
+            for _ in 0..random.below(100) {
+                scene.processes();
+            }
+            ways[then as usize] += 1;
+            match then {
+                Then::Continued => signal(pid, Signal::CONT),
+                Then::Killed => kill(pid),
+                Then::Alone => kill(first),
+            }
+        }
+        let ended = running.finish();
+        scene.until_all_ended();
+        scene.assert_nothing_left();
+        println!("place {place} {then:?}: {:?} {:?}", ended.code, ended.stderr);
+        let killed_first = then == Then::Alone || (then == Then::Killed && place == 0);
         match ended.code {
-            Some(0) => assert!(errors.is_empty() && ended.stdout.contains("betweenness"), "{ended:?}"),
-            Some(1) => {
-                assert!(ended.stderr.contains(&format!("DeadPlace: place {place} is dead")), "{ended:?}")
+            None => assert!(killed_first && errors(&ended).is_empty(), "{ended:?}"),
+            Some(code) => {
+                assert!(then != Then::Continued || code == 0, "{ended:?}");
+                assert_over(&ended, place);
             }
-            Some(2) => {
-                assert!(errors.len() == 1 && errors[0].contains(&format!("place {place}")), "{ended:?}")
-            }
-            _ => panic!("{ended:?}"),
         }
     }
+    println!("{stopped} stood, of {ways:?}");
+    assert!(stopped > 0, "no process was ever stopped before its run was over");
 }
 
 fn start_short_run(scene: &Scene) -> Running {
@@ -208,6 +268,15 @@ fn until_started(scene: &Scene, running: &Running, place: u32) -> Option<i32> {
 
 /// Whether a process has ended, even if nobody has asked how yet.
 fn is_over(pid: i32) -> bool {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z') || rest.is_empty())
+    state(pid).is_none_or(|state| state == 'Z')
+}
+
+/// Whether a process is in the state that the system calls by this letter.
+fn is_in(pid: i32, wanted: char) -> bool {
+    state(pid) == Some(wanted)
+}
+
+fn state(pid: i32) -> Option<char> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit(") ").next()?.chars().next()
 }
