@@ -88,6 +88,28 @@ fn the_summary_of_several_seeds_has_the_settings_the_runs_and_how_far_they_move(
     }
 }
 
+/// What a digest covers is what the world records; this is all that a user sees.
+#[test]
+fn one_seed_says_the_same_to_the_last_byte_in_another_process() {
+    let run = |padding: &str| {
+        let scene = Scene::new("seeds");
+        let flags = "--protocol rcce-x10 --seed 3 --json - --csv r.csv --links l.csv --summary s.json";
+        let mut command = scene.isles(&words(&format!("{RUN} {flags} --report chip")));
+        // Another environment moves the stack, and addresses are random: what depends on them would differ.
+        let ended = scene::ended({
+            command.env("ISLES_TEST_PADDING", padding);
+            command
+        });
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let told: Vec<_> = ended.stderr.lines().filter(|line| !line.contains("on this host")).collect();
+        assert!(told.len() > 10 && !ended.stdout.is_empty(), "{ended:?}");
+        let mut summary: Value = serde_json::from_str(&scene.result("s.json")).unwrap();
+        summary.as_object_mut().unwrap().retain(|name, _| !name.starts_with("host"));
+        (ended.stdout.clone(), told.join("\n"), summary, scene.result("r.csv"), scene.result("l.csv"))
+    };
+    assert_eq!(run(""), run(&"x".repeat(5_000)));
+}
+
 #[test]
 fn what_seeds_cannot_go_with_is_refused_before_anything_runs() {
     let scene = Scene::new("seeds");
