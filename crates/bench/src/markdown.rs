@@ -16,6 +16,9 @@ use std::path::PathBuf;
 
 const END: &str = "<!-- end of figures -->";
 
+/// Longest line of a paragraph.
+const COLUMNS: usize = 120;
+
 /// Fills the tables of these documents; one that is not there becomes a document with a table of all rows.
 ///
 /// # Errors
@@ -42,34 +45,32 @@ pub fn fill(session: &Session, documents: &[PathBuf]) -> Result<(), String> {
 }
 
 fn filled(text: &str, session: &Session) -> Result<String, String> {
-    let start = format!("<!-- figures {}", session.suite.name());
-    let mut result = String::new();
-    let mut lines = text.lines();
-    let mut is_found = false;
-    while let Some(line) = lines.next() {
-        let _ = writeln!(result, "{line}");
-        let Some(wanted) = line.strip_prefix(&start).and_then(|rest| rest.strip_suffix("-->")) else {
-            continue;
-        };
-        is_found = true;
-        let _ = writeln!(result, "\n{}", table(session, wanted)?);
-        lines.find(|line| *line == END).ok_or_else(|| format!("{line} without {END}"))?;
-        let _ = writeln!(result, "{END}");
+    let start = format!("\n<!-- figures {}", session.suite.name());
+    let (mut result, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(&start) {
+        let unended = || format!("a table for {} without {END}", session.suite.name());
+        let (wanted, after) = after.split_once("-->").ok_or_else(unended)?;
+        let (_, after) = after.split_once(END).ok_or_else(unended)?;
+        let _ = write!(result, "{before}{start}{wanted}-->\n\n{}\n{END}", table(session, wanted)?);
+        rest = after;
     }
-    if is_found { Ok(result) } else { Err(format!("no line `{start} -->`, so no table was filled")) }
+    if result.is_empty() {
+        return Err(format!("no line `{} -->`, so no table was filled", start.trim_start()));
+    }
+    Ok(result + rest)
 }
 
 /// The circumstances and the rows; `wanted` is `: NAME, NAME` or nothing for all.
 fn table(session: &Session, wanted: &str) -> Result<String, String> {
     let names = wanted.trim().strip_prefix(':').map(names).transpose()?;
     let mut text = circumstances(session);
-    text.push_str("\n| Measure | Isles | Peers, the best one first | Isles by the best peer | Target | |\n");
+    text.push_str("\n| Measure | Isles | Peers, the best one first | Isles / best peer | Target | |\n");
     text.push_str("|---|---|---|---|---|---|\n");
     let mut left = names.clone();
     for (row, outcome) in all_rows(session) {
         let is_wanted = names.as_ref().is_none_or(|names| names.contains(row.name));
         if is_wanted {
-            write_row(&mut text, row, outcome);
+            write_row(&mut text, row, outcome, session.runs);
             left.iter_mut().for_each(|left| {
                 left.remove(row.name);
             });
@@ -103,26 +104,46 @@ fn circumstances(session: &Session) -> String {
     let machine = &session.machine;
     let versions: BTreeSet<_> = session.groups.iter().flat_map(|outcome| outcome.versions.values()).collect();
     let versions: Vec<_> = versions.into_iter().map(String::as_str).collect();
-    format!(
-        "Made by `isles bench {} --markdown` of {}, commit {}: medians (smallest to largest) of {} runs of each\n\
-         program in turn on {}, {} cores, Linux {}. A ratio is the median of those within a run.\n\
-         {}.\n",
+    let peers = if versions.is_empty() { String::new() } else { format!(" Peers: {}.", versions.join("; ")) };
+    wrapped(&format!(
+        "Measured by `isles bench {}` on {}, commit {}: {}, {} cores, Linux {}. Medians (smallest to largest) of {} \
+         runs of each program in turn, unless a row says of how many; a ratio is the median of those within a \
+         run.{peers}",
         session.suite.name(),
         machine.date,
         machine.commit.as_deref().unwrap_or("unknown"),
-        session.runs,
         machine.cpu,
         machine.cores,
         machine.kernel,
-        versions.join("; "),
-    )
+        session.runs,
+    ))
 }
 
-fn write_row(text: &mut String, row: &Row, outcome: &Outcome) {
+/// The text in lines of at most [`COLUMNS`].
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut column) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 {
+            let is_full = column + 1 + length > COLUMNS;
+            lines.push(if is_full { '\n' } else { ' ' });
+            column = if is_full { 0 } else { column + 1 };
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
+
+fn write_row(text: &mut String, row: &Row, outcome: &Outcome, runs: usize) {
     let figures = &outcome.figures;
     let ours = row.ours(figures);
-    let value =
-        ours.map_or("not measured".to_owned(), |ours| format!("{} {}", spread(ours), micro(row.unit)));
+    let value = match ours {
+        None => "not measured".to_owned(),
+        Some(ours) if ours.runs() == runs => format!("{} {}", spread(ours), micro(row.unit)),
+        Some(ours) => format!("{} {}, of {}", spread(ours), micro(row.unit), ours.runs()),
+    };
     let ratio = match (ours, row.best_peer(figures)) {
         (Some(ours), Some((_, theirs))) => spread(&ours.ratios_to(theirs)),
         _ => String::new(),
@@ -203,12 +224,14 @@ mod tests {
         let session = made_up("abc", &[1.0, 2.0, 3.0]);
         let text = filled(&page("<!-- figures core: barrier -->"), &session).unwrap();
         assert!(!text.contains("old") && text.contains("left alone"), "{text}");
-        assert!(text.starts_with("before\n<!-- figures core: barrier -->\n\nMade by"), "{text}");
-        assert!(text.contains("commit abc") && text.contains("of 3 runs"), "{text}");
+        assert!(text.starts_with("before\n<!-- figures core: barrier -->\n\nMeasured by"), "{text}");
+        assert!(text.contains("commit abc") && text.replace('\n', " ").contains("of 3 runs"), "{text}");
         let row = "| barrier of 2 places | 2.00 (1.00 to 3.00) µs | **Open MPI 4.00**, MPICH absent | 0.500 (0.250 to 0.750) \
                    | at most 0.7 of the best peer's | not judged: MPICH is not here |\n";
         assert!(text.contains(row), "{text}");
         assert_eq!(filled(&text, &session).unwrap(), text, "filled again it is the same");
+        let mark = "<!-- figures core:\nbarrier -->";
+        assert!(filled(&page(mark), &session).unwrap().contains(row), "a mark may take several lines");
     }
 
     #[test]
@@ -216,9 +239,23 @@ mod tests {
         let session = made_up("abc", &[1.0]);
         let refusal = |text: &str| filled(text, &session).unwrap_err();
         assert!(refusal("no marks\n").contains("no line `<!-- figures core -->`"));
-        assert!(refusal("<!-- figures core -->\n").contains("without"));
+        assert!(refusal("a page\n<!-- figures core -->\n").contains("without"));
         assert!(refusal(&page("<!-- figures core: fence -->")).contains("no row \"fence\""));
         assert!(refusal(&page("<!-- figures core: at -->")).contains("has no at"));
+    }
+
+    #[test]
+    fn a_row_of_fewer_runs_than_the_session_says_so() {
+        let mut session = made_up("abc", &[1.0]);
+        session.runs = 9;
+        assert!(table(&session, "").unwrap().contains("| 1.00 µs, of 1 |"));
+    }
+
+    #[test]
+    fn paragraphs_are_wrapped() {
+        let text = wrapped(&"word ".repeat(100));
+        assert!(text.lines().all(|line| line.len() <= COLUMNS && !line.ends_with(' ')), "{text}");
+        assert_eq!(text.split_whitespace().count(), 100);
     }
 
     #[test]

@@ -61,8 +61,15 @@ pub struct Row {
 pub struct Figure {
     /// Label of the contender.
     pub contender: &'static str,
-    /// The name in its `measured NAME VALUE` line.
+    /// The name in its `measured NAME VALUE` line; its last word is the unit.
     pub name: &'static str,
+}
+
+impl Figure {
+    /// Its name without the unit, which is the last word.
+    fn words(self) -> String {
+        self.name.rsplit_once('_').map_or(self.name, |(words, _)| words).replace('_', " ")
+    }
 }
 
 /// Which way is better.
@@ -154,7 +161,7 @@ impl Row {
     pub fn label(&self, figure: Figure) -> String {
         match self.figures().filter(|other| other.contender == figure.contender).count() {
             1 => figure.contender.to_owned(),
-            _ => format!("{}: {}", figure.contender, figure.name),
+            _ => format!("{}, {}", figure.contender, figure.words()),
         }
     }
 

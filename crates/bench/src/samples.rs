@@ -31,6 +31,11 @@ impl Samples {
         is_usable.then_some(Samples(values))
     }
 
+    /// How many runs they are of.
+    pub fn runs(&self) -> usize {
+        self.0.len()
+    }
+
     /// The smallest value.
     pub fn min(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)

@@ -20,7 +20,7 @@ pub fn run(_effort: Effort) {
     copy(source, &fresh);
     let cargo_home = fresh.join("cargo-home");
     std::fs::create_dir(&cargo_home).expect("the cache folder can be written");
-    for name in ["config.toml", "config", "credentials.toml"] {
+    for name in ["config.toml", "config"] {
         if let Some(from) = cargo_folder().map(|folder| folder.join(name)).filter(|path| path.is_file()) {
             std::fs::copy(from, cargo_home.join(name)).expect("the cache folder can be written");
         }

@@ -24,9 +24,9 @@ const TWO_PLACES: &str = "isles, 2 places";
 const THREADS: &str = "isles, machine threads";
 const SEQUENTIAL: &str = "the kernel, no places";
 const RAW: &str = "isles, raw message";
-const GENERIC: &str = "isles, generic";
-const SIZES: &str = "isles, sizes";
-const HANDLE: &str = "isles, handle";
+const GENERIC: &str = "isles, vector";
+const SIZES: &str = "isles, block";
+const HANDLE: &str = "isles, capture";
 const EITHER_MPI: &[&str] = &[OPEN_MPI, MPICH];
 const PAIR: &str = "2 places pinned on 2 cores, machine processes";
 
@@ -335,8 +335,8 @@ const ALIKE: Group = Group {
             question: "33 MiB moved by at! of a slice, beside 30 MiB",
             unit: "GB/s",
             better: Better::More,
-            ours: figure(SIZES, "mib_33_gb"),
-            beside: &[figure(SIZES, "mib_30_gb")],
+            ours: figure(SIZES, "of_33_mib_gb"),
+            beside: &[figure(SIZES, "of_30_mib_gb")],
             targets: &[Target::BestOf { limit: 0.85, of: &[SIZES], words: "that of 30 MiB" }],
             ..ROW
         },

@@ -61,7 +61,7 @@ async fn send_vector(there: Place, value: &Vec<f64>) -> isles::Result<()> {
     .await
 }
 
-/// Prints `mib_33_gb` and `mib_30_gb`: 10⁹ bytes a second of a slice of so many MiB moved by `at!`.
+/// Prints `of_33_mib_gb` and `of_30_mib_gb`: 10⁹ bytes a second of a slice of so many MiB moved by `at!`.
 pub fn sizes(effort: Effort) {
     run(move || async move {
         let there = here().next();
@@ -73,8 +73,8 @@ pub fn sizes(effort: Effort) {
             async |count| move_often(there, shorter, count).await,
         )
         .await?;
-        say("mib_33_gb", (33 * MIB) as f64 / of_33 / 1e9);
-        say("mib_30_gb", (30 * MIB) as f64 / of_30 / 1e9);
+        say("of_33_mib_gb", (33 * MIB) as f64 / of_33 / 1e9);
+        say("of_30_mib_gb", (30 * MIB) as f64 / of_30 / 1e9);
         Ok(())
     });
 }
