@@ -100,17 +100,24 @@ impl Driver {
     fn go_on(&self) -> bool {
         let runnable: Vec<PlaceId> = {
             let (busy, suspended) = (self.busy.borrow(), self.suspended.borrow());
+            let now = self.world.step();
+            let is_due = |place| self.due_step(place).is_some_and(|due| due <= now);
             let places = (0..self.locals.len() as u32).map(PlaceId);
             let places = places.filter(|place| !suspended.contains(place));
-            places.filter(|place| busy[place.index()] || self.world.wakes(*place)).collect()
+            places.filter(|place| busy[place.index()] || self.world.wakes(*place) || is_due(*place)).collect()
         };
-        let Some(place) = self.world.choose(&runnable) else {
-            return self.world.advance() || self.pass_time();
-        };
+        let Some(place) = self.world.choose(&runnable) else { return self.pass_time() };
         let local = &self.locals[place.index()];
         let is_busy = local.enter(|| local.step()) == Step::Busy;
         self.busy.borrow_mut()[place.index()] = is_busy;
         true
+    }
+
+    /// The step at which the next timer of a place is due, if it lives.
+    fn due_step(&self, place: PlaceId) -> Option<u64> {
+        let due = self.locals[place.index()].next_due().filter(|_| self.world.is_alive(place))?;
+        // A sleep without end is due never; the clock shows whole steps.
+        u64::try_from(due.as_nanos().div_ceil(1_000)).ok()
     }
 
     /// Lets the others run while a send of `place` waits; false if it is to wait no longer.
@@ -124,14 +131,17 @@ impl Driver {
         goes_on
     }
 
-    /// Lets time pass until the next deadline of a place; false if there is none.
+    /// Lets time pass until a message arrives or a timer is due, whatever is first; false if neither will ever be.
     fn pass_time(&self) -> bool {
-        let due =
-            self.locals.iter().enumerate().filter_map(|(place, local)| Some((local.next_due()?, place)));
-        let Some((due, place)) = due.min() else { return false };
-        self.world.advance_to(due.as_micros() as u64 + 1);
-        self.busy.borrow_mut()[place] = true;
-        true
+        let places = (0..self.locals.len() as u32).map(PlaceId);
+        let due = places.filter_map(|place| self.due_step(place)).min();
+        match due.filter(|due| self.world.next_change().is_none_or(|change| *due < change)) {
+            Some(due) if due > self.world.step() => {
+                self.world.advance_to(due);
+                true
+            }
+            _ => self.world.advance(),
+        }
     }
 }
 

@@ -140,6 +140,27 @@ fn work_takes_the_time_of_its_cycles_at_its_own_core() {
 }
 
 #[test]
+fn a_sleep_takes_the_time_of_the_chip_and_a_deadline_passes_there_on_a_busy_core() {
+    let program = || async {
+        let before = now();
+        isles::sleep(Duration::from_secs(1)).await;
+        let slept = now() - before;
+        assert!(slept >= Duration::from_secs(1) && slept < Duration::from_millis(1_001), "{slept:?}");
+        spawn_detached(async {
+            loop {
+                work(Cycles(1_000));
+                isles::yield_now().await;
+            }
+        });
+        let waits = finish(async { spawn_at!(here().next(), std::future::pending::<()>().await) });
+        let error = waits.deadline(Duration::from_millis(1)).await.unwrap_err();
+        assert_eq!(*error.kind(), isles::ErrorKind::DeadlinePassed);
+        Ok(())
+    };
+    on_chip(&launch(2), program).0.unwrap();
+}
+
+#[test]
 fn operations_by_class_are_said_with_what_the_prelude_has() {
     let program = || async {
         let before = now();

@@ -32,6 +32,7 @@ mod span;
 mod task;
 mod team;
 mod time;
+mod timer;
 pub mod wire;
 
 pub use breath::yield_now;
@@ -49,3 +50,4 @@ pub use site::{Site, SiteCell};
 pub use task::Priority;
 pub use team::{Collectives, Shape, Spread, Team};
 pub use time::{Cycles, now, work};
+pub use timer::{Sleep, sleep, timeout};

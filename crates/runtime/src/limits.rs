@@ -49,6 +49,13 @@ pub(crate) const REST: Duration = Duration::from_micros(50);
 /// After so many steps in which something happened it asks all the same.
 pub(crate) const BUSY_STEPS_MAX: u32 = 256;
 
+/// How far apart a busy place that has timers looks at its clock: a look takes a thousandth of that.
+pub(crate) const CLOCK_LOOKS_APART: Duration = Duration::from_micros(50);
+
+/// Most steps of a busy place between two looks at its clock, however short they are: what they may be late when tasks
+/// become longer all at once.
+pub(crate) const CLOCK_STEPS_MAX: u32 = 15;
+
 /// Longest uninterrupted wait of a place, so that clocks and stall reports are looked at.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(1);
 

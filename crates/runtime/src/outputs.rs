@@ -1,8 +1,9 @@
 //! What a protocol machine wants done, done in its order.
 //!
-//! To send may wait for room, and to wait delivers messages, which feed the machine again. What it says then comes after
-//! what it has said already: the machines of finishes and of phasers rely on the order of their messages. So outputs
-//! stand in one queue, and whoever put the first one there carries all of them out. It knows nothing of the machines.
+//! To send may wait for room, and to wait delivers messages, which feed the machine again. What it says then comes
+//! after what it has said already: the machines of finishes and of phasers rely on the order of their messages. So
+//! outputs stand in one queue, and whoever put the first one there carries all of them out. It knows nothing of the
+//! machines.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

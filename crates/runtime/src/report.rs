@@ -126,9 +126,9 @@ impl Local {
         self.finishes.failures()
     }
 
-    /// When the next deadline of a finish is due, by the place's clock.
+    /// When there will be something to do by the place's clock, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
-        self.finishes.next_due()
+        self.timers.next().into_iter().chain(self.finishes.next_rest()).min()
     }
 }
 
@@ -243,7 +243,12 @@ fn causes(local: &Local, asker: PlaceId, questions: &[Question]) -> Vec<String> 
         1 => format!("1 waiting task started at {site}"),
         _ => format!("{count} waiting tasks started at {site}"),
     });
-    let mut lines: Vec<String> = finishes.chain(calls).chain(teams).chain(phasers).chain(tasks).collect();
+    let timers = local.timers.next().map(|next| {
+        let seconds = next.saturating_sub(local.clock().now()).as_secs_f64();
+        format!("the first of {} timers, in {seconds:.1} s", local.timers.len())
+    });
+    let causes = finishes.chain(calls).chain(teams).chain(phasers).chain(timers).chain(tasks);
+    let mut lines: Vec<String> = causes.collect();
     if lines.is_empty() && local.here() == PlaceId(0) {
         lines.push(OUTSIDE.to_owned());
     }

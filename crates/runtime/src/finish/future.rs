@@ -133,7 +133,7 @@ where
         let name = if self.site.is_some() { span::FINISH } else { span::RUN };
         self.span = local.span(name, None, || self.site.map(Source::of_caller));
         if let Some(limit) = self.deadline {
-            local.finishes.set_deadline(key, local.clock().now() + limit);
+            local.finishes.set_deadline(local, key, local.clock().now().saturating_add(limit));
         }
         key
     }
@@ -170,7 +170,7 @@ where
             unsafe { Pin::new_unchecked(&mut this.body) }.set(None);
             Local::with(|local| local.finishes.end(local, key, None));
         }
-        let Some(released) = Local::with(|local| local.finishes.poll(key, context.waker())) else {
+        let Some(released) = Local::with(|local| local.finishes.poll(local, key, context.waker())) else {
             return Poll::Pending;
         };
         this.key.set(None);
@@ -235,10 +235,10 @@ where
 
 /// The waiter of a finish is gone: its tasks are cancelled, and the task around it counts as live until they are over.
 fn abandon(local: &Local, key: Key, running: bool) {
-    if local.finishes.forget(key) {
+    if local.finishes.forget(local, key) {
         return;
     }
-    local.finishes.detach(key, local.begin());
+    local.finishes.detach(local, key, local.begin());
     local.finishes.cancel(local, key, Reason::Requested("nobody waits for it any more".into()));
     if running {
         local.finishes.end(local, key, None);

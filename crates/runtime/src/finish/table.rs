@@ -7,13 +7,14 @@ use crate::local::Local;
 use crate::message::Handler;
 use crate::outputs::Outputs;
 use crate::scope::Scope;
+use crate::timer::{Due, TimerId};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{
     Control, Explanation, Fault, FinishId, Finishes, Key, Kind, Outcome, Output, Reason, Refusal, Violation,
 };
 use isles_transport::Class;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::Location;
 use std::task::Waker;
 use std::time::Duration;
@@ -26,8 +27,6 @@ pub(crate) struct FinishTable {
     open: RefCell<BTreeMap<Key, Open>>,
     /// Whether any finish was ever cancelled here; else the worker need not ask.
     any_cancelled: Cell<bool>,
-    /// When which open finish is cancelled.
-    deadlines: RefCell<BTreeSet<(Duration, Key)>>,
     /// How many finishes of each kind were released here.
     kinds: RefCell<BTreeMap<Kind, u64>>,
     /// Control messages sent from here.
@@ -45,6 +44,7 @@ struct Open {
     site: Option<&'static Location<'static>>,
     waker: Option<Waker>,
     outcome: Option<Outcome>,
+    deadline: Option<TimerId>,
     deadline_passed: bool,
     /// Nobody waits any more: forget it when it is released, and end the task that held its place in this scope.
     held: Option<Scope>,
@@ -57,7 +57,6 @@ impl FinishTable {
             outputs: Outputs::default(),
             open: RefCell::default(),
             any_cancelled: Cell::new(false),
-            deadlines: RefCell::default(),
             kinds: RefCell::default(),
             controls_sent: Cell::new(0),
             holds_back: Cell::new(false),
@@ -69,7 +68,8 @@ impl FinishTable {
     /// Opens a finish here, which the program called at `site`; its body counts as one live task.
     pub(super) fn open(&self, site: Option<&'static Location<'static>>) -> Key {
         let key = self.machine.borrow_mut().open();
-        let open = Open { site, waker: None, outcome: None, deadline_passed: false, held: None };
+        let open =
+            Open { site, waker: None, outcome: None, deadline: None, deadline_passed: false, held: None };
         self.open.borrow_mut().insert(key, open);
         key
     }
@@ -197,16 +197,18 @@ impl FinishTable {
     }
 
     /// The result of a finish that was released; else notes who waits.
-    pub(super) fn poll(&self, key: Key, waker: &Waker) -> Option<Result<(), Error>> {
+    pub(super) fn poll(&self, local: &Local, key: Key, waker: &Waker) -> Option<Result<(), Error>> {
         let mut open = self.open.borrow_mut();
         let entry = open.get_mut(&key)?;
         let Some(outcome) = entry.outcome.take() else {
             entry.waker = Some(waker.clone());
             return None;
         };
-        let (site, deadline_passed) = (entry.site, entry.deadline_passed);
+        let (site, deadline, deadline_passed) = (entry.site, entry.deadline, entry.deadline_passed);
         open.remove(&key);
-        self.deadlines.borrow_mut().retain(|(_, other)| *other != key);
+        if let Some(deadline) = deadline {
+            local.timers.give_up(deadline);
+        }
         // They came as the network had it; by place, then as they came from there, each run tells the same.
         let mut faults = outcome.faults;
         faults.sort_by_key(Fault::place);
@@ -218,18 +220,21 @@ impl FinishTable {
     }
 
     /// Nobody waits for the finish any more; `held` is a task's scope that is ended when it is released.
-    pub(super) fn detach(&self, key: Key, held: Scope) {
+    pub(super) fn detach(&self, local: &Local, key: Key, held: Scope) {
         if let Some(entry) = self.open.borrow_mut().get_mut(&key) {
             entry.held = Some(held);
+            if let Some(deadline) = entry.deadline.take() {
+                local.timers.give_up(deadline);
+            }
         }
     }
 
     /// Forgets a finish that was released, whose result nobody takes.
-    pub(super) fn forget(&self, key: Key) -> bool {
+    pub(super) fn forget(&self, local: &Local, key: Key) -> bool {
         let mut open = self.open.borrow_mut();
         let released = open.get(&key).is_some_and(|entry| entry.outcome.is_some());
-        if released {
-            open.remove(&key);
+        if released && let Some(deadline) = open.remove(&key).and_then(|entry| entry.deadline) {
+            local.timers.give_up(deadline);
         }
         released
     }
@@ -242,18 +247,15 @@ impl FinishTable {
     }
 
     /// Cancels `key` when the place's clock shows `due`.
-    pub(super) fn set_deadline(&self, key: Key, due: Duration) {
-        self.deadlines.borrow_mut().insert((due, key));
+    pub(super) fn set_deadline(&self, local: &Local, key: Key, due: Duration) {
+        if let Some(entry) = self.open.borrow_mut().get_mut(&key) {
+            entry.deadline = Some(local.timers.set(due, Due::Deadline(key)));
+        }
     }
 
-    /// When there will be something to do by the clock of the place, if nothing happens.
-    pub(crate) fn next_due(&self) -> Option<Duration> {
-        let rest = self.idle_since.get().map(|since| since + REST);
-        self.next_deadline().into_iter().chain(rest).min()
-    }
-
-    fn next_deadline(&self) -> Option<Duration> {
-        self.deadlines.borrow().first().map(|(due, _)| *due)
+    /// When the place has rested, if nothing happens, and may ask what was held back.
+    pub(crate) fn next_rest(&self) -> Option<Duration> {
+        self.idle_since.get().map(|since| since + REST)
     }
 
     /// Notes that something has happened here.
@@ -289,19 +291,13 @@ impl FinishTable {
         self.drive(local, Finishes::rest);
     }
 
-    /// Cancels every finish whose deadline has passed; true if there was one.
-    pub(crate) fn expire(&self, local: &Local) -> bool {
-        let Some(due) = self.next_deadline() else { return false };
-        if due > local.clock().now() {
-            return false;
-        }
-        let first = self.deadlines.borrow_mut().pop_first();
-        let Some((_, key)) = first else { return false };
+    /// Cancels a finish whose deadline has passed.
+    pub(crate) fn expire(&self, local: &Local, key: Key) {
         if let Some(entry) = self.open.borrow_mut().get_mut(&key) {
+            entry.deadline = None;
             entry.deadline_passed = true;
         }
         self.cancel(local, key, Reason::Requested("its tasks were not over in time".into()));
-        true
     }
 
     /// What each open finish here waits for, and where the program called it.

@@ -27,6 +27,7 @@ use crate::scope::{Borrowed, Scope};
 use crate::site::{SiteCell, SiteCounts};
 use crate::task::{Injector, Pool, Priority, TaskRef};
 use crate::team::{Collectives, Mailbox};
+use crate::timer::Timers;
 use backlog::Backlog;
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Endpoint, Limits};
@@ -72,6 +73,7 @@ pub struct Local {
     pub(crate) words: RefCell<WordTable>,
     pub(crate) mailbox: RefCell<Mailbox>,
     pub(crate) phasers: PhaserTable,
+    pub(crate) timers: Timers,
     pub(crate) site_counts: RefCell<SiteCounts>,
     pub(crate) tally: Tally,
     /// Effort of operations that ended at once, since a task last gave way for it; see `breath`.
@@ -120,6 +122,7 @@ impl Local {
             offers_multicast: !endpoint.multicast_bytes(Class::Control).is_empty(),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
             phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
+            timers: Timers::default(),
             farewells: RefCell::default(),
             endpoint,
             injector,

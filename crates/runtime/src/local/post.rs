@@ -2,10 +2,10 @@
 //!
 //! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
 //! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
-//! backlog is at its bound, or when it is delivering messages itself (or a
-//! simulated world says so), does the message go to the outbox on the heap, which is emptied before anything else is sent the same way.
-//! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
-//! poll sends against a full queue at that bound.
+//! backlog is at its bound, or when it is delivering messages itself (or a simulated world says so), does the
+//! message go to the outbox on the heap, which is emptied before anything else is sent the same way. So nothing
+//! deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one poll
+//! sends against a full queue at that bound.
 
 use super::outbox::{Message, Post};
 use super::{Clock, Local};

@@ -50,17 +50,18 @@ impl Local {
             return self.idle_step();
         }
         self.finishes.stir(self);
+        self.timers.expire_busy(self);
         Step::Busy
     }
 
     /// What is looked at only when there is nothing else to do.
     fn idle_step(&self) -> Step {
-        if self.finishes.expire(self) || self.finishes.idle(self) { Step::Busy } else { Step::Idle }
+        if self.timers.expire(self) > 0 || self.finishes.idle(self) { Step::Busy } else { Step::Idle }
     }
 
     /// Waits until there may be something to do, for at most `limit`.
     pub fn wait(&self, limit: Option<Duration>) {
-        let due = self.finishes.next_due().map(|due| due.saturating_sub(self.clock.now()));
+        let due = self.next_due().map(|due| due.saturating_sub(self.clock.now()));
         let shortest = [limit, due].into_iter().flatten().fold(WAIT_MAX, Duration::min);
         if self.outbox_len.get() == 0 {
             self.endpoint.wait(Some(shortest));
@@ -220,6 +221,7 @@ impl Local {
 
     /// Drops every task of the place, those too that destructors start meanwhile; for its end.
     pub(crate) fn drop_tasks(&self) {
+        self.timers.clear();
         loop {
             let suspended = self.suspended.take().list();
             self.take_woken();

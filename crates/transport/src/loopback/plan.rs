@@ -39,7 +39,8 @@ pub struct Plan {
     pub batch_max: usize,
     /// Blocks that one place may have sent and that are not dropped yet; at least 1.
     pub blocks_max: usize,
-    /// Whether a send that finds no room may wait for it, which the driver asks [`World::waits_on`](super::World::waits_on).
+    /// Whether a send that finds no room may wait for it; the driver asks
+    /// [`World::waits_on`](super::World::waits_on).
     pub sends_wait: bool,
     /// Bounds that the endpoints state.
     pub limits: Limits,

@@ -120,6 +120,11 @@ impl World {
         true
     }
 
+    /// The next step at which something becomes possible by itself, if nobody does anything.
+    pub fn next_change(&self) -> Option<u64> {
+        self.shared.state.borrow().next_change()
+    }
+
     /// Moves modelled time on to `step`, for a driver that waits for a deadline of its own; never back.
     pub fn advance_to(&self, step: u64) {
         let mut state = self.shared.state.borrow_mut();

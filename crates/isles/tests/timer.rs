@@ -1,0 +1,162 @@
+//! Time that passes: sleeps, time-outs and deadlines, on idle places and on busy ones.
+//!
+//! No test looks at how long something took on a clock of the host; all that is asked there is that a sleep is not
+//! shorter than it says. On the loopback time is invented, so it is exact.
+
+use isles::prelude::*;
+use isles::{ErrorKind, Plan, Result, simulate, timeout};
+use std::cell::{Cell, RefCell};
+use std::future::pending;
+use std::rc::Rc;
+use std::time::Duration;
+
+const SHORT: Duration = Duration::from_millis(20);
+
+/// On the loopback each turn of a busy place takes a microsecond.
+const BUSY_SHORT: Duration = Duration::from_micros(40);
+
+#[isles::test]
+async fn a_sleep_is_as_long_as_it_says_or_longer_at_every_place() -> Result<()> {
+    for place in places() {
+        at!(place, {
+            let before = isles::now();
+            isles::sleep(SHORT).await;
+            assert!(isles::now() >= before + SHORT);
+            isles::sleep(Duration::ZERO).await;
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn what_is_over_in_time_is_not_touched_by_a_time_out() -> Result<()> {
+    assert_eq!(timeout(Duration::MAX, async { 7 }).await?, 7);
+    let slept = timeout(Duration::MAX, async {
+        isles::sleep(SHORT).await;
+        8
+    });
+    assert_eq!(slept.await?, 8);
+    Ok(())
+}
+
+#[isles::test]
+async fn what_waits_for_ever_ends_by_its_time_out_and_is_dropped() -> Result<()> {
+    for place in places() {
+        let held = Rc::new(());
+        let other = Rc::clone(&held);
+        let waits = async move {
+            let _held = other;
+            at!(place, pending::<()>().await).await
+        };
+        let error = timeout(SHORT, waits).await.map(drop).unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::DeadlinePassed);
+        assert_eq!(Rc::strong_count(&held), 1);
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn a_deadline_passes_at_a_place_that_is_always_busy() -> Result<()> {
+    let over = Rc::new(Cell::new(false));
+    let seen = Rc::clone(&over);
+    spawn_detached(async move {
+        while !seen.get() {
+            isles::yield_now().await;
+        }
+    });
+    let result = finish(async {
+        for place in places() {
+            spawn_at!(place, pending::<()>().await);
+        }
+    });
+    let error = result.deadline(BUSY_SHORT).await.unwrap_err();
+    over.set(true);
+    assert_eq!(error.kind(), &ErrorKind::DeadlinePassed);
+    Ok(())
+}
+
+#[isles::test]
+async fn a_sleep_ends_at_a_place_that_is_always_busy() -> Result<()> {
+    let over = Rc::new(Cell::new(false));
+    let seen = Rc::clone(&over);
+    spawn_detached(async move {
+        while !seen.get() {
+            at!(here(), {}).await.unwrap();
+        }
+    });
+    isles::sleep(BUSY_SHORT).await;
+    over.set(true);
+    Ok(())
+}
+
+/// Runs `main` on three invented places in a calm world.
+fn invented<F: Future<Output = Result<()>> + 'static>(main: F) {
+    simulate(3, Plan::calm(3), move || main).0.unwrap();
+}
+
+#[test]
+fn invented_time_passes_to_the_next_timer_and_no_further() {
+    invented(async {
+        let began = isles::now();
+        isles::sleep(Duration::from_secs(3600)).await;
+        let slept = isles::now() - began;
+        assert!(slept >= Duration::from_secs(3600) && slept < Duration::from_secs(3601), "{slept:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn tasks_wake_in_the_order_of_their_times_at_whatever_place_they_sleep() {
+    invented(async {
+        thread_local!(static WOKEN: RefCell<Vec<u64>> = RefCell::default());
+        finish(async {
+            for (index, seconds) in [5, 1, 4, 2, 3].into_iter().enumerate() {
+                let place = Place::new(index % 3).unwrap();
+                spawn_at!(place, {
+                    isles::sleep(Duration::from_secs(seconds)).await;
+                    WOKEN.with_borrow_mut(|woken| woken.push(seconds));
+                });
+            }
+        })
+        .await?;
+        assert_eq!(WOKEN.take(), [1, 2, 3, 4, 5]);
+        Ok(())
+    });
+}
+
+#[test]
+fn sleeps_that_are_dropped_and_deadlines_that_are_kept_leave_no_timer() {
+    invented(async {
+        for _ in 0..1_000 {
+            timeout(Duration::from_secs(1), async {}).await?;
+            timeout(Duration::from_secs(1), isles::yield_now()).await?;
+            finish(async { spawn(isles::yield_now()) }).deadline(Duration::from_secs(1)).await?;
+        }
+        // Nothing is left that would come before this.
+        let began = isles::now();
+        isles::sleep(Duration::from_secs(2)).await;
+        assert!(isles::now() - began < Duration::from_millis(2_001));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_hundred_thousand_tasks_sleep_at_once() {
+    invented(async {
+        let woken = Rc::new(Cell::new(0));
+        let counter = Rc::clone(&woken);
+        finish(async move {
+            for number in 0..100_000_u64 {
+                let woken = Rc::clone(&counter);
+                spawn(async move {
+                    isles::sleep(Duration::from_millis(number % 977)).await;
+                    woken.set(woken.get() + 1);
+                });
+            }
+        })
+        .await?;
+        assert_eq!(woken.get(), 100_000);
+        Ok(())
+    });
+}
