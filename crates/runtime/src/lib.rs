@@ -4,9 +4,9 @@
 //! does not know which transports exist, and nothing of machines; the façade `isles` brings both together.
 //! Protocol logic that can be tested without threads is in `isles_protocol`.
 
-mod breath;
 mod call;
 pub mod capture;
+mod coop;
 mod error;
 mod finish;
 mod function;
@@ -35,8 +35,8 @@ mod time;
 mod timer;
 pub mod wire;
 
-pub use breath::yield_now;
 pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with, try_here};
+pub use coop::yield_now;
 pub use error::{Error, ErrorKind, Result};
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, Replicated};

@@ -1,5 +1,6 @@
 //! State of one place that tasks change, and wait for.
 
+use crate::coop::{OPERATION, cooperate};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::poll_fn;
@@ -45,14 +46,14 @@ impl<T> Monitor<T> {
     ) -> R {
         let serial = self.serial.replace(self.serial.get() + 1);
         let _leave = Leave { monitor: self, serial };
-        poll_fn(|context| {
+        let holds = poll_fn(|context| {
             if condition(&self.state.borrow()) {
                 return Poll::Ready(());
             }
             self.wait(serial, context.waker());
             Poll::Pending
-        })
-        .await;
+        });
+        cooperate(OPERATION, holds).await;
         self.atomic(change)
     }
 

@@ -11,6 +11,7 @@ use crate::scope::Scope;
 use crate::site::INTERNAL;
 use crate::task::Priority;
 use isles_protocol::PlaceId;
+use isles_transport::Class;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -87,7 +88,7 @@ where
 {
     local.enter(|| {
         let root = Root::start(local, main);
-        let driven = drive(local, stall, || root.is_over());
+        let driven = drive(local, Local::step, stall, || root.is_over());
         let report = dismiss(local);
         leave(local);
         (root.take().unwrap_or(driven), report)
@@ -99,20 +100,26 @@ pub fn serve(local: &Rc<Local>) {
     local.enter(|| {
         panic::watch();
         // Only the first place judges silence.
-        let _ = drive(local, Stall::default(), || local.dismissed.get());
+        let _ = drive(local, Local::step, Stall::default(), || local.dismissed.get());
         let report = Box::new(local.report());
         if !local.is_dead(PlaceId(0)) {
             report::tell(local, PlaceId(0), &RunMessage::Farewell(report));
+            local.settle_outbox(PlaceId(0), Class::Control, FAREWELL_WAIT);
         }
         leave(local);
     });
 }
 
 /// Steps and waits until `over` says so, or the silence has lasted too long: then the error says for what.
-fn drive(local: &Local, stall: Stall, mut over: impl FnMut() -> bool) -> Result<()> {
+fn drive(
+    local: &Local,
+    step: impl Fn(&Local) -> Step,
+    stall: Stall,
+    mut over: impl FnMut() -> bool,
+) -> Result<()> {
     let mut silence = Silence { stall, since: None, told: None, judged: false, explained: 0 };
     while !over() {
-        if local.step() == Step::Busy {
+        if step(local) == Step::Busy {
             silence.interrupt(local);
             continue;
         }
@@ -194,7 +201,8 @@ impl Silence {
     }
 }
 
-/// Tells all places that the run is over, and gathers what they did.
+/// Tells all places that the run is over, and gathers what they did. No task runs here any more: those that are left
+/// are detached, and may call places that have gone for ever.
 fn dismiss(local: &Local) -> RunReport {
     for place in local.others() {
         report::tell(local, place, &RunMessage::Dismiss);
@@ -204,7 +212,7 @@ fn dismiss(local: &Local) -> RunReport {
         let farewells = local.farewells.borrow();
         local.others().all(|place| farewells.contains_key(&place) || local.is_dead(place))
     };
-    let _ = drive(local, Stall::default(), || answered() || local.clock().now() > until);
+    let _ = drive(local, Local::attend, Stall::default(), || answered() || local.clock().now() > until);
     let mut farewells = local.farewells.take();
     farewells.insert(local.here(), local.report());
     let places = (0..local.places()).map(|place| farewells.remove(&PlaceId(place)));
@@ -227,6 +235,5 @@ pub fn close(local: &Local) {
 /// Closes the place, and says to the others that nothing more will come from it.
 fn leave(local: &Local) {
     close(local);
-    local.empty_outbox(FAREWELL_WAIT);
     local.endpoint().leave();
 }

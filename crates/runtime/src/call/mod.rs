@@ -12,9 +12,9 @@ mod pending;
 pub(crate) use answer::Address;
 pub(crate) use pending::{Calls, Slot};
 
-use crate::breath::{LOCAL_CALL, breathe};
 use crate::capture::trial::SHIPMENTS_MAX;
 use crate::capture::{Ship, TaskOutcome, Travel};
+use crate::coop::{CALL, cooperate};
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::Descriptor;
 use crate::local::{Local, encode_again};
@@ -57,15 +57,15 @@ where
     B: Future<Output = Result<R::Value>>,
 {
     let (here, _span) = Local::with(|local| (local.here(), span_of_call::<S>(local, local.here())));
-    let result = match tried.0 {
-        Ok(_) => body::Guarded::new(body).await,
-        Err(error) => Err(error),
-    };
-    let result = result.and_then(|value| {
+    let tried_body = async {
+        let value = match tried.0 {
+            Ok(_) => body::Guarded::new(body).await?,
+            Err(error) => return Err(error),
+        };
         try_out::<S>(Direction::Back, || R::try_out_value(&value))?;
         Ok(value)
-    });
-    breathe(LOCAL_CALL).await;
+    };
+    let result = cooperate(CALL, tried_body).await;
     result.map_err(|error| error.at(here, Some(S::LOCATION)))
 }
 
@@ -107,12 +107,17 @@ where
     R: Ship,
 {
     let descriptor = body::CallBody::<S, C, F, B, R>::DESCRIPTOR;
-    let (_span, answered) = Local::with(|local| {
-        let span = span_of_call::<S>(local, place.id());
-        (span, request::<S, C>(local, place.id(), descriptor, &captures))
-    });
-    let answer = answered?.await;
-    answer.and_then(|answer| answer.decode::<R>()).map_err(|error| error.at(place.id(), Some(S::LOCATION)))
+    let call = async {
+        let (_span, answered) = Local::with(|local| {
+            let span = span_of_call::<S>(local, place.id());
+            (span, request::<S, C>(local, place.id(), descriptor, &captures))
+        });
+        let answer = answered?.await;
+        answer
+            .and_then(|answer| answer.decode::<R>())
+            .map_err(|error| error.at(place.id(), Some(S::LOCATION)))
+    };
+    cooperate(CALL, call).await
 }
 
 /// What the caller of a body at `to` sees: from when it asks until it has the answer.

@@ -1,5 +1,6 @@
 //! The future behind `finish(..)`, its deadline, and cancellation.
 
+use crate::coop;
 use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::scope::Scope;
@@ -10,7 +11,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// What the body of a finish may end with: nothing, or a result.
@@ -150,9 +151,12 @@ where
         // SOUND: `body` is the only structurally pinned field: it is never moved, only dropped in place by `set`;
         // the other fields are not pinned. `Finish` has no other `Drop` use of `body` and is not packed.
         let this = unsafe { self.get_unchecked_mut() };
-        let key = match this.key.get() {
-            Some(key) => key,
-            None => Local::with(|local| this.open(local)),
+        let (key, is_first) = match this.key.get() {
+            Some(key) => (key, false),
+            None => {
+                ready!(coop::poll_proceed(context));
+                (Local::with(|local| this.open(local)), true)
+            }
         };
         if this.body.is_some() {
             // NEED: pin projection to the body.
@@ -173,6 +177,9 @@ where
         let Some(released) = Local::with(|local| local.finishes.poll(local, key, context.waker())) else {
             return Poll::Pending;
         };
+        if is_first {
+            coop::spend(coop::OPERATION);
+        }
         this.key.set(None);
         this.span = OpenSpan::NONE;
         let result = this.result.take().expect("a finish is polled until it is ready, not longer");

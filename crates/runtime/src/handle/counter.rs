@@ -1,9 +1,9 @@
 //! A number that all places count with.
 
-use crate::breath::{OPERATION, breathe};
 use crate::call;
 use crate::capture::form::Taken;
 use crate::capture::{Handle, Land, Ship};
+use crate::coop::{OPERATION, cooperate};
 use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::part::Share;
@@ -172,11 +172,14 @@ impl Counter {
     }
 
     async fn operate(&self, operation: Operation) -> Result<Option<u64>> {
+        cooperate(OPERATION, self.operate_once(operation)).await
+    }
+
+    async fn operate_once(&self, operation: Operation) -> Result<Option<u64>> {
         if Local::with(|local| local.is_dead(self.share.id().home)) {
             return Err(Error::dead(self.share.id().home));
         }
         if let Some(result) = self.operate_here(operation) {
-            breathe(OPERATION).await;
             return Ok(result);
         }
         let wanted = (self.share.clone(), operation);

@@ -76,7 +76,7 @@ pub struct Local {
     pub(crate) timers: Timers,
     pub(crate) site_counts: RefCell<SiteCounts>,
     pub(crate) tally: Tally,
-    /// Effort of operations that ended at once, since a task last gave way for it; see `breath`.
+    /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
     /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
     pub(crate) gave_way: Cell<bool>,

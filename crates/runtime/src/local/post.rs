@@ -8,7 +8,7 @@
 //! sends against a full queue at that bound.
 
 use super::outbox::{Message, Post};
-use super::{Clock, Local};
+use super::{Clock, Local, Step};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
@@ -314,11 +314,11 @@ impl Local {
         gone
     }
 
-    /// Sends all that waits in the outbox, for at most `limit`; for the end of the place.
-    pub(crate) fn empty_outbox(&self, limit: Duration) {
+    /// Waits until nothing of `class` waits for room to go to `to`, for at most `limit`; for the end of the place.
+    pub(crate) fn settle_outbox(&self, to: PlaceId, class: Class, limit: Duration) {
         let until = self.clock.now() + limit;
-        while self.outbox_len.get() > 0 && self.clock.now() < until {
-            if self.flush_outbox() == 0 {
+        while self.outbox.borrow().holds(to, class) && self.clock.now() < until {
+            if self.attend() == Step::Idle {
                 self.endpoint.wait(Some(ROOM_WAIT));
             }
         }

@@ -54,6 +54,15 @@ impl Local {
         Step::Busy
     }
 
+    /// Takes in what has arrived and sends what waits, but runs no task; for the time when the program is over.
+    pub(crate) fn attend(&self) -> Step {
+        // Data, too, whatever is queued already: its senders may wait for room, and end only then.
+        match self.take_in(Inbound::All) + self.flush_outbox() {
+            0 => Step::Idle,
+            _ => Step::Busy,
+        }
+    }
+
     /// What is looked at only when there is nothing else to do.
     fn idle_step(&self) -> Step {
         if self.timers.expire(self) > 0 || self.finishes.idle(self) { Step::Busy } else { Step::Idle }

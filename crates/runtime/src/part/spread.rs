@@ -3,6 +3,7 @@
 use super::{PartId, Share};
 use crate::capture::form::Taken;
 use crate::capture::{Land, Ship, Travel, trial};
+use crate::coop::{OPERATION, cooperate};
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::Function;
 use crate::join::join_all;
@@ -122,7 +123,7 @@ where
     R: Fn(&T) -> V + Copy,
 {
     let places = Local::with(Local::places);
-    fold_range::<T, V, R>(share.clone(), 0..places, read, merge).await
+    cooperate(OPERATION, fold_range::<T, V, R>(share.clone(), 0..places, read, merge)).await
 }
 
 /// Folds the values of the places of `range`, which starts with a place of its own.

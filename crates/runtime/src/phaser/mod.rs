@@ -10,8 +10,8 @@ mod table;
 pub(crate) use passage::{land_here, not_in_calls, receive_registered, send_along};
 pub(crate) use table::{PhaserTable, place_died, receive};
 
-use crate::breath::{OPERATION, breathe};
 use crate::capture::Handle;
+use crate::coop::{OPERATION, cooperate};
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
 use isles_protocol::phaser::{Advanced, Party, PhaserError};
@@ -102,15 +102,17 @@ impl Phaser {
     /// See [`Phaser`]. After [`DeadPlace`](ErrorKind::DeadPlace) of another place than the phaser's home the next phase
     /// has begun all the same.
     pub async fn advance(&self) -> Result<u64> {
+        cooperate(OPERATION, self.advance_once()).await
+    }
+
+    async fn advance_once(&self) -> Result<u64> {
         let party = self.seat.map_err(refused)?;
         let _turn = Turn::begin(&self.advancing)?;
         let begun = Local::with(|local| local.phasers.advance(local, party)).map_err(refused)?;
-        let advanced = match begun {
-            Some(advanced) => advanced,
-            None => return entered(wait(party).await),
-        };
-        breathe(OPERATION).await;
-        entered(advanced)
+        match begun {
+            Some(advanced) => entered(advanced),
+            None => entered(wait(party).await),
+        }
     }
 
     /// Ends the phase for this task without waiting for the others; `advance` then waits. Again in the same phase it
@@ -148,18 +150,12 @@ impl Phaser {
     }
 }
 
-/// Waits for the next phase; gives the others of the place a turn if it has begun already.
+/// Waits for the next phase.
 async fn wait(party: Party) -> Advanced {
-    let mut polls = 0;
-    let advanced = poll_fn(|context| {
-        polls += 1;
+    poll_fn(|context| {
         Local::with(|local| local.phasers.poll(party, context.waker())).map_or(Poll::Pending, Poll::Ready)
     })
-    .await;
-    if polls == 1 {
-        breathe(OPERATION).await;
-    }
-    advanced
+    .await
 }
 
 /// The phase that was entered, or the place that was lost on the way there.

@@ -10,7 +10,7 @@ use super::choice::{AHEAD_MAX, BREATH, CHUNKS_UNDER_WAY, Meeting, meeting};
 use super::letter::{self, Arrival, Element, Kind, Letter, Stamp};
 use super::schedule::{Chunks, Shape, Tree, dissemination};
 use super::seat::{ElementName, Seat};
-use crate::breath::yield_now;
+use crate::coop::{self, yield_now};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{PLACES_MAX, ROOM_GUESS};
 use crate::local::Local;
@@ -20,6 +20,7 @@ use isles_protocol::PlaceId;
 use isles_transport::Class;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -81,7 +82,7 @@ impl<'t> Future for Begin<'t> {
         }
         let turn = match Turn::begin(self.seat, self.kind, self.root, self.element) {
             Ok(turn) => turn,
-            Err(error) => return Poll::Ready(Err(error)),
+            Err(error) => return self.pause.insert(refuse(error)).as_mut().poll(context),
         };
         let (is_long, is_loose) = (self.seat.sequence.get().is_multiple_of(BREATH), turn.is_loose(self.kind));
         if is_long || is_loose {
@@ -89,6 +90,16 @@ impl<'t> Future for Begin<'t> {
         }
         Poll::Ready(Ok(turn))
     }
+}
+
+/// Ends a collective that could not begin. A member may try again and again, so it gives way now and then.
+#[cold]
+fn refuse<'t>(error: Error) -> Pause<'t> {
+    coop::spend(coop::OPERATION);
+    Box::pin(async {
+        poll_fn(coop::poll_proceed).await;
+        Err(error)
+    })
 }
 
 /// The wait for the next message of one member.

@@ -1,0 +1,124 @@
+//! Loops of operations that never wait: others have their turn all the same, and the end of the program ends them.
+
+use isles::prelude::*;
+use isles::{Error, ErrorKind, Loss, Plan, Result, simulate};
+use serde::{Deserialize, Serialize, Serializer};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A capture that is never written.
+#[derive(Deserialize)]
+struct Unwritable;
+
+impl Serialize for Unwritable {
+    fn serialize<S: Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("unwritable"))
+    }
+}
+
+/// Checks that a loop of `operation`, which always ends at once, lets a deadline pass.
+async fn assert_gives_way<F: Future<Output = ()> + 'static>(name: &str, operation: impl Fn() -> F + 'static) {
+    let result = finish(async move {
+        spawn(async move {
+            loop {
+                operation().await;
+            }
+        });
+    });
+    let error = result.deadline(Duration::from_micros(100)).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::DeadlinePassed, "{name}: {error}");
+}
+
+/// Runs `main` at the first of two invented places, of which the other dies at once.
+fn beside_a_death<F: Future<Output = Result<()>> + 'static>(main: impl FnOnce(Place) -> F + 'static) {
+    let mut plan = Plan::calm(1);
+    plan.losses = vec![Loss { place: isles_transport::PlaceId(1), step: 200 }];
+    let (result, ..) = simulate(2, plan, move || async move { main(Place::new(1).unwrap()).await });
+    if let Err(error) = result {
+        assert_eq!(*error.kind(), ErrorKind::DeadPlace(isles_transport::PlaceId(1)), "{error}");
+    }
+}
+
+/// Waits until `place` is known to be dead.
+async fn until_dead(place: Place) {
+    while at!(place, {}).await.is_ok() {}
+}
+
+#[test]
+fn a_loop_of_operations_on_a_dead_place_lets_the_others_have_their_turn() {
+    beside_a_death(async |dead| {
+        let counter = Rc::new(at!(dead, Counter::new()).await?);
+        until_dead(dead).await;
+        assert_gives_way("at", move || async move { drop(at!(dead, {}).await) }).await;
+        assert_gives_way("spawn_at", move || async move {
+            drop(finish(async move { spawn_at!(dead, {}) }).await);
+        })
+        .await;
+        assert_gives_way("counter", move || {
+            let counter = Rc::clone(&counter);
+            async move { drop(counter.add(1).await) }
+        })
+        .await;
+        let team = Rc::new(Team::world());
+        assert_gives_way("team", move || {
+            let team = Rc::clone(&team);
+            async move { drop(team.barrier().await) }
+        })
+        .await;
+        assert_gives_way("replicated", || async { drop(Replicated::new(1).await) }).await;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_loop_of_operations_that_are_over_at_once_lets_the_others_have_their_turn() {
+    let main = async || {
+        let there = here().next();
+        assert_gives_way("empty finish", || async { drop(finish(async {}).await) }).await;
+        assert_gives_way("own place", || async { drop(at!(here(), {}).await) }).await;
+        assert_gives_way("unwritable", move || async move {
+            let value = Unwritable;
+            drop(at!(there, [value = &value] size_of_val(value)).await);
+        })
+        .await;
+        let monitor = Rc::new(Monitor::new(0));
+        assert_gives_way("monitor", move || {
+            let monitor = Rc::clone(&monitor);
+            async move { monitor.when(|_| true, |count| *count += 1).await }
+        })
+        .await;
+        let phaser = Rc::new(Phaser::new());
+        assert_gives_way("phaser", move || {
+            let phaser = Rc::clone(&phaser);
+            async move { drop(phaser.advance().await) }
+        })
+        .await;
+        let counter = Rc::new(Counter::new());
+        assert_gives_way("counter", move || {
+            let counter = Rc::clone(&counter);
+            async move { drop(counter.add(1).await) }
+        })
+        .await;
+        Ok::<_, Error>(())
+    };
+    simulate(2, Plan::calm(1), main).0.unwrap();
+}
+
+/// Calls another place for ever.
+async fn call_for_ever(there: Place) {
+    loop {
+        let _ = at!(there, {}).await;
+    }
+}
+
+#[isles::test(places = 3, machines = [threads, processes])]
+async fn detached_tasks_that_call_each_other_end_with_the_program() -> Result<()> {
+    finish(async {
+        for place in places() {
+            for there in places().filter(|there| *there != place) {
+                spawn_at!(place, spawn_detached(call_for_ever(there)));
+            }
+        }
+    })
+    .await
+}

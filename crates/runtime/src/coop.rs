@@ -1,0 +1,73 @@
+//! Cooperative scheduling: tasks that never have to wait give way all the same (as tokio's `coop`).
+//!
+//! An operation that ends in its first poll, with a value or an error, spends from a budget of its place; where that is
+//! spent, the next operation lets the other tasks and the messages of the place have their turn before it begins. So a
+//! loop of operations cannot keep its place to itself, whatever they answer. One that waits gives way by waiting.
+
+use crate::local::Local;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+/// Effort of operations that end at once before a task gives way.
+const BUDGET: u32 = 64;
+
+/// Effort of an operation on a handle, a phaser or a finish: a few dozen nanoseconds.
+pub(crate) const OPERATION: u32 = 8;
+
+/// Effort of an `at!` that is over at once: next to nothing.
+pub(crate) const CALL: u32 = 1;
+
+/// Lets other tasks and messages of the place have their turn.
+pub async fn yield_now() {
+    Local::try_with(|local| local.gave_way.set(true));
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
+/// Whether an operation may begin; if not, the task goes to the back of the queue of ready tasks, with a new budget.
+#[inline]
+pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
+    // Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
+    let is_spent = Local::with(|local| {
+        let is_spent = local.spent.get() >= BUDGET;
+        if is_spent {
+            local.spent.set(0);
+        }
+        is_spent
+    });
+    if is_spent {
+        context.waker().wake_by_ref();
+        return Poll::Pending;
+    }
+    Poll::Ready(())
+}
+
+/// Notes that an operation has ended in its first poll.
+#[inline]
+pub(crate) fn spend(effort: u32) {
+    Local::with(|local| local.spent.set(local.spent.get() + effort));
+}
+
+/// Runs `operation` when the budget allows it, and spends `effort` if it does not wait.
+#[inline]
+pub(crate) async fn cooperate<F: Future>(effort: u32, operation: F) -> F::Output {
+    poll_fn(poll_proceed).await;
+    let mut operation = pin!(operation);
+    let mut is_first = true;
+    poll_fn(|context| {
+        let polled = operation.as_mut().poll(context);
+        if std::mem::replace(&mut is_first, false) && polled.is_ready() {
+            spend(effort);
+        }
+        polled
+    })
+    .await
+}
