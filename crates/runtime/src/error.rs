@@ -158,6 +158,11 @@ impl Error {
         }
     }
 
+    /// Whether it says nothing but that something was cancelled.
+    pub(crate) fn is_cancellation(&self) -> bool {
+        self.0.is_cancellation()
+    }
+
     /// Adds where it happened and from where it was started, as far as neither is known already.
     pub(crate) fn at(mut self, place: PlaceId, site: Option<&str>) -> Self {
         let body = &mut *self.0;
@@ -240,6 +245,14 @@ fn causes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Res
 }
 
 impl Body {
+    fn is_cancellation(&self) -> bool {
+        match self.kind {
+            ErrorKind::Cancelled => true,
+            ErrorKind::Several => self.uncounted == 0 && self.causes.iter().all(Body::is_cancellation),
+            _ => false,
+        }
+    }
+
     /// Takes away up to `excess` bytes of what matters least: of long texts, then causes, then the site.
     fn shorten(&mut self, excess: usize) {
         let text = self.longest_text();

@@ -197,7 +197,7 @@ fn join<V>(body: Result<V>, tasks: Result<()>) -> Result<V> {
     match (body, tasks) {
         (body, Ok(())) => body,
         (Ok(_), Err(error)) => Err(error),
-        (Err(body), Err(tasks)) if *body.kind() == crate::ErrorKind::Cancelled => {
+        (Err(body), Err(tasks)) if body.is_cancellation() => {
             drop(body);
             Err(tasks)
         }

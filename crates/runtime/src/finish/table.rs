@@ -214,6 +214,8 @@ impl FinishTable {
         faults.sort_by_key(Fault::place);
         let mut errors: Vec<Error> = faults.into_iter().map(|fault| error_of(fault, site)).collect();
         if let Some(reason) = &outcome.cancelled {
+            // Tasks that hand on what the cancellation did to them add nothing to it.
+            errors.retain(|error| !error.is_cancellation());
             errors.insert(0, super::cancelled(reason, deadline_passed));
         }
         Some(Error::collect(errors, outcome.faults_lost).map_or(Ok(()), Err))

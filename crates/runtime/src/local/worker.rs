@@ -192,6 +192,10 @@ impl Local {
     #[cold]
     fn fail_task(&self, scope: Scope, error: &crate::Error) {
         match scope {
+            // The finish says itself that it was cancelled; what is lost of a long list should be something else.
+            Scope::Counted(key) if error.is_cancellation() && self.finishes.is_cancelled(scope) => {
+                self.finishes.end(self, key, None);
+            }
             Scope::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
             // Nobody reads what the task says: no fault.
             Scope::Borrowed(_) | Scope::Detached if *error.kind() == ErrorKind::OutputClosed => {}
