@@ -7,7 +7,7 @@
 //! Invariant: a trial leaves nothing behind. Handles ask [`is_on`] and count nothing for it.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::wire::{EncodeError, Reader, Writer};
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
@@ -61,7 +61,10 @@ fn run<T: Serialize + DeserializeOwned>(
     let tried = catch_unwind(AssertUnwindSafe(|| {
         let sent = written(write, writer)?;
         let mut reader = Reader::new(&sent);
-        let copy: T = reader.take_value().map_err(undecodable)?;
+        let copy: T = reader.take_value().map_err(|fault| match fault {
+            DecodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
+            fault => undecodable(fault),
+        })?;
         reader.finish().map_err(undecodable)?;
         let again = written(|writer| writer.put_value(&copy), |bytes| Writer::new(bytes))?;
         if is_same(sent, again) { Ok(()) } else { Err(undecodable(DIFFERENT)) }
@@ -84,7 +87,7 @@ fn written(
     let mut bytes = vec![0; 1024];
     loop {
         let mut writer = writer(&mut bytes);
-        write(&mut writer).map_err(undecodable)?;
+        write(&mut writer).map_err(Error::unencodable)?;
         let len = writer.written();
         let fits = !writer.overflowed();
         bytes.resize(len, 0);
