@@ -1,9 +1,10 @@
 //! Panics of the program's code, caught: what is said of them, at which line they were, and which are no faults.
 //!
-//! The line is known to the panic hook only, and wanted where the payload is caught. The hook notes the line and calls the hook that was there before, so what is printed stays as it was; only of a
-//! `println!` whose reader has gone away nothing is said. A program may set a hook of its own: ours is put before it
-//! again when the main task has run for the first time, and when a panic came without a note. Invariant: a note is of
-//! this thread, and is taken by whoever catches the panic.
+//! The line is known to the panic hook only, and wanted where the payload is caught. The hook notes it and calls
+//! the one that was there before, so what is printed stays as it was; only of a `println!` whose reader has gone
+//! away nothing is said. A program may set a hook of its own: ours is put before it again when the main task has
+//! run for the first time, and when a panic came without a note. Invariant: a note is of this thread, and is taken
+//! by whoever catches the panic.
 
 use crate::local::Local;
 use std::any::Any;
