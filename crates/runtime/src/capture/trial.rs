@@ -11,7 +11,6 @@ use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
-use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How many shipments of a call site are tried out, in each direction, at each place that sends them.
@@ -61,13 +60,10 @@ fn run<T: Serialize + DeserializeOwned>(
     let tried = catch_unwind(AssertUnwindSafe(|| {
         let sent = written(write, writer)?;
         let mut reader = Reader::new(&sent);
-        let copy: T = reader.take_value().map_err(|fault| match fault {
-            DecodeError::Panicked(text) => Error::new(ErrorKind::Panicked, text),
-            fault => undecodable(fault),
-        })?;
-        reader.finish().map_err(undecodable)?;
+        let copy: T = reader.take_value().map_err(unreadable)?;
+        reader.finish().map_err(unreadable)?;
         let again = written(|writer| writer.put_value(&copy), |bytes| Writer::new(bytes))?;
-        if is_same(sent, again) { Ok(()) } else { Err(undecodable(DIFFERENT)) }
+        if is_same(sent, again) { Ok(()) } else { Err(Error::new(ErrorKind::Undecodable, DIFFERENT)) }
     }));
     tried.unwrap_or_else(|payload| Err(Error::panicked(payload)))
 }
@@ -76,8 +72,8 @@ const DIFFERENT: &str = "a value reads back as another one: the two directions o
                          (`#[serde(with = ...)]` and its relatives, `skip_serializing` together with \
                          `skip_deserializing`, or a `Serialize` of its own)";
 
-fn undecodable(fault: impl Display) -> Error {
-    Error::new(ErrorKind::Undecodable, fault.to_string())
+fn unreadable(fault: DecodeError) -> Error {
+    Error::undecodable("a copy of it", fault)
 }
 
 fn written(
