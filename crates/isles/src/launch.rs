@@ -9,7 +9,7 @@ use crate::pinning;
 use crate::work::{self, CodeTime};
 use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
-use isles_runtime::capture::TaskOutcome;
+use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
 use isles_transport_chip::{Bands, Placement, Protocol, Report as ChipReport, Rest, Seating};
@@ -491,9 +491,13 @@ pub fn main<M, F>(main: M) -> ExitCode
 where
     M: FnOnce() -> F,
     F: Future + 'static,
-    F::Output: TaskOutcome,
+    F::Output: MainOutcome,
 {
     processes::serve_if_joined();
+    let main = || {
+        let main = main();
+        async { main.await.into_main_result() }
+    };
     let launched = Launch::from_environment().map_err(LaunchError::from).and_then(|launch| launch.run(main));
     match launched {
         Ok((Ok(()), _)) => ExitCode::SUCCESS,

@@ -54,8 +54,8 @@ pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceReport, Priority, Replicated, Result, RunReport,
-    Shape, Sleep, Table, Team, Work, cancel, finish, here, now, place_count, places, plain, sleep, spawn,
-    spawn_detached, spawn_with, timeout, work, yield_now,
+    Shape, Sleep, StdError, Table, Team, Work, cancel, finish, here, now, place_count, places, plain, sleep,
+    spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_chip::{
     CoreList, Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest,
@@ -93,6 +93,7 @@ pub mod __private {
     pub use isles_runtime::capture::*;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
-        Error, Place, Result, Site, SiteCell, at, at_here, at_there, is_here, place_of, spawn_at, try_here,
+        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, is_here, place_of, spawn_at,
+        try_here,
     };
 }

@@ -6,7 +6,7 @@ use crate::launch::Launch;
 use crate::work::CodeTime;
 use crate::{loopback, processes, threads};
 use isles_chip::governor::Policy;
-use isles_runtime::capture::TaskOutcome;
+use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_transport_chip::{Placement, Rest};
 use isles_transport_shm::processes::{JOIN_VARIABLE, Program, unmute};
@@ -30,13 +30,17 @@ pub fn test<M, F>(machine: Machine, places: u32, name: &'static str, body: M)
 where
     M: Fn() -> F,
     F: Future + 'static,
-    F::Output: TaskOutcome,
+    F::Output: MainOutcome,
 {
     if std::env::var_os(JOIN_VARIABLE).is_some() {
         // Where it fails, what the place prints is lost, and nothing else.
         let _ = unmute();
     }
     processes::serve_if_joined();
+    let body = || {
+        let body = body();
+        async { body.await.into_main_result() }
+    };
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let (stall, protocol) = (environment.stall(STALL), environment.protocol);
     let (pinning, pinning_source) = environment.pinning.unwrap_or_default();

@@ -96,7 +96,7 @@ fn ends_in_result(body: &Expr) -> bool {
 }
 
 /// Whether `expr`, by its spelling, never gives a value.
-fn diverges(expr: &Expr) -> bool {
+pub fn diverges(expr: &Expr) -> bool {
     match expr {
         Expr::Block(block) => match block.block.stmts.last() {
             Some(Stmt::Expr(last, _)) => diverges(last),
@@ -121,7 +121,7 @@ fn panics(call: &syn::Macro) -> bool {
 }
 
 /// The last segment of a path.
-fn last_name(expr: &Expr) -> Option<&syn::Ident> {
+pub fn last_name(expr: &Expr) -> Option<&syn::Ident> {
     match expr {
         Expr::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
         _ => None,

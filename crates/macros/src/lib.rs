@@ -5,14 +5,14 @@
 //! `capture`. The code that it makes names
 //! `::isles::__private` only.
 //!
-//! A call goes through `call` (parsing), `usage` with `invocation` and `text` (which variables), `flow` (how
-//! the body ends),
-//! `renaming` (no `self`), `captures` (what travels) and `travel` (the whole).
+//! A call goes through `call` (parsing), `usage` with `invocation` and `text` (which variables), `flow` and `ending`
+//! (how the body ends), `renaming` (no `self`), `captures` (what travels) and `travel` (the whole).
 
 #![forbid(unsafe_code)]
 
 mod call;
 mod captures;
+mod ending;
 mod entry;
 mod flow;
 mod invocation;
@@ -31,8 +31,8 @@ use syn::{ItemFn, parse_macro_input};
 /// the variables and field paths that it uses travel, written from references, so the caller keeps them.
 ///
 /// The body sees variables under their own names and with their own types, read-only. It may `.await`, and it
-/// may use `?`: its errors are then the error of the call, and its last expression is the plain value (or
-/// `Ok(value)`).
+/// may use `?` on any error that is a `std::error::Error`, an `anyhow::Error`, a box of one or a text: it is then the
+/// error of the call, and the last expression of the body is the plain value (or `Ok(value)`).
 ///
 /// If the future is dropped before the answer is there, the body is dropped too, at its next `await`; in a detached
 /// task it goes on.
@@ -52,7 +52,7 @@ pub fn at(input: TokenStream) -> TokenStream {
 /// Starts a task at a place and returns at once: `spawn_at!(place, body)`.
 ///
 /// The enclosing `finish` waits for it and collects its error. The body is as for `at!`, but has no value: it
-/// ends with `()` or with a `Result` whose error converts into `isles::Error`.
+/// ends with `()` or with a `Result` whose error converts into `isles::Error` or into a `Box<dyn std::error::Error>`.
 #[proc_macro]
 pub fn spawn_at(input: TokenStream) -> TokenStream {
     let call = parse_macro_input!(input as call::Call);
@@ -61,7 +61,8 @@ pub fn spawn_at(input: TokenStream) -> TokenStream {
 
 /// Makes an `async fn main()` the program that place 0 runs; the other places serve.
 ///
-/// The function gives `()` or a `Result` whose error converts into `isles::Error`.
+/// The function gives `()` or a `Result` whose error implements `Debug`, as any `main`. An error is printed in one line
+/// if it is an `isles::Error`, else as `Debug` writes it, and the exit code is 1.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let function = parse_macro_input!(function as ItemFn);

@@ -7,7 +7,7 @@
 use crate::call::Call;
 use crate::captures::Captures;
 use crate::flow::{self, Flow};
-use crate::{renaming, usage};
+use crate::{ending, renaming, usage};
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::Expr;
@@ -133,14 +133,15 @@ fn site() -> TokenStream {
 
 /// An expression that gives the value of `body`, inside of an `async` block whose output is a `Result`.
 fn value(body: &Expr, flow: Flow) -> TokenStream {
-    let error = quote!(::isles::__private::Error);
+    let error = quote!(::isles::__private::BodyError);
+    let lifted = ending::lifted(body, flow);
     match flow {
         Flow { tries: true, ends_in_result: true, .. } => quote! {{
-            let __isles_result: ::core::result::Result<_, #error> = async { #body }.await;
+            let __isles_result: ::core::result::Result<_, #error> = async { #lifted }.await;
             __isles_result?
         }},
-        Flow { tries: true, returns: true, .. } => quote! {
-            async { let __isles_value = #body; ::core::result::Result::Ok::<_, #error>(__isles_value) }.await?
+        Flow { tries: true, .. } => quote! {
+            async { let __isles_value = #lifted; ::core::result::Result::Ok::<_, #error>(__isles_value) }.await?
         },
         Flow { returns: true, .. } => quote!(async { #body }.await),
         _ => quote!(#body),

@@ -65,7 +65,8 @@ pub enum ErrorKind {
 /// An error of a task, or several that one finish collected.
 ///
 /// Any `std::error::Error` converts into it with `?`. It does not implement that trait itself, so that this
-/// conversion can exist.
+/// conversion can exist; it converts into the boxes of such errors with `?`, with the feature `anyhow` into
+/// `anyhow::Error`, and [`Error::into_std`] gives one.
 pub struct Error(Box<Body>);
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -282,6 +283,13 @@ fn cut(text: &mut String, len_max: usize) {
 
 impl<E: std::error::Error> From<E> for Error {
     fn from(error: E) -> Self {
+        Error::of_chain(&error)
+    }
+}
+
+impl Error {
+    /// The error of a body that failed with `error`: its text and those of its causes.
+    pub(crate) fn of_chain(error: &dyn std::error::Error) -> Self {
         let mut text = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {

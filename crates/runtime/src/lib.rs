@@ -9,6 +9,7 @@ pub mod capture;
 mod coop;
 mod error;
 mod finish;
+mod foreign;
 mod function;
 mod handle;
 mod hasher;
@@ -39,6 +40,7 @@ pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, 
 pub use coop::yield_now;
 pub use error::{Error, ErrorKind, Result};
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
+pub use foreign::{BodyError, StdError};
 pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, Replicated};
 pub use isles_transport::{Table, Work};
 pub use local::{Clock, Local, Step};

@@ -17,7 +17,7 @@ pub mod shipment;
 pub(crate) mod trial;
 
 pub use kind::{Known, prefix, tag};
-pub use outcome::TaskOutcome;
+pub use outcome::{MainOutcome, TaskOutcome};
 pub use shipment::ship_tag;
 
 use crate::limits::ROOM_GUESS;

@@ -2,6 +2,7 @@
 
 use crate::coop;
 use crate::error::{Error, Result};
+use crate::foreign::BodyError;
 use crate::local::Local;
 use crate::scope::Scope;
 use crate::span::{self, OpenSpan};
@@ -33,10 +34,10 @@ impl Outcome for () {
     }
 }
 
-impl<T, E: Into<Error>> Outcome for std::result::Result<T, E> {
+impl<T, E: Into<BodyError>> Outcome for std::result::Result<T, E> {
     type Value = T;
     fn into_outcome(self) -> Result<T> {
-        self.map_err(Into::into)
+        self.map_err(|error| error.into().into())
     }
 }
 

@@ -1,0 +1,121 @@
+//! Errors of other libraries, into Isles and out of it.
+
+use isles::prelude::*;
+use isles::{Error, ErrorKind};
+use std::error::Error as Std;
+
+fn of_anyhow(text: &str) -> anyhow::Result<u8> {
+    use anyhow::Context;
+    text.parse().context("no number").context("no answer")
+}
+
+fn of_box(text: &str) -> Result<u8, Box<dyn Std>> {
+    Ok(text.parse()?)
+}
+
+fn of_shared_box(text: &str) -> Result<u8, Box<dyn Std + Send + Sync>> {
+    Ok(text.parse()?)
+}
+
+fn own(text: &str) -> isles::Result<u8> {
+    of_shared_box(text).map_err(Error::from_boxed)
+}
+
+#[isles::test(places = 2)]
+async fn a_body_takes_errors_of_any_library_with_their_causes() -> isles::Result<()> {
+    let chain = "no answer: no number: invalid digit found in string";
+    for place in places() {
+        let (good, bad) = ("7".to_owned(), "x".to_owned());
+        assert_eq!(at!(place, of_anyhow(&good)? + of_box(&good)?).await?, 14);
+        let error = at!(place, of_anyhow(&bad)? + 1).await.unwrap_err();
+        assert!(error.to_string().contains(chain), "{error}");
+        assert_eq!((error.kind(), error.place()), (&ErrorKind::Failed, Some(place.id())));
+        let error = at!(place, of_box(&bad)? + 1).await.unwrap_err();
+        assert!(error.to_string().contains(": invalid digit"), "{error}");
+        let error = at!(place, {
+            Err("a text")?;
+            1
+        })
+        .await
+        .unwrap_err();
+        assert!(error.to_string().contains(": a text"), "{error}");
+    }
+    Ok(())
+}
+
+#[isles::test(places = 2)]
+async fn every_end_of_a_body_may_be_an_error_of_isles() -> isles::Result<()> {
+    for place in places() {
+        for way in 0..6_u8 {
+            let got = at!(place, {
+                let bad = "x".to_owned();
+                match way {
+                    0 => return own(&bad),
+                    1 => return Err(Error::new(ErrorKind::Misused, "by hand")),
+                    2 => own("7"),
+                    3 => Err(Error::new(ErrorKind::Misused, "by hand")),
+                    4 => Err(std::fmt::Error.into()),
+                    _ => Ok(own(&bad)? + 1),
+                }
+            })
+            .await;
+            let kind = got.as_ref().err().map(|error| error.kind().clone());
+            let expected = match way {
+                2 => None,
+                1 | 3 => Some(ErrorKind::Misused),
+                _ => Some(ErrorKind::Failed),
+            };
+            assert_eq!(kind, expected, "{way}: {got:?}");
+        }
+    }
+    Ok(())
+}
+
+#[isles::test(places = 2)]
+async fn tasks_and_finishes_end_with_errors_of_any_library() -> isles::Result<()> {
+    let next = here().next();
+    for error in [
+        finish(async { spawn_at!(next, of_anyhow("x").map(|_| ())) }).await.unwrap_err(),
+        finish(async { spawn(async { of_anyhow("x") }) }).await.unwrap_err(),
+        finish(async { of_anyhow("x") }).await.unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("no answer: no number: invalid"), "{error}");
+    }
+    Ok(())
+}
+
+/// What a function that knows nothing of Isles' errors makes of them.
+async fn outside(place: Place) -> Result<u8, Box<dyn Std>> {
+    Ok(at!(place, own("x")? + 1).await?)
+}
+
+#[isles::test(places = 2)]
+async fn errors_come_back_from_a_box_as_they_were() -> Result<(), Box<dyn Std + Send + Sync>> {
+    let next = here().next();
+    let error = outside(next).await.unwrap_err();
+    let back = finish(async { Err::<(), _>(error) }).await.unwrap_err();
+    assert_eq!(back.place(), Some(next.id()));
+    at!(next, own("7")? + 1).await?;
+    Ok(())
+}
+
+/// An error that is none of the standard library's kind.
+#[derive(Debug)]
+struct Plain;
+
+#[isles::test(places = 1, machines = [threads])]
+async fn a_test_may_give_any_error_that_can_be_printed() -> Result<(), Plain> {
+    Ok(())
+}
+
+/// With the feature `anyhow`, `?` is enough on the way out.
+#[cfg(feature = "anyhow")]
+#[isles::test(places = 1)]
+async fn anyhow_takes_errors_of_isles_and_they_are_found_inside() -> anyhow::Result<()> {
+    async fn inside() -> anyhow::Result<u8> {
+        Ok(at!(here(), own("x")? + 1).await?)
+    }
+    let error = inside().await.unwrap_err();
+    assert!(error.downcast_ref::<isles::StdError>().is_some());
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! How errors leave a body that uses `?`: in a form that takes what `isles::Error` itself cannot.
+//!
+//! Inside of such a body `?` converts into `BodyError`. What a body gives back without `?`, an `Err(..)` or a result of
+//! its own at an end or in a `return`, is converted here in the same way, so that the body need not know. Syntax only:
+//! closures, `async` blocks, items and macros have ends of their own.
+
+use crate::flow::{self, Flow};
+use quote::quote_spanned;
+use syn::spanned::Spanned;
+use syn::visit_mut::{self, VisitMut};
+use syn::{Expr, Stmt, parse_quote};
+
+/// `body`, which is of `flow`, with the errors that it gives back itself converted.
+pub fn lifted(body: &Expr, flow: Flow) -> Expr {
+    let mut body = body.clone();
+    if flow.ends_in_result {
+        ends(&mut body);
+    }
+    if flow.returns {
+        Returns.visit_expr_mut(&mut body);
+    }
+    body
+}
+
+/// Converts the last expressions of `expr`, one for each branch.
+fn ends(expr: &mut Expr) {
+    match expr {
+        Expr::Block(block) => block_ends(&mut block.block),
+        Expr::Unsafe(block) => block_ends(&mut block.block),
+        Expr::If(branch) => {
+            block_ends(&mut branch.then_branch);
+            branch.else_branch.iter_mut().for_each(|(_, otherwise)| ends(otherwise));
+        }
+        Expr::Match(choice) => choice.arms.iter_mut().for_each(|arm| ends(&mut arm.body)),
+        Expr::Paren(inner) => ends(&mut inner.expr),
+        Expr::Group(inner) => ends(&mut inner.expr),
+        other => convert(other),
+    }
+}
+
+fn block_ends(block: &mut syn::Block) {
+    if let Some(Stmt::Expr(last, None)) = block.stmts.last_mut() {
+        ends(last);
+    }
+}
+
+/// Converts the error of a result, unless it is `Ok(..)`, converts itself, or is no value at all.
+fn convert(result: &mut Expr) {
+    let is_ok =
+        matches!(result, Expr::Call(call) if flow::last_name(&call.func).is_some_and(|name| name == "Ok"));
+    let is_value = matches!(
+        result,
+        Expr::Call(_) | Expr::MethodCall(_) | Expr::Await(_) | Expr::Path(_) | Expr::Field(_) | Expr::Try(_)
+    );
+    if is_ok || !is_value || flow::diverges(result) {
+        return;
+    }
+    if let Expr::Call(call) = result
+        && flow::last_name(&call.func).is_some_and(|name| name == "Err")
+    {
+        call.args.iter_mut().for_each(convert_error);
+        return;
+    }
+    let from = quote_spanned!(result.span()=> ::isles::__private::BodyError::from);
+    *result = parse_quote!(::core::result::Result::map_err(#result, #from));
+}
+
+/// Converts what stands in `Err(..)`; `error.into()` does so itself.
+fn convert_error(error: &mut Expr) {
+    if !matches!(error, Expr::MethodCall(call) if call.method == "into" && call.args.is_empty()) {
+        let from = quote_spanned!(error.span()=> ::isles::__private::BodyError::from);
+        *error = parse_quote!(#from(#error));
+    }
+}
+
+/// Converts what is returned.
+struct Returns;
+
+impl VisitMut for Returns {
+    fn visit_expr_return_mut(&mut self, expr: &mut syn::ExprReturn) {
+        visit_mut::visit_expr_return_mut(self, expr);
+        expr.expr.iter_mut().for_each(|result| ends(result));
+    }
+
+    fn visit_expr_closure_mut(&mut self, _closure: &mut syn::ExprClosure) {}
+    fn visit_expr_async_mut(&mut self, _block: &mut syn::ExprAsync) {}
+    fn visit_item_mut(&mut self, _item: &mut syn::Item) {}
+}

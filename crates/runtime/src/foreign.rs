@@ -1,0 +1,139 @@
+//! Errors of other libraries, on their way into [`Error`] and out of it.
+//!
+//! Its own file because the rules of coherence decide what it looks like. [`Error`] takes every `std::error::Error` with
+//! `?`, so it is none itself; and what is none either (`anyhow::Error`, a box, a text) cannot convert into it. So the
+//! bodies of tasks end with a [`BodyError`], which takes both, and on the way out an error is put into [`StdError`].
+//! Invariant: an [`Error`] that goes out and comes back is the same again, with its kind and its places.
+
+use crate::error::Error;
+use std::error::Error as Std;
+use std::fmt;
+
+/// An [`Error`] as a `std::error::Error`, which `Error` itself is not; see [`Error::into_std`].
+#[derive(Clone)]
+pub struct StdError(Error);
+
+impl StdError {
+    /// The error inside.
+    pub fn into_inner(self) -> Error {
+        self.0
+    }
+}
+
+impl fmt::Display for StdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for StdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Std for StdError {}
+
+impl Error {
+    /// The error in a form that implements `std::error::Error`, for libraries that ask for one:
+    /// `result.map_err(isles::Error::into_std).context("..")`.
+    pub fn into_std(self) -> StdError {
+        StdError(self)
+    }
+
+    /// An error of any library: a box, `anyhow::Error`, a text. The texts of all its causes are kept, and what was an
+    /// [`Error`] is that one again.
+    ///
+    /// For functions that give [`crate::Result`]: `result.map_err(isles::Error::from_boxed)?`. A body, `finish` and
+    /// `spawn` take such errors as they are.
+    pub fn from_boxed(error: impl Into<Box<dyn Std + Send + Sync>>) -> Error {
+        let error: Box<dyn Std> = error.into();
+        BodyError::of(error).0
+    }
+}
+
+impl From<Error> for Box<dyn Std> {
+    fn from(error: Error) -> Self {
+        Box::new(StdError(error))
+    }
+}
+
+impl From<Error> for Box<dyn Std + Send> {
+    fn from(error: Error) -> Self {
+        Box::new(StdError(error))
+    }
+}
+
+impl From<Error> for Box<dyn Std + Send + Sync> {
+    fn from(error: Error) -> Self {
+        Box::new(StdError(error))
+    }
+}
+
+#[cfg(feature = "anyhow")]
+impl From<Error> for anyhow::Error {
+    fn from(error: Error) -> Self {
+        anyhow::Error::new(StdError(error))
+    }
+}
+
+/// What `?` in the body of a task makes of an error: any that can be put into a box, [`Error`] too.
+///
+/// Nobody names it; it exists because [`Error`] cannot have this conversion beside those out of it.
+#[doc(hidden)]
+pub struct BodyError(Error);
+
+impl BodyError {
+    fn of(error: Box<dyn Std>) -> BodyError {
+        match error.downcast::<StdError>() {
+            Ok(own) => BodyError(own.0),
+            Err(error) => BodyError(Error::of_chain(&*error)),
+        }
+    }
+}
+
+impl<E: Into<Box<dyn Std>>> From<E> for BodyError {
+    fn from(error: E) -> Self {
+        BodyError::of(error.into())
+    }
+}
+
+impl From<BodyError> for Error {
+    fn from(error: BodyError) -> Self {
+        error.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use isles_protocol::PlaceId;
+
+    fn boxed() -> Box<dyn Std> {
+        Error::new(ErrorKind::Misused, "too late").at(PlaceId(3), Some("a.rs:1:2")).into()
+    }
+
+    #[test]
+    fn an_error_that_went_out_comes_back_as_it_was() {
+        let back = Error::from(BodyError::from(boxed()));
+        assert_eq!(
+            (back.kind(), back.place(), back.site()),
+            (&ErrorKind::Misused, Some(PlaceId(3)), Some("a.rs:1:2"))
+        );
+        let sent: Box<dyn Std + Send + Sync> = back.clone().into();
+        assert_eq!(Error::from_boxed(sent).to_string(), back.to_string());
+        assert_eq!(back.into_std().into_inner().kind(), &ErrorKind::Misused);
+    }
+
+    #[test]
+    fn errors_that_are_no_std_errors_keep_their_causes() {
+        let parsed = "x".parse::<u8>().unwrap_err();
+        let outer = std::io::Error::other(parsed);
+        let text = outer.to_string();
+        assert_eq!(Error::from_boxed(outer).to_string(), text);
+        assert_eq!(Error::from(BodyError::from("a text")).to_string(), "a text");
+        let body = || -> Result<(), BodyError> { Ok(Err(String::from("late"))?) };
+        assert_eq!(Error::from(body().unwrap_err()).kind(), &ErrorKind::Failed);
+    }
+}
