@@ -41,7 +41,9 @@ pub use coop::yield_now;
 pub use error::{Error, ErrorKind, Result};
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use foreign::{BodyError, StdError};
-pub use handle::{Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, Replicated};
+pub use handle::{
+    Counter, CounterNumber, Global, NotHome, Opened, PlaceGuard, PlaceLocal, PlaceRef, Replicated,
+};
 pub use isles_transport::{Table, Work};
 pub use local::{Clock, Local, Step};
 pub use monitor::Monitor;

@@ -11,7 +11,7 @@ mod replicated;
 pub(crate) use counter::WordTable;
 pub use counter::{Counter, CounterNumber};
 pub use global::{Global, NotHome, Opened};
-pub use place_local::{PlaceGuard, PlaceLocal};
+pub use place_local::{PlaceGuard, PlaceLocal, PlaceRef};
 pub use replicated::Replicated;
 
 /// Implements serde and `Handle` for a handle of the form `{ share: Share, value: Rc<T> }`.

@@ -1,12 +1,12 @@
 //! One instance at each place.
 
 use super::travels_by_share;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::function::Function;
 use crate::part::{Share, fold, spread};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::cell::{RefCell, RefMut};
+use std::cell::{Ref, RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
@@ -21,8 +21,15 @@ travels_by_share!(PlaceLocal, RefCell<T>);
 /// What makes the instances of [`PlaceLocal::with`].
 type Seed<A, T> = (A, Function<fn(A) -> T>);
 
-/// Exclusive use of a place's instance; the next [`PlaceLocal::lock`] needs it gone.
+/// Exclusive use of a place's instance; the next [`PlaceLocal::lock`] or [`PlaceLocal::read`] needs it gone.
 pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
+
+/// Shared use of a place's instance; there may be several, and the next [`PlaceLocal::lock`] needs them gone.
+pub struct PlaceRef<'a, T>(Ref<'a, T>);
+
+/// What is said of an instance that is in use.
+const LOCKED: &str =
+    "the instance is locked: a guard of `lock` was held across an `await`, or is still there";
 
 impl<T: 'static> PlaceLocal<T> {
     /// Makes one instance at every place with `make`; ends when all are there.
@@ -59,21 +66,37 @@ impl<T: 'static> PlaceLocal<T> {
     /// when the next task comes.
     ///
     /// # Panics
-    /// If the instance is locked already.
+    /// If the instance is locked already, or read.
     #[track_caller]
     pub fn lock(&self) -> PlaceGuard<'_, T> {
         match self.value.try_borrow_mut() {
             Ok(guard) => PlaceGuard(guard),
-            Err(_) => panic!(
-                "the instance is locked already: a guard was held across an `await`, or twice in one task"
+            Err(_) if self.value.try_borrow().is_ok() => panic!(
+                "the instance is being read: a guard of `read` was held across an `await`, or is still there"
             ),
+            Err(_) => panic!("{LOCKED}"),
+        }
+    }
+
+    /// The instance of this place, for shared use: several tasks may read it at once, also across an `await`.
+    ///
+    /// For what changes behind a shared reference, such as a [`Monitor`](crate::Monitor) or a cell:
+    /// `states.read().when(..).await`.
+    ///
+    /// # Panics
+    /// If the instance is locked.
+    #[track_caller]
+    pub fn read(&self) -> PlaceRef<'_, T> {
+        match self.value.try_borrow() {
+            Ok(guard) => PlaceRef(guard),
+            Err(_) => panic!("{LOCKED}"),
         }
     }
 
     /// Puts the instances of all places together, in the order of the places; they stay where they are.
     ///
-    /// The order of the merges depends on the number of places only, so a floating-point result has the same
-    /// bits at every run with the same places. `merge` runs at several places, so it captures
+    /// The order of the merges depends on the number of places only, so a floating-point result has the same bits at
+    /// every run with as many places, whoever asks; with another number it may have others. `merge` runs at several places, so it captures
     /// nothing.
     ///
     /// # Errors
@@ -82,11 +105,23 @@ impl<T: 'static> PlaceLocal<T> {
     where
         T: Serialize + DeserializeOwned + Clone,
     {
-        fold::<RefCell<T>, T, _>(&self.share, |instance| instance.borrow().clone(), merge).await
+        let read = |instance: &RefCell<T>| match instance.try_borrow() {
+            Ok(value) => Ok(value.clone()),
+            Err(_) => Err(Error::new(ErrorKind::Misused, LOCKED)),
+        };
+        fold::<RefCell<T>, T, _>(&self.share, read, merge).await
     }
 }
 
 impl<T> Deref for PlaceGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Deref for PlaceRef<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {

@@ -115,53 +115,49 @@ fn halves(range: Range<u32>) -> impl Iterator<Item = Range<u32>> {
 /// Folds the values of a part on all places into one, in the order of the places.
 ///
 /// `read` gives a place's own value and captures nothing; `merge` puts two together, the left one of the lower
-/// places. The tree of merges depends on the number of places only.
+/// places. The tree of merges depends on the number of places only, whoever asks.
 pub(crate) async fn fold<T, V, R>(share: &Share, read: R, merge: fn(V, V) -> V) -> Result<V>
 where
     T: 'static,
     V: Serialize + DeserializeOwned,
-    R: Fn(&T) -> V + Copy,
+    R: Fn(&T) -> Result<V> + Copy,
 {
     let places = Local::with(Local::places);
     cooperate(OPERATION, fold_range::<T, V, R>(share.clone(), 0..places, read, merge)).await
 }
 
-/// Folds the values of the places of `range`, which starts with a place of its own.
+/// Folds the values of the places of `range` at its first one.
 async fn fold_range<T, V, R>(share: Share, range: Range<u32>, read: R, merge: fn(V, V) -> V) -> Result<V>
 where
     T: 'static,
     V: Serialize + DeserializeOwned,
-    R: Fn(&T) -> V + Copy,
+    R: Fn(&T) -> Result<V> + Copy,
 {
-    let here = Local::with(Local::here).0;
-    let own = (range.start == here).then(|| read_here(&share, read)).transpose()?;
-    let rest = if own.is_some() { range.start + 1..range.end } else { range };
-    let calls = halves(rest).map(|half| {
-        let wanted = (share.clone(), half.start, half.end, Function(merge));
-        async move {
-            if half.start == here {
-                return Box::pin(fold_range::<T, V, R>(wanted.0, half, read, merge)).await;
-            }
-            let to = Place::of(PlaceId(half.start));
-            call::at_there(Internal, to, (Carried(&wanted), ()), move |mut landed| async move {
-                let ((share, first, end, Function(merge)), ()) = landed.bind();
-                Box::pin(fold_range::<T, V, R>(share, first..end, read, merge)).await.map(Returned)
-            })
-            .await
-        }
-    });
-    let below = join_all(calls.collect()).await;
-    let values = own.into_iter().map(Ok).chain(below).collect::<Result<Vec<V>>>()?;
-    values.into_iter().reduce(merge).ok_or_else(|| Error::new(ErrorKind::Misused, "a fold over no places"))
+    if range.start != Local::with(Local::here).0 {
+        let to = Place::of(PlaceId(range.start));
+        let wanted = (share, range.start, range.end, Function(merge));
+        return call::at_there(Internal, to, (Carried(&wanted), ()), move |mut landed| async move {
+            let ((share, first, end, Function(merge)), ()) = landed.bind();
+            Box::pin(fold_range::<T, V, R>(share, first..end, read, merge)).await.map(Returned)
+        })
+        .await;
+    }
+    let mut value = read_here(&share, read)?;
+    let below = halves(range.start + 1..range.end)
+        .map(|half| Box::pin(fold_range::<T, V, R>(share.clone(), half, read, merge)));
+    for other in join_all(below.collect()).await {
+        value = merge(value, other?);
+    }
+    Ok(value)
 }
 
 fn read_here<T: 'static, V: Serialize + DeserializeOwned>(
     share: &Share,
-    read: impl Fn(&T) -> V,
+    read: impl Fn(&T) -> Result<V>,
 ) -> Result<V> {
     let value =
         share.value::<T>().ok_or_else(|| Error::new(ErrorKind::Misused, "the part is not at this place"))?;
-    let value = read(&value);
+    let value = read(&value)?;
     if trial::SHIPMENTS_MAX > 0 {
         trial::value(&value)?;
     }
