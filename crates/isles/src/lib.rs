@@ -49,7 +49,7 @@ pub use collectives::{Broadcast, Reduce};
 pub use destination::{Destination, write_to_standard};
 pub use environment::{ConfigError, FLAGS_VARIABLE, Flag, Machine, Report, SWEEP_VARIABLE};
 pub use isles_chip::governor::Policy as GovernorPolicy;
-pub use isles_macros::{at, main, spawn_at, test};
+pub use isles_macros::{at, everywhere, main, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
@@ -72,8 +72,8 @@ pub use work::CodeTime;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, Work, at, finish,
-        here, now, places, spawn, spawn_at, spawn_detached, work,
+        Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, Work, at, everywhere,
+        finish, here, now, places, spawn, spawn_at, spawn_detached, work,
     };
 }
 
@@ -93,7 +93,7 @@ pub mod __private {
     pub use isles_runtime::capture::*;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
-        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, is_here, place_of, spawn_at,
-        try_here,
+        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, everywhere, is_here,
+        place_of, spawn_at, try_here,
     };
 }

@@ -4,7 +4,7 @@
 //! does until then is the runtime's affair.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -25,17 +25,17 @@ const MACHINES: [(&str, &str); 3] =
 /// # Errors
 /// The function is not an `async fn main()`.
 pub fn main(arguments: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
-    if !arguments.is_empty() {
-        return Err(syn::Error::new_spanned(arguments, "`#[isles::main]` takes no arguments"));
-    }
+    let MainArguments { init } = syn::parse2(arguments)?;
     if function.sig.ident != "main" {
         return Err(syn::Error::new_spanned(&function.sig.ident, "`#[isles::main]` belongs on `main`"));
     }
     check(function, "main")?;
     let visibility = &function.vis;
+    let init = init.map(|init| quote_spanned!(init.span()=> let () = #init();));
     Ok(quote! {
         #visibility fn main() -> ::std::process::ExitCode {
             #function
+            #init
             ::isles::__private::main(main)
         }
     })
@@ -108,6 +108,31 @@ fn check(function: &ItemFn, attribute: &str) -> syn::Result<()> {
         return wrong(keyword.span, "takes a safe function");
     }
     Ok(())
+}
+
+/// `init = function`.
+struct MainArguments {
+    /// What runs first in each process.
+    init: Option<syn::Path>,
+}
+
+impl Parse for MainArguments {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if input.is_empty() {
+            return Ok(MainArguments { init: None });
+        }
+        let name: Ident = input.parse()?;
+        if name != "init" {
+            return Err(syn::Error::new(name.span(), "expected `init = function`"));
+        }
+        input.parse::<Token![=]>()?;
+        let init = Some(input.parse()?);
+        input.parse::<Option<Token![,]>>()?;
+        match input.is_empty() {
+            true => Ok(MainArguments { init }),
+            false => Err(input.error("nothing may follow the function")),
+        }
+    }
 }
 
 /// `places = 4, machines = [threads, processes, loopback]`.

@@ -1,13 +1,14 @@
 //! The macros that a body calls, taken apart into what they evaluate.
 //!
 //! A macro is only tokens. The ones of the standard library are read by their own grammar, including names inside of
-//! format strings; nested `at!` and `spawn_at!` by theirs; any other macro as expressions between commas.
+//! format strings; nested `at!`, `everywhere!` and `spawn_at!` by theirs; any other macro as expressions between commas.
 //! What cannot be read is an error that asks for an explicit list of captures: a guess would send the wrong
 //! variables.
 
 use crate::call::Call;
 use crate::text;
 use proc_macro2::TokenStream;
+use quote::quote;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::{Expr, ExprLit, Ident, Lit, Macro, Pat, Token};
 
@@ -19,7 +20,7 @@ pub enum Part {
     Name(Ident),
     /// `matches!`: a value, a pattern that may bind names, a condition that may use them.
     Match(Expr, Box<Pat>, Option<Expr>),
-    /// A nested `at!` or `spawn_at!`.
+    /// A nested `at!`, `everywhere!` or `spawn_at!`.
     Call(Box<Call>),
 }
 
@@ -32,6 +33,8 @@ pub fn parts(call: &Macro) -> syn::Result<Vec<Part>> {
     let tokens = call.tokens.clone();
     match name.as_str() {
         "at" | "spawn_at" => Ok(vec![Part::Call(Box::new(syn::parse2(tokens)?))]),
+        // A place that uses no variable stands for all of them.
+        "everywhere" => Ok(vec![Part::Call(Box::new(syn::parse2(quote!(0, #tokens))?))]),
         "stringify" | "line" | "column" | "file" | "module_path" | "cfg" | "env" | "option_env"
         | "include_str" | "include_bytes" | "concat" | "compile_error" => Ok(Vec::new()),
         "matches" => matching.parse2(tokens),

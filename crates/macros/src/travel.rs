@@ -49,6 +49,15 @@ pub fn at(call: &Call) -> syn::Result<TokenStream> {
     }})
 }
 
+/// The code of `everywhere!(arguments)`: an `at!` for each place.
+///
+/// # Errors
+/// As for [`at`]; the arguments are no body with or without a list.
+pub fn everywhere(arguments: TokenStream) -> syn::Result<TokenStream> {
+    let call = at(&syn::parse2(quote!(__isles_each, #arguments))?)?;
+    Ok(quote!(::isles::__private::everywhere(|__isles_each: ::isles::__private::Place| #call)))
+}
+
 /// The code of `spawn_at!(call)`.
 ///
 /// # Errors

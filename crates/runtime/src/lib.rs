@@ -8,6 +8,7 @@ mod call;
 pub mod capture;
 mod coop;
 mod error;
+mod everywhere;
 mod finish;
 mod foreign;
 mod function;
@@ -39,6 +40,7 @@ pub mod wire;
 pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with, try_here};
 pub use coop::yield_now;
 pub use error::{Error, ErrorKind, Result};
+pub use everywhere::everywhere;
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};
 pub use foreign::{BodyError, StdError};
 pub use handle::{
