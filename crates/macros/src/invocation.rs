@@ -1,8 +1,8 @@
 //! The macros that a body calls, taken apart into what they evaluate.
 //!
 //! A macro is only tokens. The ones of the standard library are read by their own grammar, including names inside of
-//! format strings; nested `at!`, `everywhere!` and `spawn_at!` by theirs; any other macro as expressions between commas.
-//! What cannot be read is an error that asks for an explicit list of captures: a guess would send the wrong
+//! format strings; nested `at!`, `everywhere!` and `spawn_at!` by theirs; any other macro as expressions between
+//! commas. What cannot be read is an error that asks for an explicit list of captures: a guess would send the wrong
 //! variables.
 
 use crate::call::Call;

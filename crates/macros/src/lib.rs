@@ -51,10 +51,10 @@ pub fn at(input: TokenStream) -> TokenStream {
 
 /// Runs a body at every place and collects the values, in the order of the places: `everywhere!(body).await?`.
 ///
-/// A future of `Result<Vec<V>, isles::Error>`. The body is as for [`at!`], which is what it does at each place, also with
-/// a list: `everywhere!([seed] body)`. The calls to the other places leave before the body runs here, so all run at
-/// once (`at!` at the own place runs its body at the first poll). It ends when all have ended; one error is itself,
-/// several are a list with the place of each.
+/// A future of `Result<Vec<V>, isles::Error>`. The body is as for [`at!`], which is what it does at each place, also
+/// with a list: `everywhere!([seed] body)`. The calls to the other places leave before the body runs here, so all run
+/// at once (`at!` at the own place runs its body at the first poll). It ends when all have ended; one error is
+/// itself, several are a list with the place of each.
 #[proc_macro]
 pub fn everywhere(input: TokenStream) -> TokenStream {
     finished(travel::everywhere(input.into()))
@@ -75,9 +75,9 @@ pub fn spawn_at(input: TokenStream) -> TokenStream {
 /// The function gives `()` or a `Result` whose error implements `Debug`, as any `main`. An error is printed in one line
 /// if it is an `isles::Error`, else as `Debug` writes it, and the exit code is 1.
 ///
-/// `#[isles::main(init = function)]` calls `function()` first of all in each process of the run: once where the places are
-/// threads or modelled, once at each place where they are processes. For what a process has one of: a logger, a panic
-/// hook, settings of libraries. It runs outside of any place, so it uses nothing of Isles.
+/// `#[isles::main(init = function)]` calls `function()` first of all in each process of the run: once where the
+/// places are threads or modelled, once at each place where they are processes. For what a process has one of: a
+/// logger, a panic hook, settings of libraries. It runs outside of any place, so it uses nothing of Isles.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let function = parse_macro_input!(function as ItemFn);

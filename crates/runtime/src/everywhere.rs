@@ -1,7 +1,7 @@
 //! One body at all places, and what came of it at each.
 //!
-//! Its own file because it is the one operation that is made of calls and not part of one. The calls to the other places
-//! leave before the body here runs, so that all of them run at once. It sends nothing itself.
+//! Its own file because it is the one operation that is made of calls and not part of one. The calls to the other
+//! places leave before the body here runs, so that all of them run at once. It sends nothing itself.
 
 use crate::error::{Error, Result};
 use crate::join::join_all;

@@ -1,9 +1,10 @@
 //! Errors of other libraries, on their way into [`Error`] and out of it.
 //!
-//! Its own file because the rules of coherence decide what it looks like. [`Error`] takes every `std::error::Error` with
-//! `?`, so it is none itself; and what is none either (`anyhow::Error`, a box, a text) cannot convert into it. So the
-//! bodies of tasks end with a [`BodyError`], which takes both, and on the way out an error is put into [`StdError`].
-//! Invariant: an [`Error`] that goes out and comes back is the same again, with its kind and its places.
+//! Its own file because the rules of coherence decide what it looks like. [`Error`] takes every `std::error::Error`
+//! with `?`, so it is none itself; and what is none either (`anyhow::Error`, a box, a text) cannot convert into it.
+//! So the bodies of tasks end with a [`BodyError`], which takes both, and on the way out an error is put into
+//! [`StdError`]. Invariant: an [`Error`] that goes out and comes back is the same again, with its kind and its
+//! places.
 
 use crate::error::Error;
 use std::error::Error as Std;

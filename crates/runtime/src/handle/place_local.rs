@@ -96,8 +96,8 @@ impl<T: 'static> PlaceLocal<T> {
     /// Puts the instances of all places together, in the order of the places; they stay where they are.
     ///
     /// The order of the merges depends on the number of places only, so a floating-point result has the same bits at
-    /// every run with as many places, whoever asks; with another number it may have others. `merge` runs at several places, so it captures
-    /// nothing.
+    /// every run with as many places, whoever asks; with another number it may have others. `merge` runs at several
+    /// places, so it captures nothing.
     ///
     /// # Errors
     /// A place is dead, an instance is locked, or `merge` panicked.

@@ -15,10 +15,10 @@
 //! | `all_gather` | [`BRUCK_BYTES_MAX`] | doubled distances (Bruck) | ring of chunks |
 //! | `all_to_all` | any length | pairwise | |
 //!
-//! What waits in a place's memory, for one team and one other member, whether or not the handle has come: at most [`AHEAD_MAX`] + 1 collectives of at most
-//! [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer slice, or one longer value. A long
-//! transfer ends only when it was taken, so there is never a second one. In the `all_..` forms on slices it may be as
-//! much as the slice that its task takes there.
+//! What waits in a place's memory, for one team and one other member, whether or not the handle has come: at most
+//! [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer
+//! slice, or one longer value. A long transfer ends only when it was taken, so there is never a second one. In the
+//! `all_..` forms on slices it may be as much as the slice that its task takes there.
 
 use super::schedule::Shape;
 use crate::local::Local;

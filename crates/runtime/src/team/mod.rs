@@ -42,8 +42,8 @@ use turn::misused;
 /// An ordered set of places that do collectives; a handle that can be sent to any place.
 ///
 /// The position of a member is its *rank*. Every member calls the same collectives in the same order, one after the
-/// other: several tasks of a place may call them in turn, not at once; that is the one rule. The values and operators are those of each member:
-/// operators run where they are called and may use whatever is there.
+/// other: several tasks of a place may call them in turn, not at once; that is the one rule. The values and operators
+/// are those of each member: operators run where they are called and may use whatever is there.
 ///
 /// ```ignore
 /// let team = Team::world();
