@@ -55,6 +55,7 @@ async fn every_end_of_a_body_may_be_an_error_of_isles() -> isles::Result<()> {
                     2 => own("7"),
                     3 => Err(Error::new(ErrorKind::Misused, "by hand")),
                     4 => Err(std::fmt::Error.into()),
+                    7 => Ok::<_, Error>(7),
                     _ => Ok(own(&bad)? + 1),
                 }
             })

@@ -46,23 +46,28 @@ fn block_ends(block: &mut syn::Block) {
 
 /// Converts the error of a result, unless it is `Ok(..)`, converts itself, or is no value at all.
 fn convert(result: &mut Expr) {
-    let is_ok =
-        matches!(result, Expr::Call(call) if flow::last_name(&call.func).is_some_and(|name| name == "Ok"));
     let is_value = matches!(
         result,
         Expr::Call(_) | Expr::MethodCall(_) | Expr::Await(_) | Expr::Path(_) | Expr::Field(_) | Expr::Try(_)
     );
-    if is_ok || !is_value || flow::diverges(result) {
+    if !is_value || flow::diverges(result) {
         return;
     }
-    if let Expr::Call(call) = result
-        && flow::last_name(&call.func).is_some_and(|name| name == "Err")
-    {
-        call.args.iter_mut().for_each(convert_error);
-        return;
+    match result {
+        Expr::Call(call) if is_plain(&call.func, "Ok") => {}
+        Expr::Call(call) if is_plain(&call.func, "Err") => call.args.iter_mut().for_each(convert_error),
+        other => {
+            let from = quote_spanned!(other.span()=> ::isles::__private::BodyError::from);
+            *other = parse_quote!(::core::result::Result::map_err(#other, #from));
+        }
     }
-    let from = quote_spanned!(result.span()=> ::isles::__private::BodyError::from);
-    *result = parse_quote!(::core::result::Result::map_err(#result, #from));
+}
+
+/// Whether a call is of the variant `name` and does not say its types: `Ok::<_, E>(..)` has an error type of its own.
+fn is_plain(function: &Expr, name: &str) -> bool {
+    let says_types = matches!(function, Expr::Path(path)
+        if path.path.segments.iter().any(|segment| !segment.arguments.is_none()));
+    !says_types && flow::last_name(function).is_some_and(|last| last == name)
 }
 
 /// Converts what stands in `Err(..)`; `error.into()` does so itself.
