@@ -421,17 +421,20 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
 impl Local {
     /// Encodes captures and decodes them again, as if they had travelled.
     fn round_trip<C: Travel>(&self, captures: &C) -> Result<C::Landed> {
+        let writing = self.begin_writing();
         let mut room = [0; 256];
         let mut writer = Writer::new(&mut room);
         let written = captures.encode(&mut writer);
         let len = writer.written();
         if written.is_err() || len <= room.len() {
             self.keep_books(written)?;
+            drop(writing);
             return land::<C>(&room[..len]);
         }
         self.parts.borrow_mut().take_back();
         let mut room = vec![0; len];
         self.keep_books(encode_again(&mut room, &|writer: &mut Writer<'_>| captures.encode(writer)))?;
+        drop(writing);
         land::<C>(&room)
     }
 }

@@ -62,6 +62,8 @@ pub struct Local {
     scope: Cell<Scope>,
     /// Whether messages are being delivered now: then nothing may wait for room.
     delivering: Cell<bool>,
+    /// Whether a message is being written now: then nothing else may be sent but by the outbox.
+    writing: Cell<bool>,
     outbox: RefCell<Outbox>,
     /// How many messages the outbox holds; lets a send look without a borrow.
     outbox_len: Cell<usize>,
@@ -109,6 +111,26 @@ impl Drop for Before {
     }
 }
 
+/// A flag that is set, until this is dropped; then it is as it was before.
+pub(crate) struct Raised<'a> {
+    flag: &'a Cell<bool>,
+    before: bool,
+}
+
+impl<'a> Raised<'a> {
+    #[inline]
+    fn new(flag: &'a Cell<bool>) -> Self {
+        Raised { flag, before: flag.replace(true) }
+    }
+}
+
+impl Drop for Raised<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.flag.set(self.before);
+    }
+}
+
 impl Local {
     /// The state of the place that `endpoint` attaches.
     pub fn new(endpoint: Box<dyn Endpoint>, clock: Clock) -> Rc<Local> {
@@ -133,6 +155,7 @@ impl Local {
             suspended: RefCell::default(),
             scope: Cell::new(Scope::Detached),
             delivering: Cell::new(false),
+            writing: Cell::new(false),
             outbox: RefCell::default(),
             outbox_len: Cell::new(0),
             borrowed: RefCell::default(),

@@ -2,13 +2,14 @@
 //!
 //! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
 //! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
-//! backlog is at its bound, or when it is delivering messages itself (or a simulated world says so), does the
-//! message go to the outbox on the heap, which is emptied before anything else is sent the same way. So nothing
-//! deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one poll
-//! sends against a full queue at that bound.
+//! backlog is at its bound, or when it is delivering messages itself (or a simulated world says so), does the message
+//! go to the outbox on the heap, which is emptied before anything else is sent the same way. So does what is sent while
+//! another message is written, by the encoding of a value: that one holds the queue's memory.
+//! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
+//! poll sends against a full queue at that bound.
 
 use super::outbox::{Message, Post};
-use super::{Clock, Local, Step};
+use super::{Clock, Local, Raised, Step};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
@@ -86,6 +87,9 @@ impl Local {
         guess: usize,
         encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
+        if self.writing.get() {
+            return self.put_aside_meanwhile(to, class, handler, &encode);
+        }
         loop {
             let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
             let attempt = match behind {
@@ -104,6 +108,11 @@ impl Local {
         }
     }
 
+    /// Says that a message is written, until the answer is dropped: what is sent meanwhile is put aside.
+    pub(crate) fn begin_writing(&self) -> Raised<'_> {
+        Raised::new(&self.writing)
+    }
+
     /// Tries once: in the queue itself if the message is short enough, else as a block.
     fn attempt(
         &self,
@@ -113,6 +122,7 @@ impl Local {
         guess: usize,
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
+        let _writing = self.begin_writing();
         let inline_max =
             if class == Class::Data { self.limits.inline_bytes_max } else { self.limits.control_bytes_max };
         let needed = Cell::new(0);
@@ -215,6 +225,7 @@ impl Local {
         handler: HandlerId,
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
+        let _writing = self.begin_writing();
         let mut measure = Writer::new(&mut []);
         let measured = encode(&mut measure);
         let len = measure.written();
@@ -232,6 +243,24 @@ impl Local {
         Ok(Sent { bytes: len })
     }
 
+    /// Keeps a message on the heap because another one is being written.
+    #[cold]
+    fn put_aside_meanwhile(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        if self.endpoint.is_dead(to) {
+            return Err(Unsent::DeadPlace(to));
+        }
+        let lent = self.parts.borrow_mut().begin_another();
+        let sent = self.put_aside(to, class, handler, encode);
+        self.parts.borrow_mut().resume(lent);
+        sent
+    }
+
     /// Sends what `encode` writes, which is `len` bytes, to several other places: written once where that is offered.
     ///
     /// Where it is not, as [`Local::send`] for each of them, in this order. Where it is, all get it at one time; what
@@ -247,11 +276,15 @@ impl Local {
         len: usize,
         encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), Unsent> {
-        if to.len() < 2 || !self.endpoint.multicast_bytes(class).contains(&len) {
+        let is_offered = !self.writing.get() && self.endpoint.multicast_bytes(class).contains(&len);
+        if to.len() < 2 || !is_offered {
             return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
         }
         let mut bytes = vec![0; len];
-        let written = encode_again(&mut bytes, &encode);
+        let written = {
+            let _writing = self.begin_writing();
+            encode_again(&mut bytes, &encode)
+        };
         if self.parts.borrow().has_lent() {
             // Each receiver of a handle takes weight of its own.
             self.parts.borrow_mut().take_back();

@@ -1,6 +1,6 @@
 //! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
 
-use super::Local;
+use super::{Local, Raised};
 use crate::error::ErrorKind;
 use crate::finish::fault_of;
 use crate::limits::{READY_BATCH, WAIT_MAX};
@@ -9,7 +9,6 @@ use crate::scope::Scope;
 use crate::task::{Ended, TaskRef};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Inbound, Next};
-use std::cell::Cell;
 use std::time::Duration;
 
 /// What one step of a place came to.
@@ -19,24 +18,6 @@ pub enum Step {
     Busy,
     /// Nothing to do until a message arrives, a task is woken, or the place's next timer is due.
     Idle,
-}
-
-/// Marks that messages are being delivered, also while that unwinds.
-struct Delivering<'a>(&'a Cell<bool>);
-
-impl<'a> Delivering<'a> {
-    #[inline]
-    fn begin(delivering: &'a Cell<bool>) -> Self {
-        delivering.set(true);
-        Delivering(delivering)
-    }
-}
-
-impl Drop for Delivering<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.set(false);
-    }
 }
 
 impl Local {
@@ -87,7 +68,7 @@ impl Local {
 
     /// Delivers a batch of arrivals; returns how many.
     pub(crate) fn take_in(&self, inbound: Inbound) -> usize {
-        let _delivering = Delivering::begin(&self.delivering);
+        let _delivering = Raised::new(&self.delivering);
         self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
     }
 
@@ -102,7 +83,7 @@ impl Local {
         mut read: impl FnMut(&[u8]) -> Option<()>,
     ) -> Next {
         // What `read` decodes may send.
-        let _delivering = Delivering::begin(&self.delivering);
+        let _delivering = Raised::new(&self.delivering);
         let mut wants = |to, bytes: &[u8]| to == handler.id() && read(bytes).is_some();
         let next = self.endpoint.take_next(source, class, &mut wants);
         if next == Next::Taken {

@@ -104,6 +104,17 @@ impl Parts {
         !self.lent.is_empty()
     }
 
+    /// Another message begins while one is being written; returns what that one takes along, for [`Parts::resume`].
+    pub(crate) fn begin_another(&mut self) -> Vec<(PartId, u64)> {
+        std::mem::take(&mut self.lent)
+    }
+
+    /// The message that takes `lent` along goes on.
+    pub(crate) fn resume(&mut self, lent: Vec<(PartId, u64)>) {
+        debug_assert!(self.lent.is_empty(), "a message that was neither let go nor taken back");
+        self.lent = lent;
+    }
+
     /// The message is sent.
     #[inline]
     pub(crate) fn let_go(&mut self) {
