@@ -17,6 +17,7 @@ mod shelf;
 mod tests;
 mod threads;
 mod traffic;
+mod wishes;
 
 pub use seeded::Seeded;
 pub use threads::{Seat, Threads};
@@ -78,6 +79,7 @@ macro_rules! conformance {
             blocks_of_every_size_arrive_unchanged
             kept_blocks_stay_intact_and_are_dropped_in_any_order
             a_block_that_is_dropped_wakes_a_refused_sender
+            a_refusal_is_not_forgotten_over_a_later_success
             blocks_and_small_messages_keep_one_order
             messages_can_be_sent_while_messages_are_delivered
             a_send_to_oneself_is_an_assertion

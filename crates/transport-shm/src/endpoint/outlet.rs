@@ -96,7 +96,7 @@ pub(super) struct Outlets {
     own: View<PlaceBlock>,
     /// Rings that answered `Full` and have not moved since.
     starving: RefCell<Vec<(PlaceId, Class)>>,
-    /// A block was refused because too much is lent.
+    /// A block was refused because too much is lent, and nothing has changed since.
     arena_starving: Cell<bool>,
     /// The system had no memory for a message since the last wait.
     short_of_memory: Cell<bool>,
@@ -234,12 +234,15 @@ impl Outlets {
 
     fn lend(&self, len: usize, to: PlaceId, class: Class) -> Result<u64, Rejection> {
         let answer = self.arena.borrow_mut().lend(len, to, class, Instant::now(), &self.ground);
-        self.arena_starving.set(answer == Err(Shortage::Lent));
         match answer {
+            // A block that is refused earlier still waits: only the look before a sleep ends that wish.
             Ok(_) => {}
-            // Relaxed: the look before a sleep (`arena_is_ready`) comes after the parking protocol's fence: either
-            // it sees a block that was taken or came back, or that block's receiver sees the wish.
-            Err(Shortage::Lent) => self.own.arena_starved.0.store(1, Ordering::Relaxed),
+            Err(Shortage::Lent) => {
+                self.arena_starving.set(true);
+                // Relaxed: the look before a sleep (`arena_is_ready`) comes after the parking protocol's fence: either
+                // it sees a block that was taken or came back, or that block's receiver sees the wish.
+                self.own.arena_starved.0.store(1, Ordering::Relaxed);
+            }
             Err(Shortage::NoMemory) => self.short_of_memory.set(true),
         }
         answer.map_err(|_| SendError::Full.into())

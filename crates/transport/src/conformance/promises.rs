@@ -9,6 +9,7 @@ use super::death::{End, death};
 use super::exchange::Exchange;
 use super::shelf::shelf;
 use super::traffic::{Kind, small_max};
+use super::wishes::wishes;
 use super::{Promise, Script};
 use crate::random::Random;
 use crate::{Class, Limits, PlaceId};
@@ -64,6 +65,11 @@ pub fn kept_blocks_stay_intact_and_are_dropped_in_any_order() -> Promise {
 /// A sender that is refused because the receiver keeps so many blocks is woken when one is dropped.
 pub fn a_block_that_is_dropped_wakes_a_refused_sender() -> Promise {
     Promise { places: 2, script: shelf }
+}
+
+/// A sender that is refused, and then sends something else, is still woken when there is room for what was refused.
+pub fn a_refusal_is_not_forgotten_over_a_later_success() -> Promise {
+    Promise { places: 3, script: wishes }
 }
 
 /// A small message does not overtake a block of its class, nor a block a small message.

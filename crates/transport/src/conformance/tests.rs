@@ -130,6 +130,7 @@ found! {
 found_asleep! {
     deafness_to_arrivals_is_found: Arrival => an_arrival_ends_a_wait;
     deafness_to_room_is_found: Room => a_full_queue_has_room_again;
+    a_forgotten_refusal_is_found: Refusal => a_refusal_is_not_forgotten_over_a_later_success;
     deafness_to_unparks_is_found: Unpark => an_unpark_ends_a_wait;
     deafness_to_timeouts_is_found: Timeout => a_wait_ends_at_its_timeout;
     deafness_to_deaths_is_found: Death => a_sender_to_a_place_that_dies_is_released;

@@ -24,6 +24,8 @@ pub(super) enum Deaf {
     No,
     Arrival,
     Room,
+    /// Room, for who has sent something since it was refused.
+    Refusal,
     Unpark,
     Timeout,
     Death,
@@ -45,6 +47,8 @@ struct Slot {
     control: VecDeque<Mail>,
     data: VecDeque<Mail>,
     rung: bool,
+    /// Its last send was refused.
+    refused: bool,
     dead: bool,
     told: BTreeSet<PlaceId>,
 }
@@ -128,6 +132,7 @@ impl Mailbox {
         }
         let queue = queue(slot, class);
         if queue.iter().filter(|mail| mail.source == self.here).count() >= CAPACITY {
+            slots[self.here.index()].refused = true;
             return Err(SendError::Full);
         }
         let mail = {
@@ -137,6 +142,7 @@ impl Mailbox {
         if self.office.deaf != Deaf::Loses || mail.handler != HandlerId(1) {
             queue.push_back(mail);
         }
+        slots[self.here.index()].refused = false;
         self.office.ring(&mut slots, to, Deaf::Arrival);
         Ok(())
     }
@@ -146,7 +152,8 @@ impl Mailbox {
         let slot = &mut slots[self.here.index()];
         let control = slot.control.pop_front();
         let mail = control.or_else(|| (inbound == Inbound::All).then(|| slot.data.pop_front()).flatten())?;
-        self.office.ring(&mut slots, mail.source, Deaf::Room);
+        let cause = if slots[mail.source.index()].refused { Deaf::Room } else { Deaf::Refusal };
+        self.office.ring(&mut slots, mail.source, cause);
         Some(mail)
     }
 
