@@ -6,7 +6,7 @@
 //! been returned; the payload follows, on a boundary of 64 bytes.
 
 use crate::arena::Store;
-use crate::layout::BLOCK_HEADER_BYTES;
+use crate::layout::{BLOCK_HEADER_BYTES, Geometry};
 use crate::parking;
 use crate::ring::Fault;
 use crate::segment::Segment;
@@ -40,15 +40,20 @@ impl Ticket {
         room[8..Ticket::BYTES].copy_from_slice(&self.len.to_le_bytes());
     }
 
-    /// Reads a ticket and checks that it names memory of an arena of `arena_bytes` bytes.
-    pub fn decode(payload: &[u8], arena_bytes: u64) -> Result<Ticket, Fault> {
+    /// Reads a ticket and checks that it names memory of an arena, and no more than a block may have.
+    ///
+    /// Reading holes of a shared file makes pages: a length without a bound would make its receiver take all memory.
+    pub fn decode(payload: &[u8], geometry: &Geometry) -> Result<Ticket, Fault> {
         let payload: &[u8; Ticket::BYTES] = payload.try_into().map_err(|_| Fault::Block)?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| payload[at + byte]));
         let ticket = Ticket { offset: word(0), len: word(8) };
         let end =
             ticket.offset.checked_add(BLOCK_HEADER_BYTES).and_then(|start| start.checked_add(ticket.len));
-        let inside = end.is_some_and(|end| end <= arena_bytes);
-        if inside && ticket.offset.is_multiple_of(BLOCK_HEADER_BYTES) {
+        let inside = end.is_some_and(|end| end <= geometry.arena_bytes);
+        if inside
+            && ticket.len <= geometry.block_max() as u64
+            && ticket.offset.is_multiple_of(BLOCK_HEADER_BYTES)
+        {
             Ok(ticket)
         } else {
             Err(Fault::Block)
@@ -161,5 +166,33 @@ impl Drop for ShmBlock {
         // PAIR block.returned: publish
         self.word().store(RETURNED, Ordering::Release);
         self.wake_lender();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(offset: u64, len: u64) -> Result<Ticket, Fault> {
+        let mut bytes = [0; Ticket::BYTES];
+        Ticket { offset, len }.encode(&mut bytes);
+        Ticket::decode(&bytes, &Geometry::for_places(2))
+    }
+
+    #[test]
+    fn a_ticket_names_a_block_of_an_arena_and_no_more() {
+        let Geometry { arena_bytes, .. } = Geometry::for_places(2);
+        let max = Geometry::for_places(2).block_max() as u64;
+        let last = arena_bytes - BLOCK_HEADER_BYTES;
+        for (offset, len) in [(0, 0), (0, max), (arena_bytes - max - BLOCK_HEADER_BYTES, max), (last, 0)] {
+            assert_eq!(decode(offset, len), Ok(Ticket { offset, len }));
+        }
+        for (offset, len) in
+            [(0, max + 1), (0, arena_bytes - 64), (last, 1), (32, 8), (0, u64::MAX), (u64::MAX - 63, 64)]
+        {
+            assert_eq!(decode(offset, len), Err(Fault::Block), "{len} bytes at {offset}");
+        }
+        let short = Ticket::decode(&[0; Ticket::BYTES - 1], &Geometry::for_places(2));
+        assert_eq!(short, Err(Fault::Block));
     }
 }

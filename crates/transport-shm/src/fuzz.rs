@@ -111,7 +111,8 @@ impl Pair {
             4 => self.ring_bells(script),
             5 => {
                 let (class, grain) = (script.class(), u64::from(script.byte()));
-                let ticket = Ticket { offset: script.word(), len: u64::from(script.byte()) };
+                let len = u64::from(script.byte()) << (script.byte() % 32);
+                let ticket = Ticket { offset: script.word() >> (script.byte() % 64), len };
                 self.scribble(class, grain * GRAIN, Header::new(Kind::Block, 0, Ticket::BYTES).0);
                 self.scribble(class, grain * GRAIN + 8, ticket.offset);
                 self.scribble(class, grain * GRAIN + 16, ticket.len);
@@ -154,16 +155,18 @@ impl Pair {
     /// One turn of the place: takes in what there is, reads all of it, and would sleep.
     fn turn(&mut self) {
         let ends = &mut self.ends;
+        let block_max = self.here.limits().block_bytes_max;
         let mut read = 0;
         let count = self.here.progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) => {
                 assert_eq!(*ends, 0, "a message after the end of its sender");
                 assert_eq!(message.source, PEER);
-                if let Body::Inline(bytes) = &message.body {
-                    assert!(bytes.len() <= RING_BYTES as usize / 4);
+                let bytes = message.body.bytes();
+                match message.body {
+                    Body::Inline(_) => assert!(bytes.len() <= RING_BYTES as usize / 4),
+                    Body::Block(_) => assert!(bytes.len() <= block_max, "a block of {} bytes", bytes.len()),
                 }
                 // The ends of it: a block may be large.
-                let bytes = message.body.bytes();
                 read +=
                     bytes.iter().take(64).chain(bytes.last()).map(|byte| usize::from(*byte)).sum::<usize>();
             }
@@ -221,6 +224,14 @@ mod tests {
             let input: Vec<u8> = (0..len).map(|_| random.bits() as u8 & mask).collect();
             ring(&input);
         }
+    }
+
+    #[test]
+    fn a_ticket_for_more_than_a_block_is_a_broken_format() {
+        // One MiB from the beginning of an arena of two, of which a block may have half of one.
+        let ticket = [5, 1, 0, 1, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let input: Vec<u8> = [0].into_iter().chain(ticket).chain([9]).collect();
+        ring(&input);
     }
 
     #[test]

@@ -271,7 +271,7 @@ impl Inlets {
     ) -> Result<u64, Fault> {
         let handler = HandlerId(record.handler);
         let (body, large) = if record.kind == Kind::Block {
-            let ticket = Ticket::decode(record.payload, self.segment.geometry().arena_bytes)?;
+            let ticket = Ticket::decode(record.payload, self.segment.geometry())?;
             (Body::Block(Box::new(ShmBlock::new(&self.segment, source, ticket))), ticket.len)
         } else {
             (Body::Inline(record.payload), 0)
