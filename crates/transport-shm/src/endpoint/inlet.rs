@@ -308,8 +308,8 @@ impl Inlets {
         if self.ending.borrow().is_empty() {
             return 0;
         }
-        let drained = |(place, _): &mut (PlaceId, Death)| self.inlet(*place).is_none_or(Inlet::is_drained);
-        let ends: Vec<_> = self.ending.borrow_mut().extract_if(.., drained).collect();
+        let ends: Vec<_> =
+            self.ending.borrow_mut().extract_if(.., |(place, _)| self.is_drained(*place)).collect();
         let count = ends.len();
         for (place, cause) in ends {
             self.inlet(place).inspect(|inlet| inlet.broken.set(true));
@@ -318,9 +318,24 @@ impl Inlets {
         count
     }
 
+    /// Whether nothing more comes from `place`, which is dead.
+    fn is_drained(&self, place: PlaceId) -> bool {
+        self.inlet(place).is_none_or(Inlet::is_drained)
+    }
+
+    /// Whether an end is to be told: the last message before it may have been taken alone.
+    #[inline]
+    fn has_end(&self) -> bool {
+        let ending = self.ending.borrow();
+        !ending.is_empty() && ending.iter().any(|(place, _)| self.is_drained(*place))
+    }
+
     /// Whether a `progress` like the last one would deliver something.
     #[inline]
     pub fn is_ready(&self) -> bool {
+        if self.has_end() {
+            return true;
+        }
         let inbound = self.inbound.get();
         match &self.own {
             None => self.peers.iter().any(|inlet| inlet.holds(inbound)),

@@ -107,6 +107,27 @@ fn bells_of_places_that_do_not_exist_mean_nothing() {
 }
 
 #[test]
+fn an_end_that_is_due_after_the_last_message_was_taken_alone_ends_a_wait() {
+    for (places, inbound) in
+        [(2, Inbound::All), (9, Inbound::All), (2, Inbound::Control), (9, Inbound::Control)]
+    {
+        let segment = segment(places);
+        let mut endpoints = endpoints(&segment);
+        (0..=BATCH).for_each(|_| send(&endpoints[1], 0, DATA, &[7]).unwrap());
+        drop(endpoints.remove(1));
+        let here = &endpoints[0];
+        assert_eq!(hear(here).len(), BATCH, "a message is left, so the end is not told yet");
+        if inbound == Inbound::Control {
+            assert_eq!(here.progress(inbound, &mut |_| panic!("there is no control message")), 0);
+        }
+        assert_eq!(here.take_next(PlaceId(1), DATA, &mut |_, _| true), Next::Taken);
+        assert!(here.inlets.is_ready(), "{places} places, {inbound:?}");
+        assert_eq!(hear(here), ["1 ended"]);
+        assert!(!here.inlets.is_ready(), "{places} places, {inbound:?}");
+    }
+}
+
+#[test]
 fn a_place_that_broke_off_between_record_and_bell_is_heard_to_the_end() {
     let segment = segment(9);
     let mut endpoints = endpoints(&segment);
