@@ -87,7 +87,7 @@ pub(super) struct Outlets {
     /// Whether receivers have to be rung for.
     rings: bool,
     /// Whether places look for a while before they sleep, because each has a processor of its own.
-    announces: bool,
+    pub(super) announces: bool,
     inline_max: [usize; 2],
     block_max: usize,
     arena: RefCell<Arena>,

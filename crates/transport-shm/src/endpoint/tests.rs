@@ -334,10 +334,9 @@ fn an_idle_place_takes_less_than_two_megabytes() {
 #[test]
 fn a_long_message_is_announced_while_it_is_written() {
     let segment = segment(2);
-    if segment.shares_processors() {
-        return;
-    }
-    let endpoints = endpoints(&segment);
+    let mut endpoints = endpoints(&segment);
+    // As on a machine where each has a processor.
+    endpoints[0].outlets.announces = true;
     let coming = || segment.block(PlaceId(1)).coming.0.load(Ordering::Relaxed);
     for (len, announced) in [(ANNOUNCED_BYTES_MIN - 1, 0), (ANNOUNCED_BYTES_MIN, 1)] {
         let mut seen = None;
@@ -349,6 +348,11 @@ fn a_long_message_is_announced_while_it_is_written() {
     let send = || endpoints[0].send_block(PlaceId(1), DATA, HandlerId(0), ANNOUNCED_BYTES_MIN, &mut fail);
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(send)).unwrap_err();
     assert_eq!(coming(), 0);
+    endpoints[0].outlets.announces = false;
+    let mut seen = None;
+    let mut fill = |_: &mut [u8]| seen = Some(coming());
+    endpoints[0].send_block(PlaceId(1), DATA, HandlerId(0), ANNOUNCED_BYTES_MIN, &mut fill).unwrap();
+    assert_eq!(seen, Some(0), "a place that shares its processor does not look for it");
 }
 
 #[test]
