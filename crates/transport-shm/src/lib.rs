@@ -35,6 +35,7 @@
 
 mod bell;
 mod futex;
+mod membarrier;
 mod parking;
 mod ring;
 mod sync;

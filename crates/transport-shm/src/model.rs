@@ -6,6 +6,7 @@
 //! word that a record covers.
 
 use crate::bell::{self, Bell};
+use crate::membarrier;
 use crate::parking::{self, Fencing, alert, park, rouse};
 use crate::ring::{Consumer, Credit, GRAIN, Kind, Producer, Refusal, Taken, Track, span};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -177,6 +178,37 @@ fn a_producer_that_waits_for_room_is_woken() {
 #[test]
 fn a_producer_that_waits_again_and_again_is_woken_each_time() {
     check(|| converse(0, 6, &[LONG, 8, LONG]));
+}
+
+/// The giver runs no fence of its own: what the sleeper's barrier does is all the order there is.
+fn give_to_a_sleeper_that_fences(messages: u16) {
+    let memory = Model::new(0);
+    let producer = Producer::starting_at(memory.clone(), 0);
+    let consumer = Consumer::starting_at(memory, 0);
+    let word = Arc::new(AtomicU32::new(0));
+    let theirs = word.clone();
+    let sender = thread::spawn(move || {
+        for number in 0..messages {
+            // A barrier may count before the message, between it and the look at the word (`alert`), and after both.
+            membarrier::point();
+            put(&producer, number, 8).unwrap();
+            alert(&theirs, Fencing::Sleeper);
+        }
+        membarrier::end();
+    });
+    let nobody = AtomicU32::new(0);
+    for number in 0..messages {
+        while !take(&consumer, number, &nobody) {
+            park(&word, Fencing::Sleeper, None, || !consumer.is_empty());
+        }
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn the_fence_of_the_sleeper_alone_loses_no_wake_up() {
+    check(|| give_to_a_sleeper_that_fences(1));
+    check(|| give_to_a_sleeper_that_fences(2));
 }
 
 #[test]

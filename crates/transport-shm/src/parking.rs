@@ -10,8 +10,8 @@
 //! A giver that is killed between taking the word and the wake would leave the sleeper asleep with a word that
 //! says awake; therefore the death of a place wakes all others without looking at their words ([`rouse`]).
 
-use crate::futex;
 use crate::sync::{AtomicU32, Ordering, fence};
+use crate::{futex, membarrier};
 use std::time::Duration;
 
 /// The word of a place that runs.
@@ -35,9 +35,8 @@ pub(crate) fn alert(word: &AtomicU32, fencing: Fencing) {
     match fencing {
         // PAIR parking.word: observe
         Fencing::Both => fence(Ordering::SeqCst),
-        // The sleeper's membarrier acts as a fence at this point or at another one of this thread's program
-        // order; only the compiler has to be held.
-        Fencing::Sleeper => std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst),
+        // The sleeper's membarrier acts as a fence at this point or at another one of this thread's program order.
+        Fencing::Sleeper => membarrier::point(),
     }
     // Relaxed: ordered after the published work by the line above.
     if word.load(Ordering::Relaxed) == ASLEEP {
@@ -103,17 +102,6 @@ fn fence_all(fencing: Fencing) -> bool {
     fence(Ordering::SeqCst);
     match fencing {
         Fencing::Both => true,
-        #[cfg(not(loom))]
-        Fencing::Sleeper => {
-            rustix::thread::membarrier(rustix::thread::MembarrierCommand::GlobalExpedited).is_ok()
-        }
-        #[cfg(loom)]
-        Fencing::Sleeper => unreachable!("loom has no membarrier"),
+        Fencing::Sleeper => membarrier::barrier(),
     }
-}
-
-/// Makes this process a target of the sleepers' barriers; `false` if the kernel has none.
-#[cfg(not(loom))]
-pub(crate) fn register() -> bool {
-    rustix::thread::membarrier(rustix::thread::MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }

@@ -16,6 +16,7 @@ use crate::endpoint::ShmEndpoint;
 use crate::futex;
 use crate::layout::{Geometry, Head, Layout, MAGIC, PAGE_BYTES, PROCESSORS_MAX, PlaceBlock, VERSION};
 use crate::life::{End, Life};
+use crate::membarrier;
 use crate::parking::{self, Fencing};
 use crate::pinning::{Homes, Pinning};
 use isles_transport::{Class, PlaceId};
@@ -132,7 +133,7 @@ impl Segment {
 
     fn attach_any(file: OwnedFd, layout: Layout, fencing: Fencing) -> Result<Segment, SegmentError> {
         let mapping = Mapping::map(file, layout.total_bytes)?;
-        if fencing == Fencing::Sleeper && !parking::register() {
+        if fencing == Fencing::Sleeper && !membarrier::register() {
             return Err(SegmentError::NotASegment("its creator could use membarrier; this process may not"));
         }
         Ok(Segment(Arc::new(Attachment { mapping, layout, fencing, homes: OnceLock::new() })))
@@ -326,7 +327,7 @@ impl Segment {
 /// The sleeper alone pays where places seldom sleep: each has a processor, and no bell needs a fence anyway.
 fn choose_fencing(geometry: &Geometry, processors: usize) -> Fencing {
     let seldom = !geometry.has_bells(processors as u32);
-    if seldom && parking::register() { Fencing::Sleeper } else { Fencing::Both }
+    if seldom && membarrier::register() { Fencing::Sleeper } else { Fencing::Both }
 }
 
 fn write_head(mapping: &Mapping, layout: &Layout, image: Image, fencing: Fencing, processors: &[usize]) {

@@ -1,0 +1,75 @@
+//! The fence that one thread makes all others run: `membarrier`.
+//!
+//! The only file that calls it, so that loom can put a model in its place. It knows nothing of who sleeps why. On return
+//! of [`barrier`], every running thread of a registered process has run a full fence at some point of its program order
+//! that lies after the call; so those threads need none of their own.
+
+#[cfg(not(loom))]
+pub(crate) use system::{barrier, point, register};
+
+#[cfg(loom)]
+pub(crate) use model::{barrier, point};
+
+#[cfg(all(loom, test))]
+pub(crate) use model::end;
+
+#[cfg(not(loom))]
+mod system {
+    use rustix::thread::{MembarrierCommand, membarrier};
+    use std::sync::atomic::{Ordering, compiler_fence};
+
+    /// Makes this process a target of barriers; `false` if the kernel has none.
+    pub(crate) fn register() -> bool {
+        membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
+    }
+
+    /// Makes every thread of registered processes run a full fence; `false` if the kernel refused.
+    pub(crate) fn barrier() -> bool {
+        membarrier(MembarrierCommand::GlobalExpedited).is_ok()
+    }
+
+    /// A point of program order at which somebody's barrier may count: only the compiler has to be held.
+    #[inline]
+    pub(crate) fn point() {
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    use crate::sync::{AtomicU32, Ordering, fence};
+
+    loom::lazy_static! {
+        /// How many barriers were asked for; one thread asks.
+        static ref ASKED: AtomicU32 = AtomicU32::new(0);
+        /// How many the other thread has run; all of them once it has ended.
+        static ref RUN: AtomicU32 = AtomicU32::new(0);
+    }
+
+    /// Waits until the other thread has come by a [`point`], or has ended.
+    pub(crate) fn barrier() -> bool {
+        let number = ASKED.fetch_add(1, Ordering::SeqCst) + 1;
+        while RUN.load(Ordering::Acquire) < number {
+            loom::thread::yield_now();
+        }
+        fence(Ordering::SeqCst);
+        true
+    }
+
+    /// A full fence if one was asked for, and nothing else.
+    pub(crate) fn point() {
+        // Relaxed, both: a thread that is not interrupted learns nothing. Only this one stores the second.
+        let asked = ASKED.load(Ordering::Relaxed);
+        if asked > RUN.load(Ordering::Relaxed) {
+            fence(Ordering::SeqCst);
+            RUN.store(asked, Ordering::Release);
+        }
+    }
+
+    /// The end of the other thread, which counts as a fence.
+    #[cfg(test)]
+    pub(crate) fn end() {
+        fence(Ordering::SeqCst);
+        RUN.store(u32::MAX, Ordering::Release);
+    }
+}
