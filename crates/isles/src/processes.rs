@@ -5,8 +5,8 @@ use crate::launch::{Launch, LaunchError};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
+use isles_transport_shm::Segment;
 use isles_transport_shm::processes::{self, Program};
-use isles_transport_shm::{Geometry, Segment};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
@@ -48,7 +48,7 @@ where
         LaunchError::Machine(format!("machine processes: {error}"))
     }
     let image = image::identity().map_err(unable)?;
-    let segment = Segment::create(Geometry::for_places(launch.places), image).map_err(unable)?;
+    let segment = Segment::for_places(launch.places, image).map_err(unable)?;
     segment.keep_processors(&launch.pinning);
     let children = processes::spawn(&segment, program, (1..launch.places).map(PlaceId)).map_err(unable)?;
     children.rendezvous(JOIN_LIMIT).map_err(unable)?;

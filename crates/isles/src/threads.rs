@@ -4,7 +4,7 @@ use crate::launch::{Launch, LaunchError};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
-use isles_transport_shm::{Geometry, Segment};
+use isles_transport_shm::Segment;
 use std::collections::BTreeMap;
 
 /// Runs `main` at the first place, on the calling thread.
@@ -16,8 +16,7 @@ where
 {
     let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
     // Threads share one image, so there is nothing to tell apart.
-    let segment =
-        Segment::create(Geometry::for_places(launch.places), [0; 16]).map_err(|error| unable(&error))?;
+    let segment = Segment::for_places(launch.places, [0; 16]).map_err(|error| unable(&error))?;
     segment.keep_processors(&launch.pinning);
     let mut threads = BTreeMap::new();
     for place in (1..launch.places).map(PlaceId) {

@@ -43,6 +43,9 @@ const ARENA_ALIGN: u64 = 2 << 20;
 /// Of rings, so that it shrinks with the number of places; several messages of 2 MiB up to 8 places.
 const CREDIT_RINGS: u64 = 64;
 
+/// The smallest arena under a limit, in credits: as much in flight of either class, and as much again in use by receivers.
+const ARENA_CREDITS_MIN: u64 = 4;
+
 /// Bytes of the header in front of each block, which keep the payload on its own cache line.
 pub(crate) const BLOCK_HEADER_BYTES: u64 = 64;
 
@@ -78,6 +81,13 @@ impl Geometry {
             _ => (8 << 10, 16 << 10, 1 << 30),
         };
         Geometry { places, control_bytes: control, data_bytes: bulk, arena_bytes: arena }
+    }
+
+    /// The same with arenas of half the size; `None` if those would be too small.
+    pub(crate) fn with_smaller_arenas(self) -> Option<Geometry> {
+        let arena_bytes = self.arena_bytes / 2;
+        let smallest = (ARENA_CREDITS_MIN * self.credit_bytes()).next_multiple_of(ARENA_ALIGN);
+        (arena_bytes >= smallest).then_some(Geometry { arena_bytes, ..self })
     }
 
     /// Whether the sizes can make a segment; the reason if not.

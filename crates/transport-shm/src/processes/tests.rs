@@ -305,8 +305,8 @@ fn a_first_process_that_is_killed_takes_all_others_with_it() {
 
 /// Under a limit of the shell that started it: creates a segment and says what came of it.
 fn limited() {
-    match Segment::create(Geometry::for_places(2), IMAGE) {
-        Ok(_) => println!("\nanswer: created"),
+    match Segment::for_places(8, IMAGE) {
+        Ok(segment) => println!("\nanswer: arenas of {}", segment.geometry().arena_bytes),
         Err(error) => println!("\nanswer: {error}"),
     }
 }
@@ -324,21 +324,36 @@ fn answer_under(limit: &str, role: &str) -> String {
 
 #[test]
 fn limits_of_the_system_are_named_with_what_was_needed() {
-    let bytes = crate::layout::Layout::of(Geometry::for_places(2)).total_bytes;
-    assert_eq!(answer_under("true", "limited"), "created");
-    assert_eq!(
-        answer_under("ulimit -f 1000", "limited"),
+    assert_eq!(answer_under("true", "limited"), format!("arenas of {}", 8_u64 << 30));
+    let smallest = Geometry { arena_bytes: 32 << 20, ..Geometry::for_places(8) };
+    let bytes = crate::layout::Layout::of(smallest).total_bytes;
+    // A shell may count blocks of 512 bytes, or of 1024.
+    let limits = [512_000, 1_024_000].map(|limit| {
         format!(
-            "a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is 512000 bytes"
+            "a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is {limit} bytes: raise \
+             it, or start fewer places"
         )
-    );
-    let space = answer_under("ulimit -v 4000000", "limited");
-    assert!(
-        space.starts_with(&format!("no {bytes} bytes of address space for a shared segment: ")),
-        "{space}"
-    );
+    });
+    let file = answer_under("ulimit -f 1000", "limited");
+    assert!(limits.contains(&file), "{file}");
+    let space = answer_under("ulimit -v 250000", "limited");
+    let start = format!("no {bytes} bytes of address space for a shared segment: ");
+    let end = "; the limit (ulimit -v) is 256000000 bytes: raise it, or start fewer places";
+    assert!(space.starts_with(&start) && space.ends_with(end), "{space}");
     let descriptors = answer_under("ulimit -n 50", "crowded");
     assert!(descriptors.starts_with("no descriptor for a shared segment: "), "{descriptors}");
+}
+
+/// At most half of what there may be, with so many places.
+#[test]
+fn arenas_shrink_until_the_segment_fits_a_limit() {
+    for (limit, arena_bytes) in [(400_000_000, 8_u64 << 30), (4_000_000, 128 << 20), (1_000_000, 32 << 20)] {
+        let answer = answer_under(&format!("ulimit -v {limit}"), "limited");
+        assert_eq!(answer, format!("arenas of {arena_bytes}"), "ulimit -v {limit}");
+    }
+    // Files of 4 GB at most, in blocks of 512 or 1024 bytes.
+    let answer = answer_under("ulimit -f 4000000", "limited");
+    assert!([256, 128].map(|mib| format!("arenas of {}", mib << 20)).contains(&answer), "{answer}");
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub enum MemoryError {
     NoAddressSpace {
         /// Needed, in bytes.
         bytes: u64,
+        /// Allowed in all (`ulimit -v`), in bytes, if that is limited.
+        limit: Option<u64>,
         /// What it said.
         cause: io::Error,
     },
@@ -52,11 +54,17 @@ impl fmt::Display for MemoryError {
             MemoryError::FileSizeLimit { bytes, limit } => {
                 write!(
                     f,
-                    "a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is {limit} bytes"
+                    "a segment of {bytes} bytes of address space; the file size limit (ulimit -f) is {limit} bytes: \
+                     raise it, or start fewer places"
                 )
             }
             MemoryError::NoDescriptor(cause) => write!(f, "no descriptor for a shared segment: {cause}"),
-            MemoryError::NoAddressSpace { bytes, cause } => {
+            MemoryError::NoAddressSpace { bytes, limit: Some(limit), cause } => write!(
+                f,
+                "no {bytes} bytes of address space for a shared segment: {cause}; the limit (ulimit -v) is {limit} \
+                 bytes: raise it, or start fewer places"
+            ),
+            MemoryError::NoAddressSpace { bytes, limit: None, cause } => {
                 write!(f, "no {bytes} bytes of address space for a shared segment: {cause}")
             }
             MemoryError::NoPages { bytes, cause } => {
@@ -67,6 +75,15 @@ impl fmt::Display for MemoryError {
 }
 
 impl std::error::Error for MemoryError {}
+
+/// How much address space this process may have in all, in bytes; `None` without a limit (`ulimit -v`).
+pub(super) fn address_space_max() -> Option<u64> {
+    getrlimit(Resource::As).current
+}
+
+fn no_address_space(bytes: u64, cause: Errno) -> MemoryError {
+    MemoryError::NoAddressSpace { bytes, limit: address_space_max(), cause: cause.into() }
+}
 
 /// A type that may be viewed in shared memory.
 ///
@@ -112,7 +129,7 @@ impl Mapping {
         }
         let file = fs::memfd_create("isles", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
             .map_err(|cause| MemoryError::NoDescriptor(cause.into()))?;
-        let no_space = |cause: Errno| MemoryError::NoAddressSpace { bytes, cause: cause.into() };
+        let no_space = |cause| no_address_space(bytes, cause);
         fs::ftruncate(&file, bytes).map_err(no_space)?;
         fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
             .map_err(no_space)?;
@@ -123,7 +140,7 @@ impl Mapping {
 
     /// Maps the first `bytes` bytes of a file that is known to be sealed and at least as long.
     pub fn map(file: OwnedFd, bytes: u64) -> Result<Mapping, MemoryError> {
-        let no_space = |cause: Errno| MemoryError::NoAddressSpace { bytes, cause: cause.into() };
+        let no_space = |cause| no_address_space(bytes, cause);
         let len = usize::try_from(bytes).map_err(|_| no_space(Errno::NOMEM))?;
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
         // NEED: mapping memory has no safe form.

@@ -100,6 +100,33 @@ struct Attachment {
 }
 
 impl Segment {
+    /// Creates the segment of a run of `places` places, with the usual sizes where the limits of this process allow.
+    ///
+    /// Else the arenas, and with them the longest message, are so much smaller that the segment takes at most half of
+    /// the address space (`ulimit -v`), because the program needs some, too; or less, if the system refuses that.
+    ///
+    /// # Errors
+    /// As [`Segment::create`]; not even the smallest arenas fit.
+    pub fn for_places(places: u32, image: Image) -> Result<Segment, SegmentError> {
+        let mut geometry = Geometry::for_places(places);
+        geometry.check().map_err(SegmentError::BadGeometry)?;
+        let space = mapping::address_space_max().map_or(u64::MAX, |limit| limit / 2);
+        while Layout::of(geometry).total_bytes > space
+            && let Some(smaller) = geometry.with_smaller_arenas()
+        {
+            geometry = smaller;
+        }
+        loop {
+            use MemoryError::{FileSizeLimit, NoAddressSpace};
+            match (Segment::create(geometry, image), geometry.with_smaller_arenas()) {
+                (Err(SegmentError::Memory(FileSizeLimit { .. } | NoAddressSpace { .. })), Some(smaller)) => {
+                    geometry = smaller;
+                }
+                (answer, _) => return answer,
+            }
+        }
+    }
+
     /// Creates the segment of a run; `image` identifies the program, for processes that attach.
     ///
     /// # Errors

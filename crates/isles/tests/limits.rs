@@ -1,0 +1,34 @@
+//! Runs under limits of the system: what shrinks, and what is said where nothing helps.
+//!
+//! Each test starts this test program again, from a shell that sets the limit.
+
+use isles::prelude::*;
+use std::process::{Command, Output};
+
+/// A large message there and back again, at every place.
+#[isles::test(places = 3)]
+#[ignore = "runs as a started process"]
+async fn a_program() -> isles::Result<()> {
+    for place in places() {
+        let values: Vec<u64> = (0..100_000).collect();
+        assert_eq!(at!(place, values.iter().rev().copied().collect::<Vec<u64>>()).await?[0], 99_999);
+    }
+    Ok(())
+}
+
+/// What [`a_program`] comes to on `machine`, started from a shell behind `limit`.
+fn run(limit: &str, machine: &str) -> Output {
+    let script = format!("{limit} && exec \"$@\"");
+    let program = std::env::current_exe().unwrap();
+    let arguments = [&format!("a_program::{machine}"), "--exact", "--include-ignored", "--nocapture"];
+    Command::new("sh").args(["-c", &script, "sh"]).arg(program).args(arguments).output().unwrap()
+}
+
+#[test]
+fn three_places_run_where_a_batch_system_limits_address_space() {
+    for machine in ["threads", "processes"] {
+        let output = run("ulimit -v 4000000", machine);
+        assert!(output.status.success(), "{machine}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{machine}: {output:?}");
+    }
+}
