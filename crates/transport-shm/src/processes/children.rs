@@ -8,7 +8,8 @@ use crate::life::{End, Life};
 use crate::segment::{Image, Segment};
 use isles_transport::PlaceId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
 use std::fmt;
 use std::io::{self, PipeWriter};
 use std::os::fd::OwnedFd;
@@ -21,6 +22,29 @@ use std::time::{Duration, Instant};
 
 /// How often the watch looks for places that broke the format; the end of a process is noticed at once.
 const CORRUPT_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Gives a descriptor that is readable, or hung up, once a process that this one started has ended.
+pub(super) type Notice = fn(Pid) -> io::Result<OwnedFd>;
+
+/// The kernel's own descriptor; where it offers none (before 5.3, under valgrind, in some sandboxes), [`wait_aside`].
+pub(super) fn notice(process: Pid) -> io::Result<OwnedFd> {
+    match pidfd_open(process, PidfdFlags::empty()) {
+        Err(Errno::NOSYS | Errno::PERM) => wait_aside(process),
+        answer => Ok(answer?),
+    }
+}
+
+/// A pipe whose other end is closed by a thread that waits for the process and leaves it to be reaped.
+pub(super) fn wait_aside(process: Pid) -> io::Result<OwnedFd> {
+    let (end, held) = io::pipe()?;
+    let wait = move || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(process), options), Err(Errno::INTR)) {}
+        drop(held);
+    };
+    std::thread::Builder::new().name("isles-watch".into()).stack_size(64 << 10).spawn(wait)?;
+    Ok(end.into())
+}
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +73,10 @@ impl fmt::Display for Exit {
 /// One process.
 struct Entry {
     place: PlaceId,
-    pidfd: OwnedFd,
+    /// Its number, which is its own as long as `exit` is not known: it is taken from the system under the same lock.
+    process: Pid,
+    /// Readable, or hung up, once the process has ended.
+    end: OwnedFd,
     exit: Option<Exit>,
     overdue: bool,
 }
@@ -60,6 +87,16 @@ struct Roster {
     entries: Mutex<Vec<Entry>>,
     /// Notified at each exit.
     ended: Condvar,
+}
+
+impl Entry {
+    /// Ends the process, if it is not known to have ended.
+    fn kill(&self) {
+        if self.exit.is_none() {
+            // It may have ended by itself meanwhile.
+            let _ = kill_process(self.process, Signal::KILL);
+        }
+    }
 }
 
 impl Roster {
@@ -74,30 +111,31 @@ pub struct Children {
     roster: Arc<Roster>,
     /// Until the watch runs.
     unwatched: Vec<Child>,
+    notice: Notice,
     watch: Option<JoinHandle<()>>,
     /// Closed when this process is gone: the end of the children.
     _lifeline: PipeWriter,
 }
 
 impl Children {
-    pub(super) fn new(segment: Segment, lifeline: PipeWriter) -> Children {
+    pub(super) fn new(segment: Segment, lifeline: PipeWriter, notice: Notice) -> Children {
         let roster = Roster { segment, entries: Mutex::new(Vec::new()), ended: Condvar::new() };
-        Children { roster: Arc::new(roster), unwatched: Vec::new(), watch: None, _lifeline: lifeline }
+        Children { roster: Arc::new(roster), unwatched: Vec::new(), notice, watch: None, _lifeline: lifeline }
     }
 
     /// Takes over a started process.
     pub(super) fn add(&mut self, place: PlaceId, mut child: Child) -> Result<(), LaunchError> {
-        let pid = Pid::from_child(&child);
-        match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(pidfd) => {
-                self.roster.entries().push(Entry { place, pidfd, exit: None, overdue: false });
+        let process = Pid::from_child(&child);
+        match (self.notice)(process) {
+            Ok(end) => {
+                self.roster.entries().push(Entry { place, process, end, exit: None, overdue: false });
                 self.unwatched.push(child);
                 Ok(())
             }
             Err(cause) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(LaunchError::NotWatched(cause.into()))
+                Err(LaunchError::NotWatched(cause))
             }
         }
     }
@@ -105,9 +143,8 @@ impl Children {
     /// Starts the watch, once all processes have been added.
     pub(super) fn watch(&mut self) -> Result<(), LaunchError> {
         let roster = Arc::clone(&self.roster);
-        let pidfds =
-            roster.entries().iter().map(|entry| entry.pidfd.try_clone()).collect::<io::Result<Vec<_>>>();
-        let pidfds = pidfds.map_err(LaunchError::NotWatched)?;
+        let ends = roster.entries().iter().map(|entry| entry.end.try_clone()).collect::<io::Result<Vec<_>>>();
+        let ends = ends.map_err(LaunchError::NotWatched)?;
         let thread = std::thread::Builder::new().name("isles-watch".into()).stack_size(256 << 10);
         let (sender, receiver) = std::sync::mpsc::channel::<Vec<Child>>();
         let body = move || {
@@ -116,8 +153,8 @@ impl Children {
                 roster,
                 open: (0..)
                     .zip(children)
-                    .zip(pidfds)
-                    .map(|((index, child), pidfd)| Open { index, child, pidfd })
+                    .zip(ends)
+                    .map(|((index, child), end)| Open { index, child, end })
                     .collect(),
             }
             .run();
@@ -188,20 +225,14 @@ impl Children {
 
     /// Ends the process of `place`; its death is told as any other.
     pub fn kill(&self, place: PlaceId) {
-        if let Some(entry) =
-            self.roster.entries().iter().find(|entry| entry.place == place && entry.exit.is_none())
-        {
-            // It may have ended by itself meanwhile.
-            let _ = pidfd_send_signal(&entry.pidfd, Signal::KILL);
-        }
+        self.roster.entries().iter().filter(|entry| entry.place == place).for_each(Entry::kill);
     }
 
     /// Ends what is left and waits for the watch to have seen it.
     fn end_all(&mut self) {
         for entry in self.roster.entries().iter_mut().filter(|entry| entry.exit.is_none()) {
             entry.overdue = true;
-            // It may have ended by itself meanwhile.
-            let _ = pidfd_send_signal(&entry.pidfd, Signal::KILL);
+            entry.kill();
         }
         for child in &mut self.unwatched {
             let _ = child.wait();
@@ -232,7 +263,7 @@ fn refused_image(segment: &Segment, place: PlaceId) -> Image {
 struct Open {
     index: usize,
     child: Child,
-    pidfd: OwnedFd,
+    end: OwnedFd,
 }
 
 /// The watching thread.
@@ -245,7 +276,7 @@ impl Watch {
     fn run(mut self) {
         while !self.open.is_empty() {
             let mut fds: Vec<_> =
-                self.open.iter().map(|open| PollFd::new(&open.pidfd, PollFlags::IN)).collect();
+                self.open.iter().map(|open| PollFd::new(&open.end, PollFlags::IN)).collect();
             // An error (a signal) shows no descriptor as ready; the next turn looks again.
             let _ = poll(&mut fds, Some(&CORRUPT_LOOK));
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
@@ -263,16 +294,16 @@ impl Watch {
         let entries = self.roster.entries();
         for open in &self.open {
             if let Life::Corrupt(_) = self.roster.segment.life(entries[open.index].place) {
-                // It may have ended by itself meanwhile.
-                let _ = pidfd_send_signal(&open.pidfd, Signal::KILL);
+                entries[open.index].kill();
             }
         }
     }
 }
 
 fn note_end(roster: &Roster, mut ended: Open) {
-    let status = ended.child.wait();
     let mut entries = roster.entries();
+    // It has ended, so this takes no time; from here on its number may be another process's.
+    let status = ended.child.wait();
     let entry = &mut entries[ended.index];
     let (end, place) = (end_of(&status), entry.place);
     entry.exit = Some(exit_of(status, entry.overdue));

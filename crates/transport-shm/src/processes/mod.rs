@@ -140,9 +140,19 @@ pub fn spawn(
     program: &Program,
     places: impl IntoIterator<Item = PlaceId>,
 ) -> Result<Children, LaunchError> {
+    spawn_noticing(children::notice, segment, program, places)
+}
+
+/// As [`spawn`], with the means to notice the end of a process.
+fn spawn_noticing(
+    notice: children::Notice,
+    segment: &Segment,
+    program: &Program,
+    places: impl IntoIterator<Item = PlaceId>,
+) -> Result<Children, LaunchError> {
     let (lifeline, held) = io::pipe().map_err(LaunchError::NotWatched)?;
     let lifeline = Arc::new(lifeline);
-    let mut children = Children::new(segment.clone(), held);
+    let mut children = Children::new(segment.clone(), held, notice);
     for place in places {
         assert!(place.0 < segment.places(), "{place} of {} places", segment.places());
         let not_started = |cause| LaunchError::NotStarted { place, program: program.file.clone(), cause };

@@ -36,8 +36,12 @@ fn others(segment: &Segment) -> impl Iterator<Item = PlaceId> + use<> {
 }
 
 fn launch(places: u32, role: &str) -> (Segment, Children) {
+    launch_noticing(children::notice, places, role)
+}
+
+fn launch_noticing(notice: children::Notice, places: u32, role: &str) -> (Segment, Children) {
     let segment = Segment::create(Geometry::for_places(places), IMAGE).unwrap();
-    let children = spawn(&segment, &program(role), others(&segment)).unwrap();
+    let children = spawn_noticing(notice, &segment, &program(role), others(&segment)).unwrap();
     (segment, children)
 }
 
@@ -191,7 +195,19 @@ fn messages_and_blocks_go_to_processes_and_come_back() {
 
 #[test]
 fn a_killed_process_is_a_death_that_all_others_learn() {
-    let (segment, children) = launch(4, "flood");
+    check_that_kills_are_learnt(children::notice);
+}
+
+/// As valgrind does it, and kernels before 5.3.
+#[test]
+fn a_kernel_without_descriptors_of_processes_tells_deaths_as_well() {
+    check_that_kills_are_learnt(children::wait_aside);
+    let (_segment, children) = launch_noticing(children::wait_aside, 2, "never join");
+    assert_eq!(children.finish(Duration::ZERO), [(PlaceId(1), Exit::Overdue)]);
+}
+
+fn check_that_kills_are_learnt(notice: children::Notice) {
+    let (segment, children) = launch_noticing(notice, 4, "flood");
     children.rendezvous(LIMIT).unwrap();
     let endpoint = segment.endpoint(PlaceId(0)).unwrap();
     for victim in [2, 1, 3].map(PlaceId) {
