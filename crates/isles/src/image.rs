@@ -6,6 +6,7 @@
 //! of different hosts: there the same program is another file. Whoever must know the program again later, in another
 //! place, pays for a digest of its bytes.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -18,8 +19,25 @@ use std::path::Path;
 ///
 /// # Errors
 /// The system does not say what the program's file is.
-pub(crate) fn identity() -> io::Result<[u8; 16]> {
-    identity_of(Path::new("/proc/self/exe"))
+pub(crate) fn identity() -> Result<[u8; 16], UnknownProgram> {
+    identity_of(Path::new(PROGRAM)).map_err(UnknownProgram)
+}
+
+/// The system's name for the running program's file.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// The system does not say what the running program is.
+#[derive(Debug)]
+pub(crate) struct UnknownProgram(io::Error);
+
+impl fmt::Display for UnknownProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnknownProgram(cause) = self;
+        write!(
+            f,
+            "{PROGRAM}, from which the other places are started: {cause}; mount /proc, or choose machine threads"
+        )
+    }
 }
 
 /// 128 bits of the file's device, number, length and time of change: two FNV-1a style lanes over these words.
@@ -35,7 +53,7 @@ fn identity_of(file: &Path) -> io::Result<[u8; 16]> {
 /// # Errors
 /// The file cannot be read.
 pub(crate) fn digest_of_program() -> io::Result<[u8; 16]> {
-    fs::read("/proc/self/exe").map(|bytes| digest(&bytes))
+    fs::read(PROGRAM).map(|bytes| digest(&bytes))
 }
 
 /// 128 bits of `bytes` and their number. It finds accidents, not forgeries.

@@ -32,3 +32,30 @@ fn three_places_run_where_a_batch_system_limits_address_space() {
         assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{machine}: {output:?}");
     }
 }
+
+#[test]
+fn a_missing_proc_is_named_with_its_remedy_and_threads_do_without() {
+    let hide = "mount -t tmpfs none /proc";
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c"]);
+        command
+    };
+    if !unshare().arg(hide).output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: /proc cannot be hidden here (unshare --mount)");
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let run = |machine: &str| {
+        let arguments = [&format!("a_program::{machine}"), "--exact", "--include-ignored", "--nocapture"];
+        let script = format!("{hide} && exec \"$@\"");
+        unshare().args([&script, "sh"]).arg(&program).args(arguments).output().unwrap()
+    };
+    let threads = run("threads");
+    assert!(threads.status.success(), "{threads:?}");
+    let processes = run("processes");
+    let line = "machine processes: /proc/self/exe, from which the other places are started: No such file or directory (os \
+                error 2); mount /proc, or choose machine threads";
+    let said = String::from_utf8_lossy(&processes.stderr).into_owned();
+    assert!(!processes.status.success() && said.contains(line), "{said}");
+}
