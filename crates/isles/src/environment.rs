@@ -317,6 +317,7 @@ impl Environment {
             }
             let mut said = launched.split(',').filter_map(|pair| pair.split_once('='));
             let source = said.find(|(name, _)| *name == variable).map_or(variable, |(_, flag)| flag);
+            // An empty variable counts as not set, as with other programs: it is how a shell takes one back for a command.
             get(variable).filter(|value| !value.is_empty()).map(|value| read(source, &value)).transpose()
         }
         let get = (flags, get(FLAGS_VARIABLE).unwrap_or_default(), get);
@@ -410,6 +411,18 @@ mod tests {
         assert_eq!(Environment::read_from(&[], without).unwrap_err().source, "ISLES_SEED");
         let good = |asked: &str| without(asked).filter(|_| asked != "ISLES_SEED");
         assert_eq!(Environment::read_from(&[], good).unwrap().work.unwrap().1, "--work");
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_not_set() {
+        let asked = RefCell::new(Vec::new());
+        let empty = |name: &str| {
+            asked.borrow_mut().push(name.to_owned());
+            Some(String::new())
+        };
+        let environment = Environment::read_from(&[], empty).unwrap();
+        assert!(asked.borrow().iter().any(|name| name == "ISLES_MACHINE"));
+        assert_eq!((environment.machine, environment.places), (None, None));
     }
 
     #[test]

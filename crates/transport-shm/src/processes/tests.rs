@@ -198,7 +198,7 @@ fn a_killed_process_is_a_death_that_all_others_learn() {
     check_that_kills_are_learnt(children::notice);
 }
 
-/// As valgrind does it, and kernels before 5.3.
+/// Kernels before 5.3 have none, and some sandboxes forbid them.
 #[test]
 fn a_kernel_without_descriptors_of_processes_tells_deaths_as_well() {
     check_that_kills_are_learnt(children::wait_aside);
