@@ -317,7 +317,7 @@ impl Environment {
             }
             let mut said = launched.split(',').filter_map(|pair| pair.split_once('='));
             let source = said.find(|(name, _)| *name == variable).map_or(variable, |(_, flag)| flag);
-            // An empty variable counts as not set, as with other programs: it is how a shell takes one back for a command.
+            // An empty variable counts as not set: that is how a shell takes one back for a command.
             get(variable).filter(|value| !value.is_empty()).map(|value| read(source, &value)).transpose()
         }
         let get = (flags, get(FLAGS_VARIABLE).unwrap_or_default(), get);

@@ -43,7 +43,8 @@ const ARENA_ALIGN: u64 = 2 << 20;
 /// Of rings, so that it shrinks with the number of places; several messages of 2 MiB up to 8 places.
 const CREDIT_RINGS: u64 = 64;
 
-/// The smallest arena under a limit, in credits: as much in flight of either class, and as much again in use by receivers.
+/// The smallest arena under a limit, in credits: as much in flight of either class, and as much again in use by
+/// receivers.
 const ARENA_CREDITS_MIN: u64 = 4;
 
 /// Bytes of the header in front of each block, which keep the payload on its own cache line.

@@ -1,8 +1,8 @@
 //! The fence that one thread makes all others run: `membarrier`.
 //!
-//! The only file that calls it, so that loom can put a model in its place. It knows nothing of who sleeps why. On return
-//! of [`barrier`], every running thread of a registered process has run a full fence at some point of its program order
-//! that lies after the call; so those threads need none of their own.
+//! The only file that calls it, so that loom can put a model in its place. It knows nothing of who sleeps why. On
+//! return of [`barrier`], every running thread of a registered process has run a full fence at some point of its
+//! program order that lies after the call; so those threads need none of their own.
 
 #[cfg(not(loom))]
 pub(crate) use system::{barrier, point, register};
@@ -49,6 +49,7 @@ mod model {
     /// Waits until the other thread has come by a [`point`], or has ended.
     pub(crate) fn barrier() -> bool {
         let number = ASKED.fetch_add(1, Ordering::SeqCst) + 1;
+        // PAIR membarrier.run: observe
         while RUN.load(Ordering::Acquire) < number {
             loom::thread::yield_now();
         }
@@ -62,6 +63,7 @@ mod model {
         let asked = ASKED.load(Ordering::Relaxed);
         if asked > RUN.load(Ordering::Relaxed) {
             fence(Ordering::SeqCst);
+            // PAIR membarrier.run: publish
             RUN.store(asked, Ordering::Release);
         }
     }
@@ -70,6 +72,7 @@ mod model {
     #[cfg(test)]
     pub(crate) fn end() {
         fence(Ordering::SeqCst);
+        // PAIR membarrier.run: publish
         RUN.store(u32::MAX, Ordering::Release);
     }
 }

@@ -196,8 +196,8 @@ pub trait Endpoint {
     /// Sends a small message, written in place.
     ///
     /// `fill` gets exactly `room` bytes whose content is unspecified and returns how many of them (from the
-    /// front) are the message; `None` abandons it. `fill` is called at most once and must not call the endpoint, which is
-    /// an assertion: a second message would be written into the memory of the first.
+    /// front) are the message; `None` abandons it. `fill` is called at most once and must not call the endpoint, which
+    /// is an assertion: a second message would be written into the memory of the first.
     /// May be called from within `deliver` of [`Endpoint::progress`].
     ///
     /// # Errors

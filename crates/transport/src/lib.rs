@@ -5,20 +5,20 @@
 
 #![forbid(unsafe_code)]
 
-mod callback;
 pub mod conformance;
 mod endpoint;
 pub mod loopback;
 pub mod random;
+mod reentry;
 mod span;
 mod work;
 
-pub use callback::{Reentry, Running};
 pub use endpoint::{
     Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next,
     SendError, Unpark,
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;
+pub use reentry::{Reentry, Running};
 pub use span::{Source, Span, SpanId};
 pub use work::{TABLES_MAX, Table, Work};

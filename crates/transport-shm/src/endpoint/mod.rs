@@ -4,8 +4,8 @@
 //! ([`inlet`]), blocks, waiting ([`rest`]). It knows bytes, peers and handlers; neither tasks nor processes.
 //!
 //! Invariants: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because
-//! `deliver` may send in the middle of a `progress`; nothing is called from within `fill`, which holds the memory of the
-//! message that it writes, and the ring has no other memory for a second one.
+//! `deliver` may send in the middle of a `progress`; nothing is called from within `fill`, which holds the memory of
+//! the message that it writes, and the ring has no other memory for a second one.
 
 mod berth;
 mod inlet;

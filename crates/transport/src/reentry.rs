@@ -1,4 +1,4 @@
-//! Which calls of an endpoint are allowed from within its own callbacks.
+//! Which calls of an endpoint are allowed from within the closures that it calls.
 //!
 //! The rules are those of [`Endpoint`](crate::Endpoint): `deliver` and `wants` may send, `fill` may call nothing,
 //! because the memory that it writes is lent to it alone. Every transport asserts them by one [`Reentry`] each. It
@@ -8,22 +8,22 @@ use std::cell::Cell;
 
 /// What the owner of an endpoint is in the middle of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Callback {
-    None,
+enum Within {
+    Nothing,
     Deliver,
     Fill,
 }
 
-/// Which callback of an endpoint is running.
+/// Which closure of its caller an endpoint is running.
 #[derive(Debug)]
-pub struct Reentry(Cell<Callback>);
+pub struct Reentry(Cell<Within>);
 
-/// A callback that is running, until it is dropped.
+/// A closure that is running, until this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Running<'a> {
-    current: &'a Cell<Callback>,
-    before: Callback,
+    current: &'a Cell<Within>,
+    before: Within,
 }
 
 impl Drop for Running<'_> {
@@ -35,7 +35,7 @@ impl Drop for Running<'_> {
 
 impl Default for Reentry {
     fn default() -> Self {
-        Reentry(Cell::new(Callback::None))
+        Reentry(Cell::new(Within::Nothing))
     }
 }
 
@@ -47,17 +47,17 @@ impl Reentry {
     #[inline]
     pub fn fill(&self) -> Running<'_> {
         self.check_send();
-        self.enter(Callback::Fill)
+        self.enter(Within::Fill)
     }
 
     /// Begins a call that runs `deliver` or `wants`.
     ///
     /// # Panics
-    /// From within any callback.
+    /// From within any of them.
     #[inline]
     pub fn deliver(&self) -> Running<'_> {
         self.check_wait();
-        self.enter(Callback::Deliver)
+        self.enter(Within::Deliver)
     }
 
     /// Checks a call that sends.
@@ -66,24 +66,24 @@ impl Reentry {
     /// From within `fill`.
     #[inline]
     pub fn check_send(&self) {
-        assert!(self.0.get() != Callback::Fill, "`fill` must not call the endpoint");
+        assert!(self.0.get() != Within::Fill, "`fill` must not call the endpoint");
     }
 
     /// Checks a call that waits or takes messages.
     ///
     /// # Panics
-    /// From within any callback.
+    /// From within any of them.
     #[inline]
     pub fn check_wait(&self) {
         let current = self.0.get();
         assert!(
-            current == Callback::None,
-            "a callback of the endpoint may send at most: it is in {current:?}"
+            current == Within::Nothing,
+            "called from within `{current:?}` of the endpoint, which may send at most"
         );
     }
 
     #[inline]
-    fn enter(&self, callback: Callback) -> Running<'_> {
-        Running { current: &self.0, before: self.0.replace(callback) }
+    fn enter(&self, within: Within) -> Running<'_> {
+        Running { current: &self.0, before: self.0.replace(within) }
     }
 }
