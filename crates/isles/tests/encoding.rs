@@ -116,13 +116,14 @@ struct Cloned(Global<Rc<()>>);
 impl Serialize for Cloned {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let copy = self.0.clone();
-        (copy, Global::new(Rc::new(()))).serialize(serializer)
+        drop(Global::new(Rc::new(())));
+        copy.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Cloned {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Cloned, D::Error> {
-        let (handle, _other) = <(Global<Rc<()>>, Global<Rc<()>>)>::deserialize(deserializer)?;
+        let handle = Global::deserialize(deserializer)?;
         Ok(Cloned(handle))
     }
 }
