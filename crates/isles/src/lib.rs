@@ -54,8 +54,8 @@ pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Replicated, Result,
-    RunReport, Shape, Sleep, StdError, Table, Team, Work, cancel, finish, here, now, place_count, places, plain,
-    sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
+    RunReport, Shape, Sleep, StdError, Table, Team, Work, cancel, finish, here, now, place_count, places,
+    plain, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_chip::{
     CoreList, Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest,

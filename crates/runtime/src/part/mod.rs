@@ -45,6 +45,9 @@ enum PartMessage {
     Free { id: PartId },
 }
 
+/// What the handles to a part stand for at one place, if it is there.
+pub(crate) type Value = Option<Rc<dyn Any>>;
+
 /// One handle's share of a part: as long as it lives, the part does.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -103,9 +106,7 @@ impl<'de> Deserialize<'de> for Share {
 
 impl Share {
     /// A share that has arrived, with what the handle stands for on this place, if it is there.
-    pub(crate) fn with_value<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<(Share, Option<Rc<dyn Any>>), D::Error> {
+    pub(crate) fn with_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(Share, Value), D::Error> {
         let (id, weight) = <(PartId, u64)>::deserialize(deserializer)?;
         let adopted = Local::try_with(|local| {
             let known = id.home.0 < local.places();
