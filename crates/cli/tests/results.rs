@@ -77,7 +77,7 @@ fn a_run_that_cannot_start_leaves_old_results_and_makes_no_new_ones() {
     let scene = Scene::new("kept");
     scene.leave("old.json", "old");
     let mut shell = scene.program("sh");
-    shell.args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_isles")]);
+    shell.args(["-c", "ulimit -v 60000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_isles")]);
     shell.args(words(RUN)).args(["--json", "old.json", "--csv", "new.csv"]);
     let ended = ended(shell);
     assert_eq!(ended.code, Some(2), "{ended:?}");

@@ -528,7 +528,7 @@ fn shared_memory_that_cannot_be_had_is_a_refusal() {
         let arguments = words(&line);
         let line = behind(&scene, "ulimit -f 1", &arguments).refusal_after_heading();
         assert_says(&line, &[&format!("machine {machine}: "), "bytes of address space", "ulimit -f"]);
-        let line = behind(&scene, "ulimit -v 400000", &arguments).refusal_after_heading();
+        let line = behind(&scene, "ulimit -v 60000", &arguments).refusal_after_heading();
         assert_says(&line, &[&format!("machine {machine}: "), "bytes of address space"]);
         scene.assert_nothing_left();
     }
