@@ -57,9 +57,9 @@ pub use isles_runtime::{
     RunReport, Shape, Sleep, StdError, Table, Team, Work, cancel, finish, here, now, place_count, places,
     plain, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
+pub use isles_transport::{CoreList, CoreListFault};
 pub use isles_transport_chip::{
-    CoreList, Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest,
-    Spending,
+    Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest, Spending,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};

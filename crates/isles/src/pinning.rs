@@ -4,7 +4,7 @@
 //! names a processor of its own for each place, which this program may use.
 
 use crate::environment::ConfigError;
-use isles_transport_chip::{CoreList, Misplacement};
+use isles_transport::{CoreList, CoreListFault};
 use isles_transport_shm::{PROCESSORS_MAX, Pinning, processors};
 
 /// What `ISLES_PIN` can be, for a refusal.
@@ -21,7 +21,7 @@ pub(crate) fn read(source: &str, value: &str) -> Result<(Pinning, String), Confi
             if let Some(strange) = list.missing(PROCESSORS_MAX as u32) {
                 return Err(ConfigError::new(source, value, usable(&processors(), strange)));
             }
-            Pinning::Processors(list.cores().map(|core| core.0 as usize).collect())
+            Pinning::Processors(list.cores().map(|core| core as usize).collect())
         }
     };
     Ok((pinning, source.to_owned()))
@@ -49,10 +49,10 @@ fn check_among(
     Ok(())
 }
 
-fn allowed_instead(fault: Misplacement) -> String {
+fn allowed_instead(fault: CoreListFault) -> String {
     match fault {
-        Misplacement::Twice { core } => format!("each processor once ({core} is there twice)"),
-        _ => ALLOWED.to_owned(),
+        CoreListFault::Twice { core } => format!("each processor once ({core} is there twice)"),
+        CoreListFault::Unreadable => ALLOWED.to_owned(),
     }
 }
 

@@ -49,7 +49,7 @@ pub use cores::Costs;
 pub use endpoint::ChipEndpoint;
 pub use energy::{Energy, ModelEnergy, Peak, Profile};
 pub use ping_pong::half_ping_pong;
-pub use placement::{CoreList, Misplacement, Placement, Seating};
+pub use placement::{Misplacement, Placement, Seating};
 pub use report::{Ledger, Report, Shifts, Spending};
 pub use rest::Rest;
 pub use shared::{Stale, Stretch};

@@ -3,15 +3,14 @@
 //! A [`Placement`] is a wish, as it is written on a command line; a [`Seating`] is what it means for so many places on
 //! one chip. It knows neither time nor messages. Invariant: what a placement is told as reads as the same placement.
 
-mod list;
 mod misplacement;
 mod seating;
 
-pub use list::CoreList;
 pub use misplacement::Misplacement;
 pub use seating::Seating;
 
 use isles_chip::topology::{CoreId, Topology};
+use isles_transport::CoreList;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -35,7 +34,7 @@ impl FromStr for Placement {
         match text {
             "linear" => Ok(Placement::Linear),
             "spread" => Ok(Placement::Spread),
-            _ => text.parse().map(Placement::Listed),
+            _ => Ok(Placement::Listed(text.parse()?)),
         }
     }
 }
@@ -56,7 +55,7 @@ impl Placement {
     /// # Errors
     /// A core is there twice, or there is no core at all.
     pub fn on(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<Placement, Misplacement> {
-        CoreList::of(ranges).map(Placement::Listed)
+        Ok(Placement::Listed(CoreList::of(ranges)?))
     }
 
     /// The most places that it has cores for, on a chip that has them.
@@ -87,7 +86,7 @@ impl Placement {
         let seats: Vec<CoreId> = match self {
             Placement::Linear => (0..places).map(CoreId).collect(),
             Placement::Spread => (0..places).map(spread).map(CoreId).collect(),
-            Placement::Listed(list) => list.cores().take(places as usize).collect(),
+            Placement::Listed(list) => list.cores().map(CoreId).take(places as usize).collect(),
         };
         Ok(Seating::new(seats, cores))
     }

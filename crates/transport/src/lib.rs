@@ -1,11 +1,12 @@
 //! How one place is attached to the others.
 //!
-//! The crate holds the [`Endpoint`] interface that every transport implements, and what all transports
-//! share for their tests. It moves bytes between places; it knows neither tasks nor finishes.
+//! The crate holds the [`Endpoint`] interface that every transport implements, the notation for the cores that places
+//! are put on, and what all transports share for their tests. It moves bytes between places; it knows neither tasks nor finishes.
 
 #![forbid(unsafe_code)]
 
 pub mod conformance;
+mod core_list;
 mod endpoint;
 pub mod loopback;
 pub mod random;
@@ -13,6 +14,7 @@ mod reentry;
 mod span;
 mod work;
 
+pub use core_list::{CoreList, CoreListFault};
 pub use endpoint::{
     Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next,
     SendError, Unpark,

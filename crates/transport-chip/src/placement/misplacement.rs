@@ -3,6 +3,7 @@
 //! A value for whoever reads or seats a placement; whose word it was is not known here. Invariant: the text of a
 //! variant says in one line what is allowed.
 
+use isles_transport::CoreListFault;
 use std::fmt;
 
 /// Why places cannot be put on cores so. As a text it says what is allowed.
@@ -31,13 +32,20 @@ pub enum Misplacement {
     },
 }
 
+impl From<CoreListFault> for Misplacement {
+    fn from(fault: CoreListFault) -> Misplacement {
+        match fault {
+            CoreListFault::Unreadable => Misplacement::Unreadable,
+            CoreListFault::Twice { core } => Misplacement::Twice { core },
+        }
+    }
+}
+
 impl fmt::Display for Misplacement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Misplacement::Unreadable => {
-                f.write_str("linear, spread, or cores and ranges of cores with commas such as 0,2,10-13")
-            }
-            Misplacement::Twice { core } => write!(f, "each core once ({core} is there twice)"),
+            Misplacement::Unreadable => write!(f, "linear, spread, or {}", CoreListFault::Unreadable),
+            Misplacement::Twice { core } => CoreListFault::Twice { core: *core }.fmt(f),
             Misplacement::NoCore { core, cores } => {
                 write!(f, "cores from 0 to {} of the chip ({core} is none)", cores - 1)
             }
