@@ -1,14 +1,10 @@
 //! The variables `ISLES_*`, and what they may say.
 
-use crate::chip::ModelledChip;
-use crate::collectives::{Broadcast, Reduce};
+use crate::chip::{self, ChipSettings, ModelledChip};
 use crate::export::{EXPORTS, Export, Wanted};
 use crate::misspelling::warn_of_unknown_variables;
 use crate::pinning;
-use crate::work::CodeTime;
-use isles_chip::governor::Policy;
 use isles_runtime::run::Stall;
-use isles_transport_chip::{Misplacement, Placement, Protocol, Rest};
 use isles_transport_shm::{PLACES_MAX, Pinning};
 use std::cell::RefCell;
 use std::fmt;
@@ -23,7 +19,8 @@ pub enum Machine {
     Processes,
     /// Invented places in one thread, in an order that a seed fixes; for tests.
     Loopback,
-    /// The cores of a modelled chip, in one thread: the same answers, and a predicted time.
+    /// The cores of a modelled chip, in one thread: the same answers, and a predicted time. Without the feature `chip`
+    /// there is no such chip.
     Chip(ModelledChip),
 }
 
@@ -100,7 +97,7 @@ fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
         (Some(machine), _) => Ok(machine),
         (None, Some(chip)) => chip.map(Machine::Chip),
         (None, None) => {
-            Err(ConfigError::new(source, value, "threads, processes, loopback, chip:NAME, chip:FILE.toml"))
+            Err(ConfigError::new(source, value, format!("threads, processes, loopback{}", chip::MACHINES)))
         }
     }
 }
@@ -123,36 +120,6 @@ fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
             _ => Err(ConfigError::new(source, name, "captures, finish, chip, or several with commas")),
         })
         .collect()
-}
-
-/// Reads the name of a protocol.
-fn protocol(source: &str, value: &str) -> Result<Protocol, ConfigError> {
-    let found = Protocol::ALL.into_iter().find(|protocol| protocol.name() == value);
-    found.ok_or_else(|| ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", ")))
-}
-
-/// Reads which place runs on which core.
-fn placement(source: &str, value: &str) -> Result<(Placement, String), ConfigError> {
-    let placement = value.parse();
-    let placement =
-        placement.map_err(|fault: Misplacement| ConfigError::new(source, value, fault.to_string()))?;
-    Ok((placement, source.to_owned()))
-}
-
-/// Reads a name that only the chip knows.
-fn name(source: &str, value: &str) -> Result<(String, String), ConfigError> {
-    Ok((value.to_owned(), source.to_owned()))
-}
-
-/// Reads the name of a governor.
-fn governor(source: &str, value: &str) -> Result<(Policy, String), ConfigError> {
-    let policy = value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))?;
-    Ok((policy, source.to_owned()))
-}
-
-/// Reads what places do while they wait.
-fn rest(source: &str, value: &str) -> Result<Rest, ConfigError> {
-    value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))
 }
 
 /// Reads seconds of silence.
@@ -178,7 +145,7 @@ pub struct Flag<'a> {
 
 /// What has a meaning on modelled chips only; as variables they are passed over elsewhere, because they may be set for
 /// many programs. What is written, and work, is refused either way where it is read.
-const OF_CHIPS: [&str; 9] = [
+pub(crate) const OF_CHIPS: [&str; 9] = [
     "ISLES_CHIP_PRESET",
     "ISLES_CHIP_POWER",
     "ISLES_CHIP_VOLTAGES",
@@ -227,30 +194,62 @@ pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
 /// with which they end.
 pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 
+/// Where settings are written: flags, and the variables behind them.
+pub(crate) struct Sources<'a> {
+    pub(crate) flags: &'a [Flag<'a>],
+    /// What [`FLAGS_VARIABLE`] says.
+    launched: String,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl<'a> Sources<'a> {
+    pub(crate) fn new(flags: &'a [Flag<'a>], variable: &'a dyn Fn(&str) -> Option<String>) -> Sources<'a> {
+        Sources { flags, launched: variable(FLAGS_VARIABLE).unwrap_or_default(), variable }
+    }
+
+    /// What `read` makes of the flag in the place of `variable`, or of the variable; none if neither is set. `read`
+    /// gets the word's source and the word.
+    pub(crate) fn take<T>(
+        &self,
+        variable: &str,
+        read: impl Fn(&str, &str) -> Result<T, ConfigError>,
+    ) -> Result<Option<T>, ConfigError> {
+        if let Some(flag) = self.flags.iter().find(|flag| flag.variable == variable) {
+            return read(flag.name, flag.value).map(Some);
+        }
+        let mut said = self.launched.split(',').filter_map(|pair| pair.split_once('='));
+        let source = said.find(|(name, _)| *name == variable).map_or(variable, |(_, flag)| flag);
+        // An empty variable counts as not set: that is how a shell takes one back for a command.
+        let value = (self.variable)(variable).filter(|value| !value.is_empty());
+        value.map(|value| read(source, &value)).transpose()
+    }
+}
+
+/// A setting, and where it was written; in words what it is, if nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) source: String,
+}
+
+impl<T> Setting<T> {
+    pub(crate) fn new(source: &str, value: T) -> Setting<T> {
+        Setting { value, source: source.to_owned() }
+    }
+}
+
 /// What the environment says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Environment {
     pub(crate) machine: Option<Machine>,
     pub(crate) places: Option<u32>,
-    /// On which processors of the host the places stay, and where that was written.
-    pub(crate) pinning: Option<(Pinning, String)>,
+    /// On which processors of the host the places stay.
+    pub(crate) pinning: Setting<Pinning>,
     pub(crate) reports: Vec<Report>,
     /// What `ISLES_CHIP_*` want to be written.
     pub(crate) exports: Vec<Wanted>,
-    pub(crate) protocol: Option<Protocol>,
-    /// Which place runs on which core, and where that was written.
-    pub(crate) placement: Option<(Placement, String)>,
-    /// The preset of the clocks, the power model and the voltage table, and where each was written.
-    pub(crate) preset: Option<(String, String)>,
-    pub(crate) power: Option<(String, String)>,
-    pub(crate) voltages: Option<(String, String)>,
-    /// What chooses the rates of cores, and where that was written.
-    pub(crate) governor: Option<(Policy, String)>,
-    pub(crate) rest: Rest,
-    pub(crate) broadcast: Broadcast,
-    pub(crate) reduce: Reduce,
-    /// Where the time of the program's code comes from, and where that was written.
-    pub(crate) work: Option<(CodeTime, String)>,
+    /// What `ISLES_CHIP_*` say of how a modelled chip runs.
+    pub(crate) chip: ChipSettings,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
@@ -266,24 +265,6 @@ impl Environment {
         }
     }
 
-    /// `machine` with the preset, the power model and the voltages that were asked for, if it is a modelled chip.
-    ///
-    /// # Errors
-    /// The chip has none of that name.
-    pub(crate) fn chosen(&self, machine: Machine) -> Result<Machine, ConfigError> {
-        let Machine::Chip(mut chip) = machine else { return Ok(machine) };
-        if let Some((name, source)) = &self.preset {
-            chip = chip.choose_preset(source, name)?;
-        }
-        if let Some((name, source)) = &self.power {
-            chip = chip.choose_power_model(source, name)?;
-        }
-        if let Some((name, source)) = &self.voltages {
-            chip = chip.choose_voltages(source, name)?;
-        }
-        Ok(Machine::Chip(chip))
-    }
-
     /// Reads the variables of the process; a flag takes the place of its variable, which is then not looked at. Warns
     /// of those that have no meaning.
     ///
@@ -292,70 +273,48 @@ impl Environment {
     pub(crate) fn read(flags: &[Flag<'_>]) -> Result<Self, ConfigError> {
         warn_of_unknown_variables();
         let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-        Self::read_from(flags, variable)
+        Self::read_from(&Sources::new(flags, &variable))
     }
 
     /// The names of all variables that [`Environment::read`] looks at.
     pub(crate) fn names() -> Vec<String> {
         let names = RefCell::new(Vec::new());
         // Nothing that is not set is refused, so every one is asked for.
-        let _ = Self::read_from(&[], |name| {
+        let note = |name: &str| {
             names.borrow_mut().push(name.to_owned());
             None
-        });
+        };
+        let _ = Self::read_from(&Sources::new(&[], &note));
         names.into_inner()
     }
 
-    fn read_from(flags: &[Flag<'_>], get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        fn take<T>(
-            (flags, launched, get): &(&[Flag<'_>], String, impl Fn(&str) -> Option<String>),
-            variable: &str,
-            read: impl Fn(&str, &str) -> Result<T, ConfigError>,
-        ) -> Result<Option<T>, ConfigError> {
-            if let Some(flag) = flags.iter().find(|flag| flag.variable == variable) {
-                return read(flag.name, flag.value).map(Some);
-            }
-            let mut said = launched.split(',').filter_map(|pair| pair.split_once('='));
-            let source = said.find(|(name, _)| *name == variable).map_or(variable, |(_, flag)| flag);
-            // An empty variable counts as not set: that is how a shell takes one back for a command.
-            get(variable).filter(|value| !value.is_empty()).map(|value| read(source, &value)).transpose()
-        }
-        let get = (flags, get(FLAGS_VARIABLE).unwrap_or_default(), get);
+    fn read_from(sources: &Sources<'_>) -> Result<Self, ConfigError> {
         let seed = |source: &str, value: &str| {
             value
                 .parse::<u64>()
                 .map_err(|_| ConfigError::new(source, value, "a whole number from 0 to 2^64 - 1"))
         };
         let export = |(export, variable): (Export, &str)| {
-            take(&get, variable, |source, value| {
+            sources.take(variable, |source, value| {
                 Ok(Wanted { export, source: source.to_owned(), path: value.to_owned() })
             })
         };
         let exports = EXPORTS.into_iter().filter_map(|wanted| export(wanted).transpose());
         let exports = exports.collect::<Result<_, _>>()?;
-        let machine = take(&get, "ISLES_MACHINE", machine)?;
+        let machine = sources.take("ISLES_MACHINE", machine)?;
         // All machines that are no chips have the same bound, so it is no matter which of them is taken for none.
         let of_machine =
             |source: &str, value: &str| places(source, value, machine.unwrap_or(Machine::Threads));
         Ok(Environment {
             exports,
             machine,
-            places: take(&get, "ISLES_PLACES", of_machine)?,
-            pinning: take(&get, "ISLES_PIN", pinning::read)?,
-            reports: take(&get, "ISLES_REPORT", reports)?.unwrap_or_default(),
-            protocol: take(&get, "ISLES_CHIP_PROTOCOL", protocol)?,
-            placement: take(&get, "ISLES_CHIP_PLACEMENT", placement)?,
-            preset: take(&get, "ISLES_CHIP_PRESET", name)?,
-            power: take(&get, "ISLES_CHIP_POWER", name)?,
-            voltages: take(&get, "ISLES_CHIP_VOLTAGES", name)?,
-            governor: take(&get, "ISLES_CHIP_GOVERNOR", governor)?,
-            rest: take(&get, "ISLES_CHIP_REST", rest)?.unwrap_or_default(),
-            broadcast: take(&get, "ISLES_CHIP_BROADCAST", Broadcast::read)?.unwrap_or_default(),
-            reduce: take(&get, "ISLES_CHIP_REDUCE", Reduce::read)?.unwrap_or_default(),
-            work: take(&get, "ISLES_CHIP_WORK", CodeTime::read)?,
-            stall_report: take(&get, "ISLES_STALL", silence)?,
-            stall_limit: take(&get, "ISLES_STALL_LIMIT", silence)?,
-            seed: take(&get, "ISLES_SEED", seed)?.unwrap_or_default(),
+            places: sources.take("ISLES_PLACES", of_machine)?,
+            pinning: sources.take("ISLES_PIN", pinning::read)?.unwrap_or(pinning::unsaid()),
+            reports: sources.take("ISLES_REPORT", reports)?.unwrap_or_default(),
+            chip: ChipSettings::read(sources)?,
+            stall_report: sources.take("ISLES_STALL", silence)?,
+            stall_limit: sources.take("ISLES_STALL_LIMIT", silence)?,
+            seed: sources.take("ISLES_SEED", seed)?.unwrap_or_default(),
         })
     }
 }
@@ -366,7 +325,7 @@ mod tests {
 
     fn read(name: &str, value: &str) -> Result<Environment, String> {
         let get = |asked: &str| (asked == name).then(|| value.to_owned());
-        Environment::read_from(&[], get).map_err(|error| error.to_string())
+        Environment::read_from(&Sources::new(&[], &get)).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -377,10 +336,6 @@ mod tests {
             read("ISLES_REPORT", "captures,finish").unwrap().reports,
             [Report::Captures, Report::Finish]
         );
-        for protocol in Protocol::ALL {
-            assert_eq!(read("ISLES_CHIP_PROTOCOL", protocol.name()).unwrap().protocol, Some(protocol));
-        }
-        assert_eq!(read("ISLES_CHIP_PROTOCOL", "").unwrap().protocol, None);
         assert_eq!(read("ISLES_STALL", "0").unwrap().stall_report, Some(None));
         let limit = read("ISLES_STALL_LIMIT", "0.5").unwrap();
         assert_eq!((limit.stall_report, limit.stall_limit), (None, Some(Some(Duration::from_millis(500)))));
@@ -391,26 +346,28 @@ mod tests {
     fn a_flag_takes_the_place_of_its_variable_and_of_no_other() {
         let flag = |value| [Flag { variable: "ISLES_PLACES", name: "--places", value }];
         let bad = |asked: &str| asked.starts_with("ISLES_P").then(|| "0".to_owned());
-        assert_eq!(Environment::read_from(&flag("3"), bad).unwrap().places, Some(3));
-        let error = |value| Environment::read_from(&flag(value), bad).unwrap_err().to_string();
+        let read = |value, get: &dyn Fn(&str) -> Option<String>| {
+            Environment::read_from(&Sources::new(&flag(value), get))
+        };
+        assert_eq!(read("3", &bad).unwrap().places, Some(3));
+        let error = |value| read(value, &bad).unwrap_err().to_string();
         assert_eq!(error(""), r#"--places is ""; allowed: a whole number from 1 to 256"#);
         let bad = |asked: &str| (asked == "ISLES_MACHINE").then(|| "gpu".to_owned());
-        assert_eq!(Environment::read_from(&flag("3"), bad).unwrap_err().source, "ISLES_MACHINE");
+        assert_eq!(read("3", &bad).unwrap_err().source, "ISLES_MACHINE");
     }
 
     #[test]
     fn a_variable_that_a_flag_of_the_launcher_set_is_named_by_the_flag() {
         let get = |asked: &str| match asked {
-            FLAGS_VARIABLE => Some("ISLES_PLACES=--places,ISLES_CHIP_WORK=--work".to_owned()),
+            FLAGS_VARIABLE => Some("ISLES_PLACES=--places".to_owned()),
             "ISLES_PLACES" | "ISLES_SEED" => Some("x".to_owned()),
-            "ISLES_CHIP_WORK" => Some("tape:no".to_owned()),
             _ => None,
         };
-        assert_eq!(Environment::read_from(&[], get).unwrap_err().source, "--places");
-        let without = |asked: &str| get(asked).filter(|_| asked != "ISLES_PLACES");
-        assert_eq!(Environment::read_from(&[], without).unwrap_err().source, "ISLES_SEED");
-        let good = |asked: &str| without(asked).filter(|_| asked != "ISLES_SEED");
-        assert_eq!(Environment::read_from(&[], good).unwrap().work.unwrap().1, "--work");
+        let source = |get: &dyn Fn(&str) -> Option<String>| {
+            Environment::read_from(&Sources::new(&[], get)).unwrap_err().source
+        };
+        assert_eq!(source(&get), "--places");
+        assert_eq!(source(&|asked| get(asked).filter(|_| asked != "ISLES_PLACES")), "ISLES_SEED");
     }
 
     #[test]
@@ -420,7 +377,7 @@ mod tests {
             asked.borrow_mut().push(name.to_owned());
             Some(String::new())
         };
-        let environment = Environment::read_from(&[], empty).unwrap();
+        let environment = Environment::read_from(&Sources::new(&[], &empty)).unwrap();
         assert!(asked.borrow().iter().any(|name| name == "ISLES_MACHINE"));
         assert_eq!((environment.machine, environment.places), (None, None));
     }
@@ -430,7 +387,7 @@ mod tests {
         let error = |name, value| read(name, value).unwrap_err();
         assert_eq!(
             error("ISLES_MACHINE", "gpu"),
-            r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback, chip:NAME, chip:FILE.toml"#
+            format!(r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback{}"#, chip::MACHINES)
         );
         for value in ["0", "257", "-1", "two", "1e9"] {
             assert_eq!(
@@ -439,15 +396,6 @@ mod tests {
             );
         }
         assert!(error("ISLES_REPORT", "captures,all").starts_with(r#"ISLES_REPORT is "all""#));
-        assert_eq!(
-            error("ISLES_CHIP_PROTOCOL", "RCCE"),
-            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#
-        );
-        assert_eq!(
-            error("ISLES_CHIP_PLACEMENT", "0,2,2"),
-            r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is there twice)"#
-        );
-        assert!(error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores with commas such as 0,2,10-13"));
         assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL is"));
         assert!(error("ISLES_STALL_LIMIT", "soon").starts_with("ISLES_STALL_LIMIT is"));
         assert!(error("ISLES_SEED", "x").starts_with("ISLES_SEED"));

@@ -20,14 +20,17 @@
 //! }
 //! ```
 //!
-//! This crate is the only one that a program imports, and the only one that knows all machines.
+//! This crate is the only one that a program imports, and the only one that knows all machines. Modelled chips are its
+//! feature `chip`, which is on by default.
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "chip")]
+mod chip;
+#[cfg(not(feature = "chip"))]
+#[path = "no_chip.rs"]
 mod chip;
 mod claim;
-pub mod clocks;
-mod collectives;
 mod destination;
 mod environment;
 mod export;
@@ -38,28 +41,25 @@ mod memory;
 mod misspelling;
 mod pinning;
 mod processes;
-pub mod shared_memory;
 mod test;
 mod threads;
-mod work;
 
 pub use chip::ModelledChip;
+#[cfg(feature = "chip")]
+pub use chip::{
+    Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, Ledger, Misplacement,
+    ModelEnergy, Placement, Protocol, Reduce, Rest, Shape, Spending, clocks, shared_memory,
+};
 pub use claim::Claim;
-pub use collectives::{Broadcast, Reduce};
 pub use destination::{Destination, write_to_standard};
 pub use environment::{ConfigError, FLAGS_VARIABLE, Flag, Machine, Report, SWEEP_VARIABLE};
-pub use isles_chip::governor::Policy as GovernorPolicy;
 pub use isles_macros::{at, everywhere, main, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Replicated, Result,
-    RunReport, Shape, Sleep, StdError, Table, Team, Work, cancel, finish, here, now, place_count, places,
-    plain, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
-};
-pub use isles_transport::{CoreList, CoreListFault};
-pub use isles_transport_chip::{
-    Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest, Spending,
+    RunReport, Sleep, StdError, Table, Team, Work, cancel, finish, here, now, place_count, places, plain,
+    sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
@@ -67,7 +67,6 @@ pub use loopback::{Loss, Plan, simulate};
 pub use memory::SMALL_TASK_BYTES;
 pub use misspelling::warn_of_unknown_variables;
 pub use processes::{may_be_a_program, serve_if_joined};
-pub use work::CodeTime;
 
 /// What most programs need.
 pub mod prelude {
@@ -78,10 +77,10 @@ pub mod prelude {
 }
 
 /// Decodes bytes as a tape; for fuzzing.
-#[cfg(fuzzing)]
+#[cfg(all(fuzzing, feature = "chip"))]
 #[doc(hidden)]
 pub fn fuzz_tape(bytes: &[u8]) {
-    work::tape::fuzz(bytes);
+    chip::work::tape::fuzz(bytes);
 }
 
 /// What the macros expand to; no part of the interface.

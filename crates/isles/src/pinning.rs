@@ -3,15 +3,23 @@
 //! It reads and checks; [`Pinning`] is carried out where the places are started. Invariant: a list that was checked
 //! names a processor of its own for each place, which this program may use.
 
-use crate::environment::ConfigError;
+use crate::environment::{ConfigError, Setting};
 use isles_transport::{CoreList, CoreListFault};
 use isles_transport_shm::{PROCESSORS_MAX, Pinning, processors};
 
 /// What `ISLES_PIN` can be, for a refusal.
 const ALLOWED: &str = "auto, no, or processors and ranges of processors with commas such as 0,2,4-7";
 
-/// Reads a setting; answers also where it was written.
-pub(crate) fn read(source: &str, value: &str) -> Result<(Pinning, String), ConfigError> {
+/// What a refusal calls a setting that the program made, or nobody.
+pub(crate) const UNSAID: &str = "the pinning";
+
+/// The setting that nobody made.
+pub(crate) fn unsaid() -> Setting<Pinning> {
+    Setting::new(UNSAID, Pinning::default())
+}
+
+/// Reads a setting.
+pub(crate) fn read(source: &str, value: &str) -> Result<Setting<Pinning>, ConfigError> {
     let pinning = match value {
         "auto" => Pinning::Auto,
         "no" => Pinning::No,
@@ -24,21 +32,17 @@ pub(crate) fn read(source: &str, value: &str) -> Result<(Pinning, String), Confi
             Pinning::Processors(list.cores().map(|core| core as usize).collect())
         }
     };
-    Ok((pinning, source.to_owned()))
+    Ok(Setting::new(source, pinning))
 }
 
-/// Whether `places` places can have the processors that `source` asks for.
-pub(crate) fn check(source: &str, pinning: &Pinning, places: u32) -> Result<(), ConfigError> {
-    check_among(&processors(), source, pinning, places)
+/// Whether `places` places can have the processors that were asked for.
+pub(crate) fn check(pinning: &Setting<Pinning>, places: u32) -> Result<(), ConfigError> {
+    check_among(&processors(), pinning, places)
 }
 
-fn check_among(
-    processors: &[usize],
-    source: &str,
-    pinning: &Pinning,
-    places: u32,
-) -> Result<(), ConfigError> {
-    let Pinning::Processors(list) = pinning else { return Ok(()) };
+fn check_among(processors: &[usize], pinning: &Setting<Pinning>, places: u32) -> Result<(), ConfigError> {
+    let Setting { value, source } = pinning;
+    let Pinning::Processors(list) = value else { return Ok(()) };
     let refuse = |allowed| Err(ConfigError::new(source, &told(list), allowed));
     if let Some(strange) = list.iter().find(|processor| !processors.contains(processor)) {
         return refuse(usable(processors, *strange as u32));
@@ -71,14 +75,13 @@ mod tests {
     use super::*;
 
     fn refusal(value: &str, places: u32) -> String {
-        let checked = read("ISLES_PIN", value)
-            .and_then(|(pinning, source)| check_among(&[0, 1, 4], &source, &pinning, places));
+        let checked = read("ISLES_PIN", value).and_then(|pinning| check_among(&[0, 1, 4], &pinning, places));
         checked.expect_err(value).allowed
     }
 
     #[test]
     fn a_list_is_read_in_its_order() {
-        let pinning = |value| read("--pin", value).unwrap().0;
+        let pinning = |value| read("--pin", value).unwrap().value;
         assert_eq!(pinning("auto"), Pinning::Auto);
         assert_eq!(pinning("no"), Pinning::No);
         assert_eq!(pinning("9,0,2-4"), Pinning::Processors(vec![9, 0, 2, 3, 4]));
@@ -94,7 +97,7 @@ mod tests {
         assert_eq!(refusal("0-4", 2), "processors that this program may use, which are 0-1,4 (2 is none)");
         assert_eq!(refusal("0,1", 3), "one processor for each of 3 places (here are 2)");
         assert!(refusal("0-4294967295", 1).ends_with("(4294967295 is none)"));
-        let (pinning, source) = read("ISLES_PIN", "4,0,1").unwrap();
-        assert_eq!(check_among(&[0, 1, 4], &source, &pinning, 2), Ok(()), "more than places");
+        let pinning = read("ISLES_PIN", "4,0,1").unwrap();
+        assert_eq!(check_among(&[0, 1, 4], &pinning, 2), Ok(()), "more than places");
     }
 }

@@ -49,7 +49,7 @@ where
     }
     let image = image::identity().map_err(unable)?;
     let segment = Segment::for_places(launch.places, image).map_err(unable)?;
-    segment.keep_processors(&launch.pinning);
+    segment.keep_processors(&launch.pinning.value);
     let children = processes::spawn(&segment, program, (1..launch.places).map(PlaceId)).map_err(unable)?;
     children.rendezvous(JOIN_LIMIT).map_err(unable)?;
     segment.settle(PlaceId(0));

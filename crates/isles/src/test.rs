@@ -1,14 +1,10 @@
 //! One test on one machine: what `#[isles::test]` expands to.
 
-use crate::collectives::{Broadcast, Reduce};
 use crate::environment::{Environment, Machine};
 use crate::launch::Launch;
-use crate::work::CodeTime;
 use crate::{loopback, processes, threads};
-use isles_chip::governor::Policy;
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
-use isles_transport_chip::{Placement, Rest};
 use isles_transport_shm::processes::{JOIN_VARIABLE, Program, unmute};
 use std::time::Duration;
 
@@ -42,25 +38,15 @@ where
         async { body.await.into_main_result() }
     };
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
-    let (stall, protocol) = (environment.stall(STALL), environment.protocol);
-    let (pinning, pinning_source) = environment.pinning.unwrap_or_default();
+    let stall = environment.stall(STALL);
     let launch = Launch {
         machine,
         places,
-        pinning,
-        pinning_source,
+        pinning: environment.pinning,
         reports: Vec::new(),
         exports: Vec::new(),
         reads: Vec::new(),
-        protocol,
-        placement: Placement::default(),
-        governor: Policy::default(),
-        rest: Rest::default(),
-        broadcast: Broadcast::default(),
-        reduce: Reduce::default(),
-        work: CodeTime::default(),
-        work_source: String::new(),
-        own_arguments: Vec::new(),
+        chip: environment.chip.of_test(),
         stall,
         seed: 0,
     };
@@ -70,11 +56,7 @@ where
             processes::run_program(&launch, &same_test(name), &body).unwrap_or_else(|error| panic!("{error}"))
         }
         Machine::Loopback => return simulate(&launch, &body),
-        Machine::Chip(chip) => {
-            let (result, report, _) =
-                crate::chip::run(&launch, chip, &body).unwrap_or_else(|error| panic!("{error}"));
-            (result, report)
-        }
+        Machine::Chip(chip) => chip.run_silently(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
     };
     result.unwrap_or_else(|error| panic!("{error}"));
 }

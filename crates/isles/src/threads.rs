@@ -17,7 +17,7 @@ where
     let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
     // Threads share one image, so there is nothing to tell apart.
     let segment = Segment::for_places(launch.places, [0; 16]).map_err(|error| unable(&error))?;
-    segment.keep_processors(&launch.pinning);
+    segment.keep_processors(&launch.pinning.value);
     let mut threads = BTreeMap::new();
     for place in (1..launch.places).map(PlaceId) {
         let shared = segment.clone();

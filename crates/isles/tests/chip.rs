@@ -7,6 +7,8 @@ use isles::{
     Result, Shape,
 };
 use std::cell::RefCell;
+use std::future::pending;
+use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -455,4 +457,24 @@ fn a_program_that_does_not_do_the_same_twice_leaves_its_tape_and_is_told_so() {
         assert!(error.to_string().contains("the run is not that of tape:"), "{error}");
     }
     std::fs::remove_file(tape).unwrap();
+}
+
+#[test]
+#[ignore = "stands still on purpose"]
+fn stands_still_on_a_chip() {
+    let main = || async { finish(async { spawn_at!(here().next(), pending::<()>().await) }).await };
+    let launch = Launch::from_environment().unwrap();
+    let error = launch.run(main).unwrap().0.unwrap_err();
+    eprintln!("{error}");
+}
+
+#[test]
+fn what_a_run_on_a_chip_drops_when_it_has_ended_asks_nothing_of_the_chip() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["stands_still_on_a_chip", "--exact", "--ignored", "--nocapture"]);
+    let output = command.env("ISLES_MACHINE", "chip:scc").env("ISLES_PLACES", "4").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("place 0: the finish at"), "{text}");
+    // The finish that is given up tells its task so, from a place whose clock is behind that of the other.
+    assert!(!text.contains("panicked at"), "{text}");
 }

@@ -10,7 +10,7 @@
 //! the report of the stall, after the limit of a test; one that is busy for ever is told by [`Watch`].
 
 use isles::prelude::*;
-use isles::{Error, ErrorKind, Launch, Machine, ModelledChip, Plan, Result, place_count, yield_now};
+use isles::{Error, ErrorKind, Plan, Result, place_count, yield_now};
 use std::future::pending;
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -389,10 +389,11 @@ fn hostile_programs_are_counted_right_on_the_loopback() {
     }
 }
 
+#[cfg(feature = "chip")]
 #[test]
 fn hostile_programs_are_counted_right_on_a_modelled_chip() {
-    let chip = Machine::Chip(ModelledChip::new("scc").unwrap());
-    let launch = Launch::from_environment().unwrap().machine(chip).places(6);
+    let chip = isles::Machine::Chip(isles::ModelledChip::new("scc").unwrap());
+    let launch = isles::Launch::from_environment().unwrap().machine(chip).places(6);
     launch.run(grow_all).unwrap().0.unwrap();
 }
 

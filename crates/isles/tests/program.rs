@@ -14,6 +14,13 @@ const EXIT_CLOSED_PIPE: i32 = 141;
 /// The variable that says which program this process is.
 const CASE: &str = "ISLES_TEST_CASE";
 
+/// The machines of this build.
+const MACHINES: &[&str] = if cfg!(feature = "chip") {
+    &["threads", "processes", "loopback", "chip:scc"]
+} else {
+    &["threads", "processes", "loopback"]
+};
+
 /// How long a case may take; far beyond what a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -104,7 +111,7 @@ fn main() -> ExitCode {
     let said = String::from_utf8_lossy(&hooked.stderr);
     let line = format!("error: at place 0: panicked at {}:", file!());
     assert!(said.contains("the hook of the program") && said.contains(&line), "{said}");
-    for machine in ["threads", "processes", "loopback", "chip:scc"] {
+    for machine in MACHINES {
         for case in ["everywhere", "called", "in the main task"] {
             let ended = after_one_line(case, machine);
             let said = ended.1.lines().filter(|line| !line.starts_with("chip:scc: ")).collect::<String>();

@@ -2,8 +2,8 @@
 //!
 //! The tests that stand still or print are run by others, in a process of their own, with little patience.
 
+use isles::Result;
 use isles::prelude::*;
-use isles::{Launch, Result};
 use std::future::pending;
 use std::process::{Command, Output};
 
@@ -34,15 +34,6 @@ async fn speaks_everywhere() -> Result<()> {
         }
     })
     .await
-}
-
-#[test]
-#[ignore = "stands still on purpose"]
-fn stands_still_on_a_chip() {
-    let main = || async { finish(async { spawn_at!(here().next(), pending::<()>().await) }).await };
-    let launch = Launch::from_environment().unwrap();
-    let error = launch.run(main).unwrap().0.unwrap_err();
-    eprintln!("{error}");
 }
 
 /// What comes of the test `name` if it may be silent for a fifth of a second.
@@ -159,15 +150,4 @@ fn a_task_that_only_something_outside_could_wake_is_named_as_the_cause() {
     let cause = "place 0: the main task, and for nothing of Isles but perhaps a monitor: a thread or a timer of the \
                  program wakes tasks on threads and processes only";
     assert_eq!(lines, ["the run stands still; waiting for:", cause]);
-}
-
-#[test]
-fn what_a_run_on_a_chip_drops_when_it_has_ended_asks_nothing_of_the_chip() {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["stands_still_on_a_chip", "--exact", "--ignored", "--nocapture"]);
-    let output = command.env("ISLES_MACHINE", "chip:scc").env("ISLES_PLACES", "4").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("place 0: the finish at"), "{text}");
-    // The finish that is given up tells its task so, from a place whose clock is behind that of the other.
-    assert!(!text.contains("panicked at"), "{text}");
 }

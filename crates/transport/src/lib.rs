@@ -1,7 +1,8 @@
 //! How one place is attached to the others.
 //!
-//! The crate holds the [`Endpoint`] interface that every transport implements, the notation for the cores that places
-//! are put on, and what all transports share for their tests. It moves bytes between places; it knows neither tasks nor finishes.
+//! The crate holds the [`Endpoint`] interface that every transport implements, what all transports share for their
+//! tests, and the notation for the cores that places are put on. It moves bytes between places; it knows neither tasks
+//! nor finishes.
 
 #![forbid(unsafe_code)]
 

@@ -1,36 +1,25 @@
-//! Places on the cores of a modelled chip, in one thread.
+//! A chip that places can run on: how it is found by the name of a machine, and what it can carry.
 //!
-//! The driver gives the next turn to the place whose core's clock is least; the world of `isles_transport_chip` says
-//! which that is. The answers are those of any other machine, the time is the chip's.
+//! It knows chips and what is asked of them, and starts nothing. Invariant: a chip that is found has cores that can
+//! send messages, and is kept for the rest of the process.
 
-use crate::clocks::OnChip;
-use crate::collectives::{Broadcast, CHILDREN_MAX, Chosen, Ground, Reduce};
-use crate::environment::ConfigError;
-use crate::export::{self, ChipRun};
-use crate::launch::{Launch, LaunchError};
-use crate::loopback::stalled;
-use crate::work::stopwatch::{Stopwatch, Watched};
-use crate::work::{self, CodeTime};
+use crate::environment::{ConfigError, Setting};
 use isles_chip::Chip;
 use isles_chip::Preset;
 use isles_chip::energy::{PowerModel, VoltageTable};
 use isles_chip::file::{BUILT_IN, FindError, is_path};
 use isles_chip::governor::{Policy, Unfit};
-use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds, scaled};
-use isles_runtime::capture::TaskOutcome;
 use isles_runtime::limits::PLACES_MAX;
-use isles_runtime::run::{self, Root};
-use isles_runtime::{Clock, Collectives, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
-use isles_transport_chip::{
-    Costs, Misfit, Placement, Protocol, Report, Rest, Seating, Turn, World, half_ping_pong,
-};
+use isles_transport_chip::{Costs, Placement, Protocol, Seating, half_ping_pong};
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
 use std::time::Duration;
 
 /// What the name of a machine that is a chip begins with.
 const PREFIX: &str = "chip:";
+
+/// What else a machine may be called beside those of every build, for a refusal.
+pub(crate) const MACHINES: &str = ", chip:NAME, chip:FILE.toml";
 
 /// Places of a run that does not say how many, at most: a program that was not written for thousands would take long.
 const UNASKED_PLACES_MAX: u32 = 256;
@@ -274,45 +263,26 @@ impl ModelledChip {
 }
 
 impl ModelledChip {
-    /// Checks that broadcasts can go as asked for among so many places; `source` is where it was written.
-    pub(crate) fn check_broadcast(
-        self,
-        source: &str,
-        broadcast: Broadcast,
-        protocol: Protocol,
-        places: u32,
-    ) -> std::result::Result<(), ConfigError> {
-        let check = |broadcast: Broadcast| self.costs.check_wiring(broadcast.wiring(protocol), places);
-        check(broadcast).map_err(|misfit| {
-            let fits = |children: &u32| check(Broadcast::Asynchronous(*children)).is_ok();
-            let most = (1..=CHILDREN_MAX).rev().find(fits);
-            let most = most.map_or("any but async".to_owned(), |most| format!("at most async:{most}"));
-            let machine = self.machine;
-            let allowed = format!("{most} on {machine} with {places} places and {protocol} ({misfit})");
-            ConfigError::new(source, &broadcast.to_string(), allowed)
-        })
-    }
-
-    /// Puts so many places on cores; `source` is where it was written how.
+    /// Puts so many places on cores.
     pub(crate) fn seat(
         self,
-        source: &str,
-        placement: &Placement,
+        placement: &Setting<Placement>,
         places: u32,
     ) -> std::result::Result<Seating, ConfigError> {
-        let seating = placement.seat(self.chip.topology(), places);
-        seating.map_err(|fault| ConfigError::new(source, &placement.to_string(), fault.to_string()))
+        let Setting { value, source } = placement;
+        let seating = value.seat(self.chip.topology(), places);
+        seating.map_err(|fault| ConfigError::new(source, &value.to_string(), fault.to_string()))
     }
 
-    /// Checks that a governor can be had with places on these cores; `source` is where it was written.
+    /// Checks that a governor can be had with places on these cores.
     pub(crate) fn check_policy(
         self,
-        source: &str,
-        policy: Policy,
+        governor: &Setting<Policy>,
         seating: &Seating,
     ) -> std::result::Result<(), ConfigError> {
-        let unfit = |unfit: Unfit| ConfigError::new(source, &policy.to_string(), unfit.to_string());
-        self.costs.check_policy(policy, seating).map_err(unfit)
+        let Setting { value, source } = governor;
+        let unfit = |unfit: Unfit| ConfigError::new(source, &value.to_string(), unfit.to_string());
+        self.costs.check_policy(*value, seating).map_err(unfit)
     }
 }
 
@@ -320,148 +290,4 @@ impl ModelledChip {
 fn names() -> String {
     let names = BUILT_IN.iter().map(|(name, _)| format!("{PREFIX}{name}"));
     format!("{}, {PREFIX}FILE.toml", names.collect::<Vec<_>>().join(", "))
-}
-
-/// Runs `main` over cores of `chip`; ties in time are ordered by the launch's seed.
-pub(crate) fn run<M, F>(
-    launch: &Launch,
-    chip: ModelledChip,
-    main: M,
-) -> std::result::Result<(Result<()>, RunReport, ChipRun), LaunchError>
-where
-    M: FnOnce() -> F,
-    F: Future + 'static,
-    F::Output: TaskOutcome,
-{
-    let unable = |misfit| {
-        let (Launch { places, .. }, protocol) = (launch, launch.protocol_on(chip));
-        let machine = chip.machine;
-        LaunchError::Machine(format!(
-            "machine {machine} with {places} places and protocol {protocol}: {misfit}"
-        ))
-    };
-    if launch.places > chip.cores() {
-        return Err(unable(Misfit::Cores { cores: chip.cores() }));
-    }
-    let seating = launch.seating_on(chip)?;
-    let (costs, protocol) = (chip.costs.clone(), launch.protocol_on(chip));
-    let wiring = launch.broadcast.wiring(protocol);
-    let world = World::seated(seating, costs, wiring, launch.seed).map_err(unable)?;
-    let policy = launch.governor;
-    world
-        .govern(policy)
-        .map_err(|unfit| ConfigError::new("the governor", &policy.to_string(), unfit.to_string()))?;
-    world.rest(launch.rest);
-    let stopwatch = work::stopwatch(launch, chip, &world)?;
-    let draft = export::begin(launch, chip, &world)?;
-    let _on_chip = OnChip::of(&stopwatch);
-    let locals = all_locals(&stopwatch, launch.places);
-    let ground = Ground { chip, wiring, placement: launch.placement.clone() };
-    let chosen = Chosen::new(ground, (launch.broadcast, launch.reduce), &stopwatch);
-    locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
-    let root = locals[0].enter(|| Root::start(&locals[0], main()));
-    let driven = drive((&world, &stopwatch), &locals, || root.take());
-    let measured = stopwatch.end();
-    let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
-    let ended = measured.map(|measured| ChipRun::end(&world, draft, measured));
-    let places = locals.iter().map(|local| Some(local.report())).collect();
-    close_all(&stopwatch, &locals);
-    let tape = launch.work.to_string();
-    let ended = ended.map_err(|(played, all)| LaunchError::Departed { tape, played, all })?;
-    Ok((result, RunReport { places }, ended))
-}
-
-pub(crate) fn all_locals(stopwatch: &Rc<Stopwatch>, places: u32) -> Vec<Rc<Local>> {
-    (0..places).map(|place| local(stopwatch, PlaceId(place))).collect()
-}
-
-/// Lets all places drop what they hold, which the chip does not see any more.
-pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
-    stopwatch.close();
-    for local in locals {
-        local.enter(|| run::close(local));
-    }
-}
-
-fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
-    let clock = Rc::clone(stopwatch);
-    let clock = Clock::Invented(Box::new(move || clock.now(place)));
-    Local::new(Box::new(Watched::new(place, stopwatch)), clock)
-}
-
-/// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
-pub(crate) fn drive<R>(
-    (world, stopwatch): (&World, &Stopwatch),
-    locals: &[Rc<Local>],
-    mut over: impl FnMut() -> Option<R>,
-) -> Option<R> {
-    loop {
-        if let Some(result) = over() {
-            return Some(result);
-        }
-        let place = world.next().filter(|_| !stopwatch.has_departed())?;
-        let local = &locals[place.index()];
-        stopwatch.begin_turn();
-        let turn = match local.enter(|| local.step()) {
-            Step::Busy => Turn::Busy,
-            Step::Idle => Turn::Idle { due: local.next_due() },
-        };
-        stopwatch.end_turn(place);
-        world.end_turn(place, turn);
-    }
-}
-
-/// One line that says what the chip would have taken.
-pub(crate) fn heading(chip: ModelledChip, launch: &Launch, report: &Report, host: Duration) -> String {
-    let (predicted, host) = (predicted(report.time), host.as_secs_f64());
-    let (Launch { places, .. }, protocol) = (launch, launch.protocol_on(chip));
-    let cores = if *places == 1 { "core" } else { "cores" };
-    let machine = chip.machine;
-    let energies = report.energy.iter().flat_map(|energy| &energy.models);
-    let energies =
-        energies.map(|model| format!(", {} by {}", scaled(model.total().joules(), "J"), model.name));
-    let mut energies: String = energies.collect();
-    if *places < chip.cores() && !energies.is_empty() {
-        energies += &format!(" for all {} cores", chip.cores());
-    }
-    let settings = settings(chip, launch);
-    format!(
-        "{machine}: {predicted} predicted on {places} {cores} with {protocol} at {settings}{energies} ({host:.3} s \
-         on this host)"
-    )
-}
-
-/// Milliseconds, to which runs compare at a glance; seconds if they are many.
-pub(crate) fn predicted(time: Picoseconds) -> String {
-    let seconds = time.0 as f64 / PICOSECONDS_PER_SECOND as f64;
-    if seconds < 10.0 { format!("{:.3} ms", seconds * 1e3) } else { format!("{seconds:.3} s") }
-}
-
-/// The preset of the clocks, and what else a run was told that is not as without a word.
-pub(crate) fn settings(chip: ModelledChip, launch: &Launch) -> String {
-    let Launch { seed, placement, governor, rest, broadcast, reduce, work, .. } = launch;
-    let preset = chip.chip.default_preset().name().to_owned();
-    let said = [
-        chip.chip.chosen_voltages().map(|name| format!("voltages {name}")),
-        (*seed != 0).then(|| format!("seed {seed}")),
-        (*placement != Placement::default()).then(|| format!("placement {placement}")),
-        (*governor != Policy::default()).then(|| format!("governor {governor}")),
-        (*rest != Rest::default()).then(|| format!("rest {rest}")),
-        (*broadcast != Broadcast::Auto).then(|| format!("broadcast {broadcast}")),
-        (*reduce != Reduce::Auto).then(|| format!("reduce {reduce}")),
-        (*work != CodeTime::Said).then(|| format!("work {work}")),
-    ];
-    std::iter::once(preset).chain(said.into_iter().flatten()).collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prediction_is_said_in_milliseconds_until_they_are_too_many() {
-        let said =
-            [615_991_875, 9_999_999_000_000, 154_510_346_000_000].map(|time| predicted(Picoseconds(time)));
-        assert_eq!(said, ["0.616 ms", "9999.999 ms", "154.510 s"]);
-    }
 }

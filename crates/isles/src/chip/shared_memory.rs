@@ -28,7 +28,7 @@
 //!
 //! There is no such memory on a real machine. What accesses cost, and what the model leaves out: `docs/twin.md`.
 
-use crate::clocks::ask;
+use super::clocks::ask;
 use isles_chip::shared::Kind;
 use isles_transport_chip::Stretch;
 use serde::{Deserialize, Serialize};

@@ -6,9 +6,10 @@
 //! on the cores of those. Invariant: what is chosen depends on chip, wiring, placement, number of members and length
 //! only, so that all members choose the same.
 
-use crate::chip::{ModelledChip, all_locals, close_all, drive};
-use crate::environment::ConfigError;
-use crate::work::stopwatch::Stopwatch;
+use super::drive::{all_locals, close_all, drive};
+use super::modelled::ModelledChip;
+use super::work::stopwatch::Stopwatch;
+use crate::environment::{ConfigError, Setting};
 use isles_runtime::run::Root;
 use isles_runtime::{Collectives, Shape, Spread, Team, here, now};
 use isles_transport::PlaceId;
@@ -36,7 +37,7 @@ const SHAPES: [Shape; 7] =
     [Shape::Binomial, Shape::Flat, Shape::Chain, Shape::Fan(2), Shape::Fan(3), Shape::Fan(7), Shape::Fan(16)];
 
 /// Most children of a member in a tree by name.
-pub(crate) const CHILDREN_MAX: u32 = 255;
+const CHILDREN_MAX: u32 = 255;
 
 /// How broadcasts of teams go on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -99,7 +100,7 @@ impl fmt::Display for Reduce {
 
 impl Broadcast {
     /// Reads the setting; `source` is where it was written.
-    pub(crate) fn read(source: &str, value: &str) -> Result<Broadcast, ConfigError> {
+    pub(crate) fn read(source: &str, value: &str) -> Result<Setting<Broadcast>, ConfigError> {
         let plain = [Broadcast::Auto, Broadcast::By(Shape::Flat), Broadcast::By(Shape::Binomial)];
         let plain = plain.into_iter().chain([Broadcast::By(Shape::Chain), Broadcast::ScatterAllGather]);
         let children = |name: &str| {
@@ -111,6 +112,7 @@ impl Broadcast {
         let found = plain.into_iter().find(|one| one.to_string() == value).or(trees);
         let allowed = "auto, flat, binomial, chain, scatter-allgather, fan:CHILDREN or async:CHILDREN with 1 to 255 \
                        children such as fan:7";
+        let found = found.map(|broadcast| Setting::new(source, broadcast));
         found.ok_or_else(|| ConfigError::new(source, value, allowed))
     }
 }
@@ -121,6 +123,27 @@ impl Reduce {
         let all = [Reduce::Auto, Reduce::Serial, Reduce::Logarithmic];
         let found = all.into_iter().find(|one| one.to_string() == value);
         found.ok_or_else(|| ConfigError::new(source, value, "auto, serial, logarithmic"))
+    }
+}
+
+impl ModelledChip {
+    /// Checks that broadcasts can go as asked for among so many places.
+    pub(crate) fn check_broadcast(
+        self,
+        broadcast: &Setting<Broadcast>,
+        protocol: Protocol,
+        places: u32,
+    ) -> Result<(), ConfigError> {
+        let check = |broadcast: Broadcast| self.costs().check_wiring(broadcast.wiring(protocol), places);
+        let Setting { value, source } = broadcast;
+        check(*value).map_err(|misfit| {
+            let fits = |children: &u32| check(Broadcast::Asynchronous(*children)).is_ok();
+            let most = (1..=CHILDREN_MAX).rev().find(fits);
+            let most = most.map_or("any but async".to_owned(), |most| format!("at most async:{most}"));
+            let machine = self.machine();
+            let allowed = format!("{most} on {machine} with {places} places and {protocol} ({misfit})");
+            ConfigError::new(source, &value.to_string(), allowed)
+        })
     }
 }
 
@@ -321,7 +344,7 @@ mod tests {
     fn settings_are_read_as_they_are_told_and_others_are_refused() {
         let trees = ["fan:1", "fan:7", "fan:255", "async:1", "async:47"];
         for name in ["auto", "flat", "binomial", "chain", "scatter-allgather"].into_iter().chain(trees) {
-            assert_eq!(Broadcast::read("--broadcast", name).unwrap().to_string(), name);
+            assert_eq!(Broadcast::read("--broadcast", name).unwrap().value.to_string(), name);
         }
         for name in ["", "fan", "fan:0", "fan:256", "async", "async:0", "async:256", "oc", "Flat"] {
             let error = Broadcast::read("--broadcast", name).unwrap_err().to_string();

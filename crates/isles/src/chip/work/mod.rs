@@ -4,13 +4,14 @@
 //! format. Invariant: a tape is refused before anything runs unless it is of the same program, arguments, chip and
 //! settings, because with any other it would say nothing.
 
+mod digest;
 pub(crate) mod stopwatch;
 pub(crate) mod tape;
 
-use crate::chip::ModelledChip;
-use crate::environment::{ConfigError, Flag};
-use crate::image;
+use super::modelled::ModelledChip;
+use crate::environment::{ConfigError, Flag, Setting};
 use crate::launch::Launch;
+use digest::digest_of_program;
 use isles_transport_chip::World;
 use std::ffi::OsString;
 use std::fmt;
@@ -53,7 +54,7 @@ impl fmt::Display for CodeTime {
 
 impl CodeTime {
     /// Reads the setting; `source` is where it was written.
-    pub(crate) fn read(source: &str, value: &str) -> Result<(CodeTime, String), ConfigError> {
+    pub(crate) fn read(source: &str, value: &str) -> Result<Setting<CodeTime>, ConfigError> {
         let work = match value.split_once(':') {
             None if value == "said" => Some(CodeTime::Said),
             Some(("host", ratio)) => thousandths(ratio).map(CodeTime::Host),
@@ -61,7 +62,7 @@ impl CodeTime {
             _ => None,
         };
         let allowed = "said, host:RATIO with a ratio from 0.001 to 1000000 such as host:20, or tape:FILE";
-        work.map(|work| (work, source.to_owned())).ok_or_else(|| ConfigError::new(source, value, allowed))
+        work.map(|work| Setting::new(source, work)).ok_or_else(|| ConfigError::new(source, value, allowed))
     }
 }
 
@@ -96,18 +97,19 @@ fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) 
 
 /// What a run of `launch` on `chip` has on its tape; the ratio is not known here.
 fn header(launch: &Launch, chip: ModelledChip) -> io::Result<Header> {
+    let settings = &launch.chip;
     Ok(Header {
-        program: image::digest_of_program()?,
+        program: digest_of_program()?,
         chip: chip.chip().fingerprint().to_le_bytes(),
         places: launch.places,
         ratio: 0,
         seed: launch.seed,
-        protocol: launch.protocol_on(chip).to_string(),
-        placement: launch.placement.to_string(),
-        governor: launch.governor.to_string(),
-        rest: launch.rest.to_string(),
-        collectives: format!("{} and {}", launch.broadcast, launch.reduce),
-        arguments: launch.own_arguments.clone(),
+        protocol: settings.protocol_on(chip).to_string(),
+        placement: settings.placement.value.to_string(),
+        governor: settings.governor.value.to_string(),
+        rest: settings.rest.to_string(),
+        collectives: format!("{} and {}", settings.broadcast.value, settings.reduce),
+        arguments: settings.own_arguments.clone(),
     })
 }
 
@@ -116,8 +118,9 @@ fn header(launch: &Launch, chip: ModelledChip) -> io::Result<Header> {
 /// # Errors
 /// It cannot; the line says why.
 pub(crate) fn find_tape(launch: &Launch, chip: ModelledChip) -> Result<Option<Tape>, ConfigError> {
-    let CodeTime::Tape(path) = &launch.work else { return Ok(None) };
-    let refused = |allowed: String| ConfigError::new(&launch.work_source, &launch.work.to_string(), allowed);
+    let Setting { value: work, source } = &launch.chip.work;
+    let CodeTime::Tape(path) = work else { return Ok(None) };
+    let refused = |allowed: String| ConfigError::new(source, &work.to_string(), allowed);
     let unreadable = |cause: io::Error| refused(format!("a tape that can be read ({cause})"));
     let bytes = read(path).map_err(unreadable)?;
     let tape = Tape::decode(&bytes).map_err(|fault| refused(fault.to_string()))?;
@@ -177,7 +180,7 @@ pub(crate) fn stopwatch(
 ) -> Result<Rc<Stopwatch>, ConfigError> {
     let rate = chip.chip().default_preset().clocks().core;
     let tape = find_tape(launch, chip)?;
-    Ok(match (&launch.work, tape) {
+    Ok(match (&launch.chip.work.value, tape) {
         (CodeTime::Host(ratio), _) => Stopwatch::measure(world, (*ratio, rate, launch.places)),
         (_, Some(tape)) => {
             Stopwatch::play(world, (tape.header.ratio, rate, launch.places), Playback::new(tape))
@@ -195,7 +198,7 @@ pub(crate) fn tape_of(
     if measurements.is_full() {
         return Err(io::Error::other("more was measured than a tape holds"));
     }
-    let ratio = if let CodeTime::Host(ratio) = launch.work { ratio } else { 0 };
+    let ratio = if let CodeTime::Host(ratio) = launch.chip.work.value { ratio } else { 0 };
     let header = Header { ratio, ..header(launch, chip)? };
     Ok(Tape { header, measurements: measurements.clone() }.encode())
 }
@@ -221,8 +224,8 @@ mod tests {
     #[test]
     fn the_setting_is_read_and_told_as_it_was_written() {
         for value in ["said", "host:20", "host:0.5", "host:1000000", "host:0.001", "tape:a b:c"] {
-            let (work, source) = CodeTime::read("--work", value).unwrap();
-            assert_eq!((work.to_string().as_str(), source.as_str()), (value, "--work"));
+            let work = CodeTime::read("--work", value).unwrap();
+            assert_eq!((work.value.to_string().as_str(), work.source.as_str()), (value, "--work"));
         }
         for value in [
             "",

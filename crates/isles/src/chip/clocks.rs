@@ -8,8 +8,8 @@
 //! *On a real machine nothing here has any effect*: requests answer `Ok(None)` at once, and clocks stay with the
 //! operating system. How it is reckoned: `docs/energy.md`.
 
+use super::work::stopwatch::Stopwatch;
 use crate::here;
-use crate::work::stopwatch::Stopwatch;
 use isles_transport::PlaceId;
 use isles_transport_chip::World;
 use std::cell::RefCell;

@@ -6,7 +6,7 @@
 //! Invariant: every sequence of bytes is either the one form of one tape or is refused, and nothing is allocated
 //! beyond the length of what was given.
 
-use crate::image;
+use super::digest::digest;
 use std::fmt;
 
 /// What a tape begins with.
@@ -123,7 +123,7 @@ impl Tape {
         arguments.iter().for_each(|argument| write_bytes(&mut bytes, argument));
         write_number(&mut bytes, self.measurements.number);
         write_bytes(&mut bytes, &self.measurements.bytes);
-        let check = image::digest(&bytes);
+        let check = digest(&bytes);
         bytes.extend(check);
         bytes
     }
@@ -140,7 +140,7 @@ impl Tape {
             return Err(TapeFault::Version(version));
         }
         let (content, check) = bytes.split_last_chunk::<CHECK_BYTES>().ok_or(TapeFault::Damaged)?;
-        if image::digest(content) != *check {
+        if digest(content) != *check {
             return Err(TapeFault::Damaged);
         }
         Tape::decode_content(&content[MAGIC.len() + 4..]).ok_or(TapeFault::Damaged)
@@ -291,7 +291,7 @@ pub fn fuzz(bytes: &[u8]) {
         assert_eq!(tape.encode(), bytes);
     }
     let mut whole = [&MAGIC[..], &VERSION.to_le_bytes(), bytes].concat();
-    whole.extend(image::digest(&whole));
+    whole.extend(digest(&whole));
     if let Ok(tape) = Tape::decode(&whole) {
         assert_eq!(tape.encode(), whole);
         let (all, mut playback) = (tape.measurements.number, Playback::new(tape.clone()));
@@ -364,7 +364,7 @@ mod tests {
         let with = |change: &Change| {
             let mut bytes = good[..good.len() - CHECK_BYTES].to_vec();
             change(&mut bytes);
-            bytes.extend(image::digest(&bytes));
+            bytes.extend(digest(&bytes));
             Tape::decode(&bytes)
         };
         assert!(with(&|_| ()).is_ok());
@@ -404,7 +404,7 @@ mod tests {
         #[test]
         fn any_bytes_are_refused_or_are_the_form_that_is_written(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut whole = [&MAGIC[..], &VERSION.to_le_bytes(), &bytes].concat();
-            whole.extend(image::digest(&whole));
+            whole.extend(digest(&whole));
             if let Ok(tape) = Tape::decode(&whole) {
                 prop_assert_eq!(tape.encode(), whole);
             }

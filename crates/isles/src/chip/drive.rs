@@ -1,0 +1,52 @@
+//! Gives the places on a modelled chip their turns, in one thread.
+//!
+//! The next turn is that of the place whose core's clock is least; the world of `isles_transport_chip` says which that
+//! is. Runs and the trials of collectives are driven alike. Invariant: a place has one turn at a time, and the
+//! stopwatch runs during turns only.
+
+use super::work::stopwatch::{Stopwatch, Watched};
+use isles_runtime::{Clock, Local, Step, run};
+use isles_transport::PlaceId;
+use isles_transport_chip::{Turn, World};
+use std::rc::Rc;
+
+/// The places of a world, with the stopwatch of their code.
+pub(crate) fn all_locals(stopwatch: &Rc<Stopwatch>, places: u32) -> Vec<Rc<Local>> {
+    (0..places).map(|place| local(stopwatch, PlaceId(place))).collect()
+}
+
+/// Lets all places drop what they hold, which the chip does not see any more.
+pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
+    stopwatch.close();
+    for local in locals {
+        local.enter(|| run::close(local));
+    }
+}
+
+fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
+    let clock = Rc::clone(stopwatch);
+    let clock = Clock::Invented(Box::new(move || clock.now(place)));
+    Local::new(Box::new(Watched::new(place, stopwatch)), clock)
+}
+
+/// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
+pub(crate) fn drive<R>(
+    (world, stopwatch): (&World, &Stopwatch),
+    locals: &[Rc<Local>],
+    mut over: impl FnMut() -> Option<R>,
+) -> Option<R> {
+    loop {
+        if let Some(result) = over() {
+            return Some(result);
+        }
+        let place = world.next().filter(|_| !stopwatch.has_departed())?;
+        let local = &locals[place.index()];
+        stopwatch.begin_turn();
+        let turn = match local.enter(|| local.step()) {
+            Step::Busy => Turn::Busy,
+            Step::Idle => Turn::Idle { due: local.next_due() },
+        };
+        stopwatch.end_turn(place);
+        world.end_turn(place, turn);
+    }
+}

@@ -1,0 +1,221 @@
+//! What a run on a modelled chip writes: whether it can be had of it, and writing it.
+//!
+//! The formats are those of `isles_transport_chip::export` and `isles_chip::draw`; here are the check before a run
+//! begins and the files after it. Invariant: a file has its name only when all of it is there, also a trace, which is
+//! written while the run goes on.
+
+use super::modelled::ModelledChip;
+use super::settings::ChipSettings;
+use super::work::stopwatch::HostCode;
+use super::work::tape::Measurements;
+use super::work::{self, CodeTime};
+use crate::destination::Draft;
+use crate::environment::ConfigError;
+use crate::export::{Export, Wanted};
+use crate::launch::{Launch, LaunchError};
+use isles_chip::draw::{self, Heat};
+use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
+use isles_chip::topology::Stop;
+use isles_transport_chip::export::{self, RunFacts};
+use isles_transport_chip::{Flow, LinkLoad, Report, World};
+use std::io::{self, BufWriter};
+use std::time::Duration;
+
+/// Most places of a traced run: what is on its way is known for each pair of places.
+const TRACED_PLACES_MAX: u32 = 1_024;
+
+impl ModelledChip {
+    /// Checks that `one` can be had of a run of `launch` on this chip.
+    pub(crate) fn check_export(self, launch: &Launch, one: &Wanted) -> Result<(), ConfigError> {
+        let (machine, has_power) = (self.machine(), !self.chip().power_models().is_empty());
+        let allowed = match one.export {
+            Export::Trace if launch.places > TRACED_PLACES_MAX => {
+                format!("nothing with more than {TRACED_PLACES_MAX} places")
+            }
+            Export::Joules if !has_power => format!("nothing with {machine}, whose file has no power model"),
+            Export::Tape if !matches!(launch.chip.work.value, CodeTime::Host(_)) => {
+                "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured".to_owned()
+            }
+            Export::Heat => match draw::check_heat(self.chip()) {
+                Ok(()) => return Ok(()),
+                Err(too_large) => format!("nothing with {machine}: {too_large}"),
+            },
+            _ => return Ok(()),
+        };
+        Err(one.refusal(allowed))
+    }
+}
+
+/// Begins to record what the exports of `launch` need; gives the trace that is begun.
+pub(crate) fn begin(
+    launch: &Launch,
+    chip: ModelledChip,
+    world: &World,
+) -> Result<Option<Draft>, LaunchError> {
+    let mut begun = None;
+    let Launch { places, seed, chip: settings, .. } = launch;
+    let ChipSettings { placement, governor, .. } = settings;
+    let (placement, governor, protocol) = (&placement.value, governor.value, settings.protocol_on(chip));
+    for one in &launch.exports {
+        match one.export {
+            Export::Traffic => world.record(),
+            Export::Trace => {
+                let destination = one.destination();
+                let (file, draft) = destination.draft().map_err(|cause| destination.unwritten(cause))?;
+                begun = Some(draft);
+                let name = chip.machine();
+                let run = format!(
+                    "{name}, {places} places, placement {placement}, seed {seed}, protocol {protocol}, governor \
+                     {governor}; 1 ns is 1 ps"
+                );
+                world.trace(&run, Box::new(BufWriter::new(file))).map_err(|error| {
+                    LaunchError::Machine(format!(
+                        "machine {name}: the thread that writes its trace could not be started: {error}"
+                    ))
+                })?;
+            }
+            Export::Summary | Export::Links | Export::Heat => {}
+            Export::Folded | Export::Joules | Export::Tape => {}
+        }
+    }
+    Ok(begun)
+}
+
+/// What is known of a run when it has ended.
+pub(crate) struct ChipRun {
+    pub(crate) report: Report,
+    links: Vec<LinkLoad>,
+    flows: Vec<Flow>,
+    trace: io::Result<()>,
+    pub(crate) code: HostCode,
+    measurements: Measurements,
+}
+
+impl ChipRun {
+    /// Ends the trace of `world`, which `draft` makes whole, and takes what else there is.
+    pub(crate) fn end(
+        world: &World,
+        draft: Option<Draft>,
+        (code, measurements): (HostCode, Measurements),
+    ) -> ChipRun {
+        ChipRun {
+            code,
+            measurements,
+            report: world.report(),
+            links: world.link_loads(),
+            flows: world.flows(),
+            trace: world.end_trace().and_then(|()| draft.map_or(Ok(()), Draft::finish)),
+        }
+    }
+
+    /// Writes all exports of `launch`; what fails keeps nothing else from being written.
+    pub(crate) fn write(
+        mut self,
+        launch: &Launch,
+        (chip, host): (ModelledChip, Duration),
+    ) -> Result<(), LaunchError> {
+        let mut written = Ok(());
+        for one in &launch.exports {
+            let result = match one.export {
+                Export::Trace => {
+                    let written = std::mem::replace(&mut self.trace, Ok(()));
+                    written.map_err(|cause| one.destination().unwritten(cause))
+                }
+                Export::Tape => {
+                    let tape = work::tape_of(launch, chip, &self.measurements);
+                    let destination = one.destination();
+                    tape.map_err(|cause| destination.unwritten(cause))
+                        .and_then(|tape| destination.write(|out| out.write_all(&tape)).map(drop))
+                }
+                _ => self
+                    .text(one, launch, (chip, host))
+                    .and_then(|text| one.destination().write(|out| out.write_all(text.as_bytes())).map(drop)),
+            };
+            written = written.and(result);
+        }
+        written
+    }
+
+    fn text(
+        &self,
+        one: &Wanted,
+        launch: &Launch,
+        (chip, host): (ModelledChip, Duration),
+    ) -> Result<String, LaunchError> {
+        let (model, report) = (chip.chip(), &self.report);
+        Ok(match one.export {
+            Export::Summary => {
+                let ChipSettings { governor, work, placement, broadcast, reduce, rest, .. } = &launch.chip;
+                let (seed, protocol) = (launch.seed, launch.chip.protocol_on(chip).name());
+                let (governor, work) = (&governor.value.to_string(), &work.value.to_string());
+                let placement = &placement.value.to_string();
+                let (broadcast, reduce) = (&broadcast.value.to_string(), &reduce.to_string());
+                let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
+                let facts = RunFacts {
+                    chip: model,
+                    seed,
+                    protocol,
+                    placement,
+                    governor,
+                    rest: *rest,
+                    collectives: [broadcast, reduce],
+                    work,
+                    host,
+                    host_code,
+                    host_uncharged,
+                };
+                export::summary(&facts, report)
+            }
+            Export::Links => export::links(model.topology(), &self.links),
+            Export::Traffic => export::traffic(&self.flows),
+            Export::Folded => export::folded(chip.machine(), model.topology(), report),
+            Export::Joules => {
+                let own = report.energy.as_ref().and_then(|energy| energy.models.first());
+                own.map(|own| export::folded_joules(chip.machine(), model.topology(), own))
+                    .unwrap_or_default()
+            }
+            Export::Heat => self.heat(chip).map_err(|error| one.refusal(error.to_string()))?,
+            Export::Trace | Export::Tape => String::new(),
+        })
+    }
+
+    fn heat(&self, chip: ModelledChip) -> Result<String, draw::TooLarge> {
+        let stop = |stop| match stop {
+            Stop::Tile(tile) => format!("tile {tile}"),
+            Stop::Switch => "the switch".to_owned(),
+        };
+        let heat = |load: &LinkLoad| Heat {
+            link: load.link,
+            share: load.utilisation,
+            about: format!(
+                "{} to {}: {} flits, {:.3} % of the time",
+                stop(load.ends.0),
+                stop(load.ends.1),
+                load.flits,
+                load.utilisation * 100.0
+            ),
+        };
+        let links: Vec<Heat> = self.links.iter().map(heat).collect();
+        let (predicted, places) = (predicted(self.report.time), self.report.ledgers.len());
+        let caption = format!("{} with {places} places, {predicted} predicted", chip.machine());
+        draw::heat(chip.chip(), &caption, &links)
+    }
+}
+
+/// Milliseconds, to which runs compare at a glance; seconds if they are many.
+pub(super) fn predicted(time: Picoseconds) -> String {
+    let seconds = time.0 as f64 / PICOSECONDS_PER_SECOND as f64;
+    if seconds < 10.0 { format!("{:.3} ms", seconds * 1e3) } else { format!("{seconds:.3} s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_is_said_in_milliseconds_until_they_are_too_many() {
+        let said =
+            [615_991_875, 9_999_999_000_000, 154_510_346_000_000].map(|time| predicted(Picoseconds(time)));
+        assert_eq!(said, ["0.616 ms", "9999.999 ms", "154.510 s"]);
+    }
+}

@@ -1,0 +1,291 @@
+//! Launches on modelled chips: what a program says of them, and what a run tells and writes when it has ended.
+//!
+//! How places take turns, `drive` knows. Invariant: what a run on a chip prints goes to standard
+//! error, so that the program's own output is that of any other machine.
+
+use super::clocks::OnChip;
+use super::collectives::{Broadcast, Chosen, Ground, Reduce};
+use super::drive::{all_locals, close_all, drive};
+use super::export::{self, ChipRun, predicted};
+use super::modelled::ModelledChip;
+use super::settings::ChipSettings;
+use super::work::{self, CodeTime};
+use crate::environment::{ConfigError, Machine, Report, Setting};
+use crate::launch::{Launch, LaunchError};
+use crate::loopback::stalled;
+use isles_chip::governor::Policy;
+use isles_chip::quantity::scaled;
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::run::Root;
+use isles_runtime::{Collectives, Result, RunReport};
+use isles_transport_chip::{Bands, Misfit, Placement, Protocol, Report as ChipReport, Rest, World};
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+impl Launch {
+    /// How messages cross a modelled chip; of no meaning on another machine.
+    pub fn protocol(mut self, protocol: Protocol) -> Launch {
+        self.chip.protocol = Setting::new("the protocol", Some(protocol));
+        self
+    }
+
+    /// Which place runs on which core of a modelled chip; of no meaning on another machine. Whether the chip has these
+    /// cores, and enough of them, is seen when the run starts.
+    pub fn placement(mut self, placement: Placement) -> Launch {
+        self.chip.placement = Setting::new("the placement", placement);
+        self
+    }
+
+    /// What chooses the rates of the cores of a modelled chip; of no meaning on another machine.
+    pub fn governor(mut self, policy: Policy) -> Launch {
+        self.chip.governor = Setting::new("the governor", policy);
+        self
+    }
+
+    /// What places do on a modelled chip while they wait for messages; of no meaning on another machine.
+    pub fn rest(mut self, rest: Rest) -> Launch {
+        self.chip.rest = rest;
+        self
+    }
+
+    /// How broadcasts of teams go on a modelled chip; of no meaning on another machine.
+    pub fn broadcast(mut self, broadcast: Broadcast) -> Launch {
+        self.chip.broadcast = Setting::new("the broadcast", broadcast);
+        self
+    }
+
+    /// How reductions of teams go on a modelled chip; of no meaning on another machine.
+    pub fn reduce(mut self, reduce: Reduce) -> Launch {
+        self.chip.reduce = reduce;
+        self
+    }
+
+    /// Which place will run on which core of a modelled chip.
+    pub fn chosen_placement(&self) -> &Placement {
+        &self.chip.placement.value
+    }
+
+    /// What will choose the rates of the cores of a modelled chip.
+    pub fn chosen_governor(&self) -> Policy {
+        self.chip.governor.value
+    }
+
+    /// Where the time of the program's code on a modelled chip will come from.
+    pub fn chosen_work(&self) -> &CodeTime {
+        &self.chip.work.value
+    }
+
+    /// The protocol that will be used on a modelled chip.
+    ///
+    /// Without a word it is the chip's own: `isles` over message buffers, or the packets of the hardware.
+    pub fn chosen_protocol(&self) -> Protocol {
+        match self.machine {
+            Machine::Chip(chip) => self.chip.protocol_on(chip),
+            _ => self.chip.protocol.value.unwrap_or_default(),
+        }
+    }
+
+    /// Checks that the tape that the run is to play is one of this program, its arguments and these settings.
+    /// [`Launch::run`] does so, too; this is for who has much to do before.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check_tape(&self) -> std::result::Result<(), ConfigError> {
+        match self.machine {
+            Machine::Chip(chip) => work::find_tape(self, chip).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; gives what the chip did instead
+    /// of printing it. Warnings are printed.
+    ///
+    /// # Errors
+    /// [`LaunchError`]: the chip has no such number of cores, or a file cannot be written.
+    pub fn run_on_chip<M, F>(
+        &self,
+        chip: ModelledChip,
+        main: M,
+    ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        self.model(chip, main, |_, _| ())
+    }
+
+    /// Runs on a modelled chip; `tell` gets what the chip did and how long that took this host.
+    fn model<M, F>(
+        &self,
+        chip: ModelledChip,
+        main: M,
+        tell: impl FnOnce(&ChipReport, Duration),
+    ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        crate::export::check(self, Machine::Chip(chip))?;
+        let started = Instant::now();
+        let (result, report, ended) = run(self, chip, main)?;
+        let host = started.elapsed();
+        let modelled = ended.report.clone();
+        tell(&modelled, host);
+        // A warning that nobody can read changes nothing.
+        if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
+            let reads = if stale.number == 1 { "read" } else { "reads" };
+            let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
+            let _ =
+                writeln!(io::stderr(), "warning: {} stale {reads} of shared memory: {first}", stale.number);
+        }
+        if let Some(warning) = work::warning(ended.code) {
+            let _ = writeln!(io::stderr(), "{warning}");
+        }
+        match ended.write(self, (chip, host)) {
+            Err(error) if result.is_ok() => return Err(error),
+            // The error of the program itself is the one that is given.
+            Err(error) => _ = writeln!(io::stderr(), "error: {error}"),
+            Ok(()) => {}
+        }
+        Ok((result, report, modelled))
+    }
+
+    /// Prints the prediction to standard error, as one line, or with all figures if the report `chip` is wanted.
+    fn tell(&self, chip: ModelledChip, modelled: &ChipReport, host: Duration) {
+        // As above.
+        let _ = writeln!(io::stderr(), "{}", heading(chip, self, modelled, host));
+        if self.reports.contains(&Report::Chip) {
+            let speed = modelled.digest.events() as f64 / host.as_secs_f64();
+            let _ = writeln!(io::stderr(), "settings        {}", told_settings(chip, self));
+            let bands = Bands::of(chip.chip(), modelled);
+            let _ = writeln!(
+                io::stderr(),
+                "{modelled}\n{bands}\nspeed           {speed:.0} events a second on this host"
+            );
+        }
+    }
+}
+
+impl ModelledChip {
+    /// Runs `main` on this chip, and tells what was predicted.
+    pub(crate) fn run<M, F>(
+        self,
+        launch: &Launch,
+        main: M,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        let tell = |modelled: &ChipReport, host| launch.tell(self, modelled, host);
+        launch.model(self, main, tell).map(|(result, report, _)| (result, report))
+    }
+
+    /// As [`ModelledChip::run`], for a test: nothing is told and nothing written.
+    pub(crate) fn run_silently<M, F>(
+        self,
+        launch: &Launch,
+        main: M,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        run(launch, self, main).map(|(result, report, _)| (result, report))
+    }
+}
+
+/// Runs `main` over cores of `chip`; ties in time are ordered by the launch's seed.
+fn run<M, F>(
+    launch: &Launch,
+    chip: ModelledChip,
+    main: M,
+) -> std::result::Result<(Result<()>, RunReport, ChipRun), LaunchError>
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let unable = |misfit| {
+        let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip));
+        let machine = chip.machine();
+        LaunchError::Machine(format!(
+            "machine {machine} with {places} places and protocol {protocol}: {misfit}"
+        ))
+    };
+    if launch.places > chip.cores() {
+        return Err(unable(Misfit::Cores { cores: chip.cores() }));
+    }
+    let settings = &launch.chip;
+    let seating = settings.seat(chip, launch.places)?;
+    let (costs, protocol) = (chip.costs().clone(), launch.chip.protocol_on(chip));
+    let wiring = settings.broadcast.value.wiring(protocol);
+    let world = World::seated(seating, costs, wiring, launch.seed).map_err(unable)?;
+    let Setting { value: policy, source } = &settings.governor;
+    world
+        .govern(*policy)
+        .map_err(|unfit| ConfigError::new(source, &policy.to_string(), unfit.to_string()))?;
+    world.rest(settings.rest);
+    let stopwatch = work::stopwatch(launch, chip, &world)?;
+    let draft = export::begin(launch, chip, &world)?;
+    let _on_chip = OnChip::of(&stopwatch);
+    let locals = all_locals(&stopwatch, launch.places);
+    let ground = Ground { chip, wiring, placement: settings.placement.value.clone() };
+    let chosen = Chosen::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
+    locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
+    let root = locals[0].enter(|| Root::start(&locals[0], main()));
+    let driven = drive((&world, &stopwatch), &locals, || root.take());
+    let measured = stopwatch.end();
+    let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
+    let ended = measured.map(|measured| ChipRun::end(&world, draft, measured));
+    let places = locals.iter().map(|local| Some(local.report())).collect();
+    close_all(&stopwatch, &locals);
+    let tape = settings.work.value.to_string();
+    let ended = ended.map_err(|(played, all)| LaunchError::Departed { tape, played, all })?;
+    Ok((result, RunReport { places }, ended))
+}
+
+/// One line that says what the chip would have taken.
+fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Duration) -> String {
+    let (predicted, host) = (predicted(report.time), host.as_secs_f64());
+    let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip));
+    let cores = if *places == 1 { "core" } else { "cores" };
+    let machine = chip.machine();
+    let energies = report.energy.iter().flat_map(|energy| &energy.models);
+    let energies =
+        energies.map(|model| format!(", {} by {}", scaled(model.total().joules(), "J"), model.name));
+    let mut energies: String = energies.collect();
+    if *places < chip.cores() && !energies.is_empty() {
+        energies += &format!(" for all {} cores", chip.cores());
+    }
+    let settings = told_settings(chip, launch);
+    format!(
+        "{machine}: {predicted} predicted on {places} {cores} with {protocol} at {settings}{energies} ({host:.3} s \
+         on this host)"
+    )
+}
+
+/// The preset of the clocks, and what else a run was told that is not as without a word.
+fn told_settings(chip: ModelledChip, launch: &Launch) -> String {
+    let Launch { seed, chip: said, .. } = launch;
+    let ChipSettings { placement, governor, rest, broadcast, reduce, work, .. } = said;
+    let (placement, governor) = (&placement.value, governor.value);
+    let (broadcast, work) = (broadcast.value, &work.value);
+    let preset = chip.chip().default_preset().name().to_owned();
+    let said = [
+        chip.chip().chosen_voltages().map(|name| format!("voltages {name}")),
+        (*seed != 0).then(|| format!("seed {seed}")),
+        (*placement != Placement::default()).then(|| format!("placement {placement}")),
+        (governor != Policy::default()).then(|| format!("governor {governor}")),
+        (*rest != Rest::default()).then(|| format!("rest {rest}")),
+        (broadcast != Broadcast::Auto).then(|| format!("broadcast {broadcast}")),
+        (*reduce != Reduce::Auto).then(|| format!("reduce {reduce}")),
+        (*work != CodeTime::Said).then(|| format!("work {work}")),
+    ];
+    std::iter::once(preset).chain(said.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+}

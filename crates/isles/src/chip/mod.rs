@@ -1,0 +1,27 @@
+//! Modelled chips: all of this crate that is of them only.
+//!
+//! Built with the feature `chip`; without it `no_chip.rs` stands in the place of this module. Other modules know of it
+//! what both have: the machine, the settings, and how a run is started. Invariant: no name of `isles_chip` or
+//! `isles_transport_chip` is used outside of this folder.
+
+pub mod clocks;
+mod collectives;
+mod drive;
+mod export;
+mod launch;
+mod modelled;
+mod settings;
+pub mod shared_memory;
+pub(crate) mod work;
+
+pub use collectives::{Broadcast, Reduce};
+pub use isles_chip::governor::Policy as GovernorPolicy;
+pub use isles_runtime::Shape;
+pub use isles_transport::{CoreList, CoreListFault};
+pub use isles_transport_chip::{
+    Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest, Spending,
+};
+pub(crate) use modelled::MACHINES;
+pub use modelled::ModelledChip;
+pub(crate) use settings::ChipSettings;
+pub use work::CodeTime;

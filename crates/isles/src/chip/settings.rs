@@ -1,0 +1,228 @@
+//! What a user says of runs on modelled chips: how it is read, and whether it goes with a machine.
+//!
+//! It knows words and where they were written; what a chip can do, [`ModelledChip`] says. Invariant: what is refused is
+//! named by the flag or variable that said so.
+
+use super::collectives::{Broadcast, Reduce};
+use super::modelled::ModelledChip;
+use super::work::{self, CodeTime};
+use crate::claim::Claim;
+use crate::environment::{ConfigError, Machine, Setting, Sources};
+use isles_chip::governor::Policy;
+use isles_transport_chip::{Misplacement, Placement, Protocol, Rest, Seating};
+
+/// What a launch says of runs on modelled chips.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChipSettings {
+    /// The preset of the clocks, the power model and the voltage table.
+    preset: Option<Setting<String>>,
+    power: Option<Setting<String>>,
+    voltages: Option<Setting<String>>,
+    /// The chip's own, if none is said.
+    pub(crate) protocol: Setting<Option<Protocol>>,
+    /// Which place runs on which core.
+    pub(crate) placement: Setting<Placement>,
+    /// What chooses the rates of cores.
+    pub(crate) governor: Setting<Policy>,
+    pub(crate) rest: Rest,
+    pub(crate) broadcast: Setting<Broadcast>,
+    pub(crate) reduce: Reduce,
+    /// Where the time of the program's code comes from.
+    pub(crate) work: Setting<CodeTime>,
+    /// Arguments of the process that are no flags of the run, as a tape keeps them.
+    pub(crate) own_arguments: Vec<Vec<u8>>,
+}
+
+impl Default for ChipSettings {
+    fn default() -> Self {
+        ChipSettings {
+            preset: None,
+            power: None,
+            voltages: None,
+            protocol: Setting::new("the protocol", None),
+            placement: Setting::new("the placement", Placement::default()),
+            governor: Setting::new("the governor", Policy::default()),
+            rest: Rest::default(),
+            broadcast: Setting::new("the broadcast", Broadcast::default()),
+            reduce: Reduce::default(),
+            work: Setting::new("the work", CodeTime::default()),
+            own_arguments: Vec::new(),
+        }
+    }
+}
+
+impl ChipSettings {
+    /// Reads `ISLES_CHIP_*` and the flags in their place.
+    ///
+    /// # Errors
+    /// The first with a value that is not allowed.
+    pub(crate) fn read(sources: &Sources<'_>) -> Result<ChipSettings, ConfigError> {
+        let unsaid = ChipSettings::default();
+        Ok(ChipSettings {
+            protocol: sources.take("ISLES_CHIP_PROTOCOL", protocol)?.unwrap_or(unsaid.protocol),
+            placement: sources.take("ISLES_CHIP_PLACEMENT", placement)?.unwrap_or(unsaid.placement),
+            preset: sources.take("ISLES_CHIP_PRESET", name)?,
+            power: sources.take("ISLES_CHIP_POWER", name)?,
+            voltages: sources.take("ISLES_CHIP_VOLTAGES", name)?,
+            governor: sources.take("ISLES_CHIP_GOVERNOR", governor)?.unwrap_or(unsaid.governor),
+            rest: sources.take("ISLES_CHIP_REST", rest)?.unwrap_or(unsaid.rest),
+            broadcast: sources.take("ISLES_CHIP_BROADCAST", Broadcast::read)?.unwrap_or(unsaid.broadcast),
+            reduce: sources.take("ISLES_CHIP_REDUCE", Reduce::read)?.unwrap_or(unsaid.reduce),
+            work: sources.take("ISLES_CHIP_WORK", CodeTime::read)?.unwrap_or(unsaid.work),
+            own_arguments: work::own_arguments(sources.flags),
+        })
+    }
+
+    /// Of these, what tests keep to: the protocol.
+    pub(crate) fn of_test(self) -> ChipSettings {
+        ChipSettings { protocol: self.protocol, ..ChipSettings::default() }
+    }
+
+    /// `machine` with the preset, the power model and the voltages that were asked for, if it is a modelled chip.
+    ///
+    /// # Errors
+    /// The chip has none of that name.
+    pub(crate) fn chosen(&self, machine: Machine) -> Result<Machine, ConfigError> {
+        let Machine::Chip(mut chip) = machine else { return Ok(machine) };
+        if let Some(Setting { value, source }) = &self.preset {
+            chip = chip.choose_preset(source, value)?;
+        }
+        if let Some(Setting { value, source }) = &self.power {
+            chip = chip.choose_power_model(source, value)?;
+        }
+        if let Some(Setting { value, source }) = &self.voltages {
+            chip = chip.choose_voltages(source, value)?;
+        }
+        Ok(Machine::Chip(chip))
+    }
+
+    /// The places of a run on `chip` that does not say how many.
+    pub(crate) fn places_on(&self, chip: ModelledChip) -> u32 {
+        chip.places_on(&self.placement.value)
+    }
+
+    /// Checks that a run of so many places on `machine` can be as it was asked for.
+    ///
+    /// # Errors
+    /// The first setting that does not go with the machine.
+    pub(crate) fn check(&self, machine: Machine, places: u32) -> Result<(), ConfigError> {
+        if let Machine::Chip(chip) = machine {
+            return self.check_on(chip, places);
+        }
+        if self.work.value != CodeTime::Said {
+            let Setting { value, source } = &self.work;
+            let allowed = format!("said with the machine {machine}, which is no modelled chip");
+            return Err(ConfigError::new(source, &value.to_string(), allowed));
+        }
+        Ok(())
+    }
+
+    fn check_on(&self, chip: ModelledChip, places: u32) -> Result<(), ConfigError> {
+        let seating = self.seat(chip, places)?;
+        let protocol = self.protocol_on(chip);
+        chip.check_protocol(&self.protocol.source, protocol, places)?;
+        chip.check_broadcast(&self.broadcast, protocol, places)?;
+        chip.check_policy(&self.governor, &seating)
+    }
+
+    /// So many places on the cores of `chip`.
+    pub(crate) fn seat(&self, chip: ModelledChip, places: u32) -> Result<Seating, ConfigError> {
+        chip.seat(&self.placement, places)
+    }
+
+    pub(crate) fn protocol_on(&self, chip: ModelledChip) -> Protocol {
+        self.protocol.value.unwrap_or_else(|| chip.default_protocol())
+    }
+
+    /// What a run on `machine` reads for these settings.
+    pub(crate) fn reads(&self, machine: Machine) -> impl Iterator<Item = Claim> {
+        let file = if let Machine::Chip(chip) = machine { chip.file() } else { None };
+        let tape = if let CodeTime::Tape(path) = &self.work.value { Some(path) } else { None };
+        let file = file.map(|path| Claim::read(path, "the chip file"));
+        file.into_iter().chain(tape.map(|path| Claim::read(path, "the tape")))
+    }
+}
+
+/// Reads the name of a protocol.
+fn protocol(source: &str, value: &str) -> Result<Setting<Option<Protocol>>, ConfigError> {
+    let found = Protocol::ALL.into_iter().find(|protocol| protocol.name() == value);
+    let allowed = || ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", "));
+    found.map(|protocol| Setting::new(source, Some(protocol))).ok_or_else(allowed)
+}
+
+/// Reads which place runs on which core.
+fn placement(source: &str, value: &str) -> Result<Setting<Placement>, ConfigError> {
+    let refused = |fault: Misplacement| ConfigError::new(source, value, fault.to_string());
+    Ok(Setting::new(source, value.parse().map_err(refused)?))
+}
+
+/// Reads a name that only the chip knows.
+fn name(source: &str, value: &str) -> Result<Setting<String>, ConfigError> {
+    Ok(Setting::new(source, value.to_owned()))
+}
+
+/// Reads the name of a governor.
+fn governor(source: &str, value: &str) -> Result<Setting<Policy>, ConfigError> {
+    let refused = |allowed: &str| ConfigError::new(source, value, allowed);
+    Ok(Setting::new(source, value.parse().map_err(refused)?))
+}
+
+/// Reads what places do while they wait.
+fn rest(source: &str, value: &str) -> Result<Rest, ConfigError> {
+    value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::{FLAGS_VARIABLE, Flag};
+    use crate::launch::Launch;
+
+    fn read(name: &str, value: &str) -> Result<ChipSettings, String> {
+        let get = |asked: &str| (asked == name).then(|| value.to_owned());
+        ChipSettings::read(&Sources::new(&[], &get)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn good_values_are_taken() {
+        for protocol in Protocol::ALL {
+            let settings = read("ISLES_CHIP_PROTOCOL", protocol.name()).unwrap();
+            assert_eq!(settings.protocol, Setting::new("ISLES_CHIP_PROTOCOL", Some(protocol)));
+        }
+        assert_eq!(read("ISLES_CHIP_PROTOCOL", "").unwrap(), ChipSettings::default());
+    }
+
+    #[test]
+    fn bad_values_are_named_with_what_is_allowed() {
+        let error = |name, value| read(name, value).unwrap_err();
+        assert_eq!(
+            error("ISLES_CHIP_PROTOCOL", "RCCE"),
+            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#
+        );
+        assert_eq!(
+            error("ISLES_CHIP_PLACEMENT", "0,2,2"),
+            r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is there twice)"#
+        );
+        assert!(error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores with commas such as 0,2,10-13"));
+    }
+
+    #[test]
+    fn a_machine_that_is_not_known_is_refused_with_those_that_are() {
+        let flags = [Flag { variable: "ISLES_MACHINE", name: "--machine", value: "gpu" }];
+        let error = Launch::from_environment_with(Machine::Threads, &flags).unwrap_err();
+        assert_eq!(error.allowed, "threads, processes, loopback, chip:NAME, chip:FILE.toml");
+    }
+
+    #[test]
+    fn a_setting_that_does_not_go_with_the_chip_is_named_by_the_flag_of_the_launcher() {
+        let get = |asked: &str| match asked {
+            FLAGS_VARIABLE => Some("ISLES_CHIP_PROTOCOL=--protocol".to_owned()),
+            "ISLES_CHIP_PROTOCOL" => Some("packets".to_owned()),
+            _ => None,
+        };
+        let settings = ChipSettings::read(&Sources::new(&[], &get)).unwrap();
+        let chip = Machine::Chip(ModelledChip::new("scc").unwrap());
+        assert_eq!(settings.check(chip, 2).unwrap_err().source, "--protocol");
+        assert_eq!(ChipSettings::default().check(chip, 49).unwrap_err().source, "the placement");
+    }
+}

@@ -1,0 +1,45 @@
+//! A digest of bytes: by which a tape knows its program again, and its own bytes.
+//!
+//! The identity that processes of one run compare is another: it is made without reading the program, and means nothing
+//! on another host. Invariant: the digest depends on the bytes and their number only.
+
+use crate::image::{PROGRAM, digest_words};
+use std::fs;
+use std::io;
+
+/// 128 bits of the bytes of the running program's file: equal for equal programs wherever they lie, unlike
+/// [`identity`](crate::image::identity), and so much slower.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn digest_of_program() -> io::Result<[u8; 16]> {
+    fs::read(PROGRAM).map(|bytes| digest(&bytes))
+}
+
+/// 128 bits of `bytes` and their number. It finds accidents, not forgeries.
+pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    digest_words(words.chain([bytes.len() as u64]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_differ_anywhere_or_in_number_have_another_digest() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let mut seen = std::collections::BTreeSet::from([digest(&bytes), digest(&[])]);
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 0x80;
+            assert!(seen.insert(digest(&changed)), "byte {place}");
+            assert!(place == 0 || seen.insert(digest(&bytes[..place])), "{place} bytes");
+        }
+        assert!(seen.insert(digest(&[&bytes[..], &[0]].concat())));
+        assert_eq!(digest_of_program().unwrap(), digest_of_program().unwrap());
+    }
+}
