@@ -109,6 +109,8 @@ pub(crate) struct Arrived<'r, 'a> {
 }
 
 /// Why a message was refused; it did nothing.
+///
+/// All but one kind of refusal is the fault of its sender, see [`Refused::is_sound`].
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// Its bytes are not what they should be.
@@ -125,6 +127,14 @@ pub(crate) enum Refused {
     Violation(Violation),
     /// It breaks the protocol of phasers.
     PhaserViolation(isles_protocol::phaser::Violation),
+}
+
+impl Refused {
+    /// Whether a sound place may have sent the message: its task is one of a finish whose home is dead, so nobody waits
+    /// for it.
+    fn is_sound(&self) -> bool {
+        matches!(self, Refused::Refusal(Refusal::DeadPlace(_)))
+    }
 }
 
 impl From<DecodeError> for Refused {
@@ -177,11 +187,24 @@ fn deliver_rare(local: &Local, arrival: Arrival<'_>) {
     }
 }
 
-/// Counts a message, and says if it was refused.
+/// Counts a message; if it was refused, its sender may be to blame.
+#[inline]
 fn note(local: &Local, source: PlaceId, received: Result<(), Refused>) {
     local.tally.received();
     if let Err(fault) = received {
+        refuse(local, source, &fault);
+    }
+}
+
+/// Declares the sender of a refused message dead, unless it may be sound.
+///
+/// It may have counted what was refused, so whoever waits for that would wait for ever; and what else it says is not to
+/// be believed.
+#[cold]
+fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
+    if !fault.is_sound() {
         eprintln!("isles: {}: a message from {source} was refused: {fault}", local.here());
+        local.endpoint().condemn(source);
     }
 }
 

@@ -212,6 +212,11 @@ impl Endpoint for ChipEndpoint {
         self.state().is_dead(self.here, place)
     }
 
+    /// The watchdog of the chip tells it, as it tells any death.
+    fn condemn(&self, place: PlaceId) {
+        self.state().kill(place);
+    }
+
     fn leave(&self) {
         self.state().leave(self.here);
     }

@@ -118,6 +118,7 @@ impl Evidence {
             Fault::Length => "a record that leaves the ring",
             Fault::Head => "a head outside what was sent",
             Fault::Block => "a block outside the arena of its sender",
+            Fault::Message => "a message that no sound place sends",
         };
         let class = match self.class {
             Class::Control => "control",
@@ -128,6 +129,7 @@ impl Evidence {
             Fault::Head => {
                 format!("{what}, in the {class} ring from {witness} to {place}, seen by {witness}")
             }
+            Fault::Message => format!("{what}, from {place} to {witness}, seen by {witness}"),
             _ => format!(
                 "{what}, in the {class} ring from {place} to {witness} at byte {offset}, seen by {witness}"
             ),
@@ -142,6 +144,7 @@ fn fault_number(fault: Fault) -> u64 {
         Fault::Length => 2,
         Fault::Head => 3,
         Fault::Block => 4,
+        Fault::Message => 5,
     }
 }
 
@@ -151,6 +154,7 @@ fn numbered_fault(number: u64) -> Fault {
         2 => Fault::Length,
         3 => Fault::Head,
         4 => Fault::Block,
+        5 => Fault::Message,
         _ => Fault::Mark,
     }
 }
@@ -165,7 +169,7 @@ mod tests {
         lives.extend(
             [End::Unseen, End::Code(0), End::Code(-1), End::Code(255), End::Signal(9)].map(Life::Ended),
         );
-        for fault in [Fault::Mark, Fault::Kind, Fault::Length, Fault::Head, Fault::Block] {
+        for fault in [Fault::Mark, Fault::Kind, Fault::Length, Fault::Head, Fault::Block, Fault::Message] {
             for class in [Class::Control, Class::Data] {
                 lives.push(Life::Corrupt(Evidence { fault, class, witness: PlaceId(255), offset: 131_008 }));
             }

@@ -139,6 +139,8 @@ pub(crate) enum Fault {
     Head,
     /// A block outside the sender's arena.
     Block,
+    /// A sound record whose message its receiver had to refuse.
+    Message,
 }
 
 /// Why nothing was put into the ring.

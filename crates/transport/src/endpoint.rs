@@ -268,6 +268,12 @@ pub trait Endpoint {
     /// Whether `place` is known to be dead. A place that has left is not: its end was orderly.
     fn is_dead(&self, place: PlaceId) -> bool;
 
+    /// Declares `place` dead, for all places, because a message of it is not what a sound place sends. Its death is
+    /// told like any other; what it had sent before may be lost. Nothing happens if it is dead already.
+    ///
+    /// May be called from within `deliver` of [`Endpoint::progress`].
+    fn condemn(&self, place: PlaceId);
+
     /// Why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
     fn death(&self, place: PlaceId) -> Option<Death> {
         self.is_dead(place).then_some(Death::Ended)

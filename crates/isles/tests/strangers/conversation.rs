@@ -285,6 +285,10 @@ impl Endpoint for Recorder {
     fn is_dead(&self, place: PlaceId) -> bool {
         self.endpoint.is_dead(place)
     }
+
+    fn condemn(&self, place: PlaceId) {
+        self.endpoint.condemn(place);
+    }
 }
 
 thread_local! {
@@ -298,6 +302,47 @@ pub fn stock() -> (usize, usize) {
         let handlers: std::collections::BTreeSet<u16> = stock.0.iter().map(|piece| piece.handler).collect();
         (stock.0.len(), handlers.len())
     })
+}
+
+/// Says a message of `bytes` in `class` to a place that waits for its peer, in a finish; gives the error of that finish.
+#[cfg(not(fuzzing))]
+pub fn awaits_peer_that_says(class: Class, handler: u16, bytes: &[u8]) -> Option<Error> {
+    STOCK.with(|_| ());
+    let conversation = Conversation::begin();
+    // Nobody else is left to be asked.
+    (2..PLACES).for_each(|place| conversation.world.kill(PlaceId(place)));
+    conversation.settle();
+    let error = Rc::new(RefCell::new(None::<Error>));
+    let told = Rc::clone(&error);
+    let waits = async move {
+        let peer = here().next();
+        let result = finish(async move {
+            spawn_at!(peer, {});
+        });
+        told.replace(result.await.err());
+        Ok::<_, Error>(())
+    };
+    let root = conversation.local.enter(|| Root::start(&conversation.local, waits));
+    conversation.settle();
+    conversation.hear();
+    conversation.say(0, &Piece { class, handler, is_block: false, bytes: bytes.to_vec() });
+    assert_eq!(root.is_over(), error.borrow().is_some(), "a finish ends with an error or goes on waiting");
+    assert!(conversation.works(), "the place does not run its own tasks any more");
+    drop(root);
+    error.take()
+}
+
+/// Has a peer hand on a task of a finish whose home has died; gives whether that peer still lives.
+#[cfg(not(fuzzing))]
+pub fn hands_on_a_task_of_the_dead() -> bool {
+    STOCK.with(|_| ());
+    let conversation = Conversation::begin();
+    let (dead, peer) = (PlaceId(2), PlaceId(1));
+    conversation.world.kill(dead);
+    conversation.settle();
+    let bytes = [[0; 8].as_slice(), &dead.0.to_le_bytes(), &[0; 12]].concat();
+    conversation.say(0, &Piece { class: Class::Data, handler: 0, is_block: false, bytes });
+    conversation.world.is_alive(peer)
 }
 
 /// Reads an input byte by byte; zero after its end.

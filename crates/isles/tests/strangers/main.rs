@@ -1,12 +1,14 @@
 //! A place takes whatever its peers say: the decoders of all messages, replayed without a fuzzer.
 //!
 //! The fuzz target `messages` looks for such inputs; here invented ones, the same at each run, go the same way. A file
-//! of its own, with one test, because it watches the panics of the whole process: the place would turn one in a
-//! decoder into an error of its sender.
+//! of its own, whose tests do not panic, because it watches the panics of the whole process: the place would turn one
+//! in a decoder into an error of its sender.
 
 mod conversation;
 
+use isles::ErrorKind;
 use isles_transport::random::Random;
+use isles_transport::{Class, PlaceId};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const INPUTS: u64 = 1500;
@@ -26,6 +28,39 @@ fn input(seed: u64) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Heads that are too short, an unknown handler, an unknown finish, an answer that nobody asked for, and controls.
+fn wrong_messages() -> Vec<(Class, u16, Vec<u8>)> {
+    let unknown_finish = [[0; 8].as_slice(), &[0; 4], &[9; 12]].concat();
+    vec![
+        (Class::Data, 0, vec![1, 2, 3]),
+        (Class::Data, 0, unknown_finish),
+        (Class::Data, 1, vec![1, 2, 3]),
+        (Class::Data, 31, Vec::new()),
+        (Class::Control, 2, vec![0xff; 16]),
+        (Class::Control, 3, vec![0xff; 5]),
+        (Class::Control, 4, vec![0xff; 5]),
+        (Class::Control, 5, vec![0xff; 2]),
+        (Class::Control, 6, vec![0xff; 5]),
+        (Class::Data, 7, vec![0xff; 5]),
+        (Class::Control, 8, vec![0xff; 5]),
+        (Class::Data, 9, vec![1]),
+    ]
+}
+
+#[test]
+fn a_peer_that_says_what_no_sound_place_says_counts_as_dead() {
+    for (class, handler, bytes) in wrong_messages() {
+        let error = conversation::awaits_peer_that_says(class, handler, &bytes);
+        let error = error.unwrap_or_else(|| panic!("handler {handler} takes {bytes:?}"));
+        assert_eq!(*error.kind(), ErrorKind::DeadPlace(PlaceId(1)), "handler {handler}: {error}");
+    }
+}
+
+#[test]
+fn a_peer_that_hands_on_a_task_of_a_dead_place_is_sound() {
+    assert!(conversation::hands_on_a_task_of_the_dead(), "the peer counts as dead");
 }
 
 #[test]

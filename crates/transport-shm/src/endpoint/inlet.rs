@@ -228,6 +228,8 @@ impl Inlets {
             });
             match (taken, fault) {
                 (Ok(Taken::Nothing), _) => return (count, true),
+                // Its receiver has condemned the peer.
+                (Ok(_), None) if inlet.broken.get() => return (count + 1, true),
                 (Ok(Taken::Record), None) => {}
                 (Ok(Taken::RecordAndStarved), None) => {
                     parking::alert(&inlet.peer.sleeping.0, self.segment.fencing());

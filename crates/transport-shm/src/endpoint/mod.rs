@@ -88,9 +88,9 @@ impl ShmEndpoint {
         }
     }
 
-    /// Declares the place behind an outlet dead, because it broke the format.
+    /// Declares a place dead, because it broke the format.
     #[cold]
-    fn condemn(&self, place: PlaceId, class: Class, fault: Fault) {
+    fn declare_dead(&self, place: PlaceId, class: Class, fault: Fault) {
         self.inlets.condemn(place, class, fault, 0);
         self.outlets.close(place);
     }
@@ -131,7 +131,7 @@ impl Endpoint for ShmEndpoint {
         self.outlets.send(to, class, handler, room, fill).map_err(|refusal| match refusal {
             outlet::Rejection::Send(error) => error,
             outlet::Rejection::Fault(fault) => {
-                self.condemn(to, class, fault);
+                self.declare_dead(to, class, fault);
                 SendError::DeadPlace(to)
             }
         })
@@ -149,7 +149,7 @@ impl Endpoint for ShmEndpoint {
         self.outlets.send_block(to, class, handler, len, fill).map_err(|refusal| match refusal {
             outlet::Rejection::Send(error) => error,
             outlet::Rejection::Fault(fault) => {
-                self.condemn(to, class, fault);
+                self.declare_dead(to, class, fault);
                 SendError::DeadPlace(to)
             }
         })
@@ -189,6 +189,11 @@ impl Endpoint for ShmEndpoint {
 
     fn is_dead(&self, place: PlaceId) -> bool {
         self.segment.life(place).is_dead()
+    }
+
+    fn condemn(&self, place: PlaceId) {
+        // The text of this fault names no ring.
+        self.declare_dead(place, Class::Data, Fault::Message);
     }
 
     fn death(&self, place: PlaceId) -> Option<Death> {

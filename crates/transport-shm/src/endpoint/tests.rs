@@ -247,6 +247,32 @@ fn a_block_dropped_elsewhere_wakes_the_sender_that_waits_for_it() {
     });
 }
 
+#[test]
+fn a_place_that_is_condemned_while_its_messages_are_delivered_is_dead_at_every_place() {
+    for places in [3, 9] {
+        let segment = segment(places);
+        let endpoints = endpoints(&segment);
+        for byte in [1, 2, 3] {
+            send(&endpoints[1], 0, DATA, &[byte]).unwrap();
+        }
+        send(&endpoints[1], 2, DATA, &[8]).unwrap();
+        let mut heard = 0;
+        endpoints[0].progress(Inbound::All, &mut |arrival| match arrival {
+            Arrival::Message(message) => {
+                heard += 1;
+                endpoints[0].condemn(message.source);
+            }
+            Arrival::Died { place, cause: Death::Corrupt(_) } => assert_eq!((place, heard), (PlaceId(1), 1)),
+            Arrival::Died { cause, .. } => panic!("{cause}"),
+        });
+        assert_eq!(hear(&endpoints[0]), [""; 0], "nothing more is believed, and the death is told once");
+        let cause = "1: a message that no sound place sends, from place 1 to place 0, seen by place 0";
+        assert_eq!(hear(&endpoints[2]), ["1: [8]", cause]);
+        assert_eq!(send(&endpoints[0], 1, DATA, &[4]), Err(SendError::DeadPlace(PlaceId(1))));
+        assert_eq!(send(&endpoints[2], 1, DATA, &[4]), Err(SendError::DeadPlace(PlaceId(1))));
+    }
+}
+
 /// Every place sends its number to every other, and hears from every other.
 fn all_meet(endpoint: &ShmEndpoint) {
     let (here, places) = (endpoint.here().0, endpoint.places());

@@ -150,7 +150,10 @@ impl Endpoint for LoopbackEndpoint {
         for count in 0..batch {
             match self.take(inbound) {
                 None => return count,
-                Some(Taken::Died(place)) => deliver(Arrival::Died { place, cause: Death::Ended }),
+                Some(Taken::Died(place)) => {
+                    let cause = self.state().cause(place);
+                    deliver(Arrival::Died { place, cause });
+                }
                 Some(Taken::Parcel(parcel)) => {
                     let inline;
                     let body = match parcel.load {
@@ -201,6 +204,14 @@ impl Endpoint for LoopbackEndpoint {
 
     fn is_dead(&self, place: PlaceId) -> bool {
         self.state().is_dead(self.here, place)
+    }
+
+    fn condemn(&self, place: PlaceId) {
+        self.state().condemn(self.here, place);
+    }
+
+    fn death(&self, place: PlaceId) -> Option<Death> {
+        self.is_dead(place).then(|| self.state().cause(place))
     }
 
     fn leave(&self) {

@@ -7,7 +7,7 @@
 use super::memory::{AlignedBytes, LoopbackBlock};
 use super::plan::Plan;
 use crate::random::{Random, scramble};
-use crate::{Class, HandlerId, Inbound, PlaceId, SendError};
+use crate::{Class, Death, HandlerId, Inbound, PlaceId, SendError};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -59,6 +59,8 @@ struct Site {
     alive: bool,
     /// Said that it sends nothing more: its end loses nothing and is told to nobody.
     left: bool,
+    /// Who declared it dead, if it did not die by itself.
+    condemned_by: Option<PlaceId>,
     lanes: BTreeMap<LaneKey, VecDeque<Parcel>>,
     heads: BTreeSet<(u64, LaneKey)>,
     notices: BTreeMap<PlaceId, Notice>,
@@ -100,6 +102,7 @@ impl State {
         let site = |_| Site {
             alive: true,
             left: false,
+            condemned_by: None,
             lanes: BTreeMap::new(),
             heads: BTreeSet::new(),
             notices: BTreeMap::new(),
@@ -244,6 +247,31 @@ impl State {
             self.announce_death_of(place);
         }
         self.forget_mail_to_the_dead();
+    }
+
+    /// Cuts `place` off because of what it sent to `here`, which knows at once and hears nothing more of it.
+    pub(super) fn condemn(&mut self, here: PlaceId, place: PlaceId) {
+        if !self.is_alive(place) {
+            return;
+        }
+        self.sites[place.index()].condemned_by = Some(here);
+        self.kill(place);
+        let (step, site) = (self.step, &mut self.sites[here.index()]);
+        site.shorten(lane_key(place, Class::Control), 0);
+        site.shorten(lane_key(place, Class::Data), 0);
+        if let Some(notice) = site.notices.get_mut(&place) {
+            notice.known_step = step;
+        }
+    }
+
+    /// Why `place`, which is dead, died.
+    pub(super) fn cause(&self, place: PlaceId) -> Death {
+        match self.sites[place.index()].condemned_by {
+            Some(witness) => {
+                Death::Corrupt(format!("a message that no sound place sends, seen by {witness}"))
+            }
+            None => Death::Ended,
+        }
     }
 
     fn lose_mail_of(&mut self, place: PlaceId) {

@@ -380,6 +380,10 @@ impl Endpoint for Watched {
         self.endpoint.is_dead(place)
     }
 
+    fn condemn(&self, place: PlaceId) {
+        self.endpoint.condemn(place);
+    }
+
     fn death(&self, place: PlaceId) -> Option<Death> {
         self.endpoint.death(place)
     }

@@ -302,6 +302,10 @@ impl Endpoint for Broken {
         self.inner.is_dead(place)
     }
 
+    fn condemn(&self, place: PlaceId) {
+        self.inner.condemn(place);
+    }
+
     fn leave(&self) {
         if self.fault != Fault::ForgetsLeave {
             self.inner.leave();

@@ -275,6 +275,10 @@ impl Endpoint for Mailbox {
         Arc::new(Bell(Arc::clone(&self.office), self.here))
     }
 
+    fn condemn(&self, place: PlaceId) {
+        self.office.kill(place);
+    }
+
     fn is_dead(&self, place: PlaceId) -> bool {
         self.office.lock()[place.index()].dead
     }
