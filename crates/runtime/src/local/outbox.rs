@@ -1,5 +1,8 @@
 //! Messages that wait on the heap for room in a queue, in the order in which they were to be sent.
 //!
+//! A send that waits for room stands there, too, with its [`Turn`]: what is sent to the same place meanwhile, by what is
+//! taken in, waits behind it.
+//!
 //! A message to several places stands in the queue of each of them, and goes when it is the first in all. They got it
 //! at one time, so no two of these wait for each other. It knows neither what messages are nor how they are sent.
 //!
@@ -32,6 +35,16 @@ enum Waiting {
     One(Message),
     /// Its part in the multicast of this number.
     Part(u64),
+    /// A message that its sender still holds, with the number of its turn.
+    Turn(u64),
+}
+
+/// The turn of one send, from when it found no room until its message is sent or put aside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    to: PlaceId,
+    class: Class,
+    number: u64,
 }
 
 /// A message to several places that none of them has got.
@@ -57,6 +70,7 @@ pub(crate) struct Outbox {
     next: [u32; 2],
     /// In the order in which they came, with how many came before.
     multicasts: VecDeque<Multicast>,
+    /// How many multicasts and turns there were.
     numbers: u64,
 }
 
@@ -70,8 +84,42 @@ impl Outbox {
         self.is_crowded(class) || self.queues[class as usize].contains_key(&to)
     }
 
-    pub(super) fn put(&mut self, to: PlaceId, class: Class, message: Message) {
-        self.queues[class as usize].entry(to).or_default().push_back(Waiting::One(message));
+    /// A turn for a message to `to`, behind what waits already; counts as a message until it is given up.
+    pub(super) fn line_up(&mut self, to: PlaceId, class: Class) -> Turn {
+        self.numbers += 1;
+        let turn = Turn { to, class, number: self.numbers };
+        self.queues[class as usize].entry(to).or_default().push_back(Waiting::Turn(turn.number));
+        turn
+    }
+
+    /// Whether nothing waits before `turn`.
+    pub(super) fn is_next(&self, turn: Turn) -> bool {
+        let line = self.queues[turn.class as usize].get(&turn.to);
+        matches!(line.and_then(VecDeque::front), Some(Waiting::Turn(number)) if *number == turn.number)
+    }
+
+    /// Puts a message where its turn stands.
+    pub(super) fn fill(&mut self, turn: Turn, message: Message) {
+        if let Some((line, index)) = self.position(turn) {
+            line[index] = Waiting::One(message);
+        }
+    }
+
+    /// Forgets a turn: its message is sent, or never will be.
+    pub(super) fn give_up(&mut self, turn: Turn) {
+        if let Some((line, index)) = self.position(turn) {
+            line.remove(index);
+            if line.is_empty() {
+                self.queues[turn.class as usize].remove(&turn.to);
+            }
+        }
+    }
+
+    fn position(&mut self, turn: Turn) -> Option<(&mut Line, usize)> {
+        let line = self.queues[turn.class as usize].get_mut(&turn.to)?;
+        let is_it = |waiting: &Waiting| matches!(waiting, Waiting::Turn(number) if *number == turn.number);
+        let index = line.iter().position(is_it)?;
+        Some((line, index))
     }
 
     /// The same for several receivers at once; counts as one message to each.
@@ -265,6 +313,12 @@ mod tests {
         Message { handler: HandlerId(0), bytes: vec![number] }
     }
 
+    /// Puts message `number` behind what waits for `to`.
+    fn put(outbox: &mut Outbox, to: u32, class: Class, number: u8) {
+        let turn = outbox.line_up(PlaceId(to), class);
+        outbox.fill(turn, message(number));
+    }
+
     fn places(numbers: &[u32]) -> Vec<PlaceId> {
         numbers.iter().copied().map(PlaceId).collect()
     }
@@ -272,9 +326,9 @@ mod tests {
     #[test]
     fn a_multicast_keeps_its_place_between_other_messages_of_each_receiver() {
         let (mut outbox, mut notes) = (Outbox::default(), Notes::default());
-        outbox.put(PlaceId(1), Class::Control, message(1));
+        put(&mut outbox, 1, Class::Control, 1);
         outbox.put_multicast(&places(&[1, 2]), Class::Control, message(2));
-        outbox.put(PlaceId(2), Class::Control, message(3));
+        put(&mut outbox, 2, Class::Control, 3);
         notes.full = places(&[1]);
         assert_eq!(outbox.flush(&mut notes), 0, "what is behind the multicast waits, too");
         notes.full.clear();
@@ -283,6 +337,26 @@ mod tests {
         assert_eq!(outbox.flush(&mut notes), 1);
         assert_eq!(notes.got.last(), Some(&(vec![2], 3)));
         assert!(!outbox.holds(PlaceId(1), Class::Control) && !outbox.holds(PlaceId(2), Class::Control));
+    }
+
+    #[test]
+    fn what_is_put_aside_later_waits_for_the_turn_of_a_send_that_waits() {
+        let (mut outbox, mut notes) = (Outbox::default(), Notes::default());
+        put(&mut outbox, 1, Class::Data, 1);
+        let (first, second) =
+            (outbox.line_up(PlaceId(1), Class::Data), outbox.line_up(PlaceId(1), Class::Data));
+        put(&mut outbox, 1, Class::Data, 4);
+        assert!(!outbox.is_next(first), "a message waits before it");
+        assert_eq!(outbox.flush(&mut notes), 1);
+        assert!(outbox.is_next(first) && !outbox.is_next(second));
+        outbox.fill(second, message(3));
+        assert_eq!(outbox.flush(&mut notes), 0);
+        outbox.give_up(first);
+        assert_eq!(outbox.flush(&mut notes), 2);
+        assert_eq!(notes.got, [(vec![1], 1), (vec![1], 3), (vec![1], 4)]);
+        let last = outbox.line_up(PlaceId(1), Class::Data);
+        outbox.give_up(last);
+        assert!(!outbox.holds(PlaceId(1), Class::Data), "no queue is empty");
     }
 
     #[test]

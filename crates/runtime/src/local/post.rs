@@ -5,10 +5,13 @@
 //! backlog is at its bound, or when it is delivering messages itself (or a simulated world says so), does the message
 //! go to the outbox on the heap, which is emptied before anything else is sent the same way. So does what is sent while
 //! another message is written, by the encoding of a value: that one holds the queue's memory.
+//!
+//! Messages of one class to one place go in the order in which they were to be sent: one that finds no room lines up in
+//! the outbox while it waits, and what is sent meanwhile, by what is taken in or by its own encoding, lines up behind it.
 //! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
 //! poll sends against a full queue at that bound.
 
-use super::outbox::{Message, Post};
+use super::outbox::{Message, Post, Turn};
 use super::{Clock, Local, Raised, Step};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ROOM_GUESS, ROOM_WAIT};
@@ -90,18 +93,49 @@ impl Local {
         if self.writing.get() {
             return self.put_aside_meanwhile(to, class, handler, &encode);
         }
+        let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
+        match self.attempt_in_turn(behind, to, class, handler, guess, &encode) {
+            Err(Unsent::Full) => self.send_in_turn(to, class, handler, guess, &encode),
+            done => done,
+        }
+    }
+
+    /// Tries once, unless something that was to be sent before it waits.
+    #[inline]
+    fn attempt_in_turn(
+        &self,
+        behind: bool,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        guess: usize,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        match behind {
+            // What is put aside for a dead place is dropped, so nobody would hear of it.
+            true if self.endpoint.is_dead(to) => Err(Unsent::DeadPlace(to)),
+            true => Err(Unsent::Full),
+            false => self.attempt(to, class, handler, guess, encode),
+        }
+    }
+
+    /// Sends what found no room; what is sent to the same place meanwhile waits behind it.
+    #[cold]
+    fn send_in_turn(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        guess: usize,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        let turn = LinedUp::new(self, to, class);
         loop {
-            let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
-            let attempt = match behind {
-                // What is put aside for a dead place is dropped, so nobody would hear of it.
-                true if self.endpoint.is_dead(to) => Err(Unsent::DeadPlace(to)),
-                true => Err(Unsent::Full),
-                false => self.attempt(to, class, handler, guess, &encode),
-            };
-            match attempt {
-                Err(Unsent::Full) if !self.may_wait() || !self.make_room() => {
-                    return self.put_aside(to, class, handler, &encode);
-                }
+            if !self.may_wait() || !self.make_room() {
+                return self.put_aside(turn, handler, encode);
+            }
+            let behind = !self.outbox.borrow().is_next(turn.turn);
+            match self.attempt_in_turn(behind, to, class, handler, guess, encode) {
                 Err(Unsent::Full) => {}
                 done => return done,
             }
@@ -220,8 +254,7 @@ impl Local {
     /// Keeps a message on the heap until there is room.
     fn put_aside(
         &self,
-        to: PlaceId,
-        class: Class,
+        turn: LinedUp<'_>,
         handler: HandlerId,
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
@@ -237,8 +270,7 @@ impl Local {
         }
         let mut bytes = vec![0; len];
         self.keep_books(encode_again(&mut bytes, encode))?;
-        self.outbox.borrow_mut().put(to, class, Message { handler, bytes });
-        self.outbox_len.set(self.outbox_len.get() + 1);
+        turn.fill(Message { handler, bytes });
         self.tally.put_aside();
         Ok(Sent { bytes: len })
     }
@@ -256,7 +288,7 @@ impl Local {
             return Err(Unsent::DeadPlace(to));
         }
         let lent = self.parts.borrow_mut().begin_another();
-        let sent = self.put_aside(to, class, handler, encode);
+        let sent = self.put_aside(LinedUp::new(self, to, class), handler, encode);
         self.parts.borrow_mut().resume(lent);
         sent
     }
@@ -355,6 +387,33 @@ impl Local {
                 self.endpoint.wait(Some(ROOM_WAIT));
             }
         }
+    }
+}
+
+/// A [`Turn`] in the outbox of a place, given up when it is dropped.
+struct LinedUp<'a> {
+    local: &'a Local,
+    turn: Turn,
+}
+
+impl<'a> LinedUp<'a> {
+    fn new(local: &'a Local, to: PlaceId, class: Class) -> Self {
+        let turn = local.outbox.borrow_mut().line_up(to, class);
+        local.outbox_len.set(local.outbox_len.get() + 1);
+        LinedUp { local, turn }
+    }
+
+    /// Leaves a message where the turn stands.
+    fn fill(self, message: Message) {
+        self.local.outbox.borrow_mut().fill(self.turn, message);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for LinedUp<'_> {
+    fn drop(&mut self) {
+        self.local.outbox.borrow_mut().give_up(self.turn);
+        self.local.outbox_len.set(self.local.outbox_len.get() - 1);
     }
 }
 
