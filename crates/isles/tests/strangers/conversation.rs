@@ -304,7 +304,7 @@ pub fn stock() -> (usize, usize) {
     })
 }
 
-/// Says a message of `bytes` in `class` to a place that waits for its peer, in a finish; gives the error of that finish.
+/// Says a message of `bytes` in `class` to a place that waits for its peer; gives the error of the finish that does.
 #[cfg(not(fuzzing))]
 pub fn awaits_peer_that_says(class: Class, handler: u16, bytes: &[u8]) -> Option<Error> {
     STOCK.with(|_| ());

@@ -1,7 +1,7 @@
 //! Messages that wait on the heap for room in a queue, in the order in which they were to be sent.
 //!
-//! A send that waits for room stands there, too, with its [`Turn`]: what is sent to the same place meanwhile, by what is
-//! taken in, waits behind it.
+//! A send that waits for room stands there, too, with its [`Turn`]: what is sent to the same place meanwhile, by what
+//! is taken in, waits behind it.
 //!
 //! A message to several places stands in the queue of each of them, and goes when it is the first in all. They got it
 //! at one time, so no two of these wait for each other. It knows neither what messages are nor how they are sent.

@@ -7,7 +7,8 @@
 //! another message is written, by the encoding of a value: that one holds the queue's memory.
 //!
 //! Messages of one class to one place go in the order in which they were to be sent: one that finds no room lines up in
-//! the outbox while it waits, and what is sent meanwhile, by what is taken in or by its own encoding, lines up behind it.
+//! the outbox while it waits, and what is sent meanwhile, by what is taken in or by its own encoding, lines up behind
+//! it.
 //! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
 //! poll sends against a full queue at that bound.
 
