@@ -239,6 +239,9 @@ impl Launch {
         if matches!(self.machine, Machine::Threads | Machine::Processes) {
             pinning::check(&self.pinning, self.places)?;
         }
+        if self.machine != Machine::Processes {
+            isles_runtime::watch_exits();
+        }
         let (result, report) = match self.machine {
             Machine::Threads => threads::run(&self, main)?,
             Machine::Processes => processes::run(&self, main)?,

@@ -5,7 +5,7 @@
 
 use isles::prelude::*;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// As a shell says it of a program that was ended by SIGPIPE: 128 + 13.
@@ -64,9 +64,15 @@ async fn with_a_hook_of_its_own() -> isles::Result<()> {
     at!(here(), panic!("the roof is off")).await
 }
 
+/// A body that ends its process.
+async fn exits() -> isles::Result<()> {
+    at!(here().next(), std::process::exit(3)).await
+}
+
 fn program(case: &str) -> ExitCode {
     match case {
         "with a hook" => isles::__private::main(with_a_hook_of_its_own),
+        "exits" => isles::__private::main(exits),
         "everywhere" => isles::__private::main(everywhere),
         "called" => isles::__private::main(called),
         "in the main task" => isles::__private::main(in_the_main_task),
@@ -86,7 +92,12 @@ fn after_one_line(case: &str, machine: &str) -> (Option<i32>, String) {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("hello from place "), "{line:?}");
-    // The reader is gone with its buffer. Who does not end is ended, and has another exit code.
+    // The reader is gone with its buffer.
+    end_of(child)
+}
+
+/// The exit code and the errors of a program. Who does not end is ended, and has another exit code.
+fn end_of(mut child: Child) -> (Option<i32>, String) {
     let mut said = String::new();
     let mut stderr = child.stderr.take().unwrap();
     let pid = child.id().to_string();
@@ -103,6 +114,11 @@ fn after_one_line(case: &str, machine: &str) -> (Option<i32>, String) {
     (code, said)
 }
 
+/// The exit code and the errors of the program of `case`, which says nothing else.
+fn after_all(case: &str, machine: &str) -> (Option<i32>, String) {
+    end_of(command(case, machine).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+}
+
 fn main() -> ExitCode {
     if let Ok(case) = std::env::var(CASE) {
         return program(&case);
@@ -117,6 +133,11 @@ fn main() -> ExitCode {
             let said = ended.1.lines().filter(|line| !line.starts_with("chip:scc: ")).collect::<String>();
             assert_eq!((ended.0, said.as_str()), (Some(EXIT_CLOSED_PIPE), ""), "{case} on {machine}");
         }
+        let (code, said) = after_all("exits", machine);
+        assert!(code == Some(1) && said.contains("error: "), "{code:?} on {machine}: {said}");
+        let how =
+            if machine == "processes" { "its process ended with code 3" } else { "has ended by itself" };
+        assert!(said.contains("place 1") && said.contains(how), "on {machine}: {said}");
         let (code, said) = after_one_line("beside an error", machine);
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains("something else") && !said.contains("thread '"), "on {machine}: {said}");

@@ -22,6 +22,7 @@ use crate::finish::FinishTable;
 use crate::handle::WordTable;
 use crate::part::Parts;
 use crate::phaser::PhaserTable;
+use crate::process;
 use crate::report::{PlaceReport, Tally};
 use crate::scope::{Borrowed, Scope};
 use crate::site::{SiteCell, SiteCounts};
@@ -134,6 +135,7 @@ impl Drop for Raised<'_> {
 impl Local {
     /// The state of the place that `endpoint` attaches.
     pub fn new(endpoint: Box<dyn Endpoint>, clock: Clock) -> Rc<Local> {
+        process::watch_forks();
         let injector = Injector::leak(endpoint.unparker());
         Rc::new(Local {
             here: endpoint.here(),
@@ -195,7 +197,18 @@ impl Local {
     #[inline]
     #[track_caller]
     pub(crate) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
-        Self::try_with(f).expect("outside of a place: call this from #[isles::main], or from a task")
+        match Self::try_with(f) {
+            Some(result) => result,
+            None => panic!("{}", process::why_no_place()),
+        }
+    }
+
+    /// Takes the place away from the calling thread, which is about to end or was made by a fork; gives its number.
+    pub(crate) fn leave_thread() -> Option<PlaceId> {
+        let here = Self::try_with(Local::here);
+        // A thread that is past its end has none.
+        let _ = CURRENT.try_with(|current| current.set(std::ptr::null()));
+        here
     }
 
     /// Runs `f` with the place entered on this thread, if there is one.

@@ -5,6 +5,7 @@ use crate::error::ErrorKind;
 use crate::finish::fault_of;
 use crate::limits::{READY_BATCH, WAIT_MAX};
 use crate::message::{self, Handler};
+use crate::process;
 use crate::scope::Scope;
 use crate::task::{Ended, TaskRef};
 use isles_protocol::PlaceId;
@@ -128,6 +129,7 @@ impl Local {
         }
         let before = self.set_scope(scope);
         let ended = self.poll(task);
+        process::check_forked(self.here);
         self.set_scope(before);
         match ended {
             None => {}

@@ -1,0 +1,145 @@
+//! What a task may do to the process of its place: fork it, or end it.
+//!
+//! A child that is forked within a task has the memory of the place, and would go on as if it were that place: it would
+//! take messages that are the place's, and send others in its name. So it has no place, from its first instruction on:
+//! what it asks of Isles is refused, and if the task goes on to its next `await` or to its end, the child is ended with
+//! a line that says why. A child that calls `exec` or `_exit` before that is none of our business.
+//!
+//! Where all places share one process, a task that ends it takes all of them away. Where each has its own, that is the
+//! death of one, and an error. So here it is one, too: a line on standard error, and the exit code of a failure.
+
+use crate::local::Local;
+use isles_protocol::PlaceId;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Exit code of a program whose place has ended by itself: that of one whose `main` gives an error.
+const EXIT_FAILED: libc::c_int = 1;
+
+/// Whether this process was forked from a place within a task.
+static IS_FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Watches over forks from now on.
+pub(crate) fn watch_forks() {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        // NEED: a child that is forked in the midst of a task must know that it is none, before it does anything.
+        // SOUND: the function touches a thread-local and an atomic, which is allowed after a fork.
+        unsafe { libc::pthread_atfork(None, None, Some(note_child)) };
+    });
+}
+
+/// Says so and fails if a place other than the first ends this process, which all places share.
+pub fn watch_exits() {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        // NEED: `exit` is to say which place has called it.
+        // SOUND: a plain function of the program is registered.
+        unsafe { libc::atexit(note_exit) };
+    });
+}
+
+extern "C" fn note_child() {
+    if Local::leave_thread().is_some() {
+        // Relaxed is enough: a forked process has one thread.
+        IS_FORKED.store(true, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn note_exit() {
+    let place = Local::leave_thread().filter(|place| *place != PlaceId(0));
+    if let Some(place) = place {
+        eprintln!("error: {place} has ended by itself, and with it the process of all places");
+        // NEED: the exit code is settled when this is called.
+        // SOUND: the standard library has written out its buffers before; nothing else is pending at an exit.
+        unsafe { libc::_exit(EXIT_FAILED) };
+    }
+}
+
+/// Ends the process if it was forked within a task of `here`.
+#[inline(always)]
+pub(crate) fn check_forked(here: PlaceId) {
+    // Relaxed is enough: as above.
+    if IS_FORKED.load(Ordering::Relaxed) {
+        end_forked(here);
+    }
+}
+
+#[cold]
+fn end_forked(here: PlaceId) {
+    eprintln!(
+        "isles: {here}: a process that was forked in a task is ended: it is no place. Let it call exec or _exit \
+         before the next await"
+    );
+    // NEED: destructors and exit handlers of the place must not run in its copy.
+    // SOUND: it ends the process and touches nothing.
+    unsafe { libc::_exit(EXIT_FAILED) };
+}
+
+/// Why a thread has no place.
+#[cold]
+pub(crate) fn why_no_place() -> &'static str {
+    // Relaxed is enough: as above.
+    if IS_FORKED.load(Ordering::Relaxed) {
+        return "a process that was forked in a task is no place: it can only call exec or _exit";
+    }
+    "outside of a place: call this from #[isles::main], or from a task"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::Clock;
+    use crate::run::Root;
+    use isles_transport::loopback::{Plan, World};
+
+    /// Exit code of a child that was not ended.
+    const EXIT_WENT_ON: libc::c_int = 77;
+
+    /// Runs a task that forks, and `asks` in the child; gives how the child ended.
+    fn exit_of_child(asks: fn()) -> libc::c_int {
+        let local = Local::new(Box::new(World::new(2, Plan::calm(0)).endpoint(PlaceId(0))), Clock::host());
+        let child = std::rc::Rc::new(std::cell::Cell::new(0));
+        let noted = std::rc::Rc::clone(&child);
+        let root = local.enter(|| {
+            Root::start(&local, async move {
+                // NEED: the call is what is tested.
+                // SOUND: the child uses nothing that another thread may have locked.
+                noted.set(unsafe { libc::fork() });
+                if noted.get() == 0 {
+                    asks();
+                }
+            })
+        });
+        local.enter(|| local.step());
+        if child.get() == 0 {
+            // NEED: the child must not go on as a run of all tests.
+            // SOUND: it ends the process.
+            unsafe { libc::_exit(EXIT_WENT_ON) };
+        }
+        assert!(root.is_over(), "the parent goes on as the place that it is");
+        let mut status = 0;
+        // NEED: waits for a child that the standard library did not start.
+        // SOUND: the status lives as long as the call.
+        assert_eq!(unsafe { libc::waitpid(child.get(), &raw mut status, 0) }, child.get());
+        assert!(libc::WIFEXITED(status), "the child ends by itself");
+        libc::WEXITSTATUS(status)
+    }
+
+    #[test]
+    fn a_child_that_goes_on_as_its_place_is_ended() {
+        assert_eq!(exit_of_child(|| ()), EXIT_FAILED);
+    }
+
+    #[test]
+    fn a_child_that_asks_something_of_its_place_is_told_that_it_has_none() {
+        assert_eq!(exit_of_child(|| crate::spawn(async {})), EXIT_FAILED);
+        let has_none = || {
+            let refused = Local::try_with(Local::here).is_none() && why_no_place().contains("is no place");
+            // NEED: the child says what it found by its exit code.
+            // SOUND: it ends the process.
+            unsafe { libc::_exit(if refused { 3 } else { 4 }) };
+        };
+        assert_eq!(exit_of_child(has_none), 3);
+    }
+}
