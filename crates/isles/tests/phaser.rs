@@ -516,3 +516,36 @@ fn the_loss_of_a_place_ends_its_registrations_and_never_hangs() {
     }
     assert!(noticed * 4 > seeds, "only {noticed} of {seeds} losses came when they mattered");
 }
+
+/// A value that cannot be sent.
+struct Stubborn;
+
+impl Serialize for Stubborn {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("it stays at home"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Stubborn {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> std::result::Result<Self, D::Error> {
+        Err(serde::de::Error::custom("it has not come"))
+    }
+}
+
+#[isles::test(places = 2)]
+async fn a_phaser_in_an_answer_is_not_blamed_for_what_is_sent_later() -> Result<()> {
+    let there = here().next();
+    at!(there, {
+        let home = here().next();
+        let refused = at!(home, Phaser::new()).await.map(|_| ()).expect_err("a phaser stays with its task");
+        assert!(refused.to_string().contains("a phaser goes to another place only"), "{refused}");
+    })
+    .await?;
+    // The answer was written here. The first values that are sent from a line are only tried out.
+    for _ in 0..20 {
+        let value = Stubborn;
+        let error = at!(there, drop(value)).await.expect_err("a value that refuses to be written");
+        assert!(error.to_string().contains("it stays at home"), "{error}");
+    }
+    Ok(())
+}

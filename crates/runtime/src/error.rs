@@ -101,6 +101,11 @@ impl Error {
         &self.0.kind
     }
 
+    /// What went wrong, without the kind and the place.
+    pub(crate) fn text(&self) -> &str {
+        &self.0.text
+    }
+
     /// The place at which it went wrong, where that is known.
     pub fn place(&self) -> Option<PlaceId> {
         self.0.place

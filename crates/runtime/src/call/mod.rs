@@ -309,7 +309,7 @@ fn request<S: Site, C: Travel>(
             if let Some(key) = key {
                 local.finishes.settle(local, key, place, false);
             }
-            Err(located(phaser::not_in_calls(local, error.into())))
+            Err(located(phaser::not_in_calls(error.into())))
         }
     }
 }

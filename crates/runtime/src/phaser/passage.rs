@@ -19,13 +19,11 @@ use isles_protocol::PlaceId;
 use isles_protocol::phaser::{Party, PhaserError, Ticket};
 use isles_transport::Class;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 /// What is under way at one place.
 #[derive(Default)]
 pub(super) struct Passage {
-    /// Whether a phaser refused to be written.
-    met: Cell<bool>,
     /// The phasers met so far, while captures are written.
     aboard: RefCell<Option<Vec<Seat>>>,
     /// The registrations that have arrived and nobody took yet, while captures are read.
@@ -36,10 +34,7 @@ impl Passage {
     /// The position of one more phaser among the captures; none if it may not travel.
     fn board(&self, seat: Seat) -> Option<u32> {
         let mut aboard = self.aboard.borrow_mut();
-        let Some(seats) = &mut *aboard else {
-            self.met.set(true);
-            return None;
-        };
+        let seats = aboard.as_mut()?;
         seats.push(seat);
         Some(seats.len() as u32 - 1)
     }
@@ -67,6 +62,11 @@ impl Passage {
     }
 }
 
+/// Whether `error` is that of a phaser which refused to be written.
+fn is_refusal(error: &Error) -> bool {
+    *error.kind() == ErrorKind::Undecodable && error.text().contains(ONLY_WITH_TASKS)
+}
+
 /// The phasers among the captures, and how long the captures are.
 fn collect<C: Travel>(local: &Local, captures: &C) -> Result<(Vec<Party>, usize)> {
     let mut measure = Writer::new(&mut []);
@@ -87,7 +87,7 @@ pub(crate) fn send_along<C: Travel>(
     unsent: Error,
 ) -> Result<Sent> {
     let table = &local.phasers;
-    if !table.passage.met.take() {
+    if !is_refusal(&unsent) {
         return Err(unsent);
     }
     let (parties, _) = collect(local, captures)?;
@@ -122,7 +122,7 @@ pub(crate) fn receive_registered(
 /// `error` is why, if it was not that.
 pub(crate) fn land_here<C: Travel>(local: &Local, captures: &C, error: Error) -> Result<C::Landed> {
     let table = &local.phasers;
-    if !table.passage.met.take() {
+    if !is_refusal(&error) {
         return Err(error);
     }
     let (parties, len) = collect(local, captures)?;
@@ -139,8 +139,8 @@ pub(crate) fn land_here<C: Travel>(local: &Local, captures: &C, error: Error) ->
 }
 
 /// The error of a call that was not sent: `error`, unless it was a phaser that refused to go along.
-pub(crate) fn not_in_calls(local: &Local, error: Error) -> Error {
-    if *error.kind() == ErrorKind::Undecodable && local.phasers.passage.met.take() {
+pub(crate) fn not_in_calls(error: Error) -> Error {
+    if is_refusal(&error) {
         return Error::new(ErrorKind::Misused, ONLY_WITH_TASKS);
     }
     error
