@@ -3,7 +3,8 @@
 //! `ISLES_MACHINE=loopback ISLES_PLACES=2 valgrind --tool=callgrind travel handle 20000`, and the same with half as
 //! many: the difference is what the other half costs. Two forms each of one thing are there to be compared with each
 //! other: tasks that take a `number` or a `handle` along, and 1,024 numbers that go to the next place and back through
-//! a `generic` function or a `concrete` one.
+//! a `generic` function or a `concrete` one. An `empty` call goes to the next place and
+//! comes back; one `here` stays.
 use isles::prelude::*;
 
 async fn tasks_with_a_number(count: u64) -> isles::Result<()> {
@@ -36,6 +37,16 @@ async fn main() -> isles::Result<()> {
     let numbers = vec![1.5_f64; 1024];
     match form.as_str() {
         "number" => tasks_with_a_number(count).await?,
+        "empty" => {
+            for _ in 0..count {
+                at!(here().next(), ()).await?;
+            }
+        }
+        "here" => {
+            for _ in 0..count {
+                at!(here(), ()).await?;
+            }
+        }
         "handle" => tasks_with_a_handle(count).await?,
         "generic" => {
             for _ in 0..count {
@@ -47,7 +58,7 @@ async fn main() -> isles::Result<()> {
                 assert_eq!(echo_numbers(&numbers).await?.len(), numbers.len());
             }
         }
-        _ => eprintln!("travel number|handle|generic|concrete COUNT"),
+        _ => eprintln!("travel empty|here|number|handle|generic|concrete COUNT"),
     }
     Ok(())
 }
