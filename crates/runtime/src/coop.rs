@@ -7,7 +7,7 @@
 use crate::local::Local;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// Effort of operations that end at once before a task gives way.
 const BUDGET: u32 = 64;
@@ -59,12 +59,16 @@ pub(crate) fn spend(effort: u32) {
 /// Runs `operation` when the budget allows it, and spends `effort` if it does not wait.
 #[inline]
 pub(crate) async fn cooperate<F: Future>(effort: u32, operation: F) -> F::Output {
-    poll_fn(poll_proceed).await;
     let mut operation = pin!(operation);
-    let mut is_first = true;
+    let mut has_begun = false;
     poll_fn(|context| {
+        if has_begun {
+            return operation.as_mut().poll(context);
+        }
+        ready!(poll_proceed(context));
+        has_begun = true;
         let polled = operation.as_mut().poll(context);
-        if std::mem::replace(&mut is_first, false) && polled.is_ready() {
+        if polled.is_ready() {
             spend(effort);
         }
         polled
