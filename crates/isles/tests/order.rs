@@ -60,7 +60,9 @@ async fn mix(count: u64) -> Result<()> {
         spawn_at!(place(2), {
             for _ in 0..count {
                 let trigger = Trigger;
-                spawn_at!(place(0), drop(trigger));
+                spawn_at!(place(0), {
+                    let _ = trigger;
+                });
             }
         });
         for _ in 0..count {

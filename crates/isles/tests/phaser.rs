@@ -544,7 +544,11 @@ async fn a_phaser_in_an_answer_is_not_blamed_for_what_is_sent_later() -> Result<
     // The answer was written here. The first values that are sent from a line are only tried out.
     for _ in 0..20 {
         let value = Stubborn;
-        let error = at!(there, drop(value)).await.expect_err("a value that refuses to be written");
+        let error = at!(there, {
+            let _ = value;
+        })
+        .await
+        .expect_err("a value that refuses to be written");
         assert!(error.to_string().contains("it stays at home"), "{error}");
     }
     Ok(())
