@@ -4,16 +4,14 @@
 //! are known when the program is compiled and have descriptors (`image`). What takes a `fn` pointer takes no closure
 //! with captures, so nothing that the caller holds, not even a proof without bytes, is copied to other places.
 //!
-//! It travels as the offset into the program's code, with a check word made of the function's type and of its first
-//! instructions. Invariant: what arrives is called only if it lies in the code of this image and the check word,
-//! computed again from what lies there, is the sender's.
+//! It travels as the offset into the program's code, with a check word made of the offset and of the function's type.
+//! The code itself is not read: a debugger writes its breakpoints there. Invariant: what arrives is called only if it
+//! lies in the code of this image, which the handshake found to be the sender's, and the check word is that of its
+//! offset and type.
 
-use crate::image::{Segment, code};
+use crate::image::code;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::type_name;
-
-/// How many bytes of a function's code take part in its check word.
-const CODE_BYTES: usize = 16;
 
 /// Pointers to functions.
 ///
@@ -56,10 +54,9 @@ pointers! { () (A) (A, B) }
 #[derive(Clone, Copy)]
 pub(crate) struct Function<F>(pub(crate) F);
 
-/// The word by which a receiver believes an address: made of the type and of the code that lies there.
-fn check<F>(segment: &Segment, address: usize) -> u32 {
-    let code = segment.bytes(address, CODE_BYTES);
-    let bytes = type_name::<F>().bytes().chain(code.iter().copied());
+/// The word by which a receiver believes an offset: made of it and of the function's type.
+fn check<F>(offset: u32) -> u32 {
+    let bytes = offset.to_le_bytes().into_iter().chain(type_name::<F>().bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -68,29 +65,27 @@ fn check<F>(segment: &Segment, address: usize) -> u32 {
 
 impl<F: Pointer> Serialize for Function<F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (code, address) = (code(), self.0.address());
-        let offset = code.offset(address).ok_or_else(|| {
+        let offset = code().offset(self.0.address()).ok_or_else(|| {
             serde::ser::Error::custom(
                 "the function is not in the program itself but in a library that it loaded",
             )
         })?;
-        (offset, check::<F>(code, address)).serialize(serializer)
+        (offset, check::<F>(offset)).serialize(serializer)
     }
 }
 
 impl<'de, F: Pointer> Deserialize<'de> for Function<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (offset, sent) = <(u32, u32)>::deserialize(deserializer)?;
-        let code = code();
-        let address = code.address(offset).filter(|address| check::<F>(code, *address) == sent);
-        let address = address.ok_or_else(|| {
+        let believed = (check::<F>(offset) == sent).then_some(offset);
+        let address = believed.and_then(|offset| code().address(offset)).ok_or_else(|| {
             serde::de::Error::custom(format_args!(
                 "there is no such function at offset {offset:#x} of the program"
             ))
         })?;
         // NEED: an offset becomes a function.
-        // SOUND: the sender had a function of type `F` at this offset of the same image; the check word, of the type
-        // and of the code that lies there, shows that neither number was damaged.
+        // SOUND: the sender had a function of type `F` at this offset of the same image; the check word, of the offset
+        // and of the type, shows that neither number was damaged and that the sender meant this type.
         Ok(Function(unsafe { F::at(address) }))
     }
 }
@@ -134,6 +129,28 @@ mod tests {
     #[test]
     fn a_function_of_another_type_is_refused() {
         assert!(read::<fn(u32) -> u32>(&written(seven as fn() -> u32)).is_err());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "there is no code to set a breakpoint in")]
+    fn a_breakpoint_of_a_debugger_changes_no_check_word() {
+        use std::os::unix::fs::FileExt;
+
+        fn stopped_at(value: u32) -> u32 {
+            value.rotate_left(5) ^ 0x15_1e5
+        }
+
+        let function = stopped_at as fn(u32) -> u32;
+        let without = written(function);
+        // As a debugger does: this file writes to memory that the program itself may only read.
+        let memory = std::fs::File::options().read(true).write(true).open("/proc/self/mem").unwrap();
+        let (address, mut first) = (function.address() as u64, [0]);
+        memory.read_exact_at(&mut first, address).unwrap();
+        memory.write_all_at(&[first[0] ^ 0xff], address).unwrap();
+        let arrived = read::<fn(u32) -> u32>(&without).map(Pointer::address);
+        let with = written(function);
+        memory.write_all_at(&first, address).unwrap();
+        assert_eq!((arrived, with), (Ok(function.address()), without));
     }
 
     #[test]

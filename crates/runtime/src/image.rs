@@ -148,7 +148,7 @@ pub(crate) fn code() -> &'static Segment {
     static CODE: OnceLock<Segment> = OnceLock::new();
     CODE.get_or_init(|| {
         let anchor = (find as *const ()).expose_provenance();
-        find(anchor, &[libc::PT_LOAD]).unwrap_or(Segment { range: anchor..anchor, readable: false })
+        find(anchor, &[libc::PT_LOAD]).unwrap_or(Segment { range: anchor..anchor })
     })
 }
 
@@ -161,8 +161,6 @@ static ANCHOR: &Descriptor =
 /// A part of the image as the loader mapped it. It stays mapped until the process ends.
 pub(crate) struct Segment {
     range: Range<usize>,
-    /// Whether it may be read; code may be mapped for execution only.
-    readable: bool,
 }
 
 impl Segment {
@@ -174,17 +172,6 @@ impl Segment {
     /// What lies `offset` bytes from the start; none if that is outside.
     pub(crate) fn address(&self, offset: u32) -> Option<usize> {
         self.range.start.checked_add(offset as usize).filter(|address| self.range.contains(address))
-    }
-
-    /// Up to `len` bytes from `address`; none where it cannot be read.
-    pub(crate) fn bytes(&self, address: usize, len: usize) -> &[u8] {
-        if !self.readable || !self.range.contains(&address) {
-            return &[];
-        }
-        let len = len.min(self.range.end - address);
-        // NEED: the image is memory that no Rust object owns.
-        // SOUND: the loader mapped the range readable and for good; the bytes lie in it, and code does not change.
-        unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(address), len) }
     }
 }
 
@@ -219,7 +206,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, argument
             let start = info.dlpi_addr as usize + header.p_vaddr as usize;
             let range = start..start + header.p_memsz as usize;
             if range.contains(&search.anchor) {
-                search.found = Some(Segment { range, readable: header.p_flags & libc::PF_R != 0 });
+                search.found = Some(Segment { range });
             }
         }
     }
