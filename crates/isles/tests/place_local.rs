@@ -84,3 +84,120 @@ async fn a_sum_of_floats_has_the_bits_of_one_tree_of_3_places() -> Result<()> {
 async fn a_sum_of_floats_has_the_bits_of_one_tree_of_7_places() -> Result<()> {
     sums().await
 }
+
+/// Panics at the place with the number `culprit`.
+fn fail_at(culprit: usize) -> u8 {
+    assert!(here().index() != culprit, "no flour at {culprit}");
+    1
+}
+
+/// Checks that the panic at the place `culprit` is the error, with the line of this file that asked for it.
+fn assert_panic<T>(result: Result<T>, culprit: usize, line: u32) {
+    let error = result.err().expect("a panic is an error");
+    assert_eq!((error.kind(), error.place().map(|at| at.0 as usize)), (&ErrorKind::Panicked, Some(culprit)));
+    assert!(error.to_string().contains(&format!("no flour at {culprit}")), "{error}");
+    assert_eq!(error.site().map(without_column), Some(format!("{}:{line}", file!())), "{error}");
+}
+
+/// `file:line` of `file:line:column`.
+fn without_column(site: &str) -> String {
+    site.rsplit_once(':').expect("it has a column").0.to_owned()
+}
+
+#[isles::test(places = 4)]
+async fn a_panic_of_what_the_program_hands_over_is_an_error_at_the_own_place_too() -> Result<()> {
+    assert_panic(PlaceLocal::new(|| fail_at(0)).await, 0, line!());
+    assert_panic(PlaceLocal::new(|| fail_at(3)).await, 3, line!());
+    let bowls = PlaceLocal::new(|| 0_usize).await?;
+    for culprit in [0, 1, 2, 3] {
+        assert_panic(PlaceLocal::with(culprit, fail_at).await, culprit, line!());
+    }
+    // Of 4 places the first and the third one merge.
+    for culprit in [0, 2] {
+        for place in places() {
+            at!(place, *bowls.lock() = culprit).await?;
+        }
+        let merge = |culprit, _| {
+            fail_at(culprit);
+            culprit
+        };
+        assert_panic(bowls.reduce(merge).await, culprit, line!());
+    }
+    Ok(())
+}
+
+#[isles::test(places = 3)]
+async fn a_reduction_over_a_locked_instance_names_its_place_and_the_line_of_the_reduction() -> Result<()> {
+    let number = PlaceLocal::new(|| 1).await?;
+    for locker in places() {
+        let lock = async {
+            let _guard = number.lock();
+            let error = number.reduce(|a, b| a + b).await.unwrap_err();
+            Ok::<_, isles::Error>((line!() - 1, error))
+        };
+        // The one that locks is the one that asks where it is this place; elsewhere a task holds the guard meanwhile.
+        let (line, error) = if locker == here() {
+            lock.await?
+        } else {
+            let (locked, release) = (Counter::new(), Counter::new());
+            let asked = finish(async {
+                spawn_at!(locker, {
+                    let _guard = number.lock();
+                    locked.add(1).await?;
+                    while release.get().await? == 0 {
+                        isles::yield_now().await;
+                    }
+                });
+                while locked.get().await? == 0 {
+                    isles::yield_now().await;
+                }
+                let error = number.reduce(|a, b| a + b).await.unwrap_err();
+                release.add(1).await?;
+                Ok::<_, isles::Error>((line!() - 2, error))
+            });
+            asked.await?
+        };
+        assert_eq!((error.kind(), error.place()), (&ErrorKind::Misused, Some(locker.id())), "{error}");
+        assert!(error.to_string().contains("the instance is locked"), "{error}");
+        assert_eq!(error.site().map(without_column), Some(format!("{}:{line}", file!())), "{error}");
+    }
+    Ok(())
+}
+
+/// Ends the process of its place when it arrives there.
+#[derive(Default, serde::Serialize)]
+struct Poison(u8);
+
+impl<'de> serde::Deserialize<'de> for Poison {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if here().index() == 1 {
+            std::process::abort();
+        }
+        u8::deserialize(deserializer).map(Poison)
+    }
+}
+
+/// Checks that the death of the place is told with a line of this file, and with no line of the runtime.
+fn assert_death_names(result: Result<()>, line: u32) {
+    let error = result.expect_err("a place has died");
+    let text = error.to_string();
+    assert!(matches!(error.kind(), ErrorKind::DeadPlace(place) if place.0 == 1), "{error}");
+    assert!(text.contains(&format!("{}:{line}:", file!())), "{text}");
+    assert_eq!(text.matches(".rs:").count(), 1, "{text}");
+}
+
+#[isles::test(places = 3, machines = [processes])]
+async fn the_death_of_a_place_in_an_operation_names_the_line_of_the_program() -> Result<()> {
+    let number = PlaceLocal::new(|| 1).await?;
+    let counter = at!(here().next(), Counter::new()).await?;
+    assert_death_names(Replicated::new(Poison::default()).await.map(drop), line!());
+    assert_death_names(Replicated::new(1).await.map(drop), line!());
+    assert_death_names(PlaceLocal::new(|| 1).await.map(drop), line!());
+    assert_death_names(PlaceLocal::with(1, |seed| seed).await.map(drop), line!());
+    assert_death_names(number.reduce(|a, b| a + b).await.map(drop), line!());
+    assert_death_names(counter.add(1).await.map(drop), line!());
+    assert_death_names(counter.get().await.map(drop), line!());
+    assert_death_names(counter.set(1).await.map(drop), line!());
+    assert_death_names(counter.take_below(1_u8).await.map(drop), line!());
+    Ok(())
+}

@@ -183,6 +183,16 @@ impl Error {
         self
     }
 
+    /// Adds the line of the program that called the operation which failed, wherever no line is named yet.
+    pub(crate) fn called_at(mut self, here: PlaceId, caller: &Location<'_>) -> Self {
+        // A death is of one place and known at all.
+        if self.0.place.is_none() && self.0.kind != ErrorKind::Several && !self.is_death() {
+            self.0.place = Some(here);
+        }
+        self.0.called_at(&caller.to_string());
+        self
+    }
+
     /// One error from those that a finish collected: one is itself, several become a list.
     ///
     /// `uncounted` is how many more there were. `None` if there was none at all.
@@ -251,6 +261,15 @@ fn causes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Res
 }
 
 impl Body {
+    fn called_at(&mut self, caller: &str) {
+        // The death of a place names the finish that it struck.
+        let is_named = self.site.is_some() || self.text.contains(caller);
+        if self.kind != ErrorKind::Several && !is_named {
+            self.site = Some(caller.to_owned());
+        }
+        self.causes.iter_mut().for_each(|cause| cause.called_at(caller));
+    }
+
     fn is_cancellation(&self) -> bool {
         match self.kind {
             ErrorKind::Cancelled => true,

@@ -30,6 +30,7 @@ use isles_protocol::PlaceId;
 use isles_protocol::finish::{Key, Refusal};
 use isles_transport::{Class, Source};
 use std::marker::PhantomData;
+use std::panic::Location;
 
 /// What `at!` expands to: `body` gets the place and goes one of the two ways below.
 pub fn at<V, B>(place: Place, body: B) -> impl Future<Output = Result<V>>
@@ -124,6 +125,15 @@ where
 #[inline]
 fn span_of_call<S: Site>(local: &Local, to: PlaceId) -> span::OpenSpan {
     local.span(span::CALL, Some(to), || Some(Source::of_text(S::LOCATION)))
+}
+
+/// Runs an operation that the program called at `caller`: it may panic, and each of its errors names that line.
+pub(crate) async fn called_at<V>(
+    caller: &'static Location<'static>,
+    operation: impl Future<Output = Result<V>>,
+) -> Result<V> {
+    let result = body::Guarded::new(operation).await;
+    result.map_err(|error| error.called_at(Local::with(Local::here), caller))
 }
 
 /// Starts a body at `place`, counted by the enclosing finish; what `spawn_at!` expands to.

@@ -12,6 +12,7 @@ use crate::place::Place;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use serde::{Deserialize, Serialize};
+use std::panic::Location;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -143,36 +144,44 @@ impl Counter {
     ///
     /// # Errors
     /// The home is dead.
-    pub async fn take_below<N: CounterNumber>(&self, limit: N) -> Result<Option<N>> {
-        Ok(self.operate(Operation::TakeBelow(limit.to_count())).await?.map(N::of_count))
+    #[track_caller]
+    pub fn take_below<N: CounterNumber>(&self, limit: N) -> impl Future<Output = Result<Option<N>>> {
+        let done = self.operate(Operation::TakeBelow(limit.to_count()));
+        async { Ok(done.await?.map(N::of_count)) }
     }
 
     /// Adds `count`; gives the number before. Wraps around at 2⁶⁴.
     ///
     /// # Errors
     /// The home is dead.
-    pub async fn add(&self, count: u64) -> Result<u64> {
-        Ok(self.operate(Operation::Add(count)).await?.unwrap_or_default())
+    #[track_caller]
+    pub fn add(&self, count: u64) -> impl Future<Output = Result<u64>> {
+        let done = self.operate(Operation::Add(count));
+        async { Ok(done.await?.unwrap_or_default()) }
     }
 
     /// The number now.
     ///
     /// # Errors
     /// The home is dead.
-    pub async fn get(&self) -> Result<u64> {
-        self.add(0).await
+    #[track_caller]
+    pub fn get(&self) -> impl Future<Output = Result<u64>> {
+        self.add(0)
     }
 
     /// Sets the number; gives the one before.
     ///
     /// # Errors
     /// The home is dead.
-    pub async fn set(&self, count: u64) -> Result<u64> {
-        Ok(self.operate(Operation::Set(count)).await?.unwrap_or_default())
+    #[track_caller]
+    pub fn set(&self, count: u64) -> impl Future<Output = Result<u64>> {
+        let done = self.operate(Operation::Set(count));
+        async { Ok(done.await?.unwrap_or_default()) }
     }
 
-    async fn operate(&self, operation: Operation) -> Result<Option<u64>> {
-        cooperate(OPERATION, self.operate_once(operation)).await
+    #[track_caller]
+    fn operate(&self, operation: Operation) -> impl Future<Output = Result<Option<u64>>> {
+        call::called_at(Location::caller(), cooperate(OPERATION, self.operate_once(operation)))
     }
 
     async fn operate_once(&self, operation: Operation) -> Result<Option<u64>> {

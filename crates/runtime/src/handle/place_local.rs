@@ -1,6 +1,7 @@
 //! One instance at each place.
 
 use super::travels_by_share;
+use crate::call;
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::Function;
 use crate::part::{Share, fold, spread};
@@ -8,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::{Ref, RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::rc::Rc;
 
 /// A handle to one instance of `T` at each place (X10's `PlaceLocalHandle`); used at a place, it means the one there.
@@ -17,9 +19,6 @@ pub struct PlaceLocal<T: 'static> {
 }
 
 travels_by_share!(PlaceLocal, RefCell<T>);
-
-/// What makes the instances of [`PlaceLocal::with`].
-type Seed<A, T> = (A, Function<fn(A) -> T>);
 
 /// Exclusive use of a place's instance; the next [`PlaceLocal::lock`] or [`PlaceLocal::read`] needs it gone.
 pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
@@ -38,26 +37,36 @@ impl<T: 'static> PlaceLocal<T> {
     /// give it something.
     ///
     /// # Errors
-    /// A place is dead, or `make` panicked there.
-    pub async fn new(make: fn() -> T) -> Result<Self> {
-        let value = Rc::new(RefCell::new(make()));
-        let there = |Function(make): Function<fn() -> T>| RefCell::new(make());
-        let share = spread(&Function(make), Rc::clone(&value), there).await?;
-        Ok(PlaceLocal { share, value })
+    /// A place is dead, or `make` panicked at one.
+    #[track_caller]
+    pub fn new(make: fn() -> T) -> impl Future<Output = Result<Self>> {
+        PlaceLocal::make(Location::caller(), Function(make), |Function(make)| make())
     }
 
     /// As [`PlaceLocal::new`], with a copy of `seed` for each place.
     ///
     /// # Errors
     /// As for [`PlaceLocal::new`].
-    pub async fn with<A>(seed: A, make: fn(A) -> T) -> Result<Self>
+    #[track_caller]
+    pub fn with<A>(seed: A, make: fn(A) -> T) -> impl Future<Output = Result<Self>>
     where
         A: Serialize + DeserializeOwned + Clone,
     {
-        let value = Rc::new(RefCell::new(make(seed.clone())));
-        let there = |(seed, Function(make)): Seed<A, T>| RefCell::new(make(seed));
-        let share = spread(&(seed, Function(make)), Rc::clone(&value), there).await?;
-        Ok(PlaceLocal { share, value })
+        PlaceLocal::make(Location::caller(), (seed, Function(make)), |(seed, Function(make))| make(seed))
+    }
+
+    /// Makes the instances of what `make` makes of copies of `seed`, for the program's line `caller`.
+    fn make<S, M>(caller: &'static Location<'static>, seed: S, make: M) -> impl Future<Output = Result<Self>>
+    where
+        S: Serialize + DeserializeOwned + Clone,
+        M: Fn(S) -> T + Copy,
+    {
+        call::called_at(caller, async move {
+            let value = Rc::new(RefCell::new(make(seed.clone())));
+            let there = move |seed: S| RefCell::new(make(seed));
+            let share = spread(caller, &seed, Rc::clone(&value), there).await?;
+            Ok(PlaceLocal { share, value })
+        })
     }
 
     /// The instance of this place, for exclusive use.
@@ -101,7 +110,8 @@ impl<T: 'static> PlaceLocal<T> {
     ///
     /// # Errors
     /// A place is dead, an instance is locked, or `merge` panicked.
-    pub async fn reduce(&self, merge: fn(T, T) -> T) -> Result<T>
+    #[track_caller]
+    pub fn reduce(&self, merge: fn(T, T) -> T) -> impl Future<Output = Result<T>>
     where
         T: Serialize + DeserializeOwned + Clone,
     {
@@ -109,7 +119,7 @@ impl<T: 'static> PlaceLocal<T> {
             Ok(value) => Ok(value.clone()),
             Err(_) => Err(Error::new(ErrorKind::Misused, LOCKED)),
         };
-        fold::<RefCell<T>, T, _>(&self.share, read, merge).await
+        call::called_at(Location::caller(), fold::<RefCell<T>, T, _>(&self.share, read, merge))
     }
 }
 

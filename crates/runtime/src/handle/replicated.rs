@@ -1,11 +1,13 @@
 //! One value, one copy at each place.
 
 use super::travels_by_share;
+use crate::call;
 use crate::error::Result;
 use crate::part::{Share, spread};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Deref;
+use std::panic::Location;
 use std::rc::Rc;
 
 /// A handle to a value of which each place has its own copy; it dereferences to the local one.
@@ -26,10 +28,14 @@ impl<T: Serialize + DeserializeOwned + 'static> Replicated<T> {
     ///
     /// # Errors
     /// A place is dead, the value is too long for a message, or cannot be read at a place.
-    pub async fn new(value: T) -> Result<Self> {
-        let value = Rc::new(value);
-        let share = spread(&*value, Rc::clone(&value), |copy: T| copy).await?;
-        Ok(Replicated { share, value })
+    #[track_caller]
+    pub fn new(value: T) -> impl Future<Output = Result<Self>> {
+        let caller = Location::caller();
+        call::called_at(caller, async move {
+            let value = Rc::new(value);
+            let share = spread(caller, &*value, Rc::clone(&value), |copy: T| copy).await?;
+            Ok(Replicated { share, value })
+        })
     }
 }
 

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::ops::Range;
+use std::panic::Location;
 use std::rc::Rc;
 
 /// The site of bodies that the runtime sends itself.
@@ -63,8 +64,13 @@ impl<T: Serialize + DeserializeOwned> Ship for Returned<T> {
 /// Makes a part on every place: here of `value`, elsewhere of what `make` makes of a copy of `seed`.
 ///
 /// Costs two messages a place; the seed goes down a binary tree of places. `make` captures nothing: what a program
-/// hands over travels in the seed, as a [`Function`].
-pub(crate) async fn spread<A, T, M>(seed: &A, value: Rc<T>, make: M) -> Result<Share>
+/// hands over travels in the seed, as a [`Function`]. `caller` is the line of the program that waits for it.
+pub(crate) async fn spread<A, T, M>(
+    caller: &'static Location<'static>,
+    seed: &A,
+    value: Rc<T>,
+    make: M,
+) -> Result<Share>
 where
     A: Serialize + DeserializeOwned,
     T: 'static,
@@ -75,7 +81,7 @@ where
     }
     let share = Share::make(value as Rc<dyn Any>, true);
     let (places, here) = Local::with(|local| (local.places(), local.here().0));
-    finish::finish(async {
+    finish::finish_at(Some(caller), async {
         // Places are numbered from here, so that the maker is the root of the tree.
         send_down(share.id(), seed, here, 1..places, make);
     })
