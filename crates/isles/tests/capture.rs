@@ -76,6 +76,31 @@ impl Search<'_> {
     }
 }
 
+/// Declares a name that it is given.
+macro_rules! bind {
+    ($name:ident, $value:expr, $body:expr) => {{
+        let $name = $value;
+        $body
+    }};
+}
+
+#[isles::test(places = 2)]
+async fn a_list_says_which_names_of_a_macro_of_the_program_are_variables() -> isles::Result<()> {
+    let more = 4;
+    everywhere!(place, at!(place, [] bind!(number, 3, number + 1)), 4);
+    everywhere!(place, at!(place, [more] bind!(number, 3, number + more)), 7);
+    Ok(())
+}
+
+/// Numbers whose type the compiler chooses last are no references.
+#[isles::test(places = 2)]
+async fn what_holds_numbers_of_no_type_yet_travels() -> isles::Result<()> {
+    let (list, pair, nested) = (vec![1, 2], (3, 4), [Some((5, 6.5))]);
+    everywhere!(place, at!(place, list.len() + pair.0 as usize + nested.len()), 6);
+    everywhere!(place, at!(place, ((1, 2), vec![3])), ((1, 2), vec![3]));
+    Ok(())
+}
+
 #[isles::test(places = 2)]
 async fn field_paths_travel_without_the_rest_of_self() -> isles::Result<()> {
     let lent = graph();

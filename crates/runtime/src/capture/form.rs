@@ -3,10 +3,7 @@
 //! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after landing (as a
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
-use super::{
-    CanReturn, CanTravel, Changeable, Land, ReturnsByReference, Travel, TravelsByMutableReference,
-    TravelsThoughChangeable, trial,
-};
+use super::{CanReturn, CanTravel, Changeable, Land, Travel, TravelsThoughChangeable, trial};
 use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -179,20 +176,8 @@ impl<V: CanReturn> Format<V> for AskedBack<V> {
     }
 }
 
-/// The format of references that must not travel: it asks for what no type has, so nothing is ever written.
-pub struct Refused<T: ?Sized>(PhantomData<T>);
-
-impl<'r, T: TravelsByMutableReference> Format<&'r mut T> for Refused<T> {
-    type Owned = &'r mut T;
-
-    fn encode(_source: &&'r mut T, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        unreachable!("only `Nothing` travels by mutable reference")
-    }
-
-    fn decode(_from: &mut Reader<'_>) -> Result<&'r mut T, DecodeError> {
-        unreachable!("only `Nothing` travels by mutable reference")
-    }
-}
+/// The format of what can be changed through a reference: it asks for what no type has, so nothing is ever written.
+pub struct Refused<T>(PhantomData<T>);
 
 impl<T: Changeable + TravelsThoughChangeable> Format<T> for Refused<T> {
     type Owned = T;
@@ -206,15 +191,18 @@ impl<T: Changeable + TravelsThoughChangeable> Format<T> for Refused<T> {
     }
 }
 
-impl<'r, T: ReturnsByReference + ?Sized> Format<&'r T> for Refused<T> {
-    type Owned = &'r T;
+/// The format of what has been refused where the format was chosen; so it is refused once, and never written.
+pub struct Unwritten<T>(PhantomData<T>);
 
-    fn encode(_source: &&'r T, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
-        unreachable!("only `Nothing` returns by reference")
+impl<T> Format<T> for Unwritten<T> {
+    type Owned = T;
+
+    fn encode(_source: &T, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        unreachable!("only `Nothing` has this format")
     }
 
-    fn decode(_from: &mut Reader<'_>) -> Result<&'r T, DecodeError> {
-        unreachable!("only `Nothing` returns by reference")
+    fn decode(_from: &mut Reader<'_>) -> Result<T, DecodeError> {
+        unreachable!("only `Nothing` has this format")
     }
 }
 

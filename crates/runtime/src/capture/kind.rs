@@ -10,8 +10,10 @@
 
 use super::form::{
     Asked, AskedElements, Capture, InPlace, Lent, LentTarget, Plain, PlainVec, Refused, Serialised, Taken,
+    Unwritten,
 };
-use super::{Changeable, Handle};
+use super::references::{HoldsReferences, TravelsWithReferences};
+use super::{Changeable, Handle, TravelsByMutableReference};
 use crate::wire::PodSlice;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::ops::Deref;
@@ -76,6 +78,8 @@ macro_rules! levels {
 levels! {
     /// What can be changed through a reference; refused at once.
     Cells,
+    /// What holds references; refused at once.
+    Borrowers,
     /// Arrays of plain elements, text, and mutable references, which are refused at once.
     Bulk,
     /// References to other slices.
@@ -99,6 +103,17 @@ impl<'a, T: Changeable> Cells<'a, T> {
     /// Refused.
     #[inline]
     pub fn __isles_capture(&self) -> Capture<'a, T, Refused<T>, Taken<T>> {
+        Capture::of(self.source())
+    }
+}
+
+impl<'a, T: HoldsReferences> Borrowers<'a, T> {
+    /// Refused.
+    #[inline]
+    pub fn __isles_capture(&self) -> Capture<'a, T, Unwritten<T>, Taken<T>>
+    where
+        T: TravelsWithReferences,
+    {
         Capture::of(self.source())
     }
 }
@@ -138,7 +153,10 @@ impl<'a, 'r> Bulk<'a, &'r str> {
 impl<'a, 'r, T> Bulk<'a, &'r mut T> {
     /// Refused.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'a, &'r mut T, Refused<T>, Taken<&'r mut T>> {
+    pub fn __isles_capture(&self) -> Capture<'a, &'r mut T, Unwritten<&'r mut T>, Taken<&'r mut T>>
+    where
+        T: TravelsByMutableReference,
+    {
         Capture::of(self.source())
     }
 }

@@ -13,6 +13,7 @@
 pub mod form;
 pub mod kind;
 pub mod outcome;
+pub mod references;
 pub mod shipment;
 pub(crate) mod trial;
 

@@ -3,8 +3,9 @@
 //! The same means as in [`super::kind`], for owned values: arrays of plain elements and plain values go as their bytes,
 //! everything else by serde. Whether it can come back is asked by [`super::returning`].
 
-use super::Ship;
-use super::form::{AskedBack, Format, Plain, PlainVec, Refused};
+use super::form::{AskedBack, Format, Plain, PlainVec, Unwritten};
+use super::references::{HoldsReferences, TravelsWithReferences};
+use super::{ReturnsByReference, Ship};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
@@ -39,7 +40,10 @@ impl<V, F: Format<V, Owned = V>> Ship for Shipment<V, F> {
     }
 }
 
-/// Vectors of plain elements, and what is refused at once.
+/// What holds references; refused at once.
+pub struct Borrowers<V>(Vectors<V>);
+
+/// Vectors of plain elements, and references, which are refused at once.
 pub struct Vectors<V>(PlainResults<V>);
 
 /// Plain values.
@@ -47,6 +51,14 @@ pub struct PlainResults<V>(Results<V>);
 
 /// All other values.
 pub struct Results<V>(PhantomData<V>);
+
+impl<V> Deref for Borrowers<V> {
+    type Target = Vectors<V>;
+
+    fn deref(&self) -> &Vectors<V> {
+        &self.0
+    }
+}
 
 impl<V> Deref for Vectors<V> {
     type Target = PlainResults<V>;
@@ -65,8 +77,19 @@ impl<V> Deref for PlainResults<V> {
 }
 
 /// Starts the choice of a format for values of the type of `_value`.
-pub fn ship_tag<V>(_value: &V) -> Vectors<V> {
-    Vectors(PlainResults(Results(PhantomData)))
+pub fn ship_tag<V>(_value: &V) -> Borrowers<V> {
+    Borrowers(Vectors(PlainResults(Results(PhantomData))))
+}
+
+impl<V: HoldsReferences> Borrowers<V> {
+    /// Refused.
+    #[inline]
+    pub fn __isles_ship(&self, value: V) -> Shipment<V, Unwritten<V>>
+    where
+        V: TravelsWithReferences,
+    {
+        Shipment { value, format: PhantomData }
+    }
 }
 
 impl<T: NoUninit + AnyBitPattern> Vectors<Vec<T>> {
@@ -80,7 +103,10 @@ impl<T: NoUninit + AnyBitPattern> Vectors<Vec<T>> {
 impl<'r, T: ?Sized> Vectors<&'r T> {
     /// Refused.
     #[inline]
-    pub fn __isles_ship(&self, value: &'r T) -> Shipment<&'r T, Refused<T>> {
+    pub fn __isles_ship(&self, value: &'r T) -> Shipment<&'r T, Unwritten<&'r T>>
+    where
+        T: ReturnsByReference,
+    {
         Shipment { value, format: PhantomData }
     }
 }

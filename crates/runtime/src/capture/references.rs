@@ -1,0 +1,67 @@
+//! Types of std that hold references: they are refused with a message that says what to write.
+//!
+//! Its own file because the compiler knows no better. A `&str` is read from bytes of one lifetime and not of all, which
+//! it calls "implementation of `Deserialize` is not general enough". Structures of the program are not looked into.
+//!
+//! Invariant: no number has [`Refers`], also one whose type the compiler has not chosen yet (`vec![1, 2]`).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+
+/// References, and what holds them openly.
+pub trait Refers {}
+
+/// Types that hold references; what is lent as a whole does not.
+pub trait HoldsReferences {}
+
+/// What holds references and may travel, or come back: nothing. It exists for its message.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds references, so it cannot travel to another place or come back from one",
+    label = "this holds references",
+    note = "make what travels owned: `String` in place of `&str`, `Vec<T>` in place of `&[T]`, `T` in place of `&T`",
+    note = "to make it owned at the call, name it: `at!(place, [words = words.iter().map(|word| word.to_string()).collect::<Vec<_>>()] body)`"
+)]
+pub trait TravelsWithReferences {}
+
+#[diagnostic::do_not_recommend]
+impl TravelsWithReferences for super::Nothing {}
+
+impl<T: ?Sized> Refers for &T {}
+impl<T: Refers> Refers for [T] {}
+impl<T: Refers + ?Sized> HoldsReferences for &T {}
+
+/// Names what holds references: its parameters, and the type.
+macro_rules! holders {
+    ($([$($parameters:tt)*] $holder:ty;)*) => {$(
+        impl<$($parameters)*> Refers for $holder {}
+        impl<$($parameters)*> HoldsReferences for $holder {}
+    )*};
+}
+
+holders! {
+    [T: Refers, const N: usize] [T; N];
+    [T: Refers] Vec<T>;
+    [T: Refers] VecDeque<T>;
+    [T: Refers] Option<T>;
+    [T: Refers] Box<T>;
+    [T: Refers] BTreeSet<T>;
+    [T: Refers, S] HashSet<T, S>;
+    [K: ?Sized, V] BTreeMap<&K, V>;
+    [K: ?Sized, V, S] HashMap<&K, V, S>;
+    [A: ?Sized, B] (&A, B);
+    [A: ?Sized, B, C] (&A, B, C);
+}
+
+/// Names what holds a reference behind a value of these types: with a bound in their place the compiler would take the
+/// implementations for overlapping ones.
+macro_rules! holders_behind {
+    ($($value:ty)*) => {$(
+        holders! {
+            [V: ?Sized] BTreeMap<$value, &V>;
+            [V: ?Sized, S] HashMap<$value, &V, S>;
+            [B: ?Sized] ($value, &B);
+            [B: ?Sized, C] ($value, &B, C);
+        }
+    )*};
+}
+
+holders_behind! { bool char String u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize f32 f64 }
