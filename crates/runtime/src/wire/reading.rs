@@ -23,6 +23,9 @@ const NOT_SAID: &str = "it is read by asking what follows, which a positional fo
 /// A number that does not fit its type.
 const OUT_OF_RANGE: &str = "a number is out of the range of its type";
 
+/// Out of line, so that what reads numbers is short enough to be put into the loops over them.
+#[cold]
+#[inline(never)]
 fn refused(text: impl Into<Box<str>>) -> DecodeError {
     DecodeError::Refused(text.into())
 }
@@ -32,6 +35,28 @@ pub(super) struct Values<'r, 'de> {
     from: &'r mut Reader<'de>,
     /// How many values the present one lies within.
     depth: u32,
+}
+
+/// Methods that read a number after its `first` byte, which says that more follow. Numbers of 128 bits have their own:
+/// all others would pay for them.
+macro_rules! long_numbers {
+    ($($take:ident $number:ty),*) => {$(
+        fn $take(&mut self, first: u8) -> Result<$number, DecodeError> {
+            let (mut number, mut shift) = (<$number>::from(first & 0x7f), 7);
+            loop {
+                let byte = self.byte()?;
+                let bits = <$number>::from(byte & 0x7f);
+                if shift >= <$number>::BITS || bits << shift >> shift != bits {
+                    return Err(refused(OUT_OF_RANGE));
+                }
+                number |= bits << shift;
+                if byte < 0x80 {
+                    return Ok(number);
+                }
+                shift += 7;
+            }
+        }
+    )*};
 }
 
 impl<'r, 'de> Values<'r, 'de> {
@@ -58,31 +83,31 @@ impl<'r, 'de> Values<'r, 'de> {
 
     #[inline]
     fn number(&mut self) -> Result<u64, DecodeError> {
-        let first = self.byte()?;
-        if first < 0x80 {
-            return Ok(u64::from(first));
+        let bytes = self.from.bytes.get(self.from.position..).unwrap_or_default();
+        // Nearly all numbers have one byte or two.
+        match *bytes {
+            [first, ..] if first < 0x80 => {
+                self.from.position += 1;
+                Ok(u64::from(first))
+            }
+            [first, second, ..] if second < 0x80 => {
+                self.from.position += 2;
+                Ok(u64::from(first & 0x7f) | u64::from(second) << 7)
+            }
+            _ => {
+                let first = self.byte()?;
+                self.long_number(first)
+            }
         }
-        self.long_number(first).and_then(narrow)
     }
 
-    /// A number after its `first` byte, which says that more follow.
-    fn long_number(&mut self, first: u8) -> Result<u128, DecodeError> {
-        let (mut number, mut shift, mut byte) = (u128::from(first & 0x7f), 0, first);
-        while byte >= 0x80 {
-            byte = self.byte()?;
-            shift += 7;
-            let bits = u128::from(byte & 0x7f);
-            if shift >= u128::BITS || bits << shift >> shift != bits {
-                return Err(refused(OUT_OF_RANGE));
-            }
-            number |= bits << shift;
-        }
-        Ok(number)
-    }
+    long_numbers! { long_number u64, long_wide u128 }
 
     fn wide(&mut self) -> Result<u128, DecodeError> {
-        let first = self.byte()?;
-        self.long_number(first)
+        match self.byte()? {
+            first if first < 0x80 => Ok(u128::from(first)),
+            first => self.long_wide(first),
+        }
     }
 
     #[inline]

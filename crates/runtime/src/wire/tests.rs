@@ -235,3 +235,24 @@ fn what_is_left_of_a_message_keeps_its_alignment() {
         reader.finish().unwrap();
     }
 }
+
+/// Each number of bytes that a number may have, and the largest and smallest number of each.
+#[test]
+fn numbers_of_every_length_arrive_and_cut_or_overlong_ones_are_refused() {
+    let limits = (1..=64).flat_map(|bits| [u64::MAX >> (64 - bits), 1 << (bits - 1)]);
+    for number in limits.chain([0]) {
+        let mut bytes = [0; 16];
+        let mut writer = Writer::new(&mut bytes);
+        writer.put_value(&number).unwrap();
+        let len = writer.written();
+        assert_eq!(Reader::new(&bytes[..len]).take_value::<u64>(), Ok(number));
+        assert_eq!(Reader::new(&bytes[..len]).take_value::<u128>(), Ok(u128::from(number)));
+        assert_eq!(Reader::new(&bytes[..len]).take_value::<u32>().ok(), u32::try_from(number).ok());
+        for cut in 0..len {
+            assert!(Reader::new(&bytes[..cut]).take_value::<u64>().is_err(), "{number} in {cut} bytes");
+        }
+    }
+    for overlong in [&[0xff; 10][..], &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2]] {
+        assert!(Reader::new(overlong).take_value::<u64>().is_err(), "{overlong:x?}");
+    }
+}
