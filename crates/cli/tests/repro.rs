@@ -131,7 +131,6 @@ fn the_page_names_the_shapes_that_whole_programs_have_and_those_that_they_lack()
         names,
         [
             "stencil out of memory, time of 48 cores at 400 MHz against 24 at 800",
-            "stencil out of the caches, time of 48 cores at 400 MHz against 24 at 800",
             "a loop that streams, least energy between the ends against that at 100 MHz"
         ]
     );

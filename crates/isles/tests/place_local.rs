@@ -1,9 +1,10 @@
 //! One instance at each place: shared and exclusive use, and what a reduction of numbers comes to.
 
 use isles::prelude::*;
-use isles::{ErrorKind, Result};
+use isles::{ErrorKind, Plan, Result};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 #[isles::test(places = 3)]
 async fn tasks_wait_on_the_monitors_of_a_place_local() -> Result<()> {
@@ -200,4 +201,53 @@ async fn the_death_of_a_place_in_an_operation_names_the_line_of_the_program() ->
     assert_death_names(counter.set(1).await.map(drop), line!());
     assert_death_names(counter.take_below(1_u8).await.map(drop), line!());
     Ok(())
+}
+/// Control messages of `CALLS` calls one after the other, in an invented world.
+fn control_messages(takes_a_handle: bool) -> u64 {
+    let program = move || async move {
+        let sum = PlaceLocal::new(|| 0_u64).await?;
+        let (place, number) = (here().next(), 1);
+        for _ in 0..CALLS {
+            if takes_a_handle {
+                at!(place, *sum.lock() += 1).await?;
+            } else {
+                at!(place, assert_eq!(number, 1)).await?;
+            }
+        }
+        Ok::<_, isles::Error>(())
+    };
+    let (result, report, _) = isles::simulate(2, Plan::calm(1), program);
+    result.unwrap();
+    report.places.iter().flatten().map(|place| place.control_messages).sum()
+}
+
+const CALLS: u64 = 1000;
+
+#[test]
+fn calls_one_after_the_other_that_take_a_handle_along_cost_few_messages_more() {
+    let (number, handle) = (control_messages(false), control_messages(true));
+    assert!(handle - number < CALLS / 10, "{CALLS} calls: {number} control messages, with a handle {handle}");
+}
+
+#[test]
+fn a_handle_that_other_places_than_its_home_have_sent_often_is_freed_too() {
+    for seed in 0..5 {
+        let program = || async {
+            let value = Global::new(1);
+            let next = here().next();
+            at!(next, {
+                let next = here().next();
+                finish(async { (0..100).for_each(|_| spawn_at!(next, drop(value.clone()))) }).await?;
+            })
+            .await?;
+            drop(value);
+            // In the time of that world: what is owed goes from place to place.
+            isles::sleep(Duration::from_millis(10)).await;
+            Ok::<_, isles::Error>(())
+        };
+        let (result, report, _) = isles::simulate(3, Plan::adversarial(seed), program);
+        result.unwrap();
+        let parts: u64 = report.places.iter().flatten().map(|place| place.parts).sum();
+        assert_eq!(parts, 0, "ISLES_SEED={seed}");
+    }
 }

@@ -49,6 +49,16 @@ pub(crate) const REST: Duration = Duration::from_micros(50);
 /// After so many steps in which something happened it asks all the same.
 pub(crate) const BUSY_STEPS_MAX: u32 = 256;
 
+/// How long a place keeps what it owes of handles that are gone, so that one message speaks of many: hundreds of tasks,
+/// and for what the part holds still a short time.
+pub(crate) const RETURN_WAIT: Duration = Duration::from_millis(1);
+
+/// After so many parts it gives back all the same.
+pub(crate) const DUE_MAX: usize = 256;
+
+/// Most parts in one message that gives handles back: at most 402 bytes, so it hardly ever needs a block.
+pub(crate) const RETURNS_MAX: usize = 16;
+
 /// How far apart a busy place that has timers looks at its clock: a look takes a thousandth of that.
 pub(crate) const CLOCK_LOOKS_APART: Duration = Duration::from_micros(50);
 

@@ -121,6 +121,8 @@ pub(crate) enum Refused {
     UnknownCall,
     /// It says something of a part, or of the run, that only another place may say.
     NotItsHome,
+    /// It gives back more handles than were lent.
+    NotLent,
     /// Its task cannot be taken in.
     Refusal(Refusal),
     /// It breaks the protocol of finishes.
@@ -150,6 +152,7 @@ impl fmt::Display for Refused {
             Refused::UnknownHandler(number) => write!(f, "there is no handler {number}"),
             Refused::UnknownCall => write!(f, "it answers a call that was not made"),
             Refused::NotItsHome => write!(f, "only another place may say that"),
+            Refused::NotLent => write!(f, "it gives back handles that were not lent"),
             Refused::Refusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
             Refused::PhaserViolation(violation) => violation.fmt(f),

@@ -128,7 +128,8 @@ impl Local {
 
     /// When there will be something to do by the place's clock, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
-        self.timers.next().into_iter().chain(self.finishes.next_rest()).min()
+        let settling = self.parts.borrow().next_settling();
+        self.timers.next().into_iter().chain(self.finishes.next_rest()).chain(settling).min()
     }
 }
 

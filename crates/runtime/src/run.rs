@@ -6,6 +6,7 @@ use crate::finish::finish_at;
 use crate::limits::{EXPLAIN_WAIT, FAREWELL_WAIT};
 use crate::local::{Local, Step};
 use crate::panic;
+use crate::part;
 use crate::report::{self, RunMessage, RunReport};
 use crate::scope::Scope;
 use crate::site::INTERNAL;
@@ -101,6 +102,7 @@ pub fn serve(local: &Rc<Local>) {
         panic::watch();
         // Only the first place judges silence.
         let _ = drive(local, Local::step, Stall::default(), || local.dismissed.get());
+        part::settle(local);
         let report = Box::new(local.report());
         if !local.is_dead(PlaceId(0)) {
             report::tell(local, PlaceId(0), &RunMessage::Farewell(report));
@@ -204,6 +206,7 @@ impl Silence {
 /// Tells all places that the run is over, and gathers what they did. No task runs here any more: those that are left
 /// are detached, and may call places that have gone for ever.
 fn dismiss(local: &Local) -> RunReport {
+    part::settle(local);
     for place in local.others() {
         report::tell(local, place, &RunMessage::Dismiss);
     }

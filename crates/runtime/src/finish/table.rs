@@ -6,6 +6,7 @@ use crate::limits::{BUSY_STEPS_MAX, REST};
 use crate::local::Local;
 use crate::message::Handler;
 use crate::outputs::Outputs;
+use crate::part;
 use crate::scope::Scope;
 use crate::timer::{Due, TimerId};
 use isles_protocol::PlaceId;
@@ -164,6 +165,8 @@ impl FinishTable {
         match output {
             Output::Send { to, control } => {
                 self.controls_sent.set(self.controls_sent.get() + 1);
+                // Who hears that tasks have ended finds that their handles are gone.
+                part::settle(local);
                 // A place that died meanwhile is reported to the machine by itself.
                 let _ =
                     local.send(to, Class::Control, Handler::Finish.id(), |writer| writer.put_serde(&control));

@@ -5,6 +5,7 @@ use crate::error::ErrorKind;
 use crate::finish::fault_of;
 use crate::limits::{READY_BATCH, WAIT_MAX};
 use crate::message::{self, Handler};
+use crate::part;
 use crate::process;
 use crate::scope::Scope;
 use crate::task::{Ended, TaskRef};
@@ -33,6 +34,7 @@ impl Local {
         }
         self.finishes.stir(self);
         self.timers.expire_busy(self);
+        part::settle_in_time(self);
         Step::Busy
     }
 
@@ -47,7 +49,8 @@ impl Local {
 
     /// What is looked at only when there is nothing else to do.
     fn idle_step(&self) -> Step {
-        if self.timers.expire(self) > 0 || self.finishes.idle(self) { Step::Busy } else { Step::Idle }
+        let was_busy = self.timers.expire(self) > 0 || self.finishes.idle(self) || part::settle_in_time(self);
+        if was_busy { Step::Busy } else { Step::Idle }
     }
 
     /// Waits until there may be something to do, for at most `limit`.

@@ -1,17 +1,15 @@
-//! The parts that a place knows, and their weights.
+//! The parts that a place knows, and what it counts of each.
+//!
+//! A pure machine: it says what is to be told to other places, and knows neither clock nor endpoint. Invariant: a place
+//! other than the home where a handle lives, or that has lent one, owes at least one handle to its parent; so parents
+//! lead to the home, and the home counts at least one handle as lent.
 
-use super::{PartId, PartMessage};
+use super::{PartId, PartMessage, Value};
 use crate::hasher::Numbered;
+use crate::limits::{DUE_MAX, RETURN_WAIT, RETURNS_MAX};
 use isles_protocol::PlaceId;
-use std::any::Any;
-use std::collections::HashMap;
-use std::rc::Rc;
-
-/// All the weight of a part. It is split by two or by [`HOME_PORTION`], so it lasts for 2³⁰ sends from the home.
-const WEIGHT: u64 = 1 << 62;
-
-/// What the home sends along with one handle, as long as it has plenty.
-const HOME_PORTION: u64 = 1 << 32;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 /// The parts of one place.
 #[derive(Default)]
@@ -19,84 +17,111 @@ pub(crate) struct Parts {
     serial: u64,
     entries: HashMap<PartId, Entry, Numbered>,
     /// What the message under way takes along, until it is sent or given up.
-    lent: Vec<(PartId, u64)>,
+    lent: Vec<PartId>,
+    /// The parts of which [`Parts::settle`] has something to say, each once.
+    due: Vec<PartId>,
+    /// Since when it is known that there are any.
+    due_since: Option<Duration>,
 }
 
+#[derive(Default)]
 struct Entry {
     /// What the handles stand for here; a handle to a part of its home only has none elsewhere.
-    value: Option<Rc<dyn Any>>,
+    value: Option<Value>,
     /// Handles alive at this place.
     handles: usize,
-    /// Weight that this place holds.
-    weight: u64,
+    /// Handles that were sent from here and are not given back.
+    lent: u64,
+    /// The place whose count keeps the part for this one, and how many handles this one owes to it. None at the home,
+    /// and none where the part is not in use.
+    parent: Option<(PlaceId, u64)>,
+    /// What this place owes to others, who need not wait until the part is out of use here.
+    owed: BTreeMap<PlaceId, u64>,
     /// Whether all places have a value, to be freed with the part.
     everywhere: bool,
-    /// Whether the part is never freed.
-    pinned: bool,
+    /// Whether it stands in [`Parts::due`].
+    is_due: bool,
 }
 
-type Freed = Option<Rc<dyn Any>>;
+impl Entry {
+    /// Whether a handle lives here or was lent from here.
+    fn is_in_use(&self) -> bool {
+        self.handles > 0 || self.lent > 0
+    }
+
+    /// Owes one handle more to `lender`.
+    fn owe(&mut self, lender: PlaceId, home: PlaceId, here: PlaceId) {
+        match &mut self.parent {
+            Some((parent, count)) if *parent == lender => *count += 1,
+            None if here != home => self.parent = Some((lender, 1)),
+            // The home is the best parent: it waits for nobody.
+            Some((parent, count)) if lender == home => {
+                *self.owed.entry(*parent).or_default() += *count;
+                self.parent = Some((home, 1));
+            }
+            _ => *self.owed.entry(lender).or_default() += 1,
+        }
+    }
+}
+
+/// What is left to do when parts are out of use.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// The values whose parts are freed; to be dropped when nothing is borrowed.
+    pub(super) freed: Vec<Value>,
+    /// What is to be told to whom.
+    pub(super) messages: Vec<(PlaceId, PartMessage)>,
+}
+
+/// More handles were given back than were lent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NotLent;
 
 impl Parts {
     /// Makes a part whose home is here, with one handle.
-    pub(super) fn make(&mut self, here: PlaceId, value: Rc<dyn Any>, everywhere: bool) -> PartId {
+    pub(super) fn make(&mut self, here: PlaceId, value: Value, everywhere: bool) -> PartId {
         let id = PartId { home: here, serial: self.serial };
         self.serial += 1;
-        let entry = Entry { value: Some(value), handles: 1, weight: WEIGHT, everywhere, pinned: false };
-        self.entries.insert(id, entry);
+        self.entries.insert(id, Entry { value: Some(value), handles: 1, everywhere, ..Entry::default() });
         id
     }
 
     /// Puts the value of a part of another home here.
-    pub(crate) fn place(&mut self, id: PartId, value: Rc<dyn Any>) {
-        self.entry(id).value = Some(value);
-    }
-
-    fn entry(&mut self, id: PartId) -> &mut Entry {
-        let fresh = || Entry { value: None, handles: 0, weight: 0, everywhere: false, pinned: false };
-        self.entries.entry(id).or_insert_with(fresh)
+    pub(crate) fn place(&mut self, id: PartId, value: Value) {
+        self.entries.entry(id).or_default().value = Some(value);
     }
 
     /// The value here.
-    pub(super) fn value(&self, id: PartId) -> Freed {
+    pub(super) fn value(&self, id: PartId) -> Option<Value> {
         self.entries.get(&id)?.value.clone()
     }
 
     /// One more handle here.
     pub(super) fn retain(&mut self, id: PartId) {
-        self.entry(id).handles += 1;
+        self.entries.entry(id).or_default().handles += 1;
     }
 
-    /// One handle less here; what must be told to whom.
-    pub(super) fn release(&mut self, id: PartId, here: PlaceId) -> Vec<(PlaceId, PartMessage)> {
-        let Some(entry) = self.entries.get_mut(&id) else { return Vec::new() };
+    /// One handle less here; returns the part if it is at home and this was the last one anywhere, for
+    /// [`Parts::free_all`].
+    #[inline]
+    pub(super) fn release(&mut self, id: PartId, here: PlaceId) -> Option<PartId> {
+        let entry = self.entries.get_mut(&id)?;
         entry.handles -= 1;
-        if entry.handles > 0 {
-            return Vec::new();
+        if entry.is_in_use() {
+            return None;
         }
         if id.home == here {
-            // To itself: the home looks whether this was the last handle anywhere.
-            return vec![(here, PartMessage::Return { id, weight: 0 })];
+            return Some(id);
         }
-        let weight = std::mem::take(&mut entry.weight);
-        // The pin is told before the weight that has kept the part so far.
-        let pin = std::mem::take(&mut entry.pinned).then_some((id.home, PartMessage::Pin { id }));
-        if entry.value.is_none() {
-            self.entries.remove(&id);
-        }
-        pin.into_iter().chain([(id.home, PartMessage::Return { id, weight })]).collect()
+        note_due(entry, &mut self.due, id);
+        None
     }
 
-    /// Takes weight for a handle that is written into a message; to be settled by [`Parts::let_go`] or
-    /// [`Parts::take_back`].
-    pub(super) fn lend(&mut self, id: PartId) -> u64 {
-        let entry = self.entry(id);
-        let portion = if entry.weight > 2 * HOME_PORTION { HOME_PORTION } else { entry.weight / 2 };
-        entry.weight -= portion;
-        // A handle without weight is not counted, so the part must stay.
-        entry.pinned |= portion == 0;
-        self.lent.push((id, portion));
-        portion
+    /// Counts a handle that is written into a message; to be settled by [`Parts::let_go`] or [`Parts::take_back`].
+    #[inline]
+    pub(super) fn lend(&mut self, id: PartId) {
+        self.entries.entry(id).or_default().lent += 1;
+        self.lent.push(id);
     }
 
     /// Whether a handle is written into the message under way.
@@ -105,12 +130,12 @@ impl Parts {
     }
 
     /// Another message begins while one is being written; returns what that one takes along, for [`Parts::resume`].
-    pub(crate) fn begin_another(&mut self) -> Vec<(PartId, u64)> {
+    pub(crate) fn begin_another(&mut self) -> Vec<PartId> {
         std::mem::take(&mut self.lent)
     }
 
     /// The message that takes `lent` along goes on.
-    pub(crate) fn resume(&mut self, lent: Vec<(PartId, u64)>) {
+    pub(crate) fn resume(&mut self, lent: Vec<PartId>) {
         debug_assert!(self.lent.is_empty(), "a message that was neither let go nor taken back");
         self.lent = lent;
     }
@@ -124,51 +149,116 @@ impl Parts {
     /// The message is given up, or will be written again.
     #[inline]
     pub(crate) fn take_back(&mut self) {
-        while let Some((id, weight)) = self.lent.pop() {
-            self.entry(id).weight += weight;
+        while let Some(id) = self.lent.pop() {
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.lent -= 1;
+                // What was written may be gone: an encoding can make the handle that it writes.
+                if !entry.is_in_use() {
+                    note_due(entry, &mut self.due, id);
+                }
+            }
         }
     }
 
-    /// A handle has arrived; the value here.
-    pub(super) fn adopt(&mut self, id: PartId, weight: u64) -> Option<Rc<dyn Any>> {
-        let entry = self.entry(id);
+    /// A handle has arrived that `lender` counts, or nobody; the value here.
+    #[inline]
+    pub(super) fn adopt(&mut self, id: PartId, lender: Option<PlaceId>, here: PlaceId) -> Option<Value> {
+        let entry = self.entries.entry(id).or_default();
         entry.handles += 1;
-        entry.weight = entry.weight.saturating_add(weight);
+        match lender {
+            None => {}
+            Some(lender) if lender == here => entry.lent = entry.lent.saturating_sub(1),
+            Some(lender) => {
+                entry.owe(lender, id.home, here);
+                if !entry.owed.is_empty() {
+                    note_due(entry, &mut self.due, id);
+                }
+            }
+        }
         entry.value.clone()
     }
 
-    /// Weight comes home; frees the part if all of it is here and no handle is.
-    pub(super) fn take_home(
+    /// Handles that were lent from here are gone where they went; returns as [`Parts::release`].
+    pub(super) fn given_back(
         &mut self,
         id: PartId,
-        weight: u64,
+        count: u64,
         here: PlaceId,
-        places: u32,
-    ) -> (Freed, Vec<(PlaceId, PartMessage)>) {
-        let Some(entry) = self.entries.get_mut(&id) else { return (None, Vec::new()) };
-        entry.weight = entry.weight.saturating_add(weight);
-        if entry.handles > 0 || entry.weight != WEIGHT || entry.pinned {
-            return (None, Vec::new());
+    ) -> Result<Option<PartId>, NotLent> {
+        // The place may have cleared its parts meanwhile, for its end.
+        let Some(entry) = self.entries.get_mut(&id) else { return Ok(None) };
+        entry.lent = entry.lent.checked_sub(count).ok_or(NotLent)?;
+        if entry.is_in_use() {
+            return Ok(None);
         }
-        let everywhere = entry.everywhere;
-        let freed = self.entries.remove(&id).and_then(|entry| entry.value);
-        let others = (0..places).map(PlaceId).filter(|place| everywhere && *place != here);
-        (freed, others.map(|place| (place, PartMessage::Free { id })).collect())
+        if id.home == here {
+            return Ok(Some(id));
+        }
+        note_due(entry, &mut self.due, id);
+        Ok(None)
     }
 
-    /// Never frees the part.
-    pub(super) fn pin(&mut self, id: PartId) -> Freed {
-        self.entry(id).pinned = true;
-        None
+    /// Whether [`Parts::settle`] has something to say.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Whether it is time to settle; something is due.
+    pub(super) fn is_ripe(&mut self, now: Duration) -> bool {
+        let since = *self.due_since.get_or_insert(now);
+        self.due.len() >= DUE_MAX || now.saturating_sub(since) >= RETURN_WAIT
+    }
+
+    /// When it is time to settle, if nothing happens.
+    pub(crate) fn next_settling(&self) -> Option<Duration> {
+        self.due_since.map(|since| since + RETURN_WAIT)
+    }
+
+    /// Gives back what this place owes, as far as nothing here needs it, and frees the parts of this home that are out
+    /// of use everywhere.
+    pub(super) fn settle(&mut self, here: PlaceId, places: u32) -> Settled {
+        let mut settled = Settled::default();
+        let mut returns: BTreeMap<PlaceId, Vec<(PartId, u64)>> = BTreeMap::new();
+        self.due_since = None;
+        for id in std::mem::take(&mut self.due) {
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            entry.is_due = false;
+            let mut owed = std::mem::take(&mut entry.owed);
+            if !entry.is_in_use() {
+                if id.home == here {
+                    self.free_all(id, places, &mut settled);
+                    continue;
+                }
+                owed.extend(entry.parent.take());
+                if entry.value.is_none() {
+                    self.entries.remove(&id);
+                }
+            }
+            owed.into_iter().for_each(|(to, count)| returns.entry(to).or_default().push((id, count)));
+        }
+        for (to, counts) in returns {
+            let chunks = counts.chunks(RETURNS_MAX).map(|counts| (to, PartMessage::Return(counts.to_vec())));
+            settled.messages.extend(chunks);
+        }
+        settled
+    }
+
+    /// Frees a part of this home that is out of use everywhere.
+    pub(super) fn free_all(&mut self, id: PartId, places: u32, settled: &mut Settled) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        let others = (0..places).map(PlaceId).filter(|place| entry.everywhere && *place != id.home);
+        settled.messages.extend(others.map(|place| (place, PartMessage::Free(id))));
+        settled.freed.extend(entry.value);
     }
 
     /// Frees the value of a part of another home.
-    pub(super) fn free(&mut self, id: PartId) -> Freed {
+    pub(super) fn free(&mut self, id: PartId) -> Option<Value> {
         self.entries.remove(&id).and_then(|entry| entry.value)
     }
 
     /// Takes every value, for the end of the place.
-    pub(crate) fn clear(&mut self) -> Vec<Rc<dyn Any>> {
+    pub(crate) fn clear(&mut self) -> Vec<Value> {
         self.entries.drain().filter_map(|(_, entry)| entry.value).collect()
     }
 
@@ -178,58 +268,14 @@ impl Parts {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HOME: PlaceId = PlaceId(0);
-    const AWAY: PlaceId = PlaceId(1);
-
-    fn travel(from: &mut Parts, to: &mut Parts, id: PartId) {
-        let weight = from.lend(id);
-        from.let_go();
-        to.adopt(id, weight);
-    }
-
-    #[test]
-    fn the_last_handle_anywhere_frees_the_part() {
-        let (mut home, mut away) = (Parts::default(), Parts::default());
-        let id = home.make(HOME, Rc::new(7), true);
-        travel(&mut home, &mut away, id);
-        let told = home.release(id, HOME);
-        assert_eq!(told, vec![(HOME, PartMessage::Return { id, weight: 0 })]);
-        assert!(home.take_home(id, 0, HOME, 2).0.is_none());
-        let told = away.release(id, AWAY);
-        let [(HOME, PartMessage::Return { weight, .. })] = told[..] else { panic!("{told:?}") };
-        let (freed, told) = home.take_home(id, weight, HOME, 2);
-        assert!(freed.is_some());
-        assert_eq!(told, vec![(AWAY, PartMessage::Free { id })]);
-        assert_eq!((home.len(), away.len()), (0, 0));
-    }
-
-    #[test]
-    fn a_message_given_up_takes_no_weight_along() {
-        let mut home = Parts::default();
-        let id = home.make(HOME, Rc::new(7), false);
-        home.lend(id);
-        home.take_back();
-        home.release(id, HOME);
-        assert!(home.take_home(id, 0, HOME, 2).0.is_some());
-    }
-
-    #[test]
-    fn weight_split_to_nothing_keeps_the_part() {
-        let (mut home, mut away) = (Parts::default(), Parts::default());
-        let id = home.make(HOME, Rc::new(7), false);
-        travel(&mut home, &mut away, id);
-        let portions = std::iter::repeat_with(|| {
-            let weight = away.lend(id);
-            away.let_go();
-            weight
-        });
-        assert_eq!(portions.take_while(|weight| *weight > 0).count(), 32);
-        let told = away.release(id, AWAY);
-        assert_eq!(told[0], (HOME, PartMessage::Pin { id }));
-        assert_eq!(told[1], (HOME, PartMessage::Return { id, weight: 1 }));
+/// Lets [`Parts::settle`] look at the entry of `id`.
+#[inline]
+fn note_due(entry: &mut Entry, due: &mut Vec<PartId>, id: PartId) {
+    if !std::mem::replace(&mut entry.is_due, true) {
+        due.push(id);
     }
 }
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,18 +1,23 @@
 //! Parts: values that a handle stands for, on one place or on all, and how many handles there are anywhere.
 //!
-//! Handles are counted by weight (weighted reference counting: Bevan, PARLE 1987; Watson and Watson, same volume). The
-//! home of a part starts with a fixed weight; a handle that travels takes some of its place's weight along, a
-//! place whose last handle is gone sends its weight home. When all weight is home and no handle lives there,
-//! none lives anywhere, and the part is freed on all places. No message is sent when a handle is copied, and
-//! none but the handle itself when it travels. A place whose weight is down to one pins the part instead: it
-//! then lives until the program ends.
+//! Handles are counted along the ways that they went (indirect reference counting: Piquer, PARLE 1991). A place counts
+//! the handles that it lent to others. A place that got one owes it to the lender; the first lender is its parent. When
+//! no handle lives at a place and none is lent from there, it gives back what it owes. When that is so at the home,
+//! no handle lives anywhere, and the part is freed on all places. No message is sent when a handle is copied, and
+//! none but the handle itself when it travels.
 //!
-//! What is lost: the weight of a handle on its way to a place that dies. Such a part is not freed before the end.
+//! What is owed is not given back at once but [`RETURN_WAIT`](crate::limits::RETURN_WAIT) later, or before the next
+//! control message of a finish: a stream of tasks costs no message each, and who learns that tasks have ended knows
+//! already that their handles are gone. `docs/decisions/0007-counting-handles.md` says why.
+//!
+//! What is lost: a handle on its way to a place that dies, and what such a place has lent. Such a part is not freed
+//! before the end.
 
 mod book;
 mod spread;
 
 pub(crate) use book::Parts;
+use book::{NotLent, Settled};
 pub(crate) use spread::{Carried, Internal, fold, spread};
 
 use crate::capture::trial;
@@ -25,6 +30,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
 use std::rc::Rc;
 
+/// What the handles to a part stand for at one place.
+pub(crate) type Value = Rc<dyn Any>;
+
 /// The name of a part in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PartId {
@@ -35,18 +43,13 @@ pub(crate) struct PartId {
 }
 
 /// What places say to each other about parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PartMessage {
-    /// To the home: the last handle at the sender is gone; this is its weight.
-    Return { id: PartId, weight: u64 },
-    /// To the home: a handle travels without weight; never free the part.
-    Pin { id: PartId },
+    /// To a lender: so many handles of each part are gone.
+    Return(Vec<(PartId, u64)>),
     /// From the home: no handle is left anywhere.
-    Free { id: PartId },
+    Free(PartId),
 }
-
-/// What the handles to a part stand for at one place, if it is there.
-pub(crate) type Value = Option<Rc<dyn Any>>;
 
 /// One handle's share of a part: as long as it lives, the part does.
 #[derive(Debug)]
@@ -56,7 +59,7 @@ pub(crate) struct Share {
 
 impl Share {
     /// Makes a part here, with `value` as what the handle stands for on this place.
-    pub(crate) fn make(value: Rc<dyn Any>, everywhere: bool) -> Share {
+    pub(crate) fn make(value: Value, everywhere: bool) -> Share {
         let id = Local::with(|local| local.parts.borrow_mut().make(local.here(), value, everywhere));
         Share { id }
     }
@@ -82,19 +85,27 @@ impl Clone for Share {
 impl Drop for Share {
     fn drop(&mut self) {
         Local::try_with(|local| {
-            let message = local.parts.borrow_mut().release(self.id, local.here());
-            tell(local, message);
+            let freed = local.parts.borrow_mut().release(self.id, local.here());
+            if let Some(id) = freed {
+                free_all(local, id);
+            }
         });
     }
 }
 
 impl Serialize for Share {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // On trial the handle goes nowhere.
-        let lend = |local: &Local| if trial::is_on() { 0 } else { local.parts.borrow_mut().lend(self.id) };
-        let weight = Local::try_with(lend)
+        let lend = |local: &Local| {
+            // On trial the handle goes nowhere.
+            let is_counted = !trial::is_on();
+            if is_counted {
+                local.parts.borrow_mut().lend(self.id);
+            }
+            is_counted.then_some(local.here())
+        };
+        let lender = Local::try_with(lend)
             .ok_or_else(|| serde::ser::Error::custom("a handle can be sent only from within a place"))?;
-        (self.id, weight).serialize(serializer)
+        (self.id.home, self.id.serial, lender).serialize(serializer)
     }
 }
 
@@ -106,11 +117,14 @@ impl<'de> Deserialize<'de> for Share {
 
 impl Share {
     /// A share that has arrived, with what the handle stands for on this place, if it is there.
-    pub(crate) fn with_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(Share, Value), D::Error> {
-        let (id, weight) = <(PartId, u64)>::deserialize(deserializer)?;
+    pub(crate) fn with_value<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<(Share, Option<Value>), D::Error> {
+        let (home, serial, lender) = <(PlaceId, u64, Option<PlaceId>)>::deserialize(deserializer)?;
+        let id = PartId { home, serial };
         let adopted = Local::try_with(|local| {
-            let known = id.home.0 < local.places();
-            known.then(|| local.parts.borrow_mut().adopt(id, weight))
+            let is_known = home.0.max(lender.unwrap_or(home).0) < local.places();
+            is_known.then(|| local.parts.borrow_mut().adopt(id, lender, local.here()))
         });
         match adopted.flatten() {
             Some(value) => Ok((Share { id }, value)),
@@ -119,43 +133,59 @@ impl Share {
     }
 }
 
-/// Carries out what the book says must be told to other places.
-fn tell(local: &Local, messages: Vec<(PlaceId, PartMessage)>) {
-    for (to, message) in messages {
-        if to == local.here() {
-            // Only `Return` and `Pin` go to the home, and the home itself settles them at once.
-            let _ = take(local, local.here(), message);
-        } else {
-            // A dead place holds no handles that matter any more.
-            let _ = local.send(to, Class::Control, Handler::Part.id(), |writer| writer.put_serde(&message));
-        }
+/// Frees a part of this home that is out of use everywhere.
+fn free_all(local: &Local, id: PartId) {
+    let mut settled = Settled::default();
+    local.parts.borrow_mut().free_all(id, local.places(), &mut settled);
+    carry_out(local, settled);
+}
+
+/// Gives back what this place owes, if it is time to; says whether it was.
+#[inline]
+pub(crate) fn settle_in_time(local: &Local) -> bool {
+    if !local.parts.borrow().is_due() {
+        return false;
+    }
+    let is_ripe = local.parts.borrow_mut().is_ripe(local.clock().now());
+    if is_ripe {
+        settle(local);
+    }
+    is_ripe
+}
+
+/// Gives back what this place owes.
+#[inline]
+pub(crate) fn settle(local: &Local) {
+    if local.parts.borrow().is_due() {
+        let settled = local.parts.borrow_mut().settle(local.here(), local.places());
+        carry_out(local, settled);
+    }
+}
+
+fn carry_out(local: &Local, settled: Settled) {
+    // The values are dropped here, when nothing is borrowed: their own drops may come back.
+    drop(settled.freed);
+    for (to, message) in settled.messages {
+        // A dead place holds no handles that matter any more.
+        let _ = local.send(to, Class::Control, Handler::Part.id(), |writer| writer.put_serde(&message));
     }
 }
 
 /// Receives a message about parts.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
-    take(local, source, reader.take_serde()?)
-}
-
-fn take(local: &Local, source: PlaceId, message: PartMessage) -> Result<(), Refused> {
-    let here = local.here();
-    let id = match message {
-        PartMessage::Return { id, .. } | PartMessage::Pin { id } | PartMessage::Free { id } => id,
-    };
-    let from_home = matches!(message, PartMessage::Free { .. });
-    if (from_home && id.home != source) || (!from_home && id.home != here) {
-        return Err(Refused::NotItsHome);
-    }
-    let (freed, messages) = {
-        let mut parts = local.parts.borrow_mut();
-        match message {
-            PartMessage::Return { weight, .. } => parts.take_home(id, weight, here, local.places()),
-            PartMessage::Pin { .. } => (parts.pin(id), Vec::new()),
-            PartMessage::Free { .. } => (parts.free(id), Vec::new()),
+    match reader.take_serde()? {
+        PartMessage::Return(counts) => counts.into_iter().try_for_each(|(id, count)| {
+            let freed = local.parts.borrow_mut().given_back(id, count, local.here());
+            if let Some(id) = freed.map_err(|NotLent| Refused::NotLent)? {
+                free_all(local, id);
+            }
+            Ok(())
+        }),
+        PartMessage::Free(id) if id.home == source => {
+            let freed = local.parts.borrow_mut().free(id);
+            drop(freed);
+            Ok(())
         }
-    };
-    // The value is dropped here, when nothing is borrowed: its own drop may come back.
-    drop(freed);
-    tell(local, messages);
-    Ok(())
+        PartMessage::Free(_) => Err(Refused::NotItsHome),
+    }
 }

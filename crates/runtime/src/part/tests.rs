@@ -1,0 +1,307 @@
+//! The books of three places and the messages between them: no part goes too early, and none stays.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+
+const PLACES: usize = 3;
+const HOME: PlaceId = PlaceId(0);
+
+/// What is under way to a place.
+enum Message {
+    Handle(PartId, PlaceId),
+    Part(PartMessage),
+}
+
+/// Books of places, with the handles that live there, and what is under way between each two of them, in order.
+struct World {
+    books: Vec<Parts>,
+    /// For each place, the parts that it has handles of, each as often as it has one.
+    handles: Vec<Vec<PartId>>,
+    is_dead: [bool; PLACES],
+    ways: [[VecDeque<Message>; PLACES]; PLACES],
+    /// What there is as long as the part is.
+    values: HashMap<PartId, Weak<u32>>,
+    returns: usize,
+}
+
+fn places() -> impl Iterator<Item = PlaceId> {
+    (0..PLACES as u32).map(PlaceId)
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            books: (0..PLACES).map(|_| Parts::default()).collect(),
+            handles: vec![Vec::new(); PLACES],
+            is_dead: [false; PLACES],
+            ways: Default::default(),
+            values: HashMap::new(),
+            returns: 0,
+        }
+    }
+
+    fn make(&mut self, here: PlaceId) -> PartId {
+        let value = Rc::new(7_u32);
+        let weak = Rc::downgrade(&value);
+        let id = self.books[here.index()].make(here, value, false);
+        self.values.insert(id, weak);
+        self.handles[here.index()].push(id);
+        id
+    }
+
+    /// Sends a copy of a handle, or gives the message up.
+    fn send(&mut self, from: PlaceId, to: PlaceId, id: PartId, is_sent: bool) {
+        let book = &mut self.books[from.index()];
+        book.lend(id);
+        if !is_sent || self.is_dead[to.index()] {
+            return book.take_back();
+        }
+        book.let_go();
+        self.ways[from.index()][to.index()].push_back(Message::Handle(id, from));
+    }
+
+    fn release(&mut self, here: PlaceId, choice: usize) {
+        let handles = &mut self.handles[here.index()];
+        if handles.is_empty() {
+            return;
+        }
+        let id = handles.swap_remove(choice % handles.len());
+        let freed = self.books[here.index()].release(id, here);
+        self.free(here, freed);
+    }
+
+    fn free(&mut self, here: PlaceId, freed: Option<PartId>) {
+        let mut settled = Settled::default();
+        if let Some(id) = freed {
+            self.books[here.index()].free_all(id, PLACES as u32, &mut settled);
+        }
+        self.carry_out(here, settled);
+    }
+
+    fn settle(&mut self, here: PlaceId) {
+        let settled = self.books[here.index()].settle(here, PLACES as u32);
+        self.carry_out(here, settled);
+    }
+
+    fn carry_out(&mut self, here: PlaceId, settled: Settled) {
+        for (to, message) in settled.messages {
+            self.returns += 1;
+            if !self.is_dead[to.index()] {
+                self.ways[here.index()][to.index()].push_back(Message::Part(message));
+            }
+        }
+    }
+
+    /// Takes in the oldest message on a way; says whether there was one.
+    fn deliver(&mut self, from: PlaceId, to: PlaceId) -> bool {
+        let Some(message) = self.ways[from.index()][to.index()].pop_front() else { return false };
+        let book = &mut self.books[to.index()];
+        match message {
+            Message::Handle(id, lender) => {
+                book.adopt(id, Some(lender), to);
+                self.handles[to.index()].push(id);
+            }
+            Message::Part(PartMessage::Return(counts)) => {
+                for (id, count) in counts {
+                    let freed = self.books[to.index()].given_back(id, count, to);
+                    self.free(to, freed.expect("what is given back was lent"));
+                }
+            }
+            Message::Part(PartMessage::Free(id)) => drop(book.free(id)),
+        }
+        true
+    }
+
+    /// A place dies with all that it has, and what is under way to it is lost; what it sent arrives.
+    fn die(&mut self, place: PlaceId) {
+        self.is_dead[place.index()] = true;
+        self.books[place.index()] = Parts::default();
+        self.handles[place.index()].clear();
+        places().for_each(|from| self.ways[from.index()][place.index()].clear());
+    }
+
+    /// Whether a handle of `id` lives at a living place or is under way to one.
+    fn is_alive(&self, id: PartId) -> bool {
+        let is_it = |message: &Message| matches!(message, Message::Handle(sent, _) if *sent == id);
+        self.handles.iter().flatten().any(|held| *held == id)
+            || self.ways.iter().flatten().flatten().any(is_it)
+    }
+
+    /// The parts that are gone though a handle of them lives; the home of each lives, too.
+    fn gone_too_early(&self) -> Vec<PartId> {
+        let is_gone = |id: &PartId, value: &Weak<u32>| {
+            !self.is_dead[id.home.index()] && value.strong_count() == 0 && self.is_alive(*id)
+        };
+        self.values.iter().filter(|(id, value)| is_gone(id, value)).map(|(id, _)| *id).collect()
+    }
+
+    /// Lets all handles go, and lets messages arrive and places settle until nothing happens.
+    fn wind_up(&mut self) {
+        let pairs = || places().flat_map(|from| places().map(move |to| (from, to)));
+        loop {
+            let arrived = pairs().filter(|(from, to)| self.deliver(*from, *to)).count();
+            for place in places() {
+                while !self.handles[place.index()].is_empty() {
+                    self.release(place, 0);
+                }
+                self.settle(place);
+            }
+            let is_quiet = self.ways.iter().flatten().all(VecDeque::is_empty);
+            if arrived == 0 && is_quiet {
+                return;
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Make(usize),
+    Copy(usize, usize),
+    Send { from: usize, to: usize, choice: usize, is_sent: bool },
+    Release(usize, usize),
+    Deliver(usize, usize),
+    Settle(usize),
+    Die(usize),
+}
+
+fn steps(deaths: u32) -> impl Strategy<Value = Vec<Step>> {
+    let (place, choice) = (|| 0..PLACES, || 0..8_usize);
+    let send = (place(), place(), choice(), proptest::bool::weighted(0.9));
+    let step = prop_oneof![
+        1 => place().prop_map(Step::Make),
+        1 => (place(), choice()).prop_map(|(here, choice)| Step::Copy(here, choice)),
+        6 => send.prop_map(|(from, to, choice, is_sent)| Step::Send { from, to, choice, is_sent }),
+        6 => (place(), choice()).prop_map(|(here, choice)| Step::Release(here, choice)),
+        8 => (place(), place()).prop_map(|(from, to)| Step::Deliver(from, to)),
+        2 => place().prop_map(Step::Settle),
+        deaths => place().prop_map(Step::Die),
+    ];
+    proptest::collection::vec(step, 0..120)
+}
+
+fn run(world: &mut World, steps: Vec<Step>) -> Result<(), TestCaseError> {
+    for step in steps {
+        let place = |index: usize| PlaceId(index as u32);
+        let held = |world: &World, here: usize, choice: usize| {
+            let handles = &world.handles[here];
+            (!handles.is_empty()).then(|| handles[choice % handles.len()])
+        };
+        match step {
+            Step::Make(here) if !world.is_dead[here] => drop(world.make(place(here))),
+            Step::Copy(here, choice) => {
+                if let Some(id) = held(world, here, choice) {
+                    world.books[here].retain(id);
+                    world.handles[here].push(id);
+                }
+            }
+            Step::Send { from, to, choice, is_sent } => {
+                if let Some(id) = held(world, from, choice) {
+                    world.send(place(from), place(to), id, is_sent);
+                }
+            }
+            Step::Release(here, choice) => world.release(place(here), choice),
+            Step::Deliver(from, to) => drop(world.deliver(place(from), place(to))),
+            Step::Settle(here) => world.settle(place(here)),
+            Step::Die(here) => world.die(place(here)),
+            Step::Make(_) => {}
+        }
+        prop_assert_eq!(world.gone_too_early(), vec![]);
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn a_part_lives_as_long_as_its_handles_and_no_longer(steps in steps(0)) {
+        let mut world = World::new();
+        run(&mut world, steps)?;
+        world.wind_up();
+        prop_assert!(world.values.values().all(|value| value.strong_count() == 0), "a part is left");
+        let left: Vec<usize> = world.books.iter().map(Parts::len).collect();
+        prop_assert_eq!(left, vec![0; PLACES]);
+    }
+
+    #[test]
+    fn a_death_frees_no_part_too_early(steps in steps(1)) {
+        let mut world = World::new();
+        run(&mut world, steps)?;
+    }
+}
+
+#[test]
+fn a_part_that_all_places_have_is_freed_at_all() {
+    let (mut home, mut settled) = (Parts::default(), Settled::default());
+    let id = home.make(HOME, Rc::new(7), true);
+    assert_eq!(home.release(id, HOME), Some(id));
+    home.free_all(id, 3, &mut settled);
+    let told = [1, 2].map(|place| (PlaceId(place), PartMessage::Free(id)));
+    assert_eq!((settled.freed.len(), settled.messages, home.len()), (1, told.to_vec(), 0));
+}
+
+#[test]
+fn a_stream_of_handles_is_given_back_in_one_message() {
+    let mut world = World::new();
+    let (id, there) = (world.make(HOME), PlaceId(1));
+    for _ in 0..1000 {
+        world.send(HOME, there, id, true);
+        world.deliver(HOME, there);
+        world.release(there, 0);
+    }
+    assert_eq!((world.books[1].len(), world.returns), (1, 0));
+    world.wind_up();
+    assert_eq!((world.books[1].len(), world.returns, world.books[0].len()), (0, 1, 0));
+}
+
+#[test]
+fn a_handle_that_goes_round_and_round_leaves_nothing() {
+    let mut world = World::new();
+    let id = world.make(HOME);
+    let mut here = HOME;
+    for _ in 0..1000 {
+        let to = PlaceId((here.0 + 1) % PLACES as u32);
+        world.send(here, to, id, true);
+        world.release(here, 0);
+        world.deliver(here, to);
+        here = to;
+    }
+    assert_eq!(world.gone_too_early(), vec![]);
+    world.wind_up();
+    assert_eq!(world.books.iter().map(Parts::len).collect::<Vec<_>>(), [0; PLACES]);
+}
+
+#[test]
+fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
+    let mut world = World::new();
+    let id = world.make(HOME);
+    world.books[0].lend(id);
+    world.release(HOME, 0);
+    world.books[0].take_back();
+    assert!(world.books[0].is_due());
+    world.settle(HOME);
+    assert_eq!((world.values[&id].strong_count(), world.books[0].len()), (0, 0));
+}
+
+#[test]
+fn more_than_was_lent_is_refused() {
+    let mut book = Parts::default();
+    let id = book.make(HOME, Rc::new(7), false);
+    assert_eq!(book.given_back(id, 1, HOME), Err(NotLent));
+    assert!(book.value(id).is_some());
+}
+
+#[test]
+fn what_is_owed_is_kept_for_a_while() {
+    let mut book = Parts::default();
+    let (here, id) = (PlaceId(1), PartId { home: HOME, serial: 0 });
+    book.adopt(id, Some(HOME), here);
+    book.release(id, here);
+    let start = Duration::from_secs(1);
+    assert!(!book.is_ripe(start) && !book.is_ripe(start + RETURN_WAIT / 2));
+    assert_eq!(book.next_settling(), Some(start + RETURN_WAIT));
+    assert!(book.is_ripe(start + RETURN_WAIT));
+    let expected = vec![(HOME, PartMessage::Return(vec![(id, 1)]))];
+    assert_eq!((book.settle(here, 3).messages, book.next_settling()), (expected, None));
+}
