@@ -136,7 +136,7 @@ fn main() -> ExitCode {
         let (code, said) = after_all("exits", machine);
         assert!(code == Some(1) && said.contains("error: "), "{code:?} on {machine}: {said}");
         let how =
-            if *machine == *"processes" { "its process ended with code 3" } else { "has ended by itself" };
+            if *machine == "processes" { "its process ended with code 3" } else { "has ended by itself" };
         assert!(said.contains("place 1") && said.contains(how), "on {machine}: {said}");
         let (code, said) = after_one_line("beside an error", machine);
         assert_eq!(code, Some(1), "{said}");
