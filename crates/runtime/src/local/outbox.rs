@@ -118,7 +118,8 @@ impl Outbox {
     fn position(&mut self, turn: Turn) -> Option<(&mut Line, usize)> {
         let line = self.queues[turn.class as usize].get_mut(&turn.to)?;
         let is_it = |waiting: &Waiting| matches!(waiting, Waiting::Turn(number) if *number == turn.number);
-        let index = line.iter().position(is_it)?;
+        // From the back: behind a turn stands only what was sent since.
+        let index = line.iter().rposition(is_it)?;
         Some((line, index))
     }
 
