@@ -4,7 +4,7 @@
 //! It does not know what travels nor why; it sends nothing.
 //!
 //! Format: plain slices are a length (`u64`, in elements), zero bytes up to their alignment, then the elements as
-//! they lie in memory; plain values are their bytes; other values of the program are what [`writing`] makes of them,
+//! they lie in memory; plain values are their bytes; other values of the program are what `writing` makes of them,
 //! messages of the runtime itself postcard. All places run the same program image, so that layouts agree. Invariant:
 //! positions count from the start of the slice on both sides, so the slice of the reader must start at the byte where
 //! the slice of the writer started.
