@@ -28,7 +28,7 @@ const GENERIC: &str = "isles, vector";
 const SIZES: &str = "isles, block";
 const HANDLE: &str = "isles, capture";
 const EITHER_MPI: &[&str] = &[OPEN_MPI, MPICH];
-const PAIR: &str = "2 places pinned on 2 cores, machine processes";
+const PAIR: &str = "2 places on 2 cores, machine processes";
 
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] = &[
