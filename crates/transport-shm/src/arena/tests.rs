@@ -178,6 +178,22 @@ fn a_block_that_came_back_is_lent_again_with_its_pages() {
 }
 
 #[test]
+fn blocks_lent_one_after_the_other_take_turns_unless_they_are_long() {
+    let credit = 200_000;
+    for (bytes, distinct) in [(100_000, 2), (300_000, 1)] {
+        let (notes, mut arena) = (Notes::default(), arena(BYTES, credit));
+        let offsets: BTreeSet<u64> = (0..10)
+            .map(|_| {
+                let offset = notes.hand_over(&mut arena, bytes, 1).unwrap();
+                notes.give_back(offset);
+                offset
+            })
+            .collect();
+        assert_eq!(offsets.len(), distinct, "blocks of {bytes} bytes at a credit of {credit}");
+    }
+}
+
+#[test]
 fn an_arena_that_is_lent_out_says_so_until_a_block_comes_back() {
     let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
     let quarter = (BYTES / 4 - BLOCK_HEADER_BYTES) as usize;
