@@ -179,7 +179,7 @@ fn a_block_that_came_back_is_lent_again_with_its_pages() {
 
 #[test]
 fn blocks_lent_one_after_the_other_take_turns_unless_they_are_long() {
-    let credit = 200_000;
+    let credit = 250_000;
     for (bytes, distinct) in [(100_000, 2), (300_000, 1)] {
         let (notes, mut arena) = (Notes::default(), arena(BYTES, credit));
         let offsets: BTreeSet<u64> = (0..10)
