@@ -5,7 +5,7 @@
 #![no_main]
 
 use isles_protocol::PlaceId;
-use isles_protocol::phaser::{Phasers, Ticket};
+use isles_protocol::phaser::{Phasers, RegistrationTransfer};
 
 const PLACES: u32 = 4;
 
@@ -23,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     while let Some((&first, message)) = rest.split_first() {
         let sender = PlaceId(u32::from(first) % PLACES);
         if first & 0x80 != 0 {
-            let Ok((ticket, after)) = postcard::take_from_bytes::<Ticket>(message) else { break };
+            let Ok((ticket, after)) = postcard::take_from_bytes::<RegistrationTransfer>(message) else { break };
             if let Ok(party) = phasers.arrive(ticket, sender, &mut out) {
                 let _ = phasers.advance(party, &mut out);
                 parties.push(party);

@@ -81,7 +81,7 @@ impl From<isles::LaunchError> for Failure {
     fn from(error: isles::LaunchError) -> Self {
         match error {
             isles::LaunchError::Output { path, cause } => Failure::Output { path, cause },
-            error @ isles::LaunchError::Departed { .. } => Failure::Ended(error.to_string()),
+            error @ isles::LaunchError::Diverged { .. } => Failure::Ended(error.to_string()),
             error => Failure::Usage(error.to_string()),
         }
     }
@@ -218,12 +218,12 @@ pub struct ExportArguments {
 
 /// A flag: the variable in whose place it stands, its name, and its value, if it was said.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a>(pub &'static str, pub &'static str, pub &'a Option<String>);
+pub struct FlagValue<'a>(pub &'static str, pub &'static str, pub &'a Option<String>);
 
-impl<'a> Said<'a> {
+impl<'a> FlagValue<'a> {
     /// The flag, if it was said.
     pub fn flag(self) -> Option<Flag<'a>> {
-        let Said(variable, name, value) = self;
+        let FlagValue(variable, name, value) = self;
         Some(Flag { variable, name, value: value.as_deref()? })
     }
 }
@@ -235,55 +235,55 @@ impl PlaceArguments {
     /// # Errors
     /// A flag or a variable has a value that is not allowed.
     pub fn launch(&self, reads: Vec<Claim>) -> Result<Launch, Failure> {
-        let flags: Vec<Flag<'_>> = self.said().into_iter().filter_map(Said::flag).collect();
+        let flags: Vec<Flag<'_>> = self.flags().into_iter().filter_map(FlagValue::flag).collect();
         let launch = Launch::from_environment_with(Machine::Processes, &flags)?.reading(reads);
         launch.check_outputs()?;
         Ok(launch)
     }
 
     /// What there is to say, and what is said.
-    pub fn said(&self) -> Vec<Said<'_>> {
+    pub fn flags(&self) -> Vec<FlagValue<'_>> {
         let own = [
-            Said("ISLES_PLACES", "--places", &self.places),
-            Said("ISLES_MACHINE", "--machine", &self.machine),
-            Said("ISLES_PIN", "--pin", &self.pin),
-            Said("ISLES_REPORT", "--report", &self.report),
+            FlagValue("ISLES_PLACES", "--places", &self.places),
+            FlagValue("ISLES_MACHINE", "--machine", &self.machine),
+            FlagValue("ISLES_PIN", "--pin", &self.pin),
+            FlagValue("ISLES_REPORT", "--report", &self.report),
         ];
-        own.into_iter().chain(self.chip.said()).chain(self.exports.said()).collect()
+        own.into_iter().chain(self.chip.flags()).chain(self.exports.flags()).collect()
     }
 }
 
 impl ChipArguments {
     /// What there is to say, and what is said.
-    pub fn said(&self) -> [Said<'_>; 11] {
+    pub fn flags(&self) -> [FlagValue<'_>; 11] {
         [
-            Said("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
-            Said("ISLES_CHIP_PLACEMENT", "--placement", &self.placement),
-            Said("ISLES_CHIP_PRESET", "--preset", &self.preset),
-            Said("ISLES_CHIP_POWER", "--power", &self.power),
-            Said("ISLES_CHIP_VOLTAGES", "--voltages", &self.voltages),
-            Said("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
-            Said("ISLES_CHIP_REST", "--rest", &self.rest),
-            Said("ISLES_SEED", "--seed", &self.seed),
-            Said("ISLES_CHIP_BROADCAST", "--broadcast", &self.broadcast),
-            Said("ISLES_CHIP_REDUCE", "--reduce", &self.reduce),
-            Said("ISLES_CHIP_WORK", "--work", &self.work),
+            FlagValue("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
+            FlagValue("ISLES_CHIP_PLACEMENT", "--placement", &self.placement),
+            FlagValue("ISLES_CHIP_PRESET", "--preset", &self.preset),
+            FlagValue("ISLES_CHIP_POWER", "--power", &self.power),
+            FlagValue("ISLES_CHIP_VOLTAGES", "--voltages", &self.voltages),
+            FlagValue("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
+            FlagValue("ISLES_CHIP_REST", "--rest", &self.rest),
+            FlagValue("ISLES_SEED", "--seed", &self.seed),
+            FlagValue("ISLES_CHIP_BROADCAST", "--broadcast", &self.broadcast),
+            FlagValue("ISLES_CHIP_REDUCE", "--reduce", &self.reduce),
+            FlagValue("ISLES_CHIP_WORK", "--work", &self.work),
         ]
     }
 }
 
 impl ExportArguments {
     /// What there is to say, and what is said.
-    pub fn said(&self) -> [Said<'_>; 8] {
+    pub fn flags(&self) -> [FlagValue<'_>; 8] {
         [
-            Said("ISLES_CHIP_SUMMARY", "--summary", &self.summary),
-            Said("ISLES_CHIP_LINKS", "--links", &self.links),
-            Said("ISLES_CHIP_TRAFFIC", "--traffic", &self.traffic),
-            Said("ISLES_CHIP_HEAT", "--heat", &self.heat),
-            Said("ISLES_CHIP_TRACE", "--trace", &self.trace),
-            Said("ISLES_CHIP_FOLDED", "--folded", &self.folded),
-            Said("ISLES_CHIP_JOULES", "--joules", &self.joules),
-            Said("ISLES_CHIP_TAPE", "--tape", &self.tape),
+            FlagValue("ISLES_CHIP_SUMMARY", "--summary", &self.summary),
+            FlagValue("ISLES_CHIP_LINKS", "--links", &self.links),
+            FlagValue("ISLES_CHIP_TRAFFIC", "--traffic", &self.traffic),
+            FlagValue("ISLES_CHIP_HEAT", "--heat", &self.heat),
+            FlagValue("ISLES_CHIP_TRACE", "--trace", &self.trace),
+            FlagValue("ISLES_CHIP_FOLDED", "--folded", &self.folded),
+            FlagValue("ISLES_CHIP_JOULES", "--joules", &self.joules),
+            FlagValue("ISLES_CHIP_TAPE", "--tape", &self.tape),
         ]
     }
 }

@@ -3,7 +3,7 @@
 //! Its own file because it is the only one that changes what is installed, and only when `--install` asks for it.
 //! It does not know who needs what. The invariant: packages are named by the suite's programs, never by the person.
 
-use crate::workshop::Workshop;
+use crate::work_folder::WorkFolder;
 use std::fmt;
 use std::process::{Command, Stdio};
 
@@ -30,7 +30,7 @@ impl Package {
     ///
     /// # Errors
     /// One line: what could not be installed, and why.
-    pub fn install(self, workshop: &Workshop) -> Result<(), String> {
+    pub fn install(self, workshop: &WorkFolder) -> Result<(), String> {
         match self {
             Package::Debian(names) => {
                 let mut update = Command::new("apt-get");

@@ -25,4 +25,4 @@ pub mod samples;
 pub mod session;
 pub mod suite;
 pub mod table;
-pub mod workshop;
+pub mod work_folder;

@@ -2,12 +2,12 @@
 //!
 //! Its own file because it is the only one that knows the names of tools and their options. It does not
 //! know what the figures mean. The invariant: a contender is either a command that can be run or an
-//! [`Absence`] that says how to get it.
+//! [`Missing`] that says how to get it.
 
 use crate::child;
 use crate::install::Package;
 use crate::options::Effort;
-use crate::workshop::Workshop;
+use crate::work_folder::WorkFolder;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -70,7 +70,7 @@ pub enum MpiLibrary {
 
 /// Why a contender has no figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absence {
+pub struct Missing {
     /// What is missing or went wrong.
     pub why: String,
     /// What the person can do about it.
@@ -95,7 +95,7 @@ impl Program {
     ///
     /// # Errors
     /// What is missing and how to install it.
-    pub fn command(&self, workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
+    pub fn command(&self, workshop: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
         match *self {
             Program::Peer(name) => this_binary(name, effort),
             Program::Isles { child, machine, places } => {
@@ -155,15 +155,15 @@ impl MpiLibrary {
     }
 }
 
-impl Absence {
+impl Missing {
     /// A thing that is not there, and how to get it.
-    pub fn new(why: impl Into<String>, remedy: impl Into<String>) -> Absence {
-        Absence { why: why.into(), remedy: remedy.into(), package: None }
+    pub fn new(why: impl Into<String>, remedy: impl Into<String>) -> Missing {
+        Missing { why: why.into(), remedy: remedy.into(), package: None }
     }
 
     /// A thing that a package brings.
-    pub fn of_package(why: impl Into<String>, package: Package) -> Absence {
-        Absence { why: why.into(), remedy: package.to_string(), package: Some(package) }
+    pub fn of_package(why: impl Into<String>, package: Package) -> Missing {
+        Missing { why: why.into(), remedy: package.to_string(), package: Some(package) }
     }
 }
 
@@ -178,15 +178,15 @@ pub fn is_installed(program: impl AsRef<OsStr>) -> bool {
     quiet.is_ok()
 }
 
-fn this_binary(name: &str, effort: Effort) -> Result<Command, Absence> {
+fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
     if !child::exists(name) {
-        return Err(Absence::new(
+        return Err(Missing::new(
             format!("this build has no child `{name}`"),
             "it comes with a later version",
         ));
     }
     let path = std::env::current_exe()
-        .map_err(|error| Absence::new(format!("own program: {error}"), "start it again"))?;
+        .map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))?;
     let mut command = Command::new(path);
     command.args(["child", name]);
     put_effort(&mut command, effort);
@@ -194,15 +194,15 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Absence> {
 }
 
 fn mpi(
-    workshop: &Workshop,
+    workshop: &WorkFolder,
     library: MpiLibrary,
     section: &str,
     ranks: u32,
     effort: Effort,
-) -> Result<Command, Absence> {
+) -> Result<Command, Missing> {
     for tool in [library.compiler(), library.launcher()] {
         if !is_installed(tool) {
-            return Err(Absence::of_package(format!("{tool} not found"), library.package()));
+            return Err(Missing::of_package(format!("{tool} not found"), library.package()));
         }
     }
     let program = workshop.build(
@@ -218,10 +218,10 @@ fn mpi(
     Ok(command)
 }
 
-fn go(workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
+fn go(workshop: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
     let present = Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if present.is_err() {
-        return Err(Absence::of_package("go not found", Package::Debian("golang-go")));
+        return Err(Missing::of_package("go not found", Package::Debian("golang-go")));
     }
     let program = workshop.build("go", &["build"], &[], "spawn.go", include_str!("../peers/spawn.go"))?;
     let mut command = Command::new(program);
@@ -229,15 +229,15 @@ fn go(workshop: &Workshop, effort: Effort) -> Result<Command, Absence> {
     Ok(command)
 }
 
-fn simgrid(workshop: &Workshop, words: [&str; 5]) -> Result<Command, Absence> {
+fn simgrid(workshop: &WorkFolder, words: [&str; 5]) -> Result<Command, Missing> {
     let package = Package::Debian("g++ libsimgrid-dev");
     if !is_installed("g++") {
-        return Err(Absence::of_package("g++ not found", package));
+        return Err(Missing::of_package("g++ not found", package));
     }
     let mut header = Command::new("g++");
     header.args(["-E", "-x", "c++", "-include", "simgrid/s4u.hpp", "/dev/null"]);
     if !succeeds(&mut header) {
-        return Err(Absence::of_package("simgrid/s4u.hpp not found", package));
+        return Err(Missing::of_package("simgrid/s4u.hpp not found", package));
     }
     let source = include_str!("../peers/simgrid.cpp");
     let program = workshop.build("g++", &["-O2"], &["-lsimgrid"], "simgrid.cpp", source)?;
@@ -251,7 +251,7 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.is_ok_and(|status| status.success())
 }
 
-fn betweenness(workshop: &Workshop, module: &'static str, graph: &str) -> Result<Command, Absence> {
+fn betweenness(workshop: &WorkFolder, module: &'static str, graph: &str) -> Result<Command, Missing> {
     let python = || {
         let mut python = Command::new("python3");
         python.env("PYTHONPATH", workshop.python_modules());
@@ -259,7 +259,7 @@ fn betweenness(workshop: &Workshop, module: &'static str, graph: &str) -> Result
     };
     if !succeeds(python().args(["-c", &format!("import {module}")])) {
         let package = Package::Python(module);
-        return Err(Absence::of_package(format!("python3 has no module {module}"), package));
+        return Err(Missing::of_package(format!("python3 has no module {module}"), package));
     }
     let edges = workshop.edges(graph)?;
     let script = workshop.lay("betweenness.py", include_str!("../peers/betweenness.py"))?;

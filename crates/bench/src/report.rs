@@ -7,7 +7,7 @@
 use crate::machine::Machine;
 use crate::measure::{Better, Figure, Figures, Row, Verdict, samples};
 use crate::options::Effort;
-use crate::program::Absence;
+use crate::program::Missing;
 use crate::samples::Samples;
 use crate::session::{Outcome, Session};
 use crate::suite::Suite;
@@ -39,7 +39,7 @@ struct GroupReport {
     name: String,
     setting: String,
     versions: BTreeMap<String, String>,
-    absent: BTreeMap<String, Absence>,
+    absent: BTreeMap<String, Missing>,
     rows: Vec<RowReport>,
 }
 

@@ -8,10 +8,10 @@ use crate::machine::{LOAD_DOUBTFUL, Machine};
 use crate::measure::{Contender, Figures, Group, Row};
 use crate::options::{Effort, Options};
 use crate::output::Output;
-use crate::program::Absence;
+use crate::program::Missing;
 use crate::samples::Samples;
 use crate::suite::Suite;
-use crate::workshop::Workshop;
+use crate::work_folder::WorkFolder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub struct Outcome {
     /// What each contender says that it is.
     pub versions: BTreeMap<String, String>,
     /// The contenders without figures.
-    pub absences: BTreeMap<String, Absence>,
+    pub absences: BTreeMap<String, Missing>,
 }
 
 /// No run of a contender takes this long unless it hangs; the slowest known are MPICH with 48 ranks, about 20 s, and
@@ -58,7 +58,7 @@ impl Session {
     /// # Errors
     /// The cache folder cannot be used; one line.
     pub fn run(options: &Options) -> Result<Session, String> {
-        let workshop = Workshop::open()?;
+        let workshop = WorkFolder::open()?;
         let machine = Machine::here();
         if machine.load_average.is_some_and(|load| load > LOAD_DOUBTFUL) {
             eprintln!(
@@ -125,7 +125,7 @@ impl Session {
 fn install_peers(
     wanted: &[(&'static Group, Vec<&'static Row>)],
     options: &Options,
-    workshop: &Workshop,
+    workshop: &WorkFolder,
 ) -> Result<(), String> {
     let mut done = BTreeSet::new();
     for (group, rows) in wanted {
@@ -159,7 +159,12 @@ impl Outcome {
         self.absences.extend(later.absences);
     }
 
-    fn of(group: &'static Group, rows: Vec<&'static Row>, options: &Options, workshop: &Workshop) -> Outcome {
+    fn of(
+        group: &'static Group,
+        rows: Vec<&'static Row>,
+        options: &Options,
+        workshop: &WorkFolder,
+    ) -> Outcome {
         let mut outcome = Outcome {
             group,
             rows,
@@ -197,10 +202,10 @@ impl Outcome {
     }
 }
 
-fn run_once(contender: &Contender, options: &Options, workshop: &Workshop) -> Result<Output, Absence> {
+fn run_once(contender: &Contender, options: &Options, workshop: &WorkFolder) -> Result<Output, Missing> {
     let mut command = contender.program.command(workshop, options.effort)?;
     Output::of(&mut command, RUN_LIMIT)
-        .map_err(|why| Absence::new(why, "its run failed; run it again or report it"))
+        .map_err(|why| Missing::new(why, "its run failed; run it again or report it"))
 }
 
 fn is_wanted(contender: &Contender, rows: &[&Row]) -> bool {
@@ -250,7 +255,7 @@ pub(crate) mod tests {
                 ]
                 .into(),
                 versions: [("Open MPI".to_owned(), "Open MPI 4".to_owned())].into(),
-                absences: [("MPICH".to_owned(), Absence::new("mpicc.mpich not found", "install it"))].into(),
+                absences: [("MPICH".to_owned(), Missing::new("mpicc.mpich not found", "install it"))].into(),
             }],
         }
     }

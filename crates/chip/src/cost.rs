@@ -2,7 +2,7 @@
 //!
 //! The literature writes costs as sums: 45 core cycles and 8 mesh cycles a hop, or 105 ns and 5 ns a hop. A [`Cost`]
 //! keeps such a sum apart by clock, so that a core at half its rate takes twice as long for its own part and not for
-//! the mesh's. [`Cost::at`] fixes the clocks and gives a [`Span`], which is two numbers: near, and for each hop.
+//! the mesh's. [`Cost::at`] fixes the clocks and gives a [`HopCost`], which is two numbers: near, and for each hop.
 //!
 //! Contention is not here: these are the times on an idle chip. Invariant: a span is computed once for a setting of
 //! the clocks, in integers, and rounded once, to the picosecond, for each use.
@@ -60,15 +60,15 @@ pub struct Cost {
 
 /// A cost at known clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct HopCost {
     near_femtoseconds: u64,
     hop_femtoseconds: u64,
 }
 
 impl Cost {
     /// The cost at these clocks.
-    pub fn at(&self, clocks: &Clocks) -> Span {
-        Span { near_femtoseconds: self.near.at(clocks), hop_femtoseconds: self.hop.at(clocks) }
+    pub fn at(&self, clocks: &Clocks) -> HopCost {
+        HopCost { near_femtoseconds: self.near.at(clocks), hop_femtoseconds: self.hop.at(clocks) }
     }
 }
 
@@ -93,7 +93,7 @@ fn length(nanocycles: u64, rate: Rate) -> u64 {
     u64::try_from((scaled + hertz / 2) / hertz).unwrap_or(u64::MAX)
 }
 
-impl Span {
+impl HopCost {
     /// A span of that length anywhere.
     pub const fn fixed(length: Picoseconds) -> Self {
         Self { near_femtoseconds: length.0.saturating_mul(FEMTO), hop_femtoseconds: 0 }
@@ -108,9 +108,9 @@ impl Span {
     }
 
     /// So many of it, one after the other.
-    pub const fn times(&self, count: u64) -> Span {
-        let Span { near_femtoseconds: near, hop_femtoseconds: hop } = *self;
-        Span { near_femtoseconds: near.saturating_mul(count), hop_femtoseconds: hop.saturating_mul(count) }
+    pub const fn times(&self, count: u64) -> HopCost {
+        let HopCost { near_femtoseconds: near, hop_femtoseconds: hop } = *self;
+        HopCost { near_femtoseconds: near.saturating_mul(count), hop_femtoseconds: hop.saturating_mul(count) }
     }
 }
 
@@ -213,9 +213,9 @@ pub struct Access<T> {
 
 /// All that a chip file says of times at one setting of the clocks. What a chip does not have is absent.
 ///
-/// `T` is [`Cost`] as read, [`Span`] at known clocks.
+/// `T` is [`Cost`] as read, [`HopCost`] at known clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Costs<T> {
+pub struct TimingTable<T> {
     /// The accesses, by mode, in the order of [`Mode::ALL`].
     pub access: [Option<Access<T>>; Mode::ALL.len()],
     /// A read of a line that the first cache holds.
@@ -258,23 +258,23 @@ pub struct Costs<T> {
     pub flush_all: Option<T>,
 }
 
-impl<T> Costs<T> {
+impl<T> TimingTable<T> {
     /// The access costs of a mode, if this chip has such memory and they are known.
     pub const fn access(&self, mode: Mode) -> Option<&Access<T>> {
         self.access[mode as usize].as_ref()
     }
 }
 
-impl Costs<Cost> {
+impl TimingTable<Cost> {
     /// The costs at these clocks.
-    pub fn at(&self, clocks: &Clocks) -> Costs<Span> {
+    pub fn at(&self, clocks: &Clocks) -> TimingTable<HopCost> {
         let fix = |cost: &Option<Cost>| cost.as_ref().map(|cost| cost.at(clocks));
         let fix_access = |access: Access<Cost>| Access {
             issue: access.issue.at(clocks),
             gap: access.gap.at(clocks),
             read: access.read.at(clocks),
         };
-        Costs {
+        TimingTable {
             access: self.access.map(|access| access.map(fix_access)),
             first_cache: fix(&self.first_cache),
             second_cache: fix(&self.second_cache),

@@ -17,7 +17,7 @@ pub struct GearId(pub u16);
 
 /// A step of voltage, counted from the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StepId(pub u16);
+pub struct VoltageStepId(pub u16);
 
 /// A rate of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Gear {
     /// By what the clock is divided; none if the chip cannot divide it.
     pub divider: Option<u32>,
     /// The lowest step of voltage that carries it.
-    pub step: StepId,
+    pub step: VoltageStepId,
 }
 
 /// All gears of a chip.
@@ -46,7 +46,11 @@ impl Gears {
         let own = chip.default_preset().clocks().core;
         let step = |rate| {
             let step = steps.iter().position(|step| step.rate >= rate);
-            if steps.is_empty() { Some(StepId(0)) } else { step.map(|step| StepId(step as u16)) }
+            if steps.is_empty() {
+                Some(VoltageStepId(0))
+            } else {
+                step.map(|step| VoltageStepId(step as u16))
+            }
         };
         let divided = chip.dividers().into_iter().flat_map(|dividers| dividers.rates());
         let mut rates: Vec<Rate> = divided.chain([own]).collect();
@@ -90,12 +94,12 @@ impl Gears {
     }
 
     /// The voltage of a step, if the chip says any.
-    pub fn voltage(&self, step: StepId) -> Option<Microvolts> {
+    pub fn voltage(&self, step: VoltageStepId) -> Option<Microvolts> {
         self.steps.get(usize::from(step.0)).map(|step| step.voltage)
     }
 
     /// The fastest rate that a step carries, if the chip says any.
-    pub fn ceiling(&self, step: StepId) -> Option<Rate> {
+    pub fn ceiling(&self, step: VoltageStepId) -> Option<Rate> {
         self.steps.get(usize::from(step.0)).map(|step| step.rate)
     }
 }
@@ -111,14 +115,14 @@ impl PowerTable {
     /// The table of `model`, whose voltage at a step is that of its own author for the rate of the step.
     pub fn new(chip: &Chip, model: &PowerModel, gears: &Gears) -> PowerTable {
         let table = chip.voltage_table(model.voltages());
-        let voltage = |step: StepId| {
+        let voltage = |step: VoltageStepId| {
             let ceiling = gears.ceiling(step).and_then(|rate| table?.voltage(rate));
             let highest = table.and_then(|table| table.steps().last()).map(|step| step.voltage);
             ceiling.or(highest).unwrap_or(Microvolts(0))
         };
         let mut watts = Vec::new();
         for (_, gear) in gears.all() {
-            for step in (0..gears.steps()).map(StepId) {
+            for step in (0..gears.steps()).map(VoltageStepId) {
                 let point = OperatingPoint { rate: gear.rate, voltage: voltage(step) };
                 watts.push(Load::ALL.map(|load| model.core(load, point)));
             }
@@ -128,12 +132,12 @@ impl PowerTable {
 
     /// What a core draws, by the order of [`Load::ALL`].
     #[inline]
-    pub fn powers(&self, gear: GearId, step: StepId) -> &[Microwatts; Load::ALL.len()] {
+    pub fn powers(&self, gear: GearId, step: VoltageStepId) -> &[Microwatts; Load::ALL.len()] {
         &self.watts[usize::from(gear.0) * self.steps + usize::from(step.0)]
     }
 
     /// What a core draws with a load.
-    pub fn power(&self, load: Load, gear: GearId, step: StepId) -> Microwatts {
+    pub fn power(&self, load: Load, gear: GearId, step: VoltageStepId) -> Microwatts {
         self.powers(gear, step)[load as usize]
     }
 }
@@ -156,7 +160,7 @@ mod tests {
         let steps: Vec<u16> = gears.all().map(|(_, gear)| gear.step.0).collect();
         assert_eq!(steps[..6], [5, 4, 3, 2, 1, 0], "{steps:?}");
         assert!(steps[6..].iter().all(|step| *step == 0), "{steps:?}");
-        assert_eq!(gears.voltage(StepId(4)), Some(Microvolts(856_250)));
+        assert_eq!(gears.voltage(VoltageStepId(4)), Some(Microvolts(856_250)));
         assert_eq!((gears.divided_by(4), gears.divided_by(17)), (Some(GearId(2)), None));
     }
 
@@ -192,7 +196,7 @@ mod tests {
         let gears = Gears::of(&chip, Some(model));
         let table = PowerTable::new(&chip, model, &gears);
         for (id, gear) in gears.all() {
-            for step in (0..gears.steps()).map(StepId) {
+            for step in (0..gears.steps()).map(VoltageStepId) {
                 let point = OperatingPoint { rate: gear.rate, voltage: gears.voltage(step).unwrap() };
                 let known = Load::ALL.map(|load| model.core(load, point));
                 assert_eq!(*table.powers(id, step), known, "{id:?} {step:?}");

@@ -10,14 +10,14 @@
 //! their time in, changes with their times out. Invariant: at no time is a rate set that the voltage does not carry.
 
 use crate::chip::{Chip, FrequencyDomainId, VoltageDomainId};
-use crate::gear::{GearId, Gears, StepId};
+use crate::gear::{GearId, Gears, VoltageStepId};
 use crate::quantity::Picoseconds;
 use crate::topology::TileId;
 use std::fmt;
 
 /// Something that changes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum SupplyChange {
     /// A frequency domain runs in another gear.
     Rate {
         /// From when on.
@@ -34,7 +34,7 @@ pub enum Change {
         /// Which domain.
         supply: VoltageDomainId,
         /// At which step.
-        step: StepId,
+        step: VoltageStepId,
     },
 }
 
@@ -48,23 +48,23 @@ pub struct Transition {
     /// When the voltage is the new one.
     pub end: Picoseconds,
     /// From which step.
-    pub from: StepId,
+    pub from: VoltageStepId,
     /// To which step.
-    pub to: StepId,
+    pub to: VoltageStepId,
 }
 
 /// What comes of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct SupplyResponse {
     /// All that changes, in the order of time.
-    pub changes: Vec<Change>,
+    pub changes: Vec<SupplyChange>,
     /// What the controller does, if it has to.
     pub transition: Option<Transition>,
 }
 
 /// Why a request was refused; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SupplyError {
     /// A change of this voltage domain is under way.
     UnderWay {
         /// Until when.
@@ -74,23 +74,23 @@ pub enum Refusal {
     VoltageTooLow,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for SupplyError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::UnderWay { until } => {
+            SupplyError::UnderWay { until } => {
                 write!(out, "a change of the domain is under way until {until} of the chip's time")
             }
-            Refusal::VoltageTooLow => out.write_str("the present voltage does not carry that rate"),
+            SupplyError::VoltageTooLow => out.write_str("the present voltage does not carry that rate"),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for SupplyError {}
 
 /// One voltage domain.
 #[derive(Clone, Debug)]
 struct Supply {
-    step: StepId,
+    step: VoltageStepId,
     clocks: Vec<FrequencyDomainId>,
     /// When its last change is done.
     settled: Picoseconds,
@@ -149,7 +149,7 @@ impl Supplies {
     }
 
     /// The step of a voltage domain when all that was asked for is done.
-    pub fn step(&self, supply: VoltageDomainId) -> StepId {
+    pub fn step(&self, supply: VoltageDomainId) -> VoltageStepId {
         self.supplies[supply.0 as usize].step
     }
 
@@ -175,17 +175,17 @@ impl Supplies {
     /// At `now` all clocks of a voltage domain are asked to run in `gear`, at the lowest voltage that carries it.
     ///
     /// # Errors
-    /// [`Refusal::UnderWay`].
+    /// [`SupplyError::UnderWay`].
     pub fn shift(
         &mut self,
         now: Picoseconds,
         supply: VoltageDomainId,
         gear: GearId,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<SupplyResponse, SupplyError> {
         let domain = &mut self.supplies[supply.0 as usize];
         let now = now.max(domain.asked);
         if domain.settled > now {
-            return Err(Refusal::UnderWay { until: domain.settled });
+            return Err(SupplyError::UnderWay { until: domain.settled });
         }
         domain.asked = now;
         let (from, to) = (domain.step, self.gears.gear(gear).step);
@@ -201,44 +201,45 @@ impl Supplies {
         let rise = transition.filter(|_| to > from);
         let rates = moved.iter().map(|clock| {
             self.clocks[clock.0 as usize] = gear;
-            Change::Rate { time: rise.map_or(now, |rise| rise.end), clock: *clock, gear }
+            SupplyChange::Rate { time: rise.map_or(now, |rise| rise.end), clock: *clock, gear }
         });
         let voltage = transition.map(|transition| {
             let time = if to > from { transition.start } else { transition.end };
-            Change::Voltage { time, supply, step: to }
+            SupplyChange::Voltage { time, supply, step: to }
         });
         let changes = if rise.is_some() {
             voltage.into_iter().chain(rates).collect()
         } else {
             rates.chain(voltage).collect()
         };
-        Ok(Answer { changes, transition })
+        Ok(SupplyResponse { changes, transition })
     }
 
     /// At `now` one clock is asked to run in `gear` at the present voltage: at once, without the controller.
     ///
     /// # Errors
-    /// [`Refusal`]: the voltage does not carry that rate, or is about to change.
+    /// [`SupplyError`]: the voltage does not carry that rate, or is about to change.
     pub fn divide(
         &mut self,
         now: Picoseconds,
         clock: FrequencyDomainId,
         gear: GearId,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<SupplyResponse, SupplyError> {
         let supply = self.supplies.iter_mut().find(|supply| supply.clocks.contains(&clock));
-        let supply = supply.ok_or(Refusal::VoltageTooLow)?;
+        let supply = supply.ok_or(SupplyError::VoltageTooLow)?;
         let now = now.max(supply.asked);
         if supply.settled > now {
-            return Err(Refusal::UnderWay { until: supply.settled });
+            return Err(SupplyError::UnderWay { until: supply.settled });
         }
         if self.gears.gear(gear).step > supply.step {
-            return Err(Refusal::VoltageTooLow);
+            return Err(SupplyError::VoltageTooLow);
         }
         supply.asked = now;
         let known = &mut self.clocks[clock.0 as usize];
-        let changes = if *known == gear { Vec::new() } else { vec![Change::Rate { time: now, clock, gear }] };
+        let changes =
+            if *known == gear { Vec::new() } else { vec![SupplyChange::Rate { time: now, clock, gear }] };
         *known = gear;
-        Ok(Answer { changes, transition: None })
+        Ok(SupplyResponse { changes, transition: None })
     }
 }
 

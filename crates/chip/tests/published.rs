@@ -4,7 +4,7 @@
 //! The published figures stand here and in `chips/scc-power.csv`, which no chip file reads, so that the file cannot
 //! agree with itself. Those that it was calibrated with are no evidence for the model; leave-one-out below is.
 
-use isles_chip::cost::{Costs, Mode, Span};
+use isles_chip::cost::{HopCost, Mode, TimingTable};
 use isles_chip::energy::{Load, OperatingPoint, PowerModel};
 use isles_chip::fit::{Errors, Fit, Form, Measurement, Point, fit, table};
 use isles_chip::quantity::{Microvolts, Picoseconds, Rate};
@@ -139,7 +139,7 @@ fn v10_an_interrupt_of_all_cores_takes_three_times_that_of_one() {
     let chip = scc();
     let port = chip.interrupts().expect("the chip has an interrupt controller");
     let preset = preset(&chip, STANDARD);
-    let times: Costs<Span> = preset.times();
+    let times: TimingTable<HopCost> = preset.times();
     within(cycles(times.interrupt(1, port), preset), 2_000.0, 20.0, "one target");
     within(cycles(times.interrupt(20, port), preset), 2_000.0, 20.0, "twenty targets");
     within(cycles(times.interrupt(48, port), preset), 6_000.0, 20.0, "all targets");

@@ -3,7 +3,7 @@
 use clap::Args;
 use isles::{Claim, FLAGS_VARIABLE, Flag};
 use isles_apps::console;
-use isles_apps::registry::{Failure, PlaceArguments, Said};
+use isles_apps::registry::{Failure, FlagValue, PlaceArguments};
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -41,7 +41,7 @@ pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command.args(own);
     let mut flags = Vec::new();
-    for Flag { variable, name, value } in arguments.places.said().into_iter().filter_map(Said::flag) {
+    for Flag { variable, name, value } in arguments.places.flags().into_iter().filter_map(FlagValue::flag) {
         command.env(variable, value);
         flags.push(format!("{variable}={name}"));
     }

@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as Arguments};
 use isles::SWEEP_VARIABLE;
 use isles_apps::progress::Progress;
-use isles_apps::registry::{App, ExportArguments, Failure, Said};
+use isles_apps::registry::{App, ExportArguments, Failure, FlagValue};
 use serde_json::Value;
 use std::env;
 use std::process::{Command, Stdio};
@@ -80,7 +80,7 @@ pub fn summary<'a>(
     let program = env::current_exe().map_err(|cause| failed(format!("cannot find this program: {cause}")))?;
     let mut command = Command::new(program);
     // All runs would write into the same files.
-    for Said(variable, ..) in ExportArguments::default().said() {
+    for FlagValue(variable, ..) in ExportArguments::default().flags() {
         command.env_remove(variable);
     }
     command

@@ -129,7 +129,7 @@ impl Destination {
     ///
     /// # Errors
     /// It cannot be made; standard output is none.
-    pub(crate) fn draft(&self) -> io::Result<(File, Draft)> {
+    pub(crate) fn draft(&self) -> io::Result<(File, AtomicFile)> {
         let Destination::File { path, with_folder } = self else {
             return Err(io::ErrorKind::Unsupported.into());
         };
@@ -145,22 +145,22 @@ impl Destination {
                 if let Some(found) = found {
                     file.set_permissions(found.permissions())?;
                 }
-                return Ok((file, Draft { rename: Some((beside, path)) }));
+                return Ok((file, AtomicFile { rename: Some((beside, path)) }));
             }
         }
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-        Ok((file, Draft { rename: None }))
+        Ok((file, AtomicFile { rename: None }))
     }
 }
 
 /// A file that is being written; if it is not finished, nothing is left of it.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct AtomicFile {
     /// What it is called until it is whole, and then.
     rename: Option<(PathBuf, PathBuf)>,
 }
 
-impl Draft {
+impl AtomicFile {
     /// Gives the file its name.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         let Some((beside, path)) = self.rename.take() else { return Ok(()) };
@@ -168,7 +168,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some((beside, _)) = &self.rename {
             let _ = fs::remove_file(beside); // there is nothing more to be done about it

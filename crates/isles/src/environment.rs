@@ -1,9 +1,9 @@
 //! The variables `ISLES_*`, and what they may say.
 
 use crate::chip::{self, ChipSettings, ModelledChip};
-use crate::export::{EXPORTS, Export, Wanted};
-use crate::misspelling::warn_of_unknown_variables;
+use crate::export::{EXPORTS, Export, ExportRequest};
 use crate::pinning;
+use crate::unknown_variables::warn_of_unknown_variables;
 use isles_runtime::run::Stall;
 use isles_transport_shm::{PLACES_MAX, Pinning};
 use std::cell::RefCell;
@@ -145,7 +145,7 @@ pub struct Flag<'a> {
 
 /// What has a meaning on modelled chips only; as variables they are passed over elsewhere, because they may be set for
 /// many programs. What is written, and work, is refused either way where it is read.
-pub(crate) const OF_CHIPS: [&str; 9] = [
+pub(crate) const CHIP_ONLY: [&str; 9] = [
     "ISLES_CHIP_PRESET",
     "ISLES_CHIP_POWER",
     "ISLES_CHIP_VOLTAGES",
@@ -158,7 +158,7 @@ pub(crate) const OF_CHIPS: [&str; 9] = [
 ];
 
 /// What has a meaning on processors of the host only.
-const OF_HOSTS: [&str; 1] = ["ISLES_PIN"];
+const HOST_ONLY: [&str; 1] = ["ISLES_PIN"];
 
 /// Checks that no flag asks of `machine` what only another one has.
 ///
@@ -166,7 +166,7 @@ const OF_HOSTS: [&str; 1] = ["ISLES_PIN"];
 /// The first flag that does.
 pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), ConfigError> {
     if !matches!(machine, Machine::Threads | Machine::Processes)
-        && let Some(flag) = flags.iter().find(|flag| OF_HOSTS.contains(&flag.variable))
+        && let Some(flag) = flags.iter().find(|flag| HOST_ONLY.contains(&flag.variable))
     {
         let allowed = format!("nothing with the machine {machine}, all of whose places are one thread");
         return Err(ConfigError::new(flag.name, flag.value, allowed));
@@ -176,7 +176,7 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
     }
     let other = format!("with the machine {machine}, which is no modelled chip");
     for Flag { variable, name, value } in flags {
-        if OF_CHIPS.contains(variable) {
+        if CHIP_ONLY.contains(variable) {
             return Err(ConfigError::new(name, value, format!("nothing {other}")));
         }
         if *variable == "ISLES_REPORT" && value.split(',').any(|report| report == "chip") {
@@ -195,16 +195,19 @@ pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
 pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 
 /// Where settings are written: flags, and the variables behind them.
-pub(crate) struct Sources<'a> {
+pub(crate) struct SettingSources<'a> {
     pub(crate) flags: &'a [Flag<'a>],
     /// What [`FLAGS_VARIABLE`] says.
     launched: String,
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl<'a> Sources<'a> {
-    pub(crate) fn new(flags: &'a [Flag<'a>], variable: &'a dyn Fn(&str) -> Option<String>) -> Sources<'a> {
-        Sources { flags, launched: variable(FLAGS_VARIABLE).unwrap_or_default(), variable }
+impl<'a> SettingSources<'a> {
+    pub(crate) fn new(
+        flags: &'a [Flag<'a>],
+        variable: &'a dyn Fn(&str) -> Option<String>,
+    ) -> SettingSources<'a> {
+        SettingSources { flags, launched: variable(FLAGS_VARIABLE).unwrap_or_default(), variable }
     }
 
     /// What `read` makes of the flag in the place of `variable`, or of the variable; none if neither is set. `read`
@@ -247,7 +250,7 @@ pub(crate) struct Environment {
     pub(crate) pinning: Setting<Pinning>,
     pub(crate) reports: Vec<Report>,
     /// What `ISLES_CHIP_*` want to be written.
-    pub(crate) exports: Vec<Wanted>,
+    pub(crate) exports: Vec<ExportRequest>,
     /// What `ISLES_CHIP_*` say of how a modelled chip runs.
     pub(crate) chip: ChipSettings,
     /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
@@ -273,7 +276,7 @@ impl Environment {
     pub(crate) fn read(flags: &[Flag<'_>]) -> Result<Self, ConfigError> {
         warn_of_unknown_variables();
         let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-        Self::read_from(&Sources::new(flags, &variable))
+        Self::read_from(&SettingSources::new(flags, &variable))
     }
 
     /// The names of all variables that [`Environment::read`] looks at.
@@ -284,11 +287,11 @@ impl Environment {
             names.borrow_mut().push(name.to_owned());
             None
         };
-        let _ = Self::read_from(&Sources::new(&[], &note));
+        let _ = Self::read_from(&SettingSources::new(&[], &note));
         names.into_inner()
     }
 
-    fn read_from(sources: &Sources<'_>) -> Result<Self, ConfigError> {
+    fn read_from(sources: &SettingSources<'_>) -> Result<Self, ConfigError> {
         let seed = |source: &str, value: &str| {
             value
                 .parse::<u64>()
@@ -296,7 +299,7 @@ impl Environment {
         };
         let export = |(export, variable): (Export, &str)| {
             sources.take(variable, |source, value| {
-                Ok(Wanted { export, source: source.to_owned(), path: value.to_owned() })
+                Ok(ExportRequest { export, source: source.to_owned(), path: value.to_owned() })
             })
         };
         let exports = EXPORTS.into_iter().filter_map(|wanted| export(wanted).transpose());
@@ -325,7 +328,7 @@ mod tests {
 
     fn read(name: &str, value: &str) -> Result<Environment, String> {
         let get = |asked: &str| (asked == name).then(|| value.to_owned());
-        Environment::read_from(&Sources::new(&[], &get)).map_err(|error| error.to_string())
+        Environment::read_from(&SettingSources::new(&[], &get)).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -347,7 +350,7 @@ mod tests {
         let flag = |value| [Flag { variable: "ISLES_PLACES", name: "--places", value }];
         let bad = |asked: &str| asked.starts_with("ISLES_P").then(|| "0".to_owned());
         let read = |value, get: &dyn Fn(&str) -> Option<String>| {
-            Environment::read_from(&Sources::new(&flag(value), get))
+            Environment::read_from(&SettingSources::new(&flag(value), get))
         };
         assert_eq!(read("3", &bad).unwrap().places, Some(3));
         let error = |value| read(value, &bad).unwrap_err().to_string();
@@ -364,7 +367,7 @@ mod tests {
             _ => None,
         };
         let source = |get: &dyn Fn(&str) -> Option<String>| {
-            Environment::read_from(&Sources::new(&[], get)).unwrap_err().source
+            Environment::read_from(&SettingSources::new(&[], get)).unwrap_err().source
         };
         assert_eq!(source(&get), "--places");
         assert_eq!(source(&|asked| get(asked).filter(|_| asked != "ISLES_PLACES")), "ISLES_SEED");
@@ -377,7 +380,7 @@ mod tests {
             asked.borrow_mut().push(name.to_owned());
             Some(String::new())
         };
-        let environment = Environment::read_from(&Sources::new(&[], &empty)).unwrap();
+        let environment = Environment::read_from(&SettingSources::new(&[], &empty)).unwrap();
         assert!(asked.borrow().iter().any(|name| name == "ISLES_MACHINE"));
         assert_eq!((environment.machine, environment.places), (None, None));
     }

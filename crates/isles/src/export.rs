@@ -34,7 +34,7 @@ pub(crate) const EXPORTS: [(Export, &str); 8] = [
 
 /// Something that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ExportRequest {
     pub(crate) export: Export,
     /// The variable or the flag that said so.
     pub(crate) source: String,
@@ -42,7 +42,7 @@ pub(crate) struct Wanted {
     pub(crate) path: String,
 }
 
-impl Wanted {
+impl ExportRequest {
     pub(crate) fn refusal(&self, allowed: impl Into<String>) -> ConfigError {
         ConfigError::new(&self.source, &self.path, allowed)
     }

@@ -3,7 +3,7 @@
 use crate::chip::ChipSettings;
 use crate::claim::Claim;
 use crate::environment::{self, ConfigError, Environment, Flag, Machine, Report, Setting};
-use crate::export::{self, Wanted};
+use crate::export::{self, ExportRequest};
 use crate::pinning;
 use crate::{loopback, processes, threads};
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
@@ -45,7 +45,7 @@ pub enum LaunchError {
     },
     /// The run was not that of its tape, although all that can be compared before was the same: the program does not do
     /// the same twice, or something that it reads has changed.
-    Departed {
+    Diverged {
         /// The tape.
         tape: String,
         /// Measurements that were played.
@@ -60,7 +60,7 @@ impl LaunchError {
     fn exit_code(&self) -> u8 {
         match self {
             LaunchError::Config(_) | LaunchError::Machine(_) => EXIT_USAGE,
-            LaunchError::Output { .. } | LaunchError::Departed { .. } => EXIT_FAILED,
+            LaunchError::Output { .. } | LaunchError::Diverged { .. } => EXIT_FAILED,
         }
     }
 }
@@ -71,7 +71,7 @@ impl fmt::Display for LaunchError {
             LaunchError::Config(error) => error.fmt(f),
             LaunchError::Machine(text) => f.write_str(text),
             LaunchError::Output { path, cause } => write!(f, "cannot write {path}: {cause}"),
-            LaunchError::Departed { tape, played, all } => write!(
+            LaunchError::Diverged { tape, played, all } => write!(
                 f,
                 "the run is not that of {tape}: they part after {played} of {all} measurements, so the program does not \
                  do the same twice, or what it reads has changed"
@@ -97,7 +97,7 @@ pub struct Launch {
     pub(crate) places: u32,
     pub(crate) pinning: Setting<Pinning>,
     pub(crate) reports: Vec<Report>,
-    pub(crate) exports: Vec<Wanted>,
+    pub(crate) exports: Vec<ExportRequest>,
     /// What the program itself reads.
     pub(crate) reads: Vec<Claim>,
     /// What is said of runs on modelled chips.

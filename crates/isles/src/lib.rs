@@ -28,7 +28,7 @@
 #[cfg(feature = "chip")]
 mod chip;
 #[cfg(not(feature = "chip"))]
-#[path = "no_chip.rs"]
+#[path = "chip_absent.rs"]
 mod chip;
 mod claim;
 mod destination;
@@ -38,17 +38,17 @@ mod image;
 mod launch;
 mod loopback;
 mod memory;
-mod misspelling;
 mod pinning;
 mod processes;
 mod test;
 mod threads;
+mod unknown_variables;
 
 pub use chip::ModelledChip;
 #[cfg(feature = "chip")]
 pub use chip::{
-    Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, Ledger, Misplacement,
-    ModelEnergy, Placement, Protocol, Reduce, Rest, Shape, Spending, clocks, shared_memory,
+    Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
+    ModelEnergy, Placement, PlacementError, Protocol, Reduce, Shape, TimeCategory, clocks, shared_memory,
 };
 pub use claim::Claim;
 pub use destination::{Destination, write_to_standard};
@@ -63,10 +63,10 @@ pub use isles_runtime::{
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
-pub use loopback::{Loss, Plan, simulate};
+pub use loopback::{Plan, PlannedDeath, simulate};
 pub use memory::SMALL_TASK_BYTES;
-pub use misspelling::warn_of_unknown_variables;
 pub use processes::{may_be_a_program, serve_if_joined};
+pub use unknown_variables::warn_of_unknown_variables;
 
 /// What most programs need.
 pub mod prelude {

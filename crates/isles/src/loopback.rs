@@ -2,11 +2,11 @@
 
 use crate::launch::Launch;
 use isles_runtime::capture::TaskOutcome;
-use isles_runtime::run::{self, Root};
+use isles_runtime::run::{self, MainTask};
 use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step};
 use isles_transport::PlaceId;
 use isles_transport::loopback::World;
-pub use isles_transport::loopback::{Loss, Plan};
+pub use isles_transport::loopback::{Plan, PlannedDeath};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ where
 {
     let driver = Driver::new(places, plan);
     let locals = driver.locals.clone();
-    let root = locals[0].enter(|| Root::start(&locals[0], main()));
+    let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
     let result = driver.drive(|| root.take());
     let result = result.unwrap_or_else(|| Err(stalled(&locals)));
     let digest = driver.world.digest();

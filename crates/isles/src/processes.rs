@@ -55,7 +55,7 @@ where
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
     let local = Local::new(Box::new(endpoint), Clock::host());
-    let outcome = run::lead(&local, main(), launch.stall);
+    let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);
     children.finish(END_LIMIT);
     Ok(outcome)

@@ -40,7 +40,7 @@ where
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
     let local = Local::new(Box::new(endpoint), Clock::host());
-    let outcome = run::lead(&local, main(), launch.stall);
+    let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);
     for (place, thread) in threads {
         // A place that computes for ever says no farewell, and is left to itself.

@@ -136,8 +136,11 @@ fn work_takes_the_time_of_its_cycles_at_its_own_core() {
     result.unwrap();
     let milliseconds = report.time.0 / 1_000_000_000;
     assert!((2_000..2_005).contains(&milliseconds), "eight cores work at once: {report}");
-    let worked: Vec<u64> =
-        report.ledgers.iter().map(|ledger| ledger.time(isles::Spending::Working).0 / 1_000_000_000).collect();
+    let worked: Vec<u64> = report
+        .ledgers
+        .iter()
+        .map(|ledger| ledger.time(isles::TimeCategory::Working).0 / 1_000_000_000)
+        .collect();
     assert_eq!(worked, [1_999, 999, 999, 999, 999, 999, 999, 999]);
 }
 
@@ -453,7 +456,7 @@ fn a_program_that_does_not_do_the_same_twice_leaves_its_tape_and_is_told_so() {
     assert_eq!(first, again);
     for calls in [4, 6] {
         let Err(error) = run(&launch("tape:@", false), calls) else { panic!("{calls} calls went unnoticed") };
-        assert!(matches!(error, LaunchError::Departed { .. }), "{error}");
+        assert!(matches!(error, LaunchError::Diverged { .. }), "{error}");
         assert!(error.to_string().contains("the run is not that of tape:"), "{error}");
     }
     std::fs::remove_file(tape).unwrap();

@@ -1,7 +1,7 @@
 //! Loops of operations that never wait: others have their turn all the same, and the end of the program ends them.
 
 use isles::prelude::*;
-use isles::{Error, ErrorKind, Loss, Plan, Result, simulate};
+use isles::{Error, ErrorKind, Plan, PlannedDeath, Result, simulate};
 use serde::{Deserialize, Serialize, Serializer};
 use std::rc::Rc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ async fn assert_gives_way<F: Future<Output = ()> + 'static>(name: &str, operatio
 /// Runs `main` at the first of two invented places, of which the other dies at once.
 fn beside_a_death<F: Future<Output = Result<()>> + 'static>(main: impl FnOnce(Place) -> F + 'static) {
     let mut plan = Plan::calm(1);
-    plan.losses = vec![Loss { place: isles_transport::PlaceId(1), step: 200 }];
+    plan.losses = vec![PlannedDeath { place: isles_transport::PlaceId(1), step: 200 }];
     let (result, ..) = simulate(2, plan, move || async move { main(Place::new(1).unwrap()).await });
     if let Err(error) = result {
         assert_eq!(*error.kind(), ErrorKind::DeadPlace(isles_transport::PlaceId(1)), "{error}");

@@ -5,7 +5,8 @@
 
 use isles::prelude::*;
 use isles::{
-    ChipReport, ErrorKind, Flag, Launch, Loss, Machine, ModelledChip, Plan, Result, place_count, yield_now,
+    ChipReport, ErrorKind, Flag, Launch, Machine, ModelledChip, Plan, PlannedDeath, Result, place_count,
+    yield_now,
 };
 use isles_transport::PlaceId;
 use std::cell::Cell;
@@ -178,7 +179,7 @@ fn what_waits_for_room_to_a_crowd_arrives_in_the_order_in_which_it_was_sent() {
 #[test]
 fn one_dead_place_of_a_thousand_is_the_error_of_the_finish_that_had_tasks_there() {
     let mut plan = Plan::calm(1);
-    plan.losses = vec![Loss { place: PlaceId(700), step: 2_000 }];
+    plan.losses = vec![PlannedDeath { place: PlaceId(700), step: 2_000 }];
     let ended = Rc::new(Cell::new(0));
     let counted = Rc::clone(&ended);
     let (result, _, _) = isles::simulate(PLACES, plan, move || async move {

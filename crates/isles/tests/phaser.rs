@@ -4,7 +4,7 @@
 //! what all have added in the phases that are over, and at most what the others can have added in the next one.
 
 use isles::prelude::*;
-use isles::{Error, ErrorKind, Loss, Plan, Result};
+use isles::{Error, ErrorKind, Plan, PlannedDeath, Result};
 use isles_transport::PlaceId;
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
@@ -501,7 +501,7 @@ fn the_loss_of_a_place_ends_its_registrations_and_never_hangs() {
     let mut noticed = 0;
     for seed in 0..seeds {
         let (lost, home) = (1 + seed as u32 % 4, (seed / 4) as u32 % 5);
-        let losses = vec![Loss { place: PlaceId(lost), step: 10 + seed * 97 % 3_000 }];
+        let losses = vec![PlannedDeath { place: PlaceId(lost), step: 10 + seed * 97 % 3_000 }];
         let plan = Plan { losses, ..Plan::adversarial(seed) };
         let (result, _, digest) = isles::simulate(5, plan.clone(), || lose(lost, home));
         if let Err(error) = result {

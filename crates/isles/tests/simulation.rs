@@ -4,7 +4,7 @@
 //! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
 
 use isles::prelude::*;
-use isles::{ErrorKind, Loss, Plan, Result};
+use isles::{ErrorKind, Plan, PlannedDeath, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::pin::Pin;
@@ -197,7 +197,7 @@ fn a_place_that_dies_is_an_error_or_goes_unnoticed_but_never_a_hang() {
         let step = scramble(seed ^ 7) % 400;
         let plan = || {
             let mut plan = Plan::adversarial(seed);
-            plan.losses = vec![Loss { place: isles_transport::PlaceId(lost), step }];
+            plan.losses = vec![PlannedDeath { place: isles_transport::PlaceId(lost), step }];
             plan
         };
         let (result, _, digest) = run(seed, plan());
@@ -271,7 +271,7 @@ fn a_call_whose_target_dies_does_not_let_its_finish_end_before_what_its_body_sta
             OVER.set(false);
             ESCAPED.set(false);
             let mut plan = Plan::adversarial(seed);
-            plan.losses = vec![Loss { place: isles_transport::PlaceId(2), step: step + seed % 3 }];
+            plan.losses = vec![PlannedDeath { place: isles_transport::PlaceId(2), step: step + seed % 3 }];
             let (result, _, _) = isles::simulate(4, plan, escape);
             assert!(!ESCAPED.get(), "ISLES_SEED={seed}, loss at step {step}: a task outlived its finish");
             if let Err(error) = result {

@@ -4,7 +4,7 @@
 //! places, on the team of all places and on one in another order.
 
 use isles::prelude::*;
-use isles::{ErrorKind, Loss, Plan, Result};
+use isles::{ErrorKind, Plan, PlannedDeath, Result};
 use isles_transport::PlaceId;
 
 /// Runs a member's part at every member of a team and waits for all.
@@ -730,7 +730,7 @@ fn a_death_ends_the_waits_of_all_members_and_the_living_go_on() {
     for seed in 0..60 {
         let lost = PlaceId(1 + seed as u32 % 4);
         let step = 20 + seed * 97 % 4_000;
-        let plan = Plan { losses: vec![Loss { place: lost, step }], ..Plan::adversarial(seed) };
+        let plan = Plan { losses: vec![PlannedDeath { place: lost, step }], ..Plan::adversarial(seed) };
         let (result, _, digest) = isles::simulate(5, plan.clone(), || survive(lost));
         assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
         let again = isles::simulate(5, plan, || survive(lost)).2;

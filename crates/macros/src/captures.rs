@@ -150,8 +150,8 @@ impl Views {
                         #(#gaps: (),)*
                     })
                 }
-                fn try_out(&self) -> ::core::result::Result<(), ::isles::__private::Error> {
-                    #(::isles::__private::Travel::try_out(&self.#members)?;)*
+                fn check_roundtrip(&self) -> ::core::result::Result<(), ::isles::__private::Error> {
+                    #(::isles::__private::Travel::check_roundtrip(&self.#members)?;)*
                     ::core::result::Result::Ok(())
                 }
             }

@@ -6,12 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod exchange_counts;
 #[cfg(test)]
 mod exploration;
 pub mod finish;
+mod membership;
 pub mod phaser;
 mod place;
-mod roster;
-mod tally;
 
 pub use place::PlaceId;

@@ -6,7 +6,7 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Builds the hasher of a table whose keys are a few numbers.
-pub(crate) type Numbered = BuildHasherDefault<NumberHasher>;
+pub(crate) type NumberHasherBuilder = BuildHasherDefault<NumberHasher>;
 
 /// Hashes numbers of 32 and 64 bits.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use crate::scope::Scope;
 use crate::wire::{DecodeError, Reader, Writer};
 use crate::{call, finish, part, phaser, report, team};
 use isles_protocol::PlaceId;
-use isles_protocol::finish::{FinishId, Refusal, Violation};
+use isles_protocol::finish::{FinishId, TaskRefusal, Violation};
 use isles_transport::{Arrival, Body, Death, HandlerId, Message};
 use std::fmt;
 use std::rc::Rc;
@@ -105,7 +105,7 @@ pub(crate) struct Arrived<'r, 'a> {
     /// The scope of the task to start; for a spawn it is counted already.
     pub(crate) scope: Scope,
     /// Whom to answer; unused by a spawn.
-    pub(crate) answer: call::Address,
+    pub(crate) answer: call::ReplyTo,
 }
 
 /// Why a message was refused; it did nothing.
@@ -124,7 +124,7 @@ pub(crate) enum Refused {
     /// It gives back more handles than were lent.
     NotLent,
     /// Its task cannot be taken in.
-    Refusal(Refusal),
+    TaskRefusal(TaskRefusal),
     /// It breaks the protocol of finishes.
     Violation(Violation),
     /// It breaks the protocol of phasers.
@@ -135,7 +135,7 @@ impl Refused {
     /// Whether a sound place may have sent the message: its task is one of a finish whose home is dead, so nobody waits
     /// for it.
     fn is_sound(&self) -> bool {
-        matches!(self, Refused::Refusal(Refusal::DeadPlace(_)))
+        matches!(self, Refused::TaskRefusal(TaskRefusal::DeadPlace(_)))
     }
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for Refused {
             Refused::UnknownCall => write!(f, "it answers a call that was not made"),
             Refused::NotItsHome => write!(f, "only another place may say that"),
             Refused::NotLent => write!(f, "it gives back handles that were not lent"),
-            Refused::Refusal(refusal) => refusal.fmt(f),
+            Refused::TaskRefusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
             Refused::PhaserViolation(violation) => violation.fmt(f),
         }

@@ -45,7 +45,7 @@ impl<T> Monitor<T> {
         change: impl FnOnce(&mut T) -> R,
     ) -> R {
         let serial = self.serial.replace(self.serial.get() + 1);
-        let _leave = Leave { monitor: self, serial };
+        let _leave = WaiterGuard { monitor: self, serial };
         let holds = poll_fn(|context| {
             if condition(&self.state.borrow()) {
                 return Poll::Ready(());
@@ -67,12 +67,12 @@ impl<T> Monitor<T> {
 }
 
 /// Forgets a waiter that is dropped.
-struct Leave<'a, T> {
+struct WaiterGuard<'a, T> {
     monitor: &'a Monitor<T>,
     serial: u64,
 }
 
-impl<T> Drop for Leave<'_, T> {
+impl<T> Drop for WaiterGuard<'_, T> {
     fn drop(&mut self) {
         self.monitor.waiting.borrow_mut().retain(|(serial, _)| *serial != self.serial);
     }

@@ -90,7 +90,7 @@ pub(crate) fn why_no_place() -> &'static str {
 mod tests {
     use super::*;
     use crate::local::Clock;
-    use crate::run::Root;
+    use crate::run::MainTask;
     use isles_transport::loopback::{Plan, World};
 
     /// Exit code of a child that was not ended.
@@ -102,7 +102,7 @@ mod tests {
         let child = std::rc::Rc::new(std::cell::Cell::new(0));
         let noted = std::rc::Rc::clone(&child);
         let root = local.enter(|| {
-            Root::start(&local, async move {
+            MainTask::start(&local, async move {
                 // NEED: the call is what is tested.
                 // SOUND: the child uses nothing that another thread may have locked.
                 noted.set(unsafe { libc::fork() });

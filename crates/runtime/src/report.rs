@@ -5,7 +5,7 @@ use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::scope::Scope;
 use crate::site::SiteCount;
-use crate::team::Question;
+use crate::team::ProgressQuery;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Explanation, Waiting};
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Running totals of one place.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct Totals {
     data_messages: Cell<u64>,
     data_bytes: Cell<u64>,
     control_messages: Cell<u64>,
@@ -34,7 +34,7 @@ fn add(cell: &Cell<u64>, count: u64) {
     cell.set(cell.get() + count);
 }
 
-impl Tally {
+impl Totals {
     #[inline]
     pub(crate) fn sent(&self, class: Class, bytes: usize) {
         let (messages, total) = match class {
@@ -193,7 +193,7 @@ pub(crate) enum RunMessage {
     /// To the first place: this place has ended, and what it did.
     Farewell(Box<PlaceReport>),
     /// Say what you wait for, and whether you have begun what the sender waits for.
-    Explain(Vec<Question>),
+    Explain(Vec<ProgressQuery>),
     /// What the sender waits for.
     Explained(Vec<String>),
 }
@@ -225,19 +225,19 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 
 /// What has gone wrong here, what this place waits for, and what of the `questions` of `asker` it has not begun, one
 /// line each.
-fn explanation(local: &Local, asker: PlaceId, questions: &[Question]) -> Vec<String> {
+fn explanation(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<String> {
     let failures = local.failures().into_iter().map(|error| format!("this has failed: {error}"));
     let causes = causes(local, asker, questions);
     failures.chain(causes).map(|line| format!("{}: {line}", local.here())).collect()
 }
 
 /// What this place waits for, and what of the `questions` of `asker` it has not begun, one line each.
-fn causes(local: &Local, asker: PlaceId, questions: &[Question]) -> Vec<String> {
+fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<String> {
     let finishes = local.finishes.explain().into_iter();
     let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
     let calls = local.calls.borrow().waiting().into_iter();
     let calls = calls.map(|(to, site)| format!("the answer of {to} to the call at {site}"));
-    let teams = local.mailbox.borrow().explain(asker, questions);
+    let teams = local.teams.borrow().explain(asker, questions);
     let phasers = local.phasers.explain();
     let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
     let tasks = tasks.map(|(site, count)| match count {
@@ -336,7 +336,7 @@ pub(crate) fn print_stall(local: &Local, silence: Duration) {
     local.explanations.borrow_mut().clear();
     for place in local.others() {
         if !local.is_dead(place) {
-            let questions = local.mailbox.borrow().questions(place);
+            let questions = local.teams.borrow().questions(place);
             tell(local, place, &RunMessage::Explain(questions));
         }
     }

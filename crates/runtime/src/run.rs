@@ -20,28 +20,28 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// The program's main task, under way at the first place.
-pub struct Root(Rc<Ending>);
+pub struct MainTask(Rc<MainResult>);
 
 /// How the main task ended.
 #[derive(Default)]
-struct Ending {
+struct MainResult {
     /// Whether it has; looked at in every turn of the worker.
     over: Cell<bool>,
     result: Cell<Option<Result<()>>>,
 }
 
-impl Root {
+impl MainTask {
     /// Starts `main` as the task from which everything else comes; the place must be entered.
     ///
     /// The run is a finish: it is over when everything that `main` has started, anywhere, has ended.
-    pub fn start<F>(local: &Local, main: F) -> Root
+    pub fn start<F>(local: &Local, main: F) -> MainTask
     where
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
         panic::watch();
-        let ending = Rc::new(Ending::default());
-        let root = Root(Rc::clone(&ending));
+        let ending = Rc::new(MainResult::default());
+        let root = MainTask(Rc::clone(&ending));
         let task = async move {
             let body = async move { watched(main).await.into_result() };
             ending.result.set(Some(finish_at(None, body).await));
@@ -82,15 +82,15 @@ async fn watched<F: Future>(main: F) -> F::Output {
 ///
 /// What is done when nothing happens for a while, `stall` says; a run that is given up ends with an error of kind
 /// [`Misused`](crate::ErrorKind::Misused) that explains what everyone waits for.
-pub fn lead<F>(local: &Rc<Local>, main: F, stall: Stall) -> (Result<()>, RunReport)
+pub fn run_first_place<F>(local: &Rc<Local>, main: F, stall: Stall) -> (Result<()>, RunReport)
 where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
     local.enter(|| {
-        let root = Root::start(local, main);
+        let root = MainTask::start(local, main);
         let driven = drive(local, Local::step, stall, || root.is_over());
-        let report = dismiss(local);
+        let report = shut_down(local);
         leave(local);
         (root.take().unwrap_or(driven), report)
     })
@@ -119,7 +119,7 @@ fn drive(
     stall: Stall,
     mut over: impl FnMut() -> bool,
 ) -> Result<()> {
-    let mut silence = Silence { stall, since: None, told: None, judged: false, explained: 0 };
+    let mut silence = StallWatch { stall, since: None, told: None, judged: false, explained: 0 };
     while !over() {
         if step(local) == Step::Busy {
             silence.interrupt(local);
@@ -144,7 +144,7 @@ pub struct Stall {
 }
 
 /// A time in which nothing happens at a place.
-struct Silence {
+struct StallWatch {
     stall: Stall,
     /// When it was first noticed, by the place's clock.
     since: Option<Duration>,
@@ -156,7 +156,7 @@ struct Silence {
     explained: usize,
 }
 
-impl Silence {
+impl StallWatch {
     /// Something has happened. If it was no more than that another place explained itself, that is still silence.
     #[inline]
     fn interrupt(&mut self, local: &Local) {
@@ -205,7 +205,7 @@ impl Silence {
 
 /// Tells all places that the run is over, and gathers what they did. No task runs here any more: those that are left
 /// are detached, and may call places that have gone for ever.
-fn dismiss(local: &Local) -> RunReport {
+fn shut_down(local: &Local) -> RunReport {
     part::settle(local);
     for place in local.others() {
         report::tell(local, place, &RunMessage::Dismiss);

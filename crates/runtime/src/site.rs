@@ -3,7 +3,7 @@
 //! Each site has one static [`SiteCell`]; the counts are kept by each place, in a table that the cell's number
 //! indexes, so that places that are threads do not share counters.
 
-use crate::capture::trial::SHIPMENTS_MAX;
+use crate::capture::roundtrip_check::SHIPMENTS_MAX;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -9,7 +9,7 @@
 //! positions count from the start of the slice on both sides, so the slice of the reader must start at the byte where
 //! the slice of the writer started.
 
-mod interior;
+mod interior_mutability;
 mod numbers;
 mod reading;
 mod writing;
@@ -428,9 +428,9 @@ impl<'a> Reader<'a> {
         let source = &self.bytes[range.clone()];
         let place = match self.block {
             Some(block) if size_of::<T>() != 0 && bytemuck::try_cast_slice::<u8, T>(source).is_ok() => {
-                Residence::Block(block.clone(), range)
+                SliceStorage::Block(block.clone(), range)
             }
-            _ => Residence::Copied(copied(len, source)),
+            _ => SliceStorage::Copied(copied(len, source)),
         };
         Ok(PodSlice { place })
     }
@@ -481,11 +481,11 @@ pub(crate) fn copied<T: NoUninit + AnyBitPattern>(len: usize, source: &[u8]) -> 
 
 /// A plain slice that has arrived.
 pub struct PodSlice<T> {
-    place: Residence<T>,
+    place: SliceStorage<T>,
 }
 
 /// Where an arrived slice lies.
-enum Residence<T> {
+enum SliceStorage<T> {
     /// In the message itself, at these bytes; checked for length and alignment.
     Block(Rc<dyn BlockMemory>, Range<usize>),
     /// In memory of its own.
@@ -495,7 +495,7 @@ enum Residence<T> {
 impl<T> PodSlice<T> {
     /// Whether the elements still lie in the message.
     pub fn is_in_place(&self) -> bool {
-        matches!(self.place, Residence::Block(..))
+        matches!(self.place, SliceStorage::Block(..))
     }
 }
 
@@ -505,8 +505,8 @@ impl<T: NoUninit + AnyBitPattern> Deref for PodSlice<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match &self.place {
-            Residence::Block(block, range) => bytemuck::cast_slice(&block.bytes()[range.clone()]),
-            Residence::Copied(elements) => elements,
+            SliceStorage::Block(block, range) => bytemuck::cast_slice(&block.bytes()[range.clone()]),
+            SliceStorage::Copied(elements) => elements,
         }
     }
 }

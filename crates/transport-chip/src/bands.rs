@@ -5,7 +5,7 @@
 //! is known when the run is over, from what the report says. Invariant: a figure that was predicted lies in its band.
 
 use crate::energy::{Energy, ModelEnergy};
-use crate::report::{Report, SPENDINGS, Spending};
+use crate::report::{Report, TIME_CATEGORIES, TimeCategory};
 use isles_chip::Chip;
 use isles_chip::file::Band;
 use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds, scaled};
@@ -16,7 +16,7 @@ pub(crate) const PAGE: &str = "docs/chip-model.md#how-far-off-a-prediction-is";
 
 /// The instructions of a protocol, and those of a poll, are estimates of ours, and what stands in the file for them
 /// has this error, too.
-const INSTRUCTIONS: Share = Share { least: 0.5, most: 2.0 };
+const INSTRUCTIONS: ErrorFactor = ErrorFactor { least: 0.5, most: 2.0 };
 
 /// What a line of a message buffer costs, and on shared memory also what is written and read there.
 const BUFFERS: [&str; 2] = ["buffer_line", "buffer_word"];
@@ -45,29 +45,29 @@ pub struct EnergyBands {
 
 /// By what something may be multiplied.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Share {
+struct ErrorFactor {
     least: f64,
     most: f64,
 }
 
-impl Share {
-    const EXACT: Share = Share { least: 1.0, most: 1.0 };
+impl ErrorFactor {
+    const EXACT: ErrorFactor = ErrorFactor { least: 1.0, most: 1.0 };
 
     /// None if it is no share of the value.
-    fn of(band: Band) -> Option<Share> {
+    fn of(band: Band) -> Option<ErrorFactor> {
         match band {
-            Band::Exact => Some(Share::EXACT),
+            Band::Exact => Some(ErrorFactor::EXACT),
             Band::Percent(percent) => {
                 let part = percent / 100.0;
-                Some(Share { least: (1.0 - part).max(0.0), most: 1.0 + part })
+                Some(ErrorFactor { least: (1.0 - part).max(0.0), most: 1.0 + part })
             }
-            Band::Factor(factor) => Some(Share { least: 1.0 / factor, most: factor }),
+            Band::Factor(factor) => Some(ErrorFactor { least: 1.0 / factor, most: factor }),
             Band::Absolute(_) | Band::Unknown => None,
         }
     }
 
-    fn or(self, other: Share) -> Share {
-        Share { least: self.least.min(other.least), most: self.most.max(other.most) }
+    fn or(self, other: ErrorFactor) -> ErrorFactor {
+        ErrorFactor { least: self.least.min(other.least), most: self.most.max(other.most) }
     }
 }
 
@@ -87,9 +87,9 @@ impl Bands {
 fn beyond_errors(report: &Report) -> Vec<String> {
     let assumes_power = report.energy.as_ref().is_some_and(|energy| !energy.assumed.is_empty());
     let all = [
-        ("what the program says of its work", spent(report, Spending::Working) > 0),
-        ("the ratio of measured code", spent(report, Spending::Measured) > 0),
-        ("code that is charged nothing", spent(report, Spending::Measured) == 0),
+        ("what the program says of its work", spent(report, TimeCategory::Working) > 0),
+        ("the ratio of measured code", spent(report, TimeCategory::Measured) > 0),
+        ("code that is charged nothing", spent(report, TimeCategory::Measured) == 0),
         ("contention", report.flit_hops > 0),
         ("voltage changes", report.shifts.voltages > 0),
         ("assumed powers", assumes_power),
@@ -98,28 +98,33 @@ fn beyond_errors(report: &Report) -> Vec<String> {
 }
 
 /// Of all that places did, by how much of it each spending is.
-fn of_time(chip: &Chip, report: &Report, besides: &mut Vec<String>) -> Share {
-    let (mut all, mut sum) = (0.0, Share { least: 0.0, most: 0.0 });
-    for (spending, _) in SPENDINGS {
-        let time = spent(report, spending) as f64;
+fn of_time(chip: &Chip, report: &Report, besides: &mut Vec<String>) -> ErrorFactor {
+    let (mut all, mut sum) = (0.0, ErrorFactor { least: 0.0, most: 0.0 });
+    for (category, _) in TIME_CATEGORIES {
+        let time = spent(report, category) as f64;
         if time > 0.0
-            && let Some(share) = of_spending(chip, report, spending, besides)
+            && let Some(share) = of_spending(chip, report, category, besides)
         {
             all += time;
             sum.least += time * share.least;
             sum.most += time * share.most;
         }
     }
-    if all > 0.0 { Share { least: sum.least / all, most: sum.most / all } } else { Share::EXACT }
+    if all > 0.0 { ErrorFactor { least: sum.least / all, most: sum.most / all } } else { ErrorFactor::EXACT }
 }
 
 /// Picoseconds of all places.
-fn spent(report: &Report, spending: Spending) -> u128 {
-    report.ledgers.iter().map(|ledger| u128::from(ledger.time(spending).0)).sum()
+fn spent(report: &Report, category: TimeCategory) -> u128 {
+    report.ledgers.iter().map(|ledger| u128::from(ledger.time(category).0)).sum()
 }
 
 /// The widest error of what a spending rests on; none for what ends when others are done.
-fn of_spending(chip: &Chip, report: &Report, spending: Spending, besides: &mut Vec<String>) -> Option<Share> {
+fn of_spending(
+    chip: &Chip,
+    report: &Report,
+    category: TimeCategory,
+    besides: &mut Vec<String>,
+) -> Option<ErrorFactor> {
     let preset = chip.default_preset().name();
     let mut of_preset = |keys: &[&str]| {
         widest(chip, besides, |path| {
@@ -127,15 +132,15 @@ fn of_spending(chip: &Chip, report: &Report, spending: Spending, besides: &mut V
                 .filter(|name| keys.iter().any(|key| name.split('.').next() == Some(key)))
         })
     };
-    Some(match spending {
-        Spending::Waiting | Spending::Sleeping => return None,
-        Spending::Handling | Spending::Polling => INSTRUCTIONS,
-        Spending::Measured => Share::EXACT,
-        Spending::Working if !report.by_class => Share::EXACT,
-        Spending::Working => widest(chip, besides, |path| path.strip_prefix("core.operation.")),
-        Spending::Fetching => of_preset(&["memory_cached", "controller_line", "second_cache"]),
-        Spending::Copying if report.stale.is_some() => of_preset(&[&BUFFERS[..], &SHARED].concat()),
-        Spending::Copying => of_preset(&BUFFERS),
+    Some(match category {
+        TimeCategory::Waiting | TimeCategory::Sleeping => return None,
+        TimeCategory::Handling | TimeCategory::Polling => INSTRUCTIONS,
+        TimeCategory::Measured => ErrorFactor::EXACT,
+        TimeCategory::Working if !report.by_class => ErrorFactor::EXACT,
+        TimeCategory::Working => widest(chip, besides, |path| path.strip_prefix("core.operation.")),
+        TimeCategory::Fetching => of_preset(&["memory_cached", "controller_line", "second_cache"]),
+        TimeCategory::Copying if report.stale.is_some() => of_preset(&[&BUFFERS[..], &SHARED].concat()),
+        TimeCategory::Copying => of_preset(&BUFFERS),
     })
 }
 
@@ -149,11 +154,11 @@ fn within<'a>(path: &'a str, table: &str, name: &str) -> Option<&'a str> {
 /// The widest of the errors of some constants; those that have none are named.
 ///
 /// `name` gives what a constant is called, from its path, if it is one of them.
-fn widest(chip: &Chip, besides: &mut Vec<String>, name: impl Fn(&str) -> Option<&str>) -> Share {
-    let mut all = Share::EXACT;
+fn widest(chip: &Chip, besides: &mut Vec<String>, name: impl Fn(&str) -> Option<&str>) -> ErrorFactor {
+    let mut all = ErrorFactor::EXACT;
     for constant in chip.constants() {
         let Some(name) = name(&constant.path) else { continue };
-        match Share::of(constant.band) {
+        match ErrorFactor::of(constant.band) {
             Some(share) => all = all.or(share),
             None if besides.iter().any(|other| other == name) => {}
             None => besides.push(name.to_owned()),
@@ -163,7 +168,12 @@ fn widest(chip: &Chip, besides: &mut Vec<String>, name: impl Fn(&str) -> Option<
 }
 
 /// From the model that says least to the one that says most, each with the widest error of its coefficients.
-fn of_energy(chip: &Chip, energy: &Energy, time: Share, besides: &mut Vec<String>) -> Option<EnergyBands> {
+fn of_energy(
+    chip: &Chip,
+    energy: &Energy,
+    time: ErrorFactor,
+    besides: &mut Vec<String>,
+) -> Option<EnergyBands> {
     let mut watts: Option<[f64; 2]> = None;
     for model in &energy.models {
         let [least, most] = of_model(chip, energy, model, besides);
@@ -200,7 +210,7 @@ mod tests {
 
     #[test]
     fn nothing_takes_less_than_no_time_however_wide_its_error_is() {
-        let share = |band| Share::of(band).map(|share| [share.least, share.most]);
+        let share = |band| ErrorFactor::of(band).map(|share| [share.least, share.most]);
         assert_eq!(share(Band::Percent(25.0)), Some([0.75, 1.25]));
         assert_eq!(share(Band::Percent(150.0)), Some([0.0, 2.5]));
         assert_eq!(share(Band::Factor(4.0)), Some([0.25, 4.0]));

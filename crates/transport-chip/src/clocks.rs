@@ -1,7 +1,7 @@
 //! What a program hears when it asks for other rates of cores.
 
 use isles_chip::quantity::Picoseconds;
-use isles_chip::supply::Refusal;
+use isles_chip::supply::SupplyError;
 use std::fmt;
 use std::time::Duration;
 
@@ -52,10 +52,10 @@ pub enum ClockError {
 }
 
 impl ClockError {
-    pub(crate) fn of(refusal: Refusal, divider: u32) -> ClockError {
+    pub(crate) fn of(refusal: SupplyError, divider: u32) -> ClockError {
         match refusal {
-            Refusal::UnderWay { until } => ClockError::under_way(until),
-            Refusal::VoltageTooLow => ClockError::VoltageTooLow { divider },
+            SupplyError::UnderWay { until } => ClockError::under_way(until),
+            SupplyError::VoltageTooLow => ClockError::VoltageTooLow { divider },
         }
     }
 

@@ -8,39 +8,39 @@
 mod copy;
 mod costs;
 mod draw;
+mod gear_change;
 mod interrupt;
 mod lines;
 mod mesh;
-mod shift;
 mod time;
 mod work;
 
 pub use costs::Costs;
 
-use crate::demand::Lines as PrivateLines;
+use crate::demand::LineCount;
 use crate::energy::Sampler;
 use crate::energy::meter::{Meters, NEVER};
-use crate::energy::plan::Plan;
-use crate::placement::Seating;
+use crate::energy::power_tables::PowerTables;
+use crate::idle_policy::IdlePolicy;
+use crate::placement::CoreMap;
 use crate::record::Recorder;
-use crate::report::{Ledger, Shifts};
-use crate::rest::Rest;
-use crate::shared::{MemoryCosts, MemoryPlan};
-use copy::Rounds;
+use crate::report::{GearChanges, Ledger};
+use crate::shared::{MemoryCosts, SharedMemoryCosts};
+use copy::CopyCosts;
 use isles_chip::clock::Clock;
-use isles_chip::cost::{Costs as Times, Span};
+use isles_chip::cost::{HopCost, TimingTable};
 use isles_chip::gear::GearId;
-use isles_chip::kernel::{Allotment, Network, Timeline};
+use isles_chip::kernel::{FractionalReservations, Network, Timeline};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::Supplies;
 use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
-use lines::{Paths, Spot};
+use lines::{OccupiedTile, Paths};
 use std::sync::Arc;
 
 /// Lines that have moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lines {
+pub struct LineTraffic {
     /// Written into message buffers.
     pub written: u64,
     /// Read from them.
@@ -51,7 +51,7 @@ pub struct Lines {
 struct PlacedCore {
     tile: TileId,
     /// The same tile, as paths and ports count those that have places.
-    spot: Spot,
+    spot: OccupiedTile,
     clock: Clock,
     now: Picoseconds,
     ledger: Ledger,
@@ -61,12 +61,12 @@ struct PlacedCore {
     /// What is left of a cycle that operations took, in billionths.
     nanocycles: u64,
     /// Lines of private memory that came over the mesh.
-    fetched: PrivateLines,
+    fetched: LineCount,
 }
 
 impl PlacedCore {
     /// A core in the first gear, before it has done anything.
-    fn new((tile, spot): (TileId, Spot), plan: &Plan) -> PlacedCore {
+    fn new((tile, spot): (TileId, OccupiedTile), plan: &PowerTables) -> PlacedCore {
         let first = plan.gears.first();
         PlacedCore {
             tile,
@@ -77,7 +77,7 @@ impl PlacedCore {
             gear: first,
             next_shift: NEVER,
             nanocycles: 0,
-            fetched: PrivateLines::default(),
+            fetched: LineCount::default(),
         }
     }
 }
@@ -88,7 +88,7 @@ pub(crate) struct Cores {
     /// Of each place, in the order of places.
     cores: Vec<PlacedCore>,
     /// Which cores these are.
-    seating: Seating,
+    core_map: CoreMap,
     paths: Paths,
     network: Network,
     /// Of the buffers of tiles that have places.
@@ -96,24 +96,24 @@ pub(crate) struct Cores {
     /// The port of the interrupt controller.
     interrupts: Timeline,
     /// Memory controllers; none before somebody uses one.
-    controllers: Vec<Allotment>,
+    controllers: Vec<FractionalReservations>,
     /// What copies of long messages meet in private memory.
-    rounds: Rounds,
+    rounds: CopyCosts,
     /// The least time that anything can still ask for.
     present: Picoseconds,
-    lines: Lines,
+    lines: LineTraffic,
     meters: Meters,
     supplies: Option<Supplies>,
     /// Whether a place was ever asked for operations by class.
     pub(crate) by_class: bool,
     /// What places do while they wait.
-    pub(crate) rest: Rest,
-    /// Whether a place that waits is halted until an interrupt calls it, whatever `rest` says.
-    pub(crate) is_called: bool,
+    pub(crate) rest: IdlePolicy,
+    /// Whether a place that waits is halted until an interrupt calls it, whatever `idle_policy` says.
+    pub(crate) is_interrupt_driven: bool,
     /// How long the last look of a place that halts between looks took.
     look: Picoseconds,
     /// What has changed of rates and voltages.
-    pub(crate) shifts: Shifts,
+    pub(crate) shifts: GearChanges,
     /// Power over time, if anything is known of power.
     sampler: Option<Sampler>,
     /// What writes the run down, if anything does.
@@ -122,8 +122,8 @@ pub(crate) struct Cores {
 
 impl Cores {
     /// Each place on its core.
-    pub(crate) fn new(costs: Costs, seating: Seating) -> Cores {
-        let tiles = seating.cores().iter().map(|core| costs.topology.tile_of(*core));
+    pub(crate) fn new(costs: Costs, core_map: CoreMap) -> Cores {
+        let tiles = core_map.cores().iter().map(|core| costs.topology.tile_of(*core));
         let (spots, used) = lines::spots(&costs.topology, tiles);
         Cores {
             cores: spots.into_iter().map(|spot| PlacedCore::new(spot, &costs.plan)).collect(),
@@ -133,19 +133,19 @@ impl Cores {
             ports: vec![Timeline::default(); used.len()],
             interrupts: Timeline::default(),
             controllers: Vec::new(),
-            rounds: Rounds::new(&costs.work.caches, costs.buffer_lines),
+            rounds: CopyCosts::new(&costs.work.caches, costs.buffer_lines),
             present: Picoseconds::ZERO,
-            lines: Lines::default(),
+            lines: LineTraffic::default(),
             sampler: draw::sampler(&costs.plan),
             supplies: costs.supplies.clone(),
-            shifts: Shifts::default(),
+            shifts: GearChanges::default(),
             by_class: false,
-            rest: Rest::Poll,
-            is_called: false,
+            rest: IdlePolicy::Poll,
+            is_interrupt_driven: false,
             look: Picoseconds::ZERO,
             meters: Meters::new(Arc::clone(&costs.plan)),
             recorder: None,
-            seating,
+            core_map,
             costs,
         }
     }
@@ -171,12 +171,12 @@ impl Cores {
     }
 
     /// All times of the core of `place` in its present gear.
-    pub(crate) fn times(&self, place: PlaceId) -> &Times<Span> {
+    pub(crate) fn times(&self, place: PlaceId) -> &TimingTable<HopCost> {
         &self.costs.times[usize::from(self.cores[place.index()].gear.0)]
     }
 
     /// What is known of the memory that all cores share.
-    pub(crate) fn memory(&self) -> Option<Arc<MemoryPlan>> {
+    pub(crate) fn memory(&self) -> Option<Arc<SharedMemoryCosts>> {
         self.costs.memory.clone()
     }
 
@@ -189,7 +189,7 @@ impl Cores {
         &memory.gears[usize::from(self.cores[place.index()].gear.0)]
     }
 
-    pub(crate) fn lines(&self) -> Lines {
+    pub(crate) fn lines(&self) -> LineTraffic {
         self.lines
     }
 
@@ -198,8 +198,8 @@ impl Cores {
     }
 
     /// Which place is on which core.
-    pub(crate) fn seating(&self) -> &Seating {
-        &self.seating
+    pub(crate) fn core_map(&self) -> &CoreMap {
+        &self.core_map
     }
 
     pub(crate) fn ledger(&self, place: PlaceId) -> Ledger {
@@ -217,7 +217,7 @@ impl Cores {
     }
 
     #[inline]
-    fn spot(&self, place: PlaceId) -> Spot {
+    fn spot(&self, place: PlaceId) -> OccupiedTile {
         self.cores[place.index()].spot
     }
 }

@@ -6,7 +6,7 @@
 //! is the matter of `cores`. Invariant: all is integer arithmetic and depends on nothing but the work and the file, so
 //! a run repeats.
 
-use isles_chip::cost::{Access, Costs as Times, Mode, NANOCYCLES, Operation, Operations, Span};
+use isles_chip::cost::{Access, HopCost, Mode, NANOCYCLES, Operation, Operations, TimingTable};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::{Bytes, Picoseconds};
 use isles_chip::topology::TileId;
@@ -44,16 +44,16 @@ pub(crate) struct Demand {
     cycles: u64,
     nanocycles: u64,
     /// Lines out of the second cache.
-    pub(crate) near: Lines,
+    pub(crate) near: LineCount,
     /// Lines of memory.
-    pub(crate) far: Lines,
+    pub(crate) far: LineCount,
 }
 
 /// A number of lines, with a part of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Lines(u64);
+pub(crate) struct LineCount(u64);
 
-impl Lines {
+impl LineCount {
     /// What they take one after the other.
     pub(crate) fn times(self, one: Picoseconds) -> Picoseconds {
         let sum = (u128::from(one.0) * u128::from(self.0)) >> LINE_BITS;
@@ -65,17 +65,17 @@ impl Lines {
         self.0 >> LINE_BITS
     }
 
-    pub(crate) fn add(&mut self, more: Lines) {
+    pub(crate) fn add(&mut self, more: LineCount) {
         self.0 = self.0.saturating_add(more.0);
     }
 
     /// A part of so many, in 65,536ths.
-    pub(crate) fn part(count: u32, share: u32) -> Lines {
-        Lines(u64::from(count) * u64::from(share))
+    pub(crate) fn part(count: u32, share: u32) -> LineCount {
+        LineCount(u64::from(count) * u64::from(share))
     }
 
-    fn less(self, others: Lines) -> Lines {
-        Lines(self.0.saturating_sub(others.0))
+    fn less(self, others: LineCount) -> LineCount {
+        LineCount(self.0.saturating_sub(others.0))
     }
 }
 
@@ -123,20 +123,20 @@ pub(crate) struct LineCosts {
     /// Out of the second cache.
     pub(crate) near: Picoseconds,
     /// Out of memory, by the hops to the controller.
-    pub(crate) far: Span,
+    pub(crate) far: HopCost,
     /// For how long one keeps its controller busy.
     pub(crate) served: Picoseconds,
     /// A line that goes back to memory.
-    pub(crate) back: Span,
+    pub(crate) back: HopCost,
     /// The words of a line into the second cache, one by one.
     pub(crate) store_near: Picoseconds,
     /// The same into memory.
-    pub(crate) store_far: Span,
+    pub(crate) store_far: HopCost,
 }
 
 /// What a chip's file says of the work of its cores.
 #[derive(Clone, Debug)]
-pub(crate) struct WorkPlan {
+pub(crate) struct WorkCosts {
     operations: Operations,
     line_bytes: u64,
     first: Cache,
@@ -151,12 +151,12 @@ pub(crate) struct WorkPlan {
     pub(crate) caches: Caches,
 }
 
-impl WorkPlan {
-    pub(crate) fn of(chip: &Chip, gears: &Gears) -> WorkPlan {
+impl WorkCosts {
+    pub(crate) fn of(chip: &Chip, gears: &Gears) -> WorkCosts {
         let (caches, preset) = (chip.caches(), chip.default_preset());
         let (line, readers) = (caches.line, chip.memory().readers_free);
         let lines = gears.all().map(|(_, gear)| LineCosts::of(&preset.times_at(gear.rate), line, readers));
-        WorkPlan {
+        WorkCosts {
             operations: *chip.operations(),
             line_bytes: line.0,
             first: Cache::of(caches.first, line),
@@ -198,7 +198,7 @@ impl WorkPlan {
 impl LineCosts {
     /// None if the file does not say what a line of memory costs. If it does not say for how long one keeps the
     /// controller busy, so long that as many readers fit as are said not to slow each other down.
-    fn of(times: &Times<Span>, line: Bytes, readers: u32) -> Option<LineCosts> {
+    fn of(times: &TimingTable<HopCost>, line: Bytes, readers: u32) -> Option<LineCosts> {
         let Access { read: far, gap: back, .. } = *times.access(Mode::MemoryCached)?;
         let words = line.0 / WORD_BYTES;
         let store_far = times.access(Mode::MemoryWord).map_or(back, |word| word.gap).times(words);
@@ -224,10 +224,10 @@ impl Cache {
     }
 
     /// How many lines of a step it does not have: none if all fits.
-    fn misses(&self, work: &Work, line_bytes: u64) -> Lines {
+    fn misses(&self, work: &Work, line_bytes: u64) -> LineCount {
         let all = work.tables.iter().fold(work.streamed_bytes, |sum, table| sum.saturating_add(table.bytes));
         if all <= self.bytes {
-            return Lines(0);
+            return LineCount(0);
         }
         let rounds = self.rounds(work, line_bytes);
         let of_table = |table: &Table| {
@@ -239,7 +239,7 @@ impl Cache {
         let walked = u64::try_from(walked / u128::from(line_bytes)).unwrap_or(u64::MAX);
         let walked = walked.saturating_add(work.streamed_pieces.saturating_mul(LINE));
         let gone = (u128::from(walked) * u128::from((1 << SHARE_BITS) - stays(rounds))) >> SHARE_BITS;
-        Lines(work.tables.iter().map(of_table).fold(gone as u64, u64::saturating_add))
+        LineCount(work.tables.iter().map(of_table).fold(gone as u64, u64::saturating_add))
     }
 
     /// For how many repetitions of the step a line stays, in 2^-64.
@@ -279,7 +279,7 @@ impl Cache {
     }
 }
 
-/// Whole lines of so many bytes, as in [`Lines`].
+/// Whole lines of so many bytes, as in [`LineCount`].
 fn lines(bytes: u64, line_bytes: u64) -> u128 {
     u128::from(bytes.div_ceil(line_bytes)).min(LINES_MAX) << LINE_BITS
 }
@@ -293,7 +293,7 @@ fn stays(rounds: u128) -> u64 {
     (0..POWER).fold(once, |share, _| (share * share) >> SHARE_BITS) as u64
 }
 
-/// Lines that so many accesses bring in so many rounds if none is found, as in [`Lines`].
+/// Lines that so many accesses bring in so many rounds if none is found, as in [`LineCount`].
 fn brought(accesses: u64, rounds: u128) -> u128 {
     let accesses = u128::from(accesses.min(ACCESSES_MAX));
     ((accesses * rounds) >> (ROUND_BITS - LINE_BITS)).min(u128::from(u64::MAX))

@@ -4,13 +4,13 @@
 //! a silent error is an assertion here. It never blocks. It offers no words: a read-modify-write at a distance would
 //! happen in the order of turns and not of time.
 
-use crate::parcel::{Content, Load, Parcel};
-use crate::state::{State, Taken};
-use crate::wire::{Multicast, Outgoing};
-use crate::world::Shared;
+use crate::message::{Content, MessageContent, ReceivedMessage};
+use crate::protocol::{Multicast, Outgoing};
+use crate::state::{Delivery, WorldState};
+use crate::world::WorldShared;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
-    Reentry, SendError, Span, SpanId, Unpark, Work,
+    ReentryGuard, SendError, Span, SpanId, Unpark, Work,
 };
 use std::cell::RefMut;
 use std::ops::Range;
@@ -24,21 +24,21 @@ const BATCH: usize = 64;
 /// Longest block: a fifth of the private memory of an SCC core as it was configured (320 MB).
 const BLOCK_BYTES_MAX: usize = 64 << 20;
 
-/// The endpoint of one place of a [`World`](crate::World).
+/// The endpoint of one place of a [`ChipWorld`](crate::World).
 ///
 /// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
 pub struct ChipEndpoint {
     here: PlaceId,
-    shared: Rc<Shared>,
-    reentry: Reentry,
+    shared: Rc<WorldShared>,
+    reentry: ReentryGuard,
 }
 
 impl ChipEndpoint {
-    pub(crate) fn new(here: PlaceId, shared: Rc<Shared>) -> ChipEndpoint {
-        ChipEndpoint { here, shared, reentry: Reentry::default() }
+    pub(crate) fn new(here: PlaceId, shared: Rc<WorldShared>) -> ChipEndpoint {
+        ChipEndpoint { here, shared, reentry: ReentryGuard::default() }
     }
 
-    fn state(&self) -> RefMut<'_, State> {
+    fn state(&self) -> RefMut<'_, WorldState> {
         self.shared.state.borrow_mut()
     }
 
@@ -51,15 +51,15 @@ impl ChipEndpoint {
 }
 
 /// Delivers a message; gives the memory that it lay in, if that is the world's.
-fn hand_over(parcel: Parcel, deliver: &mut dyn FnMut(Arrival<'_>)) -> Option<Content> {
-    let Parcel { source, class, handler, load, .. } = parcel;
+fn hand_over(message: ReceivedMessage, deliver: &mut dyn FnMut(Arrival<'_>)) -> Option<Content> {
+    let ReceivedMessage { source, class, handler, load, .. } = message;
     let mut hand = |body| deliver(Arrival::Message(Message { source, class, handler, body }));
     match load {
-        Load::Block(block) => {
+        MessageContent::Block(block) => {
             hand(Body::Block(block));
             None
         }
-        Load::Inline(content) => {
+        MessageContent::Inline(content) => {
             hand(Body::Inline(content.bytes()));
             Some(content)
         }
@@ -77,7 +77,7 @@ impl Endpoint for ChipEndpoint {
 
     fn limits(&self) -> Limits {
         let state = self.state();
-        let max = |class| state.wire.message_bytes_max(class);
+        let max = |class| state.protocol.message_bytes_max(class);
         Limits {
             inline_bytes_max: max(Class::Data),
             control_bytes_max: max(Class::Control),
@@ -99,7 +99,7 @@ impl Endpoint for ChipEndpoint {
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), SendError> {
         let mut state = self.state();
-        self.check_send(to, room, state.wire.message_bytes_max(class))?;
+        self.check_send(to, room, state.protocol.message_bytes_max(class))?;
         let out = Outgoing { from: self.here, to, class, handler };
         // Room for the least message first: a full ring is found before anything is encoded.
         let is_any_length = state.admit(&out, room)?;
@@ -123,7 +123,7 @@ impl Endpoint for ChipEndpoint {
             }
             Err(error) => {
                 state.keep(content);
-                state.tell(self.here);
+                state.drain_wakeups(self.here);
                 Err(error)
             }
         }
@@ -150,7 +150,7 @@ impl Endpoint for ChipEndpoint {
     }
 
     fn multicast_bytes(&self, class: Class) -> Range<usize> {
-        self.state().wire.multicast_bytes(class)
+        self.state().protocol.multicast_bytes(class)
     }
 
     fn multicast(
@@ -180,26 +180,26 @@ impl Endpoint for ChipEndpoint {
         for _ in 0..BATCH {
             match state.take(self.here, seen, inbound) {
                 None => break,
-                Some(Taken::Piece) => continue,
-                Some(Taken::Died(place)) => {
+                Some(Delivery::Fragment) => continue,
+                Some(Delivery::Died(place)) => {
                     drop(state);
                     deliver(Arrival::Died { place, cause: Death::Ended });
                     state = self.state();
                 }
-                Some(Taken::Parcel(parcel)) => {
+                Some(Delivery::ReceivedMessage(message)) => {
                     drop(state);
-                    let emptied = hand_over(parcel, deliver);
+                    let emptied = hand_over(message, deliver);
                     state = self.state();
                     emptied.into_iter().for_each(|content| state.keep(content));
                 }
             }
             delivered += 1;
         }
-        state.give_credits(self.here);
+        state.return_credits(self.here);
         delivered
     }
 
-    /// Returns at once: the driver asks [`World::next`](crate::World::next) instead.
+    /// Returns at once: the driver asks [`ChipWorld::next`](crate::World::next) instead.
     fn wait(&self, _timeout: Option<Duration>) {
         self.reentry.check_wait();
     }
@@ -227,7 +227,7 @@ impl Endpoint for ChipEndpoint {
 
     /// Only a trace draws them, which is begun before a place asks.
     fn draws_spans(&self) -> bool {
-        self.state().cores.recorder.as_ref().is_some_and(|recorder| recorder.scribe.is_some())
+        self.state().cores.recorder.as_ref().is_some_and(|recorder| recorder.trace_writer.is_some())
     }
 
     fn begin_span(&self, span: &Span) -> SpanId {

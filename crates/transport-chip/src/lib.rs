@@ -5,13 +5,15 @@
 //! clock is least, so whatever can arrive at it has been sent. The protocol by which messages cross the chip is
 //! written against the operations of a core and knows nothing of turns.
 //!
-//! It runs nothing by itself: a driver asks the [`World`] who is next. Time and cost come out; what arrives, and in
+//! It runs nothing by itself: a driver asks the [`ChipWorld`] who is next. Time and cost come out; what arrives, and in
 //! which order from one place to another, does not depend on them. Read on in `docs/twin.md`.
 
 #![forbid(unsafe_code)]
 
+mod async_broadcast;
 mod bands;
-mod called;
+mod blocking_send;
+mod blocking_sends;
 mod chunks;
 mod clocks;
 mod cores;
@@ -19,28 +21,26 @@ mod demand;
 mod endpoint;
 mod energy;
 pub mod export;
-mod govern;
+mod governor;
+mod idle_policy;
+mod inbox;
+mod interrupt_driven;
+mod interrupt_service;
 mod isles;
-mod kept;
-mod mail;
+mod lane_index;
+mod message;
 mod packets;
-mod pairs;
-mod parcel;
 mod ping_pong;
 mod placement;
+mod protocol;
+mod protocol_config;
 mod rcce;
 mod record;
-mod relay;
 mod report;
-mod rest;
 mod shared;
-mod stand;
-mod stands;
 mod state;
-mod system;
 mod traffic;
-mod wire;
-mod wiring;
+mod unexpected_queue;
 mod world;
 
 pub use bands::{Bands, EnergyBands};
@@ -48,12 +48,12 @@ pub use clocks::{ClockChange, ClockError};
 pub use cores::Costs;
 pub use endpoint::ChipEndpoint;
 pub use energy::{Energy, ModelEnergy, Peak, Profile};
+pub use idle_policy::IdlePolicy;
 pub use ping_pong::half_ping_pong;
-pub use placement::{Misplacement, Placement, Seating};
-pub use report::{Ledger, Report, Shifts, Spending};
-pub use rest::Rest;
-pub use shared::{Stale, Stretch};
+pub use placement::{CoreMap, Placement, PlacementError};
+pub use protocol::Protocol;
+pub use protocol_config::ProtocolConfig;
+pub use report::{GearChanges, Ledger, Report, TimeCategory};
+pub use shared::{MemoryRegion, Stale};
 pub use traffic::{Flow, LinkLoad};
-pub use wire::Protocol;
-pub use wiring::Wiring;
-pub use world::{Misfit, Turn, World};
+pub use world::{ChipWorld, TurnOutcome, WorldError};

@@ -4,7 +4,7 @@
 //! `isles repro` compares it with what was published of their originals. It knows nothing of that.
 //! Invariant: one ball is under way.
 
-use crate::{ChipEndpoint, Costs, Misfit, Protocol, Turn, World};
+use crate::{ChipEndpoint, ChipWorld, Costs, Protocol, TurnOutcome, WorldError};
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use std::time::Duration;
 
@@ -15,30 +15,30 @@ const ROUNDS: u32 = 20;
 /// waits.
 ///
 /// # Errors
-/// [`Misfit`]: the chip cannot carry the protocol, or not so many places.
+/// [`WorldError`]: the chip cannot carry the protocol, or not so many places.
 pub fn half_ping_pong(
     costs: Costs,
     protocol: Protocol,
     (other, places): (PlaceId, u32),
     bytes: usize,
-) -> Result<Duration, Misfit> {
+) -> Result<Duration, WorldError> {
     assert!((1..places).contains(&other.0), "{other} does not play with itself or does not exist");
-    let world = World::with_protocol(places, costs, protocol, 0)?;
+    let world = ChipWorld::with_protocol(places, costs, protocol, 0)?;
     let player =
-        |place| Player { endpoint: world.endpoint(PlaceId(place)), other, has_ball: place == 0, thrown: 0 };
-    let mut players: Vec<Player> = (0..places).map(player).collect();
+        |place| Peer { endpoint: world.endpoint(PlaceId(place)), other, has_ball: place == 0, thrown: 0 };
+    let mut players: Vec<Peer> = (0..places).map(player).collect();
     while let Some(place) = world.next() {
         let player = &mut players[place.index()];
         player.step(bytes);
         if player.thrown == ROUNDS + 1 {
             return Ok(world.now(PlaceId(0)) / (2 * ROUNDS));
         }
-        world.end_turn(place, Turn::Idle { due: None });
+        world.end_turn(place, TurnOutcome::Idle { due: None });
     }
     panic!("a ball is lost with {protocol}")
 }
 
-struct Player {
+struct Peer {
     endpoint: ChipEndpoint,
     /// Who plays with the first place.
     other: PlaceId,
@@ -46,9 +46,9 @@ struct Player {
     thrown: u32,
 }
 
-impl Player {
+impl Peer {
     fn step(&mut self, bytes: usize) {
-        let Player { endpoint, has_ball, .. } = self;
+        let Peer { endpoint, has_ball, .. } = self;
         endpoint.progress(Inbound::All, &mut |arrival| {
             let Arrival::Message(message) = arrival else { panic!("nobody dies") };
             assert_eq!(message.body.bytes().len(), bytes, "the ball is the same");
@@ -102,7 +102,7 @@ mod tests {
                 let time = |protocol| {
                     half_ping_pong(costs.clone(), protocol, (PlaceId(other), places), bytes).unwrap()
                 };
-                let ours = time(Protocol::Isles);
+                let ours = time(Protocol::Doorbell);
                 for protocol in Protocol::OF_BUFFERS {
                     let theirs = time(protocol);
                     assert!(

@@ -1,13 +1,13 @@
 //! Which place runs on which core: what can be asked for, and what comes of it on a chip.
 //!
-//! A [`Placement`] is a wish, as it is written on a command line; a [`Seating`] is what it means for so many places on
+//! A [`Placement`] is a wish, as it is written on a command line; a [`CoreMap`] is what it means for so many places on
 //! one chip. It knows neither time nor messages. Invariant: what a placement is told as reads as the same placement.
 
-mod misplacement;
-mod seating;
+mod core_map;
+mod error;
 
-pub use misplacement::Misplacement;
-pub use seating::Seating;
+pub use core_map::CoreMap;
+pub use error::PlacementError;
 
 use isles_chip::topology::{CoreId, Topology};
 use isles_transport::CoreList;
@@ -28,9 +28,9 @@ pub enum Placement {
 }
 
 impl FromStr for Placement {
-    type Err = Misplacement;
+    type Err = PlacementError;
 
-    fn from_str(text: &str) -> Result<Placement, Misplacement> {
+    fn from_str(text: &str) -> Result<Placement, PlacementError> {
         match text {
             "linear" => Ok(Placement::Linear),
             "spread" => Ok(Placement::Spread),
@@ -54,7 +54,7 @@ impl Placement {
     ///
     /// # Errors
     /// A core is there twice, or there is no core at all.
-    pub fn on(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<Placement, Misplacement> {
+    pub fn on(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<Placement, PlacementError> {
         Ok(Placement::Listed(CoreList::of(ranges)?))
     }
 
@@ -69,17 +69,17 @@ impl Placement {
     /// What it means for so many places on a chip.
     ///
     /// # Errors
-    /// [`Misplacement`]: a core that is listed is not there, whether a place needs it or not, or there are too few.
-    pub fn seat(&self, topology: &Topology, places: u32) -> Result<Seating, Misplacement> {
+    /// [`PlacementError`]: a core that is listed is not there, whether a place needs it or not, or there are too few.
+    pub fn core_map(&self, topology: &Topology, places: u32) -> Result<CoreMap, PlacementError> {
         let cores = topology.cores();
         if let Placement::Listed(list) = self
             && let Some(core) = list.missing(cores)
         {
-            return Err(Misplacement::NoCore { core, cores });
+            return Err(PlacementError::NoCore { core, cores });
         }
         let there_are = self.places_max(topology);
         if places > there_are {
-            return Err(Misplacement::TooFew { cores: there_are, places });
+            return Err(PlacementError::TooFew { cores: there_are, places });
         }
         let tiles = topology.tiles();
         let spread = |place: u32| place % tiles * topology.cores_per_tile() + place / tiles;
@@ -88,7 +88,7 @@ impl Placement {
             Placement::Spread => (0..places).map(spread).map(CoreId).collect(),
             Placement::Listed(list) => list.cores().map(CoreId).take(places as usize).collect(),
         };
-        Ok(Seating::new(seats, cores))
+        Ok(CoreMap::new(seats, cores))
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
     }
 
     fn seats(text: &str, places: u32) -> Vec<u32> {
-        let seating = read(text).seat(&mesh(), places).unwrap_or_else(|fault| panic!("{text}: {fault}"));
-        seating.cores().iter().map(|core| core.0).collect()
+        let core_map = read(text).core_map(&mesh(), places).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        core_map.cores().iter().map(|core| core.0).collect()
     }
 
     #[test]
@@ -124,9 +124,9 @@ mod tests {
         assert_eq!(seats("9,2,4-6", 5), [9, 2, 4, 5, 6]);
         assert_eq!(seats("9,2,4-6", 3), [9, 2, 4]);
         assert_eq!(seats("3", 1), [3]);
-        let seating = read("9,2").seat(&mesh(), 2).unwrap();
-        assert_eq!([9, 2, 0].map(|core| seating.place(core)), [Some(PlaceId(0)), Some(PlaceId(1)), None]);
-        assert_eq!((seating.core(PlaceId(1)), seating.chip_cores()), (2, 12));
+        let core_map = read("9,2").core_map(&mesh(), 2).unwrap();
+        assert_eq!([9, 2, 0].map(|core| core_map.place(core)), [Some(PlaceId(0)), Some(PlaceId(1)), None]);
+        assert_eq!((core_map.core(PlaceId(1)), core_map.chip_cores()), (2, 12));
     }
 
     #[test]
@@ -152,10 +152,10 @@ mod tests {
             ["", ",", "0,", "Linear", "-1", "1-", "-", "3-1", "0x1", "+1", "1.5", "4294967296", "0;1", "a"]
         {
             let fault = text.parse::<Placement>().unwrap_err();
-            assert_eq!(fault, Misplacement::Unreadable, "{text}");
+            assert_eq!(fault, PlacementError::Unreadable, "{text}");
         }
         for (text, core) in [("1,1", 1), ("0-5,3", 3), ("3,0-5", 3), ("0-4294967295,7", 7)] {
-            assert_eq!(text.parse::<Placement>().unwrap_err(), Misplacement::Twice { core }, "{text}");
+            assert_eq!(text.parse::<Placement>().unwrap_err(), PlacementError::Twice { core }, "{text}");
         }
         assert_eq!(
             "x".parse::<Placement>().unwrap_err().to_string(),
@@ -165,12 +165,12 @@ mod tests {
 
     #[test]
     fn cores_that_are_not_there_and_too_few_are_refused() {
-        let fault = |text: &str, places| read(text).seat(&mesh(), places).unwrap_err();
-        assert_eq!(fault("0,12", 1), Misplacement::NoCore { core: 12, cores: 12 });
-        assert_eq!(fault("14-20", 1), Misplacement::NoCore { core: 14, cores: 12 });
-        assert_eq!(fault("0-4294967295", 1), Misplacement::NoCore { core: u32::MAX, cores: 12 });
-        assert_eq!(fault("0,2,4-6", 6), Misplacement::TooFew { cores: 5, places: 6 });
-        assert_eq!(fault("spread", 13), Misplacement::TooFew { cores: 12, places: 13 });
+        let fault = |text: &str, places| read(text).core_map(&mesh(), places).unwrap_err();
+        assert_eq!(fault("0,12", 1), PlacementError::NoCore { core: 12, cores: 12 });
+        assert_eq!(fault("14-20", 1), PlacementError::NoCore { core: 14, cores: 12 });
+        assert_eq!(fault("0-4294967295", 1), PlacementError::NoCore { core: u32::MAX, cores: 12 });
+        assert_eq!(fault("0,2,4-6", 6), PlacementError::TooFew { cores: 5, places: 6 });
+        assert_eq!(fault("spread", 13), PlacementError::TooFew { cores: 12, places: 13 });
         assert_eq!(fault("0,99", 1).to_string(), "cores from 0 to 11 of the chip (99 is none)");
         assert_eq!(
             fault("0,2,4-6", 6).to_string(),

@@ -1,6 +1,6 @@
 //! What a run on a chip came to.
 
-use crate::cores::Lines;
+use crate::cores::LineTraffic;
 use crate::energy::Energy;
 use crate::shared::Stale;
 use isles_chip::kernel::Digest;
@@ -10,7 +10,7 @@ use std::fmt;
 
 /// What a core does with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spending {
+pub enum TimeCategory {
     /// What the program has said with `work`, within the core and its first cache.
     Working,
     /// Lines of private memory that this work wanted, out of the second cache or from behind a controller.
@@ -25,30 +25,30 @@ pub enum Spending {
     Waiting,
     /// Halted, between two looks for messages.
     Sleeping,
-    /// What was measured of the program on the host, see [`World::charge`](crate::World::charge).
+    /// What was measured of the program on the host, see [`ChipWorld::charge`](crate::World::charge).
     Measured,
 }
 
 /// All of them, in the order of a ledger.
-pub(crate) const SPENDINGS: [(Spending, &str); 8] = [
-    (Spending::Working, "working"),
-    (Spending::Fetching, "fetching"),
-    (Spending::Handling, "handling"),
-    (Spending::Copying, "copying"),
-    (Spending::Polling, "polling"),
-    (Spending::Waiting, "waiting"),
-    (Spending::Sleeping, "sleeping"),
-    (Spending::Measured, "measured"),
+pub(crate) const TIME_CATEGORIES: [(TimeCategory, &str); 8] = [
+    (TimeCategory::Working, "working"),
+    (TimeCategory::Fetching, "fetching"),
+    (TimeCategory::Handling, "handling"),
+    (TimeCategory::Copying, "copying"),
+    (TimeCategory::Polling, "polling"),
+    (TimeCategory::Waiting, "waiting"),
+    (TimeCategory::Sleeping, "sleeping"),
+    (TimeCategory::Measured, "measured"),
 ];
 
 /// Time by what it was spent on; the sum is all the time that has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ledger([u64; SPENDINGS.len()]);
+pub struct Ledger([u64; TIME_CATEGORIES.len()]);
 
 impl Ledger {
-    /// The time of `spending`.
-    pub fn time(&self, spending: Spending) -> Picoseconds {
-        Picoseconds(self.0[spending as usize])
+    /// The time of `category`.
+    pub fn time(&self, category: TimeCategory) -> Picoseconds {
+        Picoseconds(self.0[category as usize])
     }
 
     /// All time.
@@ -57,14 +57,14 @@ impl Ledger {
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, spending: Spending, time: Picoseconds) {
-        self.0[spending as usize] += time.0;
+    pub(crate) fn add(&mut self, category: TimeCategory, time: Picoseconds) {
+        self.0[category as usize] += time.0;
     }
 }
 
 /// Changes of rates and voltages that were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shifts {
+pub struct GearChanges {
     /// Of the rate of a frequency domain.
     pub rates: u64,
     /// Of the voltage of a voltage domain.
@@ -81,7 +81,7 @@ pub struct Report {
     /// Their bytes, without headers.
     pub bytes: u64,
     /// Lines of message buffers written and read.
-    pub lines: Lines,
+    pub lines: LineTraffic,
     /// Whether programs have said operations by class, whose cost is the chip file's.
     pub by_class: bool,
     /// Lines of private memory that came from behind a controller, by what programs have said of their work.
@@ -95,7 +95,7 @@ pub struct Report {
     /// Time by what it was spent on, of each place until its own clock.
     pub ledgers: Vec<Ledger>,
     /// Changes of rates and voltages.
-    pub shifts: Shifts,
+    pub shifts: GearChanges,
     /// Reads of shared memory that missed a write; none if no place has shared memory.
     pub stale: Option<Stale>,
     /// What the chip has drawn; none if nobody has published its power.
@@ -113,16 +113,16 @@ impl fmt::Display for Report {
             lines.written, lines.read
         )?;
         let total: u128 = self.ledgers.iter().map(|ledger| u128::from(ledger.total().0)).sum();
-        let share = |(spending, name)| {
-            let spent: u128 = self.ledgers.iter().map(|ledger| u128::from(ledger.time(spending).0)).sum();
+        let share = |(category, name)| {
+            let spent: u128 = self.ledgers.iter().map(|ledger| u128::from(ledger.time(category).0)).sum();
             let permille = spent * 1_000 / total.max(1);
             (spent > 0).then(|| format!("{name} {}.{} %", permille / 10, permille % 10))
         };
-        let shares: Vec<String> = SPENDINGS.into_iter().filter_map(share).collect();
+        let shares: Vec<String> = TIME_CATEGORIES.into_iter().filter_map(share).collect();
         writeln!(f, "cores           {}", shares.join(", "))?;
         writeln!(f, "events          {}", digest.events())?;
         writeln!(f, "digest          {digest}")?;
-        let Shifts { rates, voltages } = self.shifts;
+        let GearChanges { rates, voltages } = self.shifts;
         if rates + voltages > 0 {
             writeln!(f, "clocks          {rates} changes of rates, {voltages} of voltages")?;
         }

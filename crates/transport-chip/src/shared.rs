@@ -4,11 +4,11 @@
 //! lie, and time. Invariant: an access counts as of when it begins, so of two of one place the earlier is earlier.
 
 use crate::cores::Cores;
-use crate::report::Spending;
-use isles_chip::cost::{Access, Mode, Span};
+use crate::report::TimeCategory;
+use isles_chip::cost::{Access, HopCost, Mode};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::Picoseconds;
-use isles_chip::shared::{Kind, LINE_BYTES, Moved, SharedMemory, StaleRead};
+use isles_chip::shared::{AccessTraffic, CachePolicy, LINE_BYTES, SharedMemory, StaleRead};
 use isles_chip::topology::{CoreId, TileId};
 use isles_chip::{Caches, Chip, ControllerId};
 use isles_transport::PlaceId;
@@ -21,9 +21,9 @@ const INVALIDATE_CYCLES: u64 = 1;
 /// What accesses cost a core in one gear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryCosts {
-    word: Access<Span>,
-    through: Access<Span>,
-    cached: Access<Span>,
+    word: Access<HopCost>,
+    through: Access<HopCost>,
+    cached: Access<HopCost>,
     second: Picoseconds,
     first: Picoseconds,
     flush_start: Picoseconds,
@@ -35,8 +35,8 @@ pub(crate) struct MemoryCosts {
 
 impl MemoryCosts {
     /// The costs out of the times of one setting; none if the chip's file does not have them all.
-    pub(crate) fn of(times: &isles_chip::cost::Costs<Span>) -> Option<MemoryCosts> {
-        let near = |span: Option<Span>| span.map(|span| span.over(0));
+    pub(crate) fn of(times: &isles_chip::cost::TimingTable<HopCost>) -> Option<MemoryCosts> {
+        let near = |span: Option<HopCost>| span.map(|span| span.over(0));
         Some(MemoryCosts {
             word: *times.access(Mode::MemoryWord)?,
             through: *times.access(Mode::MemoryThrough)?,
@@ -53,7 +53,7 @@ impl MemoryCosts {
 
 /// What a chip file says of the memory that all cores share.
 #[derive(Debug)]
-pub(crate) struct MemoryPlan {
+pub(crate) struct SharedMemoryCosts {
     /// What it costs a core, by its gear.
     pub(crate) gears: Vec<MemoryCosts>,
     caches: Caches,
@@ -63,14 +63,14 @@ pub(crate) struct MemoryPlan {
     own: Vec<u32>,
 }
 
-impl MemoryPlan {
+impl SharedMemoryCosts {
     /// None if the file does not say what it costs, or has other lines than those of the model.
-    pub(crate) fn of(chip: &Chip, gears: &Gears) -> Option<MemoryPlan> {
+    pub(crate) fn of(chip: &Chip, gears: &Gears) -> Option<SharedMemoryCosts> {
         let (caches, topology, preset) = (*chip.caches(), chip.topology(), chip.default_preset());
         let costs = gears.all().map(|(_, gear)| MemoryCosts::of(&preset.times_at(gear.rate)));
         let gears = costs.collect::<Option<_>>().filter(|_| caches.line.0 == LINE_BYTES as u64)?;
         let own = |core| chip.controller_of(topology.tile_of(CoreId(core))).0;
-        Some(MemoryPlan {
+        Some(SharedMemoryCosts {
             gears,
             caches,
             controllers: (0..chip.controllers())
@@ -83,25 +83,25 @@ impl MemoryPlan {
 
 /// A stretch of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct MemoryRegion {
     /// Its first byte.
     pub start: u64,
     /// How many bytes it has.
     pub bytes: u64,
     /// How cores see it.
-    pub kind: Kind,
+    pub kind: CachePolicy,
     /// The controller behind which it lies.
     controller: u32,
 }
 
-impl Stretch {
-    /// A stretch by its parts, as [`Stretch::parts`] gave them: for who sends one to another place.
-    pub fn from_parts((start, bytes, kind, controller): (u64, u64, Kind, u32)) -> Stretch {
-        Stretch { start, bytes, kind, controller }
+impl MemoryRegion {
+    /// A stretch by its parts, as [`MemoryRegion::parts`] gave them: for who sends one to another place.
+    pub fn from_parts((start, bytes, kind, controller): (u64, u64, CachePolicy, u32)) -> MemoryRegion {
+        MemoryRegion { start, bytes, kind, controller }
     }
 
     /// Its parts.
-    pub fn parts(&self) -> (u64, u64, Kind, u32) {
+    pub fn parts(&self) -> (u64, u64, CachePolicy, u32) {
         (self.start, self.bytes, self.kind, self.controller)
     }
 
@@ -120,9 +120,9 @@ fn side(place: PlaceId) -> CoreId {
 }
 
 /// What is known of the shared memory of a run.
-pub(crate) struct Shared {
+pub(crate) struct SharedMemoryState {
     memory: SharedMemory,
-    plan: Arc<MemoryPlan>,
+    plan: Arc<SharedMemoryCosts>,
     /// The first byte that nobody has asked for.
     free: u64,
 }
@@ -136,16 +136,16 @@ pub struct Stale {
     pub first: Vec<StaleRead>,
 }
 
-impl Shared {
-    pub(crate) fn new(plan: Arc<MemoryPlan>) -> Shared {
-        Shared { memory: SharedMemory::new(&plan.caches, plan.own.len() as u32), plan, free: 0 }
+impl SharedMemoryState {
+    pub(crate) fn new(plan: Arc<SharedMemoryCosts>) -> SharedMemoryState {
+        SharedMemoryState { memory: SharedMemory::new(&plan.caches, plan.own.len() as u32), plan, free: 0 }
     }
 
     /// Takes a stretch of zeros behind the controller of the core of that number, from a line of its own on.
-    pub(crate) fn take(&mut self, core: usize, kind: Kind, bytes: u64) -> Stretch {
+    pub(crate) fn take(&mut self, core: usize, kind: CachePolicy, bytes: u64) -> MemoryRegion {
         let start = self.free;
         self.free += bytes.max(1).next_multiple_of(LINE_BYTES as u64);
-        Stretch { start, bytes, kind, controller: self.plan.own[core] }
+        MemoryRegion { start, bytes, kind, controller: self.plan.own[core] }
     }
 
     pub(crate) fn stale(&self) -> Stale {
@@ -155,7 +155,7 @@ impl Shared {
     pub(crate) fn read(
         &mut self,
         (cores, place): (&mut Cores, PlaceId),
-        stretch: &Stretch,
+        stretch: &MemoryRegion,
         offset: u64,
         into: &mut [u8],
     ) {
@@ -169,7 +169,7 @@ impl Shared {
     pub(crate) fn write(
         &mut self,
         (cores, place): (&mut Cores, PlaceId),
-        stretch: &Stretch,
+        stretch: &MemoryRegion,
         offset: u64,
         from: &[u8],
     ) {
@@ -182,37 +182,38 @@ impl Shared {
 
     pub(crate) fn invalidate(&mut self, (cores, place): (&mut Cores, PlaceId)) {
         self.memory.invalidate(side(place));
-        cores.compute(place, INVALIDATE_CYCLES, Spending::Copying);
+        cores.compute(place, INVALIDATE_CYCLES, TimeCategory::Copying);
     }
 
-    pub(crate) fn drain(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &Stretch) {
+    pub(crate) fn drain(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &MemoryRegion) {
         let moved = self.memory.drain((side(place), cores.now(place)));
         self.charge((cores, place), stretch, &moved);
     }
 
     /// Lines of the second cache can only be flushed by reading others in their place, so all lines of the stretch
     /// cost, whether the cache has them or not; never more than all of the cache.
-    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &Stretch) {
+    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &MemoryRegion) {
         let range = stretch.range(0, stretch.bytes as usize);
         let moved = self.memory.flush((side(place), cores.now(place)), range);
-        if stretch.kind == Kind::Cached {
+        if stretch.kind == CachePolicy::Cached {
             let costs = *cores.memory_costs(place);
             let lines = stretch.bytes.div_ceil(LINE_BYTES as u64);
             let time = costs.flush_start.0.saturating_add(costs.flush_line.0.saturating_mul(lines));
-            cores.spend(place, Picoseconds(time.min(costs.flush_all.0)), Spending::Copying);
+            cores.spend(place, Picoseconds(time.min(costs.flush_all.0)), TimeCategory::Copying);
         }
         self.charge((cores, place), stretch, &moved);
     }
 
     /// Lets `place` spend what an access took. Its lines pass one after the other.
-    fn charge(&self, (cores, place): (&mut Cores, PlaceId), stretch: &Stretch, moved: &Moved) {
+    fn charge(&self, (cores, place): (&mut Cores, PlaceId), stretch: &MemoryRegion, moved: &AccessTraffic) {
         let costs = *cores.memory_costs(place);
-        let Moved { first, second, fetched, written_back, let_go, words_read, words_written } = *moved;
+        let AccessTraffic { first, second, fetched, written_back, let_go, words_read, words_written } =
+            *moved;
         let cached = costs.first * u64::from(first) + costs.second * u64::from(second);
         if cached > Picoseconds::ZERO {
-            cores.spend(place, cached, Spending::Copying);
+            cores.spend(place, cached, TimeCategory::Copying);
         }
-        let line = if stretch.kind == Kind::Through { costs.through } else { costs.cached };
+        let line = if stretch.kind == CachePolicy::Through { costs.through } else { costs.cached };
         // A word keeps the controller busy as a line does: what it is busy with is the access.
         let trips = [
             (line.read, fetched),

@@ -2,30 +2,30 @@
 //!
 //! A plain state machine behind the world and its endpoints. The queue holds at most one turn of each place: of a busy
 //! one at its own clock, of a waiting one at its first poll after something has come. Who has the next turn is decided
-//! in `turn`; what a place does in it is in `sending` and `taking`, whom that wakes in `news`, the end of places in
-//! `death`. It does not know how a message crosses the chip: that is the protocol's.
-//! Invariant: a turn is never before the present, so nothing that a turn does can have been missed by an earlier one.
+//! in `scheduling`; what a place does in it is in `sending` and `receiving`, whom that wakes in `wakeups`, the end of
+//! places in `death`. It does not know how a message crosses the chip: that is the protocol's. Invariant: a turn is
+//! never before the present, so nothing that a turn does can have been missed by an earlier one.
 
 mod clocks;
 mod death;
-mod news;
+mod message_pool;
+mod receiving;
+mod scheduling;
 mod sending;
-mod spare;
-mod taking;
-mod turn;
+mod wakeups;
 
-pub(crate) use taking::Taken;
+pub(crate) use receiving::Delivery;
 
 use crate::cores::{Cores, Costs};
 use crate::demand::Demand;
-use crate::govern::Governing;
-use crate::parcel::Content;
-use crate::placement::Seating;
+use crate::governor::GovernorState;
+use crate::message::Content;
+use crate::placement::CoreMap;
+use crate::protocol::{BufferLayout, ProtocolModel, Wakeups};
 use crate::report::Report;
-use crate::shared::Shared;
-use crate::wire::{Division, News, Wire};
-use death::Notice;
-use isles_chip::kernel::{Digest, EventClass, Key, Queue, Ties};
+use crate::shared::SharedMemoryState;
+use death::DeathNotice;
+use isles_chip::kernel::{Digest, EventClass, Key, Queue, TieBreak};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 use std::cell::Cell;
@@ -37,13 +37,13 @@ use std::rc::Rc;
 enum Event {
     Turn = 1,
     Message,
-    Piece,
+    Fragment,
     Death,
     Clocks,
 }
 
 /// One place as the world sees it.
-struct Site {
+struct PlaceStatus {
     alive: bool,
     left: bool,
     /// Whether it waits, so that what comes may move its turn.
@@ -54,13 +54,13 @@ struct Site {
     postponed: Demand,
     /// Events of this place so far.
     sequence: u32,
-    notices: BTreeMap<PlaceId, Notice>,
+    notices: BTreeMap<PlaceId, DeathNotice>,
 }
 
-impl Site {
+impl PlaceStatus {
     /// Of a place before its first turn.
-    fn new() -> Site {
-        Site {
+    fn new() -> PlaceStatus {
+        PlaceStatus {
             alive: true,
             left: false,
             parked: false,
@@ -73,48 +73,48 @@ impl Site {
 }
 
 /// See the file header.
-pub(crate) struct State {
+pub(crate) struct WorldState {
     pub(crate) cores: Cores,
-    pub(crate) wire: Box<dyn Wire>,
-    /// Whether places ever stand in a call of `wire`.
-    engages: bool,
+    pub(crate) protocol: Box<dyn ProtocolModel>,
+    /// Whether places ever stand in a call of `protocol`.
+    has_blocking_sends: bool,
     pub(crate) live_blocks: Rc<Cell<usize>>,
-    sites: Vec<Site>,
+    statuses: Vec<PlaceStatus>,
     /// The next turn of each place that has one.
     turns: Queue,
     /// Whose turn it is. It stays in `turns` until its next one is known: so it moves once instead of twice.
     under_way: Option<PlaceId>,
-    ties: Ties,
+    tie_break: TieBreak,
     digest: Digest,
     /// Empty between two calls; kept for its memory.
-    news: News,
+    wakeups: Wakeups,
     /// Memory of short messages that were taken in, for others.
     spare: Vec<Content>,
     messages: u64,
     bytes: u64,
-    governing: Option<Governing>,
+    governing: Option<GovernorState>,
     /// Memory that all cores share; nothing before it is asked for.
-    pub(crate) shared: Option<Shared>,
+    pub(crate) shared: Option<SharedMemoryState>,
 }
 
-impl State {
-    pub(crate) fn new(costs: Costs, division: Division, seating: Seating, seed: u64) -> State {
-        let places = seating.places();
-        let ties = Ties::new(seed);
-        let mut cores = Cores::new(costs, seating);
-        let wire = division.open(&cores, places, ties);
-        cores.is_called = wire.calls();
-        let mut state = State {
-            engages: wire.engages(),
-            wire,
+impl WorldState {
+    pub(crate) fn new(costs: Costs, division: BufferLayout, core_map: CoreMap, seed: u64) -> WorldState {
+        let places = core_map.places();
+        let tie_break = TieBreak::new(seed);
+        let mut cores = Cores::new(costs, core_map);
+        let protocol = division.open(&cores, places, tie_break);
+        cores.is_interrupt_driven = protocol.is_interrupt_driven();
+        let mut state = WorldState {
+            has_blocking_sends: protocol.has_blocking_sends(),
+            protocol,
             cores,
             live_blocks: Rc::default(),
-            sites: (0..places).map(|_| Site::new()).collect(),
+            statuses: (0..places).map(|_| PlaceStatus::new()).collect(),
             turns: Queue::new(places as usize),
             under_way: None,
-            ties,
+            tie_break,
             digest: Digest::default(),
-            news: News::new(),
+            wakeups: Wakeups::new(),
             spare: Vec::new(),
             messages: 0,
             bytes: 0,
@@ -127,9 +127,9 @@ impl State {
 
     #[inline]
     fn key(&mut self, time: Picoseconds, class: EventClass, place: PlaceId) -> Key {
-        let site = &mut self.sites[place.index()];
-        site.sequence = site.sequence.wrapping_add(1);
-        self.ties.key(time, class, place.0, site.sequence)
+        let status = &mut self.statuses[place.index()];
+        status.sequence = status.sequence.wrapping_add(1);
+        self.tie_break.key(time, class, place.0, status.sequence)
     }
 
     /// Tells the recorder that `place` does something with a name.
@@ -140,7 +140,7 @@ impl State {
     }
 
     pub(crate) fn report(&self) -> Report {
-        let places = (0..self.sites.len() as u32).map(PlaceId);
+        let places = (0..self.statuses.len() as u32).map(PlaceId);
         Report {
             time: self.cores.now(PlaceId(0)),
             messages: self.messages,
@@ -150,10 +150,10 @@ impl State {
             fetched: self.cores.lines_fetched(),
             flit_hops: self.cores.flit_hops(),
             digest: self.digest,
-            cores: self.cores.seating().cores().to_vec(),
+            cores: self.cores.core_map().cores().to_vec(),
             ledgers: places.map(|place| self.cores.ledger(place)).collect(),
             shifts: self.cores.shifts,
-            stale: self.shared.as_ref().map(Shared::stale),
+            stale: self.shared.as_ref().map(SharedMemoryState::stale),
             energy: self.cores.energy(),
         }
     }

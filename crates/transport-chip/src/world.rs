@@ -1,24 +1,24 @@
 //! The modelled chip, as the driver of its places sees it.
 //!
 //! A thin shell around the state: it borrows it for each call, knows what wakes a place from outside, and speaks of
-//! time in nanoseconds. It runs no place and does not know what a message says.
-//! Invariant: between [`World::next`] and [`World::end_turn`] the driver runs the place that it was given and no other.
+//! time in nanoseconds. It runs no place and does not know what a message says. Invariant: between [`ChipWorld::next`]
+//! and [`ChipWorld::end_turn`] the driver runs the place that it was given and no other.
 
+mod error;
 mod memory;
-mod misfit;
 mod record;
 
-pub use misfit::Misfit;
+pub use error::WorldError;
 
 use crate::clocks::{ClockChange, ClockError};
 use crate::cores::Costs;
 use crate::endpoint::ChipEndpoint;
-use crate::placement::{Placement, Seating};
-use crate::report::{Report, Spending};
-use crate::rest::Rest;
-use crate::state::State;
-use crate::wiring::Wiring;
-use isles_chip::governor::{Policy, Unfit};
+use crate::idle_policy::IdlePolicy;
+use crate::placement::{CoreMap, Placement};
+use crate::protocol_config::ProtocolConfig;
+use crate::report::{Report, TimeCategory};
+use crate::state::WorldState;
+use isles_chip::governor::{GovernorError, Policy};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{PlaceId, Unpark};
 use std::cell::RefCell;
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// What a place comes to at the end of its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum TurnOutcome {
     /// It wants another one.
     Busy,
     /// It waits for an arrival, for room where there was none, or for its own clock to reach `due`.
@@ -50,72 +50,77 @@ impl Unpark for UnparkFlag {
 }
 
 /// What the world and its endpoints share.
-pub(crate) struct Shared {
+pub(crate) struct WorldShared {
     pub(crate) places: u32,
     pub(crate) unparked: Vec<Arc<UnparkFlag>>,
-    pub(crate) state: RefCell<State>,
+    pub(crate) state: RefCell<WorldState>,
 }
 
 /// A chip with places on its cores, in one thread; a cheap handle, clones are the same world.
 ///
-/// The driver asks [`World::next`] whose turn it is, runs that place, and says with [`World::end_turn`] what came of
-/// it.
+/// The driver asks [`ChipWorld::next`] whose turn it is, runs that place, and says with [`ChipWorld::end_turn`] what
+/// came of it.
 #[derive(Clone)]
-pub struct World {
-    shared: Rc<Shared>,
+pub struct ChipWorld {
+    shared: Rc<WorldShared>,
 }
 
-impl World {
+impl ChipWorld {
     /// A chip with `places` places and the protocol that is its own; `seed` permutes what happens at one time.
     ///
     /// # Errors
-    /// [`Misfit`]: the chip cannot have so many.
-    pub fn new(places: u32, costs: Costs, seed: u64) -> Result<World, Misfit> {
+    /// [`WorldError`]: the chip cannot have so many.
+    pub fn new(places: u32, costs: Costs, seed: u64) -> Result<ChipWorld, WorldError> {
         let protocol = costs.default_protocol();
-        World::with_protocol(places, costs, protocol, seed)
+        ChipWorld::with_protocol(places, costs, protocol, seed)
     }
 
-    /// As [`World::new`], with another protocol, and what else joins the places.
+    /// As [`ChipWorld::new`], with another protocol, and what else joins the places.
     ///
     /// # Errors
-    /// [`Misfit`]: the chip cannot have so many.
+    /// [`WorldError`]: the chip cannot have so many.
     pub fn with_protocol(
         places: u32,
         costs: Costs,
-        wiring: impl Into<Wiring>,
+        protocol_config: impl Into<ProtocolConfig>,
         seed: u64,
-    ) -> Result<World, Misfit> {
+    ) -> Result<ChipWorld, WorldError> {
         let cores = costs.cores();
-        let seating = Placement::Linear.seat(costs.topology(), places);
-        World::seated(seating.map_err(|_| Misfit::Cores { cores })?, costs, wiring, seed)
+        let core_map = Placement::Linear.core_map(costs.topology(), places);
+        ChipWorld::with_core_map(
+            core_map.map_err(|_| WorldError::Cores { cores })?,
+            costs,
+            protocol_config,
+            seed,
+        )
     }
 
-    /// As [`World::with_protocol`], with the places of a seating, each on its core.
+    /// As [`ChipWorld::with_protocol`], with the places of a seating, each on its core.
     ///
     /// # Errors
-    /// [`Misfit`]: the chip cannot join so many in that way.
+    /// [`WorldError`]: the chip cannot join so many in that way.
     ///
     /// # Panics
     /// If the seating is of another chip.
-    pub fn seated(
-        seating: Seating,
+    pub fn with_core_map(
+        core_map: CoreMap,
         costs: Costs,
-        wiring: impl Into<Wiring>,
+        protocol_config: impl Into<ProtocolConfig>,
         seed: u64,
-    ) -> Result<World, Misfit> {
-        assert_eq!(seating.chip_cores(), costs.cores(), "a seating of another chip");
-        let places = seating.places();
-        let division = wiring.into().divide(places, &costs)?;
+    ) -> Result<ChipWorld, WorldError> {
+        assert_eq!(core_map.chip_cores(), costs.cores(), "a seating of another chip");
+        let places = core_map.places();
+        let division = protocol_config.into().buffer_layout(places, &costs)?;
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
-        let state = RefCell::new(State::new(costs, division, seating, seed));
-        Ok(World { shared: Rc::new(Shared { places, unparked, state }) })
+        let state = RefCell::new(WorldState::new(costs, division, core_map, seed));
+        Ok(ChipWorld { shared: Rc::new(WorldShared { places, unparked, state }) })
     }
 
     /// Puts the run under a governor; to be said before anything runs.
     ///
     /// # Errors
-    /// [`Unfit`]: that policy is not for this chip with so many places.
-    pub fn govern(&self, policy: Policy) -> Result<(), Unfit> {
+    /// [`GovernorError`]: that policy is not for this chip with so many places.
+    pub fn govern(&self, policy: Policy) -> Result<(), GovernorError> {
         let mut state = self.shared.state.borrow_mut();
         let (governor, gears) = state.cores.governor(policy)?;
         state.set_governor(governor, &gears);
@@ -123,14 +128,14 @@ impl World {
     }
 
     /// Says what places do while they wait; before anything runs. They poll unless something else is said.
-    pub fn rest(&self, rest: Rest) {
+    pub fn rest(&self, rest: IdlePolicy) {
         self.shared.state.borrow_mut().cores.rest = rest;
     }
 
     /// Leaves out what the chip draws, for a run of which only the time is wanted: on a chip of 100,000 cores that is
     /// most of what a short one costs the host. Its report has no energy then. Before anything runs.
-    pub fn forgo_energy(&self) {
-        self.shared.state.borrow_mut().cores.forgo_energy();
+    pub fn disable_energy(&self) {
+        self.shared.state.borrow_mut().cores.disable_energy();
     }
 
     /// The endpoint of `place`; take one for each place.
@@ -152,14 +157,14 @@ impl World {
         Some(place)
     }
 
-    /// Ends the turn that [`World::next`] began.
-    pub fn end_turn(&self, place: PlaceId, turn: Turn) {
+    /// Ends the turn that [`ChipWorld::next`] began.
+    pub fn end_turn(&self, place: PlaceId, turn: TurnOutcome) {
         // Relaxed is enough: `next` observes the flag before the place acts on it.
         let unparked = self.shared.unparked[place.index()].0.load(Ordering::Relaxed);
         let mut state = self.shared.state.borrow_mut();
         state.settle(place);
         match turn {
-            Turn::Idle { due } if !unparked => state.park(place, due.map(picoseconds)),
+            TurnOutcome::Idle { due } if !unparked => state.park(place, due.map(picoseconds)),
             _ => state.go_on(place),
         }
     }
@@ -199,7 +204,7 @@ impl World {
     /// Lets `place` compute for so many cycles of its core, which were measured of it and not said by it. The measuring
     /// is the driver's: here is no clock of the host.
     pub fn charge(&self, place: PlaceId, cycles: u64) {
-        self.shared.state.borrow_mut().cores.compute(place, cycles, Spending::Measured);
+        self.shared.state.borrow_mut().cores.compute(place, cycles, TimeCategory::Measured);
     }
 
     /// By what the clock of `place` is divided now; none if the chip cannot divide it.

@@ -3,10 +3,12 @@
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
-use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Spending, Turn, Wiring, World};
+use isles_transport_chip::{
+    ChipEndpoint, ChipWorld, Costs, Protocol, ProtocolConfig, TimeCategory, TurnOutcome, WorldError,
+};
 use std::time::Duration;
 
-const IDLE: Turn = Turn::Idle { due: None };
+const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 const ROOT: PlaceId = PlaceId(0);
 
 /// Cycles for which a place computes that does not look; a hundred times what a broadcast takes.
@@ -23,9 +25,9 @@ fn costs() -> Costs {
     Costs::of(&Chip::find("scc").unwrap()).unwrap()
 }
 
-fn world(places: u32, relays: Option<u32>) -> (World, Vec<ChipEndpoint>) {
-    let wiring = Wiring { protocol: Protocol::Isles, relays };
-    let world = World::with_protocol(places, costs(), wiring, 0).unwrap();
+fn world(places: u32, relays: Option<u32>) -> (ChipWorld, Vec<ChipEndpoint>) {
+    let wiring = ProtocolConfig { protocol: Protocol::Doorbell, relays };
+    let world = ChipWorld::with_protocol(places, costs(), wiring, 0).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
@@ -55,7 +57,7 @@ fn beside_one_that_computes(relays: Option<u32>) -> (Vec<Duration>, Picoseconds)
         }
         world.end_turn(place, IDLE);
     }
-    (found, world.report().ledgers[1].time(Spending::Handling))
+    (found, world.report().ledgers[1].time(TimeCategory::Handling))
 }
 
 #[test]
@@ -80,7 +82,7 @@ fn places_that_wait_lose_nothing_by_what_their_cores_pass_on() {
         world.end_turn(place, IDLE);
     }
     let report = world.report();
-    let handling = |place: usize| report.ledgers[place].time(Spending::Handling);
+    let handling = |place: usize| report.ledgers[place].time(TimeCategory::Handling);
     assert_eq!(
         (1..8).map(handling).collect::<Vec<_>>(),
         vec![handling(7); 7],
@@ -99,7 +101,7 @@ fn a_sender_is_refused_when_much_of_it_lies_unread_and_goes_on_when_it_is_read()
         if place == PlaceId(3) && ignored < 100 {
             endpoint.work(&Work::new().cycles(10_000));
             (ignored, sent_before) = (ignored + 1, sent);
-            world.end_turn(place, Turn::Busy);
+            world.end_turn(place, TurnOutcome::Busy);
             continue;
         }
         let arrived = endpoint.progress(Inbound::All, &mut |_| ());
@@ -117,12 +119,12 @@ fn a_sender_is_refused_when_much_of_it_lies_unread_and_goes_on_when_it_is_read()
 fn what_the_chip_or_the_protocol_does_not_have_is_said() {
     let misfit = |chip: &str, protocol, relays| {
         let costs = Costs::of(&Chip::find(chip).unwrap()).unwrap();
-        costs.check_wiring(Wiring { protocol, relays: Some(relays) }, 48).err()
+        costs.check_protocol_config(ProtocolConfig { protocol, relays: Some(relays) }, 48).err()
     };
-    assert_eq!(misfit("scc", Protocol::Isles, 7), None);
-    assert_eq!(misfit("scc", Protocol::RcceX10, 7), Some(Misfit::NoRelays));
-    assert!(matches!(misfit("scc", Protocol::Isles, 47), Some(Misfit::Buffer { lines: 256, .. })));
-    assert_eq!(misfit("bluegene-p", Protocol::Packets, 2), Some(Misfit::NoRelays));
+    assert_eq!(misfit("scc", Protocol::Doorbell, 7), None);
+    assert_eq!(misfit("scc", Protocol::RcceX10, 7), Some(WorldError::NoRelays));
+    assert!(matches!(misfit("scc", Protocol::Doorbell, 47), Some(WorldError::Buffer { lines: 256, .. })));
+    assert_eq!(misfit("bluegene-p", Protocol::Packets, 2), Some(WorldError::NoRelays));
 }
 
 #[test]
@@ -147,7 +149,7 @@ fn two_wants(delay: u64) -> [u32; 2] {
                 sent[0] = (0..UNREAD_MAX).map(|_| send(1)).sum();
             }
             endpoint.work(&Work::new().cycles(if place == ROOT { 2_000_000 } else { delay }));
-            world.end_turn(place, Turn::Busy);
+            world.end_turn(place, TurnOutcome::Busy);
             continue;
         }
         endpoint.progress(Inbound::All, &mut |_| ());

@@ -3,15 +3,15 @@
 use isles_chip::Chip;
 use isles_transport::random::Random;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};
-use isles_transport_chip::{ChipEndpoint, Costs, Report, Turn, World};
+use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, Report, TurnOutcome};
 use std::collections::VecDeque;
 
 const A: PlaceId = PlaceId(0);
 const B: PlaceId = PlaceId(1);
-const IDLE: Turn = Turn::Idle { due: None };
+const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 
-fn scc(places: u32, seed: u64) -> (World, Vec<ChipEndpoint>) {
-    let world = World::new(places, Costs::of(&Chip::find("scc").unwrap()).unwrap(), seed).unwrap();
+fn scc(places: u32, seed: u64) -> (ChipWorld, Vec<ChipEndpoint>) {
+    let world = ChipWorld::new(places, Costs::of(&Chip::find("scc").unwrap()).unwrap(), seed).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
@@ -116,7 +116,7 @@ fn traffic(places: u32, seed: u64) -> Report {
                 worked += 1;
             }
         }
-        world.end_turn(place, if worked > 0 || *left > 0 { Turn::Busy } else { IDLE });
+        world.end_turn(place, if worked > 0 || *left > 0 { TurnOutcome::Busy } else { IDLE });
     }
     assert!(under_way.iter().all(VecDeque::is_empty), "none is lost");
     world.report()

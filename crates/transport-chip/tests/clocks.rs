@@ -13,7 +13,7 @@ use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Picoseconds, Rate};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
 use isles_transport_chip::{
-    ChipEndpoint, ClockChange, ClockError, Costs, Report, Shifts, Spending, Turn, World,
+    ChipEndpoint, ChipWorld, ClockChange, ClockError, Costs, GearChanges, Report, TimeCategory, TurnOutcome,
 };
 use sink::Sink;
 use std::time::Duration;
@@ -33,14 +33,14 @@ fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
-fn place(places: u32) -> (World, Vec<ChipEndpoint>) {
-    let world = World::new(places, Costs::of(&scc()).unwrap(), 0).unwrap();
+fn place(places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
+    let world = ChipWorld::new(places, Costs::of(&scc()).unwrap(), 0).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
 
 /// The clock of the first place, exactly.
-fn now(world: &World) -> u64 {
+fn now(world: &ChipWorld) -> u64 {
     world.report().time.0
 }
 
@@ -172,7 +172,7 @@ fn receipt(divider: u32) -> (u64, String) {
             sent = true;
         }
         endpoint.progress(Inbound::All, &mut |_| ());
-        world.end_turn(place, Turn::Idle { due: None });
+        world.end_turn(place, TurnOutcome::Idle { due: None });
     }
     let report = world.report();
     let [sender, receiver] = [0, 1].map(|place| report.ledgers[place].total().0);
@@ -196,7 +196,7 @@ fn a_place_that_waits_begins_its_polls_anew_when_its_rate_changes() {
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
         endpoint.progress(Inbound::All, &mut |_| ());
-        let mut turn = Turn::Idle { due: None };
+        let mut turn = TurnOutcome::Idle { due: None };
         if place == A {
             turns += 1;
             endpoint.work(&Work::new().cycles(1_000));
@@ -206,7 +206,7 @@ fn a_place_that_waits_begins_its_polls_anew_when_its_rate_changes() {
                 endpoint.work(&Work::new().cycles(12_345));
                 endpoint.send(B, Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
             } else if turns == 1 {
-                turn = Turn::Busy;
+                turn = TurnOutcome::Busy;
             }
         } else if parked == 0 {
             parked = world.report().ledgers[1].total().0;
@@ -214,7 +214,7 @@ fn a_place_that_waits_begins_its_polls_anew_when_its_rate_changes() {
         world.end_turn(place, turn);
     }
     assert!(0 < parked && parked < changed, "it waits when its rate changes");
-    let waited = world.report().ledgers[1].time(Spending::Waiting).0;
+    let waited = world.report().ledgers[1].time(TimeCategory::Waiting).0;
     // A poll of one line and 60 cycles, at a quarter of the rate.
     let poll = 4 * (105_000 + 60 * period(3));
     assert_eq!((parked + waited - changed) % poll, 0, "{parked} {waited} {changed}");
@@ -261,12 +261,12 @@ fn a_trace_counts_rates_and_voltages_and_shows_what_the_controller_does() {
 
 /// Twelve places of two voltage domains on three: those of the first domain work, the others wait for a message that
 /// comes at the end. Under a governor.
-fn uneven(policy: Policy) -> (World, Report) {
+fn uneven(policy: Policy) -> (ChipWorld, Report) {
     uneven_after(policy, 0)
 }
 
 /// The same after the last place has worked so many times, too.
-fn uneven_after(policy: Policy, mut early: u32) -> (World, Report) {
+fn uneven_after(policy: Policy, mut early: u32) -> (ChipWorld, Report) {
     let (world, endpoints) = place(12);
     world.govern(policy).unwrap();
     let mut left = 120;
@@ -277,18 +277,18 @@ fn uneven_after(policy: Policy, mut early: u32) -> (World, Report) {
         let turn = if place == A && left > 0 {
             endpoint.work(&Work::new().cycles(1_000_000));
             left -= 1;
-            Turn::Busy
+            TurnOutcome::Busy
         } else if place == PlaceId(11) && early > 0 {
             endpoint.work(&Work::new().cycles(1_000_000));
             early -= 1;
             // After the last time it does not even look for messages, so its clock stays where its work has ended.
-            if early > 0 { Turn::Busy } else { Turn::Idle { due: None } }
+            if early > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } }
         } else {
             if place == A && !told {
                 endpoint.send(PlaceId(11), Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
                 told = true;
             }
-            Turn::Idle { due: None }
+            TurnOutcome::Idle { due: None }
         };
         world.end_turn(place, turn);
     }
@@ -304,7 +304,7 @@ fn joules(report: &Report) -> f64 {
 #[test]
 fn fixed_with_a_divider_starts_so_and_halts_what_has_no_place() {
     let (world, report) = uneven(Policy::FixedAt(8));
-    assert_eq!((world.divider(A), report.shifts), (Some(8), Shifts::default()));
+    assert_eq!((world.divider(A), report.shifts), (Some(8), GearChanges::default()));
     assert!(report.time.0 >= 120_000_000 * period(8));
     let (chip, energy) = (scc(), report.energy.unwrap());
     let slowest = chip.dividers().unwrap().rate(16).unwrap();
@@ -318,7 +318,7 @@ fn on_demand_slows_down_who_waits_and_not_who_works() {
     let (fixed, governed) = (uneven(Policy::FixedAt(3)).1, uneven(Policy::OnDemand));
     let (world, report) = governed;
     assert_eq!((world.divider(A), world.divider(PlaceId(11))), (Some(3), Some(16)));
-    assert_eq!(report.ledgers[0].time(Spending::Working), fixed.ledgers[0].time(Spending::Working));
+    assert_eq!(report.ledgers[0].time(TimeCategory::Working), fixed.ledgers[0].time(TimeCategory::Working));
     assert!(joules(&report) < 0.9 * joules(&fixed), "{} {}", joules(&report), joules(&fixed));
     assert!(report.shifts.voltages >= 2, "{report}");
 }
@@ -380,7 +380,7 @@ fn a_program_that_asks_for_the_fastest_clocks_does_not_break_a_cap() {
             assert!(policy.is_none() || asked == [Ok(None), Ok(None)], "{asked:?}");
             assert!(world.shift_supply(place, 1).is_err() && world.divide_tile(place, 1).is_err());
             endpoints[place.index()].work(&Work::new().cycles(1_000_000));
-            world.end_turn(place, Turn::Busy);
+            world.end_turn(place, TurnOutcome::Busy);
         }
         world.report().energy.unwrap().profile.peak().power
     };

@@ -7,7 +7,9 @@ use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::conformance::{Fixture, Promise, Script, Step};
 use isles_transport::{Arrival, Endpoint, Inbound, PlaceId};
-use isles_transport_chip::{ChipEndpoint, Costs, Ledger, Misfit, Protocol, Turn, Wiring, World};
+use isles_transport_chip::{
+    ChipEndpoint, ChipWorld, Costs, Ledger, Protocol, ProtocolConfig, TurnOutcome, WorldError,
+};
 
 /// All promises with a protocol of message buffers: as the chip has them, with another order of what happens at one
 /// time, and with as few lines as will do.
@@ -29,7 +31,7 @@ macro_rules! with_buffers {
 }
 
 with_buffers! {
-    Isles: scc, other_order, least_buffer;
+    Doorbell: scc, other_order, least_buffer;
     RcceX10: rcce_x10, rcce_x10_other_order, rcce_x10_least_buffer;
     Sections: sections, sections_other_order, sections_least_buffer;
     Sockets: sockets, sockets_other_order, sockets_least_buffer;
@@ -44,7 +46,7 @@ isles_transport::conformance!(
 );
 
 /// Those whose messages to several places go by interrupts.
-const ASYNCHRONOUS: Wiring = Wiring { protocol: Protocol::Isles, relays: Some(2) };
+const ASYNCHRONOUS: ProtocolConfig = ProtocolConfig { protocol: Protocol::Doorbell, relays: Some(2) };
 
 isles_transport::conformance!(asynchronous, OnChip { wiring: ASYNCHRONOUS, buffer_lines: 256, seed: 0 });
 isles_transport::conformance!(
@@ -67,20 +69,20 @@ const LONGEST: Picoseconds = Picoseconds(4_000_000_000_000);
 
 /// Runs promises on a chip whose cores have buffers of so many lines; if those are too few: as few as will do.
 struct OnChip {
-    wiring: Wiring,
+    wiring: ProtocolConfig,
     buffer_lines: u32,
     seed: u64,
 }
 
 impl OnChip {
-    fn world(&self, places: u32) -> World {
+    fn world(&self, places: u32) -> ChipWorld {
         let costs = costs(self.wiring.protocol);
         let of = |lines| {
-            World::with_protocol(places, costs.clone().with_buffer_lines(lines), self.wiring, self.seed)
+            ChipWorld::with_protocol(places, costs.clone().with_buffer_lines(lines), self.wiring, self.seed)
         };
         match of(self.buffer_lines) {
             Ok(world) => world,
-            Err(Misfit::Buffer { needed, .. }) => of(needed).expect("so many lines do"),
+            Err(WorldError::Buffer { needed, .. }) => of(needed).expect("so many lines do"),
             Err(misfit) => panic!("{misfit}"),
         }
     }
@@ -119,21 +121,21 @@ impl Fixture for OnChip {
     }
 }
 
-fn play(player: &mut Player) -> Turn {
+fn play(player: &mut Player) -> TurnOutcome {
     if player.last == Step::Done {
         let arrived = player.endpoint.progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) => panic!("one message too many from {}", message.source),
             Arrival::Died { place, .. } => panic!("{place} was told dead once too often"),
         });
-        return if arrived > 0 { Turn::Busy } else { Turn::Idle { due: None } };
+        return if arrived > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } };
     }
     player.last = player.script.step(&player.endpoint);
     match player.last {
-        Step::Busy => Turn::Busy,
+        Step::Busy => TurnOutcome::Busy,
         Step::Leave => {
             player.endpoint.leave();
-            Turn::Busy
+            TurnOutcome::Busy
         }
-        Step::Idle | Step::Done | Step::Die => Turn::Idle { due: None },
+        Step::Idle | Step::Done | Step::Die => TurnOutcome::Idle { due: None },
     }
 }

@@ -5,7 +5,9 @@ use isles_chip::energy::Load;
 use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Microwatts, Picoseconds, scaled};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
-use isles_transport_chip::{ChipEndpoint, Costs, Energy, Report, Rest, Spending, Turn, World};
+use isles_transport_chip::{
+    ChipEndpoint, ChipWorld, Costs, Energy, IdlePolicy, Report, TimeCategory, TurnOutcome,
+};
 
 const PLACES: u32 = 4;
 
@@ -13,8 +15,8 @@ fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
-fn place(chip: &Chip, places: u32) -> (World, Vec<ChipEndpoint>) {
-    let world = World::new(places, Costs::of(chip).unwrap(), 0).unwrap();
+fn place(chip: &Chip, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
+    let world = ChipWorld::new(places, Costs::of(chip).unwrap(), 0).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
@@ -26,11 +28,11 @@ fn work(chip: &Chip, places: u32, cycles: u64, times: u32) -> Report {
 }
 
 /// The same of places that are there.
-fn drive(world: &World, endpoints: &[ChipEndpoint], (cycles, times): (u64, u32)) -> Report {
+fn drive(world: &ChipWorld, endpoints: &[ChipEndpoint], (cycles, times): (u64, u32)) -> Report {
     let mut left = vec![times; endpoints.len()];
     while let Some(place) = world.next() {
         let left = &mut left[place.index()];
-        let turn = if *left > 0 { Turn::Busy } else { Turn::Idle { due: None } };
+        let turn = if *left > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } };
         if *left > 0 {
             endpoints[place.index()].work(&Work::new().cycles(cycles));
             *left -= 1;
@@ -105,7 +107,10 @@ fn talk(chip: &Chip) -> Report {
             sent = endpoint.send(to, Class::Data, HandlerId(1), 200, &mut |_| Some(200)).is_ok();
             *left -= i32::from(sent);
         }
-        world.end_turn(place, if took > 0 || sent { Turn::Busy } else { Turn::Idle { due: None } });
+        world.end_turn(
+            place,
+            if took > 0 || sent { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } },
+        );
     }
     world.report()
 }
@@ -122,11 +127,11 @@ fn the_energy_of_a_core_is_its_ledger_times_its_powers_to_the_last_attojoule() {
         for (core, ledger) in report.ledgers.iter().enumerate() {
             let of = |load, time: Picoseconds| power.core(load, point).over(time);
             let behind = Picoseconds(energy.span.0 - ledger.total().0);
-            let expected = of(Load::Compute, ledger.time(Spending::Working))
-                + of(Load::Compute, ledger.time(Spending::Handling))
-                + of(Load::Copy, ledger.time(Spending::Copying))
-                + of(Load::Poll, ledger.time(Spending::Polling))
-                + of(Load::Poll, ledger.time(Spending::Waiting) + behind);
+            let expected = of(Load::Compute, ledger.time(TimeCategory::Working))
+                + of(Load::Compute, ledger.time(TimeCategory::Handling))
+                + of(Load::Copy, ledger.time(TimeCategory::Copying))
+                + of(Load::Poll, ledger.time(TimeCategory::Polling))
+                + of(Load::Poll, ledger.time(TimeCategory::Waiting) + behind);
             assert_eq!(model(energy, name).core(core), expected, "{name}, core {core}");
         }
     }
@@ -135,11 +140,11 @@ fn the_energy_of_a_core_is_its_ledger_times_its_powers_to_the_last_attojoule() {
 /// Watts of a core of [`distinct`] by load, computed by hand: with 1600 / 3 MHz the file has 0.85625 V, so leakage is
 /// 0.424375 · 0.85625³ = 0.266411 W, and cycles are 1.25625e-3 · 0.85625² · 1600 / 3 = 0.491220 W, times 1 for
 /// computing, 0.5 for copying, 0.3 for polling and 0.1 for sleeping.
-const WATTS: [(f64, &[Spending]); 4] = [
-    (0.757631, &[Spending::Working, Spending::Handling, Spending::Measured]),
-    (0.512021, &[Spending::Copying, Spending::Fetching]),
-    (0.413777, &[Spending::Polling, Spending::Waiting]),
-    (0.315533, &[Spending::Sleeping]),
+const WATTS: [(f64, &[TimeCategory]); 4] = [
+    (0.757631, &[TimeCategory::Working, TimeCategory::Handling, TimeCategory::Measured]),
+    (0.512021, &[TimeCategory::Copying, TimeCategory::Fetching]),
+    (0.413777, &[TimeCategory::Polling, TimeCategory::Waiting]),
+    (0.315533, &[TimeCategory::Sleeping]),
 ];
 
 /// The SCC with factors of its first model of which no two are equal, which no published model has.
@@ -155,7 +160,7 @@ fn distinct() -> Chip {
 /// end.
 fn all_that_is_spent(chip: &Chip) -> Report {
     let (world, endpoints) = place(chip, 2);
-    world.rest(Rest::Nap(Picoseconds(100_000_000)));
+    world.rest(IdlePolicy::Nap(Picoseconds(100_000_000)));
     let mut sent = false;
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
@@ -167,7 +172,7 @@ fn all_that_is_spent(chip: &Chip) -> Report {
             endpoint.send(PlaceId(1), Class::Data, HandlerId(1), 200, &mut |_| Some(200)).unwrap();
             sent = true;
         }
-        world.end_turn(place, Turn::Idle { due: None });
+        world.end_turn(place, TurnOutcome::Idle { due: None });
     }
     world.report()
 }
@@ -317,7 +322,7 @@ fn what_is_told_by_spending_is_what_places_have_drawn() {
 
 /// The second place waits ten milliseconds for a message of the first, and all others for nothing. Gives when it was
 /// taken in, too.
-fn wait(rest: Rest) -> (Report, Picoseconds) {
+fn wait(rest: IdlePolicy) -> (Report, Picoseconds) {
     let (world, endpoints) = place(&scc(), 4);
     world.rest(rest);
     let (mut sent, mut taken) = (false, Picoseconds::ZERO);
@@ -331,7 +336,7 @@ fn wait(rest: Rest) -> (Report, Picoseconds) {
         if endpoint.progress(Inbound::All, &mut |_| ()) > 0 {
             taken = world.report().ledgers[place.index()].total();
         }
-        world.end_turn(place, Turn::Idle { due: None });
+        world.end_turn(place, TurnOutcome::Idle { due: None });
     }
     (world.report(), taken)
 }
@@ -339,14 +344,14 @@ fn wait(rest: Rest) -> (Report, Picoseconds) {
 #[test]
 fn a_place_that_naps_draws_less_and_learns_later_by_a_nap_at_most() {
     let nap = Picoseconds(100_000_000);
-    let ((polled, early), (napped, late)) = (wait(Rest::Poll), wait(Rest::Nap(nap)));
+    let ((polled, early), (napped, late)) = (wait(IdlePolicy::Poll), wait(IdlePolicy::Nap(nap)));
     assert!(early < late && late.0 - early.0 < nap.0 + 2_000_000, "{early} {late}");
     let joules = |report: &Report| report.energy.as_ref().unwrap().models[0].core(1).joules();
     assert!(joules(&napped) < 0.7 * joules(&polled), "{} {}", joules(&napped), joules(&polled));
     let ledger = &napped.ledgers[1];
-    let slept = ledger.time(Spending::Sleeping);
-    assert_eq!((slept.0 % nap.0, polled.ledgers[1].time(Spending::Sleeping)), (0, Picoseconds::ZERO));
-    assert!(slept.0 >= 9_900_000_000 && ledger.time(Spending::Waiting).0 < 100_000_000, "{napped}");
+    let slept = ledger.time(TimeCategory::Sleeping);
+    assert_eq!((slept.0 % nap.0, polled.ledgers[1].time(TimeCategory::Sleeping)), (0, Picoseconds::ZERO));
+    assert!(slept.0 >= 9_900_000_000 && ledger.time(TimeCategory::Waiting).0 < 100_000_000, "{napped}");
     assert_ne!(polled.digest, napped.digest);
     let windows = |report: &Report| -> Attojoules {
         report.energy.as_ref().unwrap().profile.windows().flat_map(|(_, _, sums)| sums.to_vec()).sum()
@@ -395,16 +400,16 @@ fn ring(places: u32, divider: u32, pass: Work) -> Report {
         if is_free && me.steps < STEPS && me.taken >= me.steps * PIECES {
             *me = Member { passes: PASSES, pieces: PIECES, steps: me.steps + 1, ..*me };
         }
-        let mut turn = Turn::Idle { due: None };
+        let mut turn = TurnOutcome::Idle { due: None };
         if me.passes > 0 {
             endpoint.work(&pass);
             me.passes -= 1;
-            turn = Turn::Busy;
+            turn = TurnOutcome::Busy;
         } else {
             let next = PlaceId((place.0 + 1) % places);
             let send = || endpoint.send(next, Class::Data, HandlerId(1), 512, &mut |_| Some(512)).is_ok();
             while me.pieces > 0 && send() {
-                (me.pieces, turn) = (me.pieces - 1, Turn::Busy);
+                (me.pieces, turn) = (me.pieces - 1, TurnOutcome::Busy);
             }
         }
         world.end_turn(place, turn);
@@ -438,7 +443,7 @@ fn walk(places: u32, divider: u32) -> f64 {
     let mut left = vec![384 / places; places as usize];
     while let Some(place) = world.next() {
         let left = &mut left[place.index()];
-        let turn = if *left > 0 { Turn::Busy } else { Turn::Idle { due: None } };
+        let turn = if *left > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } };
         if *left > 0 {
             endpoints[place.index()].work(&Work::new().streamed(1 << 20));
             *left -= 1;
@@ -477,7 +482,7 @@ fn a_run_of_which_only_the_time_is_wanted_takes_as_long_and_has_no_energy() {
     let run = |forgoes: bool| {
         let (world, endpoints) = place(&scc(), PLACES);
         if forgoes {
-            world.forgo_energy();
+            world.disable_energy();
         }
         drive(&world, &endpoints, (1_000_000, 3))
     };

@@ -3,23 +3,28 @@
 use isles_chip::Chip;
 use isles_transport::random::Random;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
-use isles_transport_chip::{ChipEndpoint, Costs, Protocol, Report, Turn, Wiring, World};
+use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, Protocol, ProtocolConfig, Report, TurnOutcome};
 use std::collections::BTreeMap;
 
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
-fn scc(places: u32, buffer_lines: u32, seed: u64) -> (World, Vec<ChipEndpoint>) {
-    joined(places, buffer_lines, Protocol::Isles.into(), seed)
+fn scc(places: u32, buffer_lines: u32, seed: u64) -> (ChipWorld, Vec<ChipEndpoint>) {
+    joined(places, buffer_lines, Protocol::Doorbell.into(), seed)
 }
 
-fn joined(places: u32, buffer_lines: u32, wiring: Wiring, seed: u64) -> (World, Vec<ChipEndpoint>) {
+fn joined(
+    places: u32,
+    buffer_lines: u32,
+    wiring: ProtocolConfig,
+    seed: u64,
+) -> (ChipWorld, Vec<ChipEndpoint>) {
     let costs = Costs::of(&Chip::find("scc").unwrap()).unwrap().with_buffer_lines(buffer_lines);
-    let world = World::with_protocol(places, costs, wiring, seed).unwrap();
+    let world = ChipWorld::with_protocol(places, costs, wiring, seed).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
 
-fn run(world: &World, mut step: impl FnMut(PlaceId) -> Turn) -> Report {
+fn run(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> Report {
     while let Some(place) = world.next() {
         let turn = step(place);
         world.end_turn(place, turn);
@@ -51,7 +56,7 @@ fn to_three(places: u32, at_once: bool) -> Report {
                 assert_eq!((message.source, message.body.bytes()), (PlaceId(0), &[7; 512][..]));
             }
         });
-        Turn::Idle { due: None }
+        TurnOutcome::Idle { due: None }
     })
 }
 
@@ -78,7 +83,7 @@ fn a_slot_is_free_again_when_the_last_receiver_has_fetched_it() {
             endpoint.work(&Work::new().cycles(1_000));
             ignored += 1;
             sent_before = sent;
-            return Turn::Busy;
+            return TurnOutcome::Busy;
         }
         endpoint.progress(Inbound::All, &mut |_| ());
         let others = [1, 2, 3].map(PlaceId);
@@ -86,7 +91,7 @@ fn a_slot_is_free_again_when_the_last_receiver_has_fetched_it() {
         while place.0 == 0 && sent < SLOTS + 1 && send().is_ok() {
             sent += 1;
         }
-        Turn::Idle { due: None }
+        TurnOutcome::Idle { due: None }
     });
     assert_eq!((sent_before, sent), (SLOTS, SLOTS + 1));
     assert_eq!(report.messages, u64::from(3 * (SLOTS + 1)));
@@ -105,7 +110,7 @@ fn lengths_that_are_not_offered_are_refused_and_nothing_is_sent() {
     }
     let report = run(&world, |place| {
         endpoints[place.index()].progress(Inbound::All, &mut |_| ());
-        Turn::Idle { due: None }
+        TurnOutcome::Idle { due: None }
     });
     assert_eq!(report.messages, 0);
 }
@@ -114,9 +119,9 @@ fn lengths_that_are_not_offered_are_refused_and_nothing_is_sent() {
 fn only_the_protocol_isles_offers_them() {
     for protocol in Protocol::OF_BUFFERS {
         let costs = Costs::of(&Chip::find("scc").unwrap()).unwrap();
-        let world = World::with_protocol(4, costs, protocol, 0).unwrap();
+        let world = ChipWorld::with_protocol(4, costs, protocol, 0).unwrap();
         let offered = world.endpoint(PlaceId(0)).multicast_bytes(Class::Control);
-        assert_eq!(offered.is_empty(), protocol != Protocol::Isles, "{protocol}");
+        assert_eq!(offered.is_empty(), protocol != Protocol::Doorbell, "{protocol}");
     }
 }
 
@@ -184,7 +189,7 @@ impl Player {
         Ok(())
     }
 
-    fn step(&mut self, books: &mut Books) -> Turn {
+    fn step(&mut self, books: &mut Books) -> TurnOutcome {
         let here = self.endpoint.here();
         let arrived = self.endpoint.progress(Inbound::All, &mut |arrival| {
             let Arrival::Message(message) = arrival else { return };
@@ -198,7 +203,7 @@ impl Player {
         });
         let sent = self.left > 0 && self.send_next(books);
         self.left -= u32::from(sent);
-        if arrived > 0 || sent { Turn::Busy } else { Turn::Idle { due: None } }
+        if arrived > 0 || sent { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } }
     }
 
     fn send_next(&mut self, books: &mut Books) -> bool {
@@ -223,7 +228,7 @@ impl Player {
 /// A run of so many places, of which one is taken away and another leaves on the way.
 fn play(places: u32, buffer_lines: u32, relays: Option<u32>, seed: u64) {
     const MESSAGES: u32 = 60;
-    let wiring = Wiring { protocol: Protocol::Isles, relays };
+    let wiring = ProtocolConfig { protocol: Protocol::Doorbell, relays };
     let (world, endpoints) = joined(places, buffer_lines, wiring, seed);
     let player = |endpoint: ChipEndpoint| {
         let random = Random::new(seed << 8 | u64::from(endpoint.here().0));
@@ -240,7 +245,7 @@ fn play(places: u32, buffer_lines: u32, relays: Option<u32>, seed: u64) {
     run(&world, |place| {
         turns += 1;
         if has_left && place == leaver {
-            return Turn::Idle { due: None };
+            return TurnOutcome::Idle { due: None };
         }
         let turn = players[place.index()].step(&mut books);
         if turns == kill_at && killed != leaver && places > 3 {

@@ -10,37 +10,39 @@ use isles_chip::Chip;
 use isles_chip::energy::Load;
 use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Picoseconds, scaled};
-use isles_chip::shared::Kind;
+use isles_chip::shared::CachePolicy;
 use isles_chip::topology::{Stop, TileId};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work};
-use isles_transport_chip::{ChipEndpoint, Costs, Placement, Protocol, Report, Spending, Turn, World, export};
+use isles_transport_chip::{
+    ChipEndpoint, ChipWorld, Costs, Placement, Protocol, Report, TimeCategory, TurnOutcome, export,
+};
 use sink::Sink;
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
 const B: PlaceId = PlaceId(1);
 
-const IDLE: Turn = Turn::Idle { due: None };
+const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 
 fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
 /// So many places on cores of the SCC, by a protocol.
-fn placed_by(protocol: Protocol, placement: &str, places: u32) -> (World, Vec<ChipEndpoint>) {
+fn placed_by(protocol: Protocol, placement: &str, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
     let (chip, placement) = (scc(), placement.parse::<Placement>().unwrap());
-    let seating = placement.seat(chip.topology(), places).unwrap();
-    let world = World::seated(seating, Costs::of(&chip).unwrap(), protocol, 0).unwrap();
+    let core_map = placement.core_map(chip.topology(), places).unwrap();
+    let world = ChipWorld::with_core_map(core_map, Costs::of(&chip).unwrap(), protocol, 0).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
 
-fn placed(placement: &str, places: u32) -> (World, Vec<ChipEndpoint>) {
-    placed_by(Protocol::Isles, placement, places)
+fn placed(placement: &str, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
+    placed_by(Protocol::Doorbell, placement, places)
 }
 
 /// Each place sends one message to the next one and works a bit; then all is over.
-fn pass_round(world: &World, endpoints: &[ChipEndpoint]) -> Report {
+fn pass_round(world: &ChipWorld, endpoints: &[ChipEndpoint]) -> Report {
     let places = endpoints.len() as u32;
     let mut sent = vec![false; endpoints.len()];
     while let Some(place) = world.next() {
@@ -69,7 +71,7 @@ fn copying(placement: &str) -> [u64; 2] {
         world.end_turn(place, IDLE);
     }
     let report = world.report();
-    [0, 1].map(|place| report.ledgers[place].time(Spending::Copying).0)
+    [0, 1].map(|place| report.ledgers[place].time(TimeCategory::Copying).0)
 }
 
 #[test]
@@ -107,11 +109,11 @@ fn all_cores_in_another_order_do_the_same_work_and_draw_about_the_same() {
         let other = run(placement);
         assert_ne!(other.digest, linear.digest, "{placement}");
         assert_eq!(other.messages, linear.messages);
-        for spending in [Spending::Working, Spending::Handling] {
+        for spending in [TimeCategory::Working, TimeCategory::Handling] {
             assert_eq!(time(&other, spending), time(&linear, spending), "{placement}: {spending:?}");
         }
         // Ten lines at most a message, eight hops at most a line.
-        let differ = time(&other, Spending::Copying).abs_diff(time(&linear, Spending::Copying));
+        let differ = time(&other, TimeCategory::Copying).abs_diff(time(&linear, TimeCategory::Copying));
         assert!(differ < 48 * 10 * 8 * 5_000, "{placement}: {differ}");
         let joules = |report: &Report| report.energy.as_ref().unwrap().models[0].total().joules();
         assert!((joules(&other) / joules(&linear) - 1.0).abs() < 0.05, "{placement}");
@@ -180,7 +182,7 @@ fn a_governor_looks_at_the_domain_of_the_place_that_works() {
             if left == 0 {
                 endpoint.send(B, Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
             }
-            turn = Turn::Busy;
+            turn = TurnOutcome::Busy;
         }
         world.end_turn(place, turn);
     }
@@ -194,7 +196,7 @@ fn shared_memory_lies_behind_the_controller_of_the_core() {
     // The controllers of the SCC are at the left and the right of the first and the third row.
     let time = |core: u32| {
         let (world, _endpoints) = placed(&core.to_string(), 1);
-        let stretch = world.take_shared(A, Kind::Uncached, 64).unwrap();
+        let stretch = world.take_shared(A, CachePolicy::Uncached, 64).unwrap();
         world.read_shared(A, &stretch, 0, &mut [0; 4]);
         (chip.hops_to_memory(isles_chip::topology::CoreId(core)), world.report().time)
     };
@@ -270,10 +272,10 @@ fn two_corners_of_a_very_large_chip_cost_no_table_of_all_tiles() {
     let large = Chip::parse("large.toml", &large).unwrap_or_else(|faults| panic!("{faults:?}"));
     let run = |chip: &Chip| {
         let last = chip.topology().cores() - 1;
-        let seating = Placement::on([0..=0, last..=last]).unwrap().seat(chip.topology(), 2).unwrap();
+        let core_map = Placement::on([0..=0, last..=last]).unwrap().core_map(chip.topology(), 2).unwrap();
         let costs = Costs::of(chip).unwrap();
         let protocol = costs.default_protocol();
-        let world = World::seated(seating, costs, protocol, 0).unwrap();
+        let world = ChipWorld::with_core_map(core_map, costs, protocol, 0).unwrap();
         let endpoints: Vec<_> = [A, B].map(|place| world.endpoint(place)).into();
         pass_round(&world, &endpoints).time
     };

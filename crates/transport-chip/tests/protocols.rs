@@ -3,14 +3,16 @@
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
-use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Report, Spending, Turn, World};
+use isles_transport_chip::{
+    ChipEndpoint, ChipWorld, Costs, Protocol, Report, TimeCategory, TurnOutcome, WorldError,
+};
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
 const B: PlaceId = PlaceId(1);
 const C: PlaceId = PlaceId(2);
 
-const IDLE: Turn = Turn::Idle { due: None };
+const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 
 /// Nanoseconds of the SCC at 533/800/800: reading and writing a line in the own tile, and 300 cycles of a core.
 const READ: f64 = 105.0;
@@ -22,12 +24,12 @@ fn costs() -> Costs {
     Costs::of(&Chip::find("scc").unwrap()).unwrap()
 }
 
-fn scc(protocol: Protocol, places: u32) -> (World, Vec<ChipEndpoint>) {
+fn scc(protocol: Protocol, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
     open(costs(), protocol, places)
 }
 
-fn open(costs: Costs, protocol: Protocol, places: u32) -> (World, Vec<ChipEndpoint>) {
-    let world = World::with_protocol(places, costs, protocol, 0).unwrap();
+fn open(costs: Costs, protocol: Protocol, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
+    let world = ChipWorld::with_protocol(places, costs, protocol, 0).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
@@ -64,14 +66,14 @@ fn spent(report: &Report) -> [f64; 2] {
     let last = report.ledgers.len() - 1;
     [0, last].map(|place| {
         let time = |spending| report.ledgers[place].time(spending).0 as f64 / 1e3;
-        time(Spending::Handling) + time(Spending::Copying)
+        time(TimeCategory::Handling) + time(TimeCategory::Copying)
     })
 }
 
 /// Two places answer each other so many times, each with a message of a line; the lines that are written. Among seven
 /// nobody has a cell, so a message has a line of its own.
 fn answers(number: u32) -> u64 {
-    let (world, endpoints) = scc(Protocol::Isles, 7);
+    let (world, endpoints) = scc(Protocol::Doorbell, 7);
     let mut left = number;
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
@@ -121,7 +123,7 @@ fn an_rcce_x10_sender_has_no_turn_until_its_receiver_answers_and_serves_others_m
             }
             _ => drop(take(endpoint)),
         }
-        world.end_turn(place, if (place, turn) == (B, 0) { Turn::Busy } else { IDLE });
+        world.end_turn(place, if (place, turn) == (B, 0) { TurnOutcome::Busy } else { IDLE });
     }
     assert!(served.unwrap() < Duration::from_micros(100), "{served:?}");
     assert!(taken.unwrap() > Duration::from_micros(1_800) && world.report().messages == 2, "{taken:?}");
@@ -144,7 +146,7 @@ fn a_poll_reads_a_line_for_each_other_place() {
         take(&endpoints[0]);
         // 60 cycles, and 5 for each flag.
         let expected = 47.0 * READ + 295.0 * HANDLE / 300.0;
-        let polling = world.report().ledgers[0].time(Spending::Polling);
+        let polling = world.report().ledgers[0].time(TimeCategory::Polling);
         assert!(polling.0.abs_diff((expected * 1e3) as u64) <= 1, "{protocol}: {polling:?}");
     }
 }
@@ -160,7 +162,7 @@ fn an_rcce_x10_sender_sends_one_message_after_the_other_before_it_does_anything_
     assert_eq!(send_block(a, C, 8), Ok(()));
     assert_eq!(send(a, C, Class::Data, 8), Err(SendError::Full));
     assert_eq!(send(a, C, Class::Control, 8), Ok(()));
-    world.end_turn(A, Turn::Busy);
+    world.end_turn(A, TurnOutcome::Busy);
     let mut taken = [0; 3];
     while let Some(place) = world.next() {
         if place == A {
@@ -196,11 +198,11 @@ fn refused_then_looked(protocol: Protocol) -> bool {
                 while send(a, B, Class::Data, 8).is_ok() {}
                 while send(a, C, Class::Control, 8).is_ok() {}
                 filled = Some(world.now(A));
-                Turn::Busy
+                TurnOutcome::Busy
             }
             A if world.report().messages == 0 => {
                 a.work(&Work::new().cycles(10));
-                Turn::Busy
+                TurnOutcome::Busy
             }
             A if !looked => {
                 assert_eq!(send(a, B, Class::Data, 8), Err(SendError::Full), "{protocol}: too early");
@@ -214,7 +216,7 @@ fn refused_then_looked(protocol: Protocol) -> bool {
             // It takes nothing before the first place has filled its buffers.
             B if filled.is_none_or(|time| world.now(B) <= time) => {
                 endpoints[1].work(&Work::new().cycles(100));
-                Turn::Busy
+                TurnOutcome::Busy
             }
             B => {
                 take(&endpoints[1]);
@@ -265,9 +267,9 @@ fn the_same_messages_take_another_time_by_each_protocol_and_the_same_time_again(
 #[test]
 fn a_buffer_that_is_too_small_says_what_the_protocol_needs() {
     for (protocol, least) in [(Protocol::RcceX10, 100), (Protocol::Sections, 144)] {
-        let with = |lines| World::with_protocol(48, costs().with_buffer_lines(lines), protocol, 0);
+        let with = |lines| ChipWorld::with_protocol(48, costs().with_buffer_lines(lines), protocol, 0);
         assert!(with(least).is_ok());
-        assert_eq!(with(least - 1).err(), Some(Misfit::Buffer { lines: least - 1, needed: least }));
+        assert_eq!(with(least - 1).err(), Some(WorldError::Buffer { lines: least - 1, needed: least }));
     }
 }
 
@@ -275,10 +277,19 @@ fn a_buffer_that_is_too_small_says_what_the_protocol_needs() {
 fn a_protocol_of_buffers_needs_buffers_and_one_of_packets_needs_packets() {
     let torus = Costs::of(&Chip::find("bluegene-p").unwrap()).unwrap();
     for protocol in Protocol::OF_BUFFERS {
-        assert_eq!(World::with_protocol(2, torus.clone(), protocol, 0).map(|_| ()), Err(Misfit::NoBuffers));
+        assert_eq!(
+            ChipWorld::with_protocol(2, torus.clone(), protocol, 0).map(|_| ()),
+            Err(WorldError::NoBuffers)
+        );
     }
-    assert_eq!(World::with_protocol(2, costs(), Protocol::Packets, 0).map(|_| ()), Err(Misfit::NoPackets));
-    assert_eq!((costs().default_protocol(), torus.default_protocol()), (Protocol::Isles, Protocol::Packets));
+    assert_eq!(
+        ChipWorld::with_protocol(2, costs(), Protocol::Packets, 0).map(|_| ()),
+        Err(WorldError::NoPackets)
+    );
+    assert_eq!(
+        (costs().default_protocol(), torus.default_protocol()),
+        (Protocol::Doorbell, Protocol::Packets)
+    );
 }
 
 #[test]
@@ -286,7 +297,7 @@ fn thousands_of_places_pass_a_message_on_and_two_runs_are_equal() {
     const PLACES: u32 = 5_000;
     let run = || {
         let costs = Costs::of(&Chip::find("bluegene-p").unwrap()).unwrap();
-        let world = World::new(PLACES, costs, 0).unwrap();
+        let world = ChipWorld::new(PLACES, costs, 0).unwrap();
         let endpoints: Vec<_> = (0..PLACES).map(|place| world.endpoint(PlaceId(place))).collect();
         let mut begun = false;
         while let Some(place) = world.next() {
@@ -347,7 +358,7 @@ fn a_sender_of_rcce_does_nothing_until_it_is_answered_and_then_computes_what_it_
             take(b);
             answered = Some(world.now(B));
         }
-        world.end_turn(place, if place == B && answered.is_none() { Turn::Busy } else { IDLE });
+        world.end_turn(place, if place == B && answered.is_none() { TurnOutcome::Busy } else { IDLE });
     }
     panic!("never answered");
 }
@@ -387,7 +398,7 @@ fn beside_a_computing_receiver(protocol: Protocol) -> [Duration; 2] {
             _ if computed.is_none() => {
                 endpoints[1].work(&Work::new().cycles(5_333_333));
                 computed = Some(Duration::ZERO);
-                Turn::Busy
+                TurnOutcome::Busy
             }
             _ => {
                 take(&endpoints[1]);
@@ -420,8 +431,8 @@ fn whom_an_interrupt_calls_does_not_hold_up_who_sends_but_loses_time_itself() {
 fn who_waits_for_the_interrupt_of_the_ring_is_halted() {
     let report = one_message(Protocol::Ring, 2, 64);
     let time = |spending| report.ledgers[1].time(spending);
-    assert!(time(Spending::Sleeping) > Picoseconds(10_000_000), "{:?}", report.ledgers[1]);
-    assert_eq!(time(Spending::Waiting), Picoseconds::ZERO);
+    assert!(time(TimeCategory::Sleeping) > Picoseconds(10_000_000), "{:?}", report.ledgers[1]);
+    assert_eq!(time(TimeCategory::Waiting), Picoseconds::ZERO);
 }
 
 /// Places that pass messages of all kinds round, with a recorder or without one: on the SCC, or where the hardware
@@ -445,7 +456,7 @@ fn mixed(protocol: Protocol, is_recorded: bool) -> Report {
                 _ => send(here, to, Class::Data, 300).is_ok(),
             };
         *left -= u32::from(sent);
-        world.end_turn(place, if sent { Turn::Busy } else { IDLE });
+        world.end_turn(place, if sent { TurnOutcome::Busy } else { IDLE });
     }
     assert_eq!(world.report().messages, 72, "{protocol}");
     world.report()

@@ -10,7 +10,8 @@ use isles_transport::random::Random;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Source, Work};
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{
-    Bands, ChipEndpoint, Costs, Placement, Protocol, Report, Rest, Shifts, Spending, Stale, Turn, World,
+    Bands, ChipEndpoint, ChipWorld, Costs, GearChanges, IdlePolicy, Placement, Protocol, Report, Stale,
+    TimeCategory, TurnOutcome,
 };
 use protobuf::{Packet, Span, packets, spans};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +54,7 @@ impl Write for Sink {
 }
 
 /// Each place sends 30 messages of both classes and one block at random, and works between them.
-fn gossip(world: &World) -> Report {
+fn gossip(world: &ChipWorld) -> Report {
     let endpoints: Vec<ChipEndpoint> = (0..PLACES).map(|place| world.endpoint(PlaceId(place))).collect();
     let mut left = [31; PLACES as usize];
     let mut random: Vec<Random> = (0..u64::from(PLACES)).map(Random::new).collect();
@@ -76,13 +77,16 @@ fn gossip(world: &World) -> Report {
             };
             *left -= i32::from(sent);
         }
-        world.end_turn(place, if took > 0 || sent { Turn::Busy } else { Turn::Idle { due: None } });
+        world.end_turn(
+            place,
+            if took > 0 || sent { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } },
+        );
     }
     world.report()
 }
 
-fn world() -> World {
-    World::new(PLACES, Costs::of(&scc()).unwrap(), 3).unwrap()
+fn world() -> ChipWorld {
+    ChipWorld::new(PLACES, Costs::of(&scc()).unwrap(), 3).unwrap()
 }
 
 /// A run with its trace.
@@ -139,11 +143,11 @@ fn spans_are_balanced_and_add_up_to_the_ledgers() {
     let tracks: BTreeSet<u64> = spans.iter().map(|span| span.track).collect();
     assert_eq!(tracks.len(), PLACES as usize);
     let spendings = [
-        (Spending::Working, "working"),
-        (Spending::Handling, "handling"),
-        (Spending::Copying, "copying"),
-        (Spending::Polling, "polling"),
-        (Spending::Waiting, "waiting"),
+        (TimeCategory::Working, "working"),
+        (TimeCategory::Handling, "handling"),
+        (TimeCategory::Copying, "copying"),
+        (TimeCategory::Polling, "polling"),
+        (TimeCategory::Waiting, "waiting"),
     ];
     for (track, ledger) in tracks.into_iter().zip(&report.ledgers) {
         for (spending, name) in spendings {
@@ -205,7 +209,7 @@ fn looks_one_after_the_other_that_find_nothing_are_one_span() {
     }
     world.end_trace().unwrap();
     let spans = spans(&packets(&sink.bytes.lock().unwrap()));
-    let polled = world.report().ledgers[place.index()].time(Spending::Polling).0;
+    let polled = world.report().ledgers[place.index()].time(TimeCategory::Polling).0;
     assert_eq!(spans.len(), 1, "{spans:?}");
     assert_eq!((spans[0].name.as_str(), spans[0].end - spans[0].start), ("polling", polled));
 }
@@ -230,8 +234,8 @@ fn a_trace_that_begins_in_a_run_begins_at_the_clocks_of_its_cores() {
 #[test]
 fn tracks_of_calls_stand_under_the_tile_of_the_core() {
     let chip = scc();
-    let seating = "40,41".parse::<Placement>().unwrap().seat(chip.topology(), 2).unwrap();
-    let world = World::seated(seating, Costs::of(&chip).unwrap(), Protocol::Isles, 0).unwrap();
+    let core_map = "40,41".parse::<Placement>().unwrap().core_map(chip.topology(), 2).unwrap();
+    let world = ChipWorld::with_core_map(core_map, Costs::of(&chip).unwrap(), Protocol::Doorbell, 0).unwrap();
     let (endpoint, sink) = (world.endpoint(PlaceId(1)), Sink::new(usize::MAX));
     world.trace("a run", Box::new(sink.clone())).unwrap();
     let span = endpoint.begin_span(&Labelled { name: "call", other: None, source: None });
@@ -373,7 +377,7 @@ fn the_tables_add_up_to_the_report() {
 }
 
 /// By how much each spending may be off that costs something here, and by what it is multiplied then.
-fn weighted(report: &Report, shares: &[(Spending, [f64; 2])]) -> [f64; 2] {
+fn weighted(report: &Report, shares: &[(TimeCategory, [f64; 2])]) -> [f64; 2] {
     let spent = |spending| report.ledgers.iter().map(|ledger| ledger.time(spending).0 as f64).sum::<f64>();
     let all: f64 = shares.iter().map(|(spending, _)| spent(*spending)).sum();
     [0, 1]
@@ -392,11 +396,11 @@ fn bands_are_those_of_what_a_run_has_used() {
     let bands = Bands::of(&scc(), &report);
     let protocol = [0.5, 2.0];
     let shares = [
-        (Spending::Working, [1.0, 1.0]),
-        (Spending::Handling, protocol),
-        (Spending::Polling, protocol),
-        (Spending::Copying, [0.75, 1.25]),
-        (Spending::Fetching, [0.75, 1.25]),
+        (TimeCategory::Working, [1.0, 1.0]),
+        (TimeCategory::Handling, protocol),
+        (TimeCategory::Polling, protocol),
+        (TimeCategory::Copying, [0.75, 1.25]),
+        (TimeCategory::Fetching, [0.75, 1.25]),
     ];
     let [least, most] = weighted(&report, &shares);
     assert!(least < 0.9 && most > 1.2, "{least}, {most}");
@@ -435,7 +439,7 @@ fn operations_and_lines_of_memory_have_the_errors_of_the_file_and_what_has_none_
     endpoint.work(&Work::new().integers(90_000).streamed(1 << 20));
     let report = world.report();
     let bands = Bands::of(&scc(), &report);
-    let shares = [(Spending::Working, [0.5, 2.0]), (Spending::Fetching, [0.75, 1.25])];
+    let shares = [(TimeCategory::Working, [0.5, 2.0]), (TimeCategory::Fetching, [0.75, 1.25])];
     let [least, most] = weighted(&report, &shares);
     assert_close(
         bands.time.map(|time| time.0 as f64),
@@ -467,7 +471,7 @@ fn a_run_that_has_done_nothing_is_not_off_and_a_chip_without_powers_has_a_band_o
 
 #[test]
 fn a_band_is_told_with_its_ends_and_names_changes_of_voltage_if_there_were_any() {
-    let report = Report { shifts: Shifts { rates: 4, voltages: 1 }, ..gossip(&world()) };
+    let report = Report { shifts: GearChanges { rates: 4, voltages: 1 }, ..gossip(&world()) };
     let bands = Bands::of(&scc(), &report);
     assert!(bands.besides.contains(&"voltage changes".to_owned()), "{bands:?}");
     let drawn = bands.energy.unwrap();
@@ -494,11 +498,11 @@ fn on_shared_memory_copying_has_the_errors_of_memory_too_and_each_that_is_unknow
     for (report, copying) in [(apart, [0.75, 1.25]), (shared, [1.0 / 3.0, 3.0])] {
         let bands = Bands::of(&chip, &report);
         let shares = [
-            (Spending::Working, [1.0, 1.0]),
-            (Spending::Fetching, [0.75, 1.25]),
-            (Spending::Handling, protocol),
-            (Spending::Polling, protocol),
-            (Spending::Copying, copying),
+            (TimeCategory::Working, [1.0, 1.0]),
+            (TimeCategory::Fetching, [0.75, 1.25]),
+            (TimeCategory::Handling, protocol),
+            (TimeCategory::Polling, protocol),
+            (TimeCategory::Copying, copying),
         ];
         let expected = weighted(&report, &shares).map(|share| (share * report.time.0 as f64).floor());
         assert_close(bands.time.map(|time| time.0 as f64), expected);
@@ -551,7 +555,7 @@ fn the_summary_says_what_the_report_says() {
         protocol: "a \"b\"\n",
         placement: "linear",
         governor: "fixed",
-        rest: Rest::Poll,
+        rest: IdlePolicy::Poll,
         collectives: ["auto", "serial"],
         work: "said",
         host: Duration::from_millis(500),
@@ -570,7 +574,7 @@ fn the_summary_says_what_the_report_says() {
     has(r#""reduce": "serial","#.to_owned());
     has(r#""code_seconds": 0.25,"#.to_owned());
     has(format!(r#""events_per_second": {}"#, report.digest.events() * 2));
-    let waited: u64 = report.ledgers.iter().map(|ledger| ledger.time(Spending::Waiting).0).sum();
+    let waited: u64 = report.ledgers.iter().map(|ledger| ledger.time(TimeCategory::Waiting).0).sum();
     has(format!(r#""waiting": {waited},"#));
     assert_eq!(text.matches("\"tile\": 2,").count(), 2);
     assert_eq!(text.matches('{').count(), text.matches('}').count());
@@ -586,7 +590,7 @@ fn the_summary_says_what_was_drawn_by_each_model() {
         protocol: "isles",
         placement: "linear",
         governor: "fixed",
-        rest: Rest::Poll,
+        rest: IdlePolicy::Poll,
         collectives: ["auto", "serial"],
         work: "said",
         host: Duration::from_millis(500),

@@ -5,7 +5,7 @@ use isles_chip::Chip;
 use isles_transport::{
     Arrival, Body, Class, Endpoint, HandlerId, Inbound, Message, PlaceId, SendError, Work,
 };
-use isles_transport_chip::{ChipEndpoint, Costs, Protocol, Turn, World};
+use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, Protocol, TurnOutcome};
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -14,11 +14,11 @@ const C: PlaceId = PlaceId(2);
 const D: PlaceId = PlaceId(3);
 
 const STANDING: [Protocol; 2] = [Protocol::Rcce, Protocol::RcceX10];
-const IDLE: Turn = Turn::Idle { due: None };
+const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 
-fn scc(protocol: Protocol, places: u32, seed: u64) -> (World, Vec<ChipEndpoint>) {
+fn scc(protocol: Protocol, places: u32, seed: u64) -> (ChipWorld, Vec<ChipEndpoint>) {
     let costs = Costs::of(&Chip::find("scc").unwrap()).unwrap();
-    let world = World::with_protocol(places, costs, protocol, seed).unwrap();
+    let world = ChipWorld::with_protocol(places, costs, protocol, seed).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
@@ -79,7 +79,7 @@ fn who_waits_to_meet_a_place_that_computes_receives_what_others_send_to_it() {
             _ => drop(take(here)),
         }
         let is_busy = matches!((place, turn), (B | A | C | D, 0));
-        world.end_turn(place, if is_busy { Turn::Busy } else { IDLE });
+        world.end_turn(place, if is_busy { TurnOutcome::Busy } else { IDLE });
     }
     assert!(answered.unwrap() < Duration::from_micros(200), "{answered:?}");
     assert!(taken.is_some() && world.report().messages == 3, "{taken:?}");
@@ -109,7 +109,7 @@ fn who_waits_for_a_register_has_it_before_two_who_talk_all_the_time() {
             }
             _ => (),
         }
-        world.end_turn(place, if place == A && !sent { Turn::Busy } else { IDLE });
+        world.end_turn(place, if place == A && !sent { TurnOutcome::Busy } else { IDLE });
     }
     assert!(told.is_some() && rounds < 30, "{rounds} rounds, told {told:?}");
 }
@@ -138,7 +138,7 @@ fn a_place_that_computes_whenever_it_has_answered_answers_all_who_have_asked_by_
                 askers.into_iter().for_each(|asker| send(here, asker).unwrap());
                 compute(here, 10_000);
                 computed += 1;
-                turn = Turn::Busy;
+                turn = TurnOutcome::Busy;
             }
             world.end_turn(place, turn);
         }
@@ -166,7 +166,7 @@ fn taken_away_in_its_last_send(protocol: Protocol, micros: u64) -> usize {
             (C, 1) => send(here, B).unwrap(),
             _ => {}
         }
-        world.end_turn(place, if (place, turn) == (C, 0) { Turn::Busy } else { IDLE });
+        world.end_turn(place, if (place, turn) == (C, 0) { TurnOutcome::Busy } else { IDLE });
         if (place, turn) == (C, 1) {
             world.kill(A);
         }
@@ -199,7 +199,7 @@ fn who_sends_to_one_that_is_dead_and_not_known_to_be_sends_to_the_next_one_at_on
                 told = told.or(Some(world.now(D)));
             }
             turns += u32::from(place == A);
-            world.end_turn(place, if is_first { Turn::Busy } else { IDLE });
+            world.end_turn(place, if is_first { TurnOutcome::Busy } else { IDLE });
             if place == C {
                 world.kill(C);
             }
@@ -273,7 +273,7 @@ impl Member {
         true
     }
 
-    fn step(&mut self, here: &ChipEndpoint) -> Turn {
+    fn step(&mut self, here: &ChipEndpoint) -> TurnOutcome {
         let inbound = if self.left > 0 && self.dice.below(2) == 0 { Inbound::Control } else { Inbound::All };
         let got = self.take(here, inbound);
         if self.dice.below(3) == 0 {
@@ -284,7 +284,7 @@ impl Member {
             is_refused = self.left > 0 && !self.send(here);
         }
         let waits = self.left == 0 || (is_refused && inbound == Inbound::All);
-        if waits && got == 0 { IDLE } else { Turn::Busy }
+        if waits && got == 0 { IDLE } else { TurnOutcome::Busy }
     }
 }
 

@@ -5,7 +5,7 @@ use isles_chip::cost::Mode;
 use isles_chip::energy::Load;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Endpoint, PlaceId, Work};
-use isles_transport_chip::{Costs, Report, Spending, Turn, World};
+use isles_transport_chip::{ChipWorld, Costs, Report, TimeCategory, TurnOutcome};
 
 const SCC: &str = include_str!("../../../chips/scc.toml");
 
@@ -20,8 +20,8 @@ fn scc() -> Chip {
 }
 
 /// Each place that has steps does them, one in each turn; then all is over.
-fn run_with(chip: &Chip, steps: &[&[Work]]) -> (World, Report) {
-    let world = World::new(steps.len() as u32, Costs::of(chip).unwrap(), 0).unwrap();
+fn run_with(chip: &Chip, steps: &[&[Work]]) -> (ChipWorld, Report) {
+    let world = ChipWorld::new(steps.len() as u32, Costs::of(chip).unwrap(), 0).unwrap();
     let endpoints: Vec<_> = (0..steps.len() as u32).map(|place| world.endpoint(PlaceId(place))).collect();
     let mut done = vec![0; steps.len()];
     while let Some(place) = world.next() {
@@ -30,7 +30,10 @@ fn run_with(chip: &Chip, steps: &[&[Work]]) -> (World, Report) {
         if let Some(step) = next {
             endpoints[place.index()].work(step);
         }
-        world.end_turn(place, if next.is_some() { Turn::Busy } else { Turn::Idle { due: None } });
+        world.end_turn(
+            place,
+            if next.is_some() { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } },
+        );
     }
     let report = world.report();
     (world, report)
@@ -41,7 +44,7 @@ fn run(steps: &[&[Work]]) -> Report {
 }
 
 /// What each place spent on something, in nanoseconds.
-fn nanoseconds(report: &Report, spending: Spending) -> Vec<u64> {
+fn nanoseconds(report: &Report, spending: TimeCategory) -> Vec<u64> {
     report.ledgers.iter().map(|ledger| ledger.time(spending).0 / 1_000).collect()
 }
 
@@ -56,7 +59,7 @@ fn of_first_controller() -> Vec<usize> {
 fn slowest(chip: &Chip, readers: &[usize]) -> u64 {
     let steps: Vec<&[Work]> =
         (0..48).map(|place| if readers.contains(&place) { &[READING; 5][..] } else { &[] }).collect();
-    *nanoseconds(&run_with(chip, &steps).1, Spending::Fetching).iter().max().unwrap()
+    *nanoseconds(&run_with(chip, &steps).1, TimeCategory::Fetching).iter().max().unwrap()
 }
 
 #[test]
@@ -69,13 +72,13 @@ fn operations_take_what_the_file_says_of_their_class_and_parts_of_a_cycle_add_up
     let step = Work::new().cycles(100).integers(10).floats(5).divisions(1).branches(1);
     let (_, report) = run_with(&chip, &[&[step; 10]]);
     // 100 + 10 + 5 * 3 + 39 + 0.3 cycles of 1,875 ps, ten times.
-    assert_eq!(report.ledgers[0].time(Spending::Working), Picoseconds(1_643 * 1_875));
-    assert_eq!(report.ledgers[0].time(Spending::Fetching), Picoseconds::ZERO);
+    assert_eq!(report.ledgers[0].time(TimeCategory::Working), Picoseconds(1_643 * 1_875));
+    assert_eq!(report.ledgers[0].time(TimeCategory::Fetching), Picoseconds::ZERO);
 }
 
 #[test]
 fn lines_are_found_in_the_cache_that_they_fit_into() {
-    let fetching = |work: Work| nanoseconds(&run(&[&[work]]), Spending::Fetching)[0];
+    let fetching = |work: Work| nanoseconds(&run(&[&[work]]), TimeCategory::Fetching)[0];
     assert_eq!(fetching(Work::new().streamed(16 << 10)), 0);
     // 18 cycles a line out of the second cache.
     let walked = fetching(Work::new().streamed(256 << 10));
@@ -160,7 +163,7 @@ fn what_is_fetched_is_counted_on_its_way_and_by_energy() {
     let drawn = own.core(3);
     assert_eq!(
         drawn,
-        power.core(Load::Copy, point.unwrap()).over(report.ledgers[3].time(Spending::Fetching))
+        power.core(Load::Copy, point.unwrap()).over(report.ledgers[3].time(TimeCategory::Fetching))
     );
     assert!(own.flits.0 > 0);
 }
@@ -168,13 +171,13 @@ fn what_is_fetched_is_counted_on_its_way_and_by_energy() {
 #[test]
 fn a_slower_core_waits_longer_for_a_line_but_not_as_much_longer_as_it_computes() {
     let slow = |divider| {
-        let world = World::new(1, Costs::of(&scc()).unwrap(), 0).unwrap();
+        let world = ChipWorld::new(1, Costs::of(&scc()).unwrap(), 0).unwrap();
         let (endpoint, place) = (world.endpoint(PlaceId(0)), world.next().unwrap());
         world.divide_tile(place, divider).unwrap();
         endpoint.work(&READING.cycles(100_000));
-        world.end_turn(place, Turn::Idle { due: None });
+        world.end_turn(place, TurnOutcome::Idle { due: None });
         let ledger = world.report().ledgers[0];
-        [Spending::Working, Spending::Fetching].map(|spending| ledger.time(spending).0)
+        [TimeCategory::Working, TimeCategory::Fetching].map(|spending| ledger.time(spending).0)
     };
     let ([worked, fetched], [worked_half, fetched_half]) = (slow(3), slow(6));
     assert_eq!(worked_half, 2 * worked);
@@ -187,6 +190,6 @@ fn where_nothing_is_known_of_memory_all_is_in_the_first_cache() {
     let end = start + SCC[start..].find("# The ranges of the table").unwrap();
     let chip = Chip::parse("scc.toml", &format!("{}{}", &SCC[..start], &SCC[end..])).unwrap();
     let (_, report) = run_with(&chip, &[&[READING.integers(1_000)]]);
-    assert_eq!(nanoseconds(&report, Spending::Fetching), [0]);
-    assert_eq!(report.ledgers[0].time(Spending::Working), Picoseconds(1_000 * 1_875));
+    assert_eq!(nanoseconds(&report, TimeCategory::Fetching), [0]);
+    assert_eq!(report.ledgers[0].time(TimeCategory::Working), Picoseconds(1_000 * 1_875));
 }

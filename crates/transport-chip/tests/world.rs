@@ -4,7 +4,9 @@ use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::random::Random;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
-use isles_transport_chip::{ChipEndpoint, Costs, Misfit, Protocol, Report, Spending, Turn, World};
+use isles_transport_chip::{
+    ChipEndpoint, ChipWorld, Costs, Protocol, Report, TimeCategory, TurnOutcome, WorldError,
+};
 use std::time::Duration;
 
 const A: PlaceId = PlaceId(0);
@@ -13,8 +15,8 @@ fn costs() -> Costs {
     Costs::of(&Chip::find("scc").unwrap()).unwrap()
 }
 
-fn scc(places: u32) -> (World, Vec<ChipEndpoint>) {
-    let world = World::new(places, costs(), 0).unwrap();
+fn scc(places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
+    let world = ChipWorld::new(places, costs(), 0).unwrap();
     let endpoints = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();
     (world, endpoints)
 }
@@ -31,7 +33,7 @@ fn take(endpoint: &ChipEndpoint) -> usize {
     endpoint.progress(Inbound::All, &mut |_| ())
 }
 
-const IDLE: Turn = Turn::Idle { due: None };
+const IDLE: TurnOutcome = TurnOutcome::Idle { due: None };
 
 /// Nanoseconds of the SCC at 533/800/800: reading and writing a line in the own tile, and 300 cycles of a core.
 const READ: f64 = 105.0;
@@ -47,7 +49,7 @@ fn nanoseconds(time: Picoseconds) -> f64 {
 }
 
 /// Lets the places take turns, each with `step`, until nothing will ever happen again.
-fn run(world: &World, mut step: impl FnMut(PlaceId) -> Turn) -> Report {
+fn run(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> Report {
     while let Some(place) = world.next() {
         let turn = step(place);
         world.end_turn(place, turn);
@@ -115,7 +117,7 @@ fn a_longer_message_lies_in_the_buffer_of_its_sender() {
     let ledger = world.report().ledgers[0];
     // Ten lines at home, one of the ring and the doorbell over there.
     let expected = 10.0 * WRITE + 2.0 * (WRITE + 8.0 * HOP);
-    assert_eq!(nanoseconds(ledger.time(Spending::Copying)), expected);
+    assert_eq!(nanoseconds(ledger.time(TimeCategory::Copying)), expected);
 }
 
 /// Megabytes a second of a block of `len` bytes between two places, and the report.
@@ -135,7 +137,7 @@ fn block_rate(len: usize) -> (f64, Report) {
             assert!(matches!(message.body, Body::Block(_)));
             taken += message.body.bytes().iter().filter(|byte| **byte == 9).count();
         });
-        if arrived > 0 { Turn::Busy } else { IDLE }
+        if arrived > 0 { TurnOutcome::Busy } else { IDLE }
     });
     assert_eq!((taken, world.live_blocks()), (len, 0));
     (len as f64 / nanoseconds(report.ledgers[1].total()) * 1e3, report)
@@ -146,7 +148,7 @@ fn a_block_moves_at_the_speed_of_its_lines() {
     // A line written and then read takes 250 ns: 128 MB/s. With both cores at it at once, up to 220 MB/s.
     let (rate, report) = block_rate(8 << 10);
     assert!((128.0..220.0).contains(&rate), "{rate} MB/s");
-    assert_eq!(report.ledgers[0].time(Spending::Fetching), Picoseconds::ZERO);
+    assert_eq!(report.ledgers[0].time(TimeCategory::Fetching), Picoseconds::ZERO);
     assert_eq!(report.fetched, 0);
 }
 
@@ -160,7 +162,7 @@ fn a_block_that_no_cache_has_moves_at_the_speed_of_memory() {
     // The second cache has it, and no controller is asked.
     let (near, report) = block_rate(64 << 10);
     assert!((rate..220.0).contains(&near) && report.fetched == 0, "{near} MB/s");
-    assert!(report.ledgers[0].time(Spending::Fetching) > Picoseconds::ZERO);
+    assert!(report.ledgers[0].time(TimeCategory::Fetching) > Picoseconds::ZERO);
 }
 
 #[test]
@@ -178,7 +180,7 @@ fn a_place_that_waits_pays_for_polls_and_not_for_turns() {
         IDLE
     });
     assert_eq!(turns, [1, 2], "a second of waiting is one turn");
-    let waited = report.ledgers[1].time(Spending::Waiting).0;
+    let waited = report.ledgers[1].time(TimeCategory::Waiting).0;
     assert!(waited.abs_diff(1_000_000_000_000) < 10_000_000, "{report}");
 }
 
@@ -199,7 +201,7 @@ fn credit_is_of_use_when_it_has_arrived_and_not_before() {
             assert!(sent == 0 || before >= credited.unwrap(), "{before:?}, {credited:?}");
             sent += 1;
         }
-        Turn::Busy
+        TurnOutcome::Busy
     });
     assert_eq!(sent, 2);
 }
@@ -212,7 +214,7 @@ fn a_deadline_ends_a_wait() {
     run(&world, |place| {
         take(&endpoints[place.index()]);
         turns += u32::from(place == A);
-        if place == A && turns == 1 { Turn::Idle { due: Some(due) } } else { IDLE }
+        if place == A && turns == 1 { TurnOutcome::Idle { due: Some(due) } } else { IDLE }
     });
     assert_eq!(turns, 2);
     assert!(world.now(A) >= due && world.now(A) < due + Duration::from_micros(1), "{:?}", world.now(A));
@@ -232,7 +234,7 @@ fn many_senders_to_one_place_wait_for_its_port_and_its_links() {
             IDLE
         });
         let ledgers = &report.ledgers[1..=senders as usize];
-        ledgers.iter().map(|ledger| ledger.time(Spending::Copying)).max().unwrap()
+        ledgers.iter().map(|ledger| ledger.time(TimeCategory::Copying)).max().unwrap()
     };
     let alone = nanoseconds(slowest(1));
     assert_eq!(alone, 3.0 * WRITE);
@@ -242,7 +244,7 @@ fn many_senders_to_one_place_wait_for_its_port_and_its_links() {
 
 /// Places send to each other at random until each has sent `count` messages; gives the report and what came, in order.
 fn gossip(seed: u64, count: u32) -> (Report, Vec<(u32, u8)>) {
-    let world = World::new(12, costs(), seed).unwrap();
+    let world = ChipWorld::new(12, costs(), seed).unwrap();
     let endpoints: Vec<ChipEndpoint> = (0..12).map(|place| world.endpoint(PlaceId(place))).collect();
     let mut left = [count; 12];
     let mut random: Vec<Random> = (0..12).map(Random::new).collect();
@@ -260,7 +262,7 @@ fn gossip(seed: u64, count: u32) -> (Report, Vec<(u32, u8)>) {
             *left -= u32::from(sent);
             worked += usize::from(sent);
         }
-        if worked > 0 { Turn::Busy } else { IDLE }
+        if worked > 0 { TurnOutcome::Busy } else { IDLE }
     });
     (report, came)
 }
@@ -296,13 +298,13 @@ fn a_place_that_has_left_still_empties_its_blocks() {
             endpoints[1].send_block(A, Class::Data, HandlerId(1), len, &mut |bytes| bytes.fill(1)).unwrap();
             endpoints[1].leave();
             left = true;
-            return Turn::Busy;
+            return TurnOutcome::Busy;
         }
         let arrived = endpoints[0].progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) => taken += message.body.bytes().len(),
             Arrival::Died { place, .. } => panic!("{place} is not dead"),
         });
-        if arrived > 0 { Turn::Busy } else { IDLE }
+        if arrived > 0 { TurnOutcome::Busy } else { IDLE }
     });
     assert_eq!(taken, len);
     assert_eq!(send(&endpoints[0], PlaceId(1), Class::Data, 8), Err(SendError::DeadPlace(PlaceId(1))));
@@ -315,7 +317,7 @@ fn a_place_that_has_left_gives_up_its_blocks_to_one_that_dies_and_empties_the_ot
     for protocol in Protocol::ALL {
         let name = if protocol == Protocol::Packets { "bluegene-p" } else { "scc" };
         let chip = Costs::of(&Chip::find(name).unwrap()).unwrap();
-        let world = World::with_protocol(3, chip, protocol, 0).unwrap();
+        let world = ChipWorld::with_protocol(3, chip, protocol, 0).unwrap();
         let endpoints: Vec<_> = (0..3).map(|place| world.endpoint(PlaceId(place))).collect();
         let (len, mut taken, mut has_begun) = (100_000, 0, [false; 3]);
         run(&world, |place| {
@@ -348,10 +350,10 @@ fn a_place_that_has_left_gives_up_its_blocks_to_one_that_dies_and_empties_the_ot
 
 #[test]
 fn a_chip_that_is_too_small_says_what_is_missing() {
-    let refused = |places, costs| World::new(places, costs, 0).err().map(|misfit| misfit.to_string());
+    let refused = |places, costs| ChipWorld::new(places, costs, 0).err().map(|misfit| misfit.to_string());
     assert_eq!(refused(49, costs()).as_deref(), Some("the chip has 48 cores"));
     let narrow = refused(48, costs().with_buffer_lines(100)).unwrap();
     assert_eq!(narrow, "the message buffer of a core has 100 lines, and 156 are needed");
     assert_eq!(refused(48, costs().with_buffer_lines(156)), None);
-    assert_eq!(World::new(49, costs(), 0).err(), Some(Misfit::Cores { cores: 48 }));
+    assert_eq!(ChipWorld::new(49, costs(), 0).err(), Some(WorldError::Cores { cores: 48 }));
 }

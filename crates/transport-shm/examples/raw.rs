@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     children.rendezvous(Duration::from_secs(10))?;
     run(&segment, PlaceId(0));
     for (place, exit) in children.finish(Duration::from_secs(10)) {
-        if exit != processes::Exit::Code(0) {
+        if exit != processes::ProcessExit::Code(0) {
             println!("{place} {exit}");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Only the sender allocates, with tables in its own memory, so a broken peer can disturb one block at most.
 //! A receiver gives a block back with one store in the block's header; the sender notices when it next needs
-//! memory. This file deals in offsets and touches no block: [`Store`] stands for the memory.
+//! memory. This file deals in offsets and touches no block: [`BlockStore`] stands for the memory.
 //!
 //! Pages are dear: to have one from the system takes longer than to fill it. So pages stay behind memory that came
 //! back, whatever its size was; neighbours are one range again, and the next block lies where pages are. What stays is
@@ -34,7 +34,7 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 const LOOK_MAX: usize = 4;
 
 /// What the arena needs to know from, and do to, the memory of its blocks; offsets are within the arena.
-pub(crate) trait Store {
+pub(crate) trait BlockStore {
     /// Whether the receiver of the block at `offset` has given it back.
     fn is_returned(&self, offset: u64) -> bool;
     /// Whether the receiver of the block at `offset` has taken it out of its ring, or given it back.
@@ -47,7 +47,7 @@ pub(crate) trait Store {
 
 /// Why there is no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shortage {
+pub(crate) enum AllocationError {
     /// Too much is lent; it comes back.
     Lent,
     /// The system has no memory.
@@ -87,12 +87,12 @@ pub(crate) struct Arena {
     /// Bytes lent since all loans were looked at. At `credit` they are looked at again: what came back unnoticed is
     /// never more than this, beside what was out at the look before.
     unlooked: u64,
-    need: Need,
+    need: LargeBlockUse,
 }
 
 /// How much was lent at one time in blocks that are longer than the credit, of which each goes alone.
 #[derive(Debug)]
-struct Need {
+struct LargeBlockUse {
     /// Now.
     lent: u64,
     /// The most in this period, and in the one before.
@@ -102,7 +102,7 @@ struct Need {
     last: Instant,
 }
 
-impl Need {
+impl LargeBlockUse {
     /// Notes a block of `bytes` bytes, which counts as `long` ones.
     fn lend(&mut self, long: u64, now: Instant) {
         self.last = now;
@@ -134,7 +134,7 @@ impl Arena {
             credit,
             untaken: [0; 2],
             unlooked: 0,
-            need: Need { lent: 0, peaks: [0; 2], since: now, last: now },
+            need: LargeBlockUse { lent: 0, peaks: [0; 2], since: now, last: now },
         }
     }
 
@@ -147,8 +147,8 @@ impl Arena {
         to: PlaceId,
         class: Class,
         now: Instant,
-        store: &impl Store,
-    ) -> Result<u64, Shortage> {
+        store: &impl BlockStore,
+    ) -> Result<u64, AllocationError> {
         let bytes = (len as u64 + BLOCK_HEADER_BYTES).next_multiple_of(PAGE_BYTES);
         // A block that has only just come back rests while the next one is written, unless it is long: its lines lie
         // in the cache of the place that read it, which reads them 15 % slower if they are written again at once.
@@ -160,10 +160,10 @@ impl Arena {
             self.collect_all(store);
         }
         if !self.has_credit(bytes, class) {
-            return Err(Shortage::Lent);
+            return Err(AllocationError::Lent);
         }
         let offset = self.place(bytes, store).or_else(|shortage| {
-            if shortage == Shortage::NoMemory && is_long {
+            if shortage == AllocationError::NoMemory && is_long {
                 return Err(shortage);
             }
             self.collect_all(store);
@@ -181,19 +181,19 @@ impl Arena {
     }
 
     /// Takes `bytes` bytes of what is free, with pages behind them; answers their offset.
-    fn place(&mut self, bytes: u64, store: &impl Store) -> Result<u64, Shortage> {
-        let offset = self.free.take(bytes).ok_or(Shortage::Lent)?;
+    fn place(&mut self, bytes: u64, store: &impl BlockStore) -> Result<u64, AllocationError> {
+        let offset = self.free.take(bytes).ok_or(AllocationError::Lent)?;
         if !self.populate(offset, bytes, store) {
             // Some of it may have pages: those go, too.
             store.release(offset, bytes);
             self.free.add(offset, bytes);
-            return Err(Shortage::NoMemory);
+            return Err(AllocationError::NoMemory);
         }
         Ok(offset)
     }
 
     /// Puts pages where the range has none; `false` if the system has none even for those that are kept elsewhere.
-    fn populate(&mut self, offset: u64, bytes: u64, store: &impl Store) -> bool {
+    fn populate(&mut self, offset: u64, bytes: u64, store: &impl BlockStore) -> bool {
         let (mut start, end) = (offset, offset + bytes);
         let kept = self.kept.cut(offset, bytes);
         for (kept, len) in kept.into_iter().chain([(end, 0)]) {
@@ -215,7 +215,7 @@ impl Arena {
     }
 
     /// Gives pages back to the system until at most `most` bytes are kept, those of high offsets first.
-    fn trim(&mut self, most: u64, store: &impl Store) {
+    fn trim(&mut self, most: u64, store: &impl BlockStore) {
         while self.kept.bytes() > most {
             let (offset, bytes) = self.kept.cut_last(self.kept.bytes() - most);
             store.release(offset, bytes);
@@ -225,7 +225,7 @@ impl Arena {
     /// Gives all that is kept back to the system if no block was lent for a [`PERIOD`].
     ///
     /// Answers when to ask again; `None`: not before the next block.
-    pub fn idle(&mut self, now: Instant, store: &impl Store) -> Option<Duration> {
+    pub fn idle(&mut self, now: Instant, store: &impl BlockStore) -> Option<Duration> {
         if self.lent.is_empty() && self.kept.bytes() == 0 {
             return None;
         }
@@ -245,14 +245,14 @@ impl Arena {
     }
 
     /// Takes back the block that was lent last and never sent.
-    pub fn take_back_last(&mut self, store: &impl Store) {
+    pub fn take_back_last(&mut self, store: &impl BlockStore) {
         if let Some(loan) = self.lent.pop_back() {
             self.end(loan, store);
         }
     }
 
     /// Takes back all that was lent to a place whose process is gone.
-    pub fn forfeit(&mut self, place: PlaceId, store: &impl Store) {
+    pub fn reclaim_from_dead(&mut self, place: PlaceId, store: &impl BlockStore) {
         let (gone, kept): (VecDeque<_>, VecDeque<_>) = self.lent.drain(..).partition(|loan| loan.to == place);
         self.lent = kept;
         for loan in gone {
@@ -268,14 +268,14 @@ impl Arena {
     }
 
     /// Whether any block has been taken or given back since the last look.
-    pub fn has_returned(&self, store: &impl Store) -> bool {
+    pub fn has_returned(&self, store: &impl BlockStore) -> bool {
         self.lent
             .iter()
             .any(|loan| store.is_returned(loan.offset) || (loan.untaken && store.is_taken(loan.offset)))
     }
 
     /// Looks at the `count` oldest loans; those still out go to the end, so that none hides the others.
-    fn collect(&mut self, count: usize, store: &impl Store) {
+    fn collect(&mut self, count: usize, store: &impl BlockStore) {
         for _ in 0..count.min(self.lent.len()) {
             let Some(mut loan) = self.lent.pop_front() else { return };
             if store.is_returned(loan.offset) {
@@ -289,13 +289,13 @@ impl Arena {
         }
     }
 
-    fn collect_all(&mut self, store: &impl Store) {
+    fn collect_all(&mut self, store: &impl BlockStore) {
         self.collect(self.lent.len(), store);
         self.unlooked = 0;
     }
 
     /// Takes a block back, with its pages as far as they are to be kept.
-    fn end(&mut self, mut loan: Loan, store: &impl Store) {
+    fn end(&mut self, mut loan: Loan, store: &impl BlockStore) {
         loan.settle(&mut self.untaken);
         self.need.lent -= self.long(loan.bytes);
         self.free.add(loan.offset, loan.bytes);

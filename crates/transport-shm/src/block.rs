@@ -5,7 +5,7 @@
 //! its own whose first word is 0 while it is lent, 2 once the receiver has taken it out of its ring, and 1 once it has
 //! been returned; the payload follows, on a boundary of 64 bytes.
 
-use crate::arena::Store;
+use crate::arena::BlockStore;
 use crate::layout::{BLOCK_HEADER_BYTES, Geometry};
 use crate::parking;
 use crate::ring::Fault;
@@ -23,30 +23,30 @@ const TAKEN: u64 = 2;
 
 /// What a ring carries for a block: offset of its header in the arena, and length of its payload; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket {
+pub(crate) struct BlockDescriptor {
     /// Offset of the header in the sender's arena.
     pub offset: u64,
     /// Payload in bytes.
     pub len: u64,
 }
 
-impl Ticket {
+impl BlockDescriptor {
     /// Bytes on the wire.
     pub const BYTES: usize = 16;
 
     /// Writes the ticket.
     pub fn encode(&self, room: &mut [u8]) {
         room[..8].copy_from_slice(&self.offset.to_le_bytes());
-        room[8..Ticket::BYTES].copy_from_slice(&self.len.to_le_bytes());
+        room[8..BlockDescriptor::BYTES].copy_from_slice(&self.len.to_le_bytes());
     }
 
     /// Reads a ticket and checks that it names memory of an arena, and no more than a block may have.
     ///
     /// Reading holes of a shared file makes pages: a length without a bound would make its receiver take all memory.
-    pub fn decode(payload: &[u8], geometry: &Geometry) -> Result<Ticket, Fault> {
-        let payload: &[u8; Ticket::BYTES] = payload.try_into().map_err(|_| Fault::Block)?;
+    pub fn decode(payload: &[u8], geometry: &Geometry) -> Result<BlockDescriptor, Fault> {
+        let payload: &[u8; BlockDescriptor::BYTES] = payload.try_into().map_err(|_| Fault::Block)?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| payload[at + byte]));
-        let ticket = Ticket { offset: word(0), len: word(8) };
+        let ticket = BlockDescriptor { offset: word(0), len: word(8) };
         let end =
             ticket.offset.checked_add(BLOCK_HEADER_BYTES).and_then(|start| start.checked_add(ticket.len));
         let inside = end.is_some_and(|end| end <= geometry.arena_bytes);
@@ -62,16 +62,16 @@ impl Ticket {
 }
 
 /// The memory of the arena of one place.
-pub(crate) struct Ground {
+pub(crate) struct ArenaMemory {
     segment: Segment,
     /// Offset of the arena in the segment.
     start: u64,
 }
 
-impl Ground {
+impl ArenaMemory {
     /// The arena memory of `place`.
-    pub fn new(segment: &Segment, place: PlaceId) -> Ground {
-        Ground { segment: segment.clone(), start: segment.layout().arena(place) }
+    pub fn new(segment: &Segment, place: PlaceId) -> ArenaMemory {
+        ArenaMemory { segment: segment.clone(), start: segment.layout().arena(place) }
     }
 
     /// Marks the block at `offset` lent and has `fill` write its first `len` payload bytes.
@@ -92,7 +92,7 @@ impl Ground {
     }
 }
 
-impl Store for Ground {
+impl BlockStore for ArenaMemory {
     fn is_returned(&self, offset: u64) -> bool {
         // PAIR block.returned: observe
         self.word(offset).load(Ordering::Acquire) == RETURNED
@@ -124,7 +124,7 @@ pub(crate) struct ShmBlock {
 
 impl ShmBlock {
     /// The block that `ticket`, which was checked, names in the arena of `source`; tells the sender that it is taken.
-    pub fn new(segment: &Segment, source: PlaceId, ticket: Ticket) -> ShmBlock {
+    pub fn new(segment: &Segment, source: PlaceId, ticket: BlockDescriptor) -> ShmBlock {
         let start = segment.layout().arena(source) + ticket.offset;
         let len = ticket.len as usize;
         let payload = segment.mapping().range(start + BLOCK_HEADER_BYTES, len);
@@ -147,7 +147,7 @@ impl ShmBlock {
         // Relaxed, both: ordered by the fence; a wish taken too early is noticed before its maker sleeps.
         if lender.arena_starved.0.load(Ordering::Relaxed) != 0 {
             lender.arena_starved.0.store(0, Ordering::Relaxed);
-            parking::alert(&lender.sleeping.0, self.segment.fencing());
+            parking::signal(&lender.sleeping.0, self.segment.fencing());
         }
     }
 }
@@ -173,10 +173,10 @@ impl Drop for ShmBlock {
 mod tests {
     use super::*;
 
-    fn decode(offset: u64, len: u64) -> Result<Ticket, Fault> {
-        let mut bytes = [0; Ticket::BYTES];
-        Ticket { offset, len }.encode(&mut bytes);
-        Ticket::decode(&bytes, &Geometry::for_places(2))
+    fn decode(offset: u64, len: u64) -> Result<BlockDescriptor, Fault> {
+        let mut bytes = [0; BlockDescriptor::BYTES];
+        BlockDescriptor { offset, len }.encode(&mut bytes);
+        BlockDescriptor::decode(&bytes, &Geometry::for_places(2))
     }
 
     #[test]
@@ -185,14 +185,14 @@ mod tests {
         let max = Geometry::for_places(2).block_max() as u64;
         let last = arena_bytes - BLOCK_HEADER_BYTES;
         for (offset, len) in [(0, 0), (0, max), (arena_bytes - max - BLOCK_HEADER_BYTES, max), (last, 0)] {
-            assert_eq!(decode(offset, len), Ok(Ticket { offset, len }));
+            assert_eq!(decode(offset, len), Ok(BlockDescriptor { offset, len }));
         }
         for (offset, len) in
             [(0, max + 1), (0, arena_bytes - 64), (last, 1), (32, 8), (0, u64::MAX), (u64::MAX - 63, 64)]
         {
             assert_eq!(decode(offset, len), Err(Fault::Block), "{len} bytes at {offset}");
         }
-        let short = Ticket::decode(&[0; Ticket::BYTES - 1], &Geometry::for_places(2));
+        let short = BlockDescriptor::decode(&[0; BlockDescriptor::BYTES - 1], &Geometry::for_places(2));
         assert_eq!(short, Err(Fault::Block));
     }
 }

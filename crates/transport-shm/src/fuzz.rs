@@ -7,10 +7,10 @@
 //! the end of a peer that broke the format or died. Whom a broken peer accuses is not looked at: it may be anybody.
 //! What cannot be seen in one thread, a peer that writes while the place reads, is not tried here.
 
-use crate::block::Ticket;
+use crate::block::BlockDescriptor;
 use crate::endpoint::ShmEndpoint;
 use crate::layout::{Geometry, PlaceBlock};
-use crate::ring::{Credit, GRAIN, Header, Kind};
+use crate::ring::{Credit, GRAIN, Header, RecordKind};
 use crate::segment::Segment;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +59,7 @@ impl Script<'_> {
 
     /// A header that may well be one.
     fn header(&mut self) -> Header {
-        let kind = [Kind::Inline, Kind::Block, Kind::Skip][usize::from(self.byte() % 3)];
+        let kind = [RecordKind::Inline, RecordKind::Block, RecordKind::Skip][usize::from(self.byte() % 3)];
         let len = u64::from(self.byte()) << (self.byte() % 5);
         Header::new(kind, u16::from(self.byte()), len as usize)
     }
@@ -112,8 +112,12 @@ impl Pair {
             5 => {
                 let (class, grain) = (script.class(), u64::from(script.byte()));
                 let len = u64::from(script.byte()) << (script.byte() % 32);
-                let ticket = Ticket { offset: script.word() >> (script.byte() % 64), len };
-                self.scribble(class, grain * GRAIN, Header::new(Kind::Block, 0, Ticket::BYTES).0);
+                let ticket = BlockDescriptor { offset: script.word() >> (script.byte() % 64), len };
+                self.scribble(
+                    class,
+                    grain * GRAIN,
+                    Header::new(RecordKind::Block, 0, BlockDescriptor::BYTES).0,
+                );
                 self.scribble(class, grain * GRAIN + 8, ticket.offset);
                 self.scribble(class, grain * GRAIN + 16, ticket.len);
             }

@@ -7,7 +7,7 @@
 //! one entry a place (or an ordered pair of places), so that each offset is one multiplication away.
 
 use crate::arena::KEPT_BYTES_MAX;
-use crate::bell::{Bell, PLACES_MAX};
+use crate::doorbell::{Doorbell, PLACES_MAX};
 use crate::endpoint::BATCH;
 use crate::ring::{Credit, GRAIN, HEADER_BYTES, payload_max};
 use isles_transport::{Class, PlaceId};
@@ -135,10 +135,10 @@ impl Geometry {
     }
 
     /// What one turn of a place takes in at most, beside large messages.
-    pub fn turn_max(&self) -> Turn {
+    pub fn turn_max(&self) -> BatchLimits {
         let others = self.places as usize - 1;
         let bytes = others * (self.control_bytes + self.data_bytes) as usize;
-        Turn { messages: others * 2 * BATCH, bytes }
+        BatchLimits { messages: others * 2 * BATCH, bytes }
     }
 
     /// Most bytes of the segment that one place accounts for, while each place has taken in at most `held_bytes` of
@@ -172,7 +172,7 @@ impl Geometry {
 
 /// How much a place takes in at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct BatchLimits {
     /// Messages.
     pub messages: usize,
     /// Bytes of all of them.
@@ -181,7 +181,7 @@ pub struct Turn {
 
 /// The first page.
 #[repr(C, align(64))]
-pub(crate) struct Head {
+pub(crate) struct SegmentHeader {
     /// [`MAGIC`].
     pub magic: u64,
     /// [`VERSION`].
@@ -209,7 +209,7 @@ pub(crate) struct Head {
     pub changes: ChangeCount,
 }
 
-impl Head {
+impl SegmentHeader {
     /// How many changes of lives there have been.
     #[inline]
     pub fn changes(&self) -> u32 {
@@ -225,7 +225,7 @@ pub(crate) struct ChangeCount(pub AtomicU32);
 /// What a place shares beside its rings.
 #[repr(C, align(64))]
 pub(crate) struct PlaceBlock {
-    /// State and cause of death; see [`crate::life`].
+    /// State and cause of death; see [`crate::lifecycle`].
     pub life: AtomicU64,
     /// The process that joined as the place; 0 before.
     pub process: AtomicU32,
@@ -243,7 +243,7 @@ pub(crate) struct PlaceBlock {
     /// The parking word.
     pub sleeping: ParkingLine,
     /// Who has sent something.
-    pub bell: Bell,
+    pub bell: Doorbell,
     /// 1 while the place waits for a block to come back.
     pub arena_starved: ParkingLine,
     /// How many places write a long message for this one now.
@@ -259,19 +259,19 @@ const PLACE_BLOCK_BYTES: u64 = size_of::<PlaceBlock>() as u64;
 
 const _: () = {
     assert!(cfg!(target_endian = "little"));
-    assert!(offset_of!(Head, magic) == 0);
-    assert!(offset_of!(Head, version) == 8);
-    assert!(offset_of!(Head, places) == 12);
-    assert!(offset_of!(Head, image) == 16);
-    assert!(offset_of!(Head, total_bytes) == 32);
-    assert!(offset_of!(Head, control_bytes) == 40);
-    assert!(offset_of!(Head, data_bytes) == 48);
-    assert!(offset_of!(Head, arena_bytes) == 56);
-    assert!(offset_of!(Head, fencing) == 64);
-    assert!(offset_of!(Head, processors) == 68);
-    assert!(offset_of!(Head, processor_set) == 120);
-    assert!(offset_of!(Head, changes) == 256);
-    assert!(size_of::<Head>() == 320);
+    assert!(offset_of!(SegmentHeader, magic) == 0);
+    assert!(offset_of!(SegmentHeader, version) == 8);
+    assert!(offset_of!(SegmentHeader, places) == 12);
+    assert!(offset_of!(SegmentHeader, image) == 16);
+    assert!(offset_of!(SegmentHeader, total_bytes) == 32);
+    assert!(offset_of!(SegmentHeader, control_bytes) == 40);
+    assert!(offset_of!(SegmentHeader, data_bytes) == 48);
+    assert!(offset_of!(SegmentHeader, arena_bytes) == 56);
+    assert!(offset_of!(SegmentHeader, fencing) == 64);
+    assert!(offset_of!(SegmentHeader, processors) == 68);
+    assert!(offset_of!(SegmentHeader, processor_set) == 120);
+    assert!(offset_of!(SegmentHeader, changes) == 256);
+    assert!(size_of::<SegmentHeader>() == 320);
     assert!(offset_of!(PlaceBlock, life) == 0);
     assert!(offset_of!(PlaceBlock, process) == 8);
     assert!(offset_of!(PlaceBlock, reaped) == 12);
@@ -287,7 +287,7 @@ const _: () = {
     assert!(offset_of!(Credit, head) == 0);
     assert!(offset_of!(Credit, starved) == 8);
     assert!(size_of::<Credit>() as u64 == LINE_BYTES && align_of::<Credit>() as u64 == LINE_BYTES);
-    assert!(size_of::<Bell>() == 64);
+    assert!(size_of::<Doorbell>() == 64);
     assert!(PAGE_BYTES.is_multiple_of(LINE_BYTES) && BLOCK_HEADER_BYTES == LINE_BYTES);
     assert!(GRAIN == LINE_BYTES && HEADER_BYTES == 8);
 };

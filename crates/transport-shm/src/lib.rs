@@ -33,7 +33,7 @@
 
 #![cfg_attr(loom, allow(dead_code, reason = "under loom only the modelled half of the crate is built"))]
 
-mod bell;
+mod doorbell;
 mod futex;
 mod membarrier;
 mod parking;
@@ -55,27 +55,27 @@ mod endpoint;
 #[doc(hidden)]
 pub mod fuzz;
 #[cfg(not(loom))]
-mod lane;
-#[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]
-mod life;
+mod lifecycle;
 #[cfg(not(loom))]
-mod patience;
+mod mapped_ring;
 #[cfg(not(loom))]
 mod pinning;
 #[cfg(not(loom))]
 pub mod processes;
 #[cfg(not(loom))]
 mod segment;
+#[cfg(not(loom))]
+mod wait_policy;
 
 #[cfg(not(loom))]
 pub use affinity::allowed as processors;
-pub use bell::PLACES_MAX;
+pub use doorbell::PLACES_MAX;
 #[cfg(not(loom))]
 pub use endpoint::ShmEndpoint;
 #[cfg(not(loom))]
-pub use layout::{Geometry, PROCESSORS_MAX, Turn};
+pub use layout::{BatchLimits, Geometry, PROCESSORS_MAX};
 #[cfg(not(loom))]
 pub use pinning::Pinning;
 #[cfg(not(loom))]

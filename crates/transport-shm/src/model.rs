@@ -5,10 +5,10 @@
 //! real thing is a check that no two threads touch one payload at a time, and stale payload in every header
 //! word that a record covers.
 
-use crate::bell::{self, Bell};
+use crate::doorbell::{self, Doorbell};
 use crate::membarrier;
-use crate::parking::{self, Fencing, alert, park, rouse};
-use crate::ring::{Consumer, Credit, GRAIN, Kind, Producer, Refusal, Taken, Track, span};
+use crate::parking::{self, Fencing, park, signal, wake_parked};
+use crate::ring::{Consumer, Credit, GRAIN, Producer, PutError, RecordKind, RingMemory, TakeOutcome, span};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -40,7 +40,7 @@ impl Model {
     }
 }
 
-impl Track for Arc<Model> {
+impl RingMemory for Arc<Model> {
     fn capacity(&self) -> u64 {
         CAPACITY
     }
@@ -91,8 +91,8 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-fn put(producer: &Producer<Arc<Model>>, number: u16, len: usize) -> Result<(), Refusal> {
-    producer.put(Kind::Inline, number, len, |bytes| {
+fn put(producer: &Producer<Arc<Model>>, number: u16, len: usize) -> Result<(), PutError> {
+    producer.put(RecordKind::Inline, number, len, |bytes| {
         bytes.fill(number as u8);
         Some(len)
     })
@@ -105,10 +105,10 @@ fn take(consumer: &Consumer<Arc<Model>>, number: u16, producer_word: &AtomicU32)
         assert!(record.payload.iter().all(|byte| *byte == number as u8), "a torn record");
     });
     let taken = taken.expect("a header that nobody wrote");
-    if taken == Taken::RecordAndStarved {
-        alert(producer_word, Fencing::Both);
+    if taken == TakeOutcome::RecordAndStarved {
+        signal(producer_word, Fencing::Both);
     }
-    taken != Taken::Nothing
+    taken != TakeOutcome::Nothing
 }
 
 /// One producer sends records of `lens`, one consumer takes them; both sleep when they cannot go on.
@@ -126,7 +126,7 @@ fn converse(start: u64, before: u16, lens: &'static [usize]) {
             while put(&producer, number, *len).is_err() {
                 park(&theirs[0], Fencing::Both, None, || producer.may_have_room());
             }
-            alert(&theirs[1], Fencing::Both);
+            signal(&theirs[1], Fencing::Both);
         }
     });
     for number in 0..before + lens.len() as u16 {
@@ -189,10 +189,10 @@ fn give_to_a_sleeper_that_fences(messages: u16) {
     let theirs = word.clone();
     let sender = thread::spawn(move || {
         for number in 0..messages {
-            // A barrier may count before the message, between it and the look at the word (`alert`), and after both.
+            // A barrier may count before the message, between it and the look at the word (`signal`), and after both.
             membarrier::point();
             put(&producer, number, 8).unwrap();
-            alert(&theirs, Fencing::Sleeper);
+            signal(&theirs, Fencing::Sleeper);
         }
         membarrier::end();
     });
@@ -215,7 +215,7 @@ fn the_fence_of_the_sleeper_alone_loses_no_wake_up() {
 fn a_bell_is_never_slept_through() {
     check(|| {
         let bell =
-            Arc::new(Bell { bits: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))) });
+            Arc::new(Doorbell { bits: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))) });
         let sent = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let word = Arc::new(AtomicU32::new(0));
         let senders: Vec<_> = (0..2)
@@ -226,15 +226,15 @@ fn a_bell_is_never_slept_through() {
                         // Stands for a published record.
                         // PAIR model.sent: publish
                         sent[source].fetch_add(1, Ordering::Release);
-                        bell::ring(&bell, 1, source as u32);
-                        alert(&word, Fencing::Both);
+                        doorbell::ring(&bell, 1, source as u32);
+                        signal(&word, Fencing::Both);
                     }
                 })
             })
             .collect();
         let mut seen = [0, 0];
         while seen != [2, 1] {
-            let bits = bell::take(&bell, 1, 0);
+            let bits = doorbell::take(&bell, 1, 0);
             for source in 0..2 {
                 if bits >> source & 1 == 1 {
                     // PAIR model.sent: observe
@@ -242,7 +242,7 @@ fn a_bell_is_never_slept_through() {
                 }
             }
             if bits == 0 {
-                park(&word, Fencing::Both, None, || bell::rings(&bell, 1, 1));
+                park(&word, Fencing::Both, None, || doorbell::rings(&bell, 1, 1));
             }
         }
         senders.into_iter().for_each(|sender| sender.join().unwrap());
@@ -260,7 +260,7 @@ fn a_death_wakes_a_place_whose_waker_died_before_the_wake() {
             parking::take_word(&theirs);
             // PAIR model.changes: publish
             announced.fetch_add(1, Ordering::SeqCst);
-            rouse(&theirs);
+            wake_parked(&theirs);
         });
         // PAIR model.changes: observe
         let changed = || changes.load(Ordering::Acquire) != 0;

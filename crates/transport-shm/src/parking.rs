@@ -8,7 +8,7 @@
 //! no rings and no clock.
 //!
 //! A giver that is killed between taking the word and the wake would leave the sleeper asleep with a word that
-//! says awake; therefore the death of a place wakes all others without looking at their words ([`rouse`]).
+//! says awake; therefore the death of a place wakes all others without looking at their words ([`wake_parked`]).
 
 use crate::sync::{AtomicU32, Ordering, fence};
 use crate::{futex, membarrier};
@@ -31,7 +31,7 @@ pub(crate) enum Fencing {
 
 /// Wakes the place of `word` if it sleeps; what it is woken for was published before this call.
 #[inline]
-pub(crate) fn alert(word: &AtomicU32, fencing: Fencing) {
+pub(crate) fn signal(word: &AtomicU32, fencing: Fencing) {
     match fencing {
         // PAIR parking.word: observe
         Fencing::Both => fence(Ordering::SeqCst),
@@ -62,7 +62,7 @@ pub(crate) fn take_word(word: &AtomicU32) -> bool {
 ///
 /// The reason was published before this call. A giver may have died between its swap and its wake, so the
 /// sleeper is woken even where the word says awake.
-pub(crate) fn rouse(word: &AtomicU32) {
+pub(crate) fn wake_parked(word: &AtomicU32) {
     // PAIR parking.word: observe
     fence(Ordering::SeqCst);
     // Either this swap sees the sleep announced, or the sleeper's look sees the reason.
@@ -71,7 +71,7 @@ pub(crate) fn rouse(word: &AtomicU32) {
     futex::wake(word);
 }
 
-/// Sleeps until an [`alert`], unless `ready` finds work after the sleep has been announced.
+/// Sleeps until an [`signal`], unless `ready` finds work after the sleep has been announced.
 pub(crate) fn park(
     word: &AtomicU32,
     fencing: Fencing,

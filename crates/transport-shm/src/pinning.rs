@@ -24,32 +24,32 @@ pub enum Pinning {
 
 /// The processors of one run.
 #[derive(Debug, Default)]
-pub(crate) struct Homes {
+pub(crate) struct CoreAssignment {
     /// By place; empty if none is kept for any.
     pub processors: Vec<usize>,
     claims: Vec<UnixDatagram>,
 }
 
-impl Homes {
+impl CoreAssignment {
     /// Chooses processors for `places` places among those that are `allowed`.
-    pub fn choose(pinning: &Pinning, places: usize, allowed: &[usize]) -> Homes {
+    pub fn choose(pinning: &Pinning, places: usize, allowed: &[usize]) -> CoreAssignment {
         match pinning {
-            Pinning::Auto if places < 2 => Homes::default(),
-            Pinning::Auto if places > allowed.len() => Homes {
+            Pinning::Auto if places < 2 => CoreAssignment::default(),
+            Pinning::Auto if places > allowed.len() => CoreAssignment {
                 processors: allowed.iter().copied().cycle().take(places).collect(),
                 claims: Vec::new(),
             },
-            Pinning::Auto => Homes::claim(places, allowed, "isles-processor"),
-            Pinning::No => Homes::default(),
+            Pinning::Auto => CoreAssignment::claim(places, allowed, "isles-processor"),
+            Pinning::No => CoreAssignment::default(),
             Pinning::Processors(list) => {
-                Homes { processors: list.iter().copied().take(places).collect(), claims: Vec::new() }
+                CoreAssignment { processors: list.iter().copied().take(places).collect(), claims: Vec::new() }
             }
         }
     }
 
     /// The first `places` of `allowed` that no other run has claimed; if they are too few, claimed ones, too.
-    fn claim(places: usize, allowed: &[usize], prefix: &str) -> Homes {
-        let mut homes = Homes::default();
+    fn claim(places: usize, allowed: &[usize], prefix: &str) -> CoreAssignment {
+        let mut homes = CoreAssignment::default();
         let mut taken = Vec::new();
         for processor in allowed.iter().copied() {
             if homes.processors.len() == places {
@@ -82,7 +82,7 @@ mod tests {
     fn runs_at_one_time_start_on_different_cores_while_there_are_free_ones() {
         let prefix = format!("isles-test-{}", std::process::id());
         let allowed: Vec<usize> = (0..8).collect();
-        let claim = |places| Homes::claim(places, &allowed, &prefix);
+        let claim = |places| CoreAssignment::claim(places, &allowed, &prefix);
         let (first, second) = (claim(3), claim(3));
         assert_eq!((&first.processors[..], &second.processors[..]), (&[0, 1, 2][..], &[3, 4, 5][..]));
         let third = claim(4);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn one_place_has_no_core_of_its_own_and_many_share_all() {
-        let of = |pinning: &Pinning, places| Homes::choose(pinning, places, &[2, 5]).processors;
+        let of = |pinning: &Pinning, places| CoreAssignment::choose(pinning, places, &[2, 5]).processors;
         assert_eq!(of(&Pinning::Auto, 1), []);
         assert_eq!(of(&Pinning::Auto, 3), [2, 5, 2]);
         assert_eq!(of(&Pinning::No, 2), []);

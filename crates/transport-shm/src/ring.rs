@@ -1,6 +1,6 @@
 //! The ring: messages of one class from one place to one other, in order.
 //!
-//! It is the hottest code of the product, so it is its own file and its memory is a parameter ([`Track`]): the
+//! It is the hottest code of the product, so it is its own file and its memory is a parameter ([`RingMemory`]): the
 //! same lines run on the mapped segment, on the heap in property tests, and under loom. It does not know what
 //! a message means, who sleeps, or where the memory comes from.
 //!
@@ -56,7 +56,7 @@ pub(crate) struct Credit {
 }
 
 /// The memory of one ring, addressed by positions.
-pub(crate) trait Track {
+pub(crate) trait RingMemory {
     /// Size in bytes, a power of two and at least `8 * GRAIN`.
     fn capacity(&self) -> u64;
     /// The header word at `position`, a multiple of [`GRAIN`].
@@ -75,7 +75,7 @@ pub(crate) trait Track {
 
 /// What a record holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     /// The message itself.
     Inline,
     /// The description of a block.
@@ -92,23 +92,23 @@ pub(crate) struct Header(pub u64);
 
 impl Header {
     /// The header of a record of `len` payload bytes; of a skip, `len` bytes to the end of the memory.
-    pub fn new(kind: Kind, handler: u16, len: usize) -> Header {
+    pub fn new(kind: RecordKind, handler: u16, len: usize) -> Header {
         let kind = match kind {
-            Kind::Inline => 1u64,
-            Kind::Block => 2,
-            Kind::Skip => 3,
+            RecordKind::Inline => 1u64,
+            RecordKind::Block => 2,
+            RecordKind::Skip => 3,
         };
         Header(MARK << 56 | kind << 48 | u64::from(handler) << 32 | len as u64)
     }
 
     /// What follows, if this is a header at all.
     #[inline]
-    fn kind(self) -> Result<Kind, Fault> {
+    fn kind(self) -> Result<RecordKind, Fault> {
         match (self.0 >> 48) ^ (MARK << 8) {
-            1 => Ok(Kind::Inline),
-            2 => Ok(Kind::Block),
-            3 => Ok(Kind::Skip),
-            unknown if unknown <= 0xFF => Err(Fault::Kind),
+            1 => Ok(RecordKind::Inline),
+            2 => Ok(RecordKind::Block),
+            3 => Ok(RecordKind::Skip),
+            unknown if unknown <= 0xFF => Err(Fault::RecordKind),
             _ => Err(Fault::Mark),
         }
     }
@@ -132,7 +132,7 @@ pub(crate) enum Fault {
     /// A header word without the mark.
     Mark,
     /// A kind that does not exist.
-    Kind,
+    RecordKind,
     /// A record that leaves the ring.
     Length,
     /// A head outside what the producer has written.
@@ -145,7 +145,7 @@ pub(crate) enum Fault {
 
 /// Why nothing was put into the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum PutError {
     /// No room; the consumer will ring when there is.
     Full,
     /// No memory stands behind the room.
@@ -185,7 +185,7 @@ pub(crate) struct Producer<T> {
     head: Cell<u64>,
 }
 
-impl<T: Track> Producer<T> {
+impl<T: RingMemory> Producer<T> {
     /// The sending end of a ring whose memory is all zero and whose first grain is reserved.
     pub fn new(track: T) -> Self {
         let capacity = track.capacity();
@@ -217,11 +217,11 @@ impl<T: Track> Producer<T> {
     #[inline]
     pub fn put(
         &self,
-        kind: Kind,
+        kind: RecordKind,
         handler: u16,
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> Option<usize>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), PutError> {
         let extent = span(room);
         let skip = self.skip_before(extent);
         // One grain more than the record: the header word after it has to be cleared.
@@ -234,14 +234,14 @@ impl<T: Track> Producer<T> {
             // The payload may overwrite header words; so it is noted before `fill` can give up or unwind.
             self.cleared.set(cleared.min(start + GRAIN));
         }
-        let used = self.track.write(start, room, fill).ok_or(Refusal::Abandoned)?;
+        let used = self.track.write(start, room, fill).ok_or(PutError::Abandoned)?;
         assert!(used <= room, "a message of {used} bytes was written into room for {room}");
         if extent > GRAIN {
             self.mend(start + span(used), (start + extent).min(cleared));
             self.cleared.set(cleared);
         }
         if skip != 0 {
-            self.publish(start, Header::new(Kind::Skip, 0, skip as usize));
+            self.publish(start, Header::new(RecordKind::Skip, 0, skip as usize));
         }
         self.publish(start + span(used), Header::new(kind, handler, used));
         self.clear_ahead();
@@ -328,7 +328,7 @@ impl<T: Track> Producer<T> {
 
     /// Makes the limit at least `tail + needed`, or says why not and asks the consumer to wake this place.
     #[cold]
-    fn extend(&self, needed: u64) -> Result<(), Refusal> {
+    fn extend(&self, needed: u64) -> Result<(), PutError> {
         let end = self.tail.get() + needed;
         if self.head.get() + self.track.capacity() < end {
             self.refresh()?;
@@ -337,29 +337,29 @@ impl<T: Track> Producer<T> {
             // Relaxed: who wants to sleep until there is room looks once more behind the parking protocol's
             // fence (`may_have_room`): either it sees a new head, or the consumer sees the wish.
             self.track.credit().starved.store(1, Ordering::Relaxed);
-            return Err(Refusal::Full);
+            return Err(PutError::Full);
         }
         self.reserve(end)
     }
 
     /// Reads the consumer's head.
-    fn refresh(&self) -> Result<(), Refusal> {
+    fn refresh(&self) -> Result<(), PutError> {
         // PAIR ring.head: observe
         let head = self.track.credit().head.load(Ordering::Acquire);
         if head < self.head.get() || head > self.tail.get() || !head.is_multiple_of(GRAIN) {
-            return Err(Refusal::Fault(Fault::Head));
+            return Err(PutError::Fault(Fault::Head));
         }
         self.head.set(head);
         Ok(())
     }
 
     /// Sets the limit, with memory behind it.
-    fn reserve(&self, end: u64) -> Result<(), Refusal> {
+    fn reserve(&self, end: u64) -> Result<(), PutError> {
         let capacity = self.track.capacity();
         if self.reserved.get() < capacity && end > self.reserved.get() {
             let to = end.next_multiple_of(capacity / 8).min(capacity);
             if !self.track.reserve(self.reserved.get(), to) {
-                return Err(Refusal::NoMemory);
+                return Err(PutError::NoMemory);
             }
             self.reserved.set(to);
         }
@@ -369,7 +369,7 @@ impl<T: Track> Producer<T> {
         Ok(())
     }
 
-    /// Whether a record that was refused as [`Refusal::Full`] may fit now.
+    /// Whether a record that was refused as [`PutError::Full`] may fit now.
     ///
     /// A wish that the consumer has taken counts as room: it may have been taken for a head that this end had
     /// seen already, and nobody would answer it again. The next refusal makes a new wish.
@@ -383,7 +383,7 @@ impl<T: Track> Producer<T> {
 /// One record as the consumer sees it.
 pub(crate) struct Record<'a> {
     /// What it is; never a skip.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The receiving function's number.
     pub handler: u16,
     /// Its payload.
@@ -392,7 +392,7 @@ pub(crate) struct Record<'a> {
 
 /// What a [`Consumer::take`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum TakeOutcome {
     /// There was nothing.
     Nothing,
     /// One record was seen.
@@ -410,7 +410,7 @@ pub(crate) struct Consumer<T> {
     published: Cell<u64>,
 }
 
-impl<T: Track> Consumer<T> {
+impl<T: RingMemory> Consumer<T> {
     /// The receiving end of a ring whose memory is all zero.
     pub fn new(track: T) -> Self {
         Consumer { track, head: Cell::new(0), published: Cell::new(0) }
@@ -431,8 +431,8 @@ impl<T: Track> Consumer<T> {
 
     /// Shows the next record, if there is one, to `look`; the record is gone even if `look` unwinds.
     #[inline]
-    pub fn take(&self, look: impl FnOnce(Record<'_>)) -> Result<Taken, Fault> {
-        let Some((header, kind)) = self.next()? else { return Ok(Taken::Nothing) };
+    pub fn take(&self, look: impl FnOnce(Record<'_>)) -> Result<TakeOutcome, Fault> {
+        let Some((header, kind)) = self.next()? else { return Ok(TakeOutcome::Nothing) };
         let position = self.head.get();
         self.head.set(position + span(header.len()));
         let show = |payload: &[u8]| look(Record { kind, handler: header.handler(), payload });
@@ -444,13 +444,14 @@ impl<T: Track> Consumer<T> {
     ///
     /// `None` if something was left for [`Consumer::take`]: what is not wanted, a block, garbage.
     #[inline]
-    pub fn take_if(&self, wants: impl FnOnce(Record<'_>) -> bool) -> Option<Taken> {
+    pub fn take_if(&self, wants: impl FnOnce(Record<'_>) -> bool) -> Option<TakeOutcome> {
         let header = match self.next() {
-            Ok(None) => return Some(Taken::Nothing),
-            Ok(Some((header, Kind::Inline))) => header,
+            Ok(None) => return Some(TakeOutcome::Nothing),
+            Ok(Some((header, RecordKind::Inline))) => header,
             _ => return None,
         };
-        let show = |payload: &[u8]| wants(Record { kind: Kind::Inline, handler: header.handler(), payload });
+        let show =
+            |payload: &[u8]| wants(Record { kind: RecordKind::Inline, handler: header.handler(), payload });
         self.track.read(self.head.get(), header.len(), show).then(|| {
             self.head.set(self.head.get() + span(header.len()));
             self.give_credit()
@@ -459,13 +460,13 @@ impl<T: Track> Consumer<T> {
 
     /// The header of the next record, after what it skips; none if nothing is there.
     #[inline]
-    fn next(&self) -> Result<Option<(Header, Kind)>, Fault> {
+    fn next(&self) -> Result<Option<(Header, RecordKind)>, Fault> {
         let header = self.header();
         if header.0 == 0 {
             return Ok(None);
         }
         let kind = self.check(header)?;
-        if kind != Kind::Skip {
+        if kind != RecordKind::Skip {
             return Ok(Some((header, kind)));
         }
         self.head.set(self.head.get() + header.len() as u64);
@@ -474,7 +475,7 @@ impl<T: Track> Consumer<T> {
             return Ok(None);
         }
         match self.check(header)? {
-            Kind::Skip => Err(Fault::Kind),
+            RecordKind::Skip => Err(Fault::RecordKind),
             kind => Ok(Some((header, kind))),
         }
     }
@@ -503,27 +504,29 @@ impl<T: Track> Consumer<T> {
 
     /// What the record at the head is, if its header is one and it stays inside the memory.
     #[inline]
-    fn check(&self, header: Header) -> Result<Kind, Fault> {
+    fn check(&self, header: Header) -> Result<RecordKind, Fault> {
         let kind = header.kind()?;
         let capacity = self.track.capacity();
         let rest = capacity - self.offset();
         let sound = match kind {
-            Kind::Skip => header.len() as u64 == rest,
-            Kind::Inline | Kind::Block => header.len() <= payload_max(capacity) && span(header.len()) <= rest,
+            RecordKind::Skip => header.len() as u64 == rest,
+            RecordKind::Inline | RecordKind::Block => {
+                header.len() <= payload_max(capacity) && span(header.len()) <= rest
+            }
         };
         if sound { Ok(kind) } else { Err(Fault::Length) }
     }
 
     /// Publishes the head once a quarter of the ring has been taken.
     #[inline]
-    fn give_credit(&self) -> Taken {
+    fn give_credit(&self) -> TakeOutcome {
         if self.head.get() - self.published.get() < self.track.capacity() / 4 {
-            return Taken::Record;
+            return TakeOutcome::Record;
         }
         self.publish_head()
     }
 
-    fn publish_head(&self) -> Taken {
+    fn publish_head(&self) -> TakeOutcome {
         self.published.set(self.head.get());
         let credit = self.track.credit();
         // PAIR ring.head: publish
@@ -533,10 +536,10 @@ impl<T: Track> Consumer<T> {
         // Relaxed, both: the fence above orders them after the head. The second may take a wish that was made
         // for a later head: its maker then finds it taken before it sleeps (`Producer::may_have_room`).
         if credit.starved.load(Ordering::Relaxed) == 0 {
-            return Taken::Record;
+            return TakeOutcome::Record;
         }
         credit.starved.store(0, Ordering::Relaxed);
-        Taken::RecordAndStarved
+        TakeOutcome::RecordAndStarved
     }
 }
 

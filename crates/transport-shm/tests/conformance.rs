@@ -1,15 +1,15 @@
 //! The promises of every transport, kept by this one: places as threads of one process.
 
-use isles_transport::conformance::{Seat, Threads};
+use isles_transport::conformance::{EndpointSetup, Threads};
 use isles_transport::{Endpoint, PlaceId};
 use isles_transport_shm::{Geometry, Segment};
 
 /// One fresh segment a run; dropping an endpoint is the death of its place.
-fn seats(geometry: Geometry) -> Vec<Seat> {
+fn seats(geometry: Geometry) -> Vec<EndpointSetup> {
     let segment = Segment::create(geometry, [0; 16]).expect("memory for a segment");
     let seat = |place: PlaceId| {
         let segment = segment.clone();
-        Seat {
+        EndpointSetup {
             open: Box::new(move || Box::new(segment.endpoint(place).expect("each place attaches once"))),
             kill: Box::new(drop::<Box<dyn Endpoint>>),
         }

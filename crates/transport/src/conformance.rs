@@ -6,21 +6,21 @@
 //! loopback. The suite is no part of a running program; it is public so that other crates can call it.
 //! Invariant: the scripts of two places share nothing but what they send, and end by what they see.
 
+mod back_pressure;
 mod calls;
-mod dam;
 mod death;
 mod exchange;
+mod kept_blocks;
 pub mod promises;
+mod refused_sends;
 mod seeded;
-mod shelf;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod traffic;
-mod wishes;
 
 pub use seeded::Seeded;
-pub use threads::{Seat, Threads};
+pub use threads::{EndpointSetup, Threads};
 
 use crate::{Endpoint, PlaceId};
 

@@ -22,6 +22,6 @@ pub use endpoint::{
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;
-pub use reentry::{Reentry, Running};
+pub use reentry::{ReentryGuard, Running};
 pub use span::{Source, Span, SpanId};
 pub use work::{TABLES_MAX, Table, Work};

@@ -15,5 +15,5 @@ mod tests;
 mod world;
 
 pub use endpoint::LoopbackEndpoint;
-pub use plan::{Lane, Loss, Plan};
+pub use plan::{ClassDelivery, Plan, PlannedDeath};
 pub use world::World;

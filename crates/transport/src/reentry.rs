@@ -1,7 +1,7 @@
 //! Which calls of an endpoint are allowed from within the closures that it calls.
 //!
 //! The rules are those of [`Endpoint`](crate::Endpoint): `deliver` and `wants` may send, `fill` may call nothing,
-//! because the memory that it writes is lent to it alone. Every transport asserts them by one [`Reentry`] each. It
+//! because the memory that it writes is lent to it alone. Every transport asserts them by one [`ReentryGuard`] each. It
 //! knows nothing of messages. Invariant: a guard restores what was before, also while it unwinds.
 
 use std::cell::Cell;
@@ -16,7 +16,7 @@ enum Within {
 
 /// Which closure of its caller an endpoint is running.
 #[derive(Debug)]
-pub struct Reentry(Cell<Within>);
+pub struct ReentryGuard(Cell<Within>);
 
 /// A closure that is running, until this is dropped.
 #[derive(Debug)]
@@ -33,13 +33,13 @@ impl Drop for Running<'_> {
     }
 }
 
-impl Default for Reentry {
+impl Default for ReentryGuard {
     fn default() -> Self {
-        Reentry(Cell::new(Within::Nothing))
+        ReentryGuard(Cell::new(Within::Nothing))
     }
 }
 
-impl Reentry {
+impl ReentryGuard {
     /// Begins a call that runs `fill`.
     ///
     /// # Panics

@@ -6,7 +6,7 @@
 
 /// What a code token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// Identifier or keyword.
     Word,
     /// One character of punctuation.
@@ -23,7 +23,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// What it is.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// The text as written; of a raw identifier the part after `r#`.
     pub text: String,
     /// Line of its first character, counted from 1.
@@ -33,7 +33,7 @@ pub struct Token {
 impl Token {
     /// Whether this is the word or mark `text`, not a literal that looks like it.
     pub fn is(&self, text: &str) -> bool {
-        matches!(self.kind, Kind::Word | Kind::Mark) && self.text == text
+        matches!(self.kind, TokenKind::Word | TokenKind::Mark) && self.text == text
     }
 }
 
@@ -97,12 +97,12 @@ impl Cursor {
             _ => {
                 let start = self.at;
                 self.bump();
-                self.push(Kind::Mark, start, self.line);
+                self.push(TokenKind::Mark, start, self.line);
             }
         }
     }
 
-    fn push(&mut self, kind: Kind, start: usize, line: usize) {
+    fn push(&mut self, kind: TokenKind, start: usize, line: usize) {
         let text = self.chars[start..self.at].iter().collect();
         self.source.code.push(Token { kind, text, line });
     }
@@ -156,7 +156,7 @@ impl Cursor {
                 _ => {}
             }
         }
-        self.push(Kind::Text, start, line);
+        self.push(TokenKind::Text, start, line);
     }
 
     /// A raw string; the cursor stands on the first `#` or on the quote.
@@ -172,7 +172,7 @@ impl Cursor {
                 break;
             }
         }
-        self.push(Kind::Text, start, line);
+        self.push(TokenKind::Text, start, line);
     }
 
     fn quote_or_lifetime(&mut self) {
@@ -183,7 +183,7 @@ impl Cursor {
             while self.peek(0).is_some_and(word_char) {
                 self.bump();
             }
-            return self.push(Kind::Lifetime, start, line);
+            return self.push(TokenKind::Lifetime, start, line);
         }
         while let Some(next) = self.bump() {
             match next {
@@ -194,7 +194,7 @@ impl Cursor {
                 _ => {}
             }
         }
-        self.push(Kind::Text, start, line);
+        self.push(TokenKind::Text, start, line);
     }
 
     fn number(&mut self) {
@@ -204,7 +204,7 @@ impl Cursor {
         {
             self.bump();
         }
-        self.push(Kind::Number, start, line);
+        self.push(TokenKind::Number, start, line);
     }
 
     fn word(&mut self) {
@@ -222,7 +222,7 @@ impl Cursor {
                 self.bump();
                 self.word();
             }
-            _ => self.push(Kind::Word, start, line),
+            _ => self.push(TokenKind::Word, start, line),
         }
     }
 }
@@ -236,7 +236,12 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        lex(text).code.into_iter().filter(|token| token.kind == Kind::Word).map(|token| token.text).collect()
+        lex(text)
+            .code
+            .into_iter()
+            .filter(|token| token.kind == TokenKind::Word)
+            .map(|token| token.text)
+            .collect()
     }
 
     #[test]
@@ -284,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_range_of_numbers_is_two_numbers() {
-        let numbers = lex("0..10 1.5 0x1f_u8").code.into_iter().filter(|token| token.kind == Kind::Number);
+        let numbers =
+            lex("0..10 1.5 0x1f_u8").code.into_iter().filter(|token| token.kind == TokenKind::Number);
         assert_eq!(numbers.map(|token| token.text).collect::<Vec<_>>(), ["0", "10", "1.5", "0x1f_u8"]);
     }
 }

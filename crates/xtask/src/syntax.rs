@@ -3,7 +3,7 @@
 //! It works on tokens, not on a parse tree, and therefore also inside macro bodies. It does not resolve
 //! names. Lines are counted from 1 and ranges of lines include both ends.
 
-use crate::lexer::{Comment, Kind, Source, Token};
+use crate::lexer::{Comment, Source, Token, TokenKind};
 use std::ops::RangeInclusive;
 
 /// First and last line of something.
@@ -29,7 +29,7 @@ pub fn functions(source: &Source) -> Vec<Function> {
     let starts = (0..code.len()).filter(|at| code[*at].is("fn"));
     starts
         .filter_map(|at| {
-            let name = code.get(at + 1).filter(|token| token.kind == Kind::Word)?;
+            let name = code.get(at + 1).filter(|token| token.kind == TokenKind::Word)?;
             let lines = code[at].line..=code[body_end(code, at)?].line;
             Some(Function { name: name.text.clone(), lines })
         })
@@ -70,7 +70,7 @@ fn body_end(code: &[Token], at: usize) -> Option<usize> {
     let mut next = at;
     while next < code.len() {
         match code[next].text.as_str() {
-            _ if code[next].kind != Kind::Mark => next += 1,
+            _ if code[next].kind != TokenKind::Mark => next += 1,
             "(" | "[" => next = close(code, next)? + 1,
             "{" => return close(code, next),
             ";" => return None,
@@ -83,7 +83,9 @@ fn body_end(code: &[Token], at: usize) -> Option<usize> {
 /// The index of the bracket that closes the one at `open`.
 fn close(code: &[Token], open: usize) -> Option<usize> {
     let mut depth = 0usize;
-    for (index, token) in code.iter().enumerate().skip(open).filter(|(_, token)| token.kind == Kind::Mark) {
+    for (index, token) in
+        code.iter().enumerate().skip(open).filter(|(_, token)| token.kind == TokenKind::Mark)
+    {
         match token.text.as_str() {
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" => depth = depth.checked_sub(1)?,
@@ -112,7 +114,7 @@ pub fn items(source: &Source) -> impl Iterator<Item = Item<'_>> {
     const KEYWORDS: &[&str] = &["mod", "fn", "struct", "enum", "union", "trait", "type", "const", "static"];
     source.code.windows(2).filter_map(|pair| {
         let [keyword, name] = pair else { return None };
-        let named = KEYWORDS.iter().any(|word| keyword.is(word)) && name.kind == Kind::Word;
+        let named = KEYWORDS.iter().any(|word| keyword.is(word)) && name.kind == TokenKind::Word;
         named.then(|| Item { keyword: &keyword.text, name: &name.text, line: name.line })
     })
 }

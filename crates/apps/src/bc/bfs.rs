@@ -25,7 +25,7 @@ const UNREACHED: u32 = u32::MAX;
 /// The arrays that the forward pass appends to have one entry more than it can use, because it writes before
 /// it knows.
 #[derive(Clone, Debug)]
-pub(super) struct Space<N> {
+pub(super) struct Workspace<N> {
     /// Position of each vertex; the only array read in no order.
     positions: Vec<u32>,
     /// Vertex at each position.
@@ -40,9 +40,9 @@ pub(super) struct Space<N> {
     ends: Vec<u32>,
 }
 
-impl<N> Default for Space<N> {
+impl<N> Default for Workspace<N> {
     fn default() -> Self {
-        Space {
+        Workspace {
             positions: Vec::new(),
             order: Vec::new(),
             paths: Vec::new(),
@@ -53,7 +53,7 @@ impl<N> Default for Space<N> {
     }
 }
 
-impl<N: PathCount> Space<N> {
+impl<N: PathCount> Workspace<N> {
     fn prepare(&mut self, vertices: usize, arcs: usize) {
         self.positions.resize(vertices + 1, UNREACHED);
         self.order.resize(vertices + 1, 0);
@@ -69,7 +69,7 @@ impl<N: PathCount> Space<N> {
 pub(super) fn add_source<N: PathCount>(
     graph: &Graph,
     source: u32,
-    space: &mut Space<N>,
+    space: &mut Workspace<N>,
     add: impl FnMut(u32, f64),
 ) -> Option<Effort> {
     space.prepare(graph.vertices() as usize, graph.arcs() as usize);
@@ -88,7 +88,7 @@ pub(super) fn add_source<N: PathCount>(
 }
 
 /// Returns what there was to do, but for edges on paths. The list of vertices reached is the queue, too.
-fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> Effort {
+fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Workspace<N>) -> Effort {
     let size = space.order.len();
     // Slices of one length, so that one comparison serves several bounds checks.
     let (positions, order) = (&mut space.positions[..size], &mut space.order[..size]);
@@ -124,7 +124,7 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> Ef
     Effort { edges: traversed, vertices, removals: vertices, queue, ..Effort::default() }
 }
 
-fn backward<N: PathCount>(reached: usize, space: &mut Space<N>, mut add: impl FnMut(u32, f64)) {
+fn backward<N: PathCount>(reached: usize, space: &mut Workspace<N>, mut add: impl FnMut(u32, f64)) {
     let (order, paths) = (&space.order[..reached], &space.paths[..reached]);
     let (shares, ends) = (&mut space.shares[..reached], &space.ends[..reached]);
     let successors = &space.successors[..ends[reached - 1] as usize];

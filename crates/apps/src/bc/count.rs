@@ -1,7 +1,7 @@
 //! Numbers of shortest paths: fast where they fit a float, unbounded in range where they do not.
 //!
 //! Path counts grow exponentially (a grid of 520 by 520 has more than 2^1024 between its corners), so the
-//! kernels run with `f64` and repeat a source with [`Wide`] when a count came near the end of the range. Both
+//! kernels run with `f64` and repeat a source with [`WideFloat`] when a count came near the end of the range. Both
 //! have 53 bits of precision. Invariant: a kernel meets only counts of at least one, their reciprocals, sums
 //! and products; never zero divided.
 
@@ -54,43 +54,46 @@ impl PathCount for f64 {
 
 /// A float with a 64-bit exponent: `mantissa * 2^exponent`, the mantissa in `[1, 2)`, or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Wide {
+pub(super) struct WideFloat {
     mantissa: f64,
     exponent: i64,
 }
 
-impl Wide {
+impl WideFloat {
     /// `mantissa * 2^exponent` for a normal positive `mantissa`.
-    fn new(mantissa: f64, exponent: i64) -> Wide {
+    fn new(mantissa: f64, exponent: i64) -> WideFloat {
         let bits = mantissa.to_bits();
         let shift = (bits >> 52) as i64 - 1023;
-        Wide { mantissa: f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52), exponent: exponent + shift }
+        WideFloat {
+            mantissa: f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52),
+            exponent: exponent + shift,
+        }
     }
 }
 
-impl PathCount for Wide {
-    const ONE: Wide = Wide { mantissa: 1.0, exponent: 0 };
+impl PathCount for WideFloat {
+    const ONE: WideFloat = WideFloat { mantissa: 1.0, exponent: 0 };
 
-    fn plus(self, other: Wide) -> Wide {
+    fn plus(self, other: WideFloat) -> WideFloat {
         if self.mantissa == 0.0 || other.mantissa == 0.0 {
             return if self.mantissa == 0.0 { other } else { self };
         }
         let (large, small) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
-        Wide::new(
+        WideFloat::new(
             large.mantissa + small.mantissa * power_of_two(small.exponent - large.exponent),
             large.exponent,
         )
     }
 
-    fn plus_if(self, take: bool, other: Wide) -> Wide {
+    fn plus_if(self, take: bool, other: WideFloat) -> WideFloat {
         if take { self.plus(other) } else { self }
     }
 
-    fn reciprocal(self) -> Wide {
-        Wide::new(1.0 / self.mantissa, -self.exponent)
+    fn reciprocal(self) -> WideFloat {
+        WideFloat::new(1.0 / self.mantissa, -self.exponent)
     }
 
-    fn times(self, other: Wide) -> f64 {
+    fn times(self, other: WideFloat) -> f64 {
         self.mantissa * other.mantissa * power_of_two(self.exponent + other.exponent)
     }
 
@@ -112,8 +115,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn wide(value: f64) -> Wide {
-        Wide::new(value, 0)
+    fn wide(value: f64) -> WideFloat {
+        WideFloat::new(value, 0)
     }
 
     proptest! {
@@ -127,14 +130,14 @@ mod tests {
 
     #[test]
     fn wide_counts_go_on_where_floats_end() {
-        let mut count = Wide::ONE;
+        let mut count = WideFloat::ONE;
         for _ in 0..100_000 {
             count = count.plus(count);
         }
-        assert_eq!(count, Wide { mantissa: 1.0, exponent: 100_000 });
+        assert_eq!(count, WideFloat { mantissa: 1.0, exponent: 100_000 });
         assert_eq!(count.times(count.reciprocal()), 1.0);
-        assert_eq!(count.plus(Wide::ONE), count);
-        assert_eq!(Wide::default().plus(count), count);
+        assert_eq!(count.plus(WideFloat::ONE), count);
+        assert_eq!(WideFloat::default().plus(count), count);
     }
 
     #[test]

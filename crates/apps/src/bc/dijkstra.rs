@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 
 /// What is known of one vertex from the present source.
 #[derive(Clone, Copy, Debug)]
-struct Cell<N> {
+struct VertexState<N> {
     /// Least length of a path found so far.
     distance: f64,
     /// Forward: number of such paths. Backward, once visited: `(1 + delta) / paths`.
@@ -25,25 +25,25 @@ struct Cell<N> {
 
 const UNSETTLED: u32 = u32::MAX;
 
-impl<N: PathCount> Cell<N> {
+impl<N: PathCount> VertexState<N> {
     fn unreached() -> Self {
-        Cell { distance: f64::INFINITY, value: N::default(), rank: UNSETTLED }
+        VertexState { distance: f64::INFINITY, value: N::default(), rank: UNSETTLED }
     }
 }
 
 /// Working memory for [`add_source`], reusable from source to source and graph to graph.
 #[derive(Clone, Debug)]
-pub(super) struct Space<N> {
-    cells: Vec<Cell<N>>,
+pub(super) struct Workspace<N> {
+    cells: Vec<VertexState<N>>,
     /// Settled vertices by distance.
     order: Vec<u32>,
     /// Distances as bits, which order like the numbers because none is negative; several entries a vertex.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-impl<N: PathCount> Default for Space<N> {
+impl<N: PathCount> Default for Workspace<N> {
     fn default() -> Self {
-        Space { cells: Vec::new(), order: Vec::new(), queue: BinaryHeap::new() }
+        Workspace { cells: Vec::new(), order: Vec::new(), queue: BinaryHeap::new() }
     }
 }
 
@@ -55,26 +55,26 @@ impl<N: PathCount> Default for Space<N> {
 pub(super) fn add_source<N: PathCount>(
     graph: &Graph,
     source: u32,
-    space: &mut Space<N>,
+    space: &mut Workspace<N>,
     add: impl FnMut(u32, f64),
 ) -> Option<Effort> {
     if space.cells.len() != graph.vertices() as usize {
-        space.cells = vec![Cell::unreached(); graph.vertices() as usize];
+        space.cells = vec![VertexState::unreached(); graph.vertices() as usize];
     }
     let (effort, in_range) = forward(graph, source, space);
     if in_range {
         backward(graph, &space.order[1..], &mut space.cells, add);
     }
     for &vertex in &space.order {
-        space.cells[vertex as usize] = Cell::unreached();
+        space.cells[vertex as usize] = VertexState::unreached();
     }
     space.order.clear();
     in_range.then_some(effort)
 }
 
-fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (Effort, bool) {
-    let Space { cells, order, queue } = space;
-    cells[source as usize] = Cell { distance: 0.0, value: N::ONE, rank: UNSETTLED };
+fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Workspace<N>) -> (Effort, bool) {
+    let Workspace { cells, order, queue } = space;
+    cells[source as usize] = VertexState { distance: 0.0, value: N::ONE, rank: UNSETTLED };
     queue.push(Reverse((0, source)));
     let mut effort = Effort::default();
     let mut in_range = true;
@@ -87,7 +87,7 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (E
         }
         cell.rank = order.len() as u32;
         order.push(vertex);
-        let Cell { distance, value: paths, .. } = *cell;
+        let VertexState { distance, value: paths, .. } = *cell;
         in_range &= paths.in_range();
         for (target, length) in arcs(graph, vertex) {
             effort.edges += 1;
@@ -108,11 +108,11 @@ fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Space<N>) -> (E
 fn backward<N: PathCount>(
     graph: &Graph,
     order: &[u32],
-    cells: &mut [Cell<N>],
+    cells: &mut [VertexState<N>],
     mut add: impl FnMut(u32, f64),
 ) {
     for &vertex in order.iter().rev() {
-        let Cell { distance, value: paths, rank } = cells[vertex as usize];
+        let VertexState { distance, value: paths, rank } = cells[vertex as usize];
         let mut sum = N::default();
         for (target, length) in arcs(graph, vertex) {
             let cell = cells[target as usize];

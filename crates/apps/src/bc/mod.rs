@@ -7,18 +7,18 @@
 //! `normalized=False`. Invariant: scores depend on the graph and the set of sources, never on who added which when.
 
 mod bfs;
+mod cached_run;
 mod count;
 mod dijkstra;
 mod effort;
 pub mod output;
-mod rehearsal;
+mod place_work;
 mod run;
 mod scores;
-mod share;
 
 #[cfg(test)]
 mod tests;
 
-pub use rehearsal::Rehearsal;
+pub use cached_run::CachedRun;
 pub use run::Betweenness;
 pub use scores::{Ranked, Scores, Top};

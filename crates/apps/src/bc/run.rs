@@ -1,7 +1,7 @@
 //! Betweenness over all places: the graph once at each, the sources dealt out, the scores folded together.
 
-use super::share::{self, Share};
-use super::{Scores, output, rehearsal};
+use super::place_work::{self, PlaceWork};
+use super::{Scores, cached_run, output};
 use crate::console;
 use crate::graph::rmat::Rmat;
 use crate::graph::{self, Graph, ReadOptions, Weights};
@@ -132,7 +132,7 @@ impl App for Betweenness {
         arguments.graph = arguments.graph()?;
         let results = Results::check(&arguments, &launch)?;
         let graph = open(&arguments)?;
-        let facts = Facts::of(&arguments, &graph, &launch);
+        let facts = RunSummary::of(&arguments, &graph, &launch);
         results.tell(&facts.heading())?;
         let balance = arguments.balance;
         // On a chip asking for them would be part of the prediction; its report says more.
@@ -144,7 +144,7 @@ impl App for Betweenness {
             Ok::<_, isles::Error>(())
         })?;
         result.map_err(Failure::Run)?;
-        let Found { scores, seconds, shares } = found.take().unwrap_or_default();
+        let BcResult { scores, seconds, shares } = found.take().unwrap_or_default();
         results.write(facts.complete(&scores, (seconds, shares), &report), &scores, arguments.top)
     }
 }
@@ -168,38 +168,38 @@ fn open(arguments: &Arguments) -> Result<Graph, Failure> {
 
 /// What a run comes to.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct BcResult {
     pub(super) scores: Scores,
     /// Seconds that all sources took.
     seconds: f64,
     /// What each place did, if that was asked for.
-    shares: Vec<Share>,
+    shares: Vec<PlaceWork>,
 }
 
 /// What a place has of it; the share does not travel with the scores.
 #[derive(Clone, Default, Serialize, serde::Deserialize)]
-struct Own {
+struct PlaceScores {
     scores: Scores,
     #[serde(skip)]
-    share: Share,
+    share: PlaceWork,
 }
 
-impl Own {
-    fn merge(self, other: Own) -> Own {
-        Own { scores: self.scores.merge(other.scores), ..self }
+impl PlaceScores {
+    fn merge(self, other: PlaceScores) -> PlaceScores {
+        PlaceScores { scores: self.scores.merge(other.scores), ..self }
     }
 }
 
 /// The scores of all vertices, and if it `asks_shares` what each place did.
-pub(super) async fn compute(graph: Graph, balance: Balance, asks_shares: bool) -> isles::Result<Found> {
+pub(super) async fn compute(graph: Graph, balance: Balance, asks_shares: bool) -> isles::Result<BcResult> {
     let graph = Replicated::new(graph).await?;
-    let own = PlaceLocal::new(Own::default).await?;
+    let own = PlaceLocal::new(PlaceScores::default).await?;
     let next = Counter::new();
     let started = now();
     finish(async {
         for place in places() {
             spawn_at!(place, {
-                let deal = Deal::new(balance, next, graph.vertices());
+                let deal = SourceQueue::new(balance, next, graph.vertices());
                 add_sources(deal, &graph, &own).await?;
             });
         }
@@ -210,21 +210,21 @@ pub(super) async fn compute(graph: Graph, balance: Balance, asks_shares: bool) -
     for place in places().filter(|_| asks_shares) {
         shares.push(at!(place, own.lock().share).await?);
     }
-    let scores = own.reduce(Own::merge).await?.scores;
-    Ok(Found { scores, seconds, shares })
+    let scores = own.reduce(PlaceScores::merge).await?.scores;
+    Ok(BcResult { scores, seconds, shares })
 }
 
 /// The sources of one place, one after the other.
-struct Deal {
+struct SourceQueue {
     balance: Balance,
     next: Counter,
     own: u64,
     vertices: u64,
 }
 
-impl Deal {
+impl SourceQueue {
     fn new(balance: Balance, next: Counter, vertices: u64) -> Self {
-        Deal { balance, next, own: here().index() as u64, vertices }
+        SourceQueue { balance, next, own: here().index() as u64, vertices }
     }
 
     async fn take(&mut self) -> isles::Result<Option<u64>> {
@@ -238,7 +238,11 @@ impl Deal {
 }
 
 /// Adds the sources that `deal` gives to the scores of this place; the first place tells how far all are.
-async fn add_sources(mut deal: Deal, graph: &Graph, own: &PlaceLocal<Own>) -> isles::Result<()> {
+async fn add_sources(
+    mut deal: SourceQueue,
+    graph: &Graph,
+    own: &PlaceLocal<PlaceScores>,
+) -> isles::Result<()> {
     let mut progress = (here().index() == 0).then(|| Progress::new(graph.vertices(), "sources"));
     while let Some(source) = deal.take().await? {
         // What a dead place had added is lost, and its loss is the error of the whole: the others need not go on.
@@ -246,7 +250,7 @@ async fn add_sources(mut deal: Deal, graph: &Graph, own: &PlaceLocal<Own>) -> is
             break;
         }
         let started = Instant::now();
-        rehearsal::add_source(&mut own.lock().scores, graph, source);
+        cached_run::add_source(&mut own.lock().scores, graph, source);
         own.lock().share.add(started);
         isles::yield_now().await; // a source is long: messages, and the news of a death, have waited
         if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
@@ -258,7 +262,7 @@ async fn add_sources(mut deal: Deal, graph: &Graph, own: &PlaceLocal<Own>) -> is
 
 /// What is known of a run; the head of the JSON document.
 #[derive(Clone, Debug, Serialize)]
-struct Facts {
+struct RunSummary {
     version: &'static str,
     graph: String,
     vertices: u64,
@@ -275,12 +279,12 @@ struct Facts {
     messages: u64,
     bytes_moved: u64,
     /// What each place did, in order of the places; empty on a modelled chip.
-    shares: Vec<Share>,
+    shares: Vec<PlaceWork>,
 }
 
-impl Facts {
+impl RunSummary {
     fn of(arguments: &Arguments, graph: &Graph, launch: &Launch) -> Self {
-        Facts {
+        RunSummary {
             version: env!("CARGO_PKG_VERSION"),
             graph: arguments.graph.clone(),
             vertices: graph.vertices(),
@@ -300,7 +304,7 @@ impl Facts {
     }
 
     fn heading(&self) -> String {
-        let Facts { graph, vertices, edges, places, machine, .. } = self;
+        let RunSummary { graph, vertices, edges, places, machine, .. } = self;
         let kind = if self.directed { "directed" } else { "undirected" };
         let [vertices, edges] = [count(*vertices, "vertex", "vertices"), count(*edges, "edge", "edges")];
         let places = count(u64::from(*places), "place", "places");
@@ -308,11 +312,11 @@ impl Facts {
     }
 
     fn figures(&self) -> String {
-        let Facts { seconds, edges_traversed_per_second, bytes_moved, messages, shares, .. } = self;
+        let RunSummary { seconds, edges_traversed_per_second, bytes_moved, messages, shares, .. } = self;
         let speed = edges_traversed_per_second / 1e6;
         let shares = match shares.as_slice() {
             [] => String::new(),
-            shares => share::table(shares, Duration::from_secs_f64(*seconds)) + "\n",
+            shares => place_work::table(shares, Duration::from_secs_f64(*seconds)) + "\n",
         };
         format!(
             "{shares}time   {} for all sources\n\
@@ -322,7 +326,12 @@ impl Facts {
         )
     }
 
-    fn complete(mut self, scores: &Scores, (seconds, shares): (f64, Vec<Share>), report: &RunReport) -> Self {
+    fn complete(
+        mut self,
+        scores: &Scores,
+        (seconds, shares): (f64, Vec<PlaceWork>),
+        report: &RunReport,
+    ) -> Self {
         (self.seconds, self.shares) = (seconds, shares);
         self.edges_traversed_per_second = scores.edges_traversed() as f64 / seconds;
         self.messages = report.messages();
@@ -374,7 +383,7 @@ impl Results {
     }
 
     /// Tells the result and writes the files; what fails keeps nothing else from being written.
-    fn write(self, facts: Facts, scores: &Scores, top: usize) -> Result<(), Failure> {
+    fn write(self, facts: RunSummary, scores: &Scores, top: usize) -> Result<(), Failure> {
         let is_free = self.leaves_standard_output_free();
         let told = tell(is_free, &format!("{}{}", ranking(scores, top), facts.figures()));
         let json = self.json.write(|out| output::write_json(out, scores, &facts));

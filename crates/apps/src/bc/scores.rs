@@ -8,9 +8,9 @@
 //! than 1e-11 in all. Cost: a multiplication, a conversion and a 128-bit addition for each vertex and source.
 //! Invariant: nothing here adds floats.
 
-use super::count::Wide;
+use super::count::WideFloat;
 use super::effort::Effort;
-use super::share::bar;
+use super::place_work::bar;
 use super::{bfs, dijkstra};
 use crate::graph::Graph;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Scores {
     /// Adjacency entries looked at, each counted once a source (the backward pass looks again).
     edges_traversed: u64,
     #[serde(skip)]
-    space: Space,
+    space: Workspace,
 }
 
 /// What two scores must agree on before they can be merged.
@@ -65,11 +65,11 @@ impl Shape {
 
 /// Working memory of the kernels; made when first needed, never sent.
 #[derive(Clone, Debug, Default)]
-struct Space {
-    bfs: bfs::Space<f64>,
-    bfs_wide: bfs::Space<Wide>,
-    dijkstra: dijkstra::Space<f64>,
-    dijkstra_wide: dijkstra::Space<Wide>,
+struct Workspace {
+    bfs: bfs::Workspace<f64>,
+    bfs_wide: bfs::Workspace<WideFloat>,
+    dijkstra: dijkstra::Workspace<f64>,
+    dijkstra_wide: dijkstra::Workspace<WideFloat>,
 }
 
 impl Scores {

@@ -1,6 +1,6 @@
 //! Goldens, laws and an independent slow implementation against the kernels.
 
-use super::count::Wide;
+use super::count::WideFloat;
 use super::output::{write_csv, write_json};
 use super::{Scores, bfs, dijkstra};
 use crate::graph::{Graph, ReadOptions, open};
@@ -164,7 +164,7 @@ proptest! {
     fn counts_of_wide_range_change_nothing_where_floats_suffice(case in cases(), weighted: bool) {
         let graph = case.graph(weighted);
         for source in 0..graph.vertices() as u32 {
-            prop_assert_eq!(dependencies::<f64>(&graph, source), dependencies::<Wide>(&graph, source));
+            prop_assert_eq!(dependencies::<f64>(&graph, source), dependencies::<WideFloat>(&graph, source));
         }
     }
 
@@ -305,7 +305,7 @@ fn path_counts_beyond_the_range_of_floats_still_give_exact_scores() {
 fn working_memory_of_one_graph_serves_the_next() {
     let (karate, ring) =
         (named("karate"), undirected(40, &(0..40).map(|v| (v, (v + 1) % 40)).collect::<Vec<_>>()));
-    let mut space = bfs::Space::<f64>::default();
+    let mut space = bfs::Workspace::<f64>::default();
     for graph in [&karate, &ring, &karate] {
         let mut found = vec![0.0; graph.vertices() as usize];
         bfs::add_source(graph, 3, &mut space, |vertex, dependency| found[vertex as usize] = dependency);

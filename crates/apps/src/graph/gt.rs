@@ -84,10 +84,11 @@ fn property_maps(
         };
         let name_length = cursor.count("the name of a property map")?;
         let name = cursor.take(name_length, "the name of a property map")?;
-        let kind = Kind::new(cursor.byte("the type of a property map")?)
+        let kind = ValueType::new(cursor.byte("the type of a property map")?)
             .ok_or_else(|| cursor.malformed(1, KINDS))?;
         let choice = WEIGHT_NAMES.iter().position(|&wanted| wanted == name);
-        let (Kind::Number(number), 2, Some(choice), Weights::Read) = (kind, owner, choice, weights) else {
+        let (ValueType::Number(number), 2, Some(choice), Weights::Read) = (kind, owner, choice, weights)
+        else {
             kind.skip(cursor, values)?;
             continue;
         };
@@ -142,7 +143,7 @@ impl Number {
 
 /// The value type of a property map, as far as stepping over it needs.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ValueType {
     Number(Number),
     /// Bytes a value: `bool` and `long double`.
     Fixed(u64),
@@ -152,21 +153,21 @@ enum Kind {
     Strings,
 }
 
-impl Kind {
-    fn new(index: u8) -> Option<Kind> {
+impl ValueType {
+    fn new(index: u8) -> Option<ValueType> {
         Some(match index {
-            0 => Kind::Fixed(1),
-            1 => Kind::Number(Number::Int16),
-            2 => Kind::Number(Number::Int32),
-            3 => Kind::Number(Number::Int64),
-            4 => Kind::Number(Number::Double),
-            5 => Kind::Fixed(16),
-            6 | 7 | 14 => Kind::Sequence(1),
-            8 => Kind::Sequence(2),
-            9 => Kind::Sequence(4),
-            10 | 11 => Kind::Sequence(8),
-            12 => Kind::Sequence(16),
-            13 => Kind::Strings,
+            0 => ValueType::Fixed(1),
+            1 => ValueType::Number(Number::Int16),
+            2 => ValueType::Number(Number::Int32),
+            3 => ValueType::Number(Number::Int64),
+            4 => ValueType::Number(Number::Double),
+            5 => ValueType::Fixed(16),
+            6 | 7 | 14 => ValueType::Sequence(1),
+            8 => ValueType::Sequence(2),
+            9 => ValueType::Sequence(4),
+            10 | 11 => ValueType::Sequence(8),
+            12 => ValueType::Sequence(16),
+            13 => ValueType::Strings,
             _ => return None,
         })
     }
@@ -174,19 +175,19 @@ impl Kind {
     fn skip(self, cursor: &mut Cursor<'_>, values: u64) -> Result<(), GraphError> {
         const MISSING: &str = "a property map";
         let width = match self {
-            Kind::Number(number) => number.width(),
-            Kind::Fixed(width) => width,
-            Kind::Sequence(width) => {
+            ValueType::Number(number) => number.width(),
+            ValueType::Fixed(width) => width,
+            ValueType::Sequence(width) => {
                 for _ in 0..values {
                     let length = cursor.count(MISSING)?;
                     cursor.take(length.saturating_mul(width), MISSING)?;
                 }
                 return Ok(());
             }
-            Kind::Strings => {
+            ValueType::Strings => {
                 for _ in 0..values {
                     let strings = cursor.count(MISSING)?;
-                    Kind::Sequence(1).skip(cursor, strings)?;
+                    ValueType::Sequence(1).skip(cursor, strings)?;
                 }
                 return Ok(());
             }

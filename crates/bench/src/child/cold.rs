@@ -6,7 +6,7 @@
 
 use super::say;
 use crate::options::Effort;
-use crate::workshop::Workshop;
+use crate::work_folder::WorkFolder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -15,7 +15,7 @@ use std::time::Instant;
 pub fn run(_effort: Effort) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     assert!(source.join("run").exists(), "{}: no checkout with a `run`", source.display());
-    let workshop = Workshop::open().expect("there is a cache folder");
+    let workshop = WorkFolder::open().expect("there is a cache folder");
     let fresh = workshop.fresh_folder("cold").expect("the cache folder can be written");
     copy(source, &fresh);
     let cargo_home = fresh.join("cargo-home");

@@ -16,7 +16,7 @@ use isles::{Launch, ModelledChip, place_count};
 use isles_chip::Chip;
 use isles_transport::random::Random;
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId};
-use isles_transport_chip::{ChipEndpoint, Costs, Turn, World};
+use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, TurnOutcome};
 use std::fs::File;
 use std::io;
 use std::time::Instant;
@@ -37,11 +37,11 @@ struct Player {
 }
 
 impl Player {
-    fn step(&mut self) -> Turn {
+    fn step(&mut self) -> TurnOutcome {
         let arrived = self.endpoint.progress(Inbound::All, &mut |_| ());
         let sent = self.left > 0 && self.send();
         self.left -= u32::from(sent);
-        if arrived > 0 || sent { Turn::Busy } else { Turn::Idle { due: None } }
+        if arrived > 0 || sent { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } }
     }
 
     fn send(&mut self) -> bool {
@@ -62,13 +62,13 @@ fn send_as(endpoint: &ChipEndpoint, to: PlaceId, handler: HandlerId, bytes: usiz
     endpoint.send(to, Class::Data, handler, bytes, &mut fill).is_ok()
 }
 
-fn scc(places: u32) -> World {
+fn scc(places: u32) -> ChipWorld {
     let costs = Chip::find("scc").ok().as_ref().and_then(Costs::of).expect("the SCC comes with the product");
-    World::new(places, costs, 0).expect("it has so many cores")
+    ChipWorld::new(places, costs, 0).expect("it has so many cores")
 }
 
 /// Gives turns until nothing will ever happen again; the seconds that took.
-fn drive(world: &World, mut step: impl FnMut(PlaceId) -> Turn) -> f64 {
+fn drive(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> f64 {
     let started = Instant::now();
     while let Some(place) = world.next() {
         let turn = step(place);
@@ -77,7 +77,7 @@ fn drive(world: &World, mut step: impl FnMut(PlaceId) -> Turn) -> f64 {
     started.elapsed().as_secs_f64()
 }
 
-fn random_traffic(world: &World, messages: u32, bytes: usize) -> f64 {
+fn random_traffic(world: &ChipWorld, messages: u32, bytes: usize) -> f64 {
     let places = world.report().ledgers.len() as u32;
     let player = |place| Player {
         endpoint: world.endpoint(PlaceId(place)),
@@ -91,7 +91,7 @@ fn random_traffic(world: &World, messages: u32, bytes: usize) -> f64 {
 
 /// Prints the messages and events of a second. `once` returns a world that has run, and the seconds that took; it runs
 /// once in a process, cold, as SimGrid does. The median is that of the processes.
-fn measure(messages: u64, once: impl FnOnce() -> (World, f64)) {
+fn measure(messages: u64, once: impl FnOnce() -> (ChipWorld, f64)) {
     let (world, seconds) = once();
     let report = world.report();
     assert_eq!(report.messages, messages, "every message was taken in");
@@ -116,7 +116,7 @@ pub fn ping_pong(_effort: Effort) {
                     "there is room for one message"
                 );
             }
-            Turn::Idle { due: None }
+            TurnOutcome::Idle { due: None }
         });
         (world, seconds)
     });
@@ -154,7 +154,7 @@ fn mesh_packets_of(bytes: u32) {
     let chip = Chip::parse("mesh.toml", include_str!("twin/mesh.toml")).expect("the file describes a chip");
     measure(u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let costs = Costs::of(&chip).expect("it carries packets");
-        let world = World::new(SCC_PLACES, costs, 0).expect("it has so many cores");
+        let world = ChipWorld::new(SCC_PLACES, costs, 0).expect("it has so many cores");
         let seconds = random_traffic(&world, MESH_MESSAGES, bytes as usize);
         (world, seconds)
     });
@@ -179,7 +179,7 @@ pub fn mesh_traced(_effort: Effort) {
 /// Nodes of a torus of 10 x 10 x 10, one place each, at random.
 pub fn torus(_effort: Effort) {
     measure(u64::from(TORUS_PLACES * TORUS_MESSAGES), || {
-        let world = World::new(TORUS_PLACES, torus_costs(), 0).expect("it has so many cores");
+        let world = ChipWorld::new(TORUS_PLACES, torus_costs(), 0).expect("it has so many cores");
         let seconds = random_traffic(&world, TORUS_MESSAGES, PACKET);
         (world, seconds)
     });

@@ -79,7 +79,7 @@ impl Layout {
 }
 
 /// A participant's neighbours in the tree of one root.
-pub(super) struct Kin {
+pub(super) struct TreeNeighbours {
     pub(super) parent: Option<CoreId>,
     pub(super) children: Vec<CoreId>,
     /// Its position among the children of its parent.
@@ -88,8 +88,8 @@ pub(super) struct Kin {
     pub(super) told_next: Vec<CoreId>,
 }
 
-impl Kin {
-    pub(super) fn new(me: CoreId, root: CoreId, cores: u32, fanout: u32) -> Kin {
+impl TreeNeighbours {
+    pub(super) fn new(me: CoreId, root: CoreId, cores: u32, fanout: u32) -> TreeNeighbours {
         let rank = (me.0 + cores - root.0) % cores;
         let core = |rank: u32| CoreId((rank + root.0) % cores);
         let children_of = |rank: u32| (rank * fanout + 1..cores).take(fanout as usize).map(core);
@@ -98,7 +98,12 @@ impl Kin {
         let told_next = parent.map_or(Vec::new(), |parent| {
             children_of(parent).skip(2 * position as usize + 2).take(2).collect()
         });
-        Kin { parent: parent.map(core), children: children_of(rank).collect(), position, told_next }
+        TreeNeighbours {
+            parent: parent.map(core),
+            children: children_of(rank).collect(),
+            position,
+            told_next,
+        }
     }
 }
 
@@ -264,7 +269,7 @@ impl Broadcaster {
 
     async fn tree(&self, (root, fanout): (CoreId, u32), memory: u64, bytes: usize) {
         let layout = Layout::new(&self.here, fanout);
-        let kin = Kin::new(self.me(), root, self.here.participants, fanout);
+        let kin = TreeNeighbours::new(self.me(), root, self.here.participants, fanout);
         let mut count = 0;
         for (at, lines) in chunks(bytes, layout.slot_lines) {
             let (slot, place) = (count % Layout::SLOTS, memory + u64::from(at));

@@ -9,10 +9,9 @@
 //! All cores run in one thread, and every operation is an event: nobody runs ahead, so requests come in the order of
 //! time. Invariant: only the core that an event is for goes on, and only at the time of the event.
 //!
-//! Read on in `operation` (what a program can do), `board` (what the cores share); then `rcce`,
+//! Read on in `operation` (what a program can do), `state` (what the cores share); then `rcce`,
 //! `broadcast`, `relay` and `reduce` (the papers).
 
-mod board;
 pub mod broadcast;
 mod interrupts;
 mod operation;
@@ -20,6 +19,7 @@ mod private;
 pub mod rcce;
 pub mod reduce;
 pub mod relay;
+mod state;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ pub use operation::BareCore;
 use crate::quantity::Picoseconds;
 use crate::topology::CoreId;
 use crate::{Chip, Preset};
-use board::{Board, Happening};
+use state::{BareState, CoreEvent};
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
@@ -45,12 +45,12 @@ pub type Line = [u8; LINE_BYTES];
 
 /// Why programs did not come to their end: these cores wait for what never comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standstill {
+pub struct Deadlock {
     /// Who waits, and for which line of its own buffer; nothing: for an interrupt.
     pub waiting: Vec<(CoreId, Option<u32>)>,
 }
 
-impl fmt::Display for Standstill {
+impl fmt::Display for Deadlock {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("these cores wait for ever:")?;
         for (core, line) in &self.waiting {
@@ -63,20 +63,20 @@ impl fmt::Display for Standstill {
     }
 }
 
-impl std::error::Error for Standstill {}
+impl std::error::Error for Deadlock {}
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The cores of a chip, and what they share.
-pub struct Bare {
-    board: Rc<RefCell<Board>>,
+pub struct BareChip {
+    board: Rc<RefCell<BareState>>,
 }
 
-impl Bare {
+impl BareChip {
     /// The chip at one setting of its clocks, all memories zero and all caches empty; none if the chip has no lines of
     /// 32 bytes in message buffers, or if the costs of them, of memory or of its controllers are not known.
-    pub fn new(chip: &Chip, preset: &Preset) -> Option<Bare> {
-        Board::new(chip, preset).map(|board| Bare { board: Rc::new(RefCell::new(board)) })
+    pub fn new(chip: &Chip, preset: &Preset) -> Option<BareChip> {
+        BareState::new(chip, preset).map(|board| BareChip { board: Rc::new(RefCell::new(board)) })
     }
 
     /// The core `id`, to look at its memories and to set them.
@@ -93,12 +93,12 @@ impl Bare {
     /// Runs a program on each of these cores, from now until all have ended; how long that took.
     ///
     /// # Errors
-    /// [`Standstill`]: some wait for what never comes.
+    /// [`Deadlock`]: some wait for what never comes.
     pub fn run<F: Future<Output = ()> + 'static>(
         &self,
         cores: impl IntoIterator<Item = CoreId>,
         program: impl Fn(BareCore) -> F,
-    ) -> Result<Picoseconds, Standstill> {
+    ) -> Result<Picoseconds, Deadlock> {
         let start = self.now();
         let mut programs: Vec<Option<Program>> = Vec::new();
         programs.resize_with(self.board.borrow().cores() as usize, || None);
@@ -110,8 +110,8 @@ impl Bare {
         loop {
             let Some(happening) = self.board.borrow_mut().next() else { break };
             let id = match happening {
-                Happening::Resume(id) => id,
-                Happening::Served(controller) => self.board.borrow_mut().served(controller),
+                CoreEvent::Resume(id) => id,
+                CoreEvent::Served(controller) => self.board.borrow_mut().served(controller),
             };
             let slot = &mut programs[id.0 as usize];
             let program = slot.as_mut().expect("only a core that runs is resumed");
@@ -121,6 +121,6 @@ impl Bare {
         }
         let left = (0..programs.len()).filter(|&core| programs[core].is_some());
         let waiting: Vec<_> = left.map(|core| self.board.borrow().waits_for(CoreId(core as u32))).collect();
-        if waiting.is_empty() { Ok(self.now() - start) } else { Err(Standstill { waiting }) }
+        if waiting.is_empty() { Ok(self.now() - start) } else { Err(Deadlock { waiting }) }
     }
 }

@@ -4,7 +4,7 @@
 //! there. Private memory is addressed by lines, message buffers by core and line. Nothing here is coherent: who writes
 //! a line and who reads it agree by flags.
 
-use super::board::Board;
+use super::state::BareState;
 use super::{LINE_BYTES, Line};
 use crate::ControllerId;
 use crate::cache::Access;
@@ -20,15 +20,15 @@ use std::task::Poll;
 #[derive(Clone)]
 pub struct BareCore {
     id: CoreId,
-    board: Rc<RefCell<Board>>,
+    board: Rc<RefCell<BareState>>,
 }
 
 impl BareCore {
-    pub(super) fn new(id: CoreId, board: Rc<RefCell<Board>>) -> BareCore {
+    pub(super) fn new(id: CoreId, board: Rc<RefCell<BareState>>) -> BareCore {
         BareCore { id, board }
     }
 
-    fn board(&self) -> RefMut<'_, Board> {
+    fn board(&self) -> RefMut<'_, BareState> {
         self.board.borrow_mut()
     }
 

@@ -15,7 +15,7 @@ use crate::topology::CoreId;
 
 /// What the instructions of a library cost beside the accesses, in core cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Library {
+pub struct LibraryCosts {
     /// Of one call: a put, a get, the writing of a flag, a wait.
     pub call: u64,
     /// Of one more look at a flag.
@@ -28,18 +28,19 @@ pub struct Library {
     pub prefetches: bool,
 }
 
-impl Library {
+impl LibraryCosts {
     /// RCCE 1.0.13 with flags of a line; fitted to half a ping-pong of 4 and 32 bytes and to its slope up to 2 KiB.
-    pub const RCCE: Library = Library { call: 158, look: 20, line: 66, tail: 70, prefetches: false };
+    pub const RCCE: LibraryCosts =
+        LibraryCosts { call: 158, look: 20, line: 66, tail: 70, prefetches: false };
 
     /// iRCCE with its own copy; fitted likewise to 32 bytes and the slope.
-    pub const IRCCE: Library = Library { call: 118, look: 20, line: 8, tail: 70, prefetches: true };
+    pub const IRCCE: LibraryCosts = LibraryCosts { call: 118, look: 20, line: 8, tail: 70, prefetches: true };
 
     /// Flags of RCCE and the copy of iRCCE: what the broadcasts of the papers were built with.
-    pub const MIXED: Library = Library { call: Self::RCCE.call, ..Self::IRCCE };
+    pub const MIXED: LibraryCosts = LibraryCosts { call: Self::RCCE.call, ..Self::IRCCE };
 
     /// What the hardware takes and nothing else: the copy that the times of lines were measured with.
-    pub const BARE: Library = Library { call: 20, look: 20, line: 0, tail: 0, prefetches: true };
+    pub const BARE: LibraryCosts = LibraryCosts { call: 20, look: 20, line: 0, tail: 0, prefetches: true };
 }
 
 /// One participant of a group: the cores from 0 on.
@@ -50,7 +51,7 @@ pub struct Participant {
     /// How many participate.
     pub participants: u32,
     /// With what it copies.
-    pub library: Library,
+    pub library: LibraryCosts,
 }
 
 impl Participant {

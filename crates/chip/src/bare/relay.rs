@@ -11,7 +11,7 @@
 //! and no circle of waits can arise however many trees there are. Invariant: a slot is written only when all children
 //! of its chunk have had the one before.
 
-use super::broadcast::{Kin, Layout};
+use super::broadcast::{Layout, TreeNeighbours};
 use super::rcce::{Participant, flag_value};
 use super::{LINE_BYTES, Line};
 use crate::topology::CoreId;
@@ -99,8 +99,8 @@ impl Relay {
         }
     }
 
-    fn kin(&self, source: u32) -> Kin {
-        Kin::new(self.here.core.id(), CoreId(source), self.here.participants, self.plan.fanout)
+    fn kin(&self, source: u32) -> TreeNeighbours {
+        TreeNeighbours::new(self.here.core.id(), CoreId(source), self.here.participants, self.plan.fanout)
     }
 
     fn awaited(&self) -> usize {
@@ -186,7 +186,7 @@ impl Relay {
     async fn take(&mut self, parent: CoreId, slot: usize, count: u32, chunk: Chunk) {
         let (memory, lines) = self.place(chunk);
         let (from, me) = (self.layout.slot(slot as u32), self.here.core.id());
-        let Kin { children, position, .. } = self.kin(chunk.source);
+        let TreeNeighbours { children, position, .. } = self.kin(chunk.source);
         let passes_on = !children.is_empty();
         let own = if passes_on && self.queue.is_empty() { self.free_slot() } else { None };
         self.had[parent.0 as usize][slot] = count;

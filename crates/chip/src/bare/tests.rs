@@ -2,7 +2,7 @@
 //! the SCC delivers.
 
 use super::broadcast::{Algorithm, Broadcaster};
-use super::rcce::{Library, Participant};
+use super::rcce::{LibraryCosts, Participant};
 use super::reduce::Reducer;
 use super::relay::{Plan, Relay};
 use super::*;
@@ -10,9 +10,9 @@ use crate::cost::Mode;
 use proptest::prelude::*;
 use std::cell::Cell;
 
-fn scc() -> Bare {
+fn scc() -> BareChip {
     let chip = Chip::find("scc").unwrap();
-    Bare::new(&chip, chip.default_preset()).unwrap()
+    BareChip::new(&chip, chip.default_preset()).unwrap()
 }
 
 fn cores(count: u32) -> impl Iterator<Item = CoreId> {
@@ -158,7 +158,7 @@ fn shared_memory_holds_what_was_written_and_slows_down_beyond_its_readers() {
 
 #[test]
 fn messages_of_any_length_arrive_whole_with_either_library() {
-    for library in [Library::RCCE, Library::IRCCE] {
+    for library in [LibraryCosts::RCCE, LibraryCosts::IRCCE] {
         for bytes in [1, 31, 32, 33, 4_096, 8_192, 20_001] {
             let bare = scc();
             let sent = pattern(bytes, 3);
@@ -179,7 +179,7 @@ fn messages_of_any_length_arrive_whole_with_either_library() {
 #[test]
 fn two_that_send_to_each_other_stand_still() {
     let stuck = scc().run(cores(2), |core| async move {
-        let participant = Participant { core, participants: 2, library: Library::RCCE };
+        let participant = Participant { core, participants: 2, library: LibraryCosts::RCCE };
         let other = 1 - participant.rank();
         participant.send(other, 0, 64).await;
         participant.receive(other, 8, 64).await;
@@ -219,7 +219,7 @@ fn assert_broadcasts(algorithm: Algorithm, count: u32, root: u32, bytes: [usize;
         bare.core(CoreId(root)).set_memory(places[at], &messages[at]);
     }
     bare.run(cores(count), |core| async move {
-        let here = Participant { core, participants: count, library: Library::IRCCE };
+        let here = Participant { core, participants: count, library: LibraryCosts::IRCCE };
         let broadcaster = Broadcaster::new(here, algorithm, root);
         for at in 0..2 {
             broadcaster.broadcast(places[at], bytes[at]).await;
@@ -267,7 +267,7 @@ fn assert_relays(count: u32, plan: Plan) -> Picoseconds {
         bare.core(CoreId(source)).set_memory(place(source), &message(source));
     }
     let took = bare.run(cores(count), |core| async move {
-        let here = Participant { core, participants: count, library: Library::IRCCE };
+        let here = Participant { core, participants: count, library: LibraryCosts::IRCCE };
         Relay::new(here, plan).run().await;
     });
     let took = took.unwrap_or_else(|standstill| panic!("{plan:?} among {count}: {standstill}"));
@@ -298,7 +298,7 @@ fn both_reductions_give_the_sum_word_by_word() {
                 bare.core(core).set_memory(0, &list);
             }
             bare.run(cores(count), |core| async move {
-                let here = Participant { core, participants: count, library: Library::IRCCE };
+                let here = Participant { core, participants: count, library: LibraryCosts::IRCCE };
                 let reducer = Reducer::new(here);
                 match is_serial {
                     true => reducer.serial(root, 0, 4_096, words * 4).await,

@@ -2,13 +2,13 @@
 //!
 //! Tags only: what a line holds is kept elsewhere, or nowhere where memory has one user. Sets of four ways with the
 //! tree of three bits that approximates the least recently used one, as in the P54C. Invariant: a line is in at most
-//! one way. Both caches of a core are `hierarchy`, and what long messages meet there `round`.
+//! one way. Both caches of a core are `hierarchy`, and what long messages meet there `copy_misses`.
 
+mod copy_misses;
 mod hierarchy;
-mod round;
 
+pub use copy_misses::{CopyMisses, MissCounts, StorePolicy};
 pub use hierarchy::{Access, Hierarchy, Level};
-pub use round::{Copy, Found, Round};
 
 /// Ways of a set.
 const WAYS: usize = 4;

@@ -2,7 +2,7 @@
 //!
 //! What a core does that is interrupted is not known here. Invariant: more targets never take less time.
 
-use crate::cost::{Costs, Span};
+use crate::cost::{HopCost, TimingTable};
 use crate::quantity::Picoseconds;
 use crate::topology::TileId;
 
@@ -25,7 +25,7 @@ impl Interrupts {
     }
 }
 
-impl Costs<Span> {
+impl TimingTable<HopCost> {
     /// From the raising of an interrupt of so many targets at once to the arrival at the last.
     pub fn interrupt(&self, targets: u32, port: &Interrupts) -> Option<Picoseconds> {
         let each = self.interrupt_more.unwrap_or_default().over(0);

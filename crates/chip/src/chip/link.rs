@@ -4,7 +4,7 @@
 //! fills whole flits.
 
 use crate::cost::{Clocks, Cost};
-use crate::kernel::Pace;
+use crate::kernel::LinkTiming;
 use crate::quantity::Bytes;
 
 /// What a directed link carries.
@@ -31,8 +31,12 @@ impl LinkTraits {
     }
 
     /// How fast packets move at these clocks.
-    pub fn pace(&self, clocks: &Clocks) -> Pace {
+    pub fn pace(&self, clocks: &Clocks) -> LinkTiming {
         let length = |cost: &Cost| cost.at(clocks).over(0);
-        Pace { hop: length(&self.head), flit: length(&self.flit_time), recovery: length(&self.recovery) }
+        LinkTiming {
+            hop: length(&self.head),
+            flit: length(&self.flit_time),
+            recovery: length(&self.recovery),
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! How it stands in a file is in `file::preset`. Invariant: its costs are as the file has them; times come of them and
 //! of clocks.
 
-use crate::cost::{Clocks, Cost, Costs, Span};
+use crate::cost::{Clocks, Cost, HopCost, TimingTable};
 use crate::quantity::Rate;
 
 /// A setting of the clocks, with what was measured at it.
@@ -11,7 +11,7 @@ use crate::quantity::Rate;
 pub struct Preset {
     pub(crate) name: String,
     pub(crate) clocks: Clocks,
-    pub(crate) costs: Costs<Cost>,
+    pub(crate) costs: TimingTable<Cost>,
 }
 
 impl Preset {
@@ -26,17 +26,17 @@ impl Preset {
     }
 
     /// The costs as the file has them.
-    pub const fn costs(&self) -> &Costs<Cost> {
+    pub const fn costs(&self) -> &TimingTable<Cost> {
         &self.costs
     }
 
     /// The times at this preset's clocks.
-    pub fn times(&self) -> Costs<Span> {
+    pub fn times(&self) -> TimingTable<HopCost> {
         self.costs.at(&self.clocks)
     }
 
     /// The times with the acting core at another rate; mesh and memory stay.
-    pub fn times_at(&self, core: Rate) -> Costs<Span> {
+    pub fn times_at(&self, core: Rate) -> TimingTable<HopCost> {
         self.costs.at(&self.clocks.with_core(core))
     }
 }

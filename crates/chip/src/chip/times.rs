@@ -3,10 +3,10 @@
 //! Of an operation whose cost the file does not give there is none. Who waits for whom is not known here. Invariant: a
 //! time is an integer, and one too long to count is the longest there is.
 
-use crate::cost::{Access, Costs, Mode, Span};
+use crate::cost::{Access, HopCost, Mode, TimingTable};
 use crate::quantity::Picoseconds;
 
-impl Costs<Span> {
+impl TimingTable<HopCost> {
     /// How long a read takes over so many hops, if there is such memory.
     pub fn read(&self, mode: Mode, hops: u32) -> Option<Picoseconds> {
         self.access(mode).map(|access| access.read.over(hops))
@@ -14,7 +14,7 @@ impl Costs<Span> {
 
     /// How long a write takes over so many hops until the next may be issued.
     pub fn write(&self, mode: Mode, hops: u32) -> Option<Picoseconds> {
-        self.access(mode).map(|access: &Access<Span>| access.gap.over(hops))
+        self.access(mode).map(|access: &Access<HopCost>| access.gap.over(hops))
     }
 
     /// How long a core is busy with beginning a write.

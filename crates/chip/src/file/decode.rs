@@ -4,7 +4,7 @@
 //! here and a fault in the findings; the chip is put together at the end, if all its parts are there.
 
 use super::section::{Findings, Precision, Section, show};
-use super::unit::{self, Kind, Reason};
+use super::unit::{self, Dimension, Reason};
 use super::{power, preset};
 use crate::chip::{Caches, Chip, ControllerId, Controllers, Dividers, Domains, Interrupts, LinkTraits};
 use crate::chip::{Memory, MessageBuffer, Preset};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 const COUNTED: Precision = Precision::Counted;
-pub(super) const TIMED: Precision = Precision::Measured(&[Kind::Time]);
+pub(super) const TIMED: Precision = Precision::Measured(&[Dimension::Time]);
 const SIZE: &str = "a size such as \"8 KiB\"";
 
 /// The chip that a file describes, but for its constants, which the findings hold.
@@ -42,7 +42,7 @@ pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_
     let mesh_power = root.child(findings, "mesh_power").and_then(|part| power::mesh(part, findings));
     root.close(findings);
 
-    let Clocking { dividers, default } = clocks?;
+    let ClockSection { dividers, default } = clocks?;
     check_rates(&presets, dividers.as_ref(), &voltages, findings);
     check_default(default.as_ref(), &preset_names, findings);
     check_registers(&presets, buffer.as_ref(), findings);
@@ -353,12 +353,12 @@ fn domains(
 }
 
 /// What `[clocks]` says.
-struct Clocking {
+struct ClockSection {
     dividers: Option<(Dividers, usize)>,
     default: Option<(String, usize)>,
 }
 
-fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> Clocking {
+fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> ClockSection {
     let default = part.required_text(findings, "default", "the name of a preset");
     let source = part.constant(findings, "divided", COUNTED, |value| quantity(value, unit::rate));
     let allowed = part.constant_at(findings, "dividers", COUNTED, |value| match triple(value, 0, 1)? {
@@ -371,7 +371,7 @@ fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> Clocking {
     }
     part.close(findings);
     let dividers = source.zip(allowed).map(|(source, (allowed, at))| (Dividers { source, allowed }, at));
-    Clocking { dividers, default }
+    ClockSection { dividers, default }
 }
 
 /// The preset that a run has without a word must be one of them.

@@ -2,12 +2,12 @@
 
 use super::decode::{count, quantity};
 use super::section::{Findings, Precision, Section};
-use super::unit::{self, Kind, Reason};
+use super::unit::{self, Dimension, Reason};
 use crate::energy::{Load, MeshPower, OperatingPoint, PowerForm, PowerModel, VoltageTable};
 use toml::de::DeValue;
 
-const VOLTS: Precision = Precision::Measured(&[Kind::Voltage]);
-const WATTS: Precision = Precision::Measured(&[Kind::Power]);
+const VOLTS: Precision = Precision::Measured(&[Dimension::Voltage]);
+const WATTS: Precision = Precision::Measured(&[Dimension::Power]);
 const FITTED: Precision = Precision::Measured(&[]);
 
 /// The names of all voltage tables, and those that could be read.
@@ -69,8 +69,9 @@ fn model(
         };
         findings.fault(*at, format!("{path} is {table:?}; allowed: {allowed}"));
     }
-    let constant = part
-        .required(findings, "constant", WATTS, Kind::Power.allowed(), |value| quantity(value, unit::power));
+    let constant = part.required(findings, "constant", WATTS, Dimension::Power.allowed(), |value| {
+        quantity(value, unit::power)
+    });
     let form = form(&mut part, findings);
     let load = part.required_child(findings, "load").and_then(|part| load(part, findings));
     part.close(findings);
@@ -125,13 +126,16 @@ fn fraction(value: &DeValue<'_>, most: f64, allowed: &str) -> Result<f64, Reason
 
 /// `[mesh_power]`: what routers draw.
 pub fn mesh(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MeshPower> {
-    let router =
-        part.required(findings, "router", WATTS, Kind::Power.allowed(), |value| quantity(value, unit::power));
-    let rate = part.required(findings, "rate", Precision::Counted, Kind::Frequency.allowed(), |value| {
+    let router = part.required(findings, "router", WATTS, Dimension::Power.allowed(), |value| {
+        quantity(value, unit::power)
+    });
+    let rate = part.required(findings, "rate", Precision::Counted, Dimension::Frequency.allowed(), |value| {
         quantity(value, unit::rate)
     });
     let mut volts = |findings: &mut Findings<'_>, key| {
-        part.required(findings, key, VOLTS, Kind::Voltage.allowed(), |value| quantity(value, unit::voltage))
+        part.required(findings, key, VOLTS, Dimension::Voltage.allowed(), |value| {
+            quantity(value, unit::voltage)
+        })
     };
     let (voltage, supply) = (volts(findings, "voltage"), volts(findings, "supply"));
     let flits =

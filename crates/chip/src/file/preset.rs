@@ -7,7 +7,7 @@ use super::decode::{TIMED, quantity};
 use super::section::{Findings, Precision, Section};
 use super::unit;
 use crate::chip::Preset;
-use crate::cost::{Access, Clocks, Cost, Costs, Mode};
+use crate::cost::{Access, Clocks, Cost, Mode, TimingTable};
 
 /// The names of all presets, and those that could be read with the places of their names; at least one, or a fault.
 pub fn all(root: &mut Section<'_>, findings: &mut Findings<'_>) -> (Vec<String>, Vec<(Preset, usize)>) {
@@ -39,15 +39,15 @@ fn preset(name: String, mut part: Section<'_>, findings: &mut Findings<'_>) -> O
     Some(Preset { name, clocks: clocks?, costs })
 }
 
-fn costs(part: &mut Section<'_>, clocks: Option<&Clocks>, findings: &mut Findings<'_>) -> Costs<Cost> {
-    let mut costs = Costs::default();
+fn costs(part: &mut Section<'_>, clocks: Option<&Clocks>, findings: &mut Findings<'_>) -> TimingTable<Cost> {
+    let mut costs = TimingTable::default();
     for (mode, slot) in Mode::ALL.into_iter().zip(&mut costs.access) {
         *slot = part.child(findings, mode.name()).and_then(|part| access(part, clocks, findings));
     }
     let mut cost = |key: &str| {
         part.constant(findings, key, TIMED, |value| quantity(value, |text| unit::cost(text, clocks)))
     };
-    Costs {
+    TimingTable {
         access: costs.access,
         first_cache: cost("first_cache"),
         second_cache: cost("second_cache"),

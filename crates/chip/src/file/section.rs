@@ -6,7 +6,7 @@
 //!
 //! It knows TOML and lines, not chips. Invariant: reading goes on after a fault, so a file's faults all come at once.
 
-use super::unit::{BAND_ALLOWED, Kind, Reason, band};
+use super::unit::{BAND_ALLOWED, Dimension, Reason, band};
 use super::{Constant, Fault};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -77,7 +77,7 @@ pub enum Precision {
     /// Built or counted: without a word it is exact.
     Counted,
     /// Measured in these kinds of unit: it must say its error.
-    Measured(&'static [Kind]),
+    Measured(&'static [Dimension]),
 }
 
 /// A table of the file that is being read.

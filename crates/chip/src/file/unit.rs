@@ -12,7 +12,7 @@ pub type Reason = String;
 
 /// What a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Dimension {
     Time,
     Cycles,
     Size,
@@ -22,31 +22,31 @@ pub enum Kind {
 }
 
 /// All units: name, kind, and how many of the kind's smallest (ps, nanocycle, byte, hertz, µV, µW) it is.
-const UNITS: &[(&str, Kind, u64)] = &[
-    ("ps", Kind::Time, 1),
-    ("ns", Kind::Time, 1_000),
-    ("us", Kind::Time, 1_000_000),
-    ("ms", Kind::Time, 1_000_000_000),
-    ("s", Kind::Time, PICOSECONDS_PER_SECOND),
-    ("cycles", Kind::Cycles, 1_000_000_000),
-    ("cycle", Kind::Cycles, 1_000_000_000),
-    ("B", Kind::Size, 1),
-    ("KiB", Kind::Size, 1 << 10),
-    ("MiB", Kind::Size, 1 << 20),
-    ("GiB", Kind::Size, 1 << 30),
-    ("Hz", Kind::Frequency, 1),
-    ("kHz", Kind::Frequency, 1_000),
-    ("MHz", Kind::Frequency, 1_000_000),
-    ("GHz", Kind::Frequency, 1_000_000_000),
-    ("uV", Kind::Voltage, 1),
-    ("mV", Kind::Voltage, 1_000),
-    ("V", Kind::Voltage, 1_000_000),
-    ("uW", Kind::Power, 1),
-    ("mW", Kind::Power, 1_000),
-    ("W", Kind::Power, 1_000_000),
+const UNITS: &[(&str, Dimension, u64)] = &[
+    ("ps", Dimension::Time, 1),
+    ("ns", Dimension::Time, 1_000),
+    ("us", Dimension::Time, 1_000_000),
+    ("ms", Dimension::Time, 1_000_000_000),
+    ("s", Dimension::Time, PICOSECONDS_PER_SECOND),
+    ("cycles", Dimension::Cycles, 1_000_000_000),
+    ("cycle", Dimension::Cycles, 1_000_000_000),
+    ("B", Dimension::Size, 1),
+    ("KiB", Dimension::Size, 1 << 10),
+    ("MiB", Dimension::Size, 1 << 20),
+    ("GiB", Dimension::Size, 1 << 30),
+    ("Hz", Dimension::Frequency, 1),
+    ("kHz", Dimension::Frequency, 1_000),
+    ("MHz", Dimension::Frequency, 1_000_000),
+    ("GHz", Dimension::Frequency, 1_000_000_000),
+    ("uV", Dimension::Voltage, 1),
+    ("mV", Dimension::Voltage, 1_000),
+    ("V", Dimension::Voltage, 1_000_000),
+    ("uW", Dimension::Power, 1),
+    ("mW", Dimension::Power, 1_000),
+    ("W", Dimension::Power, 1_000_000),
 ];
 
-impl Kind {
+impl Dimension {
     /// What may be written, with an example.
     pub const fn allowed(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ fn number(text: &str) -> Result<(Decimal, &str), Reason> {
 }
 
 /// A unit by its name.
-fn unit(name: &str) -> Result<(Kind, u64), Reason> {
+fn unit(name: &str) -> Result<(Dimension, u64), Reason> {
     if name.is_empty() {
         return Err("it has no unit".to_owned());
     }
@@ -127,7 +127,7 @@ fn unit(name: &str) -> Result<(Kind, u64), Reason> {
 }
 
 /// A quantity of one kind, in the kind's smallest unit.
-fn quantity(text: &str, wanted: Kind) -> Result<u64, Reason> {
+fn quantity(text: &str, wanted: Dimension) -> Result<u64, Reason> {
     let (number, name) = number(text)?;
     let (kind, size) = unit(name)?;
     if kind != wanted {
@@ -143,12 +143,14 @@ fn allow(reason: Reason, allowed: &str) -> Reason {
 
 /// A size.
 pub fn size(text: &str) -> Result<Bytes, Reason> {
-    quantity(text, Kind::Size).map(Bytes).map_err(|reason| allow(reason, Kind::Size.allowed()))
+    quantity(text, Dimension::Size).map(Bytes).map_err(|reason| allow(reason, Dimension::Size.allowed()))
 }
 
 /// A power.
 pub fn power(text: &str) -> Result<Microwatts, Reason> {
-    quantity(text, Kind::Power).map(Microwatts).map_err(|reason| allow(reason, Kind::Power.allowed()))
+    quantity(text, Dimension::Power)
+        .map(Microwatts)
+        .map_err(|reason| allow(reason, Dimension::Power.allowed()))
 }
 
 /// A voltage above zero, at most 4,294 V.
@@ -158,20 +160,22 @@ pub fn voltage(text: &str) -> Result<Microvolts, Reason> {
         Ok(volts) => Ok(Microvolts(volts)),
         Err(_) => Err("it is too large".to_owned()),
     };
-    quantity(text, Kind::Voltage).and_then(small).map_err(|reason| allow(reason, Kind::Voltage.allowed()))
+    quantity(text, Dimension::Voltage)
+        .and_then(small)
+        .map_err(|reason| allow(reason, Dimension::Voltage.allowed()))
 }
 
 /// A clock rate: a frequency, possibly divided by a whole number.
 pub fn rate(text: &str) -> Result<Rate, Reason> {
     let (frequency, divider) = text.split_once('/').unwrap_or((text, "1"));
     let read = || {
-        let hertz = quantity(frequency, Kind::Frequency)?;
+        let hertz = quantity(frequency, Dimension::Frequency)?;
         let divider: u32 = divider.trim().parse().map_err(|_| "the divider is no whole number".to_owned())?;
         Rate::new(hertz, divider).ok_or_else(|| {
             format!("it is zero, above {} Hz, or divided by more than {}", Rate::HERTZ_MAX, Rate::DIVIDER_MAX)
         })
     };
-    read().map_err(|reason| allow(reason, Kind::Frequency.allowed()))
+    read().map_err(|reason| allow(reason, Dimension::Frequency.allowed()))
 }
 
 /// A cost. A time `of` a clock is what the cycles of that clock take at `clocks`; without them it is refused.
@@ -218,14 +222,14 @@ fn term(text: &str, clocks: Option<&Clocks>, cost: &mut Cost) -> Result<(), Reas
     };
     let (kind, size) = unit(name)?;
     match (kind, clock) {
-        (Kind::Time, None) => add(&mut amount.fixed.0, number.of(size)?),
-        (Kind::Time, Some(clock)) => {
+        (Dimension::Time, None) => add(&mut amount.fixed.0, number.of(size)?),
+        (Dimension::Time, Some(clock)) => {
             let (rate, cycles) = of_clock(clock, clocks, amount)?;
             let rate = rate.ok_or("a time of a clock has a meaning inside of a preset only")?;
             add(cycles, nanocycles(number.of(size)?, rate)?)
         }
-        (Kind::Cycles, Some(clock)) => add(of_clock(clock, clocks, amount)?.1, number.of(size)?),
-        (Kind::Cycles, None) => Err("it does not say of which clock the cycles are".to_owned()),
+        (Dimension::Cycles, Some(clock)) => add(of_clock(clock, clocks, amount)?.1, number.of(size)?),
+        (Dimension::Cycles, None) => Err("it does not say of which clock the cycles are".to_owned()),
         _ => Err(format!("{name} measures {}", kind.noun())),
     }
 }
@@ -291,7 +295,7 @@ pub const BAND_ALLOWED: &str =
     "\"exact\", per cent such as \"5 %\", a quantity such as \"5 ns\", \"factor 9\" or \"unknown\"";
 
 /// An error of a constant that is measured in `kinds`.
-pub fn band(text: &str, kinds: &[Kind]) -> Result<Band, Reason> {
+pub fn band(text: &str, kinds: &[Dimension]) -> Result<Band, Reason> {
     let text = text.trim();
     let float = |number: &str| match number.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
@@ -382,12 +386,12 @@ mod tests {
 
     #[test]
     fn errors_have_four_forms_and_the_kind_of_their_value() {
-        assert_eq!(band("5 %", &[Kind::Time]), Ok(Band::Percent(5.0)));
-        assert_eq!(band("5 ns", &[Kind::Time]), Ok(Band::Absolute(5_000)));
-        assert_eq!(band("factor 9", &[Kind::Time]), Ok(Band::Factor(9.0)));
+        assert_eq!(band("5 %", &[Dimension::Time]), Ok(Band::Percent(5.0)));
+        assert_eq!(band("5 ns", &[Dimension::Time]), Ok(Band::Absolute(5_000)));
+        assert_eq!(band("factor 9", &[Dimension::Time]), Ok(Band::Factor(9.0)));
         assert_eq!(band("exact", &[]), Ok(Band::Exact));
         for text in ["5 W", "factor 0.5", "-1 %", "about", "5", "NaN %", "inf %"] {
-            assert!(band(text, &[Kind::Time]).is_err(), "{text}");
+            assert!(band(text, &[Dimension::Time]).is_err(), "{text}");
         }
     }
 

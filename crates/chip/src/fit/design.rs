@@ -4,8 +4,8 @@
 //! reads nothing and judges nothing but whether the columns can be told apart. Invariant: columns, names and
 //! coefficients have one order.
 
-use super::solver::{COLUMNS_MAX, Solution, Triangle};
-use super::{Coefficient, EXPONENTS, Form, Measurement, Refusal};
+use super::solver::{COLUMNS_MAX, Solution, TriangularSystem};
+use super::{Coefficient, EXPONENTS, FitError, Form, Measurement};
 use crate::energy::Load;
 
 pub(super) const RISING: &str = "rising";
@@ -23,9 +23,9 @@ pub(super) struct Design {
 }
 
 impl Design {
-    pub fn new(form: Form, measurements: &[Measurement]) -> Result<Self, Refusal> {
+    pub fn new(form: Form, measurements: &[Measurement]) -> Result<Self, FitError> {
         if form == Form::Voltage && measurements.iter().any(|point| point.volts.is_none()) {
-            return Err(Refusal::NoVoltage);
+            return Err(FitError::NoVoltage);
         }
         let measured = |load: &Load| measurements.iter().any(|point| point.load == *load);
         Ok(Self { form, loads: Load::ALL.into_iter().filter(measured).collect() })
@@ -64,16 +64,16 @@ impl Design {
     }
 
     /// The system of relative differences.
-    fn triangle(&self, measurements: &[Measurement], exponent: f64) -> Triangle {
+    fn triangle(&self, measurements: &[Measurement], exponent: f64) -> TriangularSystem {
         let rows = measurements.iter().map(|point| {
             let terms = self.terms(point, exponent);
             terms.into_iter().map(|term| term / point.watts).chain([1.0]).collect()
         });
-        Triangle::new(self.names().len(), rows)
+        TriangularSystem::new(self.names().len(), rows)
     }
 
     /// The best exponent, and the coefficients that go with it.
-    pub fn solve(&self, measurements: &[Measurement]) -> Result<(f64, Solution), Refusal> {
+    pub fn solve(&self, measurements: &[Measurement]) -> Result<(f64, Solution), FitError> {
         let exponent = match self.form {
             Form::Rate { exponent: None } => {
                 best_exponent(|exponent| self.triangle(measurements, exponent).solve().squares)
@@ -85,7 +85,7 @@ impl Design {
         let names = self.names().into_iter().zip(triangle.distinctness());
         let mixed: Vec<String> =
             names.filter(|(_, part)| *part < DISTINCT_MIN).map(|(name, _)| name).collect();
-        if mixed.is_empty() { Ok((exponent, triangle.solve())) } else { Err(Refusal::Undetermined(mixed)) }
+        if mixed.is_empty() { Ok((exponent, triangle.solve())) } else { Err(FitError::Undetermined(mixed)) }
     }
 
     /// What is predicted for a measurement by all others at other operating points.
@@ -103,7 +103,7 @@ impl Design {
         exponent: f64,
         solution: &Solution,
     ) -> (Vec<Coefficient>, Vec<Coefficient>) {
-        let spread = Spread::new(self, measurements, exponent, solution);
+        let spread = Uncertainty::new(self, measurements, exponent, solution);
         let values = solution.values.iter().enumerate();
         let named = values.zip(self.names()).map(|((column, value), name)| {
             let unit = self.unit(&name, exponent);
@@ -130,7 +130,7 @@ impl Design {
     }
 
     /// The dynamic part of each other load as a fraction of the first one's; the error of the quotient to first order.
-    fn factors(&self, solution: &Solution, spread: &Spread) -> Vec<Coefficient> {
+    fn factors(&self, solution: &Solution, spread: &Uncertainty) -> Vec<Coefficient> {
         const FIRST: usize = 2; // behind constant and leakage
         let first = match self.form {
             Form::Voltage => solution.values[FIRST],
@@ -177,14 +177,14 @@ fn best_exponent(squares: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// How far the free coefficients may be off, and how they go together.
-struct Spread {
+struct Uncertainty {
     /// The columns that are free, the exponent behind them all.
     free: Vec<usize>,
     /// Nothing where they are not determined.
     covariance: Option<Vec<Vec<f64>>>,
 }
 
-impl Spread {
+impl Uncertainty {
     /// From the curvature of the sum of squares at its least, the exponent included; coefficients held at zero are
     /// taken as known.
     fn new(design: &Design, measurements: &[Measurement], exponent: f64, solution: &Solution) -> Self {
@@ -200,7 +200,7 @@ impl Spread {
             terms.push(rising * terms[0] * point.megahertz.ln());
             free.iter().map(|column| terms[*column] / point.watts).chain([1.0]).collect()
         });
-        let triangle = Triangle::new(free.len(), rows);
+        let triangle = TriangularSystem::new(free.len(), rows);
         // A fit to exact figures has errors of nothing.
         let variance = solution.squares / (measurements.len() - free.len()) as f64;
         let covariance = triangle.covariance().map(|covariance| {

@@ -129,7 +129,7 @@ pub enum Warning {
 
 /// Why nothing was fitted.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Refusal {
+pub enum FitError {
     /// As many coefficients as measurements, or more: there would be no errors.
     TooFew {
         /// How many there are.
@@ -172,7 +172,7 @@ impl fmt::Display for Warning {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for FitError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFew { measurements: 1, needed } => {
@@ -191,7 +191,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for FitError {}
 
 impl Fit {
     /// What to keep in mind when the figures are used.
@@ -215,14 +215,14 @@ impl Fit {
 /// Fits the form to all measurements.
 ///
 /// # Errors
-/// [`Refusal`]: the measurements do not determine the coefficients of the form, with errors.
-pub fn fit(form: Form, measurements: &[Measurement]) -> Result<Fit, Refusal> {
+/// [`FitError`]: the measurements do not determine the coefficients of the form, with errors.
+pub fn fit(form: Form, measurements: &[Measurement]) -> Result<Fit, FitError> {
     assert!(measurements.len() <= MEASUREMENTS_MAX, "{} measurements", measurements.len());
     let design = Design::new(form, measurements)?;
     let count = measurements.len();
     let needed = design.unknowns() + 1;
     if count < needed {
-        return Err(Refusal::TooFew { measurements: count, needed });
+        return Err(FitError::TooFew { measurements: count, needed });
     }
     let (exponent, solution) = design.solve(measurements)?;
     let (coefficients, factors) = design.coefficients(measurements, exponent, &solution);

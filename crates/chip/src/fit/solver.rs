@@ -12,7 +12,7 @@ pub(super) const COLUMNS_MAX: usize = 6;
 
 /// Equations reduced to as many as there are columns; the rest of them is one sum of squares.
 #[derive(Clone, Debug)]
-pub(super) struct Triangle {
+pub(super) struct TriangularSystem {
     /// Zero below its diagonal.
     columns: DMatrix<f64>,
     target: DVector<f64>,
@@ -31,7 +31,7 @@ pub(super) struct Solution {
     pub squares: f64,
 }
 
-impl Triangle {
+impl TriangularSystem {
     /// Reduces rows of `columns` terms and a target each.
     pub fn new(columns: usize, rows: impl IntoIterator<Item = Vec<f64>>) -> Self {
         assert!(columns <= COLUMNS_MAX, "{columns} columns, and {COLUMNS_MAX} are allowed");
@@ -136,7 +136,7 @@ mod tests {
         /// so they are the oracle.
         #[test]
         fn no_allowed_step_makes_it_better((columns, rows) in systems()) {
-            let triangle = Triangle::new(columns, rows.clone());
+            let triangle = TriangularSystem::new(columns, rows.clone());
             prop_assume!(triangle.distinctness().iter().all(|part| *part > 1e-3));
             let solution = triangle.solve();
             for (column, slope) in slopes(columns, &rows, &solution.values).into_iter().enumerate() {
@@ -159,7 +159,7 @@ mod tests {
             for row in &mut rows {
                 row[columns] = row.iter().zip(&wanted[..columns]).map(|(a, b)| a * b).sum();
             }
-            let triangle = Triangle::new(columns, rows);
+            let triangle = TriangularSystem::new(columns, rows);
             prop_assume!(triangle.distinctness().iter().all(|part| *part > 1e-3));
             for (value, wanted) in triangle.solve().values.into_iter().zip(wanted) {
                 prop_assert!((value - wanted).abs() < 1e-9, "{value} instead of {wanted}");
@@ -169,7 +169,7 @@ mod tests {
         #[test]
         fn the_scale_of_a_column_changes_its_coefficient_only((columns, rows) in systems(), scale in 1e-9..1e9_f64) {
             let scaled = rows.iter().cloned().map(|mut row| { row[0] *= scale; row });
-            let (one, other) = (Triangle::new(columns, rows.clone()), Triangle::new(columns, scaled));
+            let (one, other) = (TriangularSystem::new(columns, rows.clone()), TriangularSystem::new(columns, scaled));
             prop_assume!(one.distinctness().iter().all(|part| *part > 1e-3));
             for (one, other) in one.distinctness().into_iter().zip(other.distinctness()) {
                 prop_assert!((one - other).abs() < 1e-9);
@@ -183,15 +183,15 @@ mod tests {
     #[test]
     fn a_column_that_is_a_sum_of_others_is_not_distinct() {
         let rows = (1..9).map(f64::from).map(|x| vec![1.0, x, 3.0 + 2.0 * x, x * x]);
-        let triangle = Triangle::new(3, rows);
+        let triangle = TriangularSystem::new(3, rows);
         assert!(triangle.distinctness().iter().all(|part| *part < 1e-12), "{triangle:?}");
-        let apart = Triangle::new(2, (1..9).map(f64::from).map(|x| vec![1.0, x, x * x]));
+        let apart = TriangularSystem::new(2, (1..9).map(f64::from).map(|x| vec![1.0, x, x * x]));
         assert!(apart.distinctness().iter().all(|part| *part > 0.3), "{apart:?}");
     }
 
     #[test]
     fn a_column_of_zeros_is_not_distinct_and_has_no_error() {
-        let triangle = Triangle::new(2, (1..9).map(f64::from).map(|x| vec![0.0, x, x]));
+        let triangle = TriangularSystem::new(2, (1..9).map(f64::from).map(|x| vec![0.0, x, x]));
         assert_eq!(triangle.distinctness()[0], 0.0);
         assert_eq!(triangle.covariance(), None);
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn the_errors_of_a_straight_line_are_those_of_the_textbook() {
         // For y = c + s x: variance of s is 1 / Sxx, of c it is mean(x²) / Sxx, together -mean(x) / Sxx.
-        let triangle = Triangle::new(2, [1.0, 2.0, 3.0, 4.0, 5.0].map(|x| vec![1.0, x, 7.0]));
+        let triangle = TriangularSystem::new(2, [1.0, 2.0, 3.0, 4.0, 5.0].map(|x| vec![1.0, x, 7.0]));
         let covariance = triangle.covariance().unwrap();
         for (ours, theirs) in covariance.into_iter().flatten().zip([1.1, -0.3, -0.3, 0.1]) {
             assert!((ours - theirs).abs() < 1e-12, "{ours} instead of {theirs}");

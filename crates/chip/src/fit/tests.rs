@@ -132,22 +132,22 @@ fn a_repeated_measurement_does_not_predict_itself() {
 fn too_few_measurements_are_refused_with_how_many_are_needed() {
     let three = exact(&[(Load::Compute, 0.05)], 10.0, 15.0);
     let refused = fit(Form::Voltage, &three[..3]).unwrap_err();
-    assert_eq!(refused, Refusal::TooFew { measurements: 3, needed: 4 });
+    assert_eq!(refused, FitError::TooFew { measurements: 3, needed: 4 });
     assert!(fit(Form::Voltage, &three[..4]).is_ok());
     let rates = rates(1e-7, 3.0, 0.01, 20.0);
     for (form, needed) in [(FREE, 5), (Form::Rate { exponent: Some(3.0) }, 4)] {
         let refused = fit(form, &rates[..needed - 1]).unwrap_err();
-        assert_eq!(refused, Refusal::TooFew { measurements: needed - 1, needed });
+        assert_eq!(refused, FitError::TooFew { measurements: needed - 1, needed });
         assert!(fit(form, &rates[..needed]).is_ok(), "{form:?}");
     }
-    assert_eq!(fit(FREE, &[]).unwrap_err(), Refusal::TooFew { measurements: 0, needed: 5 });
+    assert_eq!(fit(FREE, &[]).unwrap_err(), FitError::TooFew { measurements: 0, needed: 5 });
 }
 
 #[test]
 fn one_voltage_does_not_tell_leakage_from_the_constant() {
     let mut measured = exact(&[(Load::Compute, 0.05)], 10.0, 15.0);
     measured.iter_mut().for_each(|point| point.volts = Some(0.9));
-    let Err(Refusal::Undetermined(names)) = fit(Form::Voltage, &measured) else { panic!("it is refused") };
+    let Err(FitError::Undetermined(names)) = fit(Form::Voltage, &measured) else { panic!("it is refused") };
     assert_eq!(names, ["constant", "leakage"]);
 }
 
@@ -157,7 +157,7 @@ fn a_voltage_in_proportion_to_the_frequency_is_refused_even_when_rounded() {
     for point in &mut measured {
         point.volts = Some((point.megahertz / 730.0 * 1e4).round() / 1e4);
     }
-    let Err(Refusal::Undetermined(names)) = fit(Form::Voltage, &measured) else { panic!("it is refused") };
+    let Err(FitError::Undetermined(names)) = fit(Form::Voltage, &measured) else { panic!("it is refused") };
     assert_eq!(names, ["leakage", "dynamic compute"]);
 }
 
@@ -165,12 +165,12 @@ fn a_voltage_in_proportion_to_the_frequency_is_refused_even_when_rounded() {
 fn one_frequency_determines_no_rate_form() {
     let mut measured = rates(1e-7, 3.0, 0.01, 20.0);
     measured.iter_mut().for_each(|point| point.megahertz = 500.0);
-    assert!(matches!(fit(FREE, &measured), Err(Refusal::Undetermined(names)) if names.len() == 3));
+    assert!(matches!(fit(FREE, &measured), Err(FitError::Undetermined(names)) if names.len() == 3));
 }
 
 #[test]
 fn the_form_of_voltages_needs_them() {
-    assert_eq!(fit(Form::Voltage, &rates(1e-7, 3.0, 0.01, 20.0)).unwrap_err(), Refusal::NoVoltage);
+    assert_eq!(fit(Form::Voltage, &rates(1e-7, 3.0, 0.01, 20.0)).unwrap_err(), FitError::NoVoltage);
 }
 
 #[test]

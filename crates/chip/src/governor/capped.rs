@@ -6,7 +6,7 @@
 //! one that works gets one gear more as long as that fits. While a change is under way the greater of the old and the
 //! new grant counts. What flits add in the mesh is not counted: some microwatts.
 
-use super::{Observation, Order, Terrain, Unfit};
+use super::{GovernorContext, GovernorError, Observation, Order};
 use crate::gear::GearId;
 use crate::quantity::Microwatts;
 
@@ -32,15 +32,15 @@ struct Grant {
 #[derive(Clone, Debug)]
 pub struct Capped {
     cap: Microwatts,
-    terrain: Terrain,
+    terrain: GovernorContext,
     gears: Vec<GearId>,
     grants: Vec<Grant>,
 }
 
 impl Capped {
-    pub(super) fn new(cap: Microwatts, terrain: Terrain) -> Result<Capped, Unfit> {
+    pub(super) fn new(cap: Microwatts, terrain: GovernorContext) -> Result<Capped, GovernorError> {
         if terrain.table.is_none() {
-            return Err(Unfit::Power);
+            return Err(GovernorError::Power);
         }
         let slowest = terrain.gears.slowest();
         let gears = |gear: GearId| -> Vec<GearId> {
@@ -56,7 +56,7 @@ impl Capped {
         let found = terrain.gears.all().map(|(gear, _)| gear).find(fits);
         let Some(gear) = found else {
             let places = terrain.cores.iter().map(|[placed, _]| placed).sum();
-            return Err(Unfit::Cap { least: total(&gears(slowest)), places });
+            return Err(GovernorError::Cap { least: total(&gears(slowest)), places });
         };
         let gears = gears(gear);
         let grant = |(domain, gear): (usize, &GearId)| Grant {
@@ -119,6 +119,6 @@ impl Capped {
 }
 
 /// The most that a domain can draw in a gear, at the voltage that this needs.
-fn needs(terrain: &Terrain, domain: usize, gear: GearId) -> Microwatts {
+fn needs(terrain: &GovernorContext, domain: usize, gear: GearId) -> Microwatts {
     terrain.worst(domain, gear, terrain.gears.gear(gear).step)
 }

@@ -3,7 +3,7 @@
 //! Above four fifths of load a domain gets the full rate at once; below, the slowest gear in which the same work would
 //! be three fifths of the time. Full is the rate of the chip's setting, so that a run can be compared with `fixed`.
 
-use super::{Observation, Order, Terrain};
+use super::{GovernorContext, Observation, Order};
 use crate::gear::GearId;
 
 /// Thousandths of load from which on a domain gets the full rate.
@@ -15,12 +15,12 @@ const WANTED: u32 = 600;
 /// The policy, with the gear of each domain.
 #[derive(Clone, Debug)]
 pub struct OnDemand {
-    terrain: Terrain,
+    terrain: GovernorContext,
     gears: Vec<GearId>,
 }
 
 impl OnDemand {
-    pub(super) fn new(terrain: Terrain, gears: Vec<GearId>) -> OnDemand {
+    pub(super) fn new(terrain: GovernorContext, gears: Vec<GearId>) -> OnDemand {
         OnDemand { terrain, gears }
     }
 

@@ -19,7 +19,7 @@ mod phase;
 mod tests;
 
 use crate::energy::Load;
-use crate::gear::{GearId, Gears, PowerTable, StepId};
+use crate::gear::{GearId, Gears, PowerTable, VoltageStepId};
 use crate::quantity::{Microwatts, Picoseconds};
 use capped::Capped;
 use demand::OnDemand;
@@ -86,7 +86,7 @@ impl fmt::Display for Policy {
 
 /// Why a policy cannot govern a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum GovernorError {
     /// The clocks of the chip cannot be divided.
     Clocks,
     /// There is no such divider, or no voltage for it.
@@ -107,13 +107,13 @@ pub enum Unfit {
     },
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for GovernorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Clocks => f.write_str("fixed on this chip, whose clocks cannot be divided"),
-            Unfit::Divider { least, most } => write!(f, "a divider from {least} to {most}"),
-            Unfit::Power => f.write_str("no cap on this chip, whose file has no power model"),
-            Unfit::Cap { least, places } => {
+            GovernorError::Clocks => f.write_str("fixed on this chip, whose clocks cannot be divided"),
+            GovernorError::Divider { least, most } => write!(f, "a divider from {least} to {most}"),
+            GovernorError::Power => f.write_str("no cap on this chip, whose file has no power model"),
+            GovernorError::Cap { least, places } => {
                 let watts = (least.watts() * 100.0).ceil() / 100.0;
                 let places = if *places == 1 { "1 place".to_owned() } else { format!("{places} places") };
                 write!(f, "at least {watts} W, which {places} may draw with all clocks at their slowest")
@@ -122,11 +122,11 @@ impl fmt::Display for Unfit {
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for GovernorError {}
 
 /// What a governor must know of its chip.
 #[derive(Clone, Debug)]
-pub struct Terrain {
+pub struct GovernorContext {
     /// The gears.
     pub gears: Gears,
     /// The powers of a core, if anybody has published them.
@@ -137,9 +137,9 @@ pub struct Terrain {
     pub cores: Vec<[u32; 2]>,
 }
 
-impl Terrain {
+impl GovernorContext {
     /// The most that the cores of a domain can draw in a gear, at a step of voltage.
-    pub fn worst(&self, domain: usize, gear: GearId, step: StepId) -> Microwatts {
+    pub fn worst(&self, domain: usize, gear: GearId, step: VoltageStepId) -> Microwatts {
         let Some(table) = &self.table else { return Microwatts(0) };
         let [placed, unplaced] = self.cores[domain];
         let busy = Load::ALL.map(|load| table.power(load, gear, step)).into_iter().max().unwrap_or_default();
@@ -203,14 +203,14 @@ impl Governor {
     /// All others start domains without a place in the slowest gear.
     ///
     /// # Errors
-    /// [`Unfit`].
-    pub fn new(policy: Policy, terrain: Terrain) -> Result<(Governor, Vec<GearId>), Unfit> {
+    /// [`GovernorError`].
+    pub fn new(policy: Policy, terrain: GovernorContext) -> Result<(Governor, Vec<GearId>), GovernorError> {
         let gears = &terrain.gears;
         if policy == Policy::Fixed {
             return Ok((Governor::Fixed, Vec::new()));
         }
         if gears.all().all(|(_, gear)| gear.divider.is_none()) {
-            return Err(Unfit::Clocks);
+            return Err(GovernorError::Clocks);
         }
         let start = |gear| {
             let domains = 0..terrain.cores.len();
@@ -221,7 +221,7 @@ impl Governor {
             Policy::FixedAt(divider) => {
                 let dividers = || gears.all().filter_map(|(_, gear)| gear.divider);
                 let (least, most) = (dividers().min().unwrap_or(1), dividers().max().unwrap_or(1));
-                let gear = gears.divided_by(divider).ok_or(Unfit::Divider { least, most })?;
+                let gear = gears.divided_by(divider).ok_or(GovernorError::Divider { least, most })?;
                 (Governor::Fixed, start(gear))
             }
             Policy::OnDemand => {

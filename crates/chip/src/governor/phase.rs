@@ -7,7 +7,7 @@
 //! prediction costs an interval; only after long rest is the voltage lowered, because it takes long to come back. After
 //! Ioannou et al., who predict phases of MPI programs on the SCC.
 
-use super::{Observation, Order, Terrain};
+use super::{GovernorContext, Observation, Order};
 use crate::gear::GearId;
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Phase {
 
 /// What is known of one domain.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Course {
+pub(super) struct PhaseHistory {
     history: Vec<Phase>,
     /// How often which phase followed a history, in the order of `Phase`.
     followers: BTreeMap<Vec<Phase>, [u32; 3]>,
@@ -52,7 +52,7 @@ pub(super) struct Course {
     gear: Option<GearId>,
 }
 
-impl Course {
+impl PhaseHistory {
     /// Takes in a phase and predicts the next.
     pub(super) fn next(&mut self, phase: Phase) -> Phase {
         if self.history.len() == HISTORY {
@@ -72,13 +72,13 @@ impl Course {
 /// The policy.
 #[derive(Clone, Debug)]
 pub struct PhaseAware {
-    terrain: Terrain,
-    courses: Vec<Course>,
+    terrain: GovernorContext,
+    courses: Vec<PhaseHistory>,
 }
 
 impl PhaseAware {
-    pub(super) fn new(terrain: Terrain) -> PhaseAware {
-        PhaseAware { courses: vec![Course::default(); terrain.cores.len()], terrain }
+    pub(super) fn new(terrain: GovernorContext) -> PhaseAware {
+        PhaseAware { courses: vec![PhaseHistory::default(); terrain.cores.len()], terrain }
     }
 
     pub(super) fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
@@ -123,7 +123,7 @@ impl PhaseAware {
 }
 
 /// The slowest gear with at least half of the full rate.
-fn half(terrain: &Terrain) -> GearId {
+fn half(terrain: &GovernorContext) -> GearId {
     let gears = &terrain.gears;
     let rate = |gear| gears.gear(gear).rate.megahertz();
     let full = gears.first();

@@ -1,12 +1,12 @@
 //! Tests of the policies: what they may never do, and what each is for.
 
-use super::phase::{Course, Phase};
+use super::phase::{Phase, PhaseHistory};
 use super::*;
 use crate::Chip;
 use proptest::prelude::*;
 
 /// The SCC with places on its first cores.
-fn terrain(places: u32) -> Terrain {
+fn terrain(places: u32) -> GovernorContext {
     let chip = Chip::find("scc").unwrap_or_else(|error| panic!("{error}"));
     let model = chip.power_models().first().unwrap();
     let gears = Gears::of(&chip, Some(model));
@@ -16,7 +16,12 @@ fn terrain(places: u32) -> Terrain {
         let domain = (tile % 6 / 2 + tile / 12 * 3) as usize;
         cores[domain][usize::from(core >= places)] += 1;
     }
-    Terrain { table: Some(PowerTable::new(&chip, model, &gears)), constant: model.constant(), gears, cores }
+    GovernorContext {
+        table: Some(PowerTable::new(&chip, model, &gears)),
+        constant: model.constant(),
+        gears,
+        cores,
+    }
 }
 
 fn governor(policy: Policy, places: u32) -> (Governor, Vec<GearId>) {
@@ -54,19 +59,19 @@ fn fixed_starts_where_it_is_told_and_never_moves() {
     assert_eq!(fixed.decide(&[busy(1_000); 6]), []);
     assert!(governor(Policy::Fixed, 8).1.is_empty(), "as the chip starts");
     let refused = Governor::new(Policy::FixedAt(1), terrain(8)).err();
-    assert_eq!(refused, Some(Unfit::Divider { least: 2, most: 16 }));
+    assert_eq!(refused, Some(GovernorError::Divider { least: 2, most: 16 }));
 }
 
 #[test]
 fn a_chip_that_cannot_do_it_is_refused() {
     let bluegene = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
     let gears = Gears::of(&bluegene, None);
-    let fixed = Terrain { gears, table: None, constant: Microwatts(0), cores: vec![[1, 0]] };
-    assert_eq!(Governor::new(Policy::OnDemand, fixed).err(), Some(Unfit::Clocks));
-    let unknown = Terrain { table: None, ..terrain(8) };
-    assert_eq!(Governor::new(watts(60.0), unknown).err(), Some(Unfit::Power));
+    let fixed = GovernorContext { gears, table: None, constant: Microwatts(0), cores: vec![[1, 0]] };
+    assert_eq!(Governor::new(Policy::OnDemand, fixed).err(), Some(GovernorError::Clocks));
+    let unknown = GovernorContext { table: None, ..terrain(8) };
+    assert_eq!(Governor::new(watts(60.0), unknown).err(), Some(GovernorError::Power));
     let refused = Governor::new(watts(5.0), terrain(48)).err();
-    let Some(Unfit::Cap { least, places: 48 }) = refused else { panic!("{refused:?}") };
+    let Some(GovernorError::Cap { least, places: 48 }) = refused else { panic!("{refused:?}") };
     let alone = Governor::new(watts(5.0), terrain(1)).err().map(|unfit| unfit.to_string());
     assert!(alone.is_some_and(|line| line.contains(" W, which 1 place may draw with all clocks at")));
     assert!((20.0..24.0).contains(&least.watts()), "{least}");
@@ -151,19 +156,19 @@ fn a_cap_gives_what_resting_domains_leave_to_those_that_work() {
 fn a_course_that_repeats_is_predicted() {
     use Phase::{Compute, Move, Rest};
     let round = [Compute, Compute, Move, Rest, Rest];
-    let mut course = Course::default();
+    let mut course = PhaseHistory::default();
     let phases: Vec<Phase> = round.into_iter().cycle().take(60).collect();
     let predicted: Vec<Phase> = phases.iter().map(|phase| course.next(*phase)).collect();
     // After the first rounds each prediction is what came next.
     assert_eq!(predicted[15..59], phases[16..60]);
-    assert_eq!(Course::default().next(Rest), Rest, "new: more of the same");
+    assert_eq!(PhaseHistory::default().next(Rest), Rest, "new: more of the same");
 }
 
 #[test]
 fn a_course_is_predicted_by_its_last_four_phases_and_by_no_more() {
     use Phase::{Compute, Move};
     for (computing, last) in [(4, Move), (5, Compute)] {
-        let mut course = Course::default();
+        let mut course = PhaseHistory::default();
         let round = || vec![Compute; computing].into_iter().chain([Move]);
         (0..10).flat_map(|_| round()).for_each(|phase| _ = course.next(phase));
         let predicted: Vec<Phase> = round().take(computing).map(|phase| course.next(phase)).collect();

@@ -3,7 +3,7 @@
 //! Each link serves the packets in the order in which their headers reach it, and recovers after each. It is for tests
 //! and for studies of single cases; a run of a program does not use it.
 
-use super::{EventClass, Pace, Queue, Ties};
+use super::{EventClass, LinkTiming, Queue, TieBreak};
 use crate::quantity::Picoseconds;
 
 /// One packet.
@@ -19,14 +19,14 @@ pub struct Packet {
 
 /// When the last flit of each packet arrives. Headers that reach a link at one time are served in the order of
 /// `packets`.
-pub fn arrivals(links: usize, pace: Pace, packets: &[Packet]) -> Vec<Picoseconds> {
-    let ties = Ties::new(0);
+pub fn arrivals(links: usize, pace: LinkTiming, packets: &[Packet]) -> Vec<Picoseconds> {
+    let tie_break = TieBreak::new(0);
     let mut free = vec![Picoseconds(0); links];
     let mut queue = Queue::new(packets.len());
     let mut hops = vec![0; packets.len()];
     let mut done = vec![Picoseconds(0); packets.len()];
     for (number, packet) in packets.iter().enumerate() {
-        queue.set(number as u32, ties.key(packet.from, EventClass::Arrival, number as u32, 0));
+        queue.set(number as u32, tie_break.key(packet.from, EventClass::Arrival, number as u32, 0));
     }
     while let Some((key, owner)) = queue.pop() {
         let number = owner as usize;
@@ -39,7 +39,7 @@ pub fn arrivals(links: usize, pace: Pace, packets: &[Packet]) -> Vec<Picoseconds
         let start = key.time().max(free[link]);
         free[link] = start + body + pace.recovery;
         hops[number] = hop + 1;
-        queue.set(owner, ties.key(start + pace.hop, EventClass::Arrival, owner, hop as u32 + 1));
+        queue.set(owner, tie_break.key(start + pace.hop, EventClass::Arrival, owner, hop as u32 + 1));
     }
     done
 }

@@ -26,7 +26,7 @@ const OWNER_BITS: u32 = 24;
 pub struct Key(u128);
 
 impl Key {
-    /// After all events: the key of what does not happen. [`Ties::key`] never gives it.
+    /// After all events: the key of what does not happen. [`TieBreak::key`] never gives it.
     pub(super) const NEVER: Key = Key(u128::MAX);
 
     /// When it happens.
@@ -45,14 +45,14 @@ impl Key {
 ///
 /// An answer that moves with the seed depends on an order that the chip does not fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ties {
+pub struct TieBreak {
     seed: u64,
 }
 
-impl Ties {
+impl TieBreak {
     /// The order of `seed`; 0 is the natural one.
-    pub fn new(seed: u64) -> Ties {
-        Ties { seed }
+    pub fn new(seed: u64) -> TieBreak {
+        TieBreak { seed }
     }
 
     /// The key of event number `sequence` of `owner`.

@@ -5,22 +5,22 @@
 //! numbers. Everything here is a pure function of its calls: no clock, no thread, no hash map, no floating point.
 //! Read on in `docs/twin.md`.
 
-mod allotment;
 mod digest;
 pub mod exact;
+mod fair_share_server;
+mod fractional_reservations;
 mod key;
 mod network;
 mod queue;
-mod sharing;
 mod timeline;
 
 #[cfg(test)]
 mod tests;
 
-pub use allotment::Allotment;
 pub use digest::Digest;
-pub use key::{EventClass, Key, Ties};
-pub use network::{Network, Pace, Train};
+pub use fair_share_server::{FairShareServer, Job, JobId};
+pub use fractional_reservations::FractionalReservations;
+pub use key::{EventClass, Key, TieBreak};
+pub use network::{LinkTiming, Network, Train};
 pub use queue::Queue;
-pub use sharing::{Job, JobId, Sharing};
 pub use timeline::Timeline;

@@ -10,7 +10,7 @@ use crate::quantity::Picoseconds;
 
 /// How fast packets move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct LinkTiming {
     /// A header from one router to the next, link included.
     pub hop: Picoseconds,
     /// One flit over one link.
@@ -19,7 +19,7 @@ pub struct Pace {
     pub recovery: Picoseconds,
 }
 
-impl Pace {
+impl LinkTiming {
     /// What a packet takes over `hops` links when nobody is in its way.
     pub fn alone(self, hops: usize, flits: u64) -> Picoseconds {
         Picoseconds(self.hop.0 * hops as u64 + self.flit.0 * flits)
@@ -37,7 +37,7 @@ pub struct Train {
 
 impl Train {
     /// How long a link is taken by them, the recovery after the last one included.
-    fn hold(self, pace: Pace) -> Picoseconds {
+    fn hold(self, pace: LinkTiming) -> Picoseconds {
         Picoseconds((pace.flit.0 * self.flits + pace.recovery.0) * self.packets)
     }
 }
@@ -45,7 +45,7 @@ impl Train {
 /// All links of one network, and how much has passed each.
 #[derive(Clone, Debug)]
 pub struct Network {
-    pace: Pace,
+    pace: LinkTiming,
     links: Vec<Link>,
 }
 
@@ -59,7 +59,7 @@ struct Link {
 
 impl Network {
     /// A network of `links` links, all free.
-    pub fn new(links: usize, pace: Pace) -> Network {
+    pub fn new(links: usize, pace: LinkTiming) -> Network {
         Network { pace, links: vec![Link::default(); links] }
     }
 
@@ -87,7 +87,7 @@ impl Network {
     }
 
     /// How fast packets move.
-    pub fn pace(&self) -> Pace {
+    pub fn pace(&self) -> LinkTiming {
         self.pace
     }
 

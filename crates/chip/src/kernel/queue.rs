@@ -15,20 +15,20 @@ const NEVER: u64 = u64::MAX - u32::MAX as u64;
 
 /// What decides between events of one time: the low half of a key, whose last bits, the sequence number, are replaced
 /// by the owner's number. One owner has one event here, so that number never decides.
-type Rank = u64;
+type EventRank = u64;
 
 /// When an event is, and its rank.
-type Entry = (u64, Rank);
+type Entry = (u64, EventRank);
 
 /// The children of one node: the earliest event below each.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Four {
+struct HeapNode {
     times: [u64; 4],
-    ranks: [Rank; 4],
+    ranks: [EventRank; 4],
 }
 
-impl Four {
+impl HeapNode {
     /// The earliest of the four.
     #[inline(always)]
     fn earliest(&self) -> Entry {
@@ -50,7 +50,7 @@ impl Four {
         let entry = |side: usize| u128::from(self.times[side]) << 64 | u128::from(self.ranks[side]);
         let earlier = |one: u128, other: u128| select_unpredictable(other < one, other, one);
         let earliest = earlier(earlier(entry(0), entry(1)), earlier(entry(2), entry(3)));
-        ((earliest >> 64) as u64, earliest as Rank)
+        ((earliest >> 64) as u64, earliest as EventRank)
     }
 }
 
@@ -58,7 +58,7 @@ impl Four {
 pub struct Queue {
     /// The children of each node that has some. Node 0 is the root, the children of node `n` are `4 n + 1` and the next
     /// three; nodes from the number of these fours on are the owners.
-    fours: Vec<Four>,
+    fours: Vec<HeapNode>,
     /// The event at the root.
     root: Entry,
     /// The keys as they were given, by owner.
@@ -69,16 +69,16 @@ impl Queue {
     /// No event of any of so many owners.
     pub fn new(owners: usize) -> Queue {
         // Sides without a child are at no time either, each at its own.
-        let nobody = Four { times: [0, 1, 2, 3].map(|side| u64::MAX - side), ranks: [Rank::MAX; 4] };
+        let nobody = HeapNode { times: [0, 1, 2, 3].map(|side| u64::MAX - side), ranks: [EventRank::MAX; 4] };
         let fours = vec![nobody; owners.saturating_sub(1).div_ceil(3)];
-        Queue { fours, root: (u64::MAX, Rank::MAX), keys: vec![Key::NEVER; owners] }
+        Queue { fours, root: (u64::MAX, EventRank::MAX), keys: vec![Key::NEVER; owners] }
     }
 
     /// Gives `owner` the event `key`, which is of that owner, instead of the one that it has, if it has one.
     #[inline]
     pub fn set(&mut self, owner: u32, key: Key) {
         self.keys[owner as usize] = key;
-        let rank = key.bits() as Rank & !Rank::from(u32::MAX) | Rank::from(owner);
+        let rank = key.bits() as EventRank & !EventRank::from(u32::MAX) | EventRank::from(owner);
         self.play(owner, (key.time().0, rank));
     }
 
@@ -86,7 +86,7 @@ impl Queue {
     pub fn remove(&mut self, owner: u32) -> Option<Key> {
         let key = self.key_of(owner)?;
         self.keys[owner as usize] = Key::NEVER;
-        self.play(owner, (NEVER + u64::from(owner), Rank::from(owner)));
+        self.play(owner, (NEVER + u64::from(owner), EventRank::from(owner)));
         Some(key)
     }
 

@@ -7,23 +7,24 @@ use super::*;
 use crate::quantity::Picoseconds;
 use proptest::prelude::*;
 
-const PACE: Pace = Pace { hop: Picoseconds(5_000), flit: Picoseconds(1_250), recovery: Picoseconds(2_500) };
+const PACE: LinkTiming =
+    LinkTiming { hop: Picoseconds(5_000), flit: Picoseconds(1_250), recovery: Picoseconds(2_500) };
 
 fn key(time: u64, owner: u32, sequence: u32) -> Key {
-    Ties::new(0).key(Picoseconds(time), EventClass::Ready, owner, sequence)
+    TieBreak::new(0).key(Picoseconds(time), EventClass::Ready, owner, sequence)
 }
 
 #[test]
 fn time_comes_before_class_before_owner_before_sequence() {
-    let ties = Ties::new(0);
+    let tie_break = TieBreak::new(0);
     let ordered = [
-        ties.key(Picoseconds(1), EventClass::Ready, 9, 9),
-        ties.key(Picoseconds(2), EventClass::Arrival, 9, 9),
-        ties.key(Picoseconds(2), EventClass::Timer, 8, 9),
-        ties.key(Picoseconds(2), EventClass::Ready, 7, 9),
-        ties.key(Picoseconds(2), EventClass::Ready, 8, 0),
-        ties.key(Picoseconds(2), EventClass::Ready, 8, u32::MAX),
-        ties.key(Picoseconds(u64::MAX), EventClass::Arrival, 0, 0),
+        tie_break.key(Picoseconds(1), EventClass::Ready, 9, 9),
+        tie_break.key(Picoseconds(2), EventClass::Arrival, 9, 9),
+        tie_break.key(Picoseconds(2), EventClass::Timer, 8, 9),
+        tie_break.key(Picoseconds(2), EventClass::Ready, 7, 9),
+        tie_break.key(Picoseconds(2), EventClass::Ready, 8, 0),
+        tie_break.key(Picoseconds(2), EventClass::Ready, 8, u32::MAX),
+        tie_break.key(Picoseconds(u64::MAX), EventClass::Arrival, 0, 0),
     ];
     assert!(ordered.is_sorted() && ordered.windows(2).all(|pair| pair[0] != pair[1]));
     assert_eq!(ordered[6].time(), Picoseconds(u64::MAX));
@@ -33,7 +34,7 @@ fn time_comes_before_class_before_owner_before_sequence() {
 fn a_seed_permutes_the_owners_of_one_moment_and_loses_none() {
     let order = |seed, time| {
         let mut owners: Vec<u32> = (0..48).collect();
-        owners.sort_by_key(|&owner| Ties::new(seed).key(Picoseconds(time), EventClass::Ready, owner, 0));
+        owners.sort_by_key(|&owner| TieBreak::new(seed).key(Picoseconds(time), EventClass::Ready, owner, 0));
         owners
     };
     let natural: Vec<u32> = (0..48).collect();
@@ -43,7 +44,7 @@ fn a_seed_permutes_the_owners_of_one_moment_and_loses_none() {
     assert_ne!(order(1, 7), order(1, 8));
     for seed in 1..20 {
         let keys: std::collections::BTreeSet<Key> = (0..1 << 14)
-            .map(|owner| Ties::new(seed).key(Picoseconds(3), EventClass::Ready, owner * 1_024 + 5, 0))
+            .map(|owner| TieBreak::new(seed).key(Picoseconds(3), EventClass::Ready, owner * 1_024 + 5, 0))
             .collect();
         assert_eq!(keys.len(), 1 << 14, "two owners share a key");
     }
@@ -98,7 +99,7 @@ proptest! {
         let digest = |events: &[(u64, u32, u32, u32, u64)]| {
             let mut digest = Digest::default();
             for &(time, owner, sequence, kind, size) in events {
-                digest.record(Ties::new(0).key(Picoseconds(time), EventClass::Ready, owner, sequence), kind, size);
+                digest.record(TieBreak::new(0).key(Picoseconds(time), EventClass::Ready, owner, sequence), kind, size);
             }
             digest.to_string()
         };
@@ -178,7 +179,7 @@ proptest! {
         steps in prop::collection::vec((0..40_u32, 0..50_u64, 0..4_u32, 0..3_usize), 0..300), seed in 0..4_u64,
     ) {
         // Of one time the later owner may come first: by its class, or by the seed.
-        let (ties, classes) = (Ties::new(seed), [EventClass::Arrival, EventClass::Timer, EventClass::Ready]);
+        let (tie_break, classes) = (TieBreak::new(seed), [EventClass::Arrival, EventClass::Timer, EventClass::Ready]);
         let mut queue = Queue::new(40);
         let mut expected = std::collections::BTreeMap::new();
         for (number, &(owner, time, what, class)) in (0..).zip(&steps) {
@@ -191,7 +192,7 @@ proptest! {
                     first.map(|(_, owner)| expected.remove(&owner));
                 }
                 _ => {
-                    let key = ties.key(Picoseconds(time), classes[class], owner, number);
+                    let key = tie_break.key(Picoseconds(time), classes[class], owner, number);
                     queue.set(owner, key);
                     expected.insert(owner, key);
                 }
@@ -341,7 +342,7 @@ impl Train {
         from + (PACE.flit * self.flits + PACE.recovery) * (self.packets - 1)
     }
 
-    /// Its packets as packets of their own, one behind the other.
+    /// Its packets of their own, one behind the other.
     fn apart(self, first: &Packet) -> impl Iterator<Item = Packet> {
         let first = first.clone();
         (1..=self.packets).map(move |packets| {

@@ -32,19 +32,19 @@ const SHORT_MAX: u64 = 1 << (FINE_BITS + 13);
 /// The busy stretches of one resource that are to come, and some that are past.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    kept: Kept,
+    kept: IntervalStore,
 }
 
 /// Where the stretches are.
 #[derive(Clone, Debug, Default)]
-enum Kept {
+enum IntervalStore {
     /// Nothing has been asked for yet.
     #[default]
     Nothing,
     /// In the rows, and the entry of them that is written next, modulo their length.
     Rows { next: u32, rows: Box<Rows> },
     /// In order, apart from each other; some may be past.
-    Crowd(Vec<Stretch>),
+    Crowd(Vec<BusyInterval>),
 }
 
 /// Short stretches in no order.
@@ -55,19 +55,19 @@ struct Rows {
     starts: i16x16,
     /// When they end, rounded up.
     ends: i16x16,
-    stretches: [Stretch; ROW],
+    stretches: [BusyInterval; ROW],
 }
 
 /// Entries of the rows, as bits.
 type Entries = u32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Stretch {
+struct BusyInterval {
     start: u64,
     end: u64,
 }
 
-impl Stretch {
+impl BusyInterval {
     #[inline]
     fn is_past(self, present: u64) -> bool {
         self.end <= present
@@ -89,7 +89,7 @@ impl Stretch {
 impl Rows {
     /// What seems to be in the way.
     #[inline(always)]
-    fn alarms(&self, stretch: Stretch) -> Entries {
+    fn alarms(&self, stretch: BusyInterval) -> Entries {
         let (start, end) = stretch.rounded();
         let (from, length) = (i16x16::splat(start), i16x16::splat(end.wrapping_sub(start)));
         let starts_before = (self.starts - from).cmp_lt(length);
@@ -99,7 +99,7 @@ impl Rows {
 
     /// Puts a short stretch where one is past.
     #[inline(always)]
-    fn write(&mut self, index: usize, stretch: Stretch) {
+    fn write(&mut self, index: usize, stretch: BusyInterval) {
         self.stretches[index] = stretch;
         let (start, end) = stretch.rounded();
         (self.starts.as_array_mut()[index], self.ends.as_array_mut()[index]) = (start, end);
@@ -107,7 +107,7 @@ impl Rows {
 
     /// Of what raised an alarm, a stretch that is in the way of this one, which then cannot begin before that ends.
     #[inline]
-    fn in_the_way(&self, stretch: Stretch, mut alarms: Entries) -> Option<usize> {
+    fn in_the_way(&self, stretch: BusyInterval, mut alarms: Entries) -> Option<usize> {
         while alarms != 0 {
             let index = alarms.trailing_zeros() as usize % ROW;
             let kept = &self.stretches[index];
@@ -124,7 +124,7 @@ impl Rows {
     fn reserve(
         &mut self,
         present: u64,
-        mut stretch: Stretch,
+        mut stretch: BusyInterval,
         mut alarms: Entries,
         next: u32,
     ) -> Option<(u64, u32)> {
@@ -132,10 +132,11 @@ impl Rows {
         let mut before = None;
         while let Some(index) = self.in_the_way(stretch, alarms) {
             let end = self.stretches[index].end;
-            (stretch, before) = (Stretch { start: end, end: end + duration }, Some(index));
+            (stretch, before) = (BusyInterval { start: end, end: end + duration }, Some(index));
             alarms = self.alarms(stretch);
         }
-        let longer = before.map(|index| (index, Stretch { start: self.stretches[index].start, ..stretch }));
+        let longer =
+            before.map(|index| (index, BusyInterval { start: self.stretches[index].start, ..stretch }));
         if let Some((index, longer)) = longer.filter(|(_, longer)| longer.is_short()) {
             self.write(index, longer);
             return Some((stretch.start, next));
@@ -154,8 +155,8 @@ impl Timeline {
     #[inline(always)]
     pub fn reserve(&mut self, present: Picoseconds, from: Picoseconds, duration: Picoseconds) -> Picoseconds {
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
-        let stretch = Stretch { start: from.0, end: from.0 + duration.0 };
-        if let Kept::Rows { next, rows } = &mut self.kept
+        let stretch = BusyInterval { start: from.0, end: from.0 + duration.0 };
+        if let IntervalStore::Rows { next, rows } = &mut self.kept
             && duration.0.wrapping_sub(1) < SHORT_MAX
         {
             let (alarms, index) = (rows.alarms(stretch), *next as usize % ROW);
@@ -171,8 +172,8 @@ impl Timeline {
 
     /// As `reserve`, of a short stretch among the rows, of which these alarms are known.
     #[inline(never)]
-    fn reserve_near(&mut self, present: u64, stretch: Stretch, alarms: Entries) -> u64 {
-        if let Kept::Rows { next, rows } = &mut self.kept
+    fn reserve_near(&mut self, present: u64, stretch: BusyInterval, alarms: Entries) -> u64 {
+        if let IntervalStore::Rows { next, rows } = &mut self.kept
             && let Some((start, after)) = rows.reserve(present, stretch, alarms, *next)
         {
             *next = after;
@@ -183,21 +184,21 @@ impl Timeline {
 
     /// As `reserve`, of what is empty, or long, or the first, or in a crowd.
     #[inline(never)]
-    fn reserve_anywhere(&mut self, present: u64, stretch: Stretch) -> u64 {
+    fn reserve_anywhere(&mut self, present: u64, stretch: BusyInterval) -> u64 {
         if stretch.start == stretch.end {
             return stretch.start;
         }
-        if stretch.is_short() && matches!(self.kept, Kept::Nothing) {
-            self.kept = Kept::Rows { next: 0, rows: Box::default() };
+        if stretch.is_short() && matches!(self.kept, IntervalStore::Nothing) {
+            self.kept = IntervalStore::Rows { next: 0, rows: Box::default() };
             return self.reserve_near(present, stretch, 0);
         }
         self.reserve_in_crowd(present, stretch)
     }
 
     /// As `reserve`, among a crowd; makes one of the rows if there is none.
-    fn reserve_in_crowd(&mut self, present: u64, mut stretch: Stretch) -> u64 {
+    fn reserve_in_crowd(&mut self, present: u64, mut stretch: BusyInterval) -> u64 {
         let mut crowd = match std::mem::take(&mut self.kept) {
-            Kept::Crowd(crowd) => crowd,
+            IntervalStore::Crowd(crowd) => crowd,
             kept => kept.sorted(present),
         };
         let duration = stretch.end - stretch.start;
@@ -213,7 +214,7 @@ impl Timeline {
         stretch.end = stretch.start + duration;
         join(&mut crowd, index, stretch);
         let is_long = crowd.len() > STRETCHES_MAX;
-        self.kept = if is_long { shortened(crowd, present) } else { Kept::Crowd(crowd) };
+        self.kept = if is_long { shortened(crowd, present) } else { IntervalStore::Crowd(crowd) };
         stretch.start
     }
 
@@ -224,15 +225,15 @@ impl Timeline {
     }
 }
 
-impl Kept {
+impl IntervalStore {
     /// The stretches to come, in order; those that touch are one.
-    fn sorted(&self, present: u64) -> Vec<Stretch> {
+    fn sorted(&self, present: u64) -> Vec<BusyInterval> {
         let all = match self {
-            Kept::Nothing => &[],
-            Kept::Rows { rows, .. } => &rows.stretches[..],
-            Kept::Crowd(crowd) => crowd,
+            IntervalStore::Nothing => &[],
+            IntervalStore::Rows { rows, .. } => &rows.stretches[..],
+            IntervalStore::Crowd(crowd) => crowd,
         };
-        let mut all: Vec<Stretch> = all.iter().filter(|kept| !kept.is_past(present)).copied().collect();
+        let mut all: Vec<BusyInterval> = all.iter().filter(|kept| !kept.is_past(present)).copied().collect();
         all.sort_unstable();
         all.dedup_by(|next, kept| {
             let touches = kept.end == next.start;
@@ -244,7 +245,7 @@ impl Kept {
 }
 
 /// Puts a stretch before the one at `index` of a crowd, and joins it with neighbours that it touches.
-fn join(crowd: &mut Vec<Stretch>, index: usize, stretch: Stretch) {
+fn join(crowd: &mut Vec<BusyInterval>, index: usize, stretch: BusyInterval) {
     let touches_before = index > 0 && crowd[index - 1].end == stretch.start;
     let touches_after = index < crowd.len() && crowd[index].start == stretch.end;
     match (touches_before, touches_after) {
@@ -257,7 +258,7 @@ fn join(crowd: &mut Vec<Stretch>, index: usize, stretch: Stretch) {
 
 /// Forgets what is past of a crowd, or closes the least gap if nothing is. If few are left, the rows take them.
 #[cold]
-fn shortened(mut crowd: Vec<Stretch>, present: u64) -> Kept {
+fn shortened(mut crowd: Vec<BusyInterval>, present: u64) -> IntervalStore {
     let past = crowd.partition_point(|stretch| stretch.is_past(present));
     crowd.drain(..past);
     let gap = |index: &usize| crowd[index + 1].start - crowd[*index].end;
@@ -267,9 +268,9 @@ fn shortened(mut crowd: Vec<Stretch>, present: u64) -> Kept {
         crowd[index].end = crowd.remove(index + 1).end;
     }
     if crowd.len() > ROW / 2 || crowd.iter().any(|stretch| !stretch.is_short()) {
-        return Kept::Crowd(crowd);
+        return IntervalStore::Crowd(crowd);
     }
     let (mut rows, next) = (Box::<Rows>::default(), crowd.len() as u32);
     crowd.iter().enumerate().for_each(|(index, stretch)| rows.write(index, *stretch));
-    Kept::Rows { next, rows }
+    IntervalStore::Rows { next, rows }
 }

@@ -11,16 +11,16 @@ pub(super) type WriteId = u32;
 
 /// The content of a line, each byte with the write that it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Image {
+pub(super) struct LineVersion {
     pub(super) bytes: [u8; LINE_BYTES],
     pub(super) writes: [WriteId; LINE_BYTES],
 }
 
-impl Image {
-    pub(super) const EMPTY: Image = Image { bytes: [0; LINE_BYTES], writes: [0; LINE_BYTES] };
+impl LineVersion {
+    pub(super) const EMPTY: LineVersion = LineVersion { bytes: [0; LINE_BYTES], writes: [0; LINE_BYTES] };
 
     /// Takes the bytes of `mask` from `other`.
-    pub(super) fn take(&mut self, mask: u32, other: &Image) {
+    pub(super) fn take(&mut self, mask: u32, other: &LineVersion) {
         for at in (0..LINE_BYTES).filter(|at| mask >> at & 1 == 1) {
             (self.bytes[at], self.writes[at]) = (other.bytes[at], other.writes[at]);
         }
@@ -29,31 +29,31 @@ impl Image {
 
 /// Bytes of a line that change at one time.
 #[derive(Clone, Debug)]
-struct Change {
+struct LineWrite {
     at: Picoseconds,
     mask: u32,
-    image: Image,
+    image: LineVersion,
 }
 
 /// The contents of one line.
 #[derive(Clone, Debug)]
 pub(super) struct History {
-    folded: Image,
+    folded: LineVersion,
     /// In order of time.
-    later: Vec<Change>,
+    later: Vec<LineWrite>,
 }
 
 impl Default for History {
     fn default() -> Self {
-        History { folded: Image::EMPTY, later: Vec::new() }
+        History { folded: LineVersion::EMPTY, later: Vec::new() }
     }
 }
 
 impl History {
     /// Bytes change at `at`; nobody asks for what was before `present` any more.
-    pub(super) fn put(&mut self, present: Picoseconds, at: Picoseconds, mask: u32, image: &Image) {
+    pub(super) fn put(&mut self, present: Picoseconds, at: Picoseconds, mask: u32, image: &LineVersion) {
         let place = self.later.partition_point(|change| change.at <= at);
-        self.later.insert(place, Change { at, mask, image: *image });
+        self.later.insert(place, LineWrite { at, mask, image: *image });
         let past = self.later.partition_point(|change| change.at <= present);
         for change in self.later.drain(..past) {
             self.folded.take(change.mask, &change.image);
@@ -61,7 +61,7 @@ impl History {
     }
 
     /// What the line holds at `time`.
-    pub(super) fn at(&self, time: Picoseconds) -> Image {
+    pub(super) fn at(&self, time: Picoseconds) -> LineVersion {
         let mut image = self.folded;
         for change in self.later.iter().take_while(|change| change.at <= time) {
             image.take(change.mask, &change.image);

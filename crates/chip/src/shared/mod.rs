@@ -1,7 +1,7 @@
 //! The memory that all cores share and nothing keeps coherent: who reads an old copy gets the old bytes.
 //!
 //! A core has its two caches and one line of a write buffer, and sees the memory through them by the kind of the
-//! memory: see [`Kind`]. So a read can miss a write, as on the chip, when the reader still has a copy, when the
+//! memory: see [`CachePolicy`]. So a read can miss a write, as on the chip, when the reader still has a copy, when the
 //! writer's core has not let go of it, or when a third core has written an older copy back over it. Such a read returns
 //! what it found, and is noted with the write that it missed. What an access costs is the caller's business: each says
 //! what it moved.
@@ -10,21 +10,21 @@
 //! core run ahead: a write is seen from its time on, whoever asks first. Invariant: no read returns a byte that is
 //! written after it.
 
+mod core_caches;
 mod history;
-mod part;
-mod side;
+mod line_split;
 mod stale;
 #[cfg(test)]
 mod tests;
 
-pub use stale::{Cause, STALE_KEPT, StaleRead, Write};
+pub use stale::{STALE_KEPT, StaleCause, StaleRead, Write};
 
 use crate::chip::Caches;
 use crate::quantity::Picoseconds;
 use crate::topology::CoreId;
-use history::{History, Image, WriteId};
-use part::{mask, parts, words};
-use side::Side;
+use core_caches::CoreCaches;
+use history::{History, LineVersion, WriteId};
+use line_split::{mask, parts, words};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub const LINE_BYTES: usize = 32;
 
 /// How cores see a stretch of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum CachePolicy {
     /// Past all caches: every access goes to memory, word by word. Never stale.
     Uncached,
     /// Reads take lines into both caches. A write to a line that the core holds stays there until the line goes or is
@@ -47,7 +47,7 @@ pub enum Kind {
 
 /// What an access moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct AccessTraffic {
     /// Lines that the first cache had.
     pub first: u32,
     /// Lines that the second cache had.
@@ -75,7 +75,7 @@ struct Line {
 /// See the top of the file.
 #[derive(Clone, Debug)]
 pub struct SharedMemory {
-    sides: Vec<Side>,
+    sides: Vec<CoreCaches>,
     lines: BTreeMap<u64, Line>,
     /// All writes, by their numbers.
     writes: Vec<Write>,
@@ -89,7 +89,7 @@ impl SharedMemory {
     pub fn new(caches: &Caches, cores: u32) -> SharedMemory {
         let nobody = Write { core: CoreId(0), at: Picoseconds::ZERO };
         SharedMemory {
-            sides: vec![Side::new(caches); cores as usize],
+            sides: vec![CoreCaches::new(caches); cores as usize],
             lines: BTreeMap::new(),
             writes: vec![nobody],
             present: Picoseconds::ZERO,
@@ -107,19 +107,19 @@ impl SharedMemory {
     pub fn read(
         &mut self,
         (core, now): (CoreId, Picoseconds),
-        kind: Kind,
+        kind: CachePolicy,
         address: u64,
         into: &mut [u8],
-    ) -> Moved {
-        let mut moved = Moved::default();
+    ) -> AccessTraffic {
+        let mut moved = AccessTraffic::default();
         for (line, bytes, part) in parts(address, into.len()) {
             let image = match kind {
-                Kind::Uncached => {
+                CachePolicy::Uncached => {
                     moved.words_read += words(&bytes);
                     self.memory_at(line, now)
                 }
-                Kind::Cached => self.read_cached((core, now), line, &mut moved),
-                Kind::Through => self.read_through((core, now), line, &mut moved),
+                CachePolicy::Cached => self.read_cached((core, now), line, &mut moved),
+                CachePolicy::Through => self.read_through((core, now), line, &mut moved),
             };
             into[part].copy_from_slice(&image.bytes[bytes.clone()]);
             self.compare((core, now), line, bytes, &image);
@@ -131,32 +131,32 @@ impl SharedMemory {
     pub fn write(
         &mut self,
         (core, now): (CoreId, Picoseconds),
-        kind: Kind,
+        kind: CachePolicy,
         address: u64,
         from: &[u8],
-    ) -> Moved {
-        let mut moved = Moved::default();
+    ) -> AccessTraffic {
+        let mut moved = AccessTraffic::default();
         for (line, bytes, part) in parts(address, from.len()) {
             self.writes.push(Write { core, at: now });
             let id = (self.writes.len() - 1) as WriteId;
-            let mut image = Image::EMPTY;
+            let mut image = LineVersion::EMPTY;
             image.bytes[bytes.clone()].copy_from_slice(&from[part]);
             image.writes = [id; LINE_BYTES];
             let mask = mask(&bytes);
             self.lines.entry(line).or_default().newest.put(self.present, now, mask, &image);
             match kind {
-                Kind::Uncached => {
+                CachePolicy::Uncached => {
                     moved.words_written += words(&bytes);
                     self.store(line, now, mask, &image);
                 }
-                Kind::Cached if self.change_copy(core, line, mask, &image, &mut moved) => {}
-                Kind::Cached => {
+                CachePolicy::Cached if self.change_copy(core, line, mask, &image, &mut moved) => {}
+                CachePolicy::Cached => {
                     moved.words_written += words(&bytes);
                     self.store(line, now, mask, &image);
                 }
-                Kind::Through => {
+                CachePolicy::Through => {
                     // What it counts of caches is free here: the line goes to memory as well.
-                    self.change_copy(core, line, mask, &image, &mut Moved::default());
+                    self.change_copy(core, line, mask, &image, &mut AccessTraffic::default());
                     self.gather((core, now), line, (mask, image), &mut moved);
                 }
             }
@@ -164,7 +164,7 @@ impl SharedMemory {
         moved
     }
 
-    /// `core` forgets what its first cache has of [`Kind::Through`] memory; CL1INVMB on the SCC.
+    /// `core` forgets what its first cache has of [`CachePolicy::Through`] memory; CL1INVMB on the SCC.
     pub fn invalidate(&mut self, core: CoreId) {
         let side = &mut self.sides[core.0 as usize];
         for line in std::mem::take(&mut side.tagged) {
@@ -174,8 +174,8 @@ impl SharedMemory {
     }
 
     /// The write buffer of `core` lets its line go.
-    pub fn drain(&mut self, (core, now): (CoreId, Picoseconds)) -> Moved {
-        let mut moved = Moved::default();
+    pub fn drain(&mut self, (core, now): (CoreId, Picoseconds)) -> AccessTraffic {
+        let mut moved = AccessTraffic::default();
         if let Some((line, mask, image)) = self.sides[core.0 as usize].gathering.take() {
             self.store(line, now, mask, &image);
             moved.let_go = 1;
@@ -184,8 +184,8 @@ impl SharedMemory {
     }
 
     /// `core` writes back what it has changed of these bytes' lines in its caches, and forgets them.
-    pub fn flush(&mut self, (core, now): (CoreId, Picoseconds), address: Range<u64>) -> Moved {
-        let mut moved = Moved::default();
+    pub fn flush(&mut self, (core, now): (CoreId, Picoseconds), address: Range<u64>) -> AccessTraffic {
+        let mut moved = AccessTraffic::default();
         if address.is_empty() {
             return moved;
         }
@@ -211,11 +211,11 @@ impl SharedMemory {
         self.stale_number
     }
 
-    fn memory_at(&self, line: u64, now: Picoseconds) -> Image {
-        self.lines.get(&line).map_or(Image::EMPTY, |line| line.memory.at(now))
+    fn memory_at(&self, line: u64, now: Picoseconds) -> LineVersion {
+        self.lines.get(&line).map_or(LineVersion::EMPTY, |line| line.memory.at(now))
     }
 
-    fn store(&mut self, line: u64, now: Picoseconds, mask: u32, image: &Image) {
+    fn store(&mut self, line: u64, now: Picoseconds, mask: u32, image: &LineVersion) {
         self.lines.entry(line).or_default().memory.put(self.present, now, mask, image);
     }
 }

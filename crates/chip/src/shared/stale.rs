@@ -4,7 +4,7 @@
 //! said in words; nothing is done about it. Invariant: a read is noted at most once for each line, at the first byte
 //! that is old.
 
-use super::history::{Image, WriteId};
+use super::history::{LineVersion, WriteId};
 use super::{LINE_BYTES, SharedMemory};
 use crate::quantity::Picoseconds;
 use crate::topology::CoreId;
@@ -24,7 +24,7 @@ pub struct Write {
 
 /// Why a read missed a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum StaleCause {
     /// The memory has it; the reader's cache has an older copy.
     OldCopy,
     /// It is still in the cache, or in the write buffer, of the core that wrote.
@@ -33,22 +33,22 @@ pub enum Cause {
     Overwritten,
 }
 
-impl Cause {
+impl StaleCause {
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {
-            Cause::OldCopy => "old-copy",
-            Cause::NotLetGo => "not-let-go",
-            Cause::Overwritten => "overwritten",
+            StaleCause::OldCopy => "old-copy",
+            StaleCause::NotLetGo => "not-let-go",
+            StaleCause::Overwritten => "overwritten",
         }
     }
 
     /// What the program lacks, in words.
     pub const fn advice(self) -> &'static str {
         match self {
-            Cause::OldCopy => "the reader has an old copy: invalidate or flush before the read",
-            Cause::NotLetGo => "the writer has not let go of it: drain or flush after the write",
-            Cause::Overwritten => {
+            StaleCause::OldCopy => "the reader has an old copy: invalidate or flush before the read",
+            StaleCause::NotLetGo => "the writer has not let go of it: drain or flush after the write",
+            StaleCause::Overwritten => {
                 "another core wrote an older copy of the line back: keep lines of different writers apart"
             }
         }
@@ -71,7 +71,7 @@ pub struct StaleRead {
     /// The newest write to that byte.
     pub missed: Write,
     /// Why.
-    pub cause: Cause,
+    pub cause: StaleCause,
 }
 
 impl StaleRead {
@@ -97,7 +97,7 @@ impl SharedMemory {
         (core, now): (CoreId, Picoseconds),
         line: u64,
         bytes: Range<usize>,
-        image: &Image,
+        image: &LineVersion,
     ) {
         let Some(state) = self.lines.get(&line) else { return };
         let newest = state.newest.at(now);
@@ -118,14 +118,14 @@ impl SharedMemory {
     }
 
     /// Where a write is that was missed.
-    fn cause(&self, now: Picoseconds, line: u64, (at, id): (usize, WriteId)) -> Cause {
+    fn cause(&self, now: Picoseconds, line: u64, (at, id): (usize, WriteId)) -> StaleCause {
         if self.memory_at(line, now).writes[at] == id {
-            return Cause::OldCopy;
+            return StaleCause::OldCopy;
         }
         let side = &self.sides[self.writes[id as usize].core.0 as usize];
         let in_copy = side.copies.get(&line).is_some_and(|copy| copy.image.writes[at] == id);
         let in_buffer =
             side.gathering.as_ref().is_some_and(|(other, _, image)| *other == line && image.writes[at] == id);
-        if in_copy || in_buffer { Cause::NotLetGo } else { Cause::Overwritten }
+        if in_copy || in_buffer { StaleCause::NotLetGo } else { StaleCause::Overwritten }
     }
 }

@@ -17,7 +17,7 @@ fn at(core: u32, time: u64) -> (CoreId, Picoseconds) {
     (CoreId(core), Picoseconds(time))
 }
 
-fn byte(memory: &mut SharedMemory, at: (CoreId, Picoseconds), kind: Kind, address: u64) -> u8 {
+fn byte(memory: &mut SharedMemory, at: (CoreId, Picoseconds), kind: CachePolicy, address: u64) -> u8 {
     let mut found = [0];
     memory.read(at, kind, address, &mut found);
     found[0]
@@ -26,7 +26,7 @@ fn byte(memory: &mut SharedMemory, at: (CoreId, Picoseconds), kind: Kind, addres
 #[test]
 fn a_reader_with_an_old_copy_gets_the_old_byte_and_is_reported() {
     let mut memory = memory();
-    for kind in [Kind::Cached, Kind::Through] {
+    for kind in [CachePolicy::Cached, CachePolicy::Through] {
         let mut memory = memory.clone();
         assert_eq!(byte(&mut memory, at(1, 10), kind, 70), 0);
         memory.write(at(0, 20), kind, 70, &[7]);
@@ -40,50 +40,50 @@ fn a_reader_with_an_old_copy_gets_the_old_byte_and_is_reported() {
             found: 0,
             newest: 7,
             missed: Write { core: CoreId(0), at: Picoseconds(20) },
-            cause: Cause::OldCopy,
+            cause: StaleCause::OldCopy,
         };
         assert_eq!(*stale, expected);
         match kind {
-            Kind::Through => memory.invalidate(CoreId(1)),
-            _ => assert_eq!(memory.flush(at(1, 31), 70..71), Moved::default()),
+            CachePolicy::Through => memory.invalidate(CoreId(1)),
+            _ => assert_eq!(memory.flush(at(1, 31), 70..71), AccessTraffic::default()),
         }
         assert_eq!((byte(&mut memory, at(1, 40), kind, 70), memory.stale_number()), (7, 1));
     }
-    memory.write(at(0, 20), Kind::Uncached, 70, &[7]);
-    assert_eq!((byte(&mut memory, at(1, 30), Kind::Uncached, 70), memory.stale_number()), (7, 0));
+    memory.write(at(0, 20), CachePolicy::Uncached, 70, &[7]);
+    assert_eq!((byte(&mut memory, at(1, 30), CachePolicy::Uncached, 70), memory.stale_number()), (7, 0));
 }
 
 #[test]
 fn a_write_that_its_core_still_has_is_missed_until_it_lets_go() {
     let mut memory = memory();
-    memory.write(at(0, 10), Kind::Through, 0, &[1; 8]);
-    assert_eq!(byte(&mut memory, at(1, 20), Kind::Through, 0), 0);
-    assert_eq!(memory.stale_reads()[0].cause, Cause::NotLetGo);
+    memory.write(at(0, 10), CachePolicy::Through, 0, &[1; 8]);
+    assert_eq!(byte(&mut memory, at(1, 20), CachePolicy::Through, 0), 0);
+    assert_eq!(memory.stale_reads()[0].cause, StaleCause::NotLetGo);
     // Another line pushes it out, and so does a line that is written to its end.
-    assert_eq!(memory.write(at(0, 30), Kind::Through, 64, &[2]).let_go, 1);
+    assert_eq!(memory.write(at(0, 30), CachePolicy::Through, 64, &[2]).let_go, 1);
     memory.invalidate(CoreId(1));
-    assert_eq!(byte(&mut memory, at(1, 40), Kind::Through, 0), 1);
-    assert_eq!(memory.write(at(0, 50), Kind::Through, 64, &[3; 32]).let_go, 1);
-    assert_eq!((byte(&mut memory, at(1, 60), Kind::Through, 95), memory.stale_number()), (3, 1));
+    assert_eq!(byte(&mut memory, at(1, 40), CachePolicy::Through, 0), 1);
+    assert_eq!(memory.write(at(0, 50), CachePolicy::Through, 64, &[3; 32]).let_go, 1);
+    assert_eq!((byte(&mut memory, at(1, 60), CachePolicy::Through, 95), memory.stale_number()), (3, 1));
 
-    byte(&mut memory, at(2, 70), Kind::Cached, 200);
-    assert_eq!(memory.write(at(2, 80), Kind::Cached, 200, &[9]).words_written, 0);
-    assert_eq!(byte(&mut memory, at(3, 90), Kind::Cached, 200), 0);
-    assert_eq!((memory.stale_number(), memory.stale_reads()[1].cause), (2, Cause::NotLetGo));
+    byte(&mut memory, at(2, 70), CachePolicy::Cached, 200);
+    assert_eq!(memory.write(at(2, 80), CachePolicy::Cached, 200, &[9]).words_written, 0);
+    assert_eq!(byte(&mut memory, at(3, 90), CachePolicy::Cached, 200), 0);
+    assert_eq!((memory.stale_number(), memory.stale_reads()[1].cause), (2, StaleCause::NotLetGo));
     assert_eq!(memory.flush(at(2, 100), 0..1_000).written_back, 1);
     memory.flush(at(3, 110), 200..201);
-    assert_eq!((byte(&mut memory, at(3, 120), Kind::Cached, 200), memory.stale_number()), (9, 2));
+    assert_eq!((byte(&mut memory, at(3, 120), CachePolicy::Cached, 200), memory.stale_number()), (9, 2));
 }
 
 #[test]
 fn an_older_copy_that_is_written_back_undoes_what_another_core_wrote_beside_it() {
     let mut memory = memory();
-    byte(&mut memory, at(0, 10), Kind::Cached, 0);
-    memory.write(at(0, 20), Kind::Cached, 0, &[5]);
-    memory.write(at(1, 30), Kind::Cached, 1, &[6]);
+    byte(&mut memory, at(0, 10), CachePolicy::Cached, 0);
+    memory.write(at(0, 20), CachePolicy::Cached, 0, &[5]);
+    memory.write(at(1, 30), CachePolicy::Cached, 1, &[6]);
     memory.flush(at(0, 40), 0..32);
-    assert_eq!(byte(&mut memory, at(2, 50), Kind::Cached, 1), 0, "core 0 never saw the 6");
-    assert_eq!(memory.stale_reads()[0].cause, Cause::Overwritten);
+    assert_eq!(byte(&mut memory, at(2, 50), CachePolicy::Cached, 1), 0, "core 0 never saw the 6");
+    assert_eq!(memory.stale_reads()[0].cause, StaleCause::Overwritten);
     assert_eq!(memory.stale_reads()[0].missed.core, CoreId(1));
     let text = memory.stale_reads()[0].told("core");
     assert!(
@@ -95,30 +95,30 @@ fn an_older_copy_that_is_written_back_undoes_what_another_core_wrote_beside_it()
 #[test]
 fn a_write_is_seen_from_its_time_on_whoever_comes_first() {
     let mut memory = memory();
-    memory.write(at(0, 1_000), Kind::Uncached, 0, &[1]);
-    memory.write(at(1, 500), Kind::Uncached, 0, &[2]);
-    let found = |memory: &mut SharedMemory, time| byte(memory, at(2, time), Kind::Uncached, 0);
+    memory.write(at(0, 1_000), CachePolicy::Uncached, 0, &[1]);
+    memory.write(at(1, 500), CachePolicy::Uncached, 0, &[2]);
+    let found = |memory: &mut SharedMemory, time| byte(memory, at(2, time), CachePolicy::Uncached, 0);
     assert_eq!([499, 500, 999, 1_000].map(|time| found(&mut memory, time)), [0, 2, 2, 1]);
     memory.set_present(Picoseconds(2_000));
-    memory.write(at(1, 2_500), Kind::Uncached, 1, &[3]);
+    memory.write(at(1, 2_500), CachePolicy::Uncached, 1, &[3]);
     assert_eq!((found(&mut memory, 2_000), memory.stale_number()), (1, 0));
 }
 
 #[test]
 fn an_access_that_fills_the_buffer_goes_with_all_that_it_wrote() {
     let mut memory = memory();
-    memory.write(at(1, 10), Kind::Through, 33, &[1; 31]);
-    assert_eq!(memory.write(at(1, 20), Kind::Through, 32, &[2; 8]).let_go, 1);
-    assert_eq!((byte(&mut memory, at(0, 30), Kind::Through, 33), memory.stale_number()), (2, 0));
+    memory.write(at(1, 10), CachePolicy::Through, 33, &[1; 31]);
+    assert_eq!(memory.write(at(1, 20), CachePolicy::Through, 32, &[2; 8]).let_go, 1);
+    assert_eq!((byte(&mut memory, at(0, 30), CachePolicy::Through, 33), memory.stale_number()), (2, 0));
 }
 
 #[test]
 fn what_was_not_kept_is_counted() {
     let mut memory = memory();
-    byte(&mut memory, at(1, 0), Kind::Through, 0);
-    memory.write(at(0, 1), Kind::Uncached, 0, &[1]);
+    byte(&mut memory, at(1, 0), CachePolicy::Through, 0);
+    memory.write(at(0, 1), CachePolicy::Uncached, 0, &[1]);
     for time in 2..500 {
-        byte(&mut memory, at(1, time), Kind::Through, 0);
+        byte(&mut memory, at(1, time), CachePolicy::Through, 0);
     }
     assert_eq!((memory.stale_reads().len(), memory.stale_number()), (STALE_KEPT, 498));
 }
@@ -126,8 +126,8 @@ fn what_was_not_kept_is_counted() {
 /// One access of a program.
 #[derive(Clone, Debug)]
 enum Step {
-    Read(u32, Kind, u64, usize),
-    Write(u32, Kind, u64, Vec<u8>),
+    Read(u32, CachePolicy, u64, usize),
+    Write(u32, CachePolicy, u64, Vec<u8>),
     Invalidate(u32),
     Drain(u32),
     Flush(u32, u64, u64),
@@ -136,8 +136,9 @@ enum Step {
 /// Lines of each kind, so that no line is seen in two ways.
 const LINES: u64 = 12;
 
-fn kinds() -> impl Strategy<Value = (Kind, u64)> {
-    let kind = prop_oneof![Just(Kind::Uncached), Just(Kind::Cached), Just(Kind::Through)];
+fn kinds() -> impl Strategy<Value = (CachePolicy, u64)> {
+    let kind =
+        prop_oneof![Just(CachePolicy::Uncached), Just(CachePolicy::Cached), Just(CachePolicy::Through)];
     (kind, 0..LINES * 32).prop_map(|(kind, offset)| (kind, kind as u64 * LINES * 32 + offset))
 }
 
@@ -175,12 +176,12 @@ impl Reference {
             .collect()
     }
 
-    fn read(&mut self, core: u32, kind: Kind, address: u64, len: usize) -> Vec<u8> {
+    fn read(&mut self, core: u32, kind: CachePolicy, address: u64, len: usize) -> Vec<u8> {
         let mut found = Vec::new();
         let mut stale_lines = std::collections::BTreeSet::new();
         for at in address..address + len as u64 {
             let seen = match kind {
-                Kind::Uncached => self.memory.get(&at).copied().unwrap_or_default(),
+                CachePolicy::Uncached => self.memory.get(&at).copied().unwrap_or_default(),
                 _ => {
                     let fetched = self.line(at / 32);
                     self.copies.entry((core, at / 32)).or_insert((fetched, false)).0[&at]
@@ -195,19 +196,19 @@ impl Reference {
         found
     }
 
-    fn write(&mut self, core: u32, kind: Kind, address: u64, bytes: &[u8], number: usize) {
+    fn write(&mut self, core: u32, kind: CachePolicy, address: u64, bytes: &[u8], number: usize) {
         let last = address + bytes.len() as u64 - 1;
         for (at, byte) in (address..).zip(bytes) {
             let value = (*byte, number);
             self.newest.insert(at, value);
             let copy = self.copies.get_mut(&(core, at / 32));
             match (kind, copy) {
-                (Kind::Cached, Some((copy, changed))) => {
+                (CachePolicy::Cached, Some((copy, changed))) => {
                     copy.insert(at, value);
                     *changed = true;
                 }
-                (Kind::Uncached | Kind::Cached, _) => _ = self.memory.insert(at, value),
-                (Kind::Through, copy) => {
+                (CachePolicy::Uncached | CachePolicy::Cached, _) => _ = self.memory.insert(at, value),
+                (CachePolicy::Through, copy) => {
                     if let Some((copy, _)) = copy {
                         copy.insert(at, value);
                     }
@@ -232,7 +233,7 @@ impl Reference {
     }
 
     fn invalidate(&mut self, core: u32) {
-        let through = Kind::Through as u64 * LINES..;
+        let through = CachePolicy::Through as u64 * LINES..;
         self.copies.retain(|(of, line), _| *of != core || !through.contains(line));
     }
 
@@ -291,7 +292,9 @@ proptest! {
         for (number, step) in (1..).zip(steps) {
             let now = (CoreId(0), Picoseconds(number));
             match step {
-                Step::Read(_, Kind::Through, ..) | Step::Write(_, Kind::Through, ..) | Step::Invalidate(_) => {}
+                Step::Read(_, CachePolicy::Through, ..)
+                | Step::Write(_, CachePolicy::Through, ..)
+                | Step::Invalidate(_) => {}
                 Step::Read(_, kind, address, len) => {
                     let len = len.min(((kind as u64 + 1) * LINES * 32 - address) as usize);
                     let mut found = vec![0; len];

@@ -27,12 +27,12 @@ fn slowing_down_divides_at_once_and_the_voltage_falls_when_the_controller_is_don
     let (gears, mut supplies) = scc();
     let (slow, end) = (gears.divided_by(8).unwrap(), Picoseconds(MILLISECOND + TRANSITION));
     let answer = supplies.shift(at(1), FIRST, slow).unwrap();
-    let rate = |clock| Change::Rate { time: at(1), clock: FrequencyDomainId(clock), gear: slow };
-    let voltage = Change::Voltage { time: end, supply: FIRST, step: StepId(0) };
+    let rate = |clock| SupplyChange::Rate { time: at(1), clock: FrequencyDomainId(clock), gear: slow };
+    let voltage = SupplyChange::Voltage { time: end, supply: FIRST, step: VoltageStepId(0) };
     assert_eq!(answer.changes, TILES.map(rate).into_iter().chain([voltage]).collect::<Vec<_>>());
-    let (from, to) = (StepId(4), StepId(0));
+    let (from, to) = (VoltageStepId(4), VoltageStepId(0));
     assert_eq!(answer.transition, Some(Transition { supply: FIRST, start: at(1), end, from, to }));
-    assert_eq!((supplies.settled(FIRST), supplies.step(FIRST)), (end, StepId(0)));
+    assert_eq!((supplies.settled(FIRST), supplies.step(FIRST)), (end, VoltageStepId(0)));
 }
 
 #[test]
@@ -40,8 +40,11 @@ fn speeding_up_raises_the_voltage_first_and_divides_when_it_is_there() {
     let (gears, mut supplies) = scc();
     let (fast, end) = (gears.divided_by(2).unwrap(), Picoseconds(MILLISECOND + TRANSITION));
     let answer = supplies.shift(at(1), FIRST, fast).unwrap();
-    assert_eq!(answer.changes[0], Change::Voltage { time: at(1), supply: FIRST, step: StepId(5) });
-    let rate = |clock| Change::Rate { time: end, clock: FrequencyDomainId(clock), gear: fast };
+    assert_eq!(
+        answer.changes[0],
+        SupplyChange::Voltage { time: at(1), supply: FIRST, step: VoltageStepId(5) }
+    );
+    let rate = |clock| SupplyChange::Rate { time: end, clock: FrequencyDomainId(clock), gear: fast };
     assert_eq!(answer.changes[1..], TILES.map(rate));
 }
 
@@ -53,7 +56,7 @@ fn the_controller_serves_one_domain_after_the_other_and_a_domain_one_request_at_
     let second = supplies.shift(at(1), VoltageDomainId(1), slow).unwrap().transition.unwrap();
     assert_eq!((second.start, second.end), (first.end, first.end + (first.end - first.start)));
     let until = first.end;
-    assert_eq!(supplies.shift(at(2), FIRST, gears.first()), Err(Refusal::UnderWay { until }));
+    assert_eq!(supplies.shift(at(2), FIRST, gears.first()), Err(SupplyError::UnderWay { until }));
     assert!(supplies.shift(until, FIRST, gears.first()).is_ok());
 }
 
@@ -62,10 +65,10 @@ fn a_divider_within_the_voltage_needs_no_controller_and_one_beyond_it_is_refused
     let (gears, mut supplies) = scc();
     let (tile, slow) = (FrequencyDomainId(7), gears.divided_by(16).unwrap());
     let answer = supplies.divide(at(1), tile, slow).unwrap();
-    assert_eq!(answer.changes, [Change::Rate { time: at(1), clock: tile, gear: slow }]);
+    assert_eq!(answer.changes, [SupplyChange::Rate { time: at(1), clock: tile, gear: slow }]);
     assert_eq!((answer.transition, supplies.gear(tile)), (None, slow));
     let fast = gears.divided_by(2).unwrap();
-    assert_eq!(supplies.divide(at(1), tile, fast), Err(Refusal::VoltageTooLow));
+    assert_eq!(supplies.divide(at(1), tile, fast), Err(SupplyError::VoltageTooLow));
     let among_equals = gears.divided_by(9).unwrap();
     supplies.begin(FIRST, slow);
     assert_eq!(supplies.shift(at(1), FIRST, among_equals).unwrap().transition, None);
@@ -76,10 +79,10 @@ fn a_clock_is_divided_from_the_moment_on_at_which_its_voltage_has_changed() {
     let (gears, mut supplies) = scc();
     let (clock, slow) = (FrequencyDomainId(0), gears.divided_by(8).unwrap());
     let until = supplies.shift(at(1), FIRST, slow).unwrap().transition.unwrap().end;
-    assert_eq!(supplies.divide(Picoseconds(until.0 - 1), clock, slow), Err(Refusal::UnderWay { until }));
+    assert_eq!(supplies.divide(Picoseconds(until.0 - 1), clock, slow), Err(SupplyError::UnderWay { until }));
     let slowest = gears.divided_by(16).unwrap();
     let changes = supplies.divide(until, clock, slowest).unwrap().changes;
-    assert_eq!(changes, [Change::Rate { time: until, clock, gear: slowest }]);
+    assert_eq!(changes, [SupplyChange::Rate { time: until, clock, gear: slowest }]);
 }
 
 #[test]
@@ -88,19 +91,19 @@ fn who_asks_with_a_clock_behind_is_served_after_what_was_asked_for_before() {
     let (clock, slow) = (FrequencyDomainId(0), gears.divided_by(8).unwrap());
     assert!(supplies.divide(at(5), clock, slow).is_ok());
     let changes = supplies.divide(at(2), clock, gears.first()).unwrap().changes;
-    assert_eq!(changes, [Change::Rate { time: at(5), clock, gear: gears.first() }]);
+    assert_eq!(changes, [SupplyChange::Rate { time: at(5), clock, gear: gears.first() }]);
     let end = supplies.shift(at(3), FIRST, slow).unwrap().transition.map(|transition| transition.end);
     assert_eq!(end, Some(Picoseconds(at(5).0 + TRANSITION)));
     supplies.shift(at(40), FIRST, gears.divided_by(9).unwrap()).unwrap();
     let changes = supplies.divide(at(30), clock, slow).unwrap().changes;
-    assert_eq!(changes, [Change::Rate { time: at(40), clock, gear: slow }]);
+    assert_eq!(changes, [SupplyChange::Rate { time: at(40), clock, gear: slow }]);
 }
 
 #[test]
 fn what_is_so_already_changes_nothing() {
     let (gears, mut supplies) = scc();
-    assert_eq!(supplies.shift(at(1), FIRST, gears.first()), Ok(Answer::default()));
-    assert_eq!(supplies.divide(at(1), FrequencyDomainId(0), gears.first()), Ok(Answer::default()));
+    assert_eq!(supplies.shift(at(1), FIRST, gears.first()), Ok(SupplyResponse::default()));
+    assert_eq!(supplies.divide(at(1), FrequencyDomainId(0), gears.first()), Ok(SupplyResponse::default()));
 }
 
 #[test]
@@ -131,15 +134,15 @@ proptest! {
             changes.extend(answer.changes);
         }
         prop_assert!(transitions.windows(2).all(|pair| pair[0].end <= pair[1].start));
-        let time = |change: &Change| match change {
-            Change::Rate { time, .. } | Change::Voltage { time, .. } => *time,
+        let time = |change: &SupplyChange| match change {
+            SupplyChange::Rate { time, .. } | SupplyChange::Voltage { time, .. } => *time,
         };
         changes.sort_by_key(time); // stable: what was asked for first comes first
         let (mut rates, mut steps) = ([gears.first(); 24], [gears.gear(gears.first()).step; 6]);
         for (index, change) in changes.iter().enumerate() {
             match change {
-                Change::Rate { clock, gear, .. } => rates[clock.0 as usize] = *gear,
-                Change::Voltage { supply, step, .. } => steps[supply.0 as usize] = *step,
+                SupplyChange::Rate { clock, gear, .. } => rates[clock.0 as usize] = *gear,
+                SupplyChange::Voltage { supply, step, .. } => steps[supply.0 as usize] = *step,
             }
             if changes.get(index + 1).is_some_and(|next| time(next) == time(change)) {
                 continue;

@@ -35,7 +35,7 @@ pub enum Verb {
         file: String,
         /// The forms to fit [default: all that the columns allow]
         #[arg(long)]
-        form: Option<Which>,
+        form: Option<FormName>,
         /// Keeps the exponent a at this value, 3 for example, instead of fitting it too
         #[arg(long, value_name = "A", allow_negative_numbers = true, value_parser = exponent)]
         exponent: Option<f64>,
@@ -47,7 +47,7 @@ pub enum Verb {
 
 /// The forms by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Which {
+pub enum FormName {
     /// b·f^a + s·f + c, for each load by itself
     Rate,
     /// constant + leakage·V³ + dynamic·V²·f·factor
@@ -61,7 +61,7 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     let reads = Vec::from_iter(reads);
     let json = json.as_deref().map(|path| Destination::check("--json", Some(path), Path::new(path), &reads));
     let json = json.transpose()?;
-    if let (Some(Which::Voltage), Some(exponent)) = (form, exponent) {
+    if let (Some(FormName::Voltage), Some(exponent)) = (form, exponent) {
         let allowed = "nothing with --form voltage, which has no exponent";
         return Err(refusal("--exponent", &exponent.to_string(), allowed));
     }
@@ -126,9 +126,9 @@ fn text(from: impl Read) -> io::Result<String> {
 }
 
 /// Everything that is to be fitted: the form of rates to each load, that of voltages to all.
-fn attempts(which: Option<Which>, exponent: Option<f64>, measurements: &[Measurement]) -> Vec<Attempt> {
+fn attempts(which: Option<FormName>, exponent: Option<f64>, measurements: &[Measurement]) -> Vec<Attempt> {
     let mut attempts = Vec::new();
-    if which != Some(Which::Voltage) {
+    if which != Some(FormName::Voltage) {
         for load in Load::ALL {
             let of_load = measurements.iter().filter(|point| point.load == load);
             let of_load: Vec<Measurement> = of_load.copied().collect();
@@ -139,7 +139,7 @@ fn attempts(which: Option<Which>, exponent: Option<f64>, measurements: &[Measure
         }
     }
     let voltages = measurements.iter().any(|point| point.volts.is_some());
-    if which == Some(Which::Voltage) || which.is_none() && voltages {
+    if which == Some(FormName::Voltage) || which.is_none() && voltages {
         attempts.push(Attempt { form: Form::Voltage, load: None, result: fit(Form::Voltage, measurements) });
     }
     attempts

@@ -4,7 +4,7 @@
 //! means something else with another `schema`.
 
 use isles_chip::energy::Load;
-use isles_chip::fit::{Coefficient, Errors, Fit, Form, Point, Refusal};
+use isles_chip::fit::{Coefficient, Errors, Fit, FitError, Form, Point};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub struct Attempt {
     /// The load whose measurements were used; all if there is none.
     pub load: Option<Load>,
     /// The fit.
-    pub result: Result<Fit, Refusal>,
+    pub result: Result<Fit, FitError>,
 }
 
 impl Attempt {
@@ -42,7 +42,7 @@ impl Attempt {
 
     /// Why it failed, in a line.
     pub fn line(&self) -> String {
-        let reason = self.result.as_ref().err().map(Refusal::to_string).unwrap_or_default();
+        let reason = self.result.as_ref().err().map(FitError::to_string).unwrap_or_default();
         let of = self.load.map(|load| format!(" of cores {}", doing(load))).unwrap_or_default();
         format!("form {}{of}: {reason}", self.form_name())
     }
@@ -207,7 +207,7 @@ impl<'a> FitRow<'a> {
         FitRow {
             form: attempt.form_name(),
             load: attempt.load.map(Load::name),
-            refused: attempt.result.as_ref().err().map(Refusal::to_string),
+            refused: attempt.result.as_ref().err().map(FitError::to_string),
             coefficients: rows(|fit| &fit.coefficients).collect(),
             factors: rows(|fit| &fit.factors).collect(),
             errors: fit.map(|fit| errors(fit.errors)),

@@ -2,19 +2,19 @@
 
 use super::access::preset;
 use isles_chip::Chip;
-use isles_chip::bare::{Bare, BareCore};
+use isles_chip::bare::{BareChip, BareCore};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::CoreId;
 use std::future::Future;
 
 /// The SCC at a setting of its clocks, with nothing under way.
-pub fn bare(chip: &Chip, clocks: &str) -> Bare {
-    Bare::new(chip, preset(chip, clocks)).expect("the chip file of the SCC has all that bare cores need")
+pub fn bare(chip: &Chip, clocks: &str) -> BareChip {
+    BareChip::new(chip, preset(chip, clocks)).expect("the chip file of the SCC has all that bare cores need")
 }
 
 /// Runs a program on the first `cores` cores; how long until the last one has ended.
 pub fn run<F: Future<Output = ()> + 'static>(
-    bare: &Bare,
+    bare: &BareChip,
     cores: impl IntoIterator<Item = u32>,
     program: impl Fn(BareCore) -> F,
 ) -> Picoseconds {

@@ -8,7 +8,7 @@
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
 use isles::{Launch, ModelledChip, Protocol};
-use isles_apps::bc::Rehearsal;
+use isles_apps::bc::CachedRun;
 use isles_apps::console;
 use isles_apps::registry::Failure;
 
@@ -32,10 +32,11 @@ const MANY: [u32; 4] = [8, 16, 32, CORES];
 const CORES: u32 = 48;
 
 /// How messages cross the chip: X10's three in the order in which they are taken to scale, best first, and ours.
-const PROTOCOLS: [Protocol; 4] = [Protocol::RcceX10, Protocol::Sections, Protocol::Sockets, Protocol::Isles];
+const PROTOCOLS: [Protocol; 4] =
+    [Protocol::RcceX10, Protocol::Sections, Protocol::Sockets, Protocol::Doorbell];
 
 /// Speed-ups of a graph on all cores, by protocol.
-type OnAll = [f64; PROTOCOLS.len()];
+type SpeedupsByProtocol = [f64; PROTOCOLS.len()];
 
 fn betweenness() -> Result<Vec<Row>, Failure> {
     let (mut rows, mut on_all) = (Vec::new(), Vec::new());
@@ -47,14 +48,14 @@ fn betweenness() -> Result<Vec<Row>, Failure> {
 }
 
 /// The rows of one graph.
-fn scaling(graph: &str, rows: &mut Vec<Row>) -> Result<OnAll, Failure> {
+fn scaling(graph: &str, rows: &mut Vec<Row>) -> Result<SpeedupsByProtocol, Failure> {
     let published = Family { deck: "V13", unit: "", band: Band::Within(20.0), basis: Basis::Predicted };
     let alone = Family { band: Band::Unpublished, ..published };
     console::notice(format_args!("{graph}: all sources"));
-    let by_breadth = Rehearsal::new(graph)?;
+    let by_breadth = CachedRun::new(graph)?;
     let rehearsal = by_breadth.with_unit_lengths();
-    let one = predicted(&rehearsal, 1, Protocol::Isles)?;
-    let mut on_all = OnAll::default();
+    let one = predicted(&rehearsal, 1, Protocol::Doorbell)?;
+    let mut on_all = SpeedupsByProtocol::default();
     for places in MANY {
         for (at, protocol) in PROTOCOLS.into_iter().enumerate() {
             let is_published = (graph, places, protocol) == (LARGEST, CORES, Protocol::RcceX10);
@@ -63,14 +64,14 @@ fn scaling(graph: &str, rows: &mut Vec<Row>) -> Result<OnAll, Failure> {
             rows.push(family.row(format!("{graph}, {places} cores, {protocol}"), 25.0, on_all[at]));
         }
     }
-    let one_by_breadth = predicted(&by_breadth, 1, Protocol::Isles)?;
+    let one_by_breadth = predicted(&by_breadth, 1, Protocol::Doorbell)?;
     let ours = one_by_breadth / predicted(&by_breadth, CORES, Protocol::RcceX10)?;
     rows.push(alone.row(format!("{graph}, {CORES} cores, rcce-x10, breadth first"), f64::NAN, ours));
     Ok(on_all)
 }
 
 /// What was published of the order of the transports and of the graphs, as ratios that are at most one.
-fn shapes(on_all: &[(&str, OnAll)]) -> Vec<Row> {
+fn shapes(on_all: &[(&str, SpeedupsByProtocol)]) -> Vec<Row> {
     let family = Family { deck: "V13", unit: "", band: Band::AtMost, basis: Basis::Predicted };
     let mut rows = Vec::new();
     for (graph, ours) in on_all {
@@ -88,7 +89,7 @@ fn shapes(on_all: &[(&str, OnAll)]) -> Vec<Row> {
 }
 
 /// Picoseconds that a run takes on the chip.
-fn predicted(rehearsal: &Rehearsal, places: u32, protocol: Protocol) -> Result<f64, Failure> {
+fn predicted(rehearsal: &CachedRun, places: u32, protocol: Protocol) -> Result<f64, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let launch = Launch::from_environment().map_err(|error| usage(&error))?;
     let chip = ModelledChip::new("scc").map_err(|error| usage(&error))?;

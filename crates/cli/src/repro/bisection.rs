@@ -5,7 +5,7 @@ use super::bare::{bare, run};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
 use isles_chip::Chip;
-use isles_chip::bare::rcce::{Library, Participant};
+use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::topology::CoreId;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -34,13 +34,13 @@ const HALF: u32 = ROW / 2;
 
 fn bisection(chip: &Chip) -> Vec<Row> {
     // The bare copy was chosen with the message alone in view, iRCCE's was not.
-    let mut rows = played(chip, "V3", "", Library::BARE, Basis::Calibrated);
-    rows.extend(played(chip, "", ", iRCCE's instructions", Library::IRCCE, Basis::Predicted));
+    let mut rows = played(chip, "V3", "", LibraryCosts::BARE, Basis::Calibrated);
+    rows.extend(played(chip, "", ", iRCCE's instructions", LibraryCosts::IRCCE, Basis::Predicted));
     rows
 }
 
 /// The three figures with the instructions of a library, and whether the message alone is evidence.
-fn played(chip: &Chip, deck: &'static str, with: &str, library: Library, basis: Basis) -> Vec<Row> {
+fn played(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> Vec<Row> {
     let [alone, loaded] = [false, true].map(|is_loaded| message(chip, library, is_loaded));
     let family = Family { deck, unit: "µs", band: Band::Within(5.0), basis };
     // How long links recover after a packet was fitted to the ratio, and this load chosen with it in view.
@@ -54,7 +54,7 @@ fn played(chip: &Chip, deck: &'static str, with: &str, library: Library, basis: 
 }
 
 /// Microseconds of half a ping-pong.
-fn message(chip: &Chip, library: Library, is_loaded: bool) -> f64 {
+fn message(chip: &Chip, library: LibraryCosts, is_loaded: bool) -> f64 {
     let bare = bare(chip, STANDARD);
     let took = Rc::new(Cell::new(None));
     let rounds = |count: u32| {

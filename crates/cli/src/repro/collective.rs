@@ -6,10 +6,10 @@ use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
 use isles_chip::Chip;
 use isles_chip::bare::broadcast::{Algorithm, Broadcaster};
-use isles_chip::bare::rcce::{Library, Participant};
+use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::bare::reduce::Reducer;
 use isles_chip::bare::relay::{Plan, Relay};
-use isles_chip::bare::{Bare, LINE_BYTES};
+use isles_chip::bare::{BareChip, LINE_BYTES};
 use isles_chip::topology::CoreId;
 
 /// All cores.
@@ -48,20 +48,20 @@ pub const THROUGHPUT: Experiment = Experiment {
 };
 
 /// Microseconds of one broadcast of so many lines that no cache holds.
-fn once(chip: &Chip, algorithm: Algorithm, library: Library, lines: u32) -> f64 {
+fn once(chip: &Chip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     broadcast_on(&bare, algorithm, library, lines)
 }
 
 /// The same of lines that each core has read before.
-fn cached(chip: &Chip, algorithm: Algorithm, library: Library, lines: u32) -> f64 {
+fn cached(chip: &Chip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     read_all(&bare, &[0], lines);
     broadcast_on(&bare, algorithm, library, lines)
 }
 
 /// Each core reads so many lines of its memory from each of these on.
-fn read_all(bare: &Bare, places: &'static [u64], lines: u32) {
+fn read_all(bare: &BareChip, places: &'static [u64], lines: u32) {
     run(bare, 0..CORES, |core| async move {
         for place in places {
             for line in 0..u64::from(lines) {
@@ -71,7 +71,7 @@ fn read_all(bare: &Bare, places: &'static [u64], lines: u32) {
     });
 }
 
-fn broadcast_on(bare: &Bare, algorithm: Algorithm, library: Library, lines: u32) -> f64 {
+fn broadcast_on(bare: &BareChip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
     let (bytes, message) = (lines as usize * LINE_BYTES, pattern(lines as usize * LINE_BYTES));
     bare.core(CoreId(0)).set_memory(0, &message);
     let took = run(bare, 0..CORES, |core| async move {
@@ -83,7 +83,7 @@ fn broadcast_on(bare: &Bare, algorithm: Algorithm, library: Library, lines: u32)
 }
 
 /// Microseconds of one asynchronous broadcast of each source.
-fn relayed(chip: &Chip, library: Library, plan: Plan) -> f64 {
+fn relayed(chip: &Chip, library: LibraryCosts, plan: Plan) -> f64 {
     let bare = bare(chip, STANDARD);
     for source in 0..plan.sources {
         let message = pattern(plan.lines as usize * LINE_BYTES);
@@ -97,8 +97,8 @@ fn relayed(chip: &Chip, library: Library, plan: Plan) -> f64 {
 }
 
 fn broadcast(chip: &Chip) -> Vec<Row> {
-    let mut rows = measured(chip, "V9", "", Library::MIXED);
-    rows.extend(measured(chip, "", ", iRCCE's calls", Library::IRCCE));
+    let mut rows = measured(chip, "V9", "", LibraryCosts::MIXED);
+    rows.extend(measured(chip, "", ", iRCCE's calls", LibraryCosts::IRCCE));
     for (name, algorithm) in OTHERS {
         rows.extend([1, 128].map(|lines| alone(chip, name, algorithm, lines)));
     }
@@ -119,7 +119,7 @@ const OTHERS: [(&str, Algorithm); 5] = [
 const ALONE: Family = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
 
 fn alone(chip: &Chip, name: &str, algorithm: Algorithm, lines: u32) -> Row {
-    let ours = once(chip, algorithm, Library::MIXED, lines);
+    let ours = once(chip, algorithm, LibraryCosts::MIXED, lines);
     ALONE.row(format!("{name}, {}", lines_text(lines)), f64::NAN, ours)
 }
 
@@ -133,14 +133,14 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
         OTHERS.into_iter().map(|(name, algorithm)| alone(chip, name, algorithm, lines)).collect();
     rows.extend(children.iter().map(|fanout| tree(chip, *fanout, lines)));
     rows.extend(children.iter().map(|&fanout| {
-        let ours = relayed(chip, Library::MIXED, Plan { sources: 1, lines, fanout });
+        let ours = relayed(chip, LibraryCosts::MIXED, Plan { sources: 1, lines, fanout });
         ALONE.row(format!("asynchronous, k = {fanout}, {}", lines_text(lines)), f64::NAN, ours)
     }));
     rows
 }
 
 /// What the paper measured, with the instructions of a library.
-fn measured(chip: &Chip, deck: &'static str, with: &str, library: Library) -> Vec<Row> {
+fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
     let predicted = Family { deck, unit: "µs", band: Band::Within(15.0), basis: Basis::Predicted };
     // Chosen with the first five in view: that flags are cleared, and by whose instructions, by the first of each form;
     // that who has no children fetches straight into memory, by the others.
@@ -160,24 +160,24 @@ fn measured(chip: &Chip, deck: &'static str, with: &str, library: Library) -> Ve
 }
 
 fn gains(chip: &Chip) -> Vec<Row> {
-    let mut rows = gained(chip, "V5", "", Library::IRCCE, Basis::Calibrated);
-    rows.extend(gained(chip, "", ", bare copy", Library::BARE, Basis::Predicted));
+    let mut rows = gained(chip, "V5", "", LibraryCosts::IRCCE, Basis::Calibrated);
+    rows.extend(gained(chip, "", ", bare copy", LibraryCosts::BARE, Basis::Predicted));
     rows
 }
 
 /// The factors of all lengths, because the source does not say which one it measured; `library` is that of the new
 /// forms.
-fn gained(chip: &Chip, deck: &'static str, with: &str, library: Library, basis: Basis) -> Vec<Row> {
+fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> Vec<Row> {
     let family = Family { deck, unit: "", band: Band::Within(25.0), basis };
     let mut rows = Vec::new();
     let lengths = [1, 8, 64, 256];
     for lines in lengths {
-        let old = cached(chip, Algorithm::SerialSend, Library::RCCE, lines);
+        let old = cached(chip, Algorithm::SerialSend, LibraryCosts::RCCE, lines);
         let new = cached(chip, Algorithm::ParallelGet, library, lines);
         rows.push(family.row(format!("broadcast, {}{with}", lines_text(lines)), 22.0, old / new));
     }
     for lines in lengths {
-        let old = reduction(chip, true, Library::RCCE, lines);
+        let old = reduction(chip, true, LibraryCosts::RCCE, lines);
         let new = reduction(chip, false, library, lines);
         rows.push(family.row(format!("reduction, {}{with}", lines_text(lines)), 6.4, old / new));
     }
@@ -185,7 +185,7 @@ fn gained(chip: &Chip, deck: &'static str, with: &str, library: Library, basis: 
 }
 
 /// Microseconds of a sum of so many lines of words that each core has read before.
-fn reduction(chip: &Chip, is_serial: bool, library: Library, lines: u32) -> f64 {
+fn reduction(chip: &Chip, is_serial: bool, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     let bytes = lines as usize * LINE_BYTES;
     read_all(&bare, &[0, SCRATCH], lines);
@@ -205,7 +205,7 @@ fn throughput(chip: &Chip) -> Vec<Row> {
     let mut rows = Vec::new();
     for (sources, lines) in [(1, 192), (5, 96), (48, 32)] {
         for fanout in [2, 3, 5, 7, 11, 16, 24, 47] {
-            let took = relayed(chip, Library::MIXED, Plan { sources, lines, fanout });
+            let took = relayed(chip, LibraryCosts::MIXED, Plan { sources, lines, fanout });
             let bytes = f64::from(sources * lines) * LINE_BYTES as f64;
             rows.push(family.row(
                 format!(

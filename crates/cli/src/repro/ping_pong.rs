@@ -8,7 +8,7 @@ use super::bare::{bare, pattern, run};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
 use isles_chip::Chip;
-use isles_chip::bare::rcce::{Library, Participant};
+use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::topology::CoreId;
 
 /// The ping-pong, and the knees of its curves.
@@ -55,15 +55,15 @@ const IRCCE: [(usize, f64); 12] = [
 ];
 
 fn ping_pong(chip: &Chip) -> Vec<Row> {
-    let mut rows = curve(chip, "RCCE", Library::RCCE, &RCCE, &[4, 32, 2 << 10, 64 << 10]);
-    rows.extend(curve(chip, "iRCCE", Library::IRCCE, &IRCCE, &[32, 2 << 10]));
+    let mut rows = curve(chip, "RCCE", LibraryCosts::RCCE, &RCCE, &[4, 32, 2 << 10, 64 << 10]);
+    rows.extend(curve(chip, "iRCCE", LibraryCosts::IRCCE, &IRCCE, &[32, 2 << 10]));
     rows
 }
 
 fn curve(
     chip: &Chip,
     name: &str,
-    library: Library,
+    library: LibraryCosts,
     published: &[(usize, f64)],
     calibrated: &[usize],
 ) -> Vec<Row> {
@@ -86,7 +86,7 @@ pub fn length(bytes: usize) -> String {
 }
 
 /// Microseconds of half a round.
-fn half(chip: &Chip, library: Library, bytes: usize) -> f64 {
+fn half(chip: &Chip, library: LibraryCosts, bytes: usize) -> f64 {
     let bare = bare(chip, STANDARD);
     let sent = pattern(bytes);
     bare.core(CoreId(0)).set_memory(0, &sent);

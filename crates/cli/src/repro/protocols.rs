@@ -33,7 +33,7 @@ fn protocols(chip: &Chip) -> Vec<Row> {
     rows.extend(ring(chip));
     let alone = Family { deck: "", unit: "µs", band: Band::Unpublished, basis: Basis::Predicted };
     for protocol in
-        [Protocol::Isles, Protocol::RcceX10, Protocol::Sections, Protocol::Ring, Protocol::Sockets]
+        [Protocol::Doorbell, Protocol::RcceX10, Protocol::Sections, Protocol::Ring, Protocol::Sockets]
     {
         for bytes in [32, 1 << 10, 8 << 10, 64 << 10, 256 << 10] {
             let ours = half(protocol, 1, bytes);

@@ -7,7 +7,7 @@
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
 use isles::prelude::*;
-use isles::{GovernorPolicy, Launch, ModelledChip, Placement, Rest, Work, place_count};
+use isles::{GovernorPolicy, IdlePolicy, Launch, ModelledChip, Placement, Work, place_count};
 use isles_apps::registry::Failure;
 use isles_chip::quantity::Picoseconds;
 use std::cell::Cell;
@@ -38,19 +38,19 @@ fn rates() -> Result<Vec<Row>, Failure> {
 
 /// What a run came to.
 #[derive(Clone, Copy)]
-struct Came {
+struct RunResult {
     seconds: f64,
     joules: f64,
 }
 
-impl Came {
+impl RunResult {
     fn watts(self) -> f64 {
         self.joules / self.seconds
     }
 }
 
 /// Runs a program on so many cores, the first ones, at 1,600 MHz by a divider.
-fn run<F>(places: u32, divider: u32, rest: Rest, main: impl FnOnce() -> F) -> Result<Came, Failure>
+fn run<F>(places: u32, divider: u32, rest: IdlePolicy, main: impl FnOnce() -> F) -> Result<RunResult, Failure>
 where
     F: Future<Output = isles::Result<()>> + 'static,
 {
@@ -61,9 +61,9 @@ where
 fn run_on<F>(
     (places, placement): (u32, Placement),
     divider: u32,
-    rest: Rest,
+    rest: IdlePolicy,
     main: impl FnOnce() -> F,
-) -> Result<Came, Failure>
+) -> Result<RunResult, Failure>
 where
     F: Future<Output = isles::Result<()>> + 'static,
 {
@@ -76,7 +76,7 @@ where
     result.map_err(Failure::Run)?;
     let energy = report.energy.expect("the chip file of the SCC has models of power");
     let seconds = energy.span.0 as f64 / 1e12;
-    Ok(Came { seconds, joules: energy.models[0].total().joules() })
+    Ok(RunResult { seconds, joules: energy.models[0].total().joules() })
 }
 
 /// Items of a search of the planner, and the cycles of one.
@@ -89,8 +89,8 @@ const NAP: Picoseconds = Picoseconds(100_000_000);
 fn planner() -> Result<Vec<Row>, Failure> {
     let shape = Family { deck: "V20", unit: "", band: Band::Within(10.0), basis: Basis::Predicted };
     let search = |cores, rest| run(cores, 3, rest, deal);
-    let polled: Vec<Came> =
-        (2..=CORES).map(|cores| search(cores, Rest::Poll)).collect::<Result<_, Failure>>()?;
+    let polled: Vec<RunResult> =
+        (2..=CORES).map(|cores| search(cores, IdlePolicy::Poll)).collect::<Result<_, Failure>>()?;
     let with = |workers: u32| polled[workers as usize - 1];
     let mut rows = Vec::new();
     for workers in [4, 5, 6, 7, 9, 10, 19, 20, 21, 47] {
@@ -103,7 +103,7 @@ fn planner() -> Result<Vec<Row>, Failure> {
     let fewest = near.map_or(0, |at| at + 2) as f64;
     let exact = Family { band: Band::Within(0.0), ..shape };
     rows.push(exact.row("planner, fewest cores with the shortest time, but for 1 %", 21.0, fewest));
-    let (awake, asleep) = (with(CORES - 1), search(CORES, Rest::Nap(NAP))?);
+    let (awake, asleep) = (with(CORES - 1), search(CORES, IdlePolicy::Nap(NAP))?);
     let least = Family { band: Band::AtMost, ..shape };
     let name = "planner, 48 cores, energy of who naps against who polls";
     rows.push(least.row(name, 1.0, asleep.joules / awake.joules));
@@ -141,7 +141,7 @@ const PASSES: u32 = 16;
 
 /// Where its cells are.
 #[derive(Clone, Copy)]
-enum Cells {
+enum CellMemory {
     Memory,
     Caches,
 }
@@ -152,11 +152,11 @@ fn stencil() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     // The first 24 cores lie at two of the four controllers, one core of each tile at all.
     for (whence, cells, placement, which) in [
-        ("out of memory", Cells::Memory, Placement::Spread, "24 spread"),
-        ("out of memory", Cells::Memory, Placement::Linear, "24"),
-        ("out of the caches", Cells::Caches, Placement::Linear, "24"),
+        ("out of memory", CellMemory::Memory, Placement::Spread, "24 spread"),
+        ("out of memory", CellMemory::Memory, Placement::Linear, "24"),
+        ("out of the caches", CellMemory::Caches, Placement::Linear, "24"),
     ] {
-        let of = |cores, divider| run_on(cores, divider, Rest::Poll, move || steps(cells));
+        let of = |cores, divider| run_on(cores, divider, IdlePolicy::Poll, move || steps(cells));
         let (wide, narrow) = (of((48, Placement::Linear), 4)?, of((24, placement), 2)?);
         let name = |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz against {which} at 800");
         rows.push(ratio.row(name("time"), 1.0, wide.seconds / narrow.seconds));
@@ -167,10 +167,10 @@ fn stencil() -> Result<Vec<Row>, Failure> {
 }
 
 /// Every place computes its strip, gives its borders to its neighbours and meets all others, step by step.
-async fn steps(cells: Cells) -> isles::Result<()> {
+async fn steps(cells: CellMemory) -> isles::Result<()> {
     let borders = PlaceLocal::new(Vec::<Vec<f64>>::new).await?;
     let [long, wide, deep] = GRID;
-    let is_memory = matches!(cells, Cells::Memory);
+    let is_memory = matches!(cells, CellMemory::Memory);
     finish(async {
         for place in places() {
             spawn_at!(place, {
@@ -208,16 +208,22 @@ const WORDS: u64 = 128 << 10;
 const ROUNDS: u32 = 32;
 
 /// A program on all cores by a divider.
-type Program = fn(u32) -> Result<Came, Failure>;
+type Program = fn(u32) -> Result<RunResult, Failure>;
 
 fn loops() -> Result<Vec<Row>, Failure> {
     let alone = Family { deck: "V22", unit: "MHz", band: Band::Unpublished, basis: Basis::Predicted };
     // From 320 to 400 MHz, by the powers that the model was fitted to.
     let flops = Family { deck: "", band: Band::Within(11.2), basis: Basis::Calibrated, ..alone };
     let programs: [(&str, Family, Program); 3] = [
-        ("stencil out of memory", alone, |divider| run(CORES, divider, Rest::Poll, || steps(Cells::Memory))),
-        ("a loop that streams", alone, |divider| run(CORES, divider, Rest::Poll, || walk(Cells::Memory))),
-        ("a loop that computes", flops, |divider| run(CORES, divider, Rest::Poll, || walk(Cells::Caches))),
+        ("stencil out of memory", alone, |divider| {
+            run(CORES, divider, IdlePolicy::Poll, || steps(CellMemory::Memory))
+        }),
+        ("a loop that streams", alone, |divider| {
+            run(CORES, divider, IdlePolicy::Poll, || walk(CellMemory::Memory))
+        }),
+        ("a loop that computes", flops, |divider| {
+            run(CORES, divider, IdlePolicy::Poll, || walk(CellMemory::Caches))
+        }),
     ];
     let mut rows = Vec::new();
     for (name, family, program) in programs {
@@ -236,8 +242,8 @@ fn loops() -> Result<Vec<Row>, Failure> {
 }
 
 /// All places walk through their words; two operations a word, and those who do not stream have it in their cache.
-async fn walk(cells: Cells) -> isles::Result<()> {
-    let is_memory = matches!(cells, Cells::Memory);
+async fn walk(cells: CellMemory) -> isles::Result<()> {
+    let is_memory = matches!(cells, CellMemory::Memory);
     finish(async {
         for place in places() {
             spawn_at!(place, {

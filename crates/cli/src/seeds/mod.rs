@@ -11,7 +11,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use isles::{CodeTime, Destination, Launch, Machine};
 use isles_apps::console;
-use isles_apps::registry::{App, Failure, PlaceArguments, Said};
+use isles_apps::registry::{App, Failure, FlagValue, PlaceArguments};
 use report::{Outcome, text, write_json};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -65,7 +65,7 @@ pub fn compare(
     let json =
         json.map(|path| Destination::check("--summary", Some(path), Path::new(path), &[])).transpose()?;
     let own = own_arguments(app, matches);
-    let said = places.said().into_iter().filter_map(Said::flag).filter(|flag| flag.variable != SUMMARY);
+    let said = places.flags().into_iter().filter_map(FlagValue::flag).filter(|flag| flag.variable != SUMMARY);
     let said: Vec<&str> = said.flat_map(|flag| [flag.name, flag.value]).collect();
     let ended = runs::all(number as usize, "seeds", |seed| {
         let number = seed.to_string();
@@ -120,10 +120,12 @@ fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
     if !matches!(machine, Machine::Chip(_)) {
         return Err(refusal("--machine", machine.name(), "a modelled chip such as chip:scc with --seeds"));
     }
-    let own =
-        [Said("ISLES_SEED", "--seed", &places.chip.seed), Said("ISLES_REPORT", "--report", &places.report)];
-    let files = places.exports.said().into_iter().filter(|Said(variable, ..)| *variable != SUMMARY);
-    let refused = own.into_iter().chain(files).find_map(Said::flag);
+    let own = [
+        FlagValue("ISLES_SEED", "--seed", &places.chip.seed),
+        FlagValue("ISLES_REPORT", "--report", &places.report),
+    ];
+    let files = places.exports.flags().into_iter().filter(|FlagValue(variable, ..)| *variable != SUMMARY);
+    let refused = own.into_iter().chain(files).find_map(FlagValue::flag);
     if let Some(flag) = refused {
         return Err(refusal(flag.name, flag.value, "nothing with --seeds, which is of several runs"));
     }

@@ -24,13 +24,13 @@ struct Document<'a> {
     schema: &'static str,
     settings: &'a Map<String, Value>,
     seeds: &'a [Outcome],
-    predicted_ps: Span,
-    energy_j: Option<Span>,
+    predicted_ps: ValueRange,
+    energy_j: Option<ValueRange>,
 }
 
 /// How far a figure moves.
 #[derive(Serialize)]
-struct Span {
+struct ValueRange {
     least: f64,
     median: f64,
     most: f64,
@@ -51,7 +51,7 @@ pub fn text(outcomes: &[Outcome]) -> String {
     }
     let _ = writeln!(text, "                 least          median            most  spread"); // as above
     for (name, span, unit) in [("time", Some(times), time), ("energy", energies, energy)] {
-        let Some(Span { least, median, most, spread }) = span else { continue };
+        let Some(ValueRange { least, median, most, spread }) = span else { continue };
         let [least, median, most] = [least, median, most].map(|figure| unit.text(figure));
         let percent = spread * 100.0;
         let _ = writeln!(text, "{name:<6}  {least:>14}  {median:>14}  {most:>14}  {percent:.4} %"); // as above
@@ -102,15 +102,15 @@ impl Unit {
 }
 
 /// How far time and energy move; the latter if all runs have one.
-fn spans(outcomes: &[Outcome]) -> (Span, Option<Span>) {
+fn spans(outcomes: &[Outcome]) -> (ValueRange, Option<ValueRange>) {
     let times = outcomes.iter().map(|outcome| outcome.predicted_ps as f64).collect();
     let energies: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.energy_j).collect();
     (span(times), energies.map(span))
 }
 
-fn span(values: Vec<f64>) -> Span {
+fn span(values: Vec<f64>) -> ValueRange {
     let [least, median, most] = order(values);
-    Span { least, median, most, spread: (most - least) / median }
+    ValueRange { least, median, most, spread: (most - least) / median }
 }
 
 /// Writes all of it as one object.

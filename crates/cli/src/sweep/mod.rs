@@ -14,7 +14,7 @@ use choice::{Limits, choose};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::{Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine};
 use isles_apps::console;
-use isles_apps::registry::{APPS, ChipArguments, Failure, Said};
+use isles_apps::registry::{APPS, ChipArguments, Failure, FlagValue};
 use isles_chip::gear::Gears;
 use point::{Point, Runner, Setting};
 use std::path::Path;
@@ -103,9 +103,9 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
     let reads: Vec<Claim> = chip.into_iter().chain(app.reads(matches)).collect();
     let csv = arguments.csv.as_deref();
     let csv = csv.map(|path| Destination::check("--csv", Some(path), Path::new(path), &reads)).transpose()?;
-    let ground = Ground::of(&arguments)?;
-    let settings = ground.settings(&arguments, &limits)?;
-    let runner = Runner { app: *app, own: own_arguments(*app, matches), ground: &ground };
+    let context = SweepContext::of(&arguments)?;
+    let settings = context.settings(&arguments, &limits)?;
+    let runner = Runner { app: *app, own: own_arguments(*app, matches), context: &context };
     let points = runner.run(&settings)?;
     tell(&arguments, &limits, &points, csv)
 }
@@ -135,7 +135,7 @@ fn tell(
 }
 
 /// The chip, and what can be set of it.
-struct Ground<'a> {
+struct SweepContext<'a> {
     machine: &'a str,
     /// Flags that all runs have, besides machine, places and governor.
     said: Vec<Flag<'a>>,
@@ -143,14 +143,14 @@ struct Ground<'a> {
     gears: Gears,
 }
 
-impl<'a> Ground<'a> {
-    fn of(arguments: &'a Arguments) -> Result<Ground<'a>, Failure> {
+impl<'a> SweepContext<'a> {
+    fn of(arguments: &'a Arguments) -> Result<SweepContext<'a>, Failure> {
         let machine = arguments.machine.as_str();
         let other = |allowed| refusal("--machine", machine, allowed);
         if !machine.starts_with("chip:") {
             return Err(other("a modelled chip such as chip:scc"));
         }
-        let said = arguments.chip.said().into_iter().filter_map(Said::flag);
+        let said = arguments.chip.flags().into_iter().filter_map(FlagValue::flag);
         let said: Vec<Flag<'_>> = said.filter(|flag| flag.variable != GOVERNOR).collect();
         let launch = launch(machine, &said, None, ("--governor", "fixed"))?;
         if let CodeTime::Tape(_) = launch.chosen_work() {
@@ -170,7 +170,7 @@ impl<'a> Ground<'a> {
         }
         let gears = Gears::of(chip, Some(model));
         let places_max = modelled.places_on(launch.chosen_placement());
-        Ok(Ground { machine, said, places_max, gears })
+        Ok(SweepContext { machine, said, places_max, gears })
     }
 
     /// All settings to try, each once.
@@ -219,7 +219,7 @@ impl<'a> Ground<'a> {
             return numbers("--dividers", list, &allowed, |divider| known.contains(divider));
         }
         // The fastest clock at each voltage, and the slowest of all.
-        let mut found: Vec<(u32, isles_chip::gear::StepId)> = divided().collect();
+        let mut found: Vec<(u32, isles_chip::gear::VoltageStepId)> = divided().collect();
         let slowest = found.last().copied();
         found.dedup_by_key(|(_, step)| *step);
         let mut dividers: Vec<u32> = found.into_iter().chain(slowest).map(|(divider, _)| divider).collect();

@@ -1,6 +1,6 @@
 //! One setting and what a run at it came to; running all of them.
 
-use super::Ground;
+use super::SweepContext;
 use crate::runs;
 use isles::GovernorPolicy;
 use isles_apps::registry::{App, Failure};
@@ -39,7 +39,7 @@ impl Point {
 pub struct Runner<'a> {
     pub app: &'static dyn App,
     pub own: Vec<String>,
-    pub ground: &'a Ground<'a>,
+    pub context: &'a SweepContext<'a>,
 }
 
 impl Runner<'_> {
@@ -53,8 +53,8 @@ impl Runner<'_> {
 
     fn one(&self, setting: Setting) -> Result<Point, Failure> {
         let (places, policy) = (setting.places.to_string(), setting.policy.to_string());
-        let said = self.ground.said.iter().flat_map(|flag| [flag.name, flag.value]);
-        let told = ["--machine", self.ground.machine, "--places", &places, "--governor", &policy];
+        let said = self.context.said.iter().flat_map(|flag| [flag.name, flag.value]);
+        let told = ["--machine", self.context.machine, "--places", &places, "--governor", &policy];
         let summary = runs::summary(self.app, &self.own, told.into_iter().chain(said))?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
         self.point(setting, &summary).ok_or_else(lacking)
@@ -66,8 +66,8 @@ impl Runner<'_> {
         let own = models.first()?;
         let clock = match setting.policy {
             GovernorPolicy::FixedAt(divider) => {
-                let gear = self.ground.gears.gear(self.ground.gears.divided_by(divider)?);
-                let volts = self.ground.gears.voltage(gear.step).map_or(0.0, |voltage| voltage.volts());
+                let gear = self.context.gears.gear(self.context.gears.divided_by(divider)?);
+                let volts = self.context.gears.voltage(gear.step).map_or(0.0, |voltage| voltage.volts());
                 Some((gear.rate.megahertz(), volts))
             }
             _ => None,

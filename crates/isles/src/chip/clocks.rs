@@ -11,7 +11,7 @@
 use super::work::stopwatch::Stopwatch;
 use crate::here;
 use isles_transport::PlaceId;
-use isles_transport_chip::World;
+use isles_transport_chip::ChipWorld;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -23,22 +23,22 @@ thread_local! {
 }
 
 /// While it lives, the places of this thread are on the cores of a chip.
-pub(crate) struct OnChip(Option<Rc<Stopwatch>>);
+pub(crate) struct ChipScope(Option<Rc<Stopwatch>>);
 
-impl OnChip {
-    pub(crate) fn of(stopwatch: &Rc<Stopwatch>) -> OnChip {
-        OnChip(CHIP.replace(Some(Rc::clone(stopwatch))))
+impl ChipScope {
+    pub(crate) fn of(stopwatch: &Rc<Stopwatch>) -> ChipScope {
+        ChipScope(CHIP.replace(Some(Rc::clone(stopwatch))))
     }
 }
 
-impl Drop for OnChip {
+impl Drop for ChipScope {
     fn drop(&mut self) {
         CHIP.set(self.0.take());
     }
 }
 
 /// What the chip answers, for the place that asks; `otherwise` where there is no chip.
-pub(crate) fn ask<R>(otherwise: R, question: impl FnOnce(&World, PlaceId) -> R) -> R {
+pub(crate) fn ask<R>(otherwise: R, question: impl FnOnce(&ChipWorld, PlaceId) -> R) -> R {
     let chip = CHIP.with_borrow(Option::clone);
     chip.map_or(otherwise, |chip| chip.ask(PlaceId(here().index() as u32), question))
 }

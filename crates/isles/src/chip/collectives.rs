@@ -10,10 +10,10 @@ use super::drive::{all_locals, close_all, drive};
 use super::modelled::ModelledChip;
 use super::work::stopwatch::Stopwatch;
 use crate::environment::{ConfigError, Setting};
-use isles_runtime::run::Root;
-use isles_runtime::{Collectives, Shape, Spread, Team, here, now};
+use isles_runtime::run::MainTask;
+use isles_runtime::{BroadcastAlgorithm, Collectives, Shape, Team, here, now};
 use isles_transport::PlaceId;
-use isles_transport_chip::{Placement, Protocol, Wiring, World};
+use isles_transport_chip::{ChipWorld, Placement, Protocol, ProtocolConfig};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,9 +68,9 @@ pub enum Reduce {
 
 impl Broadcast {
     /// What it needs of the chip beside the protocol of messages.
-    pub(crate) fn wiring(self, protocol: Protocol) -> Wiring {
+    pub(crate) fn protocol_config(self, protocol: Protocol) -> ProtocolConfig {
         let relays = if let Broadcast::Asynchronous(children) = self { Some(children) } else { None };
-        Wiring { protocol, relays }
+        ProtocolConfig { protocol, relays }
     }
 }
 
@@ -134,7 +134,9 @@ impl ModelledChip {
         protocol: Protocol,
         places: u32,
     ) -> Result<(), ConfigError> {
-        let check = |broadcast: Broadcast| self.costs().check_wiring(broadcast.wiring(protocol), places);
+        let check = |broadcast: Broadcast| {
+            self.costs().check_protocol_config(broadcast.protocol_config(protocol), places)
+        };
         let Setting { value, source } = broadcast;
         check(*value).map_err(|misfit| {
             let fits = |children: &u32| check(Broadcast::Asynchronous(*children)).is_ok();
@@ -148,45 +150,50 @@ impl ModelledChip {
 }
 
 /// What is known for so many members and a length.
-type Known<T> = RefCell<BTreeMap<(usize, usize), T>>;
+type ChoiceCache<T> = RefCell<BTreeMap<(usize, usize), T>>;
 
 /// Where a run is: what trials have in common with it.
 #[derive(Clone)]
-pub(crate) struct Ground {
+pub(crate) struct TrialContext {
     pub(crate) chip: ModelledChip,
-    pub(crate) wiring: Wiring,
+    pub(crate) protocol_config: ProtocolConfig,
     pub(crate) placement: Placement,
 }
 
 /// What was asked for, and what the model has said so far.
-pub(crate) struct Chosen {
-    ground: Ground,
+pub(crate) struct CollectiveChoice {
+    ground: TrialContext,
     broadcast: Broadcast,
     reduce: Reduce,
     stopwatch: Rc<Stopwatch>,
-    spreads: Known<Spread>,
-    serial: Known<bool>,
+    spreads: ChoiceCache<BroadcastAlgorithm>,
+    serial: ChoiceCache<bool>,
 }
 
-impl Chosen {
+impl CollectiveChoice {
     pub(crate) fn new(
-        ground: Ground,
+        ground: TrialContext,
         (broadcast, reduce): (Broadcast, Reduce),
         stopwatch: &Rc<Stopwatch>,
-    ) -> Rc<Chosen> {
+    ) -> Rc<CollectiveChoice> {
         let stopwatch = Rc::clone(stopwatch);
-        Rc::new(Chosen {
+        Rc::new(CollectiveChoice {
             ground,
             broadcast,
             reduce,
             stopwatch,
-            spreads: Known::default(),
-            serial: Known::default(),
+            spreads: ChoiceCache::default(),
+            serial: ChoiceCache::default(),
         })
     }
 
     /// Asks the model, unless it has answered before. Trials are not the program's code.
-    fn ask<T: Copy>(&self, known: &Known<T>, key: (usize, usize), answer: impl FnOnce(&Trial) -> T) -> T {
+    fn ask<T: Copy>(
+        &self,
+        known: &ChoiceCache<T>,
+        key: (usize, usize),
+        answer: impl FnOnce(&Trial) -> T,
+    ) -> T {
         let before = known.borrow().get(&key).copied();
         before.unwrap_or_else(|| {
             let place = PlaceId(here().index() as u32);
@@ -203,17 +210,17 @@ fn class(bytes: Option<usize>) -> usize {
     bytes.unwrap_or(0).clamp(VALUE_BYTES, TRIED_BYTES_MAX).next_power_of_two()
 }
 
-impl Collectives for Chosen {
-    fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<Spread> {
+impl Collectives for CollectiveChoice {
+    fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<BroadcastAlgorithm> {
         match self.broadcast {
             Broadcast::Auto if !(2..=TRIED_MEMBERS_MAX).contains(&members) => None,
             Broadcast::By(shape) if members > TRIED_MEMBERS_MAX => {
-                Some(Spread::Tree { shape, chunk_bytes: CHUNKS[1] })
+                Some(BroadcastAlgorithm::Tree { shape, chunk_bytes: CHUNKS[1] })
             }
             // The root says it to all at once, and the chip has the tree.
             Broadcast::Asynchronous(children) => {
                 let shape = if bytes.is_some() { Shape::Flat } else { Shape::Fan(children) };
-                Some(Spread::Tree { shape, chunk_bytes: CHUNKS[0] })
+                Some(BroadcastAlgorithm::Tree { shape, chunk_bytes: CHUNKS[0] })
             }
             broadcast => {
                 Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(broadcast)))
@@ -233,17 +240,17 @@ impl Collectives for Chosen {
 
 /// Collectives of one length among so many cores.
 struct Trial {
-    ground: Ground,
+    ground: TrialContext,
     members: usize,
     bytes: usize,
 }
 
 /// Collectives of a trial.
 #[derive(Clone, Copy)]
-struct Fixed(Option<Spread>, bool);
+struct Fixed(Option<BroadcastAlgorithm>, bool);
 
 impl Collectives for Fixed {
-    fn broadcast(&self, _: usize, _: Option<usize>) -> Option<Spread> {
+    fn broadcast(&self, _: usize, _: Option<usize>) -> Option<BroadcastAlgorithm> {
         self.0
     }
 
@@ -254,7 +261,7 @@ impl Collectives for Fixed {
 
 impl Trial {
     /// The shortest of what was asked for; the first of equals.
-    fn best_spread(&self, broadcast: Broadcast) -> Spread {
+    fn best_spread(&self, broadcast: Broadcast) -> BroadcastAlgorithm {
         match self.spreads(broadcast)[..] {
             [only] => only,
             ref spreads => *spreads
@@ -265,22 +272,25 @@ impl Trial {
     }
 
     /// The ways that are compared.
-    fn spreads(&self, broadcast: Broadcast) -> Vec<Spread> {
+    fn spreads(&self, broadcast: Broadcast) -> Vec<BroadcastAlgorithm> {
         match broadcast {
             Broadcast::Auto => {
                 let trees = SHAPES.into_iter().flat_map(|shape| self.trees(shape));
-                trees.chain([Spread::ScatterAllGather]).collect()
+                trees.chain([BroadcastAlgorithm::ScatterAllGather]).collect()
             }
             Broadcast::By(shape) => self.trees(shape).collect(),
-            Broadcast::ScatterAllGather => vec![Spread::ScatterAllGather],
+            Broadcast::ScatterAllGather => vec![BroadcastAlgorithm::ScatterAllGather],
             Broadcast::Asynchronous(_) => unreachable!("there is nothing to choose"),
         }
     }
 
     /// A tree with each chunk that is tried. What is short goes in one piece, and what no chunk is shorter than.
-    fn trees(&self, shape: Shape) -> impl Iterator<Item = Spread> + use<> {
+    fn trees(&self, shape: Shape) -> impl Iterator<Item = BroadcastAlgorithm> + use<> {
         let shorter = CHUNKS.into_iter().filter(|chunk| *chunk < self.bytes).count().max(1);
-        CHUNKS.into_iter().take(shorter).map(move |chunk_bytes| Spread::Tree { shape, chunk_bytes })
+        CHUNKS
+            .into_iter()
+            .take(shorter)
+            .map(move |chunk_bytes| BroadcastAlgorithm::Tree { shape, chunk_bytes })
     }
 
     fn is_serial_shorter(&self) -> bool {
@@ -291,15 +301,15 @@ impl Trial {
     /// From the first member's beginning to the last member's end, on cores of their own; for ever if it cannot be.
     fn time(&self, fixed: Fixed, is_reduction: bool) -> Duration {
         let (places, bytes) = (self.members as u32, self.bytes);
-        let Ground { chip, wiring, placement } = &self.ground;
-        let Ok(seating) = placement.seat(chip.chip().topology(), places) else { return Duration::MAX };
-        let world = World::seated(seating, chip.costs().clone(), *wiring, 0);
+        let TrialContext { chip, protocol_config, placement } = &self.ground;
+        let Ok(core_map) = placement.core_map(chip.chip().topology(), places) else { return Duration::MAX };
+        let world = ChipWorld::with_core_map(core_map, chip.costs().clone(), *protocol_config, 0);
         let Ok(world) = world else { return Duration::MAX };
-        world.forgo_energy();
+        world.disable_energy();
         let stopwatch = Stopwatch::idle(&world, chip.chip().default_preset().clocks().core);
         let locals = all_locals(&stopwatch, places);
         let span = Rc::new(Cell::new((Duration::MAX, Duration::ZERO)));
-        let roots: Vec<Root> = locals
+        let roots: Vec<MainTask> = locals
             .iter()
             .map(|local| {
                 local.set_collectives(Rc::new(fixed));
@@ -317,10 +327,10 @@ impl Trial {
                     span.set((first.min(began), last.max(now())));
                     Ok::<_, isles_runtime::Error>(())
                 };
-                local.enter(|| Root::start(local, main))
+                local.enter(|| MainTask::start(local, main))
             })
             .collect();
-        let over = || roots.iter().all(Root::is_over).then_some(());
+        let over = || roots.iter().all(MainTask::is_over).then_some(());
         let all_ended = drive((&world, &stopwatch), &locals, over).is_some();
         close_all(&stopwatch, &locals);
         let good = all_ended && roots.iter().all(|root| matches!(root.take(), Some(Ok(()))));
@@ -335,8 +345,8 @@ mod tests {
 
     fn trial(members: usize, bytes: usize) -> Trial {
         let chip = ModelledChip::new("scc").unwrap();
-        let wiring = Protocol::Isles.into();
-        let ground = Ground { chip, wiring, placement: Placement::Linear };
+        let protocol_config = Protocol::Doorbell.into();
+        let ground = TrialContext { chip, protocol_config, placement: Placement::Linear };
         Trial { ground, members, bytes }
     }
 

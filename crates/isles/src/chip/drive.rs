@@ -4,10 +4,10 @@
 //! is. Runs and the trials of collectives are driven alike. Invariant: a place has one turn at a time, and the
 //! stopwatch runs during turns only.
 
-use super::work::stopwatch::{Stopwatch, Watched};
+use super::work::stopwatch::{Stopwatch, TimedEndpoint};
 use isles_runtime::{Clock, Local, Step, run};
 use isles_transport::PlaceId;
-use isles_transport_chip::{Turn, World};
+use isles_transport_chip::{ChipWorld, TurnOutcome};
 use std::rc::Rc;
 
 /// The places of a world, with the stopwatch of their code.
@@ -26,12 +26,12 @@ pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
 fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
     let clock = Rc::clone(stopwatch);
     let clock = Clock::Invented(Box::new(move || clock.now(place)));
-    Local::new(Box::new(Watched::new(place, stopwatch)), clock)
+    Local::new(Box::new(TimedEndpoint::new(place, stopwatch)), clock)
 }
 
 /// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
 pub(crate) fn drive<R>(
-    (world, stopwatch): (&World, &Stopwatch),
+    (world, stopwatch): (&ChipWorld, &Stopwatch),
     locals: &[Rc<Local>],
     mut over: impl FnMut() -> Option<R>,
 ) -> Option<R> {
@@ -39,12 +39,12 @@ pub(crate) fn drive<R>(
         if let Some(result) = over() {
             return Some(result);
         }
-        let place = world.next().filter(|_| !stopwatch.has_departed())?;
+        let place = world.next().filter(|_| !stopwatch.has_diverged())?;
         let local = &locals[place.index()];
         stopwatch.begin_turn();
         let turn = match local.enter(|| local.step()) {
-            Step::Busy => Turn::Busy,
-            Step::Idle => Turn::Idle { due: local.next_due() },
+            Step::Busy => TurnOutcome::Busy,
+            Step::Idle => TurnOutcome::Idle { due: local.next_due() },
         };
         stopwatch.end_turn(place);
         world.end_turn(place, turn);

@@ -9,15 +9,15 @@ use super::settings::ChipSettings;
 use super::work::stopwatch::HostCode;
 use super::work::tape::Measurements;
 use super::work::{self, CodeTime};
-use crate::destination::Draft;
+use crate::destination::AtomicFile;
 use crate::environment::ConfigError;
-use crate::export::{Export, Wanted};
+use crate::export::{Export, ExportRequest};
 use crate::launch::{Launch, LaunchError};
 use isles_chip::draw::{self, Heat};
 use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
 use isles_chip::topology::Stop;
 use isles_transport_chip::export::{self, RunFacts};
-use isles_transport_chip::{Flow, LinkLoad, Report, World};
+use isles_transport_chip::{ChipWorld, Flow, LinkLoad, Report};
 use std::io::{self, BufWriter};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const TRACED_PLACES_MAX: u32 = 1_024;
 
 impl ModelledChip {
     /// Checks that `one` can be had of a run of `launch` on this chip.
-    pub(crate) fn check_export(self, launch: &Launch, one: &Wanted) -> Result<(), ConfigError> {
+    pub(crate) fn check_export(self, launch: &Launch, one: &ExportRequest) -> Result<(), ConfigError> {
         let (machine, has_power) = (self.machine(), !self.chip().power_models().is_empty());
         let allowed = match one.export {
             Export::Trace if launch.places > TRACED_PLACES_MAX => {
@@ -50,8 +50,8 @@ impl ModelledChip {
 pub(crate) fn begin(
     launch: &Launch,
     chip: ModelledChip,
-    world: &World,
-) -> Result<Option<Draft>, LaunchError> {
+    world: &ChipWorld,
+) -> Result<Option<AtomicFile>, LaunchError> {
     let mut begun = None;
     let Launch { places, seed, chip: settings, .. } = launch;
     let ChipSettings { placement, governor, .. } = settings;
@@ -94,8 +94,8 @@ pub(crate) struct ChipRun {
 impl ChipRun {
     /// Ends the trace of `world`, which `draft` makes whole, and takes what else there is.
     pub(crate) fn end(
-        world: &World,
-        draft: Option<Draft>,
+        world: &ChipWorld,
+        draft: Option<AtomicFile>,
         (code, measurements): (HostCode, Measurements),
     ) -> ChipRun {
         ChipRun {
@@ -104,7 +104,7 @@ impl ChipRun {
             report: world.report(),
             links: world.link_loads(),
             flows: world.flows(),
-            trace: world.end_trace().and_then(|()| draft.map_or(Ok(()), Draft::finish)),
+            trace: world.end_trace().and_then(|()| draft.map_or(Ok(()), AtomicFile::finish)),
         }
     }
 
@@ -138,7 +138,7 @@ impl ChipRun {
 
     fn text(
         &self,
-        one: &Wanted,
+        one: &ExportRequest,
         launch: &Launch,
         (chip, host): (ModelledChip, Duration),
     ) -> Result<String, LaunchError> {

@@ -3,8 +3,8 @@
 //! How places take turns, `drive` knows. Invariant: what a run on a chip prints goes to standard
 //! error, so that the program's own output is that of any other machine.
 
-use super::clocks::OnChip;
-use super::collectives::{Broadcast, Chosen, Ground, Reduce};
+use super::clocks::ChipScope;
+use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};
 use super::drive::{all_locals, close_all, drive};
 use super::export::{self, ChipRun, predicted};
 use super::modelled::ModelledChip;
@@ -16,9 +16,11 @@ use crate::loopback::stalled;
 use isles_chip::governor::Policy;
 use isles_chip::quantity::scaled;
 use isles_runtime::capture::TaskOutcome;
-use isles_runtime::run::Root;
+use isles_runtime::run::MainTask;
 use isles_runtime::{Collectives, Result, RunReport};
-use isles_transport_chip::{Bands, Misfit, Placement, Protocol, Report as ChipReport, Rest, World};
+use isles_transport_chip::{
+    Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, WorldError,
+};
 use std::io::{self, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -44,7 +46,7 @@ impl Launch {
     }
 
     /// What places do on a modelled chip while they wait for messages; of no meaning on another machine.
-    pub fn rest(mut self, rest: Rest) -> Launch {
+    pub fn rest(mut self, rest: IdlePolicy) -> Launch {
         self.chip.rest = rest;
         self
     }
@@ -159,7 +161,7 @@ impl Launch {
         let _ = writeln!(io::stderr(), "{}", heading(chip, self, modelled, host));
         if self.reports.contains(&Report::Chip) {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64();
-            let _ = writeln!(io::stderr(), "settings        {}", told_settings(chip, self));
+            let _ = writeln!(io::stderr(), "settings        {}", describe_settings(chip, self));
             let bands = Bands::of(chip.chip(), modelled);
             let _ = writeln!(
                 io::stderr(),
@@ -219,13 +221,13 @@ where
         ))
     };
     if launch.places > chip.cores() {
-        return Err(unable(Misfit::Cores { cores: chip.cores() }));
+        return Err(unable(WorldError::Cores { cores: chip.cores() }));
     }
     let settings = &launch.chip;
-    let seating = settings.seat(chip, launch.places)?;
+    let core_map = settings.core_map(chip, launch.places)?;
     let (costs, protocol) = (chip.costs().clone(), launch.chip.protocol_on(chip));
-    let wiring = settings.broadcast.value.wiring(protocol);
-    let world = World::seated(seating, costs, wiring, launch.seed).map_err(unable)?;
+    let protocol_config = settings.broadcast.value.protocol_config(protocol);
+    let world = ChipWorld::with_core_map(core_map, costs, protocol_config, launch.seed).map_err(unable)?;
     let Setting { value: policy, source } = &settings.governor;
     world
         .govern(*policy)
@@ -233,12 +235,12 @@ where
     world.rest(settings.rest);
     let stopwatch = work::stopwatch(launch, chip, &world)?;
     let draft = export::begin(launch, chip, &world)?;
-    let _on_chip = OnChip::of(&stopwatch);
+    let _on_chip = ChipScope::of(&stopwatch);
     let locals = all_locals(&stopwatch, launch.places);
-    let ground = Ground { chip, wiring, placement: settings.placement.value.clone() };
-    let chosen = Chosen::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
+    let ground = TrialContext { chip, protocol_config, placement: settings.placement.value.clone() };
+    let chosen = CollectiveChoice::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
     locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
-    let root = locals[0].enter(|| Root::start(&locals[0], main()));
+    let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
     let driven = drive((&world, &stopwatch), &locals, || root.take());
     let measured = stopwatch.end();
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
@@ -246,7 +248,7 @@ where
     let places = locals.iter().map(|local| Some(local.report())).collect();
     close_all(&stopwatch, &locals);
     let tape = settings.work.value.to_string();
-    let ended = ended.map_err(|(played, all)| LaunchError::Departed { tape, played, all })?;
+    let ended = ended.map_err(|(played, all)| LaunchError::Diverged { tape, played, all })?;
     Ok((result, RunReport { places }, ended))
 }
 
@@ -263,7 +265,7 @@ fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Durat
     if *places < chip.cores() && !energies.is_empty() {
         energies += &format!(" for all {} cores", chip.cores());
     }
-    let settings = told_settings(chip, launch);
+    let settings = describe_settings(chip, launch);
     format!(
         "{machine}: {predicted} predicted on {places} {cores} with {protocol} at {settings}{energies} ({host:.3} s \
          on this host)"
@@ -271,7 +273,7 @@ fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Durat
 }
 
 /// The preset of the clocks, and what else a run was told that is not as without a word.
-fn told_settings(chip: ModelledChip, launch: &Launch) -> String {
+fn describe_settings(chip: ModelledChip, launch: &Launch) -> String {
     let Launch { seed, chip: said, .. } = launch;
     let ChipSettings { placement, governor, rest, broadcast, reduce, work, .. } = said;
     let (placement, governor) = (&placement.value, governor.value);
@@ -282,7 +284,7 @@ fn told_settings(chip: ModelledChip, launch: &Launch) -> String {
         (*seed != 0).then(|| format!("seed {seed}")),
         (*placement != Placement::default()).then(|| format!("placement {placement}")),
         (governor != Policy::default()).then(|| format!("governor {governor}")),
-        (*rest != Rest::default()).then(|| format!("rest {rest}")),
+        (*rest != IdlePolicy::default()).then(|| format!("rest {rest}")),
         (broadcast != Broadcast::Auto).then(|| format!("broadcast {broadcast}")),
         (*reduce != Reduce::Auto).then(|| format!("reduce {reduce}")),
         (*work != CodeTime::Said).then(|| format!("work {work}")),

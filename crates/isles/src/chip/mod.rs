@@ -1,7 +1,7 @@
 //! Modelled chips: all of this crate that is of them only.
 //!
-//! Built with the feature `chip`; without it `no_chip.rs` stands in the place of this module. Other modules know of it
-//! what both have: the machine, the settings, and how a run is started. Invariant: no name of `isles_chip` or
+//! Built with the feature `chip`; without it `chip_absent.rs` stands in the place of this module. Other modules know of
+//! it what both have: the machine, the settings, and how a run is started. Invariant: no name of `isles_chip` or
 //! `isles_transport_chip` is used outside of this folder.
 
 pub mod clocks;
@@ -19,7 +19,8 @@ pub use isles_chip::governor::Policy as GovernorPolicy;
 pub use isles_runtime::Shape;
 pub use isles_transport::{CoreList, CoreListFault};
 pub use isles_transport_chip::{
-    Energy, Ledger, Misplacement, ModelEnergy, Placement, Protocol, Report as ChipReport, Rest, Spending,
+    Energy, IdlePolicy, Ledger, ModelEnergy, Placement, PlacementError, Protocol, Report as ChipReport,
+    TimeCategory,
 };
 pub(crate) use modelled::MACHINES;
 pub use modelled::ModelledChip;

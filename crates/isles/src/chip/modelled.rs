@@ -8,10 +8,10 @@ use isles_chip::Chip;
 use isles_chip::Preset;
 use isles_chip::energy::{PowerModel, VoltageTable};
 use isles_chip::file::{BUILT_IN, FindError, is_path};
-use isles_chip::governor::{Policy, Unfit};
+use isles_chip::governor::{GovernorError, Policy};
 use isles_runtime::limits::PLACES_MAX;
 use isles_transport::PlaceId;
-use isles_transport_chip::{Costs, Placement, Protocol, Seating, half_ping_pong};
+use isles_transport_chip::{CoreMap, Costs, Placement, Protocol, half_ping_pong};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
@@ -264,25 +264,25 @@ impl ModelledChip {
 
 impl ModelledChip {
     /// Puts so many places on cores.
-    pub(crate) fn seat(
+    pub(crate) fn core_map(
         self,
         placement: &Setting<Placement>,
         places: u32,
-    ) -> std::result::Result<Seating, ConfigError> {
+    ) -> std::result::Result<CoreMap, ConfigError> {
         let Setting { value, source } = placement;
-        let seating = value.seat(self.chip.topology(), places);
-        seating.map_err(|fault| ConfigError::new(source, &value.to_string(), fault.to_string()))
+        let core_map = value.core_map(self.chip.topology(), places);
+        core_map.map_err(|fault| ConfigError::new(source, &value.to_string(), fault.to_string()))
     }
 
     /// Checks that a governor can be had with places on these cores.
     pub(crate) fn check_policy(
         self,
         governor: &Setting<Policy>,
-        seating: &Seating,
+        core_map: &CoreMap,
     ) -> std::result::Result<(), ConfigError> {
         let Setting { value, source } = governor;
-        let unfit = |unfit: Unfit| ConfigError::new(source, &value.to_string(), unfit.to_string());
-        self.costs.check_policy(*value, seating).map_err(unfit)
+        let unfit = |unfit: GovernorError| ConfigError::new(source, &value.to_string(), unfit.to_string());
+        self.costs.check_policy(*value, core_map).map_err(unfit)
     }
 }
 

@@ -7,9 +7,9 @@ use super::collectives::{Broadcast, Reduce};
 use super::modelled::ModelledChip;
 use super::work::{self, CodeTime};
 use crate::claim::Claim;
-use crate::environment::{ConfigError, Machine, Setting, Sources};
+use crate::environment::{ConfigError, Machine, Setting, SettingSources};
 use isles_chip::governor::Policy;
-use isles_transport_chip::{Misplacement, Placement, Protocol, Rest, Seating};
+use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
 
 /// What a launch says of runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct ChipSettings {
     pub(crate) placement: Setting<Placement>,
     /// What chooses the rates of cores.
     pub(crate) governor: Setting<Policy>,
-    pub(crate) rest: Rest,
+    pub(crate) rest: IdlePolicy,
     pub(crate) broadcast: Setting<Broadcast>,
     pub(crate) reduce: Reduce,
     /// Where the time of the program's code comes from.
@@ -42,7 +42,7 @@ impl Default for ChipSettings {
             protocol: Setting::new("the protocol", None),
             placement: Setting::new("the placement", Placement::default()),
             governor: Setting::new("the governor", Policy::default()),
-            rest: Rest::default(),
+            rest: IdlePolicy::default(),
             broadcast: Setting::new("the broadcast", Broadcast::default()),
             reduce: Reduce::default(),
             work: Setting::new("the work", CodeTime::default()),
@@ -56,7 +56,7 @@ impl ChipSettings {
     ///
     /// # Errors
     /// The first with a value that is not allowed.
-    pub(crate) fn read(sources: &Sources<'_>) -> Result<ChipSettings, ConfigError> {
+    pub(crate) fn read(sources: &SettingSources<'_>) -> Result<ChipSettings, ConfigError> {
         let unsaid = ChipSettings::default();
         Ok(ChipSettings {
             protocol: sources.take("ISLES_CHIP_PROTOCOL", protocol)?.unwrap_or(unsaid.protocol),
@@ -118,16 +118,16 @@ impl ChipSettings {
     }
 
     fn check_on(&self, chip: ModelledChip, places: u32) -> Result<(), ConfigError> {
-        let seating = self.seat(chip, places)?;
+        let core_map = self.core_map(chip, places)?;
         let protocol = self.protocol_on(chip);
         chip.check_protocol(&self.protocol.source, protocol, places)?;
         chip.check_broadcast(&self.broadcast, protocol, places)?;
-        chip.check_policy(&self.governor, &seating)
+        chip.check_policy(&self.governor, &core_map)
     }
 
     /// So many places on the cores of `chip`.
-    pub(crate) fn seat(&self, chip: ModelledChip, places: u32) -> Result<Seating, ConfigError> {
-        chip.seat(&self.placement, places)
+    pub(crate) fn core_map(&self, chip: ModelledChip, places: u32) -> Result<CoreMap, ConfigError> {
+        chip.core_map(&self.placement, places)
     }
 
     pub(crate) fn protocol_on(&self, chip: ModelledChip) -> Protocol {
@@ -152,7 +152,7 @@ fn protocol(source: &str, value: &str) -> Result<Setting<Option<Protocol>>, Conf
 
 /// Reads which place runs on which core.
 fn placement(source: &str, value: &str) -> Result<Setting<Placement>, ConfigError> {
-    let refused = |fault: Misplacement| ConfigError::new(source, value, fault.to_string());
+    let refused = |fault: PlacementError| ConfigError::new(source, value, fault.to_string());
     Ok(Setting::new(source, value.parse().map_err(refused)?))
 }
 
@@ -168,7 +168,7 @@ fn governor(source: &str, value: &str) -> Result<Setting<Policy>, ConfigError> {
 }
 
 /// Reads what places do while they wait.
-fn rest(source: &str, value: &str) -> Result<Rest, ConfigError> {
+fn rest(source: &str, value: &str) -> Result<IdlePolicy, ConfigError> {
     value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))
 }
 
@@ -180,7 +180,7 @@ mod tests {
 
     fn read(name: &str, value: &str) -> Result<ChipSettings, String> {
         let get = |asked: &str| (asked == name).then(|| value.to_owned());
-        ChipSettings::read(&Sources::new(&[], &get)).map_err(|error| error.to_string())
+        ChipSettings::read(&SettingSources::new(&[], &get)).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
             "ISLES_CHIP_PROTOCOL" => Some("packets".to_owned()),
             _ => None,
         };
-        let settings = ChipSettings::read(&Sources::new(&[], &get)).unwrap();
+        let settings = ChipSettings::read(&SettingSources::new(&[], &get)).unwrap();
         let chip = Machine::Chip(ModelledChip::new("scc").unwrap());
         assert_eq!(settings.check(chip, 2).unwrap_err().source, "--protocol");
         assert_eq!(ChipSettings::default().check(chip, 49).unwrap_err().source, "the placement");

@@ -29,8 +29,8 @@
 //! There is no such memory on a real machine. What accesses cost, and what the model leaves out: `docs/twin.md`.
 
 use super::clocks::ask;
-use isles_chip::shared::Kind;
-use isles_transport_chip::Stretch;
+use isles_chip::shared::CachePolicy;
+use isles_transport_chip::MemoryRegion;
 use serde::{Deserialize, Serialize};
 
 /// How cores see a stretch of shared memory.
@@ -48,11 +48,11 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    fn of_chip(self) -> Kind {
+    fn of_chip(self) -> CachePolicy {
         match self {
-            MemoryKind::Uncached => Kind::Uncached,
-            MemoryKind::Cached => Kind::Cached,
-            MemoryKind::Through => Kind::Through,
+            MemoryKind::Uncached => CachePolicy::Uncached,
+            MemoryKind::Cached => CachePolicy::Cached,
+            MemoryKind::Through => CachePolicy::Through,
         }
     }
 }
@@ -90,8 +90,8 @@ impl SharedMemory {
         self.kind
     }
 
-    fn stretch(&self) -> Stretch {
-        Stretch::from_parts((self.start, self.bytes, self.kind.of_chip(), self.controller))
+    fn stretch(&self) -> MemoryRegion {
+        MemoryRegion::from_parts((self.start, self.bytes, self.kind.of_chip(), self.controller))
     }
 
     /// Reads from `offset` on what this place sees there, which may be old.

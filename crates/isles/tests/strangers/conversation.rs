@@ -12,7 +12,7 @@
 
 use isles::prelude::*;
 use isles::{Error, Result};
-use isles_runtime::run::{self, Root};
+use isles_runtime::run::{self, MainTask};
 use isles_runtime::{Clock, Local, Step};
 use isles_transport::loopback::{LoopbackEndpoint, Plan, World};
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark};
@@ -94,7 +94,7 @@ struct Conversation {
     world: World,
     local: Rc<Local>,
     peers: Vec<LoopbackEndpoint>,
-    _root: Root,
+    _root: MainTask,
 }
 
 impl Conversation {
@@ -103,7 +103,7 @@ impl Conversation {
         let world = World::new(PLACES, Plan::calm(1));
         let local = Local::new(Box::new(world.endpoint(PlaceId(0))), clock(&world));
         let peers = (1..PLACES).map(|place| world.endpoint(PlaceId(place))).collect();
-        let _root = local.enter(|| Root::start(&local, program()));
+        let _root = local.enter(|| MainTask::start(&local, program()));
         let conversation = Conversation { world, local: Rc::clone(&local), peers, _root };
         conversation.settle();
         conversation
@@ -152,7 +152,7 @@ impl Conversation {
     /// Whether the place still runs tasks and finishes of its own.
     fn works(&self) -> bool {
         let program = async { finish(async { spawn(async {}) }).await };
-        let root = self.local.enter(|| Root::start(&self.local, program));
+        let root = self.local.enter(|| MainTask::start(&self.local, program));
         self.settle();
         root.is_over()
     }
@@ -174,7 +174,7 @@ impl Stock {
         let said = Rc::new(RefCell::new(Vec::new()));
         let places: Vec<Rc<Local>> =
             (0..PLACES).map(|place| recorded(&world, PlaceId(place), &said)).collect();
-        let root = places[0].enter(|| Root::start(&places[0], program()));
+        let root = places[0].enter(|| MainTask::start(&places[0], program()));
         for _ in 0..STEPS_MAX {
             if root.is_over() {
                 break;
@@ -322,7 +322,7 @@ pub fn awaits_peer_that_says(class: Class, handler: u16, bytes: &[u8]) -> Option
         told.replace(result.await.err());
         Ok::<_, Error>(())
     };
-    let root = conversation.local.enter(|| Root::start(&conversation.local, waits));
+    let root = conversation.local.enter(|| MainTask::start(&conversation.local, waits));
     conversation.settle();
     conversation.hear();
     conversation.say(0, &Piece { class, handler, is_block: false, bytes: bytes.to_vec() });

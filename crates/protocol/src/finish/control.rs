@@ -7,8 +7,8 @@
 use super::fault::{Fault, Outcome, Reason};
 use super::id::{FinishId, Key};
 use crate::PlaceId;
-use crate::roster::Roster;
-use crate::tally::Entry;
+use crate::exchange_counts::Entry;
+use crate::membership::MembershipView;
 use serde::{Deserialize, Serialize};
 
 /// A message between two places about finishes; fields are what the sender knew when it sent it.
@@ -84,7 +84,7 @@ pub enum Output {
 
 /// Why a task may not travel, or may not be taken in. Nothing was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
+pub enum TaskRefusal {
     /// The other place, or the home of the finish, is gone.
     DeadPlace(PlaceId),
     /// The finish is cancelled; drop the new task.
@@ -95,18 +95,18 @@ pub enum Refusal {
     UnknownPlace(PlaceId),
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for TaskRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Refusal::DeadPlace(place) => write!(f, "{place} is dead"),
-            Refusal::Cancelled => write!(f, "the enclosing finish is cancelled"),
-            Refusal::UnknownFinish => write!(f, "no such finish"),
-            Refusal::UnknownPlace(place) => write!(f, "no such place: {place}"),
+            TaskRefusal::DeadPlace(place) => write!(f, "{place} is dead"),
+            TaskRefusal::Cancelled => write!(f, "the enclosing finish is cancelled"),
+            TaskRefusal::UnknownFinish => write!(f, "no such finish"),
+            TaskRefusal::UnknownPlace(place) => write!(f, "no such place: {place}"),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for TaskRefusal {}
 
 /// A control message that breaks the protocol. It changed nothing; the peer runs other code, or is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,16 +136,16 @@ impl std::fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-impl Roster {
+impl MembershipView {
     /// Passes if tasks may be exchanged with `place`.
     #[inline]
-    pub(super) fn admit(&self, place: PlaceId) -> Result<(), Refusal> {
+    pub(super) fn admit(&self, place: PlaceId) -> Result<(), TaskRefusal> {
         if self.is_alive(place) { Ok(()) } else { Err(self.refuse(place)) }
     }
 
     #[cold]
-    fn refuse(&self, place: PlaceId) -> Refusal {
-        if self.knows(place) { Refusal::DeadPlace(place) } else { Refusal::UnknownPlace(place) }
+    fn refuse(&self, place: PlaceId) -> TaskRefusal {
+        if self.knows(place) { TaskRefusal::DeadPlace(place) } else { TaskRefusal::UnknownPlace(place) }
     }
 
     /// Passes if `place` is of this run and not this one.

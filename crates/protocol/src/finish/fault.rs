@@ -4,7 +4,7 @@
 //! is the runtime's affair: the payload of a fault is bytes to this crate. The invariant: a dead place is
 //! named once and never crowded out by task faults.
 
-use super::kind::Kind;
+use super::kind::FinishKind;
 use super::limits::{FAULTS_MAX, PAYLOAD_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,7 @@ pub struct Outcome {
     /// Set if the finish was cancelled before it ended.
     pub cancelled: Option<Reason>,
     /// What the finish turned out to need.
-    pub kind: Kind,
+    pub kind: FinishKind,
 }
 
 impl Outcome {

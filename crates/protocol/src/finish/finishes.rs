@@ -4,17 +4,17 @@
 //! hashed tables and keeps no time: the same calls give the same outputs. The invariant: every slot that is
 //! not free is a finish opened here, or is found in `proxies`, or is an orphan with live tasks.
 
-use super::control::{Control, Output, Refusal, Violation};
+use super::control::{Control, Output, TaskRefusal, Violation};
 use super::explanation::{Explanation, Waiting};
 use super::fault::{Fault, Reason};
 use super::id::{FinishId, Key};
-use super::kind::Kind;
-use super::ledger::{Ledger, Spare};
+use super::kind::FinishKind;
+use super::ledger::{Ledger, LedgerPool};
 use super::limits::PROMPT_QUESTIONS;
 use super::slot::{Role, Slot};
 use crate::PlaceId;
-use crate::roster::Roster;
-use crate::tally::Hint;
+use crate::exchange_counts::Hint;
+use crate::membership::MembershipView;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The finishes of one place, opened here or elsewhere.
@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Calls marked *hot* cost a few nanoseconds when the finish and the peer are the ones used last.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Finishes {
-    pub(super) roster: Roster,
+    pub(super) membership: MembershipView,
     pub(super) slots: Vec<Slot>,
     pub(super) free: Vec<u32>,
     /// The slot of the finish of another home that was used last.
@@ -38,7 +38,7 @@ pub struct Finishes {
     /// How many questions of a finish do not wait for the next rest.
     pub(super) prompt_questions: u32,
     /// Empty ledgers for the next finishes that leave this place.
-    pub(super) spare: Spare,
+    pub(super) spare: LedgerPool,
 }
 
 impl Finishes {
@@ -48,7 +48,7 @@ impl Finishes {
     /// If `here` is not below `places`.
     pub fn new(here: PlaceId, places: u32) -> Finishes {
         Finishes {
-            roster: Roster::new(here, places),
+            membership: MembershipView::new(here, places),
             slots: Vec::new(),
             free: Vec::new(),
             recent: Hint::default(),
@@ -57,7 +57,7 @@ impl Finishes {
             forgets: BTreeMap::new(),
             held_back: BTreeSet::new(),
             prompt_questions: PROMPT_QUESTIONS,
-            spare: Spare::default(),
+            spare: LedgerPool::default(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Finishes {
         self.serial += 1;
         let index = self.occupy(Role::Home(None));
         let slot = &mut self.slots[index];
-        slot.id = FinishId { home: self.roster.here, serial, slot: index as u32 };
+        slot.id = FinishId { home: self.membership.here, serial, slot: index as u32 };
         slot.live = 1;
         slot.key(index)
     }
@@ -108,17 +108,18 @@ impl Finishes {
     /// Counts a task that a live task here sends to `to`; the name goes along with it. *Hot.*
     ///
     /// # Errors
-    /// [`Refusal::Cancelled`], [`Refusal::DeadPlace`], [`Refusal::UnknownPlace`]: nothing was counted, do not send.
+    /// [`TaskRefusal::Cancelled`], [`TaskRefusal::DeadPlace`], [`TaskRefusal::UnknownPlace`]: nothing was counted, do
+    /// not send.
     ///
     /// # Panics
     /// If `to` is this place: that is what [`Finishes::begin`] is for.
     #[inline]
-    pub fn depart(&mut self, key: Key, to: PlaceId) -> Result<FinishId, Refusal> {
-        assert!(to != self.roster.here, "a task departs to another place");
-        self.roster.admit(to)?;
+    pub fn depart(&mut self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
+        assert!(to != self.membership.here, "a task departs to another place");
+        self.membership.admit(to)?;
         let slot = self.slot(key);
         if slot.cancelled.is_some() {
-            return Err(Refusal::Cancelled);
+            return Err(TaskRefusal::Cancelled);
         }
         slot.tally.send(to);
         slot.away = true;
@@ -135,10 +136,10 @@ impl Finishes {
     /// Counts a task that arrived here. *Hot.*
     ///
     /// # Errors
-    /// A [`Refusal`] other than `Cancelled`: nothing was counted, drop the task. (A task of a cancelled finish
+    /// A [`TaskRefusal`] other than `Cancelled`: nothing was counted, drop the task. (A task of a cancelled finish
     /// is counted; ask [`Finishes::is_cancelled`], drop it and call [`Finishes::end`].)
     #[inline]
-    pub fn arrive(&mut self, id: FinishId, from: PlaceId) -> Result<Key, Refusal> {
+    pub fn arrive(&mut self, id: FinishId, from: PlaceId) -> Result<Key, TaskRefusal> {
         let index = self.welcome(id, from)?;
         let slot = &mut self.slots[index];
         slot.tally.receive(from);
@@ -154,12 +155,12 @@ impl Finishes {
     /// # Errors
     /// As [`Finishes::depart`].
     #[inline]
-    pub fn request(&mut self, key: Key, to: PlaceId) -> Result<FinishId, Refusal> {
-        assert!(to != self.roster.here, "a request goes to another place");
-        self.roster.admit(to)?;
+    pub fn request(&mut self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
+        assert!(to != self.membership.here, "a request goes to another place");
+        self.membership.admit(to)?;
         let slot = self.slot(key);
         if slot.cancelled.is_some() {
-            return Err(Refusal::Cancelled);
+            return Err(TaskRefusal::Cancelled);
         }
         slot.live += 1;
         slot.away = true;
@@ -183,7 +184,7 @@ impl Finishes {
     /// # Errors
     /// As [`Finishes::arrive`].
     #[inline]
-    pub fn visit(&mut self, id: FinishId, from: PlaceId) -> Result<Key, Refusal> {
+    pub fn visit(&mut self, id: FinishId, from: PlaceId) -> Result<Key, TaskRefusal> {
         let index = self.welcome(id, from)?;
         let slot = &mut self.slots[index];
         slot.live += 1;
@@ -210,8 +211,8 @@ impl Finishes {
         control: Control,
         out: &mut Vec<Output>,
     ) -> Result<(), Violation> {
-        self.roster.admit_peer(from)?;
-        if !self.roster.is_alive(from) {
+        self.membership.admit_peer(from)?;
+        if !self.membership.is_alive(from) {
             return Ok(());
         }
         match control {
@@ -227,13 +228,13 @@ impl Finishes {
     /// Finishes that it opened are cancelled here; finishes opened here that had reached it end with
     /// [`Fault::DeadPlace`], after all tasks at live places have ended.
     pub fn place_died(&mut self, place: PlaceId, out: &mut Vec<Output>) {
-        if !self.roster.bury(place) {
+        if !self.membership.mark_dead(place) {
             return;
         }
         self.forgets.remove(&place);
         self.orphan(place, out);
         for index in 0..self.slots.len() {
-            self.bury_at_home(index, place, out);
+            self.mark_dead_at_home(index, place, out);
         }
     }
 
@@ -267,16 +268,16 @@ impl Finishes {
     }
 
     /// What the finish has needed so far, as far as this place knows.
-    pub fn kind(&self, key: Key) -> Kind {
+    pub fn kind(&self, key: Key) -> FinishKind {
         let slot = self.peek(key);
-        if let Role::Home(_) = slot.role { self.view(slot).kind() } else { Kind::General }
+        if let Role::Home(_) = slot.role { self.view(slot).kind() } else { FinishKind::General }
     }
 
     /// What the ledger would be if the finish were quiet here.
     fn view(&self, slot: &Slot) -> Ledger {
         let Role::Home(ledger) = &slot.role else { return Ledger::default() };
         let mut view = ledger.as_deref().cloned().unwrap_or_default();
-        let alive = slot.tally.entries().filter(|entry| self.roster.is_alive(entry.place));
+        let alive = slot.tally.entries().filter(|entry| self.membership.is_alive(entry.place));
         alive.for_each(|entry| view.enter_home(entry));
         view
     }
@@ -293,7 +294,7 @@ impl Finishes {
         });
         Explanation {
             finish: slot.id,
-            here: self.roster.here,
+            here: self.membership.here,
             live: slot.live,
             cancelled: slot.cancelled.is_some(),
             waiting: waiting.filter(|waiting| waiting.tasks > 0 || waiting.asked).collect(),
@@ -348,25 +349,25 @@ impl Finishes {
 
     /// The slot for a task or visit that came from `from`.
     #[inline]
-    fn welcome(&mut self, id: FinishId, from: PlaceId) -> Result<usize, Refusal> {
-        self.roster.admit(from)?;
-        let near = if id.home == self.roster.here { id.slot as usize } else { self.recent.0 };
+    fn welcome(&mut self, id: FinishId, from: PlaceId) -> Result<usize, TaskRefusal> {
+        self.membership.admit(from)?;
+        let near = if id.home == self.membership.here { id.slot as usize } else { self.recent.0 };
         let known = self.slots.get(near).is_some_and(|slot| slot.id == id);
-        if known && id.serial != FinishId::NONE.serial && from != self.roster.here {
+        if known && id.serial != FinishId::NONE.serial && from != self.membership.here {
             return Ok(near);
         }
         self.welcome_slowly(id, from)
     }
 
     #[inline(never)]
-    fn welcome_slowly(&mut self, id: FinishId, from: PlaceId) -> Result<usize, Refusal> {
-        if from == self.roster.here {
-            return Err(Refusal::UnknownPlace(from));
+    fn welcome_slowly(&mut self, id: FinishId, from: PlaceId) -> Result<usize, TaskRefusal> {
+        if from == self.membership.here {
+            return Err(TaskRefusal::UnknownPlace(from));
         }
-        if id.home == self.roster.here {
-            return Err(Refusal::UnknownFinish);
+        if id.home == self.membership.here {
+            return Err(TaskRefusal::UnknownFinish);
         }
-        self.roster.admit(id.home)?;
+        self.membership.admit(id.home)?;
         Ok(self.proxy(id))
     }
 

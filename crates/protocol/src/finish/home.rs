@@ -7,7 +7,7 @@ use super::control::{Control, Output, Report, Violation};
 use super::fault::{Fault, Outcome, Reason};
 use super::finishes::Finishes;
 use super::id::FinishId;
-use super::kind::Kind;
+use super::kind::FinishKind;
 use super::ledger::Ledger;
 use super::limits::FORGET_BATCH;
 use super::slot::{Role, Slot};
@@ -27,7 +27,7 @@ impl Finishes {
         report: Report,
         out: &mut Vec<Output>,
     ) -> Result<(), Violation> {
-        if report.finish.home != self.roster.here {
+        if report.finish.home != self.membership.here {
             return Err(Violation::NotItsHome(report.finish));
         }
         let Some(index) = self.find_home(report.finish) else {
@@ -45,11 +45,11 @@ impl Finishes {
 
     /// Refuses a report that no correct place sends.
     fn check(&self, from: PlaceId, index: usize, report: &Report) -> Result<(), Violation> {
-        if let Some(entry) = report.entries.iter().find(|entry| !self.roster.knows(entry.place)) {
+        if let Some(entry) = report.entries.iter().find(|entry| !self.membership.knows(entry.place)) {
             return Err(Violation::UnknownPlace(entry.place));
         }
         if let Some(Fault::DeadPlace { place }) = report.fault
-            && !self.roster.knows(place)
+            && !self.membership.knows(place)
         {
             return Err(Violation::UnknownPlace(place));
         }
@@ -71,9 +71,9 @@ impl Finishes {
         let ledger = self.spare.ledger(ledger);
         ledger.hear(from, report.answers, report.more);
         for &entry in &report.entries {
-            if entry.place == self.roster.here {
+            if entry.place == self.membership.here {
                 ledger.enter_report_home(from, entry);
-            } else if self.roster.is_alive(entry.place) {
+            } else if self.membership.is_alive(entry.place) {
                 ledger.enter_report(from, entry);
                 if let Some(reason) = cancelled {
                     tell_cancel(ledger, *id, entry.place, reason, out);
@@ -111,7 +111,7 @@ impl Finishes {
         if !slot.tally.is_zero() {
             let ledger = self.spare.ledger(ledger);
             for entry in slot.tally.entries() {
-                if !self.roster.is_alive(entry.place) {
+                if !self.membership.is_alive(entry.place) {
                     slot.faults.push(Fault::DeadPlace { place: entry.place });
                     continue;
                 }
@@ -150,7 +150,7 @@ impl Finishes {
             faults: faults.kept,
             faults_lost: faults.lost,
             cancelled: slot.cancelled.take().map(|reason| *reason),
-            kind: ledger.as_ref().map_or(Kind::Local, |ledger| ledger.kind()),
+            kind: ledger.as_ref().map_or(FinishKind::Local, |ledger| ledger.kind()),
         };
         let serial = slot.id.serial;
         out.push(Output::Released { key: slot.key(index), outcome });
@@ -169,17 +169,17 @@ impl Finishes {
     }
 
     /// Takes a dead place out of a finish opened here, and asks the live places: they may hold tasks that it sent.
-    pub(super) fn bury_at_home(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
+    pub(super) fn mark_dead_at_home(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         let Role::Home(ledger) = &mut slot.role else { return };
         if ledger.is_none() && !slot.away {
             return;
         }
         let ledger = self.spare.ledger(ledger);
-        if ledger.bury(place) {
+        if ledger.mark_dead(place) {
             slot.faults.push(Fault::DeadPlace { place });
         }
-        for to in self.roster.others() {
+        for to in self.membership.others() {
             ledger.ask(to);
             let control = Control::Ask { finish: slot.id, missing: 0, dead: Some(place) };
             out.push(Output::Send { to, control });
@@ -204,7 +204,7 @@ impl Finishes {
             }
             return Ok(());
         }
-        if finish.home != self.roster.here {
+        if finish.home != self.membership.here {
             return Err(Violation::NotItsHome(finish));
         }
         let Some(index) = self.find_home(finish) else {

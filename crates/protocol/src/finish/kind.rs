@@ -5,7 +5,7 @@
 
 /// What a finish needed, from cheap to dear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FinishKind {
     /// All tasks stayed at the home: no message.
     Local,
     /// The home sent one task away, which sent none: one report.

@@ -5,16 +5,16 @@
 //! It sends nothing itself. The invariant: `unsettled` counts the non-zero cells of `reached`, and
 //! `awaited` the places from which an answer is outstanding.
 
-use super::kind::Kind;
+use super::kind::FinishKind;
 use super::limits::SPARE_LEDGERS_MAX;
 use crate::PlaceId;
-use crate::tally::{Entry, Hint};
+use crate::exchange_counts::{Entry, Hint};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 /// A place that the finish has reached, or that was asked about it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Reach {
+pub(super) struct ReachedPlace {
     pub(super) place: PlaceId,
     /// Balance of tasks from the home to `place`.
     from_home: i64,
@@ -34,9 +34,9 @@ pub(super) struct Reach {
     pub(super) cancel_told: bool,
 }
 
-impl Reach {
-    fn new(place: PlaceId) -> Reach {
-        Reach {
+impl ReachedPlace {
+    fn new(place: PlaceId) -> ReachedPlace {
+        ReachedPlace {
             place,
             from_home: 0,
             to_home: 0,
@@ -68,7 +68,7 @@ impl Reach {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ledger {
     /// Sorted by place.
-    reached: Vec<Reach>,
+    reached: Vec<ReachedPlace>,
     recent: Hint,
     /// Balances between two places neither of which is the home, by (receiver, sender); no zeros.
     cross: BTreeMap<(PlaceId, PlaceId), i64>,
@@ -84,12 +84,12 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// The places reached so far, ascending.
-    pub(super) fn reached(&self) -> &[Reach] {
+    pub(super) fn reached(&self) -> &[ReachedPlace] {
         &self.reached
     }
 
     /// The record of `place`, made if there is none.
-    pub(super) fn reach(&mut self, place: PlaceId) -> &mut Reach {
+    pub(super) fn reach(&mut self, place: PlaceId) -> &mut ReachedPlace {
         let position = self.position(place);
         &mut self.reached[position]
     }
@@ -103,14 +103,14 @@ impl Ledger {
         }
         let position = self.reached.partition_point(|reach| reach.place < place);
         if self.reached.get(position).is_none_or(|reach| reach.place != place) {
-            self.reached.insert(position, Reach::new(place));
+            self.reached.insert(position, ReachedPlace::new(place));
         }
         self.recent.0 = position;
         position
     }
 
     /// Changes one record, and the counts that follow from it.
-    fn change<T>(&mut self, place: PlaceId, change: impl FnOnce(&mut Reach) -> T) -> T {
+    fn change<T>(&mut self, place: PlaceId, change: impl FnOnce(&mut ReachedPlace) -> T) -> T {
         let reach = self.reach(place);
         let before = (reach.unsettled(), usize::from(reach.is_awaited()));
         let result = change(reach);
@@ -193,7 +193,7 @@ impl Ledger {
     }
 
     /// Tasks known to be sent to the place of `reach` and not known to be received there.
-    pub(super) fn missing(&self, reach: &Reach) -> u64 {
+    pub(super) fn missing(&self, reach: &ReachedPlace) -> u64 {
         let from_others = self.cross.range((reach.place, PlaceId(0))..=(reach.place, PlaceId(u32::MAX)));
         let positive = |balance: i64| u64::try_from(balance).unwrap_or(0);
         from_others
@@ -225,7 +225,7 @@ impl Ledger {
     }
 
     /// Drops all that concerns `place`; true if it is known to have had tasks of the finish.
-    pub(super) fn bury(&mut self, place: PlaceId) -> bool {
+    pub(super) fn mark_dead(&mut self, place: PlaceId) -> bool {
         self.cross.retain(|&(to, from), _| to != place && from != place);
         let Ok(position) = self.reached.binary_search_by_key(&place, |reach| reach.place) else {
             return false;
@@ -238,12 +238,12 @@ impl Ledger {
     }
 
     /// What the finish needed so far.
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> FinishKind {
         match (self.nested, self.departed) {
-            (true, _) => Kind::General,
-            (false, 0) => Kind::Local,
-            (false, 1) => Kind::Single,
-            (false, _) => Kind::Spmd,
+            (true, _) => FinishKind::General,
+            (false, 0) => FinishKind::Local,
+            (false, 1) => FinishKind::Single,
+            (false, _) => FinishKind::Spmd,
         }
     }
 }
@@ -251,9 +251,9 @@ impl Ledger {
 /// Empty ledgers with room, so that a finish that leaves its home does not allocate; no part of a state's identity.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::vec_box, reason = "the boxes go into slots as they are")]
-pub(super) struct Spare(Vec<Box<Ledger>>);
+pub(super) struct LedgerPool(Vec<Box<Ledger>>);
 
-impl Spare {
+impl LedgerPool {
     /// The ledger in `place`, put there if there is none.
     pub(super) fn ledger<'a>(&mut self, place: &'a mut Option<Box<Ledger>>) -> &'a mut Ledger {
         place.get_or_insert_with(|| self.0.pop().unwrap_or_default())
@@ -271,13 +271,13 @@ impl Spare {
     }
 }
 
-impl PartialEq for Spare {
-    fn eq(&self, _: &Spare) -> bool {
+impl PartialEq for LedgerPool {
+    fn eq(&self, _: &LedgerPool) -> bool {
         true
     }
 }
-impl Eq for Spare {}
-impl Hash for Spare {
+impl Eq for LedgerPool {}
+impl Hash for LedgerPool {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 

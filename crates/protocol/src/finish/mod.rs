@@ -25,13 +25,13 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub use crate::tally::Entry;
-pub use control::{Control, Output, Refusal, Report, Violation};
+pub use crate::exchange_counts::Entry;
+pub use control::{Control, Output, Report, TaskRefusal, Violation};
 pub use explanation::{Explanation, Waiting};
 pub use fault::{Fault, Outcome, Payload, PayloadTooLong, Reason, Text};
 pub use finishes::Finishes;
 pub use id::{FinishId, Key};
-pub use kind::Kind;
+pub use kind::FinishKind;
 pub use limits::{
     CONTROL_BYTES_MAX, FAULTS_MAX, FORGET_BATCH, PAYLOAD_BYTES_MAX, REPORT_ENTRIES_MAX, TEXT_BYTES_MAX,
 };

@@ -57,10 +57,10 @@ impl Finishes {
             return Err(Violation::NotItsHome(finish));
         }
         if let Some(dead) = dead {
-            self.roster.admit_peer(dead)?;
+            self.membership.admit_peer(dead)?;
             self.place_died(dead, out);
         }
-        if !self.roster.is_alive(from) {
+        if !self.membership.is_alive(from) {
             return Ok(());
         }
         let index = self.proxy(finish);

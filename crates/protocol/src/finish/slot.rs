@@ -1,7 +1,7 @@
 //! One place's part of one finish: the finish itself at its home, a proxy elsewhere.
 //!
 //! Both count tasks in the same way, so that the hot path need not know which it is. What follows from a
-//! count reaching zero is decided in `finishes`. The invariant: `tally` holds what no report has told yet
+//! count reaching zero is decided in `finishes`. The invariant: `exchange_counts` holds what no report has told yet
 //! (at the home: what is not yet in the ledger), and is only told when `live` is zero.
 
 use super::control::{Control, Output, Report};
@@ -9,7 +9,7 @@ use super::fault::{Faults, Reason};
 use super::id::{FinishId, Key};
 use super::ledger::Ledger;
 use super::limits::{IDLE_ENTRIES_MAX, REPORT_ENTRIES_MAX};
-use crate::tally::Tally;
+use crate::exchange_counts::ExchangeCounts;
 
 /// One place's part of one finish.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ pub(super) struct Slot {
     pub(super) live: u64,
     /// Something was sent to another place under the finish from here.
     pub(super) away: bool,
-    pub(super) tally: Tally,
+    pub(super) tally: ExchangeCounts,
     pub(super) faults: Faults,
     pub(super) cancelled: Option<Box<Reason>>,
     /// Of a finish opened here: questions asked since the last rest.
@@ -64,7 +64,7 @@ impl Slot {
             generation: 0,
             live: 0,
             away: false,
-            tally: Tally::default(),
+            tally: ExchangeCounts::default(),
             faults: Faults::default(),
             cancelled: None,
             asked: 0,

@@ -1,7 +1,7 @@
 //! The names of a phaser and of what it counts.
 //!
-//! A [`PhaserId`] and a [`Ticket`] travel, so they come from peers and prove nothing; a [`Party`] is for one place
-//! only. The invariant: a [`PhaserId`] is never used for two phasers of one run.
+//! A [`PhaserId`] and a [`RegistrationTransfer`] travel, so they come from peers and prove nothing; a [`Party`] is for
+//! one place only. The invariant: a [`PhaserId`] is never used for two phasers of one run.
 
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ impl std::fmt::Display for PhaserId {
 
 /// A registration on its way to another place, with the task that it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Ticket {
+pub struct RegistrationTransfer {
     /// The phaser.
     pub(super) phaser: PhaserId,
     /// The phase that it is in while the ticket travels: it cannot end before the ticket has arrived.
@@ -44,7 +44,7 @@ pub struct Ticket {
     pub(super) dead: Option<PlaceId>,
 }
 
-impl Ticket {
+impl RegistrationTransfer {
     /// The phaser.
     pub fn phaser(self) -> PhaserId {
         self.phaser

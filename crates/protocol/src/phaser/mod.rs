@@ -12,16 +12,16 @@
 //! The runtime promises what it promises for finishes: control messages between live places arrive, once, in order; a
 //! registration departs before its ticket can arrive; what `place_died` names is silent for good.
 
-mod chair;
+mod coordinator;
 mod id;
+mod local_phaser;
 mod message;
 mod phasers;
-mod share;
 
 #[cfg(test)]
 mod tests;
 
-pub use crate::tally::Entry;
-pub use id::{Party, PhaserId, Ticket};
+pub use crate::exchange_counts::Entry;
+pub use id::{Party, PhaserId, RegistrationTransfer};
 pub use message::{Advanced, Control, Output, PhaserError, REPORT_ENTRIES_MAX, Report, Violation};
 pub use phasers::Phasers;

@@ -4,21 +4,21 @@
 //! a typed error, never a panic. The invariant: each share that is not free has parties, or belongs to a
 //! phaser that is not over.
 
-use super::chair::Chair;
-use super::id::{Party, PhaserId, Ticket};
+use super::coordinator::Coordinator;
+use super::id::{Party, PhaserId, RegistrationTransfer};
+use super::local_phaser::{LocalPhaser, PartyRecord, Role, State};
 use super::message::{Advanced, Control, Output, PhaserError, Report, Violation};
-use super::share::{Role, Seat, Share, State};
 use crate::PlaceId;
-use crate::roster::Roster;
+use crate::membership::MembershipView;
 use std::collections::BTreeMap;
 
 /// The phasers of one place, opened here or elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Phasers {
-    roster: Roster,
-    pub(super) shares: Vec<Share>,
+    membership: MembershipView,
+    pub(super) shares: Vec<LocalPhaser>,
     free_shares: Vec<u32>,
-    seats: Vec<Seat>,
+    seats: Vec<PartyRecord>,
     free_seats: Vec<u32>,
     /// Shares of phasers of other, live homes.
     members: BTreeMap<(PlaceId, u64), u32>,
@@ -33,7 +33,7 @@ impl Phasers {
     /// If `here` is not below `places`.
     pub fn new(here: PlaceId, places: u32) -> Phasers {
         Phasers {
-            roster: Roster::new(here, places),
+            membership: MembershipView::new(here, places),
             shares: Vec::new(),
             free_shares: Vec::new(),
             seats: Vec::new(),
@@ -45,9 +45,9 @@ impl Phasers {
 
     /// Opens a phaser here, in phase 0, and registers the caller.
     pub fn open(&mut self) -> Party {
-        let (home, serial) = (self.roster.here, self.serial);
+        let (home, serial) = (self.membership.here, self.serial);
         self.serial += 1;
-        let share = Share::new(PhaserId::NONE, 0, Role::Home(Box::new(Chair::new(home))));
+        let share = LocalPhaser::new(PhaserId::NONE, 0, Role::Home(Box::new(Coordinator::new(home))));
         let slot = self.occupy(share);
         self.shares[slot].id = PhaserId { home, serial, slot: slot as u32 };
         self.sit(slot)
@@ -70,14 +70,14 @@ impl Phasers {
     ///
     /// # Panics
     /// If `to` is this place.
-    pub fn depart(&mut self, party: Party, to: PlaceId) -> Result<Ticket, PhaserError> {
-        assert!(to != self.roster.here, "a registration departs to another place");
+    pub fn depart(&mut self, party: Party, to: PlaceId) -> Result<RegistrationTransfer, PhaserError> {
+        assert!(to != self.membership.here, "a registration departs to another place");
         let index = self.active(party)?;
         self.admit(to)?;
         let share = &mut self.shares[index];
         share.tally.send(to);
         share.away = true;
-        Ok(Ticket { phaser: share.id, phase: share.phase, dead: share.dead })
+        Ok(RegistrationTransfer { phaser: share.id, phase: share.phase, dead: share.dead })
     }
 
     /// Takes back a [`Phasers::depart`] whose task was not sent after all; `party` must not have signalled since.
@@ -97,19 +97,19 @@ impl Phasers {
     /// [`PhaserError::WrongPhase`]: the task is not registered; drop it.
     pub fn arrive(
         &mut self,
-        ticket: Ticket,
+        ticket: RegistrationTransfer,
         from: PlaceId,
         out: &mut Vec<Output>,
     ) -> Result<Party, PhaserError> {
         self.admit(from)?;
-        if from == self.roster.here {
+        if from == self.membership.here {
             return Err(PhaserError::UnknownPlace(from));
         }
         self.admit(ticket.phaser.home)?;
         self.catch_up(ticket, out)?;
         let index = match self.find(ticket.phaser) {
             Some(index) => index,
-            None if ticket.phaser.home == self.roster.here => {
+            None if ticket.phaser.home == self.membership.here => {
                 return Err(PhaserError::UnknownPhaser(ticket.phaser));
             }
             None => self.join(ticket),
@@ -203,8 +203,8 @@ impl Phasers {
     pub fn waiting_for(&self, party: Party) -> Result<Vec<PlaceId>, PhaserError> {
         let share = &self.shares[self.seat(party)?.share as usize];
         Ok(match &share.role {
-            Role::Home(chair) => chair.laggards(share.phase),
-            _ if share.active > 0 => vec![self.roster.here],
+            Role::Home(coordinator) => coordinator.laggards(share.phase),
+            _ if share.active > 0 => vec![self.membership.here],
             _ => vec![share.id.home],
         })
     }
@@ -224,10 +224,10 @@ impl Phasers {
         control: Control,
         out: &mut Vec<Output>,
     ) -> Result<(), Violation> {
-        if !self.roster.knows(from) || from == self.roster.here {
+        if !self.membership.knows(from) || from == self.membership.here {
             return Err(Violation::UnknownPlace(from));
         }
-        if !self.roster.is_alive(from) {
+        if !self.membership.is_alive(from) {
             return Ok(());
         }
         match control {
@@ -242,12 +242,12 @@ impl Phasers {
     /// Its parties are no longer waited for; those who wait are told with the next phase. Parties of phasers that
     /// were opened there are woken at once.
     pub fn place_died(&mut self, place: PlaceId, out: &mut Vec<Output>) {
-        if !self.roster.bury(place) {
+        if !self.membership.mark_dead(place) {
             return;
         }
         for index in 0..self.shares.len() {
             match self.shares[index].role {
-                Role::Home(_) => self.bury(index, place, out),
+                Role::Home(_) => self.mark_dead(index, place, out),
                 Role::Member if self.shares[index].id.home == place => self.orphan(index, place, out),
                 _ => {}
             }
@@ -256,16 +256,16 @@ impl Phasers {
 
     /// Passes if `place` is of this run and not dead.
     fn admit(&self, place: PlaceId) -> Result<(), PhaserError> {
-        match (self.roster.is_alive(place), self.roster.knows(place)) {
+        match (self.membership.is_alive(place), self.membership.knows(place)) {
             (true, _) => Ok(()),
             (false, true) => Err(PhaserError::DeadPlace(place)),
             (false, false) => Err(PhaserError::UnknownPlace(place)),
         }
     }
 
-    fn seat(&self, party: Party) -> Result<&Seat, PhaserError> {
+    fn seat(&self, party: Party) -> Result<&PartyRecord, PhaserError> {
         let seat = self.seats.get(party.seat as usize);
-        let taken = |seat: &&Seat| seat.generation == party.generation && seat.state != State::Free;
+        let taken = |seat: &&PartyRecord| seat.generation == party.generation && seat.state != State::Free;
         seat.filter(taken).ok_or(PhaserError::NotRegistered)
     }
 
@@ -293,17 +293,17 @@ impl Phasers {
         match self.free_seats.pop() {
             Some(seat) => {
                 let generation = self.seats[seat as usize].generation;
-                self.seats[seat as usize] = Seat { generation, share: index, phase, state };
+                self.seats[seat as usize] = PartyRecord { generation, share: index, phase, state };
                 Party { seat, generation }
             }
             None => {
-                self.seats.push(Seat { generation: 0, share: index, phase, state });
+                self.seats.push(PartyRecord { generation: 0, share: index, phase, state });
                 Party { seat: self.seats.len() as u32 - 1, generation: 0 }
             }
         }
     }
 
-    fn occupy(&mut self, share: Share) -> usize {
+    fn occupy(&mut self, share: LocalPhaser) -> usize {
         if let Some(index) = self.free_shares.pop() {
             self.shares[index as usize] = share;
             return index as usize;
@@ -315,13 +315,13 @@ impl Phasers {
     fn vacate(&mut self, index: usize) {
         let id = self.shares[index].id;
         self.members.remove(&(id.home, id.serial));
-        self.shares[index] = Share::new(PhaserId::NONE, 0, Role::Free);
+        self.shares[index] = LocalPhaser::new(PhaserId::NONE, 0, Role::Free);
         self.free_shares.push(index as u32);
     }
 
     /// The share of a phaser, if this place has one.
     fn find(&self, id: PhaserId) -> Option<usize> {
-        if id.home != self.roster.here {
+        if id.home != self.membership.here {
             return self.members.get(&(id.home, id.serial)).map(|&index| index as usize);
         }
         let index = id.slot as usize;
@@ -329,8 +329,8 @@ impl Phasers {
     }
 
     /// Makes a share for a phaser of another home.
-    fn join(&mut self, ticket: Ticket) -> usize {
-        let mut share = Share::new(ticket.phaser, ticket.phase, Role::Member);
+    fn join(&mut self, ticket: RegistrationTransfer) -> usize {
+        let mut share = LocalPhaser::new(ticket.phaser, ticket.phase, Role::Member);
         share.dead = ticket.dead;
         let index = self.occupy(share);
         self.members.insert((ticket.phaser.home, ticket.phaser.serial), index as u32);
@@ -338,7 +338,7 @@ impl Phasers {
     }
 
     /// A ticket may bring the news of its phase before the home does.
-    fn catch_up(&mut self, ticket: Ticket, out: &mut Vec<Output>) -> Result<(), PhaserError> {
+    fn catch_up(&mut self, ticket: RegistrationTransfer, out: &mut Vec<Output>) -> Result<(), PhaserError> {
         let Some(index) = self.find(ticket.phaser) else { return Ok(()) };
         let share = &self.shares[index];
         let here = share.phase;
@@ -373,7 +373,7 @@ impl Phasers {
                 }
             }
             Role::Home(_) if share.is_report_due() => {
-                let here = self.roster.here;
+                let here = self.membership.here;
                 for report in share.reports() {
                     self.enter(here, index, &report);
                 }
@@ -396,24 +396,26 @@ impl Phasers {
     }
 
     fn enter(&mut self, from: PlaceId, index: usize, report: &Report) {
-        let Share { phase, role: Role::Home(chair), .. } = &mut self.shares[index] else { return };
-        chair.enter(from, *phase, report, |place| self.roster.is_alive(place));
+        let LocalPhaser { phase, role: Role::Home(coordinator), .. } = &mut self.shares[index] else {
+            return;
+        };
+        coordinator.enter(from, *phase, report, |place| self.membership.is_alive(place));
     }
 
     /// Ends the phase, or the phaser, if all have signalled.
     fn conclude(&mut self, index: usize, out: &mut Vec<Output>) {
         let share = &mut self.shares[index];
-        let Role::Home(chair) = &mut share.role else { return };
+        let Role::Home(coordinator) = &mut share.role else { return };
         // After a death the home may hold parties of which no balance tells.
-        if share.active > 0 || !chair.is_complete() {
+        if share.active > 0 || !coordinator.is_complete() {
             return;
         }
-        if chair.is_empty() {
+        if coordinator.is_empty() {
             self.vacate(index);
             return;
         }
-        let (phase, dead) = (share.phase + 1, chair.dead.take());
-        let members: Vec<_> = chair.begin().filter(|&place| place != self.roster.here).collect();
+        let (phase, dead) = (share.phase + 1, coordinator.dead.take());
+        let members: Vec<_> = coordinator.begin().filter(|&place| place != self.membership.here).collect();
         share.phase = phase;
         share.dead = dead;
         let control = share.advance();
@@ -424,17 +426,17 @@ impl Phasers {
     /// Takes in a report to a phaser opened here.
     fn hear(&mut self, from: PlaceId, report: &Report, out: &mut Vec<Output>) -> Result<(), Violation> {
         let id = report.phaser;
-        if id.home != self.roster.here {
+        if id.home != self.membership.here {
             return Err(Violation::NotItsHome(id));
         }
-        if let Some(entry) = report.entries.iter().find(|entry| !self.roster.knows(entry.place)) {
+        if let Some(entry) = report.entries.iter().find(|entry| !self.membership.knows(entry.place)) {
             return Err(Violation::UnknownPlace(entry.place));
         }
         let Some(index) = self.find(id) else { return Ok(()) };
         let share = &self.shares[index];
-        let Role::Home(chair) = &share.role else { return Ok(()) };
+        let Role::Home(coordinator) = &share.role else { return Ok(()) };
         let loops = report.entries.iter().any(|entry| entry.place == from);
-        if loops || report.phase > share.phase || report.answers > chair.unanswered(from) {
+        if loops || report.phase > share.phase || report.answers > coordinator.unanswered(from) {
             return Err(Violation::FalseReport(id));
         }
         self.enter(from, index, report);
@@ -477,7 +479,7 @@ impl Phasers {
         if id.home != from {
             return Err(Violation::NotItsHome(id));
         }
-        if !self.roster.knows(dead) || dead == self.roster.here || dead == from {
+        if !self.membership.knows(dead) || dead == self.membership.here || dead == from {
             return Err(Violation::UnknownPlace(dead));
         }
         self.place_died(dead, out);
@@ -487,7 +489,7 @@ impl Phasers {
             self.settle(index, out);
             return Ok(());
         }
-        let mut nothing = Share::new(id, 0, Role::Member);
+        let mut nothing = LocalPhaser::new(id, 0, Role::Member);
         nothing.unanswered = 1;
         let send = |report| Output::Send { to: from, control: Control::Report(report) };
         out.extend(nothing.reports().into_iter().map(send));
@@ -495,14 +497,17 @@ impl Phasers {
     }
 
     /// Takes a dead place out of a phaser opened here, and asks the live places: they may hold parties that it sent.
-    fn bury(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
-        let Share { id, phase, away, role: Role::Home(chair), .. } = &mut self.shares[index] else { return };
+    fn mark_dead(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
+        let LocalPhaser { id, phase, away, role: Role::Home(coordinator), .. } = &mut self.shares[index]
+        else {
+            return;
+        };
         if !*away {
             return;
         }
-        chair.bury(place, *phase);
-        for to in self.roster.others() {
-            chair.ask(to, *phase);
+        coordinator.mark_dead(place, *phase);
+        for to in self.membership.others() {
+            coordinator.ask(to, *phase);
             out.push(Output::Send { to, control: Control::Ask { phaser: *id, dead: place } });
         }
         self.conclude(index, out);

@@ -1,6 +1,6 @@
 //! Answers: how the value of a body of `at!` goes back to its caller.
 
-use super::pending::Slot;
+use super::pending::CallId;
 use crate::capture::Ship;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::ERROR_BYTES_MAX;
@@ -15,10 +15,10 @@ use std::rc::Rc;
 
 /// Whom to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct ReplyTo {
     caller: PlaceId,
     /// `None` for a body that nobody waits for.
-    slot: Option<Slot>,
+    slot: Option<CallId>,
 }
 
 /// Bit of the flags of an answer: it is a value, not an error.
@@ -26,16 +26,16 @@ const VALUE: u32 = 1;
 /// Bit of the flags of an answer: the body started something under the caller's finish.
 const COUNTED: u32 = 2;
 
-impl Address {
+impl ReplyTo {
     /// Nobody waits.
-    pub(super) const NONE: Address = Address { caller: PlaceId(0), slot: None };
+    pub(super) const NONE: ReplyTo = ReplyTo { caller: PlaceId(0), slot: None };
 
     pub(super) fn decode(caller: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<Self, DecodeError> {
-        Ok(Address { caller, slot: Some(Slot::decode(reader)?) })
+        Ok(ReplyTo { caller, slot: Some(CallId::decode(reader)?) })
     }
 
     /// The caller's name of the call; none if nobody waits.
-    pub(super) fn slot(self) -> Option<Slot> {
+    pub(super) fn slot(self) -> Option<CallId> {
         self.slot
     }
 
@@ -77,15 +77,15 @@ impl Address {
 }
 
 /// The duty to answer one call; dropped without an answer, it says that the body was cancelled.
-pub(super) struct Answering {
-    address: Address,
+pub(super) struct ReplyGuard {
+    address: ReplyTo,
     /// `None` once the answer is sent.
     scope: Option<Scope>,
 }
 
-impl Answering {
-    pub(super) fn new(address: Address, scope: Scope) -> Self {
-        Answering { address, scope: Some(scope) }
+impl ReplyGuard {
+    pub(super) fn new(address: ReplyTo, scope: Scope) -> Self {
+        ReplyGuard { address, scope: Some(scope) }
     }
 
     /// The place that waits.
@@ -117,7 +117,7 @@ impl Answering {
     }
 }
 
-impl Drop for Answering {
+impl Drop for ReplyGuard {
     fn drop(&mut self) {
         if self.scope.is_none() {
             return;
@@ -145,7 +145,7 @@ impl Ship for Never {
 /// Takes back the borrowed scope of a body that is over: its key, if it visited the finish, and whether it counts.
 fn drop_borrowed(local: &Local, scope: Scope) -> (Option<Key>, bool) {
     match scope {
-        Scope::Borrowed(index) => {
+        Scope::Remote(index) => {
             let borrowed = local.borrowed.borrow_mut().remove(index as usize);
             (borrowed.key, borrowed.counted)
         }
@@ -208,7 +208,7 @@ pub(super) fn receive(
     source: PlaceId,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
-    let slot = Slot::decode(reader)?;
+    let slot = CallId::decode(reader)?;
     let flags = reader.take_u32()?;
     reader.align(8)?;
     let answer = match flags & VALUE {

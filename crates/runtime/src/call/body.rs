@@ -3,8 +3,8 @@
 //! A body is a zero-sized closure: it can be made from nothing wherever the program runs, because the compiler has
 //! shown that it holds nothing. Its captures arrive as bytes and are decoded into values that own everything.
 
-use super::answer::Answering;
-use super::try_out;
+use super::answer::ReplyGuard;
+use super::check_roundtrip;
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, Result};
 use crate::image::Descriptor;
@@ -36,7 +36,7 @@ const fn hash(site: u64, landed_size: usize, future_size: usize) -> u64 {
 ///
 /// # Safety
 /// A value of `F` must have existed: it is at the sender.
-unsafe fn conjure<F: Copy>() -> F {
+unsafe fn materialise<F: Copy>() -> F {
     const {
         assert!(
             size_of::<F>() == 0,
@@ -70,7 +70,7 @@ where
         // NEED: the closure has no bytes, so it is made here; its future has no `'static` type.
         // SOUND: a sender that has the closure named it; the future owns what it holds, for the closure is empty and
         // landed captures are decoded values.
-        let body = unsafe { conjure::<F>() };
+        let body = unsafe { materialise::<F>() };
         unsafe { local.start(body(landed), arrived.scope, S::cell(), Priority::Normal) };
         Ok(())
     }
@@ -97,8 +97,8 @@ where
         arrived.reader.finish()?;
         // NEED: the closure has no bytes, so it is made here.
         // SOUND: a sender that has the closure named it.
-        let body = unsafe { conjure::<F>() };
-        let answering = Answering::new(arrived.answer, arrived.scope);
+        let body = unsafe { materialise::<F>() };
+        let answering = ReplyGuard::new(arrived.answer, arrived.scope);
         let future = answer::<S, B, R>(body(landed), answering);
         // NEED: the future has no `'static` type.
         // SOUND: as for a `SpawnBody`.
@@ -107,7 +107,7 @@ where
     }
 }
 
-async fn answer<S, B, R>(body: B, answering: Answering) -> Result<()>
+async fn answer<S, B, R>(body: B, answering: ReplyGuard) -> Result<()>
 where
     S: Site,
     B: Future<Output = Result<R>>,
@@ -115,8 +115,8 @@ where
 {
     let source = || Some(Source::of_text(S::LOCATION));
     let span = Local::with(|local| local.span(span::BODY, Some(answering.caller()), source));
-    let result = Guarded::new(body).await.and_then(|value| {
-        try_out::<S>(Direction::Back, || value.try_out())?;
+    let result = CatchPanic::new(body).await.and_then(|value| {
+        check_roundtrip::<S>(Direction::Back, || value.check_roundtrip())?;
         Ok(value)
     });
     drop(span);
@@ -125,15 +125,15 @@ where
 }
 
 /// A future whose panic becomes its error.
-pub(super) struct Guarded<B>(B);
+pub(super) struct CatchPanic<B>(B);
 
-impl<B> Guarded<B> {
+impl<B> CatchPanic<B> {
     pub(super) fn new(body: B) -> Self {
-        Guarded(body)
+        CatchPanic(body)
     }
 }
 
-impl<V, B: Future<Output = Result<V>>> Future for Guarded<B> {
+impl<V, B: Future<Output = Result<V>>> Future for CatchPanic<B> {
     type Output = Result<V>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -148,15 +148,15 @@ impl<V, B: Future<Output = Result<V>>> Future for Guarded<B> {
 }
 
 /// A plain future as a task: its outcome becomes a result.
-pub(super) struct Plain<F>(F);
+pub(super) struct PlainTask<F>(F);
 
-impl<F> Plain<F> {
+impl<F> PlainTask<F> {
     pub(super) fn new(future: F) -> Self {
-        Plain(future)
+        PlainTask(future)
     }
 }
 
-impl<F> Future for Plain<F>
+impl<F> Future for PlainTask<F>
 where
     F: Future,
     F::Output: TaskOutcome,

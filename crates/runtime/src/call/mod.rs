@@ -9,10 +9,10 @@ mod answer;
 mod body;
 mod pending;
 
-pub(crate) use answer::Address;
-pub(crate) use pending::{Calls, Slot};
+pub(crate) use answer::ReplyTo;
+pub(crate) use pending::{CallId, Calls};
 
-use crate::capture::trial::SHIPMENTS_MAX;
+use crate::capture::roundtrip_check::SHIPMENTS_MAX;
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::coop::{CALL, cooperate};
 use crate::error::{Error, ErrorKind, Result};
@@ -21,13 +21,13 @@ use crate::local::{Local, encode_again};
 use crate::message::{Arrived, Handler, Head, Refused};
 use crate::phaser;
 use crate::place::Place;
-use crate::scope::{Borrowed, Scope};
+use crate::scope::{RemoteScope, Scope};
 use crate::site::{Direction, INTERNAL, Site};
 use crate::span;
 use crate::task::Priority;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
-use isles_protocol::finish::{Key, Refusal};
+use isles_protocol::finish::{Key, TaskRefusal};
 use isles_transport::{Class, Source};
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -51,7 +51,7 @@ pub fn is_here(place: Place) -> bool {
 ///
 /// # Errors
 /// The body's own, or its panic.
-pub async fn at_here<S, R, B>(_site: S, tried: Tried<R>, body: B) -> Result<R::Value>
+pub async fn at_here<S, R, B>(_site: S, tried: CheckResult<R>, body: B) -> Result<R::Value>
 where
     S: Site,
     R: Ship,
@@ -60,10 +60,10 @@ where
     let (here, _span) = Local::with(|local| (local.here(), span_of_call::<S>(local, local.here())));
     let tried_body = async {
         let value = match tried.0 {
-            Ok(_) => body::Guarded::new(body).await?,
+            Ok(_) => body::CatchPanic::new(body).await?,
             Err(error) => return Err(error),
         };
-        try_out::<S>(Direction::Back, || R::try_out_value(&value))?;
+        check_roundtrip::<S>(Direction::Back, || R::check_roundtrip_value(&value))?;
         Ok(value)
     };
     let result = cooperate(CALL, tried_body).await;
@@ -71,11 +71,11 @@ where
 }
 
 /// What came of trying out the captures of a body that gives back an `R`, where the place is here.
-pub struct Tried<R>(Result<PhantomData<fn() -> R>>);
+pub struct CheckResult<R>(Result<PhantomData<fn() -> R>>);
 
 /// Tries out the captures of an `at!` whose place is here, if they are among the first; then they are not needed.
 #[inline]
-pub fn try_here<S, C, F, B, R>(_site: S, captures: C, _body: F) -> Tried<R>
+pub fn try_here<S, C, F, B, R>(_site: S, captures: C, _body: F) -> CheckResult<R>
 where
     S: Site,
     C: Travel,
@@ -83,15 +83,18 @@ where
     B: Future<Output = Result<R>>,
     R: Ship,
 {
-    Tried(try_out::<S>(Direction::There, || captures.try_out()).map(|()| PhantomData))
+    CheckResult(check_roundtrip::<S>(Direction::There, || captures.check_roundtrip()).map(|()| PhantomData))
 }
 
-/// Lets `try_out` see one of the first shipments of a site, in builds with debug assertions.
+/// Lets `check_roundtrip` see one of the first shipments of a site, in builds with debug assertions.
 #[inline]
-fn try_out<S: Site>(direction: Direction, try_out: impl FnOnce() -> Result<()>) -> Result<()> {
+fn check_roundtrip<S: Site>(
+    direction: Direction,
+    check_roundtrip: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let is_on_trial = SHIPMENTS_MAX > 0
         && Local::with(|local| local.site_counts.borrow_mut().is_on_trial(S::cell(), direction));
-    if is_on_trial { try_out() } else { Ok(()) }
+    if is_on_trial { check_roundtrip() } else { Ok(()) }
 }
 
 /// Runs the body of an `at!` at another place and brings its value back.
@@ -132,7 +135,7 @@ pub(crate) async fn called_at<V>(
     caller: &'static Location<'static>,
     operation: impl Future<Output = Result<V>>,
 ) -> Result<V> {
-    let result = body::Guarded::new(operation).await;
+    let result = body::CatchPanic::new(operation).await;
     result.map_err(|error| error.called_at(Local::with(Local::here), caller))
 }
 
@@ -180,7 +183,7 @@ where
         let scope = local.begin();
         // NEED: starting a task of any lifetime is unsafe.
         // SOUND: the future is 'static.
-        unsafe { local.start(body::Plain::new(future), scope, &INTERNAL, priority) };
+        unsafe { local.start(body::PlainTask::new(future), scope, &INTERNAL, priority) };
     });
 }
 
@@ -194,7 +197,7 @@ where
     Local::with(|local| {
         // NEED: starting a task of any lifetime is unsafe.
         // SOUND: the future is 'static.
-        unsafe { local.start(body::Plain::new(future), Scope::Detached, &INTERNAL, Priority::Normal) };
+        unsafe { local.start(body::PlainTask::new(future), Scope::Detached, &INTERNAL, Priority::Normal) };
     });
 }
 
@@ -228,7 +231,7 @@ where
     B: Future<Output = Result<()>>,
 {
     let scope = local.begin();
-    let landed = try_out::<S>(Direction::There, || captures.try_out())
+    let landed = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip())
         .and_then(|()| local.round_trip::<C>(captures))
         .or_else(|error| phaser::land_here(local, captures, error));
     match landed {
@@ -242,12 +245,12 @@ where
 /// Sends a body that the enclosing finish counts.
 fn depart<S: Site, C: Travel>(local: &Local, place: PlaceId, descriptor: &'static Descriptor, captures: &C) {
     let key = local.counting_key(local.scope());
-    if let Err(error) = try_out::<S>(Direction::There, || captures.try_out()) {
+    if let Err(error) = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip()) {
         return unsent::<S>(local, key, error);
     }
     let finish = match key.map(|key| local.finishes.depart(key, place)).transpose() {
         Ok(finish) => finish,
-        Err(Refusal::Cancelled) => return,
+        Err(TaskRefusal::Cancelled) => return,
         Err(refusal) => return unsent::<S>(local, key, refused(refusal)),
     };
     let head = Head { entry: descriptor.entry(), finish };
@@ -277,11 +280,11 @@ fn unsent<S: Site>(local: &Local, key: Option<Key>, error: Error) {
     local.finish_task(scope, Err(error));
 }
 
-fn refused(refusal: Refusal) -> Error {
+fn refused(refusal: TaskRefusal) -> Error {
     match refusal {
-        Refusal::DeadPlace(place) => Error::dead(place),
-        Refusal::Cancelled => Error::new(ErrorKind::Cancelled, refusal.to_string()),
-        Refusal::UnknownFinish | Refusal::UnknownPlace(_) => {
+        TaskRefusal::DeadPlace(place) => Error::dead(place),
+        TaskRefusal::Cancelled => Error::new(ErrorKind::Cancelled, refusal.to_string()),
+        TaskRefusal::UnknownFinish | TaskRefusal::UnknownPlace(_) => {
             Error::new(ErrorKind::Misused, refusal.to_string())
         }
     }
@@ -297,13 +300,13 @@ fn request<S: Site, C: Travel>(
     let scope = local.scope();
     let key = local.visiting_key(scope);
     let located = |error: Error| error.at(place, Some(S::LOCATION));
-    try_out::<S>(Direction::There, || captures.try_out())
+    check_roundtrip::<S>(Direction::There, || captures.check_roundtrip())
         .map_err(|error| error.at(local.here(), Some(S::LOCATION)))?;
     let finish = key.map(|key| local.finishes.request(key, place)).transpose();
     let finish = finish.map_err(|refusal| located(refused(refusal)))?;
     let slot = local.calls.borrow_mut().open(place, scope, key, S::cell());
     let head = Head { entry: descriptor.entry(), finish };
-    let guess = Head::BYTES + size_of::<Slot>() + C::ROOM;
+    let guess = Head::BYTES + size_of::<CallId>() + C::ROOM;
     let sent = local.send_about(place, Class::Data, Handler::Call.id(), guess, |writer| {
         head.encode(writer);
         slot.encode(writer);
@@ -346,10 +349,10 @@ pub(crate) fn receive_spawn(
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
     let scope = match head.finish {
-        Some(finish) => Scope::Counted(local.finishes.arrive(finish, source).map_err(Refused::Refusal)?),
+        Some(finish) => Scope::Counted(local.finishes.arrive(finish, source).map_err(Refused::TaskRefusal)?),
         None => Scope::Detached,
     };
-    let arrived = Arrived { reader, scope, answer: Address::NONE };
+    let arrived = Arrived { reader, scope, answer: ReplyTo::NONE };
     if let Err(error) = run_entry(local, head, arrived) {
         local.finish_task(scope, Err(error.at(local.here(), None)));
     }
@@ -363,12 +366,12 @@ pub(crate) fn receive_call(
     head: Head,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
-    let answer = Address::decode(source, reader)?;
+    let answer = ReplyTo::decode(source, reader)?;
     let scope = match head.finish.zip(answer.slot()) {
         Some((finish, call)) => {
             let borrowed =
-                Borrowed { finish, caller: source, key: None, counted: false, call, abandoned: false };
-            Scope::Borrowed(local.borrowed.borrow_mut().insert(borrowed) as u32)
+                RemoteScope { finish, caller: source, key: None, counted: false, call, abandoned: false };
+            Scope::Remote(local.borrowed.borrow_mut().insert(borrowed) as u32)
         }
         None => Scope::Detached,
     };
@@ -410,14 +413,14 @@ pub(crate) fn receive_abandon(
     source: PlaceId,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
-    let call = Slot::decode(reader)?;
+    let call = CallId::decode(reader)?;
     let mut borrowed = local.borrowed.borrow_mut();
     let mut entries = borrowed.iter_mut();
     if let Some((index, entry)) = entries.find(|(_, entry)| entry.caller == source && entry.call == call) {
         entry.abandoned = true;
         drop(borrowed);
         local.any_abandoned.set(true);
-        local.wake_suspended(|scope| scope == Scope::Borrowed(index as u32));
+        local.wake_suspended(|scope| scope == Scope::Remote(index as u32));
     }
     Ok(())
 }
@@ -437,13 +440,13 @@ impl Local {
         let written = captures.encode(&mut writer);
         let len = writer.written();
         if written.is_err() || len <= room.len() {
-            self.keep_books(written)?;
+            self.settle_sent(written)?;
             drop(writing);
             return land::<C>(&room[..len]);
         }
-        self.parts.borrow_mut().take_back();
+        self.parts.borrow_mut().roll_back_sent();
         let mut room = vec![0; len];
-        self.keep_books(encode_again(&mut room, &|writer: &mut Writer<'_>| captures.encode(writer)))?;
+        self.settle_sent(encode_again(&mut room, &|writer: &mut Writer<'_>| captures.encode(writer)))?;
         drop(writing);
         land::<C>(&room)
     }

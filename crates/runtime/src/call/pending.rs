@@ -22,20 +22,20 @@ const LOOKS_MAX: u32 = 64;
 // One aligned word, so that it is written and read in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(8))]
-pub(crate) struct Slot {
+pub(crate) struct CallId {
     index: u32,
     /// Tells a call from an earlier one with the same index.
     generation: u32,
 }
 
-impl Slot {
+impl CallId {
     pub(super) fn encode(self, writer: &mut Writer<'_>) {
         writer.put_u32(self.index);
         writer.put_u32(self.generation);
     }
 
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Slot { index: reader.take_u32()?, generation: reader.take_u32()? })
+        Ok(CallId { index: reader.take_u32()?, generation: reader.take_u32()? })
     }
 }
 
@@ -66,14 +66,14 @@ pub(crate) struct Calls {
 }
 
 /// What an answer means to the finish of the caller; told once the table is no longer borrowed.
-pub(super) struct Conclusion {
+pub(super) struct CallCompletion {
     to: PlaceId,
     scope: Scope,
     key: Option<Key>,
     waker: Option<Waker>,
 }
 
-impl Conclusion {
+impl CallCompletion {
     /// Tells the finish, and wakes the caller. `counted` is whether the body was counted by it.
     pub(super) fn tell(self, local: &Local, counted: bool) {
         if let Some(key) = self.key {
@@ -97,30 +97,30 @@ impl Calls {
         scope: Scope,
         key: Option<Key>,
         site: &'static SiteCell,
-    ) -> Slot {
+    ) -> CallId {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         let pending = Pending { generation, to, scope, key, site, state: State::Waiting(None) };
-        Slot { index: self.pending.insert(pending) as u32, generation }
+        CallId { index: self.pending.insert(pending) as u32, generation }
     }
 
     /// Forgets a call that could not be sent.
-    pub(super) fn forget(&mut self, slot: Slot) {
+    pub(super) fn forget(&mut self, slot: CallId) {
         if self.get(slot).is_some() {
             self.pending.remove(slot.index as usize);
         }
     }
 
-    fn get(&mut self, slot: Slot) -> Option<&mut Pending> {
+    fn get(&mut self, slot: CallId) -> Option<&mut Pending> {
         self.pending.get_mut(slot.index as usize).filter(|pending| pending.generation == slot.generation)
     }
 
-    fn is_waiting(&mut self, slot: Slot) -> bool {
+    fn is_waiting(&mut self, slot: CallId) -> bool {
         self.get(slot).is_some_and(|pending| matches!(pending.state, State::Waiting(_)))
     }
 
     /// Takes the answer, if it is here; else notes who waits.
-    fn take(&mut self, slot: Slot, context: &mut Context<'_>) -> Option<Result<Answer>> {
+    fn take(&mut self, slot: CallId, context: &mut Context<'_>) -> Option<Result<Answer>> {
         let pending = self.get(slot)?;
         if let State::Waiting(waker) = &mut pending.state {
             waker.replace(context.waker().clone());
@@ -135,18 +135,18 @@ impl Calls {
     /// Puts the answer in its place; `None` if nobody asked `source` that.
     pub(super) fn answer(
         &mut self,
-        slot: Slot,
+        slot: CallId,
         source: PlaceId,
         answer: Result<Answer>,
-    ) -> Option<Conclusion> {
+    ) -> Option<CallCompletion> {
         let pending = self.get(slot).filter(|pending| pending.to == source)?;
         let (to, scope, key) = (pending.to, pending.scope, pending.key);
         match std::mem::replace(&mut pending.state, State::Answered(answer)) {
-            State::Waiting(waker) => Some(Conclusion { to, scope, key, waker }),
+            State::Waiting(waker) => Some(CallCompletion { to, scope, key, waker }),
             State::Abandoned => {
                 self.pending.remove(slot.index as usize);
                 // The caller was counted when it went, and its scope is no more.
-                Some(Conclusion { to, scope: Scope::Detached, key, waker: None })
+                Some(CallCompletion { to, scope: Scope::Detached, key, waker: None })
             }
             State::Answered(first) => {
                 pending.state = State::Answered(first);
@@ -156,10 +156,10 @@ impl Calls {
     }
 
     /// Answers all calls to `place` with its death.
-    pub(super) fn place_died(&mut self, place: PlaceId) -> Vec<Conclusion> {
+    pub(super) fn place_died(&mut self, place: PlaceId) -> Vec<CallCompletion> {
         let slots = self.pending.iter().filter(|(_, pending)| pending.to == place);
-        let slots: Vec<Slot> = slots
-            .map(|(index, pending)| Slot { index: index as u32, generation: pending.generation })
+        let slots: Vec<CallId> = slots
+            .map(|(index, pending)| CallId { index: index as u32, generation: pending.generation })
             .collect();
         slots.into_iter().filter_map(|slot| self.answer(slot, place, Err(Error::dead(place)))).collect()
     }
@@ -174,11 +174,11 @@ impl Calls {
 /// The wait for the answer of one call.
 pub(super) struct Answered {
     /// `None` once the answer is taken.
-    slot: Option<Slot>,
+    slot: Option<CallId>,
 }
 
 impl Answered {
-    pub(super) fn new(slot: Slot) -> Self {
+    pub(super) fn new(slot: CallId) -> Self {
         Answered { slot: Some(slot) }
     }
 }
@@ -211,7 +211,7 @@ impl Drop for Answered {
 
 /// Looks for messages while nothing else is ready to run here: the answer to a short call comes sooner than the way
 /// through the place's queue takes.
-fn look_for(local: &Local, slot: Slot) {
+fn look_for(local: &Local, slot: CallId) {
     if local.shares_processors || local.has_ready() {
         return;
     }
@@ -226,7 +226,7 @@ fn look_for(local: &Local, slot: Slot) {
 
 /// The caller is gone; its finish keeps waiting for the body, which is told to end.
 #[cold]
-fn abandon(local: &Local, slot: Slot) {
+fn abandon(local: &Local, slot: CallId) {
     let mut calls = local.calls.borrow_mut();
     let Some(pending) = calls.get(slot) else { return };
     if !matches!(pending.state, State::Waiting(_)) {
@@ -249,21 +249,21 @@ fn abandon(local: &Local, slot: Slot) {
 mod tests {
     use super::*;
     use crate::local::Clock;
-    use crate::scope::Borrowed;
+    use crate::scope::RemoteScope;
     use crate::site::INTERNAL;
     use isles_protocol::finish::Finishes;
     use isles_transport::loopback::{Plan, World};
 
     /// A body at place 1 of a call from place 0, which makes a call to place 2.
-    fn nested_call(local: &Local) -> (u32, Slot) {
+    fn nested_call(local: &Local) -> (u32, CallId) {
         let mut home = Finishes::new(PlaceId(0), 3);
         let opened = home.open();
         let finish = home.id(opened);
-        let call = Slot { index: 0, generation: 0 };
+        let call = CallId { index: 0, generation: 0 };
         let entry =
-            Borrowed { finish, caller: PlaceId(0), key: None, counted: false, call, abandoned: false };
+            RemoteScope { finish, caller: PlaceId(0), key: None, counted: false, call, abandoned: false };
         let index = local.borrowed.borrow_mut().insert(entry) as u32;
-        let scope = Scope::Borrowed(index);
+        let scope = Scope::Remote(index);
         let key = local.visiting_key(scope).unwrap();
         local.finishes.request(key, PlaceId(2)).unwrap();
         (index, local.calls.borrow_mut().open(PlaceId(2), scope, Some(key), &INTERNAL))

@@ -3,7 +3,9 @@
 //! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after landing (as a
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
-use super::{CanReturn, CanTravel, Changeable, Land, Travel, TravelsThoughChangeable, trial};
+use super::{
+    CanReturn, CanTravel, InteriorMutable, Land, Travel, TravelsWithInteriorMutability, roundtrip_check,
+};
 use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, PodSlice, Reader, Writer};
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -32,11 +34,11 @@ pub trait Format<Source: ?Sized> {
     /// [`DecodeError`]: the bytes are not what was written.
     fn decode(from: &mut Reader<'_>) -> Result<Self::Owned, DecodeError>;
 
-    /// As [`Travel::try_out`].
+    /// As [`Travel::check_roundtrip`].
     ///
     /// # Errors
-    /// As for [`Travel::try_out`].
-    fn try_out(_source: &Source) -> crate::Result<()> {
+    /// As for [`Travel::check_roundtrip`].
+    fn check_roundtrip(_source: &Source) -> crate::Result<()> {
         Ok(())
     }
 }
@@ -114,9 +116,9 @@ impl<S: Serialize + ?Sized, O: DeserializeOwned> Format<S> for Serialised<O> {
 }
 
 /// Like [`Serialised`], for types of which it is not known yet whether they can travel; the error names [`CanTravel`].
-pub struct Asked<T>(PhantomData<T>);
+pub struct CheckedSerde<T>(PhantomData<T>);
 
-impl<T: CanTravel> Format<T> for Asked<T> {
+impl<T: CanTravel> Format<T> for CheckedSerde<T> {
     type Owned = T;
 
     #[inline]
@@ -129,15 +131,15 @@ impl<T: CanTravel> Format<T> for Asked<T> {
         from.take_value()
     }
 
-    fn try_out(source: &T) -> crate::Result<()> {
-        trial::capture::<T>(|writer| writer.put_value(source))
+    fn check_roundtrip(source: &T) -> crate::Result<()> {
+        roundtrip_check::capture::<T>(|writer| writer.put_value(source))
     }
 }
 
-/// Like [`Asked`], for the elements of a slice.
-pub struct AskedElements<T>(PhantomData<T>);
+/// Like [`CheckedSerde`], for the elements of a slice.
+pub struct CheckedElements<T>(PhantomData<T>);
 
-impl<T: CanTravel> Format<[T]> for AskedElements<T> {
+impl<T: CanTravel> Format<[T]> for CheckedElements<T> {
     type Owned = Vec<T>;
 
     #[inline]
@@ -150,15 +152,15 @@ impl<T: CanTravel> Format<[T]> for AskedElements<T> {
         from.take_value()
     }
 
-    fn try_out(source: &[T]) -> crate::Result<()> {
-        trial::capture::<Vec<T>>(|writer| writer.put_values(source))
+    fn check_roundtrip(source: &[T]) -> crate::Result<()> {
+        roundtrip_check::capture::<Vec<T>>(|writer| writer.put_values(source))
     }
 }
 
-/// Like [`Asked`], for values that come back.
-pub struct AskedBack<V>(PhantomData<V>);
+/// Like [`CheckedSerde`], for values that come back.
+pub struct CheckedReturn<V>(PhantomData<V>);
 
-impl<V: CanReturn> Format<V> for AskedBack<V> {
+impl<V: CanReturn> Format<V> for CheckedReturn<V> {
     type Owned = V;
 
     #[inline]
@@ -171,15 +173,15 @@ impl<V: CanReturn> Format<V> for AskedBack<V> {
         from.take_value()
     }
 
-    fn try_out(source: &V) -> crate::Result<()> {
-        trial::value(source)
+    fn check_roundtrip(source: &V) -> crate::Result<()> {
+        roundtrip_check::value(source)
     }
 }
 
 /// The format of what can be changed through a reference: it asks for what no type has, so nothing is ever written.
-pub struct Refused<T>(PhantomData<T>);
+pub struct RefusedFormat<T>(PhantomData<T>);
 
-impl<T: Changeable + TravelsThoughChangeable> Format<T> for Refused<T> {
+impl<T: InteriorMutable + TravelsWithInteriorMutability> Format<T> for RefusedFormat<T> {
     type Owned = T;
 
     fn encode(_source: &T, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -192,9 +194,9 @@ impl<T: Changeable + TravelsThoughChangeable> Format<T> for Refused<T> {
 }
 
 /// The format of what has been refused where the format was chosen; so it is refused once, and never written.
-pub struct Unwritten<T>(PhantomData<T>);
+pub struct AlreadyRefused<T>(PhantomData<T>);
 
-impl<T> Format<T> for Unwritten<T> {
+impl<T> Format<T> for AlreadyRefused<T> {
     type Owned = T;
 
     fn encode(_source: &T, _to: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -207,15 +209,15 @@ impl<T> Format<T> for Unwritten<T> {
 }
 
 /// A landed value, seen as a value.
-pub struct Taken<T>(Option<T>);
+pub struct OwnedCapture<T>(Option<T>);
 
-impl<T> From<T> for Taken<T> {
+impl<T> From<T> for OwnedCapture<T> {
     fn from(value: T) -> Self {
-        Taken(Some(value))
+        OwnedCapture(Some(value))
     }
 }
 
-impl<T> Land for Taken<T> {
+impl<T> Land for OwnedCapture<T> {
     type Bound<'a>
         = T
     where
@@ -228,15 +230,15 @@ impl<T> Land for Taken<T> {
 }
 
 /// A landed value, seen by reference.
-pub struct Lent<T>(T);
+pub struct BorrowedCapture<T>(T);
 
-impl<T> From<T> for Lent<T> {
+impl<T> From<T> for BorrowedCapture<T> {
     fn from(value: T) -> Self {
-        Lent(value)
+        BorrowedCapture(value)
     }
 }
 
-impl<T> Land for Lent<T> {
+impl<T> Land for BorrowedCapture<T> {
     type Bound<'a>
         = &'a T
     where
@@ -249,15 +251,15 @@ impl<T> Land for Lent<T> {
 }
 
 /// A landed value, seen as a reference to what it dereferences to.
-pub struct LentTarget<T>(T);
+pub struct DerefCapture<T>(T);
 
-impl<T> From<T> for LentTarget<T> {
+impl<T> From<T> for DerefCapture<T> {
     fn from(value: T) -> Self {
-        LentTarget(value)
+        DerefCapture(value)
     }
 }
 
-impl<T: Deref> Land for LentTarget<T> {
+impl<T: Deref> Land for DerefCapture<T> {
     type Bound<'a>
         = &'a T::Target
     where
@@ -296,7 +298,7 @@ impl<S: ?Sized, F: Format<S>, L: Land + From<F::Owned>> Travel for Capture<'_, S
         F::decode(from).map(L::from)
     }
 
-    fn try_out(&self) -> crate::Result<()> {
-        F::try_out(self.source)
+    fn check_roundtrip(&self) -> crate::Result<()> {
+        F::check_roundtrip(self.source)
     }
 }

@@ -9,11 +9,11 @@
 //! a field that lies behind a handle is looked at here and then stays at home.
 
 use super::form::{
-    Asked, AskedElements, Capture, InPlace, Lent, LentTarget, Plain, PlainVec, Refused, Serialised, Taken,
-    Unwritten,
+    AlreadyRefused, BorrowedCapture, Capture, CheckedElements, CheckedSerde, DerefCapture, InPlace,
+    OwnedCapture, Plain, PlainVec, RefusedFormat, Serialised,
 };
 use super::references::{HoldsReferences, TravelsWithReferences};
-use super::{Changeable, Handle, TravelsByMutableReference};
+use super::{Handle, InteriorMutable, TravelsByMutableReference};
 use crate::wire::PodSlice;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::ops::Deref;
@@ -99,10 +99,10 @@ pub fn tag<X>(source: &X) -> Cells<'_, X> {
     Cells::new(source)
 }
 
-impl<'a, T: Changeable> Cells<'a, T> {
+impl<'a, T: InteriorMutable> Cells<'a, T> {
     /// Refused.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'a, T, Refused<T>, Taken<T>> {
+    pub fn __isles_capture(&self) -> Capture<'a, T, RefusedFormat<T>, OwnedCapture<T>> {
         Capture::of(self.source())
     }
 }
@@ -110,7 +110,7 @@ impl<'a, T: Changeable> Cells<'a, T> {
 impl<'a, T: HoldsReferences> Borrowers<'a, T> {
     /// Refused.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'a, T, Unwritten<T>, Taken<T>>
+    pub fn __isles_capture(&self) -> Capture<'a, T, AlreadyRefused<T>, OwnedCapture<T>>
     where
         T: TravelsWithReferences,
     {
@@ -121,7 +121,7 @@ impl<'a, T: HoldsReferences> Borrowers<'a, T> {
 impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r [T]> {
     /// The elements stay in the message.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'r, [T], InPlace<T>, LentTarget<PodSlice<T>>> {
+    pub fn __isles_capture(&self) -> Capture<'r, [T], InPlace<T>, DerefCapture<PodSlice<T>>> {
         Capture::of(self.source())
     }
 }
@@ -129,7 +129,7 @@ impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r [T]> {
 impl<'a, T: NoUninit + AnyBitPattern> Bulk<'a, Vec<T>> {
     /// One copy of the elements.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'a, [T], PlainVec<T>, Taken<Vec<T>>> {
+    pub fn __isles_capture(&self) -> Capture<'a, [T], PlainVec<T>, OwnedCapture<Vec<T>>> {
         Capture::of(self.source())
     }
 }
@@ -137,7 +137,7 @@ impl<'a, T: NoUninit + AnyBitPattern> Bulk<'a, Vec<T>> {
 impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r Vec<T>> {
     /// One copy of the elements: the body may ask for more than a slice.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'r, [T], PlainVec<T>, Lent<Vec<T>>> {
+    pub fn __isles_capture(&self) -> Capture<'r, [T], PlainVec<T>, BorrowedCapture<Vec<T>>> {
         Capture::of(self.source())
     }
 }
@@ -145,7 +145,7 @@ impl<'a, 'r, T: NoUninit + AnyBitPattern> Bulk<'a, &'r Vec<T>> {
 impl<'a, 'r> Bulk<'a, &'r str> {
     /// Text.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'r, str, Serialised<String>, LentTarget<String>> {
+    pub fn __isles_capture(&self) -> Capture<'r, str, Serialised<String>, DerefCapture<String>> {
         Capture::of(self.source())
     }
 }
@@ -153,7 +153,9 @@ impl<'a, 'r> Bulk<'a, &'r str> {
 impl<'a, 'r, T> Bulk<'a, &'r mut T> {
     /// Refused.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'a, &'r mut T, Unwritten<&'r mut T>, Taken<&'r mut T>>
+    pub fn __isles_capture(
+        &self,
+    ) -> Capture<'a, &'r mut T, AlreadyRefused<&'r mut T>, OwnedCapture<&'r mut T>>
     where
         T: TravelsByMutableReference,
     {
@@ -164,7 +166,7 @@ impl<'a, 'r, T> Bulk<'a, &'r mut T> {
 impl<'a, 'r, T> Slices<'a, &'r [T]> {
     /// Element by element.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'r, [T], AskedElements<T>, LentTarget<Vec<T>>> {
+    pub fn __isles_capture(&self) -> Capture<'r, [T], CheckedElements<T>, DerefCapture<Vec<T>>> {
         Capture::of(self.source())
     }
 }
@@ -172,7 +174,7 @@ impl<'a, 'r, T> Slices<'a, &'r [T]> {
 impl<'a, 'r, T: NoUninit + AnyBitPattern> PlainReferences<'a, &'r T> {
     /// The bytes of the value.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'r, T, Plain, Lent<T>> {
+    pub fn __isles_capture(&self) -> Capture<'r, T, Plain, BorrowedCapture<T>> {
         Capture::of(self.source())
     }
 }
@@ -180,7 +182,7 @@ impl<'a, 'r, T: NoUninit + AnyBitPattern> PlainReferences<'a, &'r T> {
 impl<'a, 'r, T> References<'a, &'r T> {
     /// Serde.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'r, T, Asked<T>, Lent<T>> {
+    pub fn __isles_capture(&self) -> Capture<'r, T, CheckedSerde<T>, BorrowedCapture<T>> {
         Capture::of(self.source())
     }
 }
@@ -188,7 +190,7 @@ impl<'a, 'r, T> References<'a, &'r T> {
 impl<'a, T: NoUninit + AnyBitPattern> PlainValues<'a, T> {
     /// The bytes of the value.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'a, T, Plain, Taken<T>> {
+    pub fn __isles_capture(&self) -> Capture<'a, T, Plain, OwnedCapture<T>> {
         Capture::of(self.source())
     }
 }
@@ -196,7 +198,7 @@ impl<'a, T: NoUninit + AnyBitPattern> PlainValues<'a, T> {
 impl<'a, T> Values<'a, T> {
     /// Serde.
     #[inline]
-    pub fn __isles_capture(&self) -> Capture<'a, T, Asked<T>, Taken<T>> {
+    pub fn __isles_capture(&self) -> Capture<'a, T, CheckedSerde<T>, OwnedCapture<T>> {
         Capture::of(self.source())
     }
 }
@@ -218,7 +220,10 @@ pub fn prefix<X>(source: &X) -> Handles<'_, X> {
 impl<'a, H: Handle> Handles<'a, H> {
     /// The handle travels; its fields are not looked at.
     #[inline]
-    pub fn __isles_choose<V>(&self, _fields: impl FnOnce() -> V) -> Capture<'a, H, Serialised<H>, Taken<H>> {
+    pub fn __isles_choose<V>(
+        &self,
+        _fields: impl FnOnce() -> V,
+    ) -> Capture<'a, H, Serialised<H>, OwnedCapture<H>> {
         Capture::of(self.source())
     }
 }
@@ -226,7 +231,10 @@ impl<'a, H: Handle> Handles<'a, H> {
 impl<'a, 'r, H: Handle> HandleReferences<'a, &'r H> {
     /// The handle travels; its fields are not looked at.
     #[inline]
-    pub fn __isles_choose<V>(&self, _fields: impl FnOnce() -> V) -> Capture<'r, H, Serialised<H>, Lent<H>> {
+    pub fn __isles_choose<V>(
+        &self,
+        _fields: impl FnOnce() -> V,
+    ) -> Capture<'r, H, Serialised<H>, BorrowedCapture<H>> {
         Capture::of(self.source())
     }
 }

@@ -14,8 +14,8 @@ pub mod form;
 pub mod kind;
 pub mod outcome;
 pub mod references;
+pub(crate) mod roundtrip_check;
 pub mod shipment;
-pub(crate) mod trial;
 
 pub use kind::{Known, prefix, tag};
 pub use outcome::{MainOutcome, TaskOutcome};
@@ -51,7 +51,7 @@ pub trait Travel {
     ///
     /// # Errors
     /// It does not, or its `Serialize` or `Deserialize` panicked.
-    fn try_out(&self) -> crate::Result<()> {
+    fn check_roundtrip(&self) -> crate::Result<()> {
         Ok(())
     }
 }
@@ -87,19 +87,19 @@ pub trait Ship {
     /// [`DecodeError`]: the bytes are not what was written.
     fn decode(from: &mut Reader<'_>) -> Result<Self::Value, DecodeError>;
 
-    /// As [`Travel::try_out`].
+    /// As [`Travel::check_roundtrip`].
     ///
     /// # Errors
-    /// As for [`Travel::try_out`].
-    fn try_out(&self) -> crate::Result<()> {
+    /// As for [`Travel::check_roundtrip`].
+    fn check_roundtrip(&self) -> crate::Result<()> {
         Ok(())
     }
 
-    /// As [`Ship::try_out`], for a value that is at its caller already.
+    /// As [`Ship::check_roundtrip`], for a value that is at its caller already.
     ///
     /// # Errors
-    /// As for [`Travel::try_out`].
-    fn try_out_value(_value: &Self::Value) -> crate::Result<()> {
+    /// As for [`Travel::check_roundtrip`].
+    fn check_roundtrip_value(_value: &Self::Value) -> crate::Result<()> {
         Ok(())
     }
 }
@@ -159,22 +159,22 @@ pub trait TravelsByMutableReference {}
 ///
 /// A body at its own place would change the caller's, a body elsewhere a copy, so they do not travel. (`RefUnwindSafe`
 /// tells `Cell` and `RefCell` in any structure, but no atomics and locks, and nothing in generic code.)
-pub trait Changeable {}
+pub trait InteriorMutable {}
 
 /// Names the types; the second list holds another one.
 macro_rules! changeable {
     ($($alone:ty)*; $(($($owner:tt)*))*) => {
-        $(impl Changeable for $alone {})*
-        $(impl<T: Changeable> Changeable for $($owner)* {})*
+        $(impl InteriorMutable for $alone {})*
+        $(impl<T: InteriorMutable> InteriorMutable for $($owner)* {})*
     };
 }
 
-impl<T: ?Sized> Changeable for std::cell::Cell<T> {}
-impl<T: ?Sized> Changeable for std::cell::RefCell<T> {}
-impl<T: ?Sized> Changeable for std::sync::Mutex<T> {}
-impl<T: ?Sized> Changeable for std::sync::RwLock<T> {}
-impl<T: Changeable + ?Sized> Changeable for &T {}
-impl<T: Changeable, const N: usize> Changeable for [T; N] {}
+impl<T: ?Sized> InteriorMutable for std::cell::Cell<T> {}
+impl<T: ?Sized> InteriorMutable for std::cell::RefCell<T> {}
+impl<T: ?Sized> InteriorMutable for std::sync::Mutex<T> {}
+impl<T: ?Sized> InteriorMutable for std::sync::RwLock<T> {}
+impl<T: InteriorMutable + ?Sized> InteriorMutable for &T {}
+impl<T: InteriorMutable, const N: usize> InteriorMutable for [T; N] {}
 
 changeable! {
     atomic::AtomicBool atomic::AtomicI8 atomic::AtomicI16 atomic::AtomicI32 atomic::AtomicI64 atomic::AtomicIsize
@@ -189,13 +189,13 @@ changeable! {
     note = "to send what it holds, name it: `at!(place, [name = cell.get()] body)`, `counter.load(..)`, `mutex.lock()...clone()`",
     note = "what several places change stays at one (`Global`, `Counter`) or has an instance at each (`PlaceLocal`)"
 )]
-pub trait TravelsThoughChangeable {}
+pub trait TravelsWithInteriorMutability {}
 
 /// For which these traits hold, so that they have an implementation.
 pub enum Nothing {}
 
 #[diagnostic::do_not_recommend]
-impl TravelsThoughChangeable for Nothing {}
+impl TravelsWithInteriorMutability for Nothing {}
 
 #[diagnostic::do_not_recommend]
 impl ReturnsByReference for Nothing {}
@@ -204,7 +204,7 @@ impl ReturnsByReference for Nothing {}
 impl TravelsByMutableReference for Nothing {}
 
 /// A capture or shipment of which all parts can travel, asked at the one place in the code where the message belongs.
-pub trait Whole<Direction> {
+pub trait Sendable<Direction> {
     /// The type itself; unknown if it cannot travel, so that it is reported once and not at each further use.
     type Itself;
 
@@ -213,9 +213,9 @@ pub trait Whole<Direction> {
 }
 
 /// The direction of captures.
-pub struct There;
+pub struct Outbound;
 
-impl<C: Travel> Whole<There> for C {
+impl<C: Travel> Sendable<Outbound> for C {
     type Itself = C;
 
     #[inline]
@@ -225,9 +225,9 @@ impl<C: Travel> Whole<There> for C {
 }
 
 /// The direction of values that come back.
-pub struct Back;
+pub struct Returning;
 
-impl<S: Ship> Whole<Back> for S {
+impl<S: Ship> Sendable<Returning> for S {
     type Itself = S;
 
     #[inline]
@@ -238,13 +238,13 @@ impl<S: Ship> Whole<Back> for S {
 
 /// Asks whether a capture can travel.
 #[inline]
-pub fn travelling<C: Whole<There>>(capture: C) -> C::Itself {
+pub fn travelling<C: Sendable<Outbound>>(capture: C) -> C::Itself {
     capture.itself()
 }
 
 /// Asks whether a value can come back.
 #[inline]
-pub fn returning<S: Whole<Back>>(shipment: S) -> S::Itself {
+pub fn returning<S: Sendable<Returning>>(shipment: S) -> S::Itself {
     shipment.itself()
 }
 
@@ -300,9 +300,9 @@ impl<A: Travel, B: Travel> Travel for (A, B) {
         Ok((A::decode(from)?, B::decode(from)?))
     }
 
-    fn try_out(&self) -> crate::Result<()> {
-        self.0.try_out()?;
-        self.1.try_out()
+    fn check_roundtrip(&self) -> crate::Result<()> {
+        self.0.check_roundtrip()?;
+        self.1.check_roundtrip()
     }
 }
 

@@ -3,12 +3,12 @@
 //! Its own file because the compiler knows no better. A `&str` is read from bytes of one lifetime and not of all, which
 //! it calls "implementation of `Deserialize` is not general enough". Structures of the program are not looked into.
 //!
-//! Invariant: no number has [`Refers`], also one whose type the compiler has not chosen yet (`vec![1, 2]`).
+//! Invariant: no number has [`IsReference`], also one whose type the compiler has not chosen yet (`vec![1, 2]`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 /// References, and what holds them openly.
-pub trait Refers {}
+pub trait IsReference {}
 
 /// Types that hold references; what is lent as a whole does not.
 pub trait HoldsReferences {}
@@ -25,26 +25,26 @@ pub trait TravelsWithReferences {}
 #[diagnostic::do_not_recommend]
 impl TravelsWithReferences for super::Nothing {}
 
-impl<T: ?Sized> Refers for &T {}
-impl<T: Refers> Refers for [T] {}
-impl<T: Refers + ?Sized> HoldsReferences for &T {}
+impl<T: ?Sized> IsReference for &T {}
+impl<T: IsReference> IsReference for [T] {}
+impl<T: IsReference + ?Sized> HoldsReferences for &T {}
 
 /// Names what holds references: its parameters, and the type.
 macro_rules! holders {
     ($([$($parameters:tt)*] $holder:ty;)*) => {$(
-        impl<$($parameters)*> Refers for $holder {}
+        impl<$($parameters)*> IsReference for $holder {}
         impl<$($parameters)*> HoldsReferences for $holder {}
     )*};
 }
 
 holders! {
-    [T: Refers, const N: usize] [T; N];
-    [T: Refers] Vec<T>;
-    [T: Refers] VecDeque<T>;
-    [T: Refers] Option<T>;
-    [T: Refers] Box<T>;
-    [T: Refers] BTreeSet<T>;
-    [T: Refers, S] HashSet<T, S>;
+    [T: IsReference, const N: usize] [T; N];
+    [T: IsReference] Vec<T>;
+    [T: IsReference] VecDeque<T>;
+    [T: IsReference] Option<T>;
+    [T: IsReference] Box<T>;
+    [T: IsReference] BTreeSet<T>;
+    [T: IsReference, S] HashSet<T, S>;
     [K: ?Sized, V] BTreeMap<&K, V>;
     [K: ?Sized, V, S] HashMap<&K, V, S>;
     [A: ?Sized, B] (&A, B);

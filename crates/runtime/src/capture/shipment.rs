@@ -3,7 +3,7 @@
 //! The same means as in [`super::kind`], for owned values: arrays of plain elements and plain values go as their bytes,
 //! everything else by serde. Whether it can come back is asked by [`super::returning`].
 
-use super::form::{AskedBack, Format, Plain, PlainVec, Unwritten};
+use super::form::{AlreadyRefused, CheckedReturn, Format, Plain, PlainVec};
 use super::references::{HoldsReferences, TravelsWithReferences};
 use super::{ReturnsByReference, Ship};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
@@ -31,12 +31,12 @@ impl<V, F: Format<V, Owned = V>> Ship for Shipment<V, F> {
         F::decode(from)
     }
 
-    fn try_out(&self) -> crate::Result<()> {
-        F::try_out(&self.value)
+    fn check_roundtrip(&self) -> crate::Result<()> {
+        F::check_roundtrip(&self.value)
     }
 
-    fn try_out_value(value: &V) -> crate::Result<()> {
-        F::try_out(value)
+    fn check_roundtrip_value(value: &V) -> crate::Result<()> {
+        F::check_roundtrip(value)
     }
 }
 
@@ -84,7 +84,7 @@ pub fn ship_tag<V>(_value: &V) -> Borrowers<V> {
 impl<V: HoldsReferences> Borrowers<V> {
     /// Refused.
     #[inline]
-    pub fn __isles_ship(&self, value: V) -> Shipment<V, Unwritten<V>>
+    pub fn __isles_ship(&self, value: V) -> Shipment<V, AlreadyRefused<V>>
     where
         V: TravelsWithReferences,
     {
@@ -103,7 +103,7 @@ impl<T: NoUninit + AnyBitPattern> Vectors<Vec<T>> {
 impl<'r, T: ?Sized> Vectors<&'r T> {
     /// Refused.
     #[inline]
-    pub fn __isles_ship(&self, value: &'r T) -> Shipment<&'r T, Unwritten<&'r T>>
+    pub fn __isles_ship(&self, value: &'r T) -> Shipment<&'r T, AlreadyRefused<&'r T>>
     where
         T: ReturnsByReference,
     {
@@ -122,7 +122,7 @@ impl<V: NoUninit + AnyBitPattern> PlainResults<V> {
 impl<V> Results<V> {
     /// Serde.
     #[inline]
-    pub fn __isles_ship(&self, value: V) -> Shipment<V, AskedBack<V>> {
+    pub fn __isles_ship(&self, value: V) -> Shipment<V, CheckedReturn<V>> {
         Shipment { value, format: PhantomData }
     }
 }

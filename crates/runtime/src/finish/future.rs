@@ -2,7 +2,7 @@
 
 use crate::coop;
 use crate::error::{Error, Result};
-use crate::foreign::BodyError;
+use crate::foreign_error::BodyError;
 use crate::local::Local;
 use crate::scope::Scope;
 use crate::span::{self, OpenSpan};

@@ -29,14 +29,14 @@ impl Local {
         match scope {
             Scope::Counted(key) => Some(key),
             Scope::Detached => None,
-            Scope::Borrowed(_) => self.count_visit(scope),
+            Scope::Remote(_) => self.count_visit(scope),
         }
     }
 
     /// Counts the body of an `at!` that starts something.
     fn count_visit(&self, scope: Scope) -> Option<Key> {
         let key = self.visiting_key(scope)?;
-        if let Scope::Borrowed(index) = scope
+        if let Scope::Remote(index) = scope
             && let Some(entry) = self.borrowed.borrow_mut().get_mut(index as usize)
             && !std::mem::replace(&mut entry.counted, true)
         {
@@ -51,7 +51,7 @@ impl Local {
         match scope {
             Scope::Counted(key) => Some(key),
             Scope::Detached => None,
-            Scope::Borrowed(index) => self.visit(index),
+            Scope::Remote(index) => self.visit(index),
         }
     }
 

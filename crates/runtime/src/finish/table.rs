@@ -5,13 +5,14 @@ use crate::error::Error;
 use crate::limits::{BUSY_STEPS_MAX, REST};
 use crate::local::Local;
 use crate::message::Handler;
-use crate::outputs::Outputs;
+use crate::output_queue::OutputQueue;
 use crate::part;
 use crate::scope::Scope;
 use crate::timer::{Due, TimerId};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{
-    Control, Explanation, Fault, FinishId, Finishes, Key, Kind, Outcome, Output, Reason, Refusal, Violation,
+    Control, Explanation, Fault, FinishId, FinishKind, Finishes, Key, Outcome, Output, Reason, TaskRefusal,
+    Violation,
 };
 use isles_transport::Class;
 use std::cell::{Cell, RefCell};
@@ -23,13 +24,13 @@ use std::time::Duration;
 /// The finish of a place, and what waits for them.
 pub(crate) struct FinishTable {
     machine: RefCell<Finishes>,
-    outputs: Outputs<Output>,
+    outputs: OutputQueue<Output>,
     /// The finishes opened here and not released, with who waits.
     open: RefCell<BTreeMap<Key, Open>>,
     /// Whether any finish was ever cancelled here; else the worker need not ask.
     any_cancelled: Cell<bool>,
     /// How many finishes of each kind were released here.
-    kinds: RefCell<BTreeMap<Kind, u64>>,
+    kinds: RefCell<BTreeMap<FinishKind, u64>>,
     /// Control messages sent from here.
     controls_sent: Cell<u64>,
     /// The machine holds questions back until the place rests.
@@ -55,7 +56,7 @@ impl FinishTable {
     pub(crate) fn new(here: PlaceId, places: u32) -> Self {
         FinishTable {
             machine: RefCell::new(Finishes::new(here, places)),
-            outputs: Outputs::default(),
+            outputs: OutputQueue::default(),
             open: RefCell::default(),
             any_cancelled: Cell::new(false),
             kinds: RefCell::default(),
@@ -97,7 +98,7 @@ impl FinishTable {
 
     /// One task is about to leave for `to`; counted even if it cannot be sent, see [`FinishTable::undo_depart`].
     #[inline]
-    pub(crate) fn depart(&self, key: Key, to: PlaceId) -> Result<FinishId, Refusal> {
+    pub(crate) fn depart(&self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         self.machine.borrow_mut().depart(key, to)
     }
 
@@ -107,7 +108,7 @@ impl FinishTable {
     }
 
     /// A call of a task of the finish is about to be sent to `to`; one more live task here, until it is settled.
-    pub(crate) fn request(&self, key: Key, to: PlaceId) -> Result<FinishId, Refusal> {
+    pub(crate) fn request(&self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         self.machine.borrow_mut().request(key, to)
     }
 
@@ -117,7 +118,7 @@ impl FinishTable {
     }
 
     /// The body of a call from `source` does something under the finish; ended like a task.
-    pub(crate) fn visit(&self, finish: FinishId, source: PlaceId) -> Result<Key, Refusal> {
+    pub(crate) fn visit(&self, finish: FinishId, source: PlaceId) -> Result<Key, TaskRefusal> {
         self.machine.borrow_mut().visit(finish, source)
     }
 
@@ -128,7 +129,7 @@ impl FinishTable {
 
     /// A task has arrived.
     #[inline]
-    pub(crate) fn arrive(&self, finish: FinishId, source: PlaceId) -> Result<Key, Refusal> {
+    pub(crate) fn arrive(&self, finish: FinishId, source: PlaceId) -> Result<Key, TaskRefusal> {
         self.machine.borrow_mut().arrive(finish, source)
     }
 
@@ -265,7 +266,7 @@ impl FinishTable {
 
     /// Notes that something has happened here.
     #[inline]
-    pub(crate) fn stir(&self, local: &Local) {
+    pub(crate) fn note_progress(&self, local: &Local) {
         if self.holds_back.get() {
             self.idle_since.set(None);
             self.busy_steps.set(self.busy_steps.get() + 1);
@@ -321,7 +322,7 @@ impl FinishTable {
     }
 
     /// How many finishes of each kind were released here, and the control messages sent from here.
-    pub(crate) fn totals(&self) -> (Vec<(Kind, u64)>, u64) {
+    pub(crate) fn totals(&self) -> (Vec<(FinishKind, u64)>, u64) {
         (self.kinds.borrow().iter().map(|(kind, count)| (*kind, *count)).collect(), self.controls_sent.get())
     }
 }

@@ -1,13 +1,13 @@
 //! A number that all places count with.
 
 use crate::call;
-use crate::capture::form::Taken;
+use crate::capture::form::OwnedCapture;
 use crate::capture::{Handle, Land, Ship};
 use crate::coop::{OPERATION, cooperate};
 use crate::error::{Error, Result};
 use crate::local::Local;
-use crate::part::Share;
-use crate::part::{Carried, Internal};
+use crate::part::PartRef;
+use crate::part::{InternalSite, SerdeCapture};
 use crate::place::Place;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Where places share memory a count is one atomic instruction; elsewhere it is one round trip to the home.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Counter {
-    share: Share,
+    share: PartRef,
     /// The shared word that holds the number; `None` where memory is not shared, or all words are taken.
     word: Option<u32>,
 }
@@ -29,13 +29,13 @@ pub struct Counter {
 impl Handle for Counter {}
 
 /// The number, at its home.
-struct Cell {
+struct CounterCell {
     /// Used where there is no shared word.
     number: AtomicU64,
     word: Option<u32>,
 }
 
-impl Drop for Cell {
+impl Drop for CounterCell {
     fn drop(&mut self) {
         if let Some(word) = self.word {
             Local::try_with(|local| local.words.borrow_mut().give_back(word));
@@ -131,8 +131,8 @@ impl Counter {
             local.shared_word(local.here(), word)?.store(0, Ordering::Release); // PAIR counter: publish
             Some(word)
         });
-        let cell = Cell { number: AtomicU64::new(0), word };
-        Counter { share: Share::make(Rc::new(cell), false), word }
+        let cell = CounterCell { number: AtomicU64::new(0), word };
+        Counter { share: PartRef::make(Rc::new(cell), false), word }
     }
 
     /// The place where the number lives.
@@ -192,13 +192,13 @@ impl Counter {
             return Ok(result);
         }
         let wanted = (self.share.clone(), operation);
-        let captures = (Carried(&wanted), ());
-        let body = |mut landed: (Taken<(Share, Operation)>, ())| async move {
+        let captures = (SerdeCapture(&wanted), ());
+        let body = |mut landed: (OwnedCapture<(PartRef, Operation)>, ())| async move {
             let ((share, operation), ()) = landed.bind();
-            let cell = share.value::<Cell>();
-            Ok(Before(cell.and_then(|cell| operation.apply(&cell.number))))
+            let cell = share.value::<CounterCell>();
+            Ok(PreviousValue(cell.and_then(|cell| operation.apply(&cell.number))))
         };
-        call::at_there(Internal, self.home(), captures, body).await
+        call::at_there(InternalSite, self.home(), captures, body).await
     }
 
     /// The operation done from here, if that is possible.
@@ -206,15 +206,15 @@ impl Counter {
         let home = self.share.id().home;
         Local::with(|local| match self.word {
             Some(word) => local.shared_word(home, word).map(|number| operation.apply(number)),
-            None => self.share.value::<Cell>().map(|cell| operation.apply(&cell.number)),
+            None => self.share.value::<CounterCell>().map(|cell| operation.apply(&cell.number)),
         })
     }
 }
 
 /// The number before, on its way back.
-struct Before(Option<u64>);
+struct PreviousValue(Option<u64>);
 
-impl Ship for Before {
+impl Ship for PreviousValue {
     type Value = Option<u64>;
 
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {

@@ -2,7 +2,7 @@
 
 use crate::capture::Handle;
 use crate::local::Local;
-use crate::part::Share;
+use crate::part::PartRef;
 use crate::place::Place;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// It can be sent to any place and back; only at its [`home`](Global::home) can it be opened. The value lives
 /// until the last reference, at any place, is gone.
 pub struct Global<T: 'static> {
-    share: Share,
+    share: PartRef,
     value: PhantomData<Rc<T>>,
 }
 
@@ -51,7 +51,7 @@ impl<T> Deref for Opened<T> {
 impl<T: 'static> Global<T> {
     /// A reference to `value`, whose home is here.
     pub fn new(value: T) -> Self {
-        Global { share: Share::make(Rc::new(value), false), value: PhantomData }
+        Global { share: PartRef::make(Rc::new(value), false), value: PhantomData }
     }
 
     /// The place where the value is.
@@ -83,7 +83,7 @@ impl<T: 'static> Serialize for Global<T> {
 
 impl<'de, T: 'static> Deserialize<'de> for Global<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Share::deserialize(deserializer).map(|share| Global { share, value: PhantomData })
+        PartRef::deserialize(deserializer).map(|share| Global { share, value: PhantomData })
     }
 }
 

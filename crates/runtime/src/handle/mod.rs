@@ -14,7 +14,7 @@ pub use global::{Global, NotHome, Opened};
 pub use place_local::{PlaceGuard, PlaceLocal, PlaceRef};
 pub use replicated::Replicated;
 
-/// Implements serde and `Handle` for a handle of the form `{ share: Share, value: Rc<T> }`.
+/// Implements serde and `Handle` for a handle of the form `{ share: PartRef, value: Rc<T> }`.
 macro_rules! travels_by_share {
     ($handle:ident, $part:ty) => {
         impl<T: 'static> serde::Serialize for $handle<T> {
@@ -25,7 +25,7 @@ macro_rules! travels_by_share {
 
         impl<'de, T: 'static> serde::Deserialize<'de> for $handle<T> {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let (share, value) = crate::part::Share::with_value(deserializer)?;
+                let (share, value) = crate::part::PartRef::with_value(deserializer)?;
                 match value.map(std::rc::Rc::downcast::<$part>) {
                     Some(Ok(value)) => Ok($handle { share, value }),
                     _ => Err(serde::de::Error::custom("the handle's part is not at this place")),

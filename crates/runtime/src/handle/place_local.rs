@@ -4,7 +4,7 @@ use super::travels_by_share;
 use crate::call;
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::Function;
-use crate::part::{Share, fold, spread};
+use crate::part::{PartRef, fold, replicate};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::{Ref, RefCell, RefMut};
@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 /// A handle to one instance of `T` at each place (X10's `PlaceLocalHandle`); used at a place, it means the one there.
 pub struct PlaceLocal<T: 'static> {
-    share: Share,
+    share: PartRef,
     value: Rc<RefCell<T>>,
 }
 
@@ -64,7 +64,7 @@ impl<T: 'static> PlaceLocal<T> {
         call::called_at(caller, async move {
             let value = Rc::new(RefCell::new(make(seed.clone())));
             let there = move |seed: S| RefCell::new(make(seed));
-            let share = spread(caller, &seed, Rc::clone(&value), there).await?;
+            let share = replicate(caller, &seed, Rc::clone(&value), there).await?;
             Ok(PlaceLocal { share, value })
         })
     }

@@ -3,7 +3,7 @@
 use super::travels_by_share;
 use crate::call;
 use crate::error::Result;
-use crate::part::{Share, spread};
+use crate::part::{PartRef, replicate};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Deref;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// The copies are made once, by [`Replicated::new`]; the handle is a few bytes wherever it travels. The copies are
 /// read-only: what one place did to its own would not be seen by the others.
 pub struct Replicated<T: 'static> {
-    share: Share,
+    share: PartRef,
     value: Rc<T>,
 }
 
@@ -33,7 +33,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Replicated<T> {
         let caller = Location::caller();
         call::called_at(caller, async move {
             let value = Rc::new(value);
-            let share = spread(caller, &*value, Rc::clone(&value), |copy: T| copy).await?;
+            let share = replicate(caller, &*value, Rc::clone(&value), |copy: T| copy).await?;
             Ok(Replicated { share, value })
         })
     }

@@ -9,25 +9,25 @@
 mod backlog;
 mod clock;
 mod outbox;
-mod post;
 mod queue;
+mod send;
 mod worker;
 
 pub use clock::Clock;
-pub(crate) use post::{Sent, encode_again};
+pub(crate) use send::{Sent, encode_again};
 pub use worker::Step;
 
 use crate::call::Calls;
 use crate::finish::FinishTable;
 use crate::handle::WordTable;
-use crate::part::Parts;
+use crate::part::PartTable;
 use crate::phaser::PhaserTable;
 use crate::process;
-use crate::report::{PlaceReport, Tally};
-use crate::scope::{Borrowed, Scope};
+use crate::report::{PlaceReport, Totals};
+use crate::scope::{RemoteScope, Scope};
 use crate::site::{SiteCell, SiteCounts};
 use crate::task::{Injector, Pool, Priority, TaskRef};
-use crate::team::{Collectives, Mailbox};
+use crate::team::{Collectives, TeamTable};
 use crate::timer::Timers;
 use backlog::Backlog;
 use isles_protocol::PlaceId;
@@ -69,16 +69,16 @@ pub struct Local {
     /// How many messages the outbox holds; lets a send look without a borrow.
     outbox_len: Cell<usize>,
     /// Scopes of bodies of `at!` that run here for other places.
-    pub(crate) borrowed: RefCell<Slab<Borrowed>>,
+    pub(crate) borrowed: RefCell<Slab<RemoteScope>>,
     pub(crate) finishes: FinishTable,
     pub(crate) calls: RefCell<Calls>,
-    pub(crate) parts: RefCell<Parts>,
+    pub(crate) parts: RefCell<PartTable>,
     pub(crate) words: RefCell<WordTable>,
-    pub(crate) mailbox: RefCell<Mailbox>,
+    pub(crate) teams: RefCell<TeamTable>,
     pub(crate) phasers: PhaserTable,
     pub(crate) timers: Timers,
     pub(crate) site_counts: RefCell<SiteCounts>,
-    pub(crate) tally: Tally,
+    pub(crate) tally: Totals,
     /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
     /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
@@ -104,28 +104,28 @@ thread_local! {
 }
 
 /// Restores the place that was entered before, also while that unwinds.
-struct Before(*const Local);
+struct EnterGuard(*const Local);
 
-impl Drop for Before {
+impl Drop for EnterGuard {
     fn drop(&mut self) {
         CURRENT.set(self.0);
     }
 }
 
 /// A flag that is set, until this is dropped; then it is as it was before.
-pub(crate) struct Raised<'a> {
+pub(crate) struct FlagGuard<'a> {
     flag: &'a Cell<bool>,
     before: bool,
 }
 
-impl<'a> Raised<'a> {
+impl<'a> FlagGuard<'a> {
     #[inline]
     fn new(flag: &'a Cell<bool>) -> Self {
-        Raised { flag, before: flag.replace(true) }
+        FlagGuard { flag, before: flag.replace(true) }
     }
 }
 
-impl Drop for Raised<'_> {
+impl Drop for FlagGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.flag.set(self.before);
@@ -164,9 +164,9 @@ impl Local {
             calls: RefCell::default(),
             parts: RefCell::default(),
             words: RefCell::default(),
-            mailbox: RefCell::default(),
+            teams: RefCell::default(),
             site_counts: RefCell::default(),
-            tally: Tally::default(),
+            tally: Totals::default(),
             spent: Cell::new(0),
             gave_way: Cell::new(false),
             explanations: RefCell::default(),
@@ -186,7 +186,7 @@ impl Local {
 
     /// Runs `f` with this as the place of the calling thread.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _before = Before(CURRENT.replace(self));
+        let _before = EnterGuard(CURRENT.replace(self));
         f()
     }
 

@@ -1,7 +1,7 @@
 //! Messages that wait on the heap for room in a queue, in the order in which they were to be sent.
 //!
-//! A send that waits for room stands there, too, with its [`Turn`]: what is sent to the same place meanwhile, by what
-//! is taken in, waits behind it.
+//! A send that waits for room stands there, too, with its [`OutboxTicket`]: what is sent to the same place meanwhile,
+//! by what is taken in, waits behind it.
 //!
 //! A message to several places stands in the queue of each of them, and goes when it is the first in all. They got it
 //! at one time, so no two of these wait for each other. It knows neither what messages are nor how they are sent.
@@ -9,7 +9,7 @@
 //! Where the receivers of a class are a crowd, not each is tried at each round: a place that has sent to thousands
 //! would try for most of its time what is refused. Invariant: no queue is empty.
 
-use super::post::Unsent;
+use super::send::Unsent;
 use crate::limits::{CROWD_MIN, CROWD_REFUSALS};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, HandlerId};
@@ -22,7 +22,7 @@ pub(super) struct Message {
 }
 
 /// Tries to send what waited. A message to a dead place is dropped: its sender hears of the death.
-pub(super) trait Post {
+pub(super) trait Transmit {
     /// To one place.
     fn one(&mut self, to: PlaceId, class: Class, message: &Message) -> Result<(), Unsent>;
 
@@ -36,12 +36,12 @@ enum Waiting {
     /// Its part in the multicast of this number.
     Part(u64),
     /// A message that its sender still holds, with the number of its turn.
-    Turn(u64),
+    OutboxTicket(u64),
 }
 
 /// The turn of one send, from when it found no room until its message is sent or put aside.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct OutboxTicket {
     to: PlaceId,
     class: Class,
     number: u64,
@@ -56,7 +56,7 @@ struct Multicast {
 }
 
 /// What waits for one receiver.
-type Line = VecDeque<Waiting>;
+type ReceiverQueue = VecDeque<Waiting>;
 
 /// Both, in the order of their numbers.
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
@@ -65,7 +65,7 @@ const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 #[derive(Default)]
 pub(crate) struct Outbox {
     /// By class, control first.
-    queues: [BTreeMap<PlaceId, Line>; 2],
+    queues: [BTreeMap<PlaceId, ReceiverQueue>; 2],
     /// The number of the receiver from which on a crowd is tried next.
     next: [u32; 2],
     /// In the order in which they came, with how many came before.
@@ -85,28 +85,28 @@ impl Outbox {
     }
 
     /// A turn for a message to `to`, behind what waits already; counts as a message until it is given up.
-    pub(super) fn line_up(&mut self, to: PlaceId, class: Class) -> Turn {
+    pub(super) fn enqueue(&mut self, to: PlaceId, class: Class) -> OutboxTicket {
         self.numbers += 1;
-        let turn = Turn { to, class, number: self.numbers };
-        self.queues[class as usize].entry(to).or_default().push_back(Waiting::Turn(turn.number));
+        let turn = OutboxTicket { to, class, number: self.numbers };
+        self.queues[class as usize].entry(to).or_default().push_back(Waiting::OutboxTicket(turn.number));
         turn
     }
 
     /// Whether nothing waits before `turn`.
-    pub(super) fn is_next(&self, turn: Turn) -> bool {
+    pub(super) fn is_next(&self, turn: OutboxTicket) -> bool {
         let line = self.queues[turn.class as usize].get(&turn.to);
-        matches!(line.and_then(VecDeque::front), Some(Waiting::Turn(number)) if *number == turn.number)
+        matches!(line.and_then(VecDeque::front), Some(Waiting::OutboxTicket(number)) if *number == turn.number)
     }
 
     /// Puts a message where its turn stands.
-    pub(super) fn fill(&mut self, turn: Turn, message: Message) {
+    pub(super) fn fill(&mut self, turn: OutboxTicket, message: Message) {
         if let Some((line, index)) = self.position(turn) {
             line[index] = Waiting::One(message);
         }
     }
 
     /// Forgets a turn: its message is sent, or never will be.
-    pub(super) fn give_up(&mut self, turn: Turn) {
+    pub(super) fn give_up(&mut self, turn: OutboxTicket) {
         if let Some((line, index)) = self.position(turn) {
             line.remove(index);
             if line.is_empty() {
@@ -115,9 +115,10 @@ impl Outbox {
         }
     }
 
-    fn position(&mut self, turn: Turn) -> Option<(&mut Line, usize)> {
+    fn position(&mut self, turn: OutboxTicket) -> Option<(&mut ReceiverQueue, usize)> {
         let line = self.queues[turn.class as usize].get_mut(&turn.to)?;
-        let is_it = |waiting: &Waiting| matches!(waiting, Waiting::Turn(number) if *number == turn.number);
+        let is_it =
+            |waiting: &Waiting| matches!(waiting, Waiting::OutboxTicket(number) if *number == turn.number);
         // From the back: behind a turn stands only what was sent since.
         let index = line.iter().rposition(is_it)?;
         Some((line, index))
@@ -133,9 +134,9 @@ impl Outbox {
         self.multicasts.push_back(Multicast { number, to: to.to_vec(), class, message });
     }
 
-    /// Offers what waits to `post`, each queue until it refuses: by receiver, then by class; then what goes to several.
+    /// Offers what waits to `send`, each queue until it refuses: by receiver, then by class; then what goes to several.
     /// Gives how many messages are gone.
-    pub(super) fn flush(&mut self, post: &mut dyn Post) -> usize {
+    pub(super) fn flush(&mut self, post: &mut dyn Transmit) -> usize {
         let is_one_class = self.queues.iter().any(BTreeMap::is_empty);
         let gone = if is_one_class || CLASSES.into_iter().any(|class| self.is_crowded(class)) {
             CLASSES.into_iter().map(|class| self.flush_class(class, post)).sum()
@@ -146,7 +147,7 @@ impl Outbox {
     }
 
     /// Control and data of a receiver before those of the next.
-    fn flush_in_turn(&mut self, post: &mut dyn Post) -> usize {
+    fn flush_in_turn(&mut self, post: &mut dyn Transmit) -> usize {
         let [control, data] = &mut self.queues;
         let (mut controls, mut datas) = (control.iter_mut().peekable(), data.iter_mut().peekable());
         let mut gone = 0;
@@ -164,7 +165,7 @@ impl Outbox {
         gone
     }
 
-    fn flush_class(&mut self, class: Class, post: &mut dyn Post) -> usize {
+    fn flush_class(&mut self, class: Class, post: &mut dyn Transmit) -> usize {
         if self.is_crowded(class) {
             return self.flush_crowd(class, post);
         }
@@ -181,7 +182,7 @@ impl Outbox {
 
     /// As `flush`, until some have refused; the next time goes on with the others.
     #[cold]
-    fn flush_crowd(&mut self, class: Class, post: &mut dyn Post) -> usize {
+    fn flush_crowd(&mut self, class: Class, post: &mut dyn Transmit) -> usize {
         let (queues, next) = (&mut self.queues[class as usize], &mut self.next[class as usize]);
         let (mut refusals, mut gone) = (0, 0);
         for _ in 0..queues.len() {
@@ -203,7 +204,7 @@ impl Outbox {
     }
 
     /// Offers each multicast that is the first at all of its receivers.
-    fn flush_multicasts(&mut self, post: &mut dyn Post) -> usize {
+    fn flush_multicasts(&mut self, post: &mut dyn Transmit) -> usize {
         let mut gone = 0;
         for mut multicast in std::mem::take(&mut self.multicasts) {
             if self.is_first(&multicast) {
@@ -226,7 +227,7 @@ impl Outbox {
     }
 
     /// Offers a multicast, without those who have died since; gives how many do not wait for it any more.
-    fn offer_multicast(&mut self, multicast: &mut Multicast, post: &mut dyn Post) -> usize {
+    fn offer_multicast(&mut self, multicast: &mut Multicast, post: &mut dyn Transmit) -> usize {
         let mut gone = 0;
         loop {
             let Multicast { to, class, message, .. } = &mut *multicast;
@@ -263,8 +264,8 @@ impl Outbox {
     }
 }
 
-/// Offers what waits for `to` alone to `post` until it refuses; gives how much is gone.
-fn offer(to: PlaceId, class: Class, line: &mut Line, post: &mut dyn Post) -> usize {
+/// Offers what waits for `to` alone to `send` until it refuses; gives how much is gone.
+fn offer(to: PlaceId, class: Class, line: &mut ReceiverQueue, post: &mut dyn Transmit) -> usize {
     let mut gone = 0;
     while let Some(Waiting::One(message)) = line.front()
         && !matches!(post.one(to, class, message), Err(Unsent::Full))
@@ -300,7 +301,7 @@ mod tests {
         }
     }
 
-    impl Post for Notes {
+    impl Transmit for Notes {
         fn one(&mut self, to: PlaceId, _: Class, message: &Message) -> Result<(), Unsent> {
             self.post(&[to], message)
         }
@@ -316,7 +317,7 @@ mod tests {
 
     /// Puts message `number` behind what waits for `to`.
     fn put(outbox: &mut Outbox, to: u32, class: Class, number: u8) {
-        let turn = outbox.line_up(PlaceId(to), class);
+        let turn = outbox.enqueue(PlaceId(to), class);
         outbox.fill(turn, message(number));
     }
 
@@ -345,7 +346,7 @@ mod tests {
         let (mut outbox, mut notes) = (Outbox::default(), Notes::default());
         put(&mut outbox, 1, Class::Data, 1);
         let (first, second) =
-            (outbox.line_up(PlaceId(1), Class::Data), outbox.line_up(PlaceId(1), Class::Data));
+            (outbox.enqueue(PlaceId(1), Class::Data), outbox.enqueue(PlaceId(1), Class::Data));
         put(&mut outbox, 1, Class::Data, 4);
         assert!(!outbox.is_next(first), "a message waits before it");
         assert_eq!(outbox.flush(&mut notes), 1);
@@ -355,7 +356,7 @@ mod tests {
         outbox.give_up(first);
         assert_eq!(outbox.flush(&mut notes), 2);
         assert_eq!(notes.got, [(vec![1], 1), (vec![1], 3), (vec![1], 4)]);
-        let last = outbox.line_up(PlaceId(1), Class::Data);
+        let last = outbox.enqueue(PlaceId(1), Class::Data);
         outbox.give_up(last);
         assert!(!outbox.holds(PlaceId(1), Class::Data), "no queue is empty");
     }

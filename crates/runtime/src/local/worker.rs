@@ -1,6 +1,6 @@
 //! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
 
-use super::{Local, Raised};
+use super::{FlagGuard, Local};
 use crate::error::ErrorKind;
 use crate::finish::fault_of;
 use crate::limits::{READY_BATCH, WAIT_MAX};
@@ -32,7 +32,7 @@ impl Local {
         if arrived + woken + ran + flushed == 0 {
             return self.idle_step();
         }
-        self.finishes.stir(self);
+        self.finishes.note_progress(self);
         self.timers.expire_busy(self);
         part::settle_in_time(self);
         Step::Busy
@@ -72,7 +72,7 @@ impl Local {
 
     /// Delivers a batch of arrivals; returns how many.
     pub(crate) fn take_in(&self, inbound: Inbound) -> usize {
-        let _delivering = Raised::new(&self.delivering);
+        let _delivering = FlagGuard::new(&self.delivering);
         self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
     }
 
@@ -87,7 +87,7 @@ impl Local {
         mut read: impl FnMut(&[u8]) -> Option<()>,
     ) -> Next {
         // What `read` decodes may send.
-        let _delivering = Raised::new(&self.delivering);
+        let _delivering = FlagGuard::new(&self.delivering);
         let mut wants = |to, bytes: &[u8]| to == handler.id() && read(bytes).is_some();
         let next = self.endpoint.take_next(source, class, &mut wants);
         if next == Next::Taken {
@@ -184,8 +184,8 @@ impl Local {
             }
             Scope::Counted(key) => self.finishes.end(self, key, Some(fault_of(self, error))),
             // Nobody reads what the task says: no fault.
-            Scope::Borrowed(_) | Scope::Detached if *error.kind() == ErrorKind::OutputClosed => {}
-            Scope::Borrowed(_) | Scope::Detached => eprintln!("isles: a detached task failed {error}"),
+            Scope::Remote(_) | Scope::Detached if *error.kind() == ErrorKind::OutputClosed => {}
+            Scope::Remote(_) | Scope::Detached => eprintln!("isles: a detached task failed {error}"),
         }
     }
 
@@ -208,7 +208,7 @@ impl Local {
 
     #[cold]
     fn is_abandoned(&self, scope: Scope) -> bool {
-        let Scope::Borrowed(index) = scope else { return false };
+        let Scope::Remote(index) = scope else { return false };
         self.borrowed.borrow().get(index as usize).is_some_and(|entry| entry.abandoned)
     }
 

@@ -13,14 +13,14 @@
 //! What is lost: a handle on its way to a place that dies, and what such a place has lent. Such a part is not freed
 //! before the end.
 
-mod book;
-mod spread;
+mod replicate;
+mod table;
 
-pub(crate) use book::Parts;
-use book::{NotLent, Settled};
-pub(crate) use spread::{Carried, Internal, fold, spread};
+pub(crate) use replicate::{InternalSite, SerdeCapture, fold, replicate};
+pub(crate) use table::PartTable;
+use table::{NotLent, Settled};
 
-use crate::capture::trial;
+use crate::capture::roundtrip_check;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -53,15 +53,15 @@ enum PartMessage {
 
 /// One handle's share of a part: as long as it lives, the part does.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct PartRef {
     id: PartId,
 }
 
-impl Share {
+impl PartRef {
     /// Makes a part here, with `value` as what the handle stands for on this place.
-    pub(crate) fn make(value: Value, everywhere: bool) -> Share {
+    pub(crate) fn make(value: Value, everywhere: bool) -> PartRef {
         let id = Local::with(|local| local.parts.borrow_mut().make(local.here(), value, everywhere));
-        Share { id }
+        PartRef { id }
     }
 
     /// The name of the part.
@@ -75,14 +75,14 @@ impl Share {
     }
 }
 
-impl Clone for Share {
+impl Clone for PartRef {
     fn clone(&self) -> Self {
         Local::with(|local| local.parts.borrow_mut().retain(self.id));
-        Share { id: self.id }
+        PartRef { id: self.id }
     }
 }
 
-impl Drop for Share {
+impl Drop for PartRef {
     fn drop(&mut self) {
         Local::try_with(|local| {
             let freed = local.parts.borrow_mut().release(self.id, local.here());
@@ -93,13 +93,13 @@ impl Drop for Share {
     }
 }
 
-impl Serialize for Share {
+impl Serialize for PartRef {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let lend = |local: &Local| {
             // On trial the handle goes nowhere.
-            let is_counted = !trial::is_on();
+            let is_counted = !roundtrip_check::is_on();
             if is_counted {
-                local.parts.borrow_mut().lend(self.id);
+                local.parts.borrow_mut().count_sent(self.id);
             }
             is_counted.then_some(local.here())
         };
@@ -109,25 +109,25 @@ impl Serialize for Share {
     }
 }
 
-impl<'de> Deserialize<'de> for Share {
+impl<'de> Deserialize<'de> for PartRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Share::with_value(deserializer).map(|(share, _)| share)
+        PartRef::with_value(deserializer).map(|(share, _)| share)
     }
 }
 
-impl Share {
+impl PartRef {
     /// A share that has arrived, with what the handle stands for on this place, if it is there.
     pub(crate) fn with_value<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<(Share, Option<Value>), D::Error> {
+    ) -> Result<(PartRef, Option<Value>), D::Error> {
         let (home, serial, lender) = <(PlaceId, u64, Option<PlaceId>)>::deserialize(deserializer)?;
         let id = PartId { home, serial };
         let adopted = Local::try_with(|local| {
             let is_known = home.0.max(lender.unwrap_or(home).0) < local.places();
-            is_known.then(|| local.parts.borrow_mut().adopt(id, lender, local.here()))
+            is_known.then(|| local.parts.borrow_mut().count_received(id, lender, local.here()))
         });
         match adopted.flatten() {
-            Some(value) => Ok((Share { id }, value)),
+            Some(value) => Ok((PartRef { id }, value)),
             None => Err(serde::de::Error::custom("a handle of no place of this run")),
         }
     }
@@ -146,11 +146,11 @@ pub(crate) fn settle_in_time(local: &Local) -> bool {
     if !local.parts.borrow().is_due() {
         return false;
     }
-    let is_ripe = local.parts.borrow_mut().is_ripe(local.clock().now());
-    if is_ripe {
+    let is_return_due = local.parts.borrow_mut().is_return_due(local.clock().now());
+    if is_return_due {
         settle(local);
     }
-    is_ripe
+    is_return_due
 }
 
 /// Gives back what this place owes.

@@ -16,7 +16,7 @@ enum Message {
 
 /// Books of places, with the handles that live there, and what is under way between each two of them, in order.
 struct World {
-    books: Vec<Parts>,
+    books: Vec<PartTable>,
     /// For each place, the parts that it has handles of, each as often as it has one.
     handles: Vec<Vec<PartId>>,
     is_dead: [bool; PLACES],
@@ -33,7 +33,7 @@ fn places() -> impl Iterator<Item = PlaceId> {
 impl World {
     fn new() -> World {
         World {
-            books: (0..PLACES).map(|_| Parts::default()).collect(),
+            books: (0..PLACES).map(|_| PartTable::default()).collect(),
             handles: vec![Vec::new(); PLACES],
             is_dead: [false; PLACES],
             ways: Default::default(),
@@ -54,11 +54,11 @@ impl World {
     /// Sends a copy of a handle, or gives the message up.
     fn send(&mut self, from: PlaceId, to: PlaceId, id: PartId, is_sent: bool) {
         let book = &mut self.books[from.index()];
-        book.lend(id);
+        book.count_sent(id);
         if !is_sent || self.is_dead[to.index()] {
-            return book.take_back();
+            return book.roll_back_sent();
         }
-        book.let_go();
+        book.commit_sent();
         self.ways[from.index()][to.index()].push_back(Message::Handle(id, from));
     }
 
@@ -100,7 +100,7 @@ impl World {
         let book = &mut self.books[to.index()];
         match message {
             Message::Handle(id, lender) => {
-                book.adopt(id, Some(lender), to);
+                book.count_received(id, Some(lender), to);
                 self.handles[to.index()].push(id);
             }
             Message::Part(PartMessage::Return(counts)) => {
@@ -117,7 +117,7 @@ impl World {
     /// A place dies with all that it has, and what is under way to it is lost; what it sent arrives.
     fn die(&mut self, place: PlaceId) {
         self.is_dead[place.index()] = true;
-        self.books[place.index()] = Parts::default();
+        self.books[place.index()] = PartTable::default();
         self.handles[place.index()].clear();
         places().for_each(|from| self.ways[from.index()][place.index()].clear());
     }
@@ -220,7 +220,7 @@ proptest! {
         run(&mut world, steps)?;
         world.wind_up();
         prop_assert!(world.values.values().all(|value| value.strong_count() == 0), "a part is left");
-        let left: Vec<usize> = world.books.iter().map(Parts::len).collect();
+        let left: Vec<usize> = world.books.iter().map(PartTable::len).collect();
         prop_assert_eq!(left, vec![0; PLACES]);
     }
 
@@ -233,7 +233,7 @@ proptest! {
 
 #[test]
 fn a_part_that_all_places_have_is_freed_at_all() {
-    let (mut home, mut settled) = (Parts::default(), Settled::default());
+    let (mut home, mut settled) = (PartTable::default(), Settled::default());
     let id = home.make(HOME, Rc::new(7), true);
     assert_eq!(home.release(id, HOME), Some(id));
     home.free_all(id, 3, &mut settled);
@@ -269,16 +269,16 @@ fn a_handle_that_goes_round_and_round_leaves_nothing() {
     }
     assert_eq!(world.gone_too_early(), vec![]);
     world.wind_up();
-    assert_eq!(world.books.iter().map(Parts::len).collect::<Vec<_>>(), [0; PLACES]);
+    assert_eq!(world.books.iter().map(PartTable::len).collect::<Vec<_>>(), [0; PLACES]);
 }
 
 #[test]
 fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
     let mut world = World::new();
     let id = world.make(HOME);
-    world.books[0].lend(id);
+    world.books[0].count_sent(id);
     world.release(HOME, 0);
-    world.books[0].take_back();
+    world.books[0].roll_back_sent();
     assert!(world.books[0].is_due());
     world.settle(HOME);
     assert_eq!((world.values[&id].strong_count(), world.books[0].len()), (0, 0));
@@ -286,7 +286,7 @@ fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
 
 #[test]
 fn more_than_was_lent_is_refused() {
-    let mut book = Parts::default();
+    let mut book = PartTable::default();
     let id = book.make(HOME, Rc::new(7), false);
     assert_eq!(book.given_back(id, 1, HOME), Err(NotLent));
     assert!(book.value(id).is_some());
@@ -294,14 +294,14 @@ fn more_than_was_lent_is_refused() {
 
 #[test]
 fn what_is_owed_is_kept_for_a_while() {
-    let mut book = Parts::default();
+    let mut book = PartTable::default();
     let (here, id) = (PlaceId(1), PartId { home: HOME, serial: 0 });
-    book.adopt(id, Some(HOME), here);
+    book.count_received(id, Some(HOME), here);
     book.release(id, here);
     let start = Duration::from_secs(1);
-    assert!(!book.is_ripe(start) && !book.is_ripe(start + RETURN_WAIT / 2));
+    assert!(!book.is_return_due(start) && !book.is_return_due(start + RETURN_WAIT / 2));
     assert_eq!(book.next_settling(), Some(start + RETURN_WAIT));
-    assert!(book.is_ripe(start + RETURN_WAIT));
+    assert!(book.is_return_due(start + RETURN_WAIT));
     let expected = vec![(HOME, PartMessage::Return(vec![(id, 1)]))];
     assert_eq!((book.settle(here, 3).messages, book.next_settling()), (expected, None));
 }

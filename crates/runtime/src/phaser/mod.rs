@@ -1,14 +1,14 @@
 //! Phasers: barriers that tasks of several places join and leave (X10's clocks).
 //!
 //! The protocol is `isles_protocol::phaser`, a pure machine. [`table`] carries its messages and wakes who waits,
-//! [`passage`] lets registrations travel with tasks; this file is the handle. The invariant: one handle is one
+//! [`travel`] lets registrations travel with tasks; this file is the handle. The invariant: one handle is one
 //! registration, so what is dropped is deregistered, and nothing can be done with a phaser that one has left.
 
-mod passage;
 mod table;
+mod travel;
 
-pub(crate) use passage::{land_here, not_in_calls, receive_registered, send_along};
 pub(crate) use table::{PhaserTable, place_died, receive};
+pub(crate) use travel::{land_here, not_in_calls, receive_registered, send_along};
 
 use crate::capture::Handle;
 use crate::coop::{OPERATION, cooperate};
@@ -59,7 +59,7 @@ use std::task::Poll;
 /// - [`Misused`](ErrorKind::Misused): the text says how. Nothing was done.
 pub struct Phaser {
     /// The party at this place; why there is none, for a task that arrived too late to be registered.
-    seat: Seat,
+    registration: Registration,
     /// Whether an `advance` of this handle is under way.
     advancing: Cell<bool>,
     /// A handle belongs to its place.
@@ -67,7 +67,7 @@ pub struct Phaser {
 }
 
 /// A registration that was made, or why it was not.
-type Seat = std::result::Result<Party, PhaserError>;
+type Registration = std::result::Result<Party, PhaserError>;
 
 impl Phaser {
     /// A new phaser in phase 0, with which the calling task is registered.
@@ -76,11 +76,11 @@ impl Phaser {
     /// Outside of a place.
     #[expect(clippy::new_without_default, reason = "it registers the caller: no value is like another")]
     pub fn new() -> Phaser {
-        Phaser::sit(Ok(Local::with(|local| local.phasers.open())))
+        Phaser::from_registration(Ok(Local::with(|local| local.phasers.open())))
     }
 
-    fn sit(seat: Seat) -> Phaser {
-        Phaser { seat, advancing: Cell::new(false), place: PhantomData }
+    fn from_registration(registration: Registration) -> Phaser {
+        Phaser { registration, advancing: Cell::new(false), place: PhantomData }
     }
 
     /// One more registration here, in the phase that this one is in: for a task that `spawn` starts.
@@ -89,8 +89,8 @@ impl Phaser {
     /// [`Misused`](ErrorKind::Misused): this registration has resumed, or waits; it registers others only while it
     /// holds up its phase. [`DeadPlace`](ErrorKind::DeadPlace) of the phaser's home.
     pub fn register(&self) -> Result<Phaser> {
-        let party = self.seat.and_then(|party| Local::with(|local| local.phasers.register(party)));
-        party.map(|party| Phaser::sit(Ok(party))).map_err(refused)
+        let party = self.registration.and_then(|party| Local::with(|local| local.phasers.register(party)));
+        party.map(|party| Phaser::from_registration(Ok(party))).map_err(refused)
     }
 
     /// Ends the phase for this task, unless `resume` has done so, and waits until all have; gives the phase that
@@ -106,8 +106,8 @@ impl Phaser {
     }
 
     async fn advance_once(&self) -> Result<u64> {
-        let party = self.seat.map_err(refused)?;
-        let _turn = Turn::begin(&self.advancing)?;
+        let party = self.registration.map_err(refused)?;
+        let _turn = AdvanceGuard::begin(&self.advancing)?;
         let begun = Local::with(|local| local.phasers.advance(local, party)).map_err(refused)?;
         match begun {
             Some(advanced) => entered(advanced),
@@ -122,7 +122,7 @@ impl Phaser {
     /// See [`Phaser`]. [`Misused`](ErrorKind::Misused): an `advance` of this registration is under way, or was dropped
     /// before it was over.
     pub fn resume(&self) -> Result<()> {
-        let party = self.seat.map_err(refused)?;
+        let party = self.registration.map_err(refused)?;
         Local::with(|local| local.phasers.resume(local, party)).map_err(refused)
     }
 
@@ -131,7 +131,7 @@ impl Phaser {
     /// # Errors
     /// [`DeadPlace`](ErrorKind::DeadPlace): the phaser's home was dead before this task arrived here.
     pub fn phase(&self) -> Result<u64> {
-        self.seat.and_then(|party| Local::with(|local| local.phasers.phase(party))).map_err(refused)
+        self.registration.and_then(|party| Local::with(|local| local.phasers.phase(party))).map_err(refused)
     }
 
     /// Advances several phasers as one step (X10's `Clock.advanceAll`): ends the phase of each before it waits for any,
@@ -171,15 +171,15 @@ fn refused(error: PhaserError) -> Error {
 }
 
 /// One `advance` under way.
-struct Turn<'a>(&'a Cell<bool>);
+struct AdvanceGuard<'a>(&'a Cell<bool>);
 
-impl<'a> Turn<'a> {
-    fn begin(advancing: &'a Cell<bool>) -> Result<Turn<'a>> {
-        if advancing.replace(true) { Err(refused(PhaserError::Waiting)) } else { Ok(Turn(advancing)) }
+impl<'a> AdvanceGuard<'a> {
+    fn begin(advancing: &'a Cell<bool>) -> Result<AdvanceGuard<'a>> {
+        if advancing.replace(true) { Err(refused(PhaserError::Waiting)) } else { Ok(AdvanceGuard(advancing)) }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for AdvanceGuard<'_> {
     fn drop(&mut self) {
         self.0.set(false);
     }
@@ -187,7 +187,7 @@ impl Drop for Turn<'_> {
 
 impl Drop for Phaser {
     fn drop(&mut self) {
-        if let Ok(party) = self.seat {
+        if let Ok(party) = self.registration {
             Local::try_with(|local| local.phasers.leave(local, party));
         }
     }
@@ -197,6 +197,6 @@ impl Handle for Phaser {}
 
 impl fmt::Debug for Phaser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Phaser").field("seat", &self.seat).finish_non_exhaustive()
+        f.debug_struct("Phaser").field("seat", &self.registration).finish_non_exhaustive()
     }
 }

@@ -3,14 +3,14 @@
 //! The invariant: a party has an entry in `waits`
 //! from the `advance` that has to wait until its outcome is taken, also if nobody polls meanwhile.
 
-use super::Seat;
-use super::passage::Passage;
+use super::Registration;
+use super::travel::TravellingRegistrations;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
-use crate::outputs::Outputs;
+use crate::output_queue::OutputQueue;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
-use isles_protocol::phaser::{Advanced, Control, Output, Party, PhaserError, Phasers, Ticket};
+use isles_protocol::phaser::{Advanced, Control, Output, Party, PhaserError, Phasers, RegistrationTransfer};
 use isles_transport::Class;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,8 +20,8 @@ use std::task::Waker;
 pub(crate) struct PhaserTable {
     machine: RefCell<Phasers>,
     waits: RefCell<HashMap<Party, Wait>>,
-    outputs: Outputs<Output>,
-    pub(super) passage: Passage,
+    outputs: OutputQueue<Output>,
+    pub(super) travelling: TravellingRegistrations,
 }
 
 /// One party's wait for the next phase.
@@ -35,8 +35,8 @@ impl PhaserTable {
         PhaserTable {
             machine: RefCell::new(Phasers::new(here, places)),
             waits: RefCell::default(),
-            outputs: Outputs::default(),
-            passage: Passage::default(),
+            outputs: OutputQueue::default(),
+            travelling: TravellingRegistrations::default(),
         }
     }
 
@@ -95,7 +95,11 @@ impl PhaserTable {
     }
 
     /// Lets registrations of new tasks go to `to`, made by `parties`; all of them or none.
-    pub(super) fn depart(&self, parties: &[Party], to: PlaceId) -> Result<Vec<Ticket>, PhaserError> {
+    pub(super) fn depart(
+        &self,
+        parties: &[Party],
+        to: PlaceId,
+    ) -> Result<Vec<RegistrationTransfer>, PhaserError> {
         let mut machine = self.machine.borrow_mut();
         let mut tickets = Vec::with_capacity(parties.len());
         for (departed, party) in parties.iter().enumerate() {
@@ -121,7 +125,12 @@ impl PhaserTable {
     }
 
     /// Registers a task that has arrived.
-    pub(super) fn arrive(&self, local: &Local, ticket: Ticket, source: PlaceId) -> Seat {
+    pub(super) fn arrive(
+        &self,
+        local: &Local,
+        ticket: RegistrationTransfer,
+        source: PlaceId,
+    ) -> Registration {
         self.drive(local, |machine, outputs| machine.arrive(ticket, source, outputs))
     }
 

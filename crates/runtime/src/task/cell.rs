@@ -37,7 +37,7 @@ const UNLISTED: u32 = u32::MAX;
 /// What the worker needs of any task.
 pub(crate) struct Header {
     pub(super) state: State,
-    kind: &'static Kind,
+    kind: &'static TaskVtable,
     injector: &'static Injector,
     /// The finish that counts the task; constant.
     pub(crate) scope: Scope,
@@ -56,7 +56,7 @@ type PollFn = unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<Result<(), Er
 const _: () = assert!(size_of::<Header>() == 48);
 
 /// What differs from one type of future to another, and by urgency.
-struct Kind {
+struct TaskVtable {
     poll: PollFn,
     drop_future: unsafe fn(NonNull<Header>),
     /// Of the whole cell.
@@ -64,9 +64,9 @@ struct Kind {
     priority: Priority,
 }
 
-impl Kind {
-    const fn of<F: Future<Output = Result<(), Error>>>(priority: Priority) -> Kind {
-        Kind {
+impl TaskVtable {
+    const fn of<F: Future<Output = Result<(), Error>>>(priority: Priority) -> TaskVtable {
+        TaskVtable {
             poll: poll_future::<F>,
             drop_future: drop_future::<F>,
             layout: Layout::new::<TaskCell<F>>(),
@@ -124,9 +124,9 @@ impl TaskRef {
         (injector, pool): (&'static Injector, &Pool),
     ) -> TaskRef {
         let kind = match priority {
-            Priority::Normal => const { &Kind::of::<F>(Priority::Normal) },
-            Priority::High => const { &Kind::of::<F>(Priority::High) },
-            Priority::Low => const { &Kind::of::<F>(Priority::Low) },
+            Priority::Normal => const { &TaskVtable::of::<F>(Priority::Normal) },
+            Priority::High => const { &TaskVtable::of::<F>(Priority::High) },
+            Priority::Low => const { &TaskVtable::of::<F>(Priority::Low) },
         };
         let (state, listed) = (State::scheduled(), Cell::new(UNLISTED));
         let header = Header { state, kind, injector, scope, site: site.number(), listed };

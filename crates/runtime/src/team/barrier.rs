@@ -5,8 +5,8 @@
 //! but that of two.
 
 use super::Team;
-use super::letter::Kind;
-use super::turn::{Begin, Turn};
+use super::header::CollectiveKind;
+use super::ongoing::{Begin, OngoingCollective};
 use crate::error::Result;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -18,7 +18,7 @@ impl Team {
     /// As [`Team`] says.
     #[inline]
     pub fn barrier(&self) -> impl Future<Output = Result<()>> {
-        Barrier { begin: self.begin(Kind::Barrier), rest: None }
+        Barrier { begin: self.begin(CollectiveKind::Barrier), rest: None }
     }
 }
 
@@ -26,10 +26,10 @@ impl Team {
 struct Barrier<'t> {
     begin: Begin<'t>,
     /// What is left to do, if it was not over at once.
-    rest: Option<Rest<'t>>,
+    rest: Option<SlowPath<'t>>,
 }
 
-type Rest<'t> = Pin<Box<dyn Future<Output = Result<()>> + 't>>;
+type SlowPath<'t> = Pin<Box<dyn Future<Output = Result<()>> + 't>>;
 
 impl Future for Barrier<'_> {
     type Output = Result<()>;
@@ -39,16 +39,16 @@ impl Future for Barrier<'_> {
         if let Some(rest) = &mut self.rest {
             return rest.as_mut().poll(context);
         }
-        let turn = ready!(Pin::new(&mut self.begin).poll(context))?;
-        let rest = if turn.size() == 2 {
-            let other = 1 - turn.rank();
-            turn.signal(other, 0)?;
-            if turn.look(other, 0, |_, _| ()) {
-                return Poll::Ready(turn.complete(()));
+        let ongoing = ready!(Pin::new(&mut self.begin).poll(context))?;
+        let rest = if ongoing.size() == 2 {
+            let other = 1 - ongoing.rank();
+            ongoing.signal(other, 0)?;
+            if ongoing.look(other, 0, |_, _| ()) {
+                return Poll::Ready(ongoing.complete(()));
             }
-            wait(turn, other)
+            wait(ongoing, other)
         } else {
-            meet(turn)
+            meet(ongoing)
         };
         self.rest.insert(rest).as_mut().poll(context)
     }
@@ -56,17 +56,17 @@ impl Future for Barrier<'_> {
 
 /// Waits for the signal of the `other` one of two.
 #[cold]
-fn wait(turn: Turn<'_>, other: usize) -> Rest<'_> {
+fn wait(ongoing: OngoingCollective<'_>, other: usize) -> SlowPath<'_> {
     Box::pin(async move {
-        turn.take(other, 0).await?;
-        turn.complete(())
+        ongoing.take(other, 0).await?;
+        ongoing.complete(())
     })
 }
 
 /// Waits for more than two.
-fn meet(turn: Turn<'_>) -> Rest<'_> {
+fn meet(ongoing: OngoingCollective<'_>) -> SlowPath<'_> {
     Box::pin(async move {
-        turn.meet(0).await?;
-        turn.complete(())
+        ongoing.meet(0).await?;
+        ongoing.complete(())
     })
 }

@@ -1,43 +1,43 @@
 //! Teams: ordered sets of places that do collectives.
 //!
-//! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says
-//! who sends what to whom (pure functions of ranks), [`choice`] which algorithm is used and every bound,
-//! [`letter`] the messages, [`members`] who they are, [`seat`] and [`lying`] what has arrived at a place, [`turn`]
-//! one collective under way; [`barrier`], [`values`], [`slices`] and [`rows`] are the collectives themselves.
+//! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says who sends
+//! what to whom (pure functions of ranks), [`algorithms`] which algorithm is used and every bound, [`header`] the
+//! messages, [`members`] who they are, [`state`] and [`pending`] what has arrived at a place, [`ongoing`] one
+//! collective under way; [`barrier`], [`values`], [`slices`] and [`rows`] are the collectives themselves.
 //!
 //! A team costs no message to make: its handle carries the list of its members (that of all places has none).
 //! Invariants: all members do the same collectives in the same order, so that all counts agree without being sent; a
 //! team that one of them cannot go on with is of no use to any.
 
+mod algorithms;
 mod barrier;
-mod choice;
-mod letter;
-mod lying;
+mod header;
 mod members;
+mod ongoing;
+mod pending;
 mod rows;
 mod schedule;
-mod seat;
 mod slices;
-mod turn;
+mod state;
 mod values;
 
-pub use choice::{Collectives, Spread};
+pub use algorithms::{BroadcastAlgorithm, Collectives};
 pub use schedule::Shape;
-pub(crate) use seat::{Mailbox, Question, place_died, receive};
+pub(crate) use state::{ProgressQuery, TeamTable, place_died, receive};
 
 use crate::capture::Handle;
 use crate::error::Result;
 use crate::local::Local;
-use crate::part::Share;
+use crate::part::PartRef;
 use crate::place::Place;
+use header::{CollectiveKind, TeamId};
 use isles_protocol::PlaceId;
-use letter::{Kind, TeamId};
 use members::Members;
-use seat::Seat;
+use ongoing::misused;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use state::TeamState;
 use std::fmt;
 use std::rc::Rc;
-use turn::misused;
 
 /// An ordered set of places that do collectives; a handle that can be sent to any place.
 ///
@@ -86,18 +86,18 @@ use turn::misused;
 #[derive(Clone)]
 pub struct Team {
     /// None for the team of all places, which is never freed.
-    share: Option<Share>,
-    seat: Rc<Seat>,
+    share: Option<PartRef>,
+    state: Rc<TeamState>,
 }
 
 /// What the last handle, anywhere, frees at one place.
-struct Tenure(Rc<Seat>);
+struct TeamMembership(Rc<TeamState>);
 
-impl Drop for Tenure {
+impl Drop for TeamMembership {
     fn drop(&mut self) {
         Local::try_with(|local| {
-            let seat = local.mailbox.borrow_mut().forget(self.0.id);
-            drop(seat);
+            let state = local.teams.borrow_mut().forget(self.0.id);
+            drop(state);
         });
     }
 }
@@ -109,7 +109,7 @@ impl Team {
     /// Outside of a place.
     #[track_caller]
     pub fn world() -> Team {
-        Team { share: None, seat: Local::with(Mailbox::world) }
+        Team { share: None, state: Local::with(TeamTable::world) }
     }
 
     /// A new team of `places`, in that order.
@@ -133,10 +133,10 @@ impl Team {
 
     fn make(members: Box<[PlaceId]>) -> Team {
         let members = Members::Listed(members);
-        let seat = Local::with(Mailbox::make);
-        let share = Share::make(Rc::new(Tenure(Rc::clone(&seat))), true);
-        Local::with(|local| seat.seat_members(local, members));
-        Team { share: Some(share), seat }
+        let state = Local::with(TeamTable::make);
+        let share = PartRef::make(Rc::new(TeamMembership(Rc::clone(&state))), true);
+        Local::with(|local| state.set_members(local, members));
+        Team { share: Some(share), state }
     }
 
     /// Cuts the team into several: members that pass the same `color` are together, in the order of their `key`, then
@@ -147,26 +147,27 @@ impl Team {
     /// # Errors
     /// As [`Team`] says.
     pub async fn split(&self, color: usize, key: usize) -> Result<Team> {
-        let turn = self.begin(Kind::Split).await?;
-        let wishes: Vec<(u64, u64)> = values::all_gather(&turn, (color as u64, key as u64)).await?;
-        let mut ranks: Vec<usize> = (0..turn.size()).filter(|rank| wishes[*rank].0 == color as u64).collect();
+        let ongoing = self.begin(CollectiveKind::Split).await?;
+        let wishes: Vec<(u64, u64)> = values::all_gather(&ongoing, (color as u64, key as u64)).await?;
+        let mut ranks: Vec<usize> =
+            (0..ongoing.size()).filter(|rank| wishes[*rank].0 == color as u64).collect();
         ranks.sort_by_key(|rank| (wishes[*rank].1, *rank));
         // The first member makes the team and sends the handle to the others.
-        let team = if ranks[0] == turn.rank() {
-            let team = Team::make(ranks.iter().map(|rank| self.seat.members().member(*rank)).collect());
+        let team = if ranks[0] == ongoing.rank() {
+            let team = Team::make(ranks.iter().map(|rank| self.state.members().member(*rank)).collect());
             for rank in &ranks[1..] {
-                turn.give(*rank, turn.size(), &team).await?;
+                ongoing.give(*rank, ongoing.size(), &team).await?;
             }
             team
         } else {
-            turn.receive(ranks[0], turn.size()).await?
+            ongoing.receive(ranks[0], ongoing.size()).await?
         };
-        turn.complete(team)
+        ongoing.complete(team)
     }
 
     /// How many members there are.
     pub fn size(&self) -> usize {
-        self.seat.members().len()
+        self.state.members().len()
     }
 
     /// The rank of this place, from 0.
@@ -175,7 +176,7 @@ impl Team {
     /// If this place is not a member; see [`Team::rank_of`].
     #[track_caller]
     pub fn rank(&self) -> usize {
-        self.seat.rank().expect("this place is not a member of the team")
+        self.state.rank().expect("this place is not a member of the team")
     }
 
     /// The member with `rank`.
@@ -184,36 +185,36 @@ impl Team {
     /// If there is none.
     #[track_caller]
     pub fn place_of(&self, rank: usize) -> Place {
-        Place::of(self.seat.members().member(rank))
+        Place::of(self.state.members().member(rank))
     }
 
     /// The rank of `place`; none if it is not a member.
     pub fn rank_of(&self, place: Place) -> Option<usize> {
-        self.seat.members().rank_of(place.id())
+        self.state.members().rank_of(place.id())
     }
 
     /// The members, by rank.
     pub fn places(&self) -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + Clone + '_ {
-        self.seat.members().iter().map(Place::of)
+        self.state.members().iter().map(Place::of)
     }
 }
 
 /// How a handle travels; nothing for the team of all places.
-type Travelling<Share, Members> = Option<(Share, TeamId, Members)>;
+type Travelling<PartRef, Members> = Option<(PartRef, TeamId, Members)>;
 
 impl Serialize for Team {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let travelling: Travelling<&Share, &Members> =
-            self.share.as_ref().map(|share| (share, self.seat.id, self.seat.members()));
+        let travelling: Travelling<&PartRef, &Members> =
+            self.share.as_ref().map(|share| (share, self.state.id, self.state.members()));
         travelling.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Team {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let travelling = Travelling::<Share, Members>::deserialize(deserializer)?;
+        let travelling = Travelling::<PartRef, Members>::deserialize(deserializer)?;
         let landed = Local::try_with(|local| match travelling {
-            None => Some(Team { share: None, seat: Mailbox::world(local) }),
+            None => Some(Team { share: None, state: TeamTable::world(local) }),
             Some((share, id, members)) => {
                 let sound = id.is_of(local.places()) && id != TeamId::WORLD && members.are_of(local);
                 sound.then(|| Team::land(local, share, id, members))
@@ -225,13 +226,13 @@ impl<'de> Deserialize<'de> for Team {
 
 impl Team {
     /// Takes a handle in; the first one at a place takes the seat.
-    fn land(local: &Local, share: Share, id: TeamId, members: Members) -> Team {
-        let seat = local.mailbox.borrow_mut().seat(id, local.places());
-        seat.seat_members(local, members);
-        if share.value::<Tenure>().is_none() {
-            local.parts.borrow_mut().place(share.id(), Rc::new(Tenure(Rc::clone(&seat))));
+    fn land(local: &Local, share: PartRef, id: TeamId, members: Members) -> Team {
+        let state = local.teams.borrow_mut().state(id, local.places());
+        state.set_members(local, members);
+        if share.value::<TeamMembership>().is_none() {
+            local.parts.borrow_mut().place(share.id(), Rc::new(TeamMembership(Rc::clone(&state))));
         }
-        Team { share: Some(share), seat }
+        Team { share: Some(share), state }
     }
 }
 

@@ -5,10 +5,10 @@
 //! message says how long its row is.
 
 use super::Team;
-use super::choice::{BRUCK_BYTES_MAX, chunk_len};
-use super::letter::{Arrival, Kind};
+use super::algorithms::{BRUCK_BYTES_MAX, chunk_len};
+use super::header::{Arrival, CollectiveKind};
+use super::ongoing::OngoingCollective;
 use super::schedule::{Chunks, Shape, Tree, dissemination, pairwise};
-use super::turn::Turn;
 use super::values;
 use crate::error::Result;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -24,20 +24,20 @@ impl Team {
         root: usize,
         slice: &[T],
     ) -> Result<Option<Vec<T>>> {
-        let turn = self.begin_at::<T>(Kind::GatherSlice, root).await?;
-        if turn.rank() != root {
-            push_row(&turn, root, slice).await?;
-            return turn.complete(None);
+        let ongoing = self.begin_at::<T>(CollectiveKind::GatherSlice, root).await?;
+        if ongoing.rank() != root {
+            push_row(&ongoing, root, slice).await?;
+            return ongoing.complete(None);
         }
-        let mut all = Vec::with_capacity(turn.size() * slice.len());
-        for rank in 0..turn.size() {
+        let mut all = Vec::with_capacity(ongoing.size() * slice.len());
+        for rank in 0..ongoing.size() {
             if rank == root {
                 all.extend_from_slice(slice);
             } else {
-                pull_row(&turn, rank, Some(slice.len()), &mut all).await?;
+                pull_row(&ongoing, rank, Some(slice.len()), &mut all).await?;
             }
         }
-        turn.complete(Some(all))
+        ongoing.complete(Some(all))
     }
 
     /// Collects the slices of all members, by rank and of any lengths, at member `root`; the others get `None`.
@@ -49,22 +49,22 @@ impl Team {
         root: usize,
         slice: &[T],
     ) -> Result<Option<Vec<Vec<T>>>> {
-        let turn = self.begin_at::<T>(Kind::Gatherv, root).await?;
-        if turn.rank() != root {
-            push_row(&turn, root, slice).await?;
-            return turn.complete(None);
+        let ongoing = self.begin_at::<T>(CollectiveKind::Gatherv, root).await?;
+        if ongoing.rank() != root {
+            push_row(&ongoing, root, slice).await?;
+            return ongoing.complete(None);
         }
-        let mut all = Vec::with_capacity(turn.size());
-        for rank in 0..turn.size() {
+        let mut all = Vec::with_capacity(ongoing.size());
+        for rank in 0..ongoing.size() {
             let mut row = Vec::new();
             if rank == root {
                 row.extend_from_slice(slice);
             } else {
-                pull_row(&turn, rank, None, &mut row).await?;
+                pull_row(&ongoing, rank, None, &mut row).await?;
             }
             all.push(row);
         }
-        turn.complete(Some(all))
+        ongoing.complete(Some(all))
     }
 
     /// Deals the slice of member `root` out in equal parts, by rank. What others pass is not looked at.
@@ -76,15 +76,15 @@ impl Team {
         root: usize,
         slice: Option<&[T]>,
     ) -> Result<Vec<T>> {
-        let turn = self.begin_at::<T>(Kind::ScatterSlice, root).await?;
-        let part = if turn.rank() == root {
-            let slice = slice.ok_or_else(|| turn.misused("the root of a scatter has no slice"))?;
-            let rows = equal_rows(&turn, slice)?;
-            push_rows(&turn, &rows).await?
+        let ongoing = self.begin_at::<T>(CollectiveKind::ScatterSlice, root).await?;
+        let part = if ongoing.rank() == root {
+            let slice = slice.ok_or_else(|| ongoing.misused("the root of a scatter has no slice"))?;
+            let rows = equal_rows(&ongoing, slice)?;
+            push_rows(&ongoing, &rows).await?
         } else {
-            pull_one(&turn, root).await?
+            pull_one(&ongoing, root).await?
         };
-        turn.complete(part)
+        ongoing.complete(part)
     }
 
     /// Deals the rows of member `root` out, one for each member. What others pass is not looked at.
@@ -96,14 +96,14 @@ impl Team {
         root: usize,
         rows: Option<&[Vec<T>]>,
     ) -> Result<Vec<T>> {
-        let turn = self.begin_at::<T>(Kind::Scatterv, root).await?;
-        let part = if turn.rank() == root {
-            let rows = rows.ok_or_else(|| turn.misused("the root of a scatter has no rows"))?;
-            push_rows(&turn, &row_for_each(&turn, rows)?).await?
+        let ongoing = self.begin_at::<T>(CollectiveKind::Scatterv, root).await?;
+        let part = if ongoing.rank() == root {
+            let rows = rows.ok_or_else(|| ongoing.misused("the root of a scatter has no rows"))?;
+            push_rows(&ongoing, &row_for_each(&ongoing, rows)?).await?
         } else {
-            pull_one(&turn, root).await?
+            pull_one(&ongoing, root).await?
         };
-        turn.complete(part)
+        ongoing.complete(part)
     }
 
     /// Puts the slices of all members together, by rank, at every member.
@@ -111,12 +111,12 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; the slices differ in length (see [`Team::all_gatherv`]).
     pub async fn all_gather_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
-        let turn = self.begin_of::<T>(Kind::AllGatherSlice).await?;
-        let rows = Rows::equal(turn.size(), slice.len());
+        let ongoing = self.begin_of::<T>(CollectiveKind::AllGatherSlice).await?;
+        let rows = Rows::equal(ongoing.size(), slice.len());
         let mut all = bytemuck::zeroed_vec(rows.end());
-        all[rows.range(turn.rank())].copy_from_slice(slice);
-        collect(&turn, &rows, &mut all).await?;
-        turn.complete(all)
+        all[rows.range(ongoing.rank())].copy_from_slice(slice);
+        collect(&ongoing, &rows, &mut all).await?;
+        ongoing.complete(all)
     }
 
     /// Collects the slices of all members, by rank and of any lengths, at every member.
@@ -124,13 +124,13 @@ impl Team {
     /// # Errors
     /// As [`Team`] says.
     pub async fn all_gatherv<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<Vec<T>>> {
-        let turn = self.begin_of::<T>(Kind::AllGatherv).await?;
-        let lens = values::all_gather(&turn, slice.len() as u64).await?;
+        let ongoing = self.begin_of::<T>(CollectiveKind::AllGatherv).await?;
+        let lens = values::all_gather(&ongoing, slice.len() as u64).await?;
         let rows = Rows::of(lens.into_iter().map(|len| len as usize));
         let mut all = bytemuck::zeroed_vec(rows.end());
-        all[rows.range(turn.rank())].copy_from_slice(slice);
-        collect(&turn, &rows, &mut all).await?;
-        turn.complete((0..rows.ends.len()).map(|rank| all[rows.range(rank)].to_vec()).collect())
+        all[rows.range(ongoing.rank())].copy_from_slice(slice);
+        collect(&ongoing, &rows, &mut all).await?;
+        ongoing.complete((0..rows.ends.len()).map(|rank| all[rows.range(rank)].to_vec()).collect())
     }
 
     /// Gives member `i` part `i` of the slice of every member, by rank; all parts are of the same length.
@@ -138,20 +138,20 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; a length that is no multiple of the size, or that differs between members.
     pub async fn all_to_all_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
-        let turn = self.begin_of::<T>(Kind::AllToAllSlice).await?;
-        let rows = equal_rows(&turn, slice)?;
-        let part = slice.len() / turn.size();
+        let ongoing = self.begin_of::<T>(CollectiveKind::AllToAllSlice).await?;
+        let rows = equal_rows(&ongoing, slice)?;
+        let part = slice.len() / ongoing.size();
         let mut all = bytemuck::zeroed_vec::<T>(slice.len());
         let place = |rank: usize| rank * part..(rank + 1) * part;
-        all[place(turn.rank())].copy_from_slice(rows[turn.rank()]);
-        for round in pairwise(turn.rank(), turn.size()) {
+        all[place(ongoing.rank())].copy_from_slice(rows[ongoing.rank()]);
+        for round in pairwise(ongoing.rank(), ongoing.size()) {
             let target = &mut all[place(round.from)];
-            trade(&turn, round.to, rows[round.to], round.from, Some(part), |range, chunk| {
+            trade(&ongoing, round.to, rows[round.to], round.from, Some(part), |range, chunk| {
                 bytemuck::cast_slice_mut(&mut target[range]).copy_from_slice(chunk);
             })
             .await?;
         }
-        turn.complete(all)
+        ongoing.complete(all)
     }
 
     /// Gives member `i` row `i` of every member, by rank; rows are of any lengths.
@@ -159,16 +159,16 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; not one row for each member.
     pub async fn all_to_allv<T: NoUninit + AnyBitPattern>(&self, rows: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
-        let turn = self.begin_of::<T>(Kind::AllToAllv).await?;
-        let rows = row_for_each(&turn, rows)?;
-        let mut all: Vec<Vec<T>> = vec![Vec::new(); turn.size()];
-        all[turn.rank()].extend_from_slice(rows[turn.rank()]);
-        for round in pairwise(turn.rank(), turn.size()) {
+        let ongoing = self.begin_of::<T>(CollectiveKind::AllToAllv).await?;
+        let rows = row_for_each(&ongoing, rows)?;
+        let mut all: Vec<Vec<T>> = vec![Vec::new(); ongoing.size()];
+        all[ongoing.rank()].extend_from_slice(rows[ongoing.rank()]);
+        for round in pairwise(ongoing.rank(), ongoing.size()) {
             let target = &mut all[round.from];
-            trade(&turn, round.to, rows[round.to], round.from, None, |_, chunk| append(target, chunk))
+            trade(&ongoing, round.to, rows[round.to], round.from, None, |_, chunk| append(target, chunk))
                 .await?;
         }
-        turn.complete(all)
+        ongoing.complete(all)
     }
 }
 
@@ -235,91 +235,103 @@ fn append<T: NoUninit + AnyBitPattern>(row: &mut Vec<T>, chunk: &[u8]) {
 }
 
 /// The parts of a slice that has one for each member.
-fn equal_rows<'s, T>(turn: &Turn<'_>, slice: &'s [T]) -> Result<Vec<&'s [T]>> {
-    if !slice.len().is_multiple_of(turn.size()) {
-        let text = format!("{} elements cannot be dealt out to {} members equally", slice.len(), turn.size());
-        return Err(turn.misused(text));
+fn equal_rows<'s, T>(ongoing: &OngoingCollective<'_>, slice: &'s [T]) -> Result<Vec<&'s [T]>> {
+    if !slice.len().is_multiple_of(ongoing.size()) {
+        let text =
+            format!("{} elements cannot be dealt out to {} members equally", slice.len(), ongoing.size());
+        return Err(ongoing.misused(text));
     }
-    let part = slice.len() / turn.size();
-    Ok((0..turn.size()).map(|rank| &slice[rank * part..(rank + 1) * part]).collect())
+    let part = slice.len() / ongoing.size();
+    Ok((0..ongoing.size()).map(|rank| &slice[rank * part..(rank + 1) * part]).collect())
 }
 
 /// The rows as slices, if there is one for each member.
-fn row_for_each<'s, T>(turn: &Turn<'_>, rows: &'s [Vec<T>]) -> Result<Vec<&'s [T]>> {
-    if rows.len() == turn.size() {
+fn row_for_each<'s, T>(ongoing: &OngoingCollective<'_>, rows: &'s [Vec<T>]) -> Result<Vec<&'s [T]>> {
+    if rows.len() == ongoing.size() {
         return Ok(rows.iter().map(Vec::as_slice).collect());
     }
-    Err(turn.misused(format_args!("{} rows for the {} members of the team", rows.len(), turn.size())))
+    Err(ongoing.misused(format_args!("{} rows for the {} members of the team", rows.len(), ongoing.size())))
 }
 
 /// Sends a row to a member.
-async fn push_row<T: NoUninit>(turn: &Turn<'_>, to: usize, row: &[T]) -> Result<()> {
+async fn push_row<T: NoUninit>(ongoing: &OngoingCollective<'_>, to: usize, row: &[T]) -> Result<()> {
     let chunks = chunks_of::<T>(row.len());
     for index in 0..chunks.count() {
-        turn.push(to, index, size_of_val(row), bytemuck::cast_slice(&row[chunks.range(index)])).await?;
+        ongoing.push(to, index, size_of_val(row), bytemuck::cast_slice(&row[chunks.range(index)])).await?;
     }
-    turn.settle(to, size_of_val(row), chunks).await
+    ongoing.settle(to, size_of_val(row), chunks).await
 }
 
 /// Sends each other member its row, all of them at once; gives back this member's own.
-async fn push_rows<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, rows: &[&[T]]) -> Result<Vec<T>> {
-    let others = || rows.iter().enumerate().filter(|(rank, _)| *rank != turn.rank());
+async fn push_rows<T: NoUninit + AnyBitPattern>(
+    ongoing: &OngoingCollective<'_>,
+    rows: &[&[T]],
+) -> Result<Vec<T>> {
+    let others = || rows.iter().enumerate().filter(|(rank, _)| *rank != ongoing.rank());
     let most = others().map(|(_, row)| chunks_of::<T>(row.len()).count()).max().unwrap_or(0);
     for index in 0..most {
         for (rank, row) in others() {
             let chunks = chunks_of::<T>(row.len());
             if index < chunks.count() {
                 let chunk = bytemuck::cast_slice(&row[chunks.range(index)]);
-                turn.push(rank, index, size_of_val(*row), chunk).await?;
+                ongoing.push(rank, index, size_of_val(*row), chunk).await?;
             }
         }
     }
     for (rank, row) in others() {
-        turn.settle(rank, size_of_val(*row), chunks_of::<T>(row.len())).await?;
+        ongoing.settle(rank, size_of_val(*row), chunks_of::<T>(row.len())).await?;
     }
-    Ok(rows[turn.rank()].to_vec())
+    Ok(rows[ongoing.rank()].to_vec())
 }
 
 /// Takes a row of `len` elements, or of any length, and appends it to `row`.
 async fn pull_row<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     from: usize,
     len: Option<usize>,
     row: &mut Vec<T>,
 ) -> Result<()> {
-    let first = turn.take_chunk(from, 0).await?;
-    let len = row_len::<T>(turn, from, &first, len)?;
+    let first = ongoing.take_chunk(from, 0).await?;
+    let len = row_len::<T>(ongoing, from, &first, len)?;
     let (bytes, chunks) = (len * size_of::<T>(), chunks_of::<T>(len));
-    turn.check_bytes(from, &first, bytes, chunks.range(0).len() * size_of::<T>())?;
+    ongoing.check_bytes(from, &first, bytes, chunks.range(0).len() * size_of::<T>())?;
     row.reserve(len);
     append(row, first.chunk());
-    turn.let_go(from, first, bytes)?;
+    ongoing.let_go(from, first, bytes)?;
     for index in 1..chunks.count() {
         let len = chunks.range(index).len() * size_of::<T>();
-        let arrival = turn.pull(from, index, bytes, len).await?;
+        let arrival = ongoing.pull(from, index, bytes, len).await?;
         append(row, arrival.chunk());
-        turn.let_go(from, arrival, bytes)?;
+        ongoing.let_go(from, arrival, bytes)?;
     }
     Ok(())
 }
 
-async fn pull_one<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, from: usize) -> Result<Vec<T>> {
+async fn pull_one<T: NoUninit + AnyBitPattern>(
+    ongoing: &OngoingCollective<'_>,
+    from: usize,
+) -> Result<Vec<T>> {
     let mut row = Vec::new();
-    pull_row(turn, from, None, &mut row).await?;
+    pull_row(ongoing, from, None, &mut row).await?;
     Ok(row)
 }
 
 /// The elements of the row that starts with `first`: as many as wanted, or whole elements.
-fn row_len<T>(turn: &Turn<'_>, from: usize, first: &Arrival, wanted: Option<usize>) -> Result<usize> {
+fn row_len<T>(
+    ongoing: &OngoingCollective<'_>,
+    from: usize,
+    first: &Arrival,
+    wanted: Option<usize>,
+) -> Result<usize> {
     let element = size_of::<T>().max(1);
-    let len = first.letter.bytes as usize / element;
-    let fits = first.letter.bytes.is_multiple_of(element as u64) && wanted.is_none_or(|wanted| wanted == len);
-    if fits { Ok(len) } else { Err(turn.odd_length(from, first, wanted.unwrap_or(len) * element)) }
+    let len = first.header.bytes as usize / element;
+    let fits = first.header.bytes.is_multiple_of(element as u64) && wanted.is_none_or(|wanted| wanted == len);
+    if fits { Ok(len) } else { Err(ongoing.odd_length(from, first, wanted.unwrap_or(len) * element)) }
 }
 
 /// Sends a row to one member and takes one from another, chunk by chunk; `take` gets where a chunk belongs.
 async fn trade<T: NoUninit>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     to: usize,
     row: &[T],
     from: usize,
@@ -331,14 +343,14 @@ async fn trade<T: NoUninit>(
     let mut index = 0;
     while index < out.count() || into.is_none_or(|into| index < into.count()) {
         if index < out.count() {
-            turn.send_chunk(to, index, size_of_val(row), bytemuck::cast_slice(&row[out.range(index)]))?;
+            ongoing.send_chunk(to, index, size_of_val(row), bytemuck::cast_slice(&row[out.range(index)]))?;
         }
         if into.is_none_or(|into| index < into.count()) {
-            let arrival = turn.take_chunk(from, index).await?;
-            let len = row_len::<T>(turn, from, &arrival, len.or(into.map(|into| into.len())))?;
+            let arrival = ongoing.take_chunk(from, index).await?;
+            let len = row_len::<T>(ongoing, from, &arrival, len.or(into.map(|into| into.len())))?;
             let into = *into.insert(chunks_of::<T>(len));
             let bytes = into.range(index).len() * size_of::<T>();
-            turn.check_bytes(from, &arrival, len * size_of::<T>(), bytes)?;
+            ongoing.check_bytes(from, &arrival, len * size_of::<T>(), bytes)?;
             take(into.range(index), arrival.chunk());
         }
         index += 1;
@@ -349,32 +361,32 @@ async fn trade<T: NoUninit>(
 /// Copies the slice of member `root` into those of all others: its parts go down a binomial tree, each to its member,
 /// and from there to all.
 pub(super) async fn scatter_all_gather<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     root: usize,
     slice: &mut [T],
 ) -> Result<()> {
-    let (rank, size, bytes) = (turn.rank(), turn.size(), size_of_val(slice));
+    let (rank, size, bytes) = (ongoing.rank(), ongoing.size(), size_of_val(slice));
     let rows = Rows::cut(size, slice.len());
     let tree = |rank| Tree::new(Shape::Binomial, rank, root, size);
     let below = |rank| rows.ranges(rank, tree(rank).members());
     if let Some(parent) = tree(rank).parent() {
-        pull_ranges(turn, (parent, 0, bytes), slice, below(rank)).await?;
+        pull_ranges(ongoing, (parent, 0, bytes), slice, below(rank)).await?;
     }
     for child in tree(rank).children() {
-        turn.send_parts(child, 0, bytes, below(child).map(|range| bytemuck::cast_slice(&slice[range])))?;
+        ongoing.send_parts(child, 0, bytes, below(child).map(|range| bytemuck::cast_slice(&slice[range])))?;
     }
-    collect(turn, &rows, slice).await
+    collect(ongoing, &rows, slice).await
 }
 
 /// Takes one message of the member, the step and the bytes in all, which holds two ranges of a slice, into these.
 async fn pull_ranges<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     (from, step, bytes): (usize, usize, usize),
     slice: &mut [T],
     ranges: [Range<usize>; 2],
 ) -> Result<()> {
     let wanted = ranges.iter().map(|range| range.len() * size_of::<T>()).sum();
-    let arrival = turn.pull(from, step, bytes, wanted).await?;
+    let arrival = ongoing.pull(from, step, bytes, wanted).await?;
     let mut payload = arrival.chunk();
     for range in ranges {
         let target: &mut [u8] = bytemuck::cast_slice_mut(&mut slice[range]);
@@ -386,11 +398,15 @@ async fn pull_ranges<T: NoUninit + AnyBitPattern>(
 }
 
 /// Gives every member all rows, where each has put its own in its place.
-async fn collect<T: NoUninit + AnyBitPattern>(turn: &Turn<'_>, rows: &Rows, all: &mut [T]) -> Result<()> {
+async fn collect<T: NoUninit + AnyBitPattern>(
+    ongoing: &OngoingCollective<'_>,
+    rows: &Rows,
+    all: &mut [T],
+) -> Result<()> {
     if size_of_val(all) <= BRUCK_BYTES_MAX {
-        collect_short(turn, rows, all).await
+        collect_short(ongoing, rows, all).await
     } else {
-        collect_long(turn, rows, all).await
+        collect_long(ongoing, rows, all).await
     }
 }
 
@@ -401,28 +417,28 @@ fn stated_bytes<T>(rows: &Rows, all: &[T]) -> usize {
 
 /// By doubled distances: what a member knows is always the rows from its own on.
 async fn collect_short<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     rows: &Rows,
     all: &mut [T],
 ) -> Result<()> {
     let bytes = stated_bytes(rows, all);
-    for round in dissemination(turn.rank(), turn.size()) {
-        let count = round.distance.min(turn.size() - round.distance);
-        let known = rows.ranges(turn.rank(), count).map(|range| bytemuck::cast_slice(&all[range]));
-        turn.send_parts(round.from, round.distance, bytes, known)?;
-        pull_ranges(turn, (round.to, round.distance, bytes), all, rows.ranges(round.to, count)).await?;
+    for round in dissemination(ongoing.rank(), ongoing.size()) {
+        let count = round.distance.min(ongoing.size() - round.distance);
+        let known = rows.ranges(ongoing.rank(), count).map(|range| bytemuck::cast_slice(&all[range]));
+        ongoing.send_parts(round.from, round.distance, bytes, known)?;
+        pull_ranges(ongoing, (round.to, round.distance, bytes), all, rows.ranges(round.to, count)).await?;
     }
     Ok(())
 }
 
 /// Round a ring: each member passes on what it took last.
 async fn collect_long<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     rows: &Rows,
     all: &mut [T],
 ) -> Result<()> {
     let bytes = stated_bytes(rows, all);
-    let (size, rank) = (turn.size(), turn.rank());
+    let (size, rank) = (ongoing.size(), ongoing.rank());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     for round in 0..size - 1 {
         let given = rows.range((rank + size - round) % size);
@@ -431,11 +447,11 @@ async fn collect_long<T: NoUninit + AnyBitPattern>(
         for index in 0..out.count().max(into.count()) {
             if index < out.count() {
                 let chunk = &all[given.clone()][out.range(index)];
-                turn.send_chunk(next, index, bytes, bytemuck::cast_slice(chunk))?;
+                ongoing.send_chunk(next, index, bytes, bytemuck::cast_slice(chunk))?;
             }
             if index < into.count() {
                 let target = &mut all[wanted.clone()][into.range(index)];
-                let arrival = turn.pull(previous, index, bytes, size_of_val(target)).await?;
+                let arrival = ongoing.pull(previous, index, bytes, size_of_val(target)).await?;
                 bytemuck::cast_slice_mut(target).copy_from_slice(arrival.chunk());
             }
         }

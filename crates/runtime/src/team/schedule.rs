@@ -142,7 +142,7 @@ impl Side {
 
 /// One step of a member in a reduction. "Its value" is what it has folded so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fold {
+pub(super) enum ReductionStep {
     /// Send its value.
     Give { to: usize },
     /// Take the value of another and fold it into its own, at that side.
@@ -160,18 +160,18 @@ pub(super) enum Fold {
 /// operator has to be associative but need not commute. Which member computes an inner node is free, and
 /// differs between schedules.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Folding {
+pub(super) struct ReductionTree {
     pairs: usize,
     width: usize,
     /// The member whose pair it stands for, even if its rank is odd.
     root: usize,
 }
 
-impl Folding {
+impl ReductionTree {
     /// The tree of `size` members; in the pair of `root` it is `root` that stays.
-    pub(super) fn new(size: usize, root: usize) -> Folding {
+    pub(super) fn new(size: usize, root: usize) -> ReductionTree {
         let width = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
-        Folding { pairs: size - width, width, root }
+        ReductionTree { pairs: size - width, width, root }
     }
 
     /// How many members stay after the pairs are folded.
@@ -223,29 +223,29 @@ impl Folding {
     }
 
     /// The first step of `rank`, if it belongs to a pair.
-    pub(super) fn pair(&self, rank: usize) -> Option<Fold> {
+    pub(super) fn pair(&self, rank: usize) -> Option<ReductionStep> {
         if rank >= 2 * self.pairs {
             return None;
         }
         let other = rank ^ 1;
         Some(if self.stays(rank) {
-            Fold::Merge { from: other, side: Side::of(other, rank) }
+            ReductionStep::Merge { from: other, side: Side::of(other, rank) }
         } else {
-            Fold::Give { to: other }
+            ReductionStep::Give { to: other }
         })
     }
 
     /// The last step of `rank` where all members get the result, if it belongs to a pair.
-    pub(super) fn unpair(&self, rank: usize) -> Option<Fold> {
+    pub(super) fn unpair(&self, rank: usize) -> Option<ReductionStep> {
         self.pair(rank).map(|step| match step {
-            Fold::Give { to } => Fold::Accept { from: to },
-            Fold::Merge { from, .. } => Fold::Give { to: from },
+            ReductionStep::Give { to } => ReductionStep::Accept { from: to },
+            ReductionStep::Merge { from, .. } => ReductionStep::Give { to: from },
             other => other,
         })
     }
 
     /// The steps of `rank` where the root gets the result: merges, then one gift from all but the root.
-    pub(super) fn to_root(self, rank: usize) -> impl Iterator<Item = Fold> {
+    pub(super) fn to_root(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
         let folding = self;
         let leaf = self.leaf(rank);
         // Counted so that the root is 0: then every member but 0 gives at its lowest bit.
@@ -253,9 +253,9 @@ impl Folding {
         let core = doubled(self.width).filter(move |bit| relative & (bit - 1) == 0).map(move |bit| {
             let other = folding.member(leaf ^ bit);
             if relative & bit != 0 {
-                Fold::Give { to: other }
+                ReductionStep::Give { to: other }
             } else {
-                Fold::Merge { from: other, side: Side::of(other, rank) }
+                ReductionStep::Merge { from: other, side: Side::of(other, rank) }
             }
         });
         let stays = self.stays(rank);
@@ -263,12 +263,12 @@ impl Folding {
     }
 
     /// The steps of `rank` where all members get the result, by doubled distances.
-    pub(super) fn to_all(self, rank: usize) -> impl Iterator<Item = Fold> {
+    pub(super) fn to_all(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
         let folding = self;
         let leaf = self.leaf(rank);
         let core = doubled(self.width).map(move |bit| {
             let other = folding.member(leaf ^ bit);
-            Fold::Swap { with: other, side: Side::of(other, rank) }
+            ReductionStep::Swap { with: other, side: Side::of(other, rank) }
         });
         let stays = self.stays(rank);
         self.pair(rank).into_iter().chain(core.filter(move |_| stays)).chain(self.unpair(rank))
@@ -276,18 +276,22 @@ impl Folding {
 
     /// The rounds of `rank`, which stays, in the reduction of a vector by halves: the member it swaps with, what it
     /// keeps of its range, and what it gives away. Played backwards they give everybody everything.
-    pub(super) fn halving(&self, rank: usize, len: usize) -> impl DoubleEndedIterator<Item = Half> + use<> {
+    pub(super) fn halving(
+        &self,
+        rank: usize,
+        len: usize,
+    ) -> impl DoubleEndedIterator<Item = HalvingRound> + use<> {
         let folding = self;
         let leaf = self.leaf(rank);
         let mut range = 0..len;
-        let rounds: Vec<Half> = doubled(self.width)
+        let rounds: Vec<HalvingRound> = doubled(self.width)
             .map(|bit| {
                 let with = folding.member(leaf ^ bit);
                 let middle = range.start + range.len() / 2;
                 let (low, high) = (range.start..middle, middle..range.end);
                 let (kept, given) = if leaf & bit == 0 { (low, high) } else { (high, low) };
                 range = kept.clone();
-                Half { with, side: Side::of(with, rank), kept, given }
+                HalvingRound { with, side: Side::of(with, rank), kept, given }
             })
             .collect();
         rounds.into_iter()
@@ -296,7 +300,7 @@ impl Folding {
 
 /// One round of a reduction by halves, in elements of the vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Half {
+pub(super) struct HalvingRound {
     /// The other member.
     pub(super) with: usize,
     /// Where its values belong.

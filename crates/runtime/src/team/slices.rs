@@ -8,11 +8,13 @@
 //! is an error.
 
 use super::Team;
-use super::choice::{SWAP_BYTES_MAX, Spread, broadcast_shape, chunk_len, reduces_serially, spread};
-use super::letter::Kind;
+use super::algorithms::{
+    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_shape, chunk_len, reduces_serially, spread,
+};
+use super::header::CollectiveKind;
+use super::ongoing::OngoingCollective;
 use super::rows;
-use super::schedule::{Chunks, Fold, Folding, Half, Side, Tree, dissemination};
-use super::turn::Turn;
+use super::schedule::{Chunks, HalvingRound, ReductionStep, ReductionTree, Side, Tree, dissemination};
 use crate::error::Result;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::ops::Range;
@@ -27,31 +29,31 @@ impl Team {
         root: usize,
         slice: &mut [T],
     ) -> Result<()> {
-        let turn = self.begin_at::<T>(Kind::BroadcastSlice, root).await?;
+        let ongoing = self.begin_at::<T>(CollectiveKind::BroadcastSlice, root).await?;
         let (bytes, mut chunks) = cut(slice);
-        let shape = match spread(turn.size(), Some(bytes)) {
-            Some(Spread::Tree { shape, chunk_bytes }) => {
+        let shape = match spread(ongoing.size(), Some(bytes)) {
+            Some(BroadcastAlgorithm::Tree { shape, chunk_bytes }) => {
                 chunks = Chunks::new(slice.len(), (chunk_bytes / size_of::<T>().max(1)).max(1));
                 shape
             }
-            Some(Spread::ScatterAllGather) => {
-                rows::scatter_all_gather(&turn, root, slice).await?;
-                return turn.complete(());
+            Some(BroadcastAlgorithm::ScatterAllGather) => {
+                rows::scatter_all_gather(&ongoing, root, slice).await?;
+                return ongoing.complete(());
             }
-            None => broadcast_shape(turn.size(), chunks.count()),
+            None => broadcast_shape(ongoing.size(), chunks.count()),
         };
-        let tree = Tree::new(shape, turn.rank(), root, turn.size());
+        let tree = Tree::new(shape, ongoing.rank(), root, ongoing.size());
         for index in 0..chunks.count() {
             let chunk = &mut slice[chunks.range(index)];
             if let Some(parent) = tree.parent() {
-                turn.pull_into(parent, index, bytes, bytemuck::cast_slice_mut(chunk)).await?;
+                ongoing.pull_into(parent, index, bytes, bytemuck::cast_slice_mut(chunk)).await?;
             }
-            turn.push_to_all(tree.children(), index, bytes, bytemuck::cast_slice(chunk)).await?;
+            ongoing.push_to_all(tree.children(), index, bytes, bytemuck::cast_slice(chunk)).await?;
         }
         for child in tree.children() {
-            turn.settle(child, bytes, chunks).await?;
+            ongoing.settle(child, bytes, chunks).await?;
         }
-        turn.complete(())
+        ongoing.complete(())
     }
 
     /// Folds the slices of all members, element by element, into that of member `root`; the others stay as they are.
@@ -66,15 +68,15 @@ impl Team {
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        let turn = self.begin_at::<T>(Kind::ReduceSlice, root).await?;
-        let folding = Folding::new(turn.size(), root);
+        let ongoing = self.begin_at::<T>(CollectiveKind::ReduceSlice, root).await?;
+        let folding = ReductionTree::new(ongoing.size(), root);
         let chunks = cut(slice).1;
-        if reduces_serially(turn.size(), Some(size_of_val(slice))) {
-            serially(&turn, (root, folding), slice, chunks, &operator).await?;
-            return turn.complete(());
+        if reduces_serially(ongoing.size(), Some(size_of_val(slice))) {
+            serially(&ongoing, (root, folding), slice, chunks, &operator).await?;
+            return ongoing.complete(());
         }
-        let merges = folding.to_root(turn.rank()).any(|step| matches!(step, Fold::Merge { .. }));
-        let is_copied = merges && turn.rank() != root;
+        let merges = folding.to_root(ongoing.rank()).any(|step| matches!(step, ReductionStep::Merge { .. }));
+        let is_copied = merges && ongoing.rank() != root;
         let mut copy = Vec::new();
         for index in 0..chunks.count() {
             let own = &mut slice[chunks.range(index)];
@@ -85,12 +87,12 @@ impl Team {
             } else {
                 own
             };
-            for step in folding.to_root(turn.rank()) {
-                fold_chunk(&turn, step, chunks, index, own, &operator).await?;
+            for step in folding.to_root(ongoing.rank()) {
+                fold_chunk(&ongoing, step, chunks, index, own, &operator).await?;
             }
         }
-        settle::<T>(&turn, folding.to_root(turn.rank()), chunks).await?;
-        turn.complete(())
+        settle::<T>(&ongoing, folding.to_root(ongoing.rank()), chunks).await?;
+        ongoing.complete(())
     }
 
     /// As [`Team::reduce_slice`], and every member gets the result, with the same bits.
@@ -102,21 +104,21 @@ impl Team {
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        let turn = self.begin_of::<T>(Kind::AllReduceSlice).await?;
-        let folding = Folding::new(turn.size(), 0);
+        let ongoing = self.begin_of::<T>(CollectiveKind::AllReduceSlice).await?;
+        let folding = ReductionTree::new(ongoing.size(), 0);
         if size_of_val(slice) <= SWAP_BYTES_MAX {
             let chunks = Chunks::new(slice.len(), slice.len().max(1));
-            for step in folding.to_all(turn.rank()) {
-                fold_chunk(&turn, step, chunks, 0, slice, &operator).await?;
+            for step in folding.to_all(ongoing.rank()) {
+                fold_chunk(&ongoing, step, chunks, 0, slice, &operator).await?;
             }
-            return turn.complete(());
+            return ongoing.complete(());
         }
-        transfer(&turn, folding.pair(turn.rank()), slice, &operator).await?;
-        if folding.stays(turn.rank()) {
-            by_halves(&turn, folding.halving(turn.rank(), slice.len()), slice, &operator).await?;
+        transfer(&ongoing, folding.pair(ongoing.rank()), slice, &operator).await?;
+        if folding.stays(ongoing.rank()) {
+            by_halves(&ongoing, folding.halving(ongoing.rank(), slice.len()), slice, &operator).await?;
         }
-        transfer(&turn, folding.unpair(turn.rank()), slice, &operator).await?;
-        turn.complete(())
+        transfer(&ongoing, folding.unpair(ongoing.rank()), slice, &operator).await?;
+        ongoing.complete(())
     }
 
     /// Folds into the slice of each member those of all members before it, element by element.
@@ -128,9 +130,9 @@ impl Team {
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        let turn = self.begin_of::<T>(Kind::ScanSlice).await?;
-        scan(&turn, slice, &operator).await?;
-        turn.complete(())
+        let ongoing = self.begin_of::<T>(CollectiveKind::ScanSlice).await?;
+        scan(&ongoing, slice, &operator).await?;
+        ongoing.complete(())
     }
 
     /// Replaces the slice of each member by the fold of those of all members before it, element by element.
@@ -144,27 +146,28 @@ impl Team {
         slice: &mut [T],
         operator: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        let turn = self.begin_of::<T>(Kind::ExclusiveScanSlice).await?;
+        let ongoing = self.begin_of::<T>(CollectiveKind::ExclusiveScanSlice).await?;
         let mut up_to_here = slice.to_vec();
-        scan(&turn, &mut up_to_here, &operator).await?;
+        scan(&ongoing, &mut up_to_here, &operator).await?;
         let (bytes, chunks) = cut(slice);
-        let next = (turn.rank() + 1 < turn.size()).then_some(turn.rank() + 1);
+        let next = (ongoing.rank() + 1 < ongoing.size()).then_some(ongoing.rank() + 1);
         for index in 0..chunks.count() {
             let range = chunks.range(index);
             if let Some(next) = next {
-                turn.push(next, index, bytes, bytemuck::cast_slice(&up_to_here[range.clone()])).await?;
+                ongoing.push(next, index, bytes, bytemuck::cast_slice(&up_to_here[range.clone()])).await?;
             }
-            if turn.rank() > 0 {
-                let arrival =
-                    turn.pull(turn.rank() - 1, index, bytes, size_of_val(&slice[range.clone()])).await?;
+            if ongoing.rank() > 0 {
+                let arrival = ongoing
+                    .pull(ongoing.rank() - 1, index, bytes, size_of_val(&slice[range.clone()]))
+                    .await?;
                 bytemuck::cast_slice_mut(&mut slice[range]).copy_from_slice(arrival.chunk());
-                turn.let_go(turn.rank() - 1, arrival, bytes)?;
+                ongoing.let_go(ongoing.rank() - 1, arrival, bytes)?;
             }
         }
         if let Some(next) = next {
-            turn.settle(next, bytes, chunks).await?;
+            ongoing.settle(next, bytes, chunks).await?;
         }
-        turn.complete(())
+        ongoing.complete(())
     }
 }
 
@@ -176,8 +179,8 @@ fn cut<T>(slice: &[T]) -> (usize, Chunks) {
 /// Does one step of a reduction with one chunk.
 #[inline]
 async fn fold_chunk<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
-    step: Fold,
+    ongoing: &OngoingCollective<'_>,
+    step: ReductionStep,
     chunks: Chunks,
     index: usize,
     own: &mut [T],
@@ -185,26 +188,28 @@ async fn fold_chunk<T: NoUninit + AnyBitPattern>(
 ) -> Result<()> {
     let bytes = chunks.len() * size_of::<T>();
     match step {
-        Fold::Give { to } => turn.push(to, index, bytes, bytemuck::cast_slice(own)).await,
-        Fold::Merge { from, side } => {
-            let arrival = turn.pull(from, index, bytes, size_of_val(own)).await?;
+        ReductionStep::Give { to } => ongoing.push(to, index, bytes, bytemuck::cast_slice(own)).await,
+        ReductionStep::Merge { from, side } => {
+            let arrival = ongoing.pull(from, index, bytes, size_of_val(own)).await?;
             merge(side, own, arrival.chunk(), operator);
-            turn.let_go(from, arrival, bytes)
+            ongoing.let_go(from, arrival, bytes)
         }
-        Fold::Swap { with, side } => {
-            turn.send_chunk(with, index, bytes, bytemuck::cast_slice(own))?;
-            let arrival = turn.pull(with, index, bytes, size_of_val(own)).await?;
+        ReductionStep::Swap { with, side } => {
+            ongoing.send_chunk(with, index, bytes, bytemuck::cast_slice(own))?;
+            let arrival = ongoing.pull(with, index, bytes, size_of_val(own)).await?;
             merge(side, own, arrival.chunk(), operator);
             Ok(())
         }
-        Fold::Accept { from } => turn.pull_into(from, index, bytes, bytemuck::cast_slice_mut(own)).await,
+        ReductionStep::Accept { from } => {
+            ongoing.pull_into(from, index, bytes, bytemuck::cast_slice_mut(own)).await
+        }
     }
 }
 
 /// The root takes the slices of all others and folds them alone, by the same tree as they would be on the way.
 async fn serially<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
-    (root, folding): (usize, Folding),
+    ongoing: &OngoingCollective<'_>,
+    (root, folding): (usize, ReductionTree),
     slice: &mut [T],
     chunks: Chunks,
     operator: &impl Fn(T, T) -> T,
@@ -212,15 +217,15 @@ async fn serially<T: NoUninit + AnyBitPattern>(
     let bytes = size_of_val(slice);
     for index in 0..chunks.count() {
         let own = &mut slice[chunks.range(index)];
-        if turn.rank() != root {
-            turn.push(root, index, bytes, bytemuck::cast_slice(own)).await?;
+        if ongoing.rank() != root {
+            ongoing.push(root, index, bytes, bytemuck::cast_slice(own)).await?;
             continue;
         }
-        let mut all: Vec<Vec<T>> = Vec::with_capacity(turn.size());
-        for from in 0..turn.size() {
+        let mut all: Vec<Vec<T>> = Vec::with_capacity(ongoing.size());
+        for from in 0..ongoing.size() {
             let mut part = own.to_vec();
             if from != root {
-                turn.pull_into(from, index, bytes, bytemuck::cast_slice_mut(&mut part)).await?;
+                ongoing.pull_into(from, index, bytes, bytemuck::cast_slice_mut(&mut part)).await?;
             }
             all.push(part);
         }
@@ -232,32 +237,36 @@ async fn serially<T: NoUninit + AnyBitPattern>(
             own.copy_from_slice(&result);
         }
     }
-    if turn.rank() != root {
-        turn.settle(root, bytes, chunks).await?;
+    if ongoing.rank() != root {
+        ongoing.settle(root, bytes, chunks).await?;
     }
     Ok(())
 }
 
 /// Does one step of a reduction with all chunks of a slice.
 async fn transfer<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
-    step: Option<Fold>,
+    ongoing: &OngoingCollective<'_>,
+    step: Option<ReductionStep>,
     slice: &mut [T],
     operator: &impl Fn(T, T) -> T,
 ) -> Result<()> {
     let Some(step) = step else { return Ok(()) };
     let chunks = cut(slice).1;
     for index in 0..chunks.count() {
-        fold_chunk(turn, step, chunks, index, &mut slice[chunks.range(index)], operator).await?;
+        fold_chunk(ongoing, step, chunks, index, &mut slice[chunks.range(index)], operator).await?;
     }
-    settle::<T>(turn, std::iter::once(step), chunks).await
+    settle::<T>(ongoing, std::iter::once(step), chunks).await
 }
 
 /// Waits until everything that was given in `steps` is taken.
-async fn settle<T>(turn: &Turn<'_>, steps: impl Iterator<Item = Fold>, chunks: Chunks) -> Result<()> {
+async fn settle<T>(
+    ongoing: &OngoingCollective<'_>,
+    steps: impl Iterator<Item = ReductionStep>,
+    chunks: Chunks,
+) -> Result<()> {
     for step in steps {
-        if let Fold::Give { to } = step {
-            turn.settle(to, chunks.len() * size_of::<T>(), chunks).await?;
+        if let ReductionStep::Give { to } = step {
+            ongoing.settle(to, chunks.len() * size_of::<T>(), chunks).await?;
         }
     }
     Ok(())
@@ -265,26 +274,26 @@ async fn settle<T>(turn: &Turn<'_>, steps: impl Iterator<Item = Fold>, chunks: C
 
 /// Reduces a vector to everybody: each round halves what a member is responsible for, then the way back.
 async fn by_halves<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
-    rounds: impl DoubleEndedIterator<Item = Half>,
+    ongoing: &OngoingCollective<'_>,
+    rounds: impl DoubleEndedIterator<Item = HalvingRound>,
     slice: &mut [T],
     operator: &impl Fn(T, T) -> T,
 ) -> Result<()> {
-    let rounds: Vec<Half> = rounds.collect();
-    for Half { with, side, kept, given } in rounds.iter().cloned() {
+    let rounds: Vec<HalvingRound> = rounds.collect();
+    for HalvingRound { with, side, kept, given } in rounds.iter().cloned() {
         let fold = |own: &mut [T], other: &[u8]| merge(side, own, other, operator);
-        swap(turn, with, slice, given, kept, fold).await?;
+        swap(ongoing, with, slice, given, kept, fold).await?;
     }
-    for Half { with, kept, given, .. } in rounds.into_iter().rev() {
+    for HalvingRound { with, kept, given, .. } in rounds.into_iter().rev() {
         let copy = |own: &mut [T], other: &[u8]| bytemuck::cast_slice_mut(own).copy_from_slice(other);
-        swap(turn, with, slice, kept, given, copy).await?;
+        swap(ongoing, with, slice, kept, given, copy).await?;
     }
     Ok(())
 }
 
 /// Sends one range of a slice to another member and takes what that one sends for another range, chunk by chunk.
 async fn swap<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     with: usize,
     slice: &mut [T],
     given: Range<usize>,
@@ -296,11 +305,11 @@ async fn swap<T: NoUninit + AnyBitPattern>(
     for index in 0..out.count().max(into.count()) {
         if index < out.count() {
             let chunk = &slice[given.clone()][out.range(index)];
-            turn.send_chunk(with, index, bytes, bytemuck::cast_slice(chunk))?;
+            ongoing.send_chunk(with, index, bytes, bytemuck::cast_slice(chunk))?;
         }
         if index < into.count() {
             let own = &mut slice[wanted.clone()][into.range(index)];
-            let arrival = turn.pull(with, index, bytes, size_of_val(own)).await?;
+            let arrival = ongoing.pull(with, index, bytes, size_of_val(own)).await?;
             take(own, arrival.chunk());
         }
     }
@@ -309,27 +318,27 @@ async fn swap<T: NoUninit + AnyBitPattern>(
 
 /// Folds the slices of the members up to this one into its own, by doubled distances.
 async fn scan<T: NoUninit + AnyBitPattern>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     slice: &mut [T],
     operator: &impl Fn(T, T) -> T,
 ) -> Result<()> {
     let (bytes, chunks) = cut(slice);
-    let above = |distance: usize| turn.rank() + distance < turn.size();
+    let above = |distance: usize| ongoing.rank() + distance < ongoing.size();
     for index in 0..chunks.count() {
         let own = &mut slice[chunks.range(index)];
-        for round in dissemination(turn.rank(), turn.size()) {
+        for round in dissemination(ongoing.rank(), ongoing.size()) {
             if above(round.distance) {
-                turn.push(round.to, index, bytes, bytemuck::cast_slice(own)).await?;
+                ongoing.push(round.to, index, bytes, bytemuck::cast_slice(own)).await?;
             }
-            if turn.rank() >= round.distance {
-                let arrival = turn.pull(round.from, index, bytes, size_of_val(own)).await?;
+            if ongoing.rank() >= round.distance {
+                let arrival = ongoing.pull(round.from, index, bytes, size_of_val(own)).await?;
                 merge(Side::Before, own, arrival.chunk(), operator);
-                turn.let_go(round.from, arrival, bytes)?;
+                ongoing.let_go(round.from, arrival, bytes)?;
             }
         }
     }
-    for round in dissemination(turn.rank(), turn.size()).filter(|round| above(round.distance)) {
-        turn.settle(round.to, bytes, chunks).await?;
+    for round in dissemination(ongoing.rank(), ongoing.size()).filter(|round| above(round.distance)) {
+        ongoing.settle(round.to, bytes, chunks).await?;
     }
     Ok(())
 }

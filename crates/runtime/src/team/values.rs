@@ -2,13 +2,13 @@
 //!
 //! A value travels whole, in one message. It is decoded and encoded again where it is passed on, because a
 //! handle inside of it is counted each time it is sent. What they promise is said at each method; how they do
-//! it is chosen in [`super::choice`].
+//! it is chosen in [`super::algorithms`].
 
 use super::Team;
-use super::choice::{Spread, broadcast_shape, reduces_serially, spread};
-use super::letter::Kind;
-use super::schedule::{Fold, Folding, Shape, Side, Tree, dissemination, pairwise};
-use super::turn::Turn;
+use super::algorithms::{BroadcastAlgorithm, broadcast_shape, reduces_serially, spread};
+use super::header::CollectiveKind;
+use super::ongoing::OngoingCollective;
+use super::schedule::{ReductionStep, ReductionTree, Shape, Side, Tree, dissemination, pairwise};
 use crate::error::Result;
 use crate::wire::{Reader, Writer};
 use serde::Serialize;
@@ -26,21 +26,21 @@ impl Team {
         root: usize,
         value: Option<T>,
     ) -> Result<T> {
-        let turn = self.begin_at::<T>(Kind::Broadcast, root).await?;
-        let shape = match spread(turn.size(), None) {
-            Some(Spread::Tree { shape, .. }) => shape,
-            Some(Spread::ScatterAllGather) => Shape::Binomial,
-            None => broadcast_shape(turn.size(), 1),
+        let ongoing = self.begin_at::<T>(CollectiveKind::Broadcast, root).await?;
+        let shape = match spread(ongoing.size(), None) {
+            Some(BroadcastAlgorithm::Tree { shape, .. }) => shape,
+            Some(BroadcastAlgorithm::ScatterAllGather) => Shape::Binomial,
+            None => broadcast_shape(ongoing.size(), 1),
         };
-        let tree = Tree::new(shape, turn.rank(), root, turn.size());
+        let tree = Tree::new(shape, ongoing.rank(), root, ongoing.size());
         let value = match tree.parent() {
-            Some(parent) => turn.receive(parent, 0).await?,
-            None => value.ok_or_else(|| turn.misused("the root of a broadcast has no value"))?,
+            Some(parent) => ongoing.receive(parent, 0).await?,
+            None => value.ok_or_else(|| ongoing.misused("the root of a broadcast has no value"))?,
         };
         for child in tree.children() {
-            turn.give(child, 0, &value).await?;
+            ongoing.give(child, 0, &value).await?;
         }
-        turn.complete(value)
+        ongoing.complete(value)
     }
 
     /// Folds the values of all members, in the order of their ranks; member `root` gets the result, the others `None`.
@@ -56,28 +56,28 @@ impl Team {
         value: T,
         operator: impl Fn(T, T) -> T,
     ) -> Result<Option<T>> {
-        let turn = self.begin_at::<T>(Kind::Reduce, root).await?;
-        let folding = Folding::new(turn.size(), root);
-        if reduces_serially(turn.size(), None) {
-            let all = match gather_values(&turn, root, value).await? {
+        let ongoing = self.begin_at::<T>(CollectiveKind::Reduce, root).await?;
+        let folding = ReductionTree::new(ongoing.size(), root);
+        if reduces_serially(ongoing.size(), None) {
+            let all = match gather_values(&ongoing, root, value).await? {
                 Some(values) => folding.fold(values, operator),
                 None => None,
             };
-            return turn.complete(all);
+            return ongoing.complete(all);
         }
         let mut value = value;
-        for step in folding.to_root(turn.rank()) {
+        for step in folding.to_root(ongoing.rank()) {
             match step {
-                Fold::Merge { from, side } => {
-                    value = put(side, value, turn.receive(from, 0).await?, &operator)
+                ReductionStep::Merge { from, side } => {
+                    value = put(side, value, ongoing.receive(from, 0).await?, &operator)
                 }
-                Fold::Give { to } | Fold::Swap { with: to, .. } | Fold::Accept { from: to } => {
-                    turn.give(to, 0, &value).await?
-                }
+                ReductionStep::Give { to }
+                | ReductionStep::Swap { with: to, .. }
+                | ReductionStep::Accept { from: to } => ongoing.give(to, 0, &value).await?,
             }
         }
-        let is_root = turn.rank() == root;
-        turn.complete(is_root.then_some(value))
+        let is_root = ongoing.rank() == root;
+        ongoing.complete(is_root.then_some(value))
     }
 
     /// As [`Team::reduce`], and every member gets the result, with the same bits.
@@ -89,22 +89,22 @@ impl Team {
         value: T,
         operator: impl Fn(T, T) -> T,
     ) -> Result<T> {
-        let turn = self.begin_of::<T>(Kind::AllReduce).await?;
+        let ongoing = self.begin_of::<T>(CollectiveKind::AllReduce).await?;
         let mut value = value;
-        for step in Folding::new(turn.size(), 0).to_all(turn.rank()) {
+        for step in ReductionTree::new(ongoing.size(), 0).to_all(ongoing.rank()) {
             match step {
-                Fold::Merge { from, side } => {
-                    value = put(side, value, turn.receive(from, 0).await?, &operator)
+                ReductionStep::Merge { from, side } => {
+                    value = put(side, value, ongoing.receive(from, 0).await?, &operator)
                 }
-                Fold::Give { to } => turn.give(to, 0, &value).await?,
-                Fold::Swap { with, side } => {
-                    let other = swap_values(&turn, with, with, 0, &value).await?;
+                ReductionStep::Give { to } => ongoing.give(to, 0, &value).await?,
+                ReductionStep::Swap { with, side } => {
+                    let other = swap_values(&ongoing, with, with, 0, &value).await?;
                     value = put(side, value, other, &operator);
                 }
-                Fold::Accept { from } => value = turn.receive(from, 0).await?,
+                ReductionStep::Accept { from } => value = ongoing.receive(from, 0).await?,
             }
         }
-        turn.complete(value)
+        ongoing.complete(value)
     }
 
     /// Gives each member the fold of the values of all members up to itself, in the order of their ranks.
@@ -116,9 +116,9 @@ impl Team {
         value: T,
         operator: impl Fn(T, T) -> T,
     ) -> Result<T> {
-        let turn = self.begin_of::<T>(Kind::Scan).await?;
-        let value = scan(&turn, value, operator).await?;
-        turn.complete(value)
+        let ongoing = self.begin_of::<T>(CollectiveKind::Scan).await?;
+        let value = scan(&ongoing, value, operator).await?;
+        ongoing.complete(value)
     }
 
     /// Gives each member the fold of the values of all members before itself; the first one gets `None`.
@@ -132,14 +132,17 @@ impl Team {
         value: T,
         operator: impl Fn(T, T) -> T,
     ) -> Result<Option<T>> {
-        let turn = self.begin_of::<T>(Kind::ExclusiveScan).await?;
-        let value = scan(&turn, value, operator).await?;
-        if turn.rank() + 1 < turn.size() {
-            turn.give(turn.rank() + 1, turn.size(), &value).await?;
+        let ongoing = self.begin_of::<T>(CollectiveKind::ExclusiveScan).await?;
+        let value = scan(&ongoing, value, operator).await?;
+        if ongoing.rank() + 1 < ongoing.size() {
+            ongoing.give(ongoing.rank() + 1, ongoing.size(), &value).await?;
         }
-        let before =
-            if turn.rank() > 0 { Some(turn.receive(turn.rank() - 1, turn.size()).await?) } else { None };
-        turn.complete(before)
+        let before = if ongoing.rank() > 0 {
+            Some(ongoing.receive(ongoing.rank() - 1, ongoing.size()).await?)
+        } else {
+            None
+        };
+        ongoing.complete(before)
     }
 
     /// Collects the values of all members, by rank, at member `root`; the others get `None`.
@@ -151,9 +154,9 @@ impl Team {
         root: usize,
         value: T,
     ) -> Result<Option<Vec<T>>> {
-        let turn = self.begin_at::<T>(Kind::Gather, root).await?;
-        let all = gather_values(&turn, root, value).await?;
-        turn.complete(all)
+        let ongoing = self.begin_at::<T>(CollectiveKind::Gather, root).await?;
+        let all = gather_values(&ongoing, root, value).await?;
+        ongoing.complete(all)
     }
 
     /// Collects the values of all members, by rank, at every member.
@@ -161,9 +164,9 @@ impl Team {
     /// # Errors
     /// As [`Team`] says.
     pub async fn all_gather<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<Vec<T>> {
-        let turn = self.begin_of::<T>(Kind::AllGather).await?;
-        let all = all_gather(&turn, value).await?;
-        turn.complete(all)
+        let ongoing = self.begin_of::<T>(CollectiveKind::AllGather).await?;
+        let all = all_gather(&ongoing, value).await?;
+        ongoing.complete(all)
     }
 
     /// Deals the values of member `root` out, by rank: one for each member. What others pass is not looked at.
@@ -175,23 +178,23 @@ impl Team {
         root: usize,
         values: Option<Vec<T>>,
     ) -> Result<T> {
-        let turn = self.begin_at::<T>(Kind::Scatter, root).await?;
-        if turn.rank() != root {
-            let value = turn.receive(root, 0).await?;
-            return turn.complete(value);
+        let ongoing = self.begin_at::<T>(CollectiveKind::Scatter, root).await?;
+        if ongoing.rank() != root {
+            let value = ongoing.receive(root, 0).await?;
+            return ongoing.complete(value);
         }
-        let values = values.ok_or_else(|| turn.misused("the root of a scatter has no values"))?;
-        check_count(&turn, values.len())?;
+        let values = values.ok_or_else(|| ongoing.misused("the root of a scatter has no values"))?;
+        check_count(&ongoing, values.len())?;
         let mut own = None;
         for (rank, value) in values.into_iter().enumerate() {
             if rank == root {
                 own = Some(value);
             } else {
-                turn.give(rank, 0, &value).await?;
+                ongoing.give(rank, 0, &value).await?;
             }
         }
-        let own = own.ok_or_else(|| turn.misused("the root of a scatter has no value for itself"))?;
-        turn.complete(own)
+        let own = own.ok_or_else(|| ongoing.misused("the root of a scatter has no value for itself"))?;
+        ongoing.complete(own)
     }
 
     /// Gives member `i` value `i` of every member, by rank: the transposed matrix.
@@ -199,15 +202,16 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; not one value for each member.
     pub async fn all_to_all<T: Serialize + DeserializeOwned>(&self, values: Vec<T>) -> Result<Vec<T>> {
-        let turn = self.begin_of::<T>(Kind::AllToAll).await?;
-        check_count(&turn, values.len())?;
+        let ongoing = self.begin_of::<T>(CollectiveKind::AllToAll).await?;
+        check_count(&ongoing, values.len())?;
         let mut taken: Vec<Option<T>> = values.iter().map(|_| None).collect();
-        for round in pairwise(turn.rank(), turn.size()) {
+        for round in pairwise(ongoing.rank(), ongoing.size()) {
             let value = &values[round.to];
-            taken[round.from] = Some(swap_values(&turn, round.to, round.from, round.distance, value).await?);
+            taken[round.from] =
+                Some(swap_values(&ongoing, round.to, round.from, round.distance, value).await?);
         }
-        taken[turn.rank()] = values.into_iter().nth(turn.rank());
-        turn.complete(taken.into_iter().flatten().collect())
+        taken[ongoing.rank()] = values.into_iter().nth(ongoing.rank());
+        ongoing.complete(taken.into_iter().flatten().collect())
     }
 }
 
@@ -222,20 +226,20 @@ fn put<T>(side: Side, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T {
 
 /// Collects a value of each member, by rank, at the root.
 async fn gather_values<T: Serialize + DeserializeOwned>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     root: usize,
     value: T,
 ) -> Result<Option<Vec<T>>> {
-    if turn.rank() != root {
-        turn.give(root, 0, &value).await?;
+    if ongoing.rank() != root {
+        ongoing.give(root, 0, &value).await?;
         return Ok(None);
     }
     let mut own = Some(value);
-    let mut all = Vec::with_capacity(turn.size());
-    for rank in 0..turn.size() {
+    let mut all = Vec::with_capacity(ongoing.size());
+    for rank in 0..ongoing.size() {
         all.push(match own.take_if(|_| rank == root) {
             Some(value) => value,
-            None => turn.receive(rank, 0).await?,
+            None => ongoing.receive(rank, 0).await?,
         });
     }
     Ok(Some(all))
@@ -244,55 +248,58 @@ async fn gather_values<T: Serialize + DeserializeOwned>(
 /// Gives one member a value and takes one from another.
 #[inline]
 async fn swap_values<T: Serialize + DeserializeOwned>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     to: usize,
     from: usize,
     step: usize,
     value: &T,
 ) -> Result<T> {
-    turn.swap(to, from, step, |writer| writer.put_value(value), |reader| reader.take_value()).await
+    ongoing.swap(to, from, step, |writer| writer.put_value(value), |reader| reader.take_value()).await
 }
 
 /// Folds the values of the members up to this one, by doubled distances.
 async fn scan<T: Serialize + DeserializeOwned>(
-    turn: &Turn<'_>,
+    ongoing: &OngoingCollective<'_>,
     value: T,
     operator: impl Fn(T, T) -> T,
 ) -> Result<T> {
     let mut value = value;
-    for round in dissemination(turn.rank(), turn.size()) {
-        if turn.rank() + round.distance < turn.size() {
-            turn.give(round.to, round.distance, &value).await?;
+    for round in dissemination(ongoing.rank(), ongoing.size()) {
+        if ongoing.rank() + round.distance < ongoing.size() {
+            ongoing.give(round.to, round.distance, &value).await?;
         }
-        if turn.rank() >= round.distance {
-            value = operator(turn.receive(round.from, round.distance).await?, value);
+        if ongoing.rank() >= round.distance {
+            value = operator(ongoing.receive(round.from, round.distance).await?, value);
         }
     }
     Ok(value)
 }
 
 /// Collects the values of all members, by rank.
-pub(super) async fn all_gather<T: Serialize + DeserializeOwned>(turn: &Turn<'_>, value: T) -> Result<Vec<T>> {
+pub(super) async fn all_gather<T: Serialize + DeserializeOwned>(
+    ongoing: &OngoingCollective<'_>,
+    value: T,
+) -> Result<Vec<T>> {
     // Counted from this member on: what it knows is always the first part.
-    let mut known = Vec::with_capacity(turn.size());
+    let mut known = Vec::with_capacity(ongoing.size());
     known.push(value);
-    for round in dissemination(turn.rank(), turn.size()) {
+    for round in dissemination(ongoing.rank(), ongoing.size()) {
         // Sent down, heard from above: values of higher ranks follow those that are known.
-        let wanted = round.distance.min(turn.size() - round.distance);
+        let wanted = round.distance.min(ongoing.size() - round.distance);
         let encode =
             |writer: &mut Writer<'_>| known[..wanted].iter().try_for_each(|value| writer.put_value(value));
         let read = |reader: &mut Reader<'_>| (0..wanted).map(|_| reader.take_value()).collect();
-        let more: Vec<T> = turn.swap(round.from, round.to, round.distance, encode, read).await?;
+        let more: Vec<T> = ongoing.swap(round.from, round.to, round.distance, encode, read).await?;
         known.extend(more);
     }
-    known.rotate_right(turn.rank());
+    known.rotate_right(ongoing.rank());
     Ok(known)
 }
 
 /// Checks that there is one value for each member.
-fn check_count(turn: &Turn<'_>, count: usize) -> Result<()> {
-    if count == turn.size() {
+fn check_count(ongoing: &OngoingCollective<'_>, count: usize) -> Result<()> {
+    if count == ongoing.size() {
         return Ok(());
     }
-    Err(turn.misused(format_args!("{count} values for the {} members of the team", turn.size())))
+    Err(ongoing.misused(format_args!("{count} values for the {} members of the team", ongoing.size())))
 }

@@ -5,7 +5,7 @@
 //! cannot be written is refused in words that name the attribute, and the text of a refusing `Serialize` is kept.
 
 use super::numbers::{self, Block};
-use super::{DEPTH_MAX, EncodeError, NESTED_TOO_DEEP, Writer, interior, name_mark};
+use super::{DEPTH_MAX, EncodeError, NESTED_TOO_DEEP, Writer, interior_mutability, name_mark};
 use serde::ser::{self, Serialize};
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl<'w, 'a> Values<'w, 'a> {
     #[inline]
     pub(super) fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         if self.to.watching {
-            interior::refuse::<T>()?;
+            interior_mutability::refuse::<T>()?;
         }
         match numbers::of_value(value) {
             Some(block) => self.put_block(block),

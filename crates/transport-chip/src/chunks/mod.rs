@@ -5,30 +5,30 @@
 //! the receiver has answered for the last; until then a further one is refused, or the sender stands in its send and
 //! serves what arrives. Flags and answers are bytes of lines that only one place writes, one for each class.
 //!
-//! How chunks pass is in `passage`, what a sender knows of them in `answer`, what a place does that stands in a send in
-//! `standing`. The bytes themselves travel as values beside the model. It does not know turns or deaths.
+//! How chunks pass is in `transfer`, what a sender knows of them in `acknowledgement`, what a place does that stands in
+//! a send in `blocking_send`. The bytes themselves travel as values beside the model. It does not know turns or deaths.
 //! Invariant: of one part there is never more than one chunk that is not answered.
 
-mod answer;
-mod desk;
-mod passage;
+mod acknowledgement;
+mod blocking_send;
+mod place_state;
+mod protocol;
 mod rcce_x10;
 mod sections;
-mod standing;
 #[cfg(test)]
 mod tests;
-mod wire;
+mod transfer;
 
 pub(crate) use rcce_x10::RcceX10;
 pub(crate) use sections::Sections;
 
+use crate::blocking_sends::BlockingSends;
 use crate::cores::Cores;
-use crate::pairs::Pairs;
-use crate::stands::Stands;
-use crate::wire::{FLAG_CYCLES, Outgoing, POLL_CYCLES};
-use desk::{Desk, Held, Lane};
-use isles_chip::kernel::Ties;
+use crate::lane_index::LaneIndex;
+use crate::protocol::{FLAG_CYCLES, Outgoing, POLL_CYCLES};
+use isles_chip::kernel::TieBreak;
 use isles_transport::{Class, PlaceId};
+use place_state::{Lane, PartInUse, PlaceState};
 
 /// One ordered pair of places and a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,33 +65,33 @@ pub(crate) trait Handshake {
 /// All buffers of a run.
 pub(crate) struct Chunks<H> {
     handshake: H,
-    pairs: Pairs,
+    pairs: LaneIndex,
     line_bytes: usize,
-    ties: Ties,
+    tie_break: TieBreak,
     lanes: Vec<Lane>,
-    desks: Vec<Desk>,
+    place_states: Vec<PlaceState>,
     /// By part.
-    held: Vec<Option<Held>>,
+    held: Vec<Option<PartInUse>>,
     /// What places send next, and what they have taken while they stood in a send.
-    stands: Stands,
+    blocking_sends: BlockingSends,
     /// Instructions of a poll.
     poll_cycles: u64,
 }
 
 impl<H: Handshake> Chunks<H> {
-    pub(crate) fn new(handshake: H, cores: &Cores, places: u32, ties: Ties) -> Chunks<H> {
-        let (places, pairs) = (places as usize, Pairs::of(places as usize));
+    pub(crate) fn new(handshake: H, cores: &Cores, places: u32, tie_break: TieBreak) -> Chunks<H> {
+        let (places, pairs) = (places as usize, LaneIndex::of(places as usize));
         let lanes = pairs.lanes();
         let flags = places as u64 - 1;
         Chunks {
             handshake,
             pairs,
             line_bytes: cores.line_bytes() as usize,
-            ties,
+            tie_break,
             lanes: std::iter::repeat_with(Lane::default).take(lanes).collect(),
-            desks: std::iter::repeat_with(Desk::default).take(places).collect(),
+            place_states: std::iter::repeat_with(PlaceState::default).take(places).collect(),
             held: vec![None; if H::SHARED { 2 * places } else { lanes }],
-            stands: Stands::new(places),
+            blocking_sends: BlockingSends::new(places),
             poll_cycles: POLL_CYCLES + FLAG_CYCLES * flags,
         }
     }

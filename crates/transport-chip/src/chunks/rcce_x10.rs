@@ -11,8 +11,8 @@
 
 use super::{Handshake, Route};
 use crate::cores::Cores;
-use crate::report::Spending;
-use crate::wire::MESSAGE_BYTES_MIN;
+use crate::protocol::MESSAGE_BYTES_MIN;
+use crate::report::TimeCategory;
 use isles_transport::Class;
 
 /// Lines of flags for each place: sent and ready.
@@ -67,7 +67,7 @@ impl Handshake for RcceX10 {
     /// Clears the flag, fetches, answers.
     fn get(cores: &mut Cores, route: Route, lines: u32) {
         cores.write_lines(route.target, route.target, 1);
-        cores.read_lines(route.target, route.source, lines, Spending::Copying);
+        cores.read_lines(route.target, route.source, lines, TimeCategory::Copying);
         cores.write_lines(route.target, route.source, 1);
     }
 }

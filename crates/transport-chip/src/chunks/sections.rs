@@ -13,7 +13,7 @@
 
 use super::{Handshake, Route};
 use crate::cores::Cores;
-use crate::report::Spending;
+use crate::report::TimeCategory;
 use isles_transport::Class;
 
 /// Lines of the smallest section: the header, and one for each class.
@@ -66,7 +66,7 @@ impl Handshake for Sections {
 
     /// Reads the section at home, answers in one's own over there.
     fn get(cores: &mut Cores, route: Route, lines: u32) {
-        cores.read_lines(route.target, route.target, lines, Spending::Copying);
+        cores.read_lines(route.target, route.target, lines, TimeCategory::Copying);
         cores.write_lines(route.target, route.source, 1);
     }
 }

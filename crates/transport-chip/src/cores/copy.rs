@@ -2,14 +2,14 @@
 //!
 //! Those were measured with copies whose private lines are in the first cache. A message that does not fit there beside
 //! the lines of the buffer comes out of the second cache or from behind a controller, and what is stored goes back
-//! there ([`Round`]). Lines of memory take a share of the controller as those of work do. Lengths are counted in steps
-//! of an eighth of a power of two. Invariant: a message that fits costs nothing here.
+//! there ([`CopyMisses`]). Lines of memory take a share of the controller as those of work do. Lengths are counted in
+//! steps of an eighth of a power of two. Invariant: a message that fits costs nothing here.
 
 use super::Cores;
-use crate::demand::{LineCosts, Lines};
-use crate::report::Spending;
+use crate::demand::{LineCosts, LineCount};
+use crate::report::TimeCategory;
 use isles_chip::Caches;
-use isles_chip::cache::{Copy, Found, Round};
+use isles_chip::cache::{CopyMisses, MissCounts, StorePolicy};
 use isles_transport::PlaceId;
 
 /// Steps of lengths between a power of two and the next.
@@ -19,7 +19,7 @@ const STEPS: u64 = 8;
 const LONGEST: u64 = 4;
 
 /// What messages go through on their way.
-pub(super) struct Rounds {
+pub(super) struct CopyCosts {
     caches: Caches,
     /// Lines of a buffer.
     buffer: u64,
@@ -34,22 +34,22 @@ enum Side {
     Store,
 }
 
-impl Rounds {
-    pub(super) fn new(caches: &Caches, buffer_lines: u32) -> Rounds {
+impl CopyCosts {
+    pub(super) fn new(caches: &Caches, buffer_lines: u32) -> CopyCosts {
         let bytes = caches.first.map_or(0, |first| first.0);
         let buffer = u64::from(buffer_lines);
         // Up to the length of a buffer as many of its lines pass the cache.
         let free = (bytes / 2).max(bytes.saturating_sub(buffer * caches.line.0));
-        Rounds { caches: *caches, buffer, free: free as usize }
+        CopyCosts { caches: *caches, buffer, free: free as usize }
     }
 
     /// What a line of a message of so many bytes meets on one side.
-    fn found(&self, bytes: usize, copy: Copy, side: Side) -> Found {
+    fn found(&self, bytes: usize, copy: StorePolicy, side: Side) -> MissCounts {
         let most = self.caches.second.or(self.caches.first).map_or(0, |cache| cache.0 * LONGEST);
         let bytes = (bytes as u64).min(most).max(STEPS);
         let step = (1 << bytes.ilog2()) / STEPS;
         let lines = bytes.next_multiple_of(step) / self.caches.line.0;
-        let Round { loaded, stored } = Round::of(&self.caches, lines, self.buffer, copy);
+        let CopyMisses { loaded, stored } = CopyMisses::of(&self.caches, lines, self.buffer, copy);
         match side {
             Side::Load => loaded,
             Side::Store => stored,
@@ -62,36 +62,36 @@ impl Cores {
     #[inline]
     pub(crate) fn load_private(&mut self, place: PlaceId, lines: u32, bytes: usize) {
         if bytes > self.rounds.free {
-            self.copy_private(place, (lines, bytes), Copy::Prefetching, Side::Load);
+            self.copy_private(place, (lines, bytes), StorePolicy::Prefetching, Side::Load);
         }
     }
 
     /// Lets `place` store `lines` lines of a message of `bytes` bytes, which it reads from a buffer.
     #[inline]
-    pub(crate) fn store_private(&mut self, place: PlaceId, lines: u32, bytes: usize, copy: Copy) {
+    pub(crate) fn store_private(&mut self, place: PlaceId, lines: u32, bytes: usize, copy: StorePolicy) {
         if bytes > self.rounds.free {
             self.copy_private(place, (lines, bytes), copy, Side::Store);
         }
     }
 
     #[cold]
-    fn copy_private(&mut self, place: PlaceId, (lines, bytes): (u32, usize), copy: Copy, side: Side) {
+    fn copy_private(&mut self, place: PlaceId, (lines, bytes): (u32, usize), copy: StorePolicy, side: Side) {
         let Some(costs) = self.line_costs(place) else { return };
         let found = self.rounds.found(bytes, copy, side);
         let [second, memory, back] =
-            [found.second, found.memory, found.back].map(|share| Lines::part(lines, share));
+            [found.second, found.memory, found.back].map(|share| LineCount::part(lines, share));
         let hops = self.way_to_memory(place).len() as u32;
         let LineCosts { near, far, back: gap, .. } = costs;
         // Words that are stored one by one are the library's way, and no surer than its instructions.
-        let (near, far, spending) = match (copy, side) {
-            (Copy::Storing, Side::Store) => {
-                (costs.store_near, costs.store_far.over(hops), Spending::Handling)
+        let (near, far, category) = match (copy, side) {
+            (StorePolicy::Storing, Side::Store) => {
+                (costs.store_near, costs.store_far.over(hops), TimeCategory::Handling)
             }
-            _ => (near, far.over(hops), Spending::Fetching),
+            _ => (near, far.over(hops), TimeCategory::Fetching),
         };
         let alone = second.times(near) + memory.times(far) + back.times(gap.over(hops));
         let busy = memory.times(costs.served) + back.times(costs.served);
         self.cores[place.index()].fetched.add(memory);
-        self.share_controller(place, self.now(place), (alone, busy), spending);
+        self.share_controller(place, self.now(place), (alone, busy), category);
     }
 }

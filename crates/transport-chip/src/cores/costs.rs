@@ -4,18 +4,18 @@
 //! the cores. It also says what a chip can carry. Invariant: every time is that of one core which nobody hinders.
 
 use super::lines::LineTimes;
-use crate::demand::{WORD_BYTES, WorkPlan};
-use crate::energy::plan::Plan;
+use crate::demand::{WORD_BYTES, WorkCosts};
+use crate::energy::power_tables::PowerTables;
 use crate::packets::PacketCosts;
-use crate::placement::Seating;
-use crate::shared::MemoryPlan;
-use crate::wire::Protocol;
-use crate::wiring::Wiring;
-use crate::world::Misfit;
-use isles_chip::cost::{Costs as Times, Mode, Span};
+use crate::placement::CoreMap;
+use crate::protocol::Protocol;
+use crate::protocol_config::ProtocolConfig;
+use crate::shared::SharedMemoryCosts;
+use crate::world::WorldError;
+use isles_chip::cost::{HopCost, Mode, TimingTable};
 use isles_chip::gear::GearId;
-use isles_chip::governor::{Governor, Policy, Terrain, Unfit};
-use isles_chip::kernel::Pace;
+use isles_chip::governor::{Governor, GovernorContext, GovernorError, Policy};
+use isles_chip::kernel::LinkTiming;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::Supplies;
 use isles_chip::topology::Topology;
@@ -31,8 +31,8 @@ pub struct Costs {
     /// What a line takes a core, by its gear.
     pub(super) lines: Vec<LineTimes>,
     /// All times of a core, by its gear.
-    pub(super) times: Vec<Times<Span>>,
-    pub(super) pace: Pace,
+    pub(super) times: Vec<TimingTable<HopCost>>,
+    pub(super) pace: LinkTiming,
     /// Flits of a packet that carries a line, and of one that carries a word.
     pub(super) line_flits: u64,
     pub(super) word_flits: u64,
@@ -42,10 +42,10 @@ pub struct Costs {
     /// The interrupt controller, if there is one.
     pub(super) interrupts: Option<Interrupts>,
     /// The memory that all cores share; nothing if the chip's file does not say what it costs.
-    pub(super) memory: Option<Arc<MemoryPlan>>,
+    pub(super) memory: Option<Arc<SharedMemoryCosts>>,
     /// What the work of programs costs.
-    pub(super) work: Arc<WorkPlan>,
-    pub(super) plan: Arc<Plan>,
+    pub(super) work: Arc<WorkCosts>,
+    pub(super) plan: Arc<PowerTables>,
     /// Rates and voltages before anything runs; none if the chip cannot change them.
     pub(super) supplies: Option<Supplies>,
 }
@@ -61,13 +61,14 @@ impl Costs {
             return None;
         }
         let (buffer_bytes, line) = buffer.unwrap_or_default();
-        let plan = Plan::new(chip, 0);
+        let plan = PowerTables::new(chip, 0);
         let times: Vec<_> = plan.gears.all().map(|(_, gear)| preset.times_at(gear.rate)).collect();
-        let line_in = |times: &Times<Span>| times.access(Mode::BufferLine).copied().unwrap_or_default();
+        let line_in =
+            |times: &TimingTable<HopCost>| times.access(Mode::BufferLine).copied().unwrap_or_default();
         let diameter = chip.topology().diameter();
         let lines = times.iter().map(|times| LineTimes::of(&line_in(times), diameter)).collect();
-        let memory = MemoryPlan::of(chip, &plan.gears).map(Arc::new);
-        let work = Arc::new(WorkPlan::of(chip, &plan.gears));
+        let memory = SharedMemoryCosts::of(chip, &plan.gears).map(Arc::new);
+        let work = Arc::new(WorkCosts::of(chip, &plan.gears));
         let line_bytes = chip.caches().line.0;
         Some(Costs {
             topology: *chip.topology(),
@@ -105,27 +106,27 @@ impl Costs {
     /// Whether `policy` can govern the places of a seating on the chip.
     ///
     /// # Errors
-    /// [`Unfit`]: it cannot.
-    pub fn check_policy(&self, policy: Policy, seating: &Seating) -> Result<(), Unfit> {
-        self.governor(policy, seating).map(|_| ())
+    /// [`GovernorError`]: it cannot.
+    pub fn check_policy(&self, policy: Policy, core_map: &CoreMap) -> Result<(), GovernorError> {
+        self.governor(policy, core_map).map(|_| ())
     }
 
     /// A policy for the places of a seating, and the gear of each voltage domain to start in.
     pub(super) fn governor(
         &self,
         policy: Policy,
-        seating: &Seating,
-    ) -> Result<(Governor, Vec<GearId>), Unfit> {
+        core_map: &CoreMap,
+    ) -> Result<(Governor, Vec<GearId>), GovernorError> {
         let plan = &self.plan;
         if policy != Policy::Fixed && self.supplies.is_none() {
-            return Err(Unfit::Clocks);
+            return Err(GovernorError::Clocks);
         }
         let mut cores = vec![[0, 0]; plan.domains()];
         for (core, supply) in plan.supplies.iter().enumerate() {
-            cores[*supply as usize][usize::from(seating.place(core).is_none())] += 1;
+            cores[*supply as usize][usize::from(core_map.place(core).is_none())] += 1;
         }
         let own = plan.models.first();
-        let terrain = Terrain {
+        let terrain = GovernorContext {
             gears: plan.gears.clone(),
             table: own.map(|model| model.table.clone()),
             constant: own.map(|model| model.constant).unwrap_or_default(),
@@ -137,21 +138,25 @@ impl Costs {
     /// Whether the chip can carry a protocol among so many places.
     ///
     /// # Errors
-    /// [`Misfit`]: it cannot.
-    pub fn check_protocol(&self, protocol: Protocol, places: u32) -> Result<(), Misfit> {
-        protocol.divide(places, self).map(drop)
+    /// [`WorldError`]: it cannot.
+    pub fn check_protocol(&self, protocol: Protocol, places: u32) -> Result<(), WorldError> {
+        protocol.buffer_layout(places, self).map(drop)
     }
 
     /// As [`Costs::check_protocol`], with all that joins the places.
     ///
     /// # Errors
-    /// [`Misfit`]: it cannot.
-    pub fn check_wiring(&self, wiring: Wiring, places: u32) -> Result<(), Misfit> {
-        wiring.divide(places, self).map(drop)
+    /// [`WorldError`]: it cannot.
+    pub fn check_protocol_config(
+        &self,
+        protocol_config: ProtocolConfig,
+        places: u32,
+    ) -> Result<(), WorldError> {
+        protocol_config.buffer_layout(places, self).map(drop)
     }
 
     /// The times of a core that has not changed its rate.
-    pub(crate) fn times(&self) -> &Times<Span> {
+    pub(crate) fn times(&self) -> &TimingTable<HopCost> {
         &self.times[usize::from(self.plan.gears.first().0)]
     }
 

@@ -3,15 +3,15 @@
 //! A look at the cores at a time: it changes nothing of them but the windows of the profile.
 
 use super::{Cores, PlacedCore};
-use crate::energy::meter::Drawn;
-use crate::energy::plan::Plan;
+use crate::energy::meter::EnergyByCategory;
+use crate::energy::power_tables::PowerTables;
 use crate::energy::{Energy, ModelEnergy, Sample, Sampler};
 use crate::report::Ledger;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
 impl Cores {
     /// Takes no samples of power; the run has no energy then.
-    pub(crate) fn forgo_energy(&mut self) {
+    pub(crate) fn disable_energy(&mut self) {
         self.sampler = None;
     }
 
@@ -47,7 +47,7 @@ impl Cores {
     }
 
     /// What one core has drawn until `until`, by the model of that number.
-    fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> Drawn {
+    fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> EnergyByCategory {
         match self.placed(core) {
             Some(placed) => {
                 let (spent, halted) = self.spent(placed, until);
@@ -60,7 +60,7 @@ impl Cores {
     /// What is known of the core of that number, if it has a place.
     #[inline]
     fn placed(&self, core: usize) -> Option<&PlacedCore> {
-        self.seating.place(core).map(|place| &self.cores[place.index()])
+        self.core_map.place(core).map(|place| &self.cores[place.index()])
     }
 
     /// What a core has spent until its own clock, and for how long it is halted from then until `until`.
@@ -102,14 +102,14 @@ impl Cores {
             models: (0..plan.models.len()).map(all).collect(),
             profile,
             assumed: plan.assumed.clone(),
-            places: self.seating.cores().to_vec(),
+            places: self.core_map.cores().to_vec(),
             supplies: plan.supplies.clone(),
         })
     }
 }
 
 /// Samples all cores by their voltage domains and, behind them, everything else; none if nothing is known of power.
-pub(super) fn sampler(plan: &Plan) -> Option<Sampler> {
+pub(super) fn sampler(plan: &PowerTables) -> Option<Sampler> {
     let columns = || plan.supplies.iter().map(|domain| *domain as usize).chain([plan.domains()]);
     (!plan.models.is_empty()).then(|| Sampler::new(columns().collect()))
 }

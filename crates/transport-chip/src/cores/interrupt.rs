@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn a_long_request_waits_at_the_port_and_a_later_one_behind_it() {
         let costs = Costs::of(&Chip::find("scc").unwrap()).unwrap();
-        let seating = Placement::Linear.seat(costs.topology(), 48).unwrap();
-        let mut cores = Cores::new(costs, seating);
+        let core_map = Placement::Linear.core_map(costs.topology(), 48).unwrap();
+        let mut cores = Cores::new(costs, core_map);
         let [near, far] = [0, 47].map(|place| cores.controller_register(PlaceId(place)));
         assert!(near < far, "{near} {far}: the controller is at the first tile");
         let times = *cores.times(PlaceId(0));

@@ -6,8 +6,8 @@
 
 use super::Cores;
 use crate::demand::WORD_BYTES;
-use crate::report::Spending;
-use isles_chip::cost::{Access, Mode, Span};
+use crate::report::TimeCategory;
+use isles_chip::cost::{Access, HopCost, Mode};
 use isles_chip::kernel::Train;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::{TileId, Topology};
@@ -22,8 +22,8 @@ pub(super) struct LineTimes {
 
 impl LineTimes {
     /// The times of one access over up to `hops_max` hops.
-    pub(super) fn of(access: &Access<Span>, hops_max: u32) -> LineTimes {
-        let all = |span: Span| (0..=hops_max).map(|hops| span.over(hops)).collect();
+    pub(super) fn of(access: &Access<HopCost>, hops_max: u32) -> LineTimes {
+        let all = |span: HopCost| (0..=hops_max).map(|hops| span.over(hops)).collect();
         LineTimes { written: all(access.gap), read: all(access.read) }
     }
 }
@@ -31,18 +31,18 @@ impl LineTimes {
 /// A tile that has places, by its number among those: so what is kept of each pair of tiles is little wherever on a
 /// large chip the places are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot(u32);
+pub(super) struct OccupiedTile(u32);
 
 /// Numbers the tiles of places: gives tile and number of each place, and the tiles by their numbers.
 pub(super) fn spots(
     topology: &Topology,
     tiles: impl Iterator<Item = TileId>,
-) -> (Vec<(TileId, Spot)>, Vec<TileId>) {
+) -> (Vec<(TileId, OccupiedTile)>, Vec<TileId>) {
     let (mut known, mut used) = (vec![None; topology.tiles() as usize], Vec::new());
     let spot = |tile: TileId| {
         let spot = known[tile.0 as usize].get_or_insert_with(|| {
             used.push(tile);
-            Spot(used.len() as u32 - 1)
+            OccupiedTile(used.len() as u32 - 1)
         });
         (tile, *spot)
     };
@@ -82,7 +82,7 @@ impl Paths {
     }
 
     #[inline]
-    fn between(&self, from: Spot, to: Spot) -> &[u32] {
+    fn between(&self, from: OccupiedTile, to: OccupiedTile) -> &[u32] {
         let (start, len) = self.pairs[from.0 as usize * self.spots + to.0 as usize];
         &self.links[start as usize..][..len as usize]
     }
@@ -91,25 +91,25 @@ impl Paths {
 impl Cores {
     /// Reads `lines` lines of the place's own buffer.
     #[inline]
-    pub(crate) fn read_own_lines(&mut self, place: PlaceId, lines: u32, spending: Spending) {
+    pub(crate) fn read_own_lines(&mut self, place: PlaceId, lines: u32, category: TimeCategory) {
         let (now, alone) = (self.now(place), self.own_read(place, lines));
         let start = self.reach_port(self.spot(place), lines, now);
         self.lines.read += u64::from(lines);
-        self.spend(place, alone + (start - now), spending);
+        self.spend(place, alone + (start - now), category);
     }
 
     /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
     #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
         let time = self.writing(place, target, lines, self.now(place));
-        self.spend(place, time, Spending::Copying);
+        self.spend(place, time, TimeCategory::Copying);
     }
 
     /// Reads `lines` lines of the buffer of `source`.
     #[inline]
-    pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, spending: Spending) {
+    pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, category: TimeCategory) {
         let time = self.reading(place, source, lines, self.now(place));
-        self.spend(place, time, spending);
+        self.spend(place, time, category);
     }
 
     /// How long it takes the core of `place` to write `lines` lines from `at` on; its clock stays where it is.
@@ -208,8 +208,8 @@ impl Cores {
         &mut self,
         count: u32,
         flits: u64,
-        (from, to): (Spot, Spot),
-        port: Spot,
+        (from, to): (OccupiedTile, OccupiedTile),
+        port: OccupiedTile,
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
         let train = Train { packets: u64::from(count), flits };
@@ -223,7 +223,7 @@ impl Cores {
     pub(super) fn cross(
         &mut self,
         train: Train,
-        (from, to): (Spot, Spot),
+        (from, to): (OccupiedTile, OccupiedTile),
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
         let path = self.paths.between(from, to);
@@ -233,7 +233,7 @@ impl Cores {
 
     /// When the port of a tile's buffer is free for so many accesses that come at `at`.
     #[inline(always)]
-    fn reach_port(&mut self, port: Spot, count: u32, at: Picoseconds) -> Picoseconds {
+    fn reach_port(&mut self, port: OccupiedTile, count: u32, at: Picoseconds) -> Picoseconds {
         let busy = self.costs.port * u64::from(count);
         self.ports[port.0 as usize].reserve(self.present, at, busy)
     }

@@ -4,9 +4,9 @@
 //! of a route, and the controller at its end, are reserved before the time of what uses them is known.
 
 use super::Cores;
-use crate::report::Spending;
+use crate::report::TimeCategory;
 use crate::traffic::LinkLoad;
-use isles_chip::cost::Span;
+use isles_chip::cost::HopCost;
 use isles_chip::kernel::Train;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::TileId;
@@ -19,7 +19,7 @@ impl Cores {
         &mut self,
         place: PlaceId,
         target: PlaceId,
-        transit: Span,
+        transit: HopCost,
         flits: u64,
     ) -> Picoseconds {
         let (now, train) = (self.now(place), Train { packets: 1, flits });
@@ -45,7 +45,7 @@ impl Cores {
         &mut self,
         place: PlaceId,
         (controller, tile): (u32, TileId),
-        span: Span,
+        span: HopCost,
         count: u32,
     ) {
         let (present, now) = (self.present, self.now(place));
@@ -54,7 +54,7 @@ impl Cores {
         let alone = span.over(hops as u32) * u64::from(count);
         let busy = self.memory_costs(place).controller_line * u64::from(count);
         let end = self.controller(controller).take(present, now + delay, alone, busy);
-        self.spend(place, end - now, Spending::Copying);
+        self.spend(place, end - now, TimeCategory::Copying);
     }
 
     pub(crate) fn flit_hops(&self) -> u64 {

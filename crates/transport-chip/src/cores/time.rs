@@ -1,13 +1,13 @@
 //! The time of a core: what moves its clock, and what it is booked as.
 //!
-//! It does not know what a place computes or waits for. Changes of rates lie in `shift`, which is asked whenever one
-//! may come before the end. Invariant: a clock moves only forward, and all that it moves is in the ledger.
+//! It does not know what a place computes or waits for. Changes of rates lie in `gear_change`, which is asked whenever
+//! one may come before the end. Invariant: a clock moves only forward, and all that it moves is in the ledger.
 
 use super::{Cores, PlacedCore};
 use crate::energy::meter::NEVER;
+use crate::idle_policy::IdlePolicy;
 use crate::record::Recorder;
-use crate::report::Spending;
-use crate::rest::Rest;
+use crate::report::TimeCategory;
 use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_transport::PlaceId;
 
@@ -18,7 +18,7 @@ impl PlacedCore {
         &mut self,
         place: PlaceId,
         time: Picoseconds,
-        spending: Spending,
+        category: TimeCategory,
         recorder: &mut Option<Box<Recorder>>,
     ) -> Option<Picoseconds> {
         let start = self.now;
@@ -27,9 +27,9 @@ impl PlacedCore {
             return Some(end);
         }
         self.now = end;
-        self.ledger.add(spending, time);
+        self.ledger.add(category, time);
         if let Some(recorder) = recorder {
-            recorder.spend(place, start, end, spending);
+            recorder.spend(place, start, end, category);
         }
         None
     }
@@ -56,13 +56,13 @@ impl Cores {
 
     /// Lets `place` compute.
     #[inline]
-    pub(crate) fn compute(&mut self, place: PlaceId, cycles: u64, spending: Spending) {
+    pub(crate) fn compute(&mut self, place: PlaceId, cycles: u64, category: TimeCategory) {
         let core = &mut self.cores[place.index()];
         if core.next_shift != NEVER {
-            return self.compute_across(place, Cycles(cycles), spending);
+            return self.compute_across(place, Cycles(cycles), category);
         }
         let time = core.clock.advance(Cycles(cycles));
-        core.spend(place, time, spending, &mut self.recorder);
+        core.spend(place, time, category, &mut self.recorder);
     }
 
     /// What `cycles` cycles of its core take `place`, to the picosecond below.
@@ -75,8 +75,9 @@ impl Cores {
     pub(crate) fn wait_until(&mut self, place: PlaceId, time: Picoseconds) {
         let now = self.now(place);
         if time > now {
-            let spending = if self.is_called { Spending::Sleeping } else { Spending::Waiting };
-            self.spend(place, time - now, spending);
+            let category =
+                if self.is_interrupt_driven { TimeCategory::Sleeping } else { TimeCategory::Waiting };
+            self.spend(place, time - now, category);
         }
     }
 
@@ -86,20 +87,24 @@ impl Cores {
         let wait = Picoseconds(time.0.saturating_sub(self.now(place).0));
         self.look = look;
         let halted = self.rest.halted(wait, look);
-        self.spend(place, halted, Spending::Sleeping);
+        self.spend(place, halted, TimeCategory::Sleeping);
     }
 
     /// What a place does for the most part while it waits.
-    pub(crate) fn idle(&self) -> Spending {
-        if self.rest == Rest::Poll && !self.is_called { Spending::Waiting } else { Spending::Sleeping }
+    pub(crate) fn idle(&self) -> TimeCategory {
+        if self.rest == IdlePolicy::Poll && !self.is_interrupt_driven {
+            TimeCategory::Waiting
+        } else {
+            TimeCategory::Sleeping
+        }
     }
 
     /// Lets `place` spend `time`.
     #[inline]
-    pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, spending: Spending) {
+    pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, category: TimeCategory) {
         let core = &mut self.cores[place.index()];
-        if let Some(end) = core.spend(place, time, spending, &mut self.recorder) {
-            self.spend_across(place, end, spending);
+        if let Some(end) = core.spend(place, time, category, &mut self.recorder) {
+            self.spend_across(place, end, category);
         }
     }
 }

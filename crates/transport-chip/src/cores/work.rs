@@ -1,14 +1,14 @@
 //! The work of programs: cycles, and lines of private memory behind a controller that others use, too.
 //!
 //! A place must hear at once when its step ends, so it takes a share of its controller ahead of time
-//! ([`Allotment`]). Lines pass the mesh without holding its links: twelve cores that do nothing but read use a link at
-//! their controller for a twentieth of the time. What has crossed is counted. Invariant: a step takes at least as long
-//! as alone, whoever else there is.
+//! ([`FractionalReservations`]). Lines pass the mesh without holding its links: twelve cores that do nothing but read
+//! use a link at their controller for a twentieth of the time. What has crossed is counted. Invariant: a step takes at
+//! least as long as alone, whoever else there is.
 
 use super::Cores;
 use crate::demand::{Demand, LineCosts};
-use crate::report::Spending;
-use isles_chip::kernel::Allotment;
+use crate::report::TimeCategory;
+use isles_chip::kernel::FractionalReservations;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::Route;
 use isles_transport::{PlaceId, Work};
@@ -26,7 +26,7 @@ impl Cores {
         let core = &mut self.cores[place.index()];
         let (start, cycles) = (core.now, demand.cycles(&mut core.nanocycles));
         self.by_class |= demand.counts_operations();
-        self.compute(place, cycles, Spending::Working);
+        self.compute(place, cycles, TimeCategory::Working);
         if !demand.is_computing() {
             self.fetch(place, start, demand);
         }
@@ -39,7 +39,7 @@ impl Cores {
         let one = costs.far.over(self.way_to_memory(place).len() as u32);
         let [near, far] = [demand.near.times(costs.near), demand.far.times(one)];
         let alone = near.saturating_add(far).saturating_add(self.now(place) - start);
-        self.share_controller(place, start, (alone, demand.far.times(costs.served)), Spending::Fetching);
+        self.share_controller(place, start, (alone, demand.far.times(costs.served)), TimeCategory::Fetching);
     }
 
     /// What lines of private memory cost the core of `place` in its present gear, if anything is known of it.
@@ -54,18 +54,18 @@ impl Cores {
         place: PlaceId,
         start: Picoseconds,
         (alone, served): (Picoseconds, Picoseconds),
-        spending: Spending,
+        category: TimeCategory,
     ) {
         let (present, tile) = (self.present, self.tile(place));
         let own = self.costs.work.own[tile.0 as usize];
         let end = self.controller(own).take(present, start, alone, served);
-        self.spend(place, end - self.now(place), spending);
+        self.spend(place, end - self.now(place), category);
     }
 
     /// A memory controller by its number.
-    pub(super) fn controller(&mut self, number: u32) -> &mut Allotment {
+    pub(super) fn controller(&mut self, number: u32) -> &mut FractionalReservations {
         if self.controllers.is_empty() {
-            self.controllers.resize(self.costs.work.controllers.len(), Allotment::default());
+            self.controllers.resize(self.costs.work.controllers.len(), FractionalReservations::default());
         }
         &mut self.controllers[number as usize]
     }

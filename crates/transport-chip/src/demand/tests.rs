@@ -15,9 +15,9 @@ fn missed(lines: u64, work: Work) -> f64 {
     cache(lines).misses(&work, LINE_BYTES).0 as f64 / LINE as f64
 }
 
-fn plan() -> WorkPlan {
+fn plan() -> WorkCosts {
     let chip = Chip::find("scc").unwrap();
-    WorkPlan::of(&chip, &Gears::of(&chip, chip.power_models().first()))
+    WorkCosts::of(&chip, &Gears::of(&chip, chip.power_models().first()))
 }
 
 /// How many lines a step touches at most.
@@ -106,8 +106,8 @@ fn without_a_second_cache_all_that_the_first_does_not_have_is_of_memory() {
     let (work, plan) = (Work::new().scattered(1_000, 1 << 20), plan());
     let first = plan.first.misses(&work, plan.line_bytes);
     assert!(first.whole() > 900 && first.whole() < 1_000, "{first:?}");
-    let demand = WorkPlan { second: Cache::of(None, Bytes(LINE_BYTES)), ..plan }.demand(&work);
-    assert_eq!((demand.far, demand.near), (first, Lines(0)));
+    let demand = WorkCosts { second: Cache::of(None, Bytes(LINE_BYTES)), ..plan }.demand(&work);
+    assert_eq!((demand.far, demand.near), (first, LineCount(0)));
 }
 
 #[test]

@@ -7,10 +7,10 @@
 //!
 //! Invariant: a core's changes are made in the order of time, at its own clock or, while it does nothing, later.
 
-use super::plan::Plan;
-use crate::report::{Ledger, SPENDINGS, Spending};
+use super::power_tables::PowerTables;
+use crate::report::{Ledger, TIME_CATEGORIES, TimeCategory};
 use isles_chip::energy::Load;
-use isles_chip::gear::{GearId, StepId};
+use isles_chip::gear::{GearId, VoltageStepId};
 use isles_chip::quantity::{Attojoules, Picoseconds};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use std::sync::Arc;
 pub(crate) const NEVER: Picoseconds = Picoseconds(u64::MAX);
 
 /// Energies by spending.
-pub(crate) type Drawn = [Attojoules; SPENDINGS.len()];
+pub(crate) type EnergyByCategory = [Attojoules; TIME_CATEGORIES.len()];
 
 /// A change of a core's rate or voltage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shift {
+pub(crate) struct GearChange {
     pub(crate) time: Picoseconds,
     pub(crate) gear: GearId,
-    pub(crate) step: StepId,
+    pub(crate) step: VoltageStepId,
 }
 
 /// What power knows of one core.
 #[derive(Clone)]
 struct Meter {
     gear: GearId,
-    step: StepId,
+    step: VoltageStepId,
     /// The ledger when the gear was shifted last.
     closed: Ledger,
     /// What it had drawn then, by model.
-    drawn: Vec<Drawn>,
+    drawn: Vec<EnergyByCategory>,
     /// Changes to come, in the order of time.
-    shifts: VecDeque<Shift>,
+    shifts: VecDeque<GearChange>,
     /// Until when it is booked, if it has no place and so no ledger.
     idle_from: Picoseconds,
 }
@@ -47,19 +47,19 @@ struct Meter {
 /// The meters of all cores of a chip, also of those without a place.
 #[derive(Clone)]
 pub(crate) struct Meters {
-    plan: Arc<Plan>,
+    plan: Arc<PowerTables>,
     meters: Vec<Meter>,
 }
 
 impl Meters {
     /// Meters of cores that all run in `gear`, at the voltage that it needs.
-    pub(crate) fn new(plan: Arc<Plan>) -> Meters {
+    pub(crate) fn new(plan: Arc<PowerTables>) -> Meters {
         let gear = plan.gears.first();
         let meter = Meter {
             gear,
             step: plan.gears.gear(gear).step,
             closed: Ledger::default(),
-            drawn: vec![Drawn::default(); plan.models.len()],
+            drawn: vec![EnergyByCategory::default(); plan.models.len()],
             shifts: VecDeque::new(),
             idle_from: Picoseconds::ZERO,
         };
@@ -67,7 +67,7 @@ impl Meters {
     }
 
     /// Puts a core that has done nothing yet into a gear, at a step of voltage.
-    pub(crate) fn begin(&mut self, core: usize, gear: GearId, step: StepId) {
+    pub(crate) fn begin(&mut self, core: usize, gear: GearId, step: VoltageStepId) {
         (self.meters[core].gear, self.meters[core].step) = (gear, step);
     }
 
@@ -77,14 +77,14 @@ impl Meters {
         core: usize,
         time: Picoseconds,
         gear: Option<GearId>,
-        step: Option<StepId>,
+        step: Option<VoltageStepId>,
     ) {
         let meter = &mut self.meters[core];
         let last = meter.shifts.back();
         let (known_gear, known_step) = last.map_or((meter.gear, meter.step), |last| (last.gear, last.step));
         let time = last.map_or(time, |last| time.max(last.time));
         let (gear, step) = (gear.unwrap_or(known_gear), step.unwrap_or(known_step));
-        meter.shifts.push_back(Shift { time, gear, step });
+        meter.shifts.push_back(GearChange { time, gear, step });
     }
 
     /// When a core changes next; the end of all time if never.
@@ -93,12 +93,12 @@ impl Meters {
     }
 
     /// The last change of a core that comes by `time`.
-    pub(crate) fn last_shift(&self, core: usize, time: Picoseconds) -> Option<Shift> {
+    pub(crate) fn last_shift(&self, core: usize, time: Picoseconds) -> Option<GearChange> {
         self.meters[core].shifts.iter().take_while(|shift| shift.time <= time).last().copied()
     }
 
     /// What a core without a place has drawn until `until`.
-    pub(crate) fn drawn_idle(&self, core: usize, model: usize, until: Picoseconds) -> Drawn {
+    pub(crate) fn drawn_idle(&self, core: usize, model: usize, until: Picoseconds) -> EnergyByCategory {
         let from = self.meters[core].idle_from;
         self.drawn(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
     }
@@ -141,11 +141,11 @@ impl Meters {
     }
 
     /// The gear of a core and the step of its voltage.
-    pub(crate) fn point(&self, core: usize) -> (GearId, StepId) {
+    pub(crate) fn announce_multicast(&self, core: usize) -> (GearId, VoltageStepId) {
         (self.meters[core].gear, self.meters[core].step)
     }
 
-    pub(crate) fn plan(&self) -> &Arc<Plan> {
+    pub(crate) fn plan(&self) -> &Arc<PowerTables> {
         &self.plan
     }
 
@@ -165,8 +165,8 @@ impl Meters {
         let halted = halted.min(rest);
         // What has one power is multiplied once.
         let mut times = [Picoseconds::ZERO; Load::ALL.len()];
-        for (spending, _) in SPENDINGS {
-            times[load(spending) as usize] += ledger.time(spending) - meter.closed.time(spending);
+        for (category, _) in TIME_CATEGORIES {
+            times[load(category) as usize] += ledger.time(category) - meter.closed.time(category);
         }
         times[Load::Sleep as usize] += halted;
         times[Load::Poll as usize] += rest - halted;
@@ -183,22 +183,24 @@ impl Meters {
         model: usize,
         (ledger, now): (&Ledger, Picoseconds),
         (halted, until): (Picoseconds, Picoseconds),
-    ) -> Drawn {
+    ) -> EnergyByCategory {
         let meter = &self.meters[core];
         let mut drawn = meter.drawn[model];
         let mut point = (meter.gear, meter.step);
-        self.book(&mut drawn, model, point, |spending| {
-            Picoseconds(ledger.time(spending).0 - meter.closed.time(spending).0)
+        self.book(&mut drawn, model, point, |category| {
+            Picoseconds(ledger.time(category).0 - meter.closed.time(category).0)
         });
         let (mut time, looks_from) = (now, now.saturating_add(halted));
-        let mut rest = |drawn: &mut Drawn, (gear, step), end: Picoseconds| {
+        let mut rest = |drawn: &mut EnergyByCategory, (gear, step), end: Picoseconds| {
             if end <= time {
                 return;
             }
             let middle = looks_from.clamp(time, end);
             let powers = self.plan.models[model].table.powers(gear, step);
-            for (spending, part) in [(Spending::Sleeping, middle - time), (Spending::Waiting, end - middle)] {
-                drawn[spending as usize] += powers[load(spending) as usize].over(part);
+            for (category, part) in
+                [(TimeCategory::Sleeping, middle - time), (TimeCategory::Waiting, end - middle)]
+            {
+                drawn[category as usize] += powers[load(category) as usize].over(part);
             }
             time = end;
         };
@@ -212,25 +214,25 @@ impl Meters {
 
     fn book(
         &self,
-        drawn: &mut Drawn,
+        drawn: &mut EnergyByCategory,
         model: usize,
-        (gear, step): (GearId, StepId),
-        time: impl Fn(Spending) -> Picoseconds,
+        (gear, step): (GearId, VoltageStepId),
+        time: impl Fn(TimeCategory) -> Picoseconds,
     ) {
         let powers = self.plan.models[model].table.powers(gear, step);
-        for ((spending, _), sum) in SPENDINGS.into_iter().zip(drawn) {
-            *sum += powers[load(spending) as usize].over(time(spending));
+        for ((category, _), sum) in TIME_CATEGORIES.into_iter().zip(drawn) {
+            *sum += powers[load(category) as usize].over(time(category));
         }
     }
 }
 
 /// What a core does, as far as power can tell.
-pub(crate) fn load(spending: Spending) -> Load {
-    match spending {
-        Spending::Working | Spending::Measured | Spending::Handling => Load::Compute,
-        Spending::Copying | Spending::Fetching => Load::Copy,
-        Spending::Polling | Spending::Waiting => Load::Poll,
-        Spending::Sleeping => Load::Sleep,
+pub(crate) fn load(category: TimeCategory) -> Load {
+    match category {
+        TimeCategory::Working | TimeCategory::Measured | TimeCategory::Handling => Load::Compute,
+        TimeCategory::Copying | TimeCategory::Fetching => Load::Copy,
+        TimeCategory::Polling | TimeCategory::Waiting => Load::Poll,
+        TimeCategory::Sleeping => Load::Sleep,
     }
 }
 
@@ -241,16 +243,16 @@ mod tests {
 
     #[test]
     fn the_sum_is_that_of_all_spendings() {
-        let meters = Meters::new(Arc::new(Plan::new(&Chip::find("scc").unwrap(), 0)));
+        let meters = Meters::new(Arc::new(PowerTables::new(&Chip::find("scc").unwrap(), 0)));
         let (halted, until) = (Picoseconds(2_000), Picoseconds(5_000));
-        for (spending, _) in SPENDINGS {
+        for (category, _) in TIME_CATEGORIES {
             let mut ledger = Ledger::default();
-            ledger.add(spending, Picoseconds(1_000));
+            ledger.add(category, Picoseconds(1_000));
             let spent = (&ledger, ledger.total());
             let drawn = meters.drawn(0, 0, spent, (halted, until));
-            assert_ne!(drawn[spending as usize], Attojoules::default(), "{spending:?}");
+            assert_ne!(drawn[category as usize], Attojoules::default(), "{category:?}");
             let sum = drawn.into_iter().sum();
-            assert_eq!(meters.drawn_in_all(0, 0, spent, (halted, until)), sum, "{spending:?}");
+            assert_eq!(meters.drawn_in_all(0, 0, spent, (halted, until)), sum, "{category:?}");
         }
     }
 }

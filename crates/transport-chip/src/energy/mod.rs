@@ -1,24 +1,24 @@
 //! What a run has drawn from the supplies of the chip.
 //!
-//! `plan` holds the powers, `meter` makes energies of ledgers, `profile` cuts them by time; here is what comes out.
-//! Every figure is of the time from the start to the latest clock of a place: a place whose own clock is behind waits
-//! until then. Cores without a place are halted. What the chip draws besides its cores is a constant of its model,
-//! which holds the mesh at rest; a flit that passes a router adds to it.
+//! `power_tables` holds the powers, `meter` makes energies of ledgers, `profile` cuts them by time; here is what comes
+//! out. Every figure is of the time from the start to the latest clock of a place: a place whose own clock is behind
+//! waits until then. Cores without a place are halted. What the chip draws besides its cores is a constant of its
+//! model, which holds the mesh at rest; a flit that passes a router adds to it.
 //!
 //! It does not know what anything costs in time. Invariant: all energies are integers until they are printed.
 
 pub(crate) mod meter;
-pub(crate) mod plan;
+pub(crate) mod power_tables;
 mod profile;
 
 pub use profile::{Peak, Profile};
 
 pub(crate) use profile::{Sample, Sampler};
 
-use crate::report::SPENDINGS;
+use crate::report::TIME_CATEGORIES;
 use isles_chip::quantity::{Attojoules, Microwatts, PICOSECONDS_PER_SECOND, Picoseconds, scaled};
 use isles_chip::topology::CoreId;
-use meter::Drawn;
+use meter::EnergyByCategory;
 use std::fmt;
 
 /// The energy of a run, by each power model of the chip.
@@ -44,7 +44,7 @@ pub struct ModelEnergy {
     /// The name of the model in the chip file.
     pub name: String,
     /// Of each core of the chip, by what it did.
-    pub(crate) cores: Vec<Drawn>,
+    pub(crate) cores: Vec<EnergyByCategory>,
     /// What the model calls constant: mesh at rest, memory controllers, the rest.
     pub constant: Attojoules,
     /// The part of it that is the mesh; none if nothing is known of the mesh.
@@ -65,7 +65,7 @@ impl ModelEnergy {
     }
 
     /// What these cores have drawn for the spending of that number.
-    pub(crate) fn spending(&self, cores: &[CoreId], number: usize) -> Attojoules {
+    pub(crate) fn category(&self, cores: &[CoreId], number: usize) -> Attojoules {
         cores.iter().map(|core| self.cores[core.0 as usize][number]).sum()
     }
 
@@ -207,10 +207,10 @@ impl Energy {
             None => writeln!(f)?,
         }
         let part = |(number, (_, name)): (usize, (_, &str))| {
-            let drawn = own.spending(&self.places, number);
+            let drawn = own.category(&self.places, number);
             (drawn.0 > 0).then(|| format!("{name} {}", joules(drawn)))
         };
-        let parts: Vec<String> = SPENDINGS.into_iter().enumerate().filter_map(part).collect();
+        let parts: Vec<String> = TIME_CATEGORIES.into_iter().enumerate().filter_map(part).collect();
         writeln!(f, "  by spending   {}", parts.join(", "))
     }
 }

@@ -78,13 +78,13 @@ pub(crate) struct Sample {
 
 /// Two samples of one thing, and how much of it is in a window already.
 #[derive(Clone, Copy, Default)]
-struct Stretch {
+struct SampleInterval {
     first: Sample,
     last: Sample,
     booked: Attojoules,
 }
 
-impl Stretch {
+impl SampleInterval {
     /// What it had drawn until `time`, which lies between the samples.
     fn drawn_until(&self, time: Picoseconds) -> Attojoules {
         if time == self.last.time {
@@ -117,7 +117,7 @@ pub(crate) struct Sampler {
     /// So many windows become half as many; an even number.
     most: usize,
     sums: Vec<Attojoules>,
-    stretches: Vec<Stretch>,
+    stretches: Vec<SampleInterval>,
 }
 
 impl Sampler {
@@ -131,7 +131,7 @@ impl Sampler {
             column_of,
             most: (SAMPLES / things.max(1)).clamp(WINDOWS_MIN, WINDOWS_MAX) & !1,
             sums: Vec::new(),
-            stretches: vec![Stretch::default(); things],
+            stretches: vec![SampleInterval::default(); things],
         }
     }
 

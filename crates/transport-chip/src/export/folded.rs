@@ -1,7 +1,7 @@
 //! Where modelled time and energy went, as folded stacks: what draws flame graphs reads them.
 
 use crate::energy::ModelEnergy;
-use crate::report::{Report, SPENDINGS};
+use crate::report::{Report, TIME_CATEGORIES};
 use isles_chip::quantity::Attojoules;
 use isles_chip::topology::{CoreId, Topology};
 use std::fmt::Write;
@@ -12,8 +12,8 @@ pub fn folded(name: &str, topology: &Topology, report: &Report) -> String {
     let mut text = String::new();
     for (core, ledger) in report.cores.iter().zip(&report.ledgers) {
         let tile = topology.tile_of(*core);
-        for (spending, what) in SPENDINGS {
-            let time = ledger.time(spending).0;
+        for (category, what) in TIME_CATEGORIES {
+            let time = ledger.time(category).0;
             if time > 0 {
                 let _ = writeln!(text, "{name};tile {tile};core {core};{what} {time}"); // a string takes everything
             }
@@ -35,7 +35,7 @@ pub fn folded_joules(name: &str, topology: &Topology, energy: &ModelEnergy) -> S
     };
     for (core, drawn) in (0..).map(CoreId).zip(&energy.cores) {
         let tile = topology.tile_of(core);
-        for ((_, what), drawn) in SPENDINGS.into_iter().zip(drawn) {
+        for ((_, what), drawn) in TIME_CATEGORIES.into_iter().zip(drawn) {
             line(&format!("tile {tile};core {core};{what}"), *drawn);
         }
     }
@@ -48,5 +48,5 @@ pub fn folded_joules(name: &str, topology: &Topology, energy: &ModelEnergy) -> S
 
 /// A blank ends a stack, and a semicolon a frame of it.
 fn frame(name: &str) -> String {
-    name.chars().map(|letter| if letter == ';' || letter.is_control() { '_' } else { letter }).collect()
+    name.chars().map(|queued| if queued == ';' || queued.is_control() { '_' } else { queued }).collect()
 }

@@ -70,13 +70,13 @@ impl Json {
 
     fn quote(&mut self, value: &str) {
         self.text.push('"');
-        for letter in value.chars() {
-            match letter {
-                '"' | '\\' => self.text.extend(['\\', letter]),
-                letter if u32::from(letter) < 0x20 => {
-                    let _ = write!(self.text, "\\u{:04x}", u32::from(letter)); // as above
+        for queued in value.chars() {
+            match queued {
+                '"' | '\\' => self.text.extend(['\\', queued]),
+                queued if u32::from(queued) < 0x20 => {
+                    let _ = write!(self.text, "\\u{:04x}", u32::from(queued)); // as above
                 }
-                letter => self.text.push(letter),
+                queued => self.text.push(queued),
             }
         }
         self.text.push('"');

@@ -6,8 +6,8 @@
 use super::json::Json;
 use crate::bands::{Bands, PAGE};
 use crate::energy::{Energy, ModelEnergy};
-use crate::report::{Ledger, Report, SPENDINGS};
-use crate::rest::Rest;
+use crate::idle_policy::IdlePolicy;
+use crate::report::{Ledger, Report, TIME_CATEGORIES};
 use isles_chip::Chip;
 use isles_chip::quantity::{Attojoules, Rate};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct RunFacts<'a> {
     /// What chose the rates of its cores.
     pub governor: &'a str,
     /// What places did while they waited.
-    pub rest: Rest,
+    pub rest: IdlePolicy,
     /// How broadcasts and reductions of teams went.
     pub collectives: [&'a str; 2],
     /// Where the time of the program's own code came from.
@@ -130,10 +130,10 @@ fn chip(json: &mut Json, chip: &Chip) {
 /// Of all places together, then of each.
 fn ledgers(json: &mut Json, chip: &Chip, report: &Report) {
     let sum = |index: usize| -> u128 {
-        report.ledgers.iter().map(|ledger| u128::from(ledger.time(SPENDINGS[index].0).0)).sum()
+        report.ledgers.iter().map(|ledger| u128::from(ledger.time(TIME_CATEGORIES[index].0).0)).sum()
     };
     json.begin("ledger_ps", '{');
-    for (index, (_, name)) in SPENDINGS.iter().enumerate() {
+    for (index, (_, name)) in TIME_CATEGORIES.iter().enumerate() {
         json.number(name, sum(index));
     }
     json.end('}');
@@ -155,8 +155,8 @@ fn ledgers(json: &mut Json, chip: &Chip, report: &Report) {
 
 fn of_place(json: &mut Json, ledger: &Ledger) {
     json.begin("ledger_ps", '{');
-    for (spending, name) in SPENDINGS {
-        json.number(name, ledger.time(spending).0);
+    for (category, name) in TIME_CATEGORIES {
+        json.number(name, ledger.time(category).0);
     }
     json.end('}');
 }
@@ -179,8 +179,8 @@ fn energy(json: &mut Json, energy: Option<&Energy>) {
     json.number("peak_window_ps", energy.profile.window.0);
     if let Some(own) = energy.models.first() {
         json.begin("by_spending_j", '{');
-        for (number, (_, name)) in SPENDINGS.iter().enumerate() {
-            json.number(name, own.spending(&energy.places, number).joules());
+        for (number, (_, name)) in TIME_CATEGORIES.iter().enumerate() {
+            json.number(name, own.category(&energy.places, number).joules());
         }
         json.end('}');
         json.begin("by_domain_j", '[');

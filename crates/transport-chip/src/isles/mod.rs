@@ -6,71 +6,76 @@
 //! sender writes its flag, a byte or more in lines that the receiver reads at every poll; of few places it has room for
 //! a header. It also counts what the sender has taken of the other direction, so an answer credits what it answers;
 //! what is owed to others is written when the turn ends or before the place computes. What several places get at once
-//! lies in one slot, which is free when the last of them has credited it. The layout is in `budget`, what lies where in
-//! `entry`, whether there is room in `room`, who hears of it when in `credit`, the reasons in `docs/twin.md`.
+//! lies in one slot, which is free when the last of them has credited it. The layout is in `layout`, what lies where in
+//! `ring_entry`, whether there is room in `admission`, who hears of it when in `credit`, the reasons in `docs/twin.md`.
 //!
 //! The bytes themselves travel as values beside the model; their lines are counted, and a ring without free lines
 //! refuses. It does not know turns or deaths: `state` tells it what to forget.
 //! Invariant: entries of a ring are written, taken and credited in one order.
 
-mod budget;
+mod admission;
+mod block_send;
+mod broadcast;
 mod credit;
-mod desk;
-mod entry;
-mod lane;
-mod relayed;
-mod room;
-mod stream;
-mod wire;
+mod layout;
+mod occupancy;
+mod place_state;
+mod protocol;
+mod ring_entry;
 
-pub(crate) use budget::Budget;
+pub(crate) use layout::DoorbellLayout;
 
+use crate::async_broadcast::AsyncBroadcast;
 use crate::cores::Cores;
-use crate::mail::{Letter, Piece};
-use crate::pairs::Pairs;
-use crate::relay::Relays;
+use crate::inbox::{Fragment, InboxEntry};
+use crate::lane_index::LaneIndex;
 use credit::bit_of;
-use desk::Desk;
-use isles_chip::kernel::{EventClass, Ties};
+use isles_chip::kernel::{EventClass, TieBreak};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
-use lane::{Lane, Share};
+use occupancy::{Lane, Occupancy};
+use place_state::PlaceState;
 
 /// A lane and its ends.
 #[derive(Clone, Copy)]
-struct Way {
+struct LaneEnds {
     source: PlaceId,
     target: PlaceId,
     lane: usize,
 }
 
 /// All rings of a run.
-pub(crate) struct Isles {
-    budget: Budget,
-    pairs: Pairs,
-    ties: Ties,
+pub(crate) struct Doorbell {
+    budget: DoorbellLayout,
+    pairs: LaneIndex,
+    tie_break: TieBreak,
     lanes: Vec<Lane>,
-    desks: Vec<Desk>,
+    place_states: Vec<PlaceState>,
     /// What carries messages to several places, if that is not a slot.
-    relays: Option<Box<Relays>>,
+    relays: Option<Box<AsyncBroadcast>>,
 }
 
-impl Isles {
-    pub(crate) fn new(budget: Budget, places: u32, ties: Ties) -> Isles {
+impl Doorbell {
+    pub(crate) fn new(budget: DoorbellLayout, places: u32, tie_break: TieBreak) -> Doorbell {
         let places = places as usize;
-        Isles {
+        Doorbell {
             lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
-            desks: (0..places).map(|_| Desk::new(&budget)).collect(),
+            place_states: (0..places).map(|_| PlaceState::new(&budget)).collect(),
             budget,
-            pairs: Pairs::of(places),
-            ties,
+            pairs: LaneIndex::of(places),
+            tie_break,
             relays: None,
         }
     }
 
     /// The same with asynchronous broadcasts, which have their own lines of the buffers.
-    pub(crate) fn relayed(budget: Budget, relays: Relays, places: u32, ties: Ties) -> Isles {
-        Isles { relays: Some(Box::new(relays)), ..Isles::new(budget, places, ties) }
+    pub(crate) fn relayed(
+        budget: DoorbellLayout,
+        relays: AsyncBroadcast,
+        places: u32,
+        tie_break: TieBreak,
+    ) -> Doorbell {
+        Doorbell { relays: Some(Box::new(relays)), ..Doorbell::new(budget, places, tie_break) }
     }
 
     /// Lanes of one receiver lie together: it looks at all of them.
@@ -90,23 +95,23 @@ impl Isles {
     fn ring(
         &mut self,
         cores: &mut Cores,
-        Way { source, target, lane }: Way,
-        share: Share,
+        LaneEnds { source, target, lane }: LaneEnds,
+        share: Occupancy,
         fetch: u32,
-        piece: Piece,
+        piece: Fragment,
     ) -> Picoseconds {
         let lines = u32::from(share.lines);
         cores.write_lines(source, target, lines + 1);
         let arrival = cores.now(source);
-        self.desks[source.index()].slots[lane % 2] -= share.own_slots();
+        self.place_states[source.index()].slots[lane % 2] -= share.own_slots();
         self.lanes[lane].taken += share;
-        if self.desks[source.index()].owes & bit_of(target) != 0 {
+        if self.place_states[source.index()].owes & bit_of(target) != 0 {
             self.credit_along(source, target, arrival);
         }
         let arrival = if self.relays.is_some() { self.behind(lane, arrival) } else { arrival };
-        let key = self.ties.key(arrival, EventClass::Arrival, lane as u32, 0);
-        let letter = Letter { key, lane: lane as u32, source, lines, fetch, slots: share.slots, piece };
-        self.desks[target.index()].mail.put(letter);
+        let key = self.tie_break.key(arrival, EventClass::Arrival, lane as u32, 0);
+        let queued = InboxEntry { key, lane: lane as u32, source, lines, fetch, slots: share.slots, piece };
+        self.place_states[target.index()].inbox.put(queued);
         arrival
     }
 }

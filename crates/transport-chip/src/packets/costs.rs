@@ -2,7 +2,7 @@
 //!
 //! Worked out once; it does not know who sends what. Invariant: a message is a packet at least, with its header.
 
-use isles_chip::cost::Span;
+use isles_chip::cost::HopCost;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::{Chip, LinkTraits};
 
@@ -14,7 +14,7 @@ pub(super) const HEADER_BYTES: usize = 8;
 pub(crate) struct PacketCosts {
     pub(super) send: Picoseconds,
     pub(super) receive: Picoseconds,
-    pub(super) transit: Span,
+    pub(super) transit: HopCost,
     pub(super) payload: usize,
     pub(super) links: LinkTraits,
 }

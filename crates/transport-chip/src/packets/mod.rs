@@ -6,29 +6,29 @@
 //! little is left. A block goes in pieces as far as that allows. Nothing here is kept for pairs of places, only what is
 //! under way, so thousands of places cost what they do.
 //!
-//! What a packet costs is in `costs`, blocks are in `stream`, what the receivers say of packets in `receipt`, and
-//! for which of them nobody asks that in `unasked`. It does not know turns or deaths: `state` tells it what to forget.
-//! Invariant: what is under way of one place in one class, to places that it has not forgotten, is never more than
-//! [`WINDOW`] packets.
+//! What a packet costs is in `costs`, blocks are in `block_send`, what the receivers say of packets in
+//! `acknowledgement`, and for which of them nobody asks that in `unacknowledged`. It does not know turns or deaths:
+//! `state` tells it what to forget. Invariant: what is under way of one place in one class, to places that it has not
+//! forgotten, is never more than [`WINDOW`] packets.
 
+mod acknowledgement;
+mod block_send;
 mod costs;
-mod desk;
-mod receipt;
-mod stream;
+mod place_state;
+mod protocol;
 #[cfg(test)]
 mod tests;
-mod unasked;
-mod wire;
+mod unacknowledged;
 
 pub(crate) use costs::PacketCosts;
 
 use crate::cores::Cores;
-use crate::mail::{Letter, Piece};
-use crate::report::Spending;
-use desk::Desk;
-use isles_chip::kernel::{EventClass, Ties};
+use crate::inbox::{Fragment, InboxEntry};
+use crate::report::TimeCategory;
+use isles_chip::kernel::{EventClass, TieBreak};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
+use place_state::PlaceState;
 
 /// Packets of one class that a place may have under way: 60 KB of Blue Gene/P's, half of a node's first memory for
 /// received packets. Assumed; the hardware has no such bound, its library keeps one.
@@ -46,14 +46,14 @@ const _: () = assert!(MESSAGE_PACKETS_MAX[0] <= RESERVE && MESSAGE_PACKETS_MAX[1
 /// All nodes of a run.
 pub(crate) struct Packets {
     costs: PacketCosts,
-    ties: Ties,
-    desks: Vec<Desk>,
+    tie_break: TieBreak,
+    place_states: Vec<PlaceState>,
 }
 
 impl Packets {
-    pub(crate) fn new(costs: PacketCosts, places: u32, ties: Ties) -> Packets {
-        let desks = (0..places).map(|_| Desk::new()).collect();
-        Packets { costs, ties, desks }
+    pub(crate) fn new(costs: PacketCosts, places: u32, tie_break: TieBreak) -> Packets {
+        let place_states = (0..places).map(|_| PlaceState::new()).collect();
+        Packets { costs, tie_break, place_states }
     }
 
     /// Sends packets of together `bytes` bytes; gives when all of them are there.
@@ -62,23 +62,23 @@ impl Packets {
         cores: &mut Cores,
         (from, to, class): (PlaceId, PlaceId, Class),
         bytes: usize,
-        piece: Piece,
+        piece: Fragment,
     ) -> Picoseconds {
         let (mut arrival, mut packets, mut sent) = (Picoseconds::ZERO, 0, 0);
         while sent < bytes {
             let payload = self.costs.payload.min(bytes - sent);
-            cores.spend(from, self.costs.send, Spending::Handling);
+            cores.spend(from, self.costs.send, TimeCategory::Handling);
             arrival = arrival.max(cores.carry(from, to, self.costs.transit, self.costs.flits(payload)));
             (packets, sent) = (packets + 1, sent + payload);
         }
-        let desk = &mut self.desks[from.index()];
-        let asked = desk.dispatch(to, class, packets);
-        let (lane, sequence) = (class as u32, desk.sequence);
-        let mail = &mut self.desks[to.index()].mail;
+        let place_state = &mut self.place_states[from.index()];
+        let asked = place_state.dispatch(to, class, packets);
+        let (lane, sequence) = (class as u32, place_state.sequence);
+        let inbox = &mut self.place_states[to.index()].inbox;
         // A packet may find a gap that an earlier one was too long for; messages of one pair keep their order.
-        let arrival = mail.behind(from, lane, arrival);
-        let key = self.ties.key(arrival, EventClass::Arrival, from.0, sequence);
-        mail.put(Letter { key, lane, source: from, lines: packets, fetch: asked, slots: 0, piece });
+        let arrival = inbox.behind(from, lane, arrival);
+        let key = self.tie_break.key(arrival, EventClass::Arrival, from.0, sequence);
+        inbox.put(InboxEntry { key, lane, source: from, lines: packets, fetch: asked, slots: 0, piece });
         arrival
     }
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::cores::Costs;
-use crate::parcel::Load;
+use crate::message::MessageContent;
 use crate::placement::Placement;
-use crate::wire::{News, Outgoing, Wire};
+use crate::protocol::{Outgoing, ProtocolModel, Wakeups};
 use isles_chip::Chip;
 use isles_transport::random::Random;
 use isles_transport::{AlignedBytes, HandlerId};
@@ -20,8 +20,8 @@ fn torus(places: u32) -> (Cores, Packets) {
     let chip = Chip::find("bluegene-p").unwrap();
     let costs = Costs::of(&chip).unwrap();
     let packets = costs.packets().unwrap();
-    let cores = Cores::new(costs.clone(), Placement::Linear.seat(costs.topology(), places).unwrap());
-    let packets = Packets::new(packets, places, Ties::new(0));
+    let cores = Cores::new(costs.clone(), Placement::Linear.core_map(costs.topology(), places).unwrap());
+    let packets = Packets::new(packets, places, TieBreak::new(0));
     (cores, packets)
 }
 
@@ -31,7 +31,8 @@ fn out(from: PlaceId, to: PlaceId) -> Outgoing {
 
 fn send(cores: &mut Cores, packets: &mut Packets, to: PlaceId, len: usize) -> Option<Picoseconds> {
     let fits = packets.has_room(cores, &out(A, to), len);
-    fits.then(|| packets.send(cores, &out(A, to), Load::Inline(Box::new(AlignedBytes::new(len))))).flatten()
+    fits.then(|| packets.send(cores, &out(A, to), MessageContent::Inline(Box::new(AlignedBytes::new(len)))))
+        .flatten()
 }
 
 #[test]
@@ -60,11 +61,11 @@ fn a_block_holds_links_for_no_more_flits_than_a_message_of_its_length() {
         let arrival = send(&mut cores, &mut packets, NEIGHBOUR, len).unwrap();
         let as_message = (cores.now(A), arrival, cores.flit_hops());
         let (mut cores, mut packets) = torus(8);
-        let mut news = News::new();
-        let load = Load::Inline(Box::new(AlignedBytes::new(len)));
-        packets.stream(&mut cores, &out(A, NEIGHBOUR), load, &mut news);
-        assert_eq!(news.len(), 1);
-        assert_eq!((cores.now(A), news[0].1, cores.flit_hops()), as_message, "{len} bytes");
+        let mut wakeups = Wakeups::new();
+        let load = MessageContent::Inline(Box::new(AlignedBytes::new(len)));
+        packets.begin_block(&mut cores, &out(A, NEIGHBOUR), load, &mut wakeups);
+        assert_eq!(wakeups.len(), 1);
+        assert_eq!((cores.now(A), wakeups[0].1, cores.flit_hops()), as_message, "{len} bytes");
     }
 }
 
@@ -82,19 +83,19 @@ fn no_more_is_under_way_than_the_window_and_a_receipt_opens_it() {
     cores.wait_until(NEIGHBOUR, later);
     let until = cores.now(NEIGHBOUR);
     assert!(packets.take(&mut cores, NEIGHBOUR, until, true).is_none(), "there is no control");
-    let mut news = News::new();
+    let mut wakeups = Wakeups::new();
     for _ in 0..(WINDOW - RESERVE) / 7 {
         assert!(packets.take(&mut cores, NEIGHBOUR, until, false).is_some());
     }
-    packets.give_credits(&mut cores, NEIGHBOUR, &mut news);
-    assert!(news.is_empty(), "nobody has asked for a receipt of those");
+    packets.return_credits(&mut cores, NEIGHBOUR, &mut wakeups);
+    assert!(wakeups.is_empty(), "nobody has asked for a receipt of those");
     while packets.take(&mut cores, NEIGHBOUR, until, false).is_some() {}
-    packets.give_credits(&mut cores, NEIGHBOUR, &mut news);
-    assert_eq!((news.len(), news[0].0), (1, A), "one receipt for all of them");
+    packets.return_credits(&mut cores, NEIGHBOUR, &mut wakeups);
+    assert_eq!((wakeups.len(), wakeups[0].0), (1, A), "one receipt for all of them");
     cores.wait_until(A, later);
     assert!(send(&mut cores, &mut packets, PlaceId(1), 8).is_none(), "the receipt is not there yet");
-    cores.set_present(news[0].1);
-    cores.wait_until(A, news[0].1);
+    cores.set_present(wakeups[0].1);
+    cores.wait_until(A, wakeups[0].1);
     assert!(send(&mut cores, &mut packets, NEIGHBOUR, 8).is_some());
     let sent =
         1 + (0..).take_while(|_| send(&mut cores, &mut packets, NEIGHBOUR, 8).is_some()).count() as u32;
@@ -111,12 +112,12 @@ fn packets_for_which_nobody_asked_never_take_all_of_a_window() {
         let later = cores.now(A) + Picoseconds(100_000_000);
         cores.wait_until(PlaceId(number), later);
         packets.take(&mut cores, PlaceId(number), later, false).unwrap();
-        packets.give_credits(&mut cores, PlaceId(number), &mut News::new());
+        packets.return_credits(&mut cores, PlaceId(number), &mut Wakeups::new());
         let even_later = later + Picoseconds(100_000_000);
         cores.set_present(even_later);
         cores.wait_until(A, even_later);
-        packets.read_receipts(&mut cores, A);
-        least = least.min(packets.desks[0].free[Class::Data as usize]);
+        packets.read_acknowledgements(&mut cores, A);
+        least = least.min(packets.place_states[0].free[Class::Data as usize]);
     }
     assert_eq!(least, RESERVE);
 }
@@ -134,7 +135,7 @@ fn messages_of_one_pair_arrive_in_the_order_of_their_sending_across_crossing_tra
             cores.wait_until(from, ahead);
             let out = out(from, PlaceId(40 + random.below(3) as u32));
             if packets.has_room(&mut cores, &out, 1_000) {
-                packets.send(&mut cores, &out, Load::Inline(Box::new(AlignedBytes::new(1_000))));
+                packets.send(&mut cores, &out, MessageContent::Inline(Box::new(AlignedBytes::new(1_000))));
             }
         }
         let arrival = send(&mut cores, &mut packets, PlaceId(40), random.below(500) as usize).unwrap();
@@ -150,13 +151,13 @@ fn what_goes_to_a_place_that_is_gone_frees_the_window() {
     let until = cores.now(A) + Picoseconds(100_000_000);
     cores.wait_until(NEIGHBOUR, until);
     packets.take(&mut cores, NEIGHBOUR, until, false).unwrap();
-    packets.cut(NEIGHBOUR);
+    packets.abort_place(NEIGHBOUR);
     packets.forget_receiver(A, NEIGHBOUR);
-    assert_eq!(packets.desks[0].free, [WINDOW; 2]);
-    assert!(!packets.has_mail(A, NEIGHBOUR));
-    let mut news = News::new();
-    packets.give_credits(&mut cores, NEIGHBOUR, &mut news);
-    assert!(news.is_empty(), "a receipt for what is settled");
+    assert_eq!(packets.place_states[0].free, [WINDOW; 2]);
+    assert!(!packets.has_pending_from(A, NEIGHBOUR));
+    let mut wakeups = Wakeups::new();
+    packets.return_credits(&mut cores, NEIGHBOUR, &mut wakeups);
+    assert!(wakeups.is_empty(), "a receipt for what is settled");
 }
 
 #[test]
@@ -169,21 +170,21 @@ fn who_leaves_still_takes_what_waits_and_nobody_gets_a_receipt_twice() {
     cores.wait_until(NEIGHBOUR, until);
     packets.take(&mut cores, NEIGHBOUR, until, false).unwrap();
     packets.forget_receiver(A, NEIGHBOUR);
-    assert_eq!(packets.desks[0].free, [WINDOW; 2]);
-    assert!(packets.has_mail(A, NEIGHBOUR));
+    assert_eq!(packets.place_states[0].free, [WINDOW; 2]);
+    assert!(packets.has_pending_from(A, NEIGHBOUR));
     while packets.take(&mut cores, NEIGHBOUR, until, false).is_some() {}
-    let mut news = News::new();
-    packets.give_credits(&mut cores, NEIGHBOUR, &mut news);
+    let mut wakeups = Wakeups::new();
+    packets.return_credits(&mut cores, NEIGHBOUR, &mut wakeups);
     cores.set_present(until * 2);
-    packets.read_receipts(&mut cores, A);
-    assert_eq!((packets.desks[0].free, news.len()), ([WINDOW; 2], 0));
+    packets.read_acknowledgements(&mut cores, A);
+    assert_eq!((packets.place_states[0].free, wakeups.len()), ([WINDOW; 2], 0));
 }
 
 /// What one place does to another one.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Send { class: Class, len: usize },
-    Stream { class: Class, len: usize },
+    BlockSend { class: Class, len: usize },
     Take { count: u32 },
     Tell,
     Look,
@@ -194,7 +195,7 @@ enum Deed {
 fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
     let class = || prop_oneof![Just(Class::Control), Just(Class::Data)];
     let send = (class(), 0..1_900_usize).prop_map(|(class, len)| Deed::Send { class, len });
-    let stream = (class(), 0..100_000_usize).prop_map(|(class, len)| Deed::Stream { class, len });
+    let stream = (class(), 0..100_000_usize).prop_map(|(class, len)| Deed::BlockSend { class, len });
     let rest = prop_oneof![
         2 => stream,
         6 => (1..6_u32).prop_map(|count| Deed::Take { count }),
@@ -211,23 +212,23 @@ const PLACES: [PlaceId; 4] = [PlaceId(0), PlaceId(64), PlaceId(128), PlaceId(65)
 
 /// Packets of `place` in a class that lie at `other`.
 fn lying(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u32 {
-    let letters = packets.desks[other.index()].mail.letters();
-    letters.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.lines).sum()
+    let queue = packets.place_states[other.index()].inbox.queue();
+    queue.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.lines).sum()
 }
 
 /// Packets of the window of `place` in a class, wherever they are.
 fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
-    let of_desk = |desk: &Desk| -> u32 {
-        let waiting = desk.mail.letters().filter(|it| it.source == place);
+    let of_desk = |place_state: &PlaceState| -> u32 {
+        let waiting = place_state.inbox.queue().filter(|it| it.source == place);
         let waiting = waiting.filter(|it| it.lane == class as u32).map(|it| it.fetch);
-        let owed = desk.owed.iter().filter(|it| it.source == place && it.lane == class as u32);
+        let owed = place_state.owed.iter().filter(|it| it.source == place && it.lane == class as u32);
         waiting.sum::<u32>() + owed.map(|it| it.packets).sum::<u32>()
     };
-    let desk = &packets.desks[place.index()];
-    let told = desk.receipts.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
-    let unasked = desk.unasked[class as usize].sum();
-    let others = packets.desks.iter().map(of_desk).sum::<u32>();
-    desk.free[class as usize] + unasked + told.sum::<u32>() + others
+    let place_state = &packets.place_states[place.index()];
+    let told = place_state.acknowledgements.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
+    let unacknowledged = place_state.unacknowledged[class as usize].sum();
+    let others = packets.place_states.iter().map(of_desk).sum::<u32>();
+    place_state.free[class as usize] + unacknowledged + told.sum::<u32>() + others
 }
 
 proptest! {
@@ -236,7 +237,7 @@ proptest! {
     #[test]
     fn no_packet_of_a_window_is_lost_or_counted_twice(deeds in deeds()) {
         let (mut cores, mut packets) = torus(129);
-        let (mut news, mut now) = (News::new(), Picoseconds::ZERO);
+        let (mut wakeups, mut now) = (Wakeups::new(), Picoseconds::ZERO);
         let mut closed = std::collections::BTreeSet::new();
         for (place, distance, deed) in deeds {
             let [place, other] = [place, (place + distance) % 4].map(|index| PLACES[index as usize]);
@@ -247,32 +248,32 @@ proptest! {
                 Deed::Send { class, len } => {
                     let out = Outgoing { class, ..out(place, other) };
                     if !closed.contains(&(place, other)) && packets.has_room(&mut cores, &out, len) {
-                        packets.send(&mut cores, &out, Load::Inline(Box::new(AlignedBytes::new(len))));
+                        packets.send(&mut cores, &out, MessageContent::Inline(Box::new(AlignedBytes::new(len))));
                     }
                 }
-                Deed::Stream { class, len } => {
+                Deed::BlockSend { class, len } => {
                     let out = Outgoing { class, ..out(place, other) };
-                    if !closed.contains(&(place, other)) && packets.may_stream(&mut cores, &out) {
-                        let load = Load::Inline(Box::new(AlignedBytes::new(len)));
-                        packets.stream(&mut cores, &out, load, &mut news);
+                    if !closed.contains(&(place, other)) && packets.can_begin_block(&mut cores, &out) {
+                        let load = MessageContent::Inline(Box::new(AlignedBytes::new(len)));
+                        packets.begin_block(&mut cores, &out, load, &mut wakeups);
                     }
                 }
                 Deed::Take { count } => {
                     (0..count).for_each(|_| _ = packets.take(&mut cores, place, now, false));
                 }
-                Deed::Tell => packets.give_credits(&mut cores, place, &mut news),
-                Deed::Look => packets.attend(&mut cores, place, &mut news),
+                Deed::Tell => packets.return_credits(&mut cores, place, &mut wakeups),
+                Deed::Look => packets.make_progress(&mut cores, place, &mut wakeups),
                 Deed::Forget => {
                     packets.forget_receiver(place, other);
                     closed.insert((place, other));
                 }
-                Deed::Die => packets.cut(place),
+                Deed::Die => packets.abort_place(place),
             }
             for (place, class) in PLACES.iter().flat_map(|it| [(*it, Class::Control), (*it, Class::Data)]) {
                 prop_assert_eq!(window(&packets, place, class), WINDOW, "{} {:?}", place, class);
                 let open = PLACES.iter().filter(|other| !closed.contains(&(place, **other)));
                 let under_way = open.map(|other| lying(&packets, place, class, *other)).sum::<u32>();
-                let free = packets.desks[place.index()].free[class as usize];
+                let free = packets.place_states[place.index()].free[class as usize];
                 prop_assert!(under_way + free <= WINDOW, "{} {:?}: {} are under way", place, class, under_way);
             }
         }

@@ -4,19 +4,19 @@
 //! and of those in line who want the same one the first has it first.
 
 use super::Rcce;
-use super::desk::Desk;
+use super::place_state::PlaceState;
 use crate::cores::Cores;
 use crate::energy::meter::NEVER;
-use crate::report::Spending;
-use crate::wire::Outgoing;
+use crate::protocol::Outgoing;
+use crate::report::TimeCategory;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
 impl Rcce {
     /// Whether both can meet now; if not, who asks is in line from now on and hears of it when they can.
-    pub(super) fn meets(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
+    pub(super) fn can_begin_rendezvous(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
         let (present, Outgoing { from, to, .. }) = (cores.present(), *out);
-        self.stands.of_mut(from).expire(present); // what it allowed is asked for now
+        self.blocking_sends.of_mut(from).expire(present); // what it allowed is asked for now
         let is_behind = self.line.is_behind(from, to);
         let free = self.free_for(from, from).max(self.free_for(from, to));
         if !is_behind && free <= present {
@@ -24,29 +24,29 @@ impl Rcce {
             return true;
         }
         self.line.join(from, to);
-        cores.spend(from, look_at_registers(cores, out), Spending::Polling);
+        cores.spend(from, look_at_registers(cores, out), TimeCategory::Polling);
         if !is_behind && free != NEVER {
-            self.stands.of_mut(from).may_try(free);
+            self.blocking_sends.of_mut(from).may_try(free);
         }
         false
     }
 
     /// From when on `place` finds the register of `owner` free; [`NEVER`] while it is taken.
     fn free_for(&self, place: PlaceId, owner: PlaceId) -> Picoseconds {
-        match &self.desks[owner.index()] {
-            Desk { taken: true, .. } => NEVER,
-            Desk { free: (_, Some(giver)), .. } if *giver == place => Picoseconds::ZERO,
-            Desk { free: (time, _), .. } => *time,
+        match &self.place_states[owner.index()] {
+            PlaceState { taken: true, .. } => NEVER,
+            PlaceState { free: (_, Some(giver)), .. } if *giver == place => Picoseconds::ZERO,
+            PlaceState { free: (time, _), .. } => *time,
         }
     }
 
     /// The register of `owner` is given back; who is next, and the owner if it wants to send, hear of it by `teller`.
     pub(super) fn release(&mut self, owner: PlaceId, time: Picoseconds, teller: PlaceId) {
-        (self.desk(owner).taken, self.desk(owner).free) = (false, (time, Some(teller)));
+        (self.place_state(owner).taken, self.place_state(owner).free) = (false, (time, Some(teller)));
         let own = Some(owner).filter(|owner| self.line.holds(*owner));
         for other in self.line.first_for(owner).into_iter().chain(own) {
-            self.stands.of_mut(other).may_try(time);
-            self.stands.answer(teller, other, time);
+            self.blocking_sends.of_mut(other).may_try(time);
+            self.blocking_sends.answer(teller, other, time);
         }
     }
 }

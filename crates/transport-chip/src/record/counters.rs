@@ -2,14 +2,14 @@
 //!
 //! Their own file because they belong to domains and not to cores. Invariant: a counter is described before it counts.
 
-use super::Outset;
-use super::outlet::Outlet;
+use super::InitialState;
+use super::sink::TraceSink;
 use super::trace::{DOMAIN, FROM_MILLIVOLTS, TO_MILLIVOLTS, VOLTAGE_CHANGE};
 use crate::energy::Energy;
-use crate::export::perfetto::{Details, Encoder, Moment, Stamp, Track};
+use crate::export::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Track};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::{Attojoules, Picoseconds};
-use isles_chip::supply::{Answer, Change, Transition};
+use isles_chip::supply::{SupplyChange, SupplyResponse, Transition};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -21,21 +21,26 @@ pub(super) struct Counters {
     /// Of voltages, by voltage domain.
     supplies: BTreeMap<u32, Track>,
     /// The one controller of voltages.
-    controller: Stamp,
+    controller: EventPrefix,
     /// The first track that nothing has.
     free: Track,
 }
 
 impl Counters {
     /// Describes the counters of rates and voltages, from the track `free` on, and says what they are at the start.
-    pub(super) fn new(encoder: &mut Encoder, mut free: Track, gears: &Gears, cores: &[Outset]) -> Counters {
+    pub(super) fn new(
+        encoder: &mut Encoder,
+        mut free: Track,
+        gears: &Gears,
+        cores: &[InitialState],
+    ) -> Counters {
         let mut next = || {
             let track = free;
             free = Track(track.0 + 1);
             track
         };
         let (mut clocks, mut supplies) = (BTreeMap::new(), BTreeMap::new());
-        for Outset { clock, supply, gear, step, .. } in cores {
+        for InitialState { clock, supply, gear, step, .. } in cores {
             if let Entry::Vacant(vacant) = clocks.entry(*clock) {
                 let track = *vacant.insert(next());
                 encoder.describe_counter(track, &format!("rate of frequency domain {clock}"), "MHz");
@@ -50,21 +55,21 @@ impl Counters {
         }
         let controller = next();
         encoder.describe(controller, "voltage controller, 1 ns is 1 ps");
-        let (gears, controller) = (gears.clone(), Stamp::new(controller));
+        let (gears, controller) = (gears.clone(), EventPrefix::new(controller));
         Counters { gears, clocks, supplies, controller, free }
     }
 
     /// Says what has changed.
-    pub(super) fn shift(&self, encoder: &mut Encoder, answer: &Answer) {
+    pub(super) fn shift(&self, encoder: &mut Encoder, answer: &SupplyResponse) {
         let gears = &self.gears;
         for change in &answer.changes {
             match *change {
-                Change::Rate { time, clock, gear } => {
+                SupplyChange::Rate { time, clock, gear } => {
                     if let Some(track) = self.clocks.get(&clock.0) {
                         encoder.count(*track, time, gears.gear(gear).rate.megahertz());
                     }
                 }
-                Change::Voltage { time, supply, step } => {
+                SupplyChange::Voltage { time, supply, step } => {
                     if let Some((track, voltage)) = self.supplies.get(&supply.0).zip(gears.voltage(step)) {
                         encoder.count(*track, time, voltage.volts());
                     }
@@ -79,13 +84,13 @@ impl Counters {
                 (TO_MILLIVOLTS, millivolts(to)),
             ];
             let details = Details { flow: None, last_flow: None, notes: &notes };
-            encoder.begin(&self.controller, Moment::new(start), VOLTAGE_CHANGE, details);
-            encoder.end(&self.controller, Moment::new(end));
+            encoder.begin(&self.controller, EncodedTime::new(start), VOLTAGE_CHANGE, details);
+            encoder.end(&self.controller, EncodedTime::new(end));
         }
     }
 
     /// Writes the power of the chip and of each voltage domain over time; `energy` is that of the whole run.
-    pub(super) fn count_powers(&self, outlet: &mut Outlet, energy: &Energy) {
+    pub(super) fn count_powers(&self, outlet: &mut TraceSink, energy: &Energy) {
         let window = energy.profile.window;
         let first = self.free;
         let own = energy.models.first().map_or("", |model| model.name.as_str());

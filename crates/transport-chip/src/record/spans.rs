@@ -4,8 +4,8 @@
 //! it has spans at a time; all have its name, so that Perfetto shows them as one, in rows. Invariants: a track is
 //! described before its first span; a span on a track has ended before the next one begins there.
 
-use super::lanes::Topic;
-use crate::export::perfetto::{Encoder, Moment, Name, Stamp, Track};
+use super::track_pool::SpanName;
+use crate::export::perfetto::{EncodedTime, Encoder, EventPrefix, Name, Track};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ const FIRST: u64 = 1 << 52;
 const LANE_BITS: u32 = 32;
 
 /// One track of a place.
-struct Lane {
-    stamp: Stamp,
+struct SpanTrack {
+    stamp: EventPrefix,
     is_open: bool,
 }
 
@@ -25,8 +25,8 @@ pub(super) struct Spans {
     /// The track of the tile of each place.
     tiles: Vec<Track>,
     /// By place.
-    lanes: Vec<Vec<Lane>>,
-    topics: Vec<Topic>,
+    lanes: Vec<Vec<SpanTrack>>,
+    topics: Vec<SpanName>,
     /// Names of spans that are in the file, by topic and other place. A name that two topics have is there twice.
     names: BTreeMap<(u32, Option<PlaceId>), Name>,
     /// The first name that nothing has.
@@ -41,7 +41,7 @@ impl Spans {
     }
 
     /// The next topic.
-    pub(super) fn add(&mut self, encoder: &mut Encoder, topic: Topic) {
+    pub(super) fn add(&mut self, encoder: &mut Encoder, topic: SpanName) {
         if let Some(source) = topic.source {
             encoder.intern_source(self.topics.len(), source.file, source.line);
         }
@@ -68,11 +68,11 @@ impl Spans {
         while lanes.len() <= lane as usize {
             let track = Track(FIRST | u64::from(place.0) << LANE_BITS | lanes.len() as u64);
             encoder.describe_part(track, tile, &format!("calls of {place}, 1 ns is 1 ps"));
-            lanes.push(Lane { stamp: Stamp::new(track), is_open: false });
+            lanes.push(SpanTrack { stamp: EventPrefix::new(track), is_open: false });
         }
         let lane = &mut lanes[lane as usize];
         lane.is_open = true;
-        encoder.begin_from(&lane.stamp, Moment::new(now), name, topic.source.map(|_| number as usize));
+        encoder.begin_from(&lane.stamp, EncodedTime::new(now), name, topic.source.map(|_| number as usize));
     }
 
     /// The span on a lane of `place` ends.
@@ -80,7 +80,7 @@ impl Spans {
         let lane = self.lanes[place.index()].get_mut(lane as usize).filter(|lane| lane.is_open);
         if let Some(lane) = lane {
             lane.is_open = false;
-            encoder.end(&lane.stamp, Moment::new(now));
+            encoder.end(&lane.stamp, EncodedTime::new(now));
         }
     }
 

@@ -3,14 +3,14 @@
 //! Here, because what is told is anything at all, in orders that no model would give it. What a trace says of a run is
 //! read back in `tests/record.rs`.
 
-use super::entry::{CHUNK_WORDS, TIME_MAX};
-use super::lanes::{OpenSpans, Topic};
+use super::event::{CHUNK_WORDS, TIME_MAX};
+use super::track_pool::{OpenSpans, SpanName};
 use super::*;
 use crate::Costs;
 use crate::cores::Cores;
 use crate::placement::Placement;
-use crate::report::SPENDINGS;
-use isles_chip::supply::{Change, Transition};
+use crate::report::TIME_CATEGORIES;
+use isles_chip::supply::{SupplyChange, Transition};
 use isles_chip::{Chip, FrequencyDomainId, VoltageDomainId};
 use isles_transport::Source;
 use isles_transport::random::Random;
@@ -57,22 +57,22 @@ impl Write for Sink {
 
 fn trace(sink: &Sink) -> Trace {
     let chip = Chip::find("scc").unwrap();
-    let seating = Placement::Linear.seat(chip.topology(), PLACES).unwrap();
-    let cores = Cores::new(Costs::of(&chip).unwrap(), seating);
-    let (mut outset, gears) = cores.outset();
-    outset[1].now = Picoseconds(7);
-    Trace::new(cores.topology(), (&outset, gears), "a run", Box::new(sink.clone()))
+    let core_map = Placement::Linear.core_map(chip.topology(), PLACES).unwrap();
+    let cores = Cores::new(Costs::of(&chip).unwrap(), core_map);
+    let (mut initial_state, gears) = cores.initial_state();
+    initial_state[1].now = Picoseconds(7);
+    Trace::new(cores.topology(), (&initial_state, gears), "a run", Box::new(sink.clone()))
 }
 
 fn recorder(sink: &Sink) -> Recorder {
-    Recorder { scribe: Some(Scribe::new(trace(sink)).unwrap()), ..Recorder::default() }
+    Recorder { trace_writer: Some(TraceWriter::new(trace(sink)).unwrap()), ..Recorder::default() }
 }
 
 /// What a model may say.
 #[derive(Clone)]
 enum Said {
-    Entry(Entry),
-    Shift(Answer),
+    TraceEvent(TraceEvent),
+    Shift(SupplyResponse),
     Begin(PlaceId, Span),
     End(PlaceId, SpanId),
 }
@@ -84,7 +84,7 @@ const FILES: [&str; 3] = ["a.rs", "b.rs", "c.rs"];
 /// hold them.
 fn anything(random: &mut Random) -> Said {
     let place = |random: &mut Random| PlaceId(random.below(u64::from(PLACES)) as u32);
-    let passage = |random: &mut Random| Passage {
+    let transfer = |random: &mut Random| Transfer {
         source: place(random),
         target: place(random),
         class: if random.below(2) == 0 { Class::Control } else { Class::Data },
@@ -103,27 +103,27 @@ fn anything(random: &mut Random) -> Said {
         let (other, source) = (place(random), Some(source).filter(|source| source.line > 0));
         return Said::Begin(place(random), Span { name: "span", other: Some(other), source });
     }
-    Said::Entry(match kind {
-        0..10 => Entry::Begun(place(random)),
-        10..14 => Entry::Abandoned(place(random)),
-        14..16 => Entry::ReceivedPiece(place(random)),
-        16..24 => Entry::Sent(passage(random)),
-        24..26 => Entry::SentBlock(passage(random)),
-        26..34 => Entry::Received(passage(random)),
+    Said::TraceEvent(match kind {
+        0..10 => TraceEvent::Begun(place(random)),
+        10..14 => TraceEvent::Abandoned(place(random)),
+        14..16 => TraceEvent::ReceivedPiece(place(random)),
+        16..24 => TraceEvent::Sent(transfer(random)),
+        24..26 => TraceEvent::SentBlock(transfer(random)),
+        26..34 => TraceEvent::Received(transfer(random)),
         kind => {
             let bits = if kind == 34 { random.below(7) + 40 } else { random.below(30) };
             let time = Picoseconds(random.below(1 << bits));
-            Entry::Spent { place: place(random), spending: SPENDINGS[random.index(8)].0, time }
+            TraceEvent::Spent { place: place(random), category: TIME_CATEGORIES[random.index(8)].0, time }
         }
     })
 }
 
-fn shift(random: &mut Random) -> Answer {
-    let (time, gear, step) = (Picoseconds(random.below(1 << 40)), GearId(1), StepId(1));
+fn shift(random: &mut Random) -> SupplyResponse {
+    let (time, gear, step) = (Picoseconds(random.below(1 << 40)), GearId(1), VoltageStepId(1));
     let (clock, supply) = (FrequencyDomainId(random.below(3) as u32), VoltageDomainId(0));
-    let transition = Transition { supply, start: time, end: time, from: StepId(0), to: step };
-    Answer {
-        changes: vec![Change::Rate { time, clock, gear }, Change::Voltage { time, supply, step }],
+    let transition = Transition { supply, start: time, end: time, from: VoltageStepId(0), to: step };
+    SupplyResponse {
+        changes: vec![SupplyChange::Rate { time, clock, gear }, SupplyChange::Voltage { time, supply, step }],
         transition: Some(transition).filter(|_| random.below(2) == 0),
     }
 }
@@ -134,18 +134,20 @@ fn record(recorder: &mut Recorder, nows: &mut [Picoseconds], said: &Said) {
         Said::Begin(place, span) => _ = recorder.begin_span(*place, span),
         Said::End(place, span) => recorder.end_span(*place, *span),
         Said::Shift(answer) => recorder.shifted(answer),
-        Said::Entry(Entry::Spent { place, spending, time }) => {
+        Said::TraceEvent(TraceEvent::Spent { place, category, time }) => {
             let start = nows[place.index()];
             nows[place.index()] = start + *time;
-            recorder.spend(*place, start, start + *time, *spending);
+            recorder.spend(*place, start, start + *time, *category);
         }
-        Said::Entry(Entry::Begun(place)) => recorder.begin(*place),
-        Said::Entry(Entry::Abandoned(place)) => recorder.abandon(*place),
-        Said::Entry(Entry::ReceivedPiece(place)) => recorder.received_piece(*place),
-        Said::Entry(Entry::Sent(passage)) => recorder.sent(*passage, false),
-        Said::Entry(Entry::SentBlock(passage)) => recorder.sent(*passage, true),
-        Said::Entry(Entry::Received(passage)) => recorder.received(*passage),
-        Said::Entry(Entry::SpanBegun { .. } | Entry::SpanEnded { .. }) => unreachable!("said otherwise"),
+        Said::TraceEvent(TraceEvent::Begun(place)) => recorder.begin(*place),
+        Said::TraceEvent(TraceEvent::Abandoned(place)) => recorder.abandon(*place),
+        Said::TraceEvent(TraceEvent::ReceivedPiece(place)) => recorder.received_piece(*place),
+        Said::TraceEvent(TraceEvent::Sent(transfer)) => recorder.sent(*transfer, false),
+        Said::TraceEvent(TraceEvent::SentBlock(transfer)) => recorder.sent(*transfer, true),
+        Said::TraceEvent(TraceEvent::Received(transfer)) => recorder.received(*transfer),
+        Said::TraceEvent(TraceEvent::SpanBegun { .. } | TraceEvent::SpanEnded { .. }) => {
+            unreachable!("said otherwise")
+        }
     }
 }
 
@@ -159,19 +161,19 @@ fn told(seed: u64, number: usize, [recorded, traced]: [&Sink; 2]) -> (Recorder, 
         match said {
             Said::Shift(answer) => trace.shift(&answer),
             Said::Begin(place, Span { name, other, source }) => {
-                let (topic, is_new) = spans.number(Topic { name, source });
+                let (topic, is_new) = spans.number(SpanName { name, source });
                 if is_new {
-                    trace.add(Topic { name, source });
+                    trace.add(SpanName { name, source });
                 }
-                trace.take(Entry::SpanBegun { place, lane: spans.take(place), topic, other });
+                trace.take(TraceEvent::SpanBegun { place, lane: spans.take(place), topic, other });
             }
             Said::End(place, SpanId(lane)) => {
                 if spans.give_back(place, lane) {
-                    trace.take(Entry::SpanEnded { place, lane });
+                    trace.take(TraceEvent::SpanEnded { place, lane });
                 }
             }
-            Said::Entry(entry) => {
-                long += usize::from(matches!(entry, Entry::Spent { time, .. } if time > TIME_MAX));
+            Said::TraceEvent(entry) => {
+                long += usize::from(matches!(entry, TraceEvent::Spent { time, .. } if time > TIME_MAX));
                 trace.take(entry);
             }
         }
@@ -185,7 +187,7 @@ fn the_thread_writes_what_the_model_would_write() {
         let sinks = [Sink::new(), Sink::new()];
         let (recorder, trace, long) = told(seed, 8 * CHUNK_WORDS, [&sinks[0], &sinks[1]]);
         assert!(long > 10, "{long}");
-        recorder.scribe.unwrap().finish(None).unwrap();
+        recorder.trace_writer.unwrap().finish(None).unwrap();
         trace.finish(None).unwrap();
         let [ours, theirs] = sinks.map(|sink| sink.bytes());
         assert!(ours.len() > 1 << 20, "{} bytes are few", ours.len());
@@ -220,12 +222,12 @@ fn a_sink_that_is_full_holds_nobody_up_and_is_told_at_the_end() {
     let full = Sink { most: 1 << 20, ..Sink::new() };
     let mut recorder = recorder(&full);
     talk(&mut recorder);
-    let end = recorder.scribe.take().unwrap().finish(None);
+    let end = recorder.trace_writer.take().unwrap().finish(None);
     assert_eq!(end.map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
     let whole = Sink::new();
     let mut recorder = self::recorder(&whole);
     talk(&mut recorder);
-    recorder.scribe.take().unwrap().finish(None).unwrap();
+    recorder.trace_writer.take().unwrap().finish(None).unwrap();
     assert!(full.bytes().len() > 1 << 19 && whole.bytes().starts_with(&full.bytes()));
 }
 
@@ -240,14 +242,14 @@ fn a_panic_of_the_sink_is_raised_in_the_run_once() {
     let mut recorder = recorder(&Sink { most: 0, panics: true, ..Sink::new() });
     assert_eq!(panic_of(|| talk(&mut recorder)), "the sink is told to");
     talk(&mut recorder);
-    let end = recorder.scribe.take().unwrap().finish(None);
+    let end = recorder.trace_writer.take().unwrap().finish(None);
     assert!(end.is_err(), "what it was to write is lost");
 }
 
 #[test]
 fn a_panic_of_the_sink_at_the_end_is_raised_there() {
     let recorder = recorder(&Sink { most: 0, panics: true, ..Sink::new() });
-    assert_eq!(panic_of(|| recorder.scribe.unwrap().finish(None).unwrap()), "the sink is told to");
+    assert_eq!(panic_of(|| recorder.trace_writer.unwrap().finish(None).unwrap()), "the sink is told to");
 }
 
 #[test]
@@ -256,8 +258,8 @@ fn a_panic_of_the_sink_is_raised_when_its_recorder_is_dropped() {
     let mut recorder = recorder(&sink);
     // More than a portion, and less than what the model waits for.
     for time in 0..CHUNK_WORDS as u64 {
-        let (start, spending) = (Picoseconds(2 * time), SPENDINGS[time as usize % 8].0);
-        recorder.spend(PlaceId(0), start, start + Picoseconds(2), spending);
+        let (start, category) = (Picoseconds(2 * time), TIME_CATEGORIES[time as usize % 8].0);
+        recorder.spend(PlaceId(0), start, start + Picoseconds(2), category);
     }
     assert_eq!(panic_of(|| drop(recorder)), "the sink is told to");
     assert_eq!(Arc::strong_count(&sink.bytes), 1, "the thread has ended");

@@ -7,25 +7,25 @@
 //! Invariant: a stretch is written when it can no longer go on, so spans of a core are in the order of time.
 
 use super::counters::Counters;
-use super::entry::{Chunk, Entry, PLACES_MAX};
-use super::lanes::Topic;
-use super::outlet::Outlet;
+use super::event::{Chunk, PLACES_MAX, TraceEvent};
+use super::sink::TraceSink;
 use super::spans::Spans;
-use super::{Outset, Passage};
+use super::track_pool::SpanName;
+use super::{InitialState, Transfer};
 use crate::energy::Energy;
-use crate::export::perfetto::{Details, Encoder, Moment, Name, Stamp, Track};
-use crate::pairs::Pairs;
-use crate::report::{SPENDINGS, Spending};
+use crate::export::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Name, Track};
+use crate::lane_index::LaneIndex;
+use crate::report::{TIME_CATEGORIES, TimeCategory};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::Picoseconds;
-use isles_chip::supply::Answer;
+use isles_chip::supply::SupplyResponse;
 use isles_chip::topology::{CoreId, Topology};
 use isles_transport::PlaceId;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// Names of events behind those of [`SPENDINGS`].
+/// Names of events behind those of [`TIME_CATEGORIES`].
 const ACTIONS: [&str; 6] = [
     "send",
     "send block",
@@ -34,12 +34,12 @@ const ACTIONS: [&str; 6] = [
     "1 ns in this file is 1 ps of the chip",
     "voltage change",
 ];
-const SEND: Name = Name(SPENDINGS.len());
-const SEND_BLOCK: Name = Name(SPENDINGS.len() + 1);
-const RECEIVE: Name = Name(SPENDINGS.len() + 2);
-const RECEIVE_PIECE: Name = Name(SPENDINGS.len() + 3);
-const SCALE: Name = Name(SPENDINGS.len() + 4);
-pub(super) const VOLTAGE_CHANGE: Name = Name(SPENDINGS.len() + 5);
+const SEND: Name = Name(TIME_CATEGORIES.len());
+const SEND_BLOCK: Name = Name(TIME_CATEGORIES.len() + 1);
+const RECEIVE: Name = Name(TIME_CATEGORIES.len() + 2);
+const RECEIVE_PIECE: Name = Name(TIME_CATEGORIES.len() + 3);
+const SCALE: Name = Name(TIME_CATEGORIES.len() + 4);
+pub(super) const VOLTAGE_CHANGE: Name = Name(TIME_CATEGORIES.len() + 5);
 
 /// Names of notes.
 const NOTES: [&str; 7] = ["source", "target", "bytes", "run", "domain", "from_mv", "to_mv"];
@@ -56,20 +56,20 @@ const WHOLE_RUN: Track = Track(1);
 
 /// What a core did, from the end of what it had done before.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct TraceInterval {
     end: Picoseconds,
-    spending: Spending,
+    category: TimeCategory,
 }
 
 /// The track of one core.
 struct CoreTrack {
-    stamp: Stamp,
+    stamp: EventPrefix,
     /// The end of what it has spent last.
     now: Picoseconds,
     /// The end of what is written.
-    written: Moment,
+    written: EncodedTime,
     /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
-    waiting: Vec<Stretch>,
+    waiting: Vec<TraceInterval>,
     /// Whether an action has begun.
     is_acting: bool,
     /// Behind how many of them it has; 0 if it has not.
@@ -78,7 +78,7 @@ struct CoreTrack {
 
 impl CoreTrack {
     fn new(track: Track, now: Picoseconds) -> CoreTrack {
-        let (stamp, written) = (Stamp::new(track), Moment::new(now));
+        let (stamp, written) = (EventPrefix::new(track), EncodedTime::new(now));
         CoreTrack { stamp, now, written, waiting: Vec::new(), is_acting: false, before: 0 }
     }
 
@@ -86,9 +86,9 @@ impl CoreTrack {
     #[inline]
     fn write(&mut self, encoder: &mut Encoder, range: Range<usize>) {
         let mut start = self.written;
-        for Stretch { end, spending } in &self.waiting[range] {
-            let end = Moment::new(*end);
-            encoder.span(&self.stamp, (start, end), Name(*spending as usize));
+        for TraceInterval { end, category } in &self.waiting[range] {
+            let end = EncodedTime::new(*end);
+            encoder.span(&self.stamp, (start, end), Name(*category as usize));
             start = end;
         }
         self.written = start;
@@ -97,9 +97,9 @@ impl CoreTrack {
 
 /// A trace under way.
 pub(crate) struct Trace {
-    outlet: Outlet,
+    outlet: TraceSink,
     cores: Vec<CoreTrack>,
-    pairs: Pairs,
+    pairs: LaneIndex,
     /// Flows of messages not taken yet, by source, target and class.
     flying: Vec<VecDeque<u64>>,
     flows: u64,
@@ -114,28 +114,30 @@ impl Trace {
     /// If there are more than 65,536 places.
     pub(crate) fn new(
         topology: &Topology,
-        (cores, gears): (&[Outset], &Gears),
+        (cores, gears): (&[InitialState], &Gears),
         run: &str,
         sink: Box<dyn Write + Send>,
     ) -> Trace {
         let places = cores.len() as u32;
         assert!(places <= PLACES_MAX, "a trace of {places} places, and {PLACES_MAX} can be told apart");
-        let names: Vec<&str> = SPENDINGS.iter().map(|(_, name)| *name).chain(ACTIONS).collect();
+        let names: Vec<&str> = TIME_CATEGORIES.iter().map(|(_, name)| *name).chain(ACTIONS).collect();
         let mut encoder = Encoder::new(&names, &NOTES);
         encoder.describe(WHOLE_RUN, run);
         encoder.instant(WHOLE_RUN, Picoseconds::ZERO, SCALE, &[(RUN, run)]);
         let mut last = None;
         let mut placed: Vec<(CoreId, PlaceId)> =
-            cores.iter().map(|outset| outset.core).zip((0..).map(PlaceId)).collect();
+            cores.iter().map(|initial_state| initial_state.core).zip((0..).map(PlaceId)).collect();
         placed.sort_unstable();
         placed.into_iter().for_each(|placed| describe(&mut encoder, topology, placed, &mut last));
-        let track = |outset: &Outset| CoreTrack::new(core_track(topology, outset.core), outset.now);
+        let track = |initial_state: &InitialState| {
+            CoreTrack::new(core_track(topology, initial_state.core), initial_state.now)
+        };
         let free = core_track(topology, CoreId(topology.cores()));
         let counters = Counters::new(&mut encoder, free, gears, cores);
-        let pairs = Pairs::of(cores.len());
-        let tiles = cores.iter().map(|outset| tile_track(topology, outset.core)).collect();
+        let pairs = LaneIndex::of(cores.len());
+        let tiles = cores.iter().map(|initial_state| tile_track(topology, initial_state.core)).collect();
         Trace {
-            outlet: Outlet::new(encoder, sink),
+            outlet: TraceSink::new(encoder, sink),
             cores: cores.iter().map(track).collect(),
             flying: vec![VecDeque::new(); pairs.lanes()],
             pairs,
@@ -152,21 +154,21 @@ impl Trace {
 
     /// What has happened next.
     #[inline]
-    pub(super) fn take(&mut self, entry: Entry) {
+    pub(super) fn take(&mut self, entry: TraceEvent) {
         match entry {
-            Entry::Spent { place, spending, time } => self.spend(place, spending, time),
-            Entry::Begun(place) => self.begin(place),
-            Entry::Abandoned(place) => self.abandon(place),
-            Entry::ReceivedPiece(place) => self.act(place, RECEIVE_PIECE, Details::default()),
-            Entry::Sent(passage) => self.sent(passage, SEND),
-            Entry::SentBlock(passage) => self.sent(passage, SEND_BLOCK),
-            Entry::Received(passage) => self.received(passage),
-            Entry::SpanBegun { place, lane, topic, other } => {
+            TraceEvent::Spent { place, category, time } => self.spend(place, category, time),
+            TraceEvent::Begun(place) => self.begin(place),
+            TraceEvent::Abandoned(place) => self.abandon(place),
+            TraceEvent::ReceivedPiece(place) => self.act(place, RECEIVE_PIECE, Details::default()),
+            TraceEvent::Sent(transfer) => self.sent(transfer, SEND),
+            TraceEvent::SentBlock(transfer) => self.sent(transfer, SEND_BLOCK),
+            TraceEvent::Received(transfer) => self.received(transfer),
+            TraceEvent::SpanBegun { place, lane, topic, other } => {
                 let (encoder, now) = (&mut self.outlet.encoder, self.cores[place.index()].now);
                 self.spans.begin(encoder, (place, lane), now, (topic, other));
                 self.outlet.hand_over_portions();
             }
-            Entry::SpanEnded { place, lane } => {
+            TraceEvent::SpanEnded { place, lane } => {
                 let now = self.cores[place.index()].now;
                 self.spans.end(&mut self.outlet.encoder, (place, lane), now);
             }
@@ -174,21 +176,21 @@ impl Trace {
     }
 
     /// The next topic of spans.
-    pub(super) fn add(&mut self, topic: Topic) {
+    pub(super) fn add(&mut self, topic: SpanName) {
         self.spans.add(&mut self.outlet.encoder, topic);
     }
 
     /// Rates and voltages change.
-    pub(super) fn shift(&mut self, answer: &Answer) {
+    pub(super) fn shift(&mut self, answer: &SupplyResponse) {
         self.counters.shift(&mut self.outlet.encoder, answer);
     }
 
     #[inline]
-    fn spend(&mut self, place: PlaceId, spending: Spending, time: Picoseconds) {
+    fn spend(&mut self, place: PlaceId, category: TimeCategory, time: Picoseconds) {
         let core = &mut self.cores[place.index()];
         core.now += time;
         match core.waiting[core.before..].last_mut() {
-            Some(last) if last.spending == spending => {
+            Some(last) if last.category == category => {
                 last.end = core.now;
                 return;
             }
@@ -197,7 +199,7 @@ impl Trace {
         }
         if time > Picoseconds::ZERO {
             let core = &mut self.cores[place.index()];
-            core.waiting.push(Stretch { end: core.now, spending });
+            core.waiting.push(TraceInterval { end: core.now, category });
         }
     }
 
@@ -212,25 +214,25 @@ impl Trace {
         (core.is_acting, core.before) = (false, 0);
     }
 
-    fn sent(&mut self, passage: Passage, name: Name) {
+    fn sent(&mut self, transfer: Transfer, name: Name) {
         self.flows += 1;
-        let Passage { source, target, bytes, .. } = passage;
-        let lane = self.lane(passage);
+        let Transfer { source, target, bytes, .. } = transfer;
+        let lane = self.lane(transfer);
         self.flying[lane].push_back(self.flows);
         let notes = [(TARGET, u64::from(target.0)), (BYTES, bytes)];
         self.act(source, name, Details { flow: Some(self.flows), last_flow: None, notes: &notes });
     }
 
-    fn received(&mut self, passage: Passage) {
-        let Passage { source, target, bytes, .. } = passage;
-        let lane = self.lane(passage);
+    fn received(&mut self, transfer: Transfer) {
+        let Transfer { source, target, bytes, .. } = transfer;
+        let lane = self.lane(transfer);
         let last_flow = self.flying[lane].pop_front();
         let notes = [(SOURCE, u64::from(source.0)), (BYTES, bytes)];
         self.act(target, RECEIVE, Details { flow: None, last_flow, notes: &notes });
     }
 
-    fn lane(&self, passage: Passage) -> usize {
-        self.pairs.lane(passage.source, passage.target, passage.class)
+    fn lane(&self, transfer: Transfer) -> usize {
+        self.pairs.lane(transfer.source, transfer.target, transfer.class)
     }
 
     /// Writes what `place` has spent since the action began, as that action, and before that what it did before.

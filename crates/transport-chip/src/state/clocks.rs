@@ -3,32 +3,32 @@
 //! The cores carry them out and say what is allowed; here they enter the digest. Invariant: the governor has been
 //! asked for every interval that had ended when the turn under way began.
 
-use super::{Event, State};
+use super::{Event, WorldState};
 use crate::clocks::{ClockChange, ClockError};
-use crate::govern::Governing;
+use crate::governor::GovernorState;
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, Order};
 use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
-impl State {
+impl WorldState {
     /// Puts the run under a governor, before anything runs.
     pub(crate) fn set_governor(&mut self, governor: Governor, gears: &[GearId]) {
         self.cores.begin(gears);
-        self.governing = Governing::new(governor, self.sites.len());
+        self.governing = GovernorState::new(governor, self.statuses.len());
     }
 
     /// Asks the governor for all intervals until `present`.
     pub(super) fn govern(&mut self, present: Picoseconds) {
         let Some(governing) = &mut self.governing else { return };
-        let (digest, ties) = (&mut self.digest, self.ties);
+        let (digest, tie_break) = (&mut self.digest, self.tie_break);
         governing.until(&mut self.cores, present, |time, order| {
             let (domain, gear) = match order {
                 Order::Shift { domain, gear } => (domain << 1 | 1, gear),
                 Order::Divide { domain, gear } => (domain << 1, gear),
             };
-            let key = ties.key(time, EventClass::Timer, domain as u32, 0);
+            let key = tie_break.key(time, EventClass::Timer, domain as u32, 0);
             digest.record(key, Event::Clocks as u32, u64::from(gear.0));
         });
     }
@@ -40,7 +40,7 @@ impl State {
         divider: u32,
         whole_supply: bool,
     ) -> Result<Option<ClockChange>, ClockError> {
-        if self.governing.as_ref().is_some_and(Governing::owns_clocks) {
+        if self.governing.as_ref().is_some_and(GovernorState::owns_clocks) {
             return self.cores.gear_of(divider).map(|_| None);
         }
         let now = self.cores.now(place);

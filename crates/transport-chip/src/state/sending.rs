@@ -3,18 +3,18 @@
 //! Who asks and is refused waits for credit from then on. How a message crosses the chip is the protocol's.
 //! Invariant: what is sent was admitted in the same call of the endpoint, so there is room for it.
 
-use super::State;
-use crate::parcel::{ChipBlock, Content, Load};
-use crate::record::Passage;
-use crate::wire::{Multicast, Outgoing};
+use super::WorldState;
+use crate::message::{ChipBlock, Content, MessageContent};
+use crate::protocol::{Multicast, Outgoing};
+use crate::record::Transfer;
 use isles_transport::{AlignedBytes, PlaceId, SendError};
 
-impl State {
+impl WorldState {
     /// Whether a message could be sent now, if it is empty; notes a refusal. Gives whether it may also have any other
     /// length of up to `room` bytes.
     pub(crate) fn admit(&mut self, out: &Outgoing, room: usize) -> Result<bool, SendError> {
         self.check_open(out)?;
-        if self.wire.has_room_up_to(out, room) {
+        if self.protocol.has_room_up_to(out, room) {
             return Ok(true);
         }
         self.admit_length(out, 0).map(|()| false)
@@ -22,29 +22,29 @@ impl State {
 
     /// Whether an admitted message may be `len` bytes long; notes a refusal.
     pub(crate) fn admit_length(&mut self, out: &Outgoing, len: usize) -> Result<(), SendError> {
-        if self.wire.has_room(&mut self.cores, out, len) { Ok(()) } else { Err(self.refuse(out.from)) }
+        if self.protocol.has_room(&mut self.cores, out, len) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
 
     /// As `admit`, for a block.
     pub(crate) fn admit_block(&mut self, out: &Outgoing) -> Result<(), SendError> {
         self.check_open(out)?;
-        if self.wire.may_stream(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
+        if self.protocol.can_begin_block(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
 
     /// As `admit`, for a message to several places.
     pub(crate) fn admit_multicast(&mut self, out: &Multicast<'_>) -> Result<(), SendError> {
         out.each().try_for_each(|out| self.check_open(&out))?;
-        if self.wire.has_room_for_all(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
+        if self.protocol.has_room_for_all(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
 
     fn check_open(&self, out: &Outgoing) -> Result<(), SendError> {
-        assert!(!self.sites[out.from.index()].left, "{} sends although it has left", out.from);
+        assert!(!self.statuses[out.from.index()].left, "{} sends although it has left", out.from);
         if self.is_closed(out.from, out.to) { Err(SendError::DeadPlace(out.to)) } else { Ok(()) }
     }
 
     fn refuse(&mut self, place: PlaceId) -> SendError {
-        self.sites[place.index()].refused = true;
-        self.tell(place);
+        self.statuses[place.index()].refused = true;
+        self.drain_wakeups(place);
         SendError::Full
     }
 
@@ -52,12 +52,12 @@ impl State {
     pub(crate) fn send(&mut self, out: &Outgoing, content: Content) {
         let bytes = content.bytes().len();
         self.begin_action(out.from);
-        let arrival = self.wire.send(&mut self.cores, out, Load::Inline(content));
+        let arrival = self.protocol.send(&mut self.cores, out, MessageContent::Inline(content));
         self.end_sending(out, bytes, false);
         if let Some(arrival) = arrival {
             self.wake_target(out.to, arrival);
         }
-        self.tell(out.from);
+        self.drain_wakeups(out.from);
     }
 
     /// Sends an admitted message to several places.
@@ -68,8 +68,10 @@ impl State {
             copy.bytes_mut()[..content.len()].copy_from_slice(content);
             copy.shorten(content.len());
             self.begin_action(out.from);
-            let slot = *slot.get_or_insert_with(|| self.wire.lay_out(&mut self.cores, out, content.len()));
-            let arrival = self.wire.point(&mut self.cores, &one, slot, Load::Inline(copy));
+            let slot = *slot
+                .get_or_insert_with(|| self.protocol.stage_multicast(&mut self.cores, out, content.len()));
+            let arrival =
+                self.protocol.announce_multicast(&mut self.cores, &one, slot, MessageContent::Inline(copy));
             self.end_sending(&one, content.len(), false);
             self.wake_target(one.to, arrival);
         }
@@ -78,18 +80,18 @@ impl State {
     /// Sends an admitted block.
     pub(crate) fn send_block(&mut self, out: &Outgoing, content: AlignedBytes) {
         let bytes = content.bytes().len();
-        let block = Load::Block(Box::new(ChipBlock::new(content, &self.live_blocks)));
+        let block = MessageContent::Block(Box::new(ChipBlock::new(content, &self.live_blocks)));
         self.begin_action(out.from);
-        self.wire.stream(&mut self.cores, out, block, &mut self.news);
+        self.protocol.begin_block(&mut self.cores, out, block, &mut self.wakeups);
         self.end_sending(out, bytes, true);
-        self.tell(out.from);
+        self.drain_wakeups(out.from);
         self.wake_targets();
     }
 
     fn end_sending(&mut self, out: &Outgoing, bytes: usize, is_block: bool) {
         if let Some(recorder) = &mut self.cores.recorder {
             let (source, target, class) = (out.from, out.to, out.class);
-            recorder.sent(Passage { source, target, class, bytes: bytes as u64 }, is_block);
+            recorder.sent(Transfer { source, target, class, bytes: bytes as u64 }, is_block);
         }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! Nothing of it is on unless it is asked for, apart from the links. Invariant: a run that is recorded is the same run.
 
-use super::World;
-use crate::record::{Scribe, Trace};
+use super::ChipWorld;
+use crate::record::{Trace, TraceWriter};
 use crate::traffic::{Flow, LinkLoad, Traffic};
 use std::io::{self, Write};
 
-impl World {
+impl ChipWorld {
     /// Records from now on who sends how much to whom. The run stays what it was, and takes longer on the host.
     pub fn record(&self) {
         let state = &mut self.shared.state.borrow_mut();
@@ -18,7 +18,7 @@ impl World {
     /// Records from now on what each core does when, as a Perfetto trace for `sink`, which a thread of its own writes
     /// beside the run; `run` says in words of which run.
     ///
-    /// What the sink refuses is told by [`World::end_trace`].
+    /// What the sink refuses is told by [`ChipWorld::end_trace`].
     ///
     /// # Errors
     /// A thread cannot be had; then nothing has changed.
@@ -28,9 +28,10 @@ impl World {
     /// end.
     pub fn trace(&self, run: &str, sink: Box<dyn Write + Send>) -> io::Result<()> {
         let cores = &mut self.shared.state.borrow_mut().cores;
-        let (outset, gears) = cores.outset();
-        let scribe = Scribe::new(Trace::new(cores.topology(), (&outset, gears), run, sink))?;
-        cores.recorder.get_or_insert_default().scribe = Some(scribe);
+        let (initial_state, gears) = cores.initial_state();
+        let trace_writer =
+            TraceWriter::new(Trace::new(cores.topology(), (&initial_state, gears), run, sink))?;
+        cores.recorder.get_or_insert_default().trace_writer = Some(trace_writer);
         Ok(())
     }
 
@@ -40,11 +41,11 @@ impl World {
     /// The first error of its sink; what came after that is lost.
     pub fn end_trace(&self) -> io::Result<()> {
         let mut state = self.shared.state.borrow_mut();
-        let scribe = state.cores.recorder.as_mut().and_then(|all| all.scribe.take());
-        scribe.map_or(Ok(()), |scribe| scribe.finish(state.cores.energy()))
+        let trace_writer = state.cores.recorder.as_mut().and_then(|all| all.trace_writer.take());
+        trace_writer.map_or(Ok(()), |trace_writer| trace_writer.finish(state.cores.energy()))
     }
 
-    /// What was sent between places since [`World::record`]; nothing without that.
+    /// What was sent between places since [`ChipWorld::record`]; nothing without that.
     pub fn flows(&self) -> Vec<Flow> {
         let state = self.shared.state.borrow();
         let recorder = state.cores.recorder.as_ref();

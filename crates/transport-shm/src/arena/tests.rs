@@ -33,7 +33,7 @@ struct Notes {
     now: Cell<Duration>,
 }
 
-impl Store for Notes {
+impl BlockStore for Notes {
     fn is_returned(&self, offset: u64) -> bool {
         self.returned.borrow().contains(&offset)
     }
@@ -76,7 +76,7 @@ impl Notes {
     }
 
     /// Lends a block and marks it so, as its sender does.
-    fn lend(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, Shortage> {
+    fn lend(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, AllocationError> {
         let offset = arena.lend(len, PlaceId(to), Class::Data, self.now(), self)?;
         self.returned.borrow_mut().remove(&offset);
         self.taken.borrow_mut().remove(&offset);
@@ -84,7 +84,7 @@ impl Notes {
     }
 
     /// The same, and the receiver takes it at once.
-    fn hand_over(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, Shortage> {
+    fn hand_over(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, AllocationError> {
         let offset = self.lend(arena, len, to)?;
         self.taken.borrow_mut().insert(offset);
         Ok(offset)
@@ -149,7 +149,7 @@ proptest! {
                     }
                 }
                 Step::Forfeit(place) => {
-                    arena.forfeit(PlaceId(place), &notes);
+                    arena.reclaim_from_dead(PlaceId(place), &notes);
                     out.retain(|_, (_, to)| *to != PlaceId(place));
                     newest = None;
                 }
@@ -198,7 +198,7 @@ fn an_arena_that_is_lent_out_says_so_until_a_block_comes_back() {
     let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
     let quarter = (BYTES / 4 - BLOCK_HEADER_BYTES) as usize;
     let blocks: Vec<u64> = (0..4).map(|_| notes.hand_over(&mut arena, quarter, 1).unwrap()).collect();
-    assert_eq!(notes.hand_over(&mut arena, 1, 1), Err(Shortage::Lent));
+    assert_eq!(notes.hand_over(&mut arena, 1, 1), Err(AllocationError::Lent));
     assert!(!arena.has_returned(&notes));
     notes.give_back(blocks[2]);
     assert!(arena.has_returned(&notes));
@@ -268,7 +268,7 @@ fn what_nobody_takes_is_bounded_for_each_class() {
     let (notes, mut arena) = (Notes::default(), arena(64 * CREDIT, CREDIT));
     let quarter = (CREDIT / 4 - BLOCK_HEADER_BYTES) as usize;
     let blocks: Vec<u64> = (0..4).map(|_| notes.lend(&mut arena, quarter, 1).unwrap()).collect();
-    assert_eq!(notes.lend(&mut arena, 1, 2), Err(Shortage::Lent), "to anybody");
+    assert_eq!(notes.lend(&mut arena, 1, 2), Err(AllocationError::Lent), "to anybody");
     assert!(
         arena.lend(1, PlaceId(1), Class::Control, notes.now(), &notes).is_ok(),
         "control does not wait for data"
@@ -277,11 +277,11 @@ fn what_nobody_takes_is_bounded_for_each_class() {
     notes.taken.borrow_mut().insert(blocks[3]);
     assert!(arena.has_returned(&notes), "a block that is taken gives credit, though it is in use");
     assert!(notes.lend(&mut arena, quarter, 1).is_ok());
-    assert_eq!(notes.lend(&mut arena, 1, 2), Err(Shortage::Lent));
+    assert_eq!(notes.lend(&mut arena, 1, 2), Err(AllocationError::Lent));
     arena.write_off(PlaceId(1));
     let large = 2 * CREDIT as usize;
     assert!(notes.lend(&mut arena, large, 2).is_ok(), "a long block goes when nothing else lies there");
-    assert_eq!(notes.lend(&mut arena, 1, 3), Err(Shortage::Lent));
+    assert_eq!(notes.lend(&mut arena, 1, 3), Err(AllocationError::Lent));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn pages_that_came_back_unnoticed_are_bounded() {
 fn without_memory_nothing_is_lent_and_nothing_is_lost() {
     let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
     notes.exhausted.set(true);
-    assert_eq!(notes.hand_over(&mut arena, 10_000, 1), Err(Shortage::NoMemory));
+    assert_eq!(notes.hand_over(&mut arena, 10_000, 1), Err(AllocationError::NoMemory));
     assert_eq!((notes.page_bytes(), arena.free.bytes()), (0, BYTES));
     notes.exhausted.set(false);
     assert!(notes.lend(&mut arena, (BYTES - BLOCK_HEADER_BYTES) as usize, 1).is_ok());

@@ -4,13 +4,13 @@
 //! `deliver`, gives credit back, and tells of deaths. What a peer wrote is checked before it is believed; a
 //! peer that broke the format is declared dead and never read again. It sends nothing.
 
-use crate::bell;
-use crate::block::{ShmBlock, Ticket};
-use crate::lane::Lane;
+use crate::block::{BlockDescriptor, ShmBlock};
+use crate::doorbell;
 use crate::layout::PlaceBlock;
-use crate::life::{Evidence, Life};
+use crate::lifecycle::{CorruptionReport, Lifecycle};
+use crate::mapped_ring::MappedRing;
 use crate::parking;
-use crate::ring::{Consumer, Fault, Kind, Record, Taken};
+use crate::ring::{Consumer, Fault, Record, RecordKind, TakeOutcome};
 use crate::segment::{Segment, View};
 use isles_transport::{Arrival, Body, Class, Death, HandlerId, Inbound, Message, Next, PlaceId};
 use std::cell::{Cell, RefCell};
@@ -19,13 +19,13 @@ use std::cell::{Cell, RefCell};
 pub(crate) const BATCH: usize = 64;
 
 /// Words of one class of a bell.
-const BELL_WORDS: usize = bell::PLACES_MAX as usize / 64;
+const BELL_WORDS: usize = doorbell::PLACES_MAX as usize / 64;
 
 /// The way from one peer.
 struct Inlet {
     place: PlaceId,
-    control: Consumer<Lane>,
-    bulk: Consumer<Lane>,
+    control: Consumer<MappedRing>,
+    bulk: Consumer<MappedRing>,
     peer: View<PlaceBlock>,
     /// The peer broke the format, or its end has been told: nothing is read any more.
     broken: Cell<bool>,
@@ -36,7 +36,7 @@ struct Inlet {
 }
 
 impl Inlet {
-    fn consumer(&self, class: Class) -> &Consumer<Lane> {
+    fn consumer(&self, class: Class) -> &Consumer<MappedRing> {
         match class {
             Class::Control => &self.control,
             Class::Data => &self.bulk,
@@ -51,7 +51,7 @@ impl Inlet {
     /// Whether nothing more can come out of it, given that nothing more is put in.
     fn is_drained(&self) -> bool {
         let ends = self.ends.get().unwrap_or([u64::MAX; 2]);
-        let is_over = |(ring, end): (&Consumer<Lane>, u64)| ring.is_empty() || ring.taken() >= end;
+        let is_over = |(ring, end): (&Consumer<MappedRing>, u64)| ring.is_empty() || ring.taken() >= end;
         self.broken.get() || [&self.control, &self.bulk].into_iter().zip(ends).all(is_over)
     }
 
@@ -110,8 +110,8 @@ impl Inlets {
     pub fn new(segment: &Segment, here: PlaceId) -> Inlets {
         let inlet = |from: PlaceId| Inlet {
             place: from,
-            control: Consumer::new(Lane::new(segment, from, here, Class::Control)),
-            bulk: Consumer::new(Lane::new(segment, from, here, Class::Data)),
+            control: Consumer::new(MappedRing::new(segment, from, here, Class::Control)),
+            bulk: Consumer::new(MappedRing::new(segment, from, here, Class::Data)),
             peer: View::new(segment, segment.layout().place_block(from)),
             broken: Cell::new(false),
             ends: Cell::new(None),
@@ -174,7 +174,7 @@ impl Inlets {
         for class in classes(inbound) {
             let pending = &self.pending[*class as usize];
             for index in 0..self.bell_words() {
-                pending.add(index, bell::take(&own.bell, *class as usize, index));
+                pending.add(index, doorbell::take(&own.bell, *class as usize, index));
                 count += self.drain_pending(pending, index, *class, deliver);
             }
         }
@@ -227,12 +227,12 @@ impl Inlets {
                 Err(broken) => fault = Some(broken),
             });
             match (taken, fault) {
-                (Ok(Taken::Nothing), _) => return (count, true),
+                (Ok(TakeOutcome::Nothing), _) => return (count, true),
                 // Its receiver has condemned the peer.
                 (Ok(_), None) if inlet.broken.get() => return (count + 1, true),
-                (Ok(Taken::Record), None) => {}
-                (Ok(Taken::RecordAndStarved), None) => {
-                    parking::alert(&inlet.peer.sleeping.0, self.segment.fencing());
+                (Ok(TakeOutcome::Record), None) => {}
+                (Ok(TakeOutcome::RecordAndStarved), None) => {
+                    parking::signal(&inlet.peer.sleeping.0, self.segment.fencing());
                 }
                 (Err(fault), _) | (Ok(_), Some(fault)) => {
                     self.condemn(inlet.place, class, fault, offset);
@@ -255,9 +255,11 @@ impl Inlets {
         let wants = |record: Record<'_>| wants(HandlerId(record.handler), record.payload);
         match inlet.consumer(class).take_if(wants) {
             None => return Next::Left,
-            Some(Taken::Nothing) => return Next::Nothing,
-            Some(Taken::Record) => {}
-            Some(Taken::RecordAndStarved) => parking::alert(&inlet.peer.sleeping.0, self.segment.fencing()),
+            Some(TakeOutcome::Nothing) => return Next::Nothing,
+            Some(TakeOutcome::Record) => {}
+            Some(TakeOutcome::RecordAndStarved) => {
+                parking::signal(&inlet.peer.sleeping.0, self.segment.fencing())
+            }
         }
         Next::Taken
     }
@@ -272,8 +274,8 @@ impl Inlets {
         deliver: &mut dyn FnMut(Arrival<'_>),
     ) -> Result<u64, Fault> {
         let handler = HandlerId(record.handler);
-        let (body, large) = if record.kind == Kind::Block {
-            let ticket = Ticket::decode(record.payload, self.segment.geometry())?;
+        let (body, large) = if record.kind == RecordKind::Block {
+            let ticket = BlockDescriptor::decode(record.payload, self.segment.geometry())?;
             (Body::Block(Box::new(ShmBlock::new(&self.segment, source, ticket))), ticket.len)
         } else {
             (Body::Inline(record.payload), 0)
@@ -299,8 +301,8 @@ impl Inlets {
         if let Some(inlet) = self.inlet(place) {
             inlet.broken.set(true);
         }
-        let evidence = Evidence { fault, class, witness: self.here, offset: offset as u32 };
-        self.segment.change_life(place, Life::Corrupt(evidence), |life| life.death(place).is_none());
+        let evidence = CorruptionReport { fault, class, witness: self.here, offset: offset as u32 };
+        self.segment.change_life(place, Lifecycle::Corrupt(evidence), |life| life.death(place).is_none());
         self.expect_end(place);
     }
 
@@ -344,7 +346,7 @@ impl Inlets {
             Some(own) => {
                 let words = self.bell_words();
                 classes(inbound).iter().any(|class| {
-                    bell::rings(&own.bell, *class as usize, words)
+                    doorbell::rings(&own.bell, *class as usize, words)
                         || !self.pending[*class as usize].is_empty()
                 })
             }

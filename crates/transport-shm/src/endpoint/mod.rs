@@ -1,34 +1,35 @@
 //! One place's attachment to the segment.
 //!
 //! [`ShmEndpoint`] joins the parts into the [`Endpoint`] interface: rings out ([`outlet`]), rings in
-//! ([`inlet`]), blocks, waiting ([`rest`]). It knows bytes, peers and handlers; neither tasks nor processes.
+//! ([`inlet`]), blocks, waiting ([`waiter`]). It knows bytes, peers and handlers; neither tasks nor processes.
 //!
 //! Invariants: the sending half (outlets, arena) and the receiving half (inlets) are separate cells, because
 //! `deliver` may send in the middle of a `progress`; nothing is called from within `fill`, which holds the memory of
 //! the message that it writes, and the ring has no other memory for a second one.
 
-mod berth;
+mod core_balance;
 mod inlet;
 mod outlet;
-mod rest;
 #[cfg(test)]
 mod tests;
+mod waiter;
 
-use crate::layout::{Head, WORDS};
-use crate::life::Life;
+use crate::layout::{SegmentHeader, WORDS};
+use crate::lifecycle::Lifecycle;
 use crate::ring::Fault;
 use crate::segment::{Segment, View};
 pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, Reentry, SendError, Unpark,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, ReentryGuard, SendError,
+    Unpark,
 };
 use outlet::Outlets;
-use rest::Rest;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use waiter::Waiter;
 
 /// The endpoint of a place that shares a segment with all others of its run.
 ///
@@ -38,10 +39,10 @@ pub struct ShmEndpoint {
     here: PlaceId,
     outlets: Outlets,
     inlets: Inlets,
-    rest: Rest,
-    reentry: Reentry,
+    waiter: Waiter,
+    reentry: ReentryGuard,
     /// The head of the segment, where changes are counted.
-    head: View<Head>,
+    head: View<SegmentHeader>,
     /// The count of changes that this endpoint has looked at.
     changes_seen: Cell<u32>,
 }
@@ -51,12 +52,12 @@ impl ShmEndpoint {
     pub(crate) fn new(segment: Segment, here: PlaceId) -> ShmEndpoint {
         let outlets = Outlets::new(&segment, here);
         let inlets = Inlets::new(&segment, here);
-        let rest = Rest::new(&segment, here);
+        let waiter = Waiter::new(&segment, here);
         // One less than any count that may have been reached: the first `progress` looks at all lives.
         let changes_seen = Cell::new(segment.changes().wrapping_sub(1));
         let head = View::new(&segment, 0);
-        let reentry = Reentry::default();
-        ShmEndpoint { segment, here, outlets, inlets, rest, reentry, head, changes_seen }
+        let reentry = ReentryGuard::default();
+        ShmEndpoint { segment, here, outlets, inlets, waiter, reentry, head, changes_seen }
     }
 
     /// The segment of the run.
@@ -80,7 +81,7 @@ impl ShmEndpoint {
                 self.outlets.close(place);
             }
             if self.outlets.is_reaped(place) {
-                self.outlets.forfeit(place);
+                self.outlets.reclaim_from_dead(place);
             }
             if life.death(place).is_some() {
                 self.inlets.expect_end(place);
@@ -129,8 +130,8 @@ impl Endpoint for ShmEndpoint {
     ) -> Result<(), SendError> {
         let _fill = self.reentry.fill();
         self.outlets.send(to, class, handler, room, fill).map_err(|refusal| match refusal {
-            outlet::Rejection::Send(error) => error,
-            outlet::Rejection::Fault(fault) => {
+            outlet::SendFailure::Send(error) => error,
+            outlet::SendFailure::Fault(fault) => {
                 self.declare_dead(to, class, fault);
                 SendError::DeadPlace(to)
             }
@@ -147,8 +148,8 @@ impl Endpoint for ShmEndpoint {
     ) -> Result<(), SendError> {
         let _fill = self.reentry.fill();
         self.outlets.send_block(to, class, handler, len, fill).map_err(|refusal| match refusal {
-            outlet::Rejection::Send(error) => error,
-            outlet::Rejection::Fault(fault) => {
+            outlet::SendFailure::Send(error) => error,
+            outlet::SendFailure::Fault(fault) => {
                 self.declare_dead(to, class, fault);
                 SendError::DeadPlace(to)
             }
@@ -180,11 +181,11 @@ impl Endpoint for ShmEndpoint {
     fn wait(&self, timeout: Option<Duration>) {
         self.reentry.check_wait();
         let ready = || self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready();
-        self.rest.wait(timeout, self.outlets.take_shortage(), &ready, &|| self.outlets.give_pages_back());
+        self.waiter.wait(timeout, self.outlets.take_shortage(), &ready, &|| self.outlets.give_pages_back());
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {
-        self.rest.unparker()
+        self.waiter.unparker()
     }
 
     fn is_dead(&self, place: PlaceId) -> bool {
@@ -202,7 +203,7 @@ impl Endpoint for ShmEndpoint {
 
     /// What this place has sent stays and is delivered; messages to it are refused from now on.
     fn leave(&self) {
-        self.segment.change_life(self.here, Life::Left, |life| !life.is_over());
+        self.segment.change_life(self.here, Lifecycle::Left, |life| !life.is_over());
     }
 
     #[inline]

@@ -3,13 +3,13 @@
 //! One [`Outlet`] a peer, with a ring for each class, and the arena from which blocks are lent. It publishes,
 //! rings the receiver's bell and wakes it; it receives nothing.
 
-use crate::arena::{Arena, Shortage};
-use crate::bell;
-use crate::block::{Ground, Ticket};
-use crate::lane::Lane;
+use crate::arena::{AllocationError, Arena};
+use crate::block::{ArenaMemory, BlockDescriptor};
+use crate::doorbell;
 use crate::layout::PlaceBlock;
+use crate::mapped_ring::MappedRing;
 use crate::parking::{self, Fencing};
-use crate::ring::{Fault, Kind, Producer, Refusal};
+use crate::ring::{Fault, Producer, PutError, RecordKind};
 use crate::segment::{Segment, View};
 use crate::sync::AtomicU32;
 use isles_transport::{Class, HandlerId, PlaceId, SendError};
@@ -18,16 +18,16 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Why nothing was sent.
-pub(super) enum Rejection {
+pub(super) enum SendFailure {
     /// As the caller of the endpoint is told.
     Send(SendError),
     /// The receiver broke the format.
     Fault(Fault),
 }
 
-impl From<SendError> for Rejection {
+impl From<SendError> for SendFailure {
     fn from(error: SendError) -> Self {
-        Rejection::Send(error)
+        SendFailure::Send(error)
     }
 }
 
@@ -62,15 +62,15 @@ impl Drop for Loan<'_> {
 
 /// The way to one peer.
 struct Outlet {
-    control: Producer<Lane>,
-    bulk: Producer<Lane>,
+    control: Producer<MappedRing>,
+    bulk: Producer<MappedRing>,
     peer: View<PlaceBlock>,
     /// The peer takes no messages any more.
     closed: Cell<bool>,
 }
 
 impl Outlet {
-    fn producer(&self, class: Class) -> &Producer<Lane> {
+    fn producer(&self, class: Class) -> &Producer<MappedRing> {
         match class {
             Class::Control => &self.control,
             Class::Data => &self.bulk,
@@ -91,7 +91,7 @@ pub(super) struct Outlets {
     inline_max: [usize; 2],
     block_max: usize,
     arena: RefCell<Arena>,
-    ground: Ground,
+    ground: ArenaMemory,
     /// This place's own block: where it says that it waits for memory.
     own: View<PlaceBlock>,
     /// Rings that answered `Full` and have not moved since.
@@ -106,8 +106,8 @@ impl Outlets {
     pub fn new(segment: &Segment, here: PlaceId) -> Outlets {
         let geometry = segment.geometry();
         let outlet = |to: PlaceId| Outlet {
-            control: Producer::new(Lane::new(segment, here, to, Class::Control)),
-            bulk: Producer::new(Lane::new(segment, here, to, Class::Data)),
+            control: Producer::new(MappedRing::new(segment, here, to, Class::Control)),
+            bulk: Producer::new(MappedRing::new(segment, here, to, Class::Data)),
             peer: View::new(segment, segment.layout().place_block(to)),
             closed: Cell::new(false),
         };
@@ -120,7 +120,7 @@ impl Outlets {
             inline_max: [geometry.inline_max(Class::Control), geometry.inline_max(Class::Data)],
             block_max: geometry.block_max(),
             arena: RefCell::new(Arena::new(geometry.arena_bytes, geometry.credit_bytes(), Instant::now())),
-            ground: Ground::new(segment, here),
+            ground: ArenaMemory::new(segment, here),
             own: View::new(segment, segment.layout().place_block(here)),
             starving: RefCell::new(Vec::new()),
             arena_starving: Cell::new(false),
@@ -136,13 +136,13 @@ impl Outlets {
         handler: HandlerId,
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
-    ) -> Result<(), Rejection> {
+    ) -> Result<(), SendFailure> {
         let outlet = self.outlet(to)?;
         let max = self.inline_max[class as usize];
         if room > max {
             return Err(SendError::TooLong { len: room, max }.into());
         }
-        self.put(outlet, to, class, Kind::Inline, handler, room, fill)
+        self.put(outlet, to, class, RecordKind::Inline, handler, room, fill)
     }
 
     pub fn send_block(
@@ -152,7 +152,7 @@ impl Outlets {
         handler: HandlerId,
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]),
-    ) -> Result<(), Rejection> {
+    ) -> Result<(), SendFailure> {
         let outlet = self.outlet(to)?;
         if len > self.block_max {
             return Err(SendError::TooLong { len, max: self.block_max }.into());
@@ -160,14 +160,14 @@ impl Outlets {
         let offset = self.lend(len, to, class)?;
         let loan = Loan(self);
         let _announced = (self.announces && len >= ANNOUNCED_BYTES_MIN).then(|| self.announce(outlet));
-        let ticket = Ticket { offset, len: len as u64 };
+        let ticket = BlockDescriptor { offset, len: len as u64 };
         let mut write = |room: &mut [u8]| {
             self.ground.write(offset, len, fill);
             ticket.encode(room);
-            Some(Ticket::BYTES)
+            Some(BlockDescriptor::BYTES)
         };
         // The ring is asked first: `write` runs only once the ticket is sure to have room.
-        self.put(outlet, to, class, Kind::Block, handler, Ticket::BYTES, &mut write)?;
+        self.put(outlet, to, class, RecordKind::Block, handler, BlockDescriptor::BYTES, &mut write)?;
         loan.keep();
         Ok(())
     }
@@ -177,13 +177,13 @@ impl Outlets {
         let coming = &outlet.peer.coming.0;
         // Relaxed, here and below: a hint, which orders nothing.
         coming.fetch_add(1, Ordering::Relaxed);
-        parking::alert(&outlet.peer.sleeping.0, self.fencing);
+        parking::signal(&outlet.peer.sleeping.0, self.fencing);
         Announced(coming)
     }
 
     /// The way to `to`, if it still takes messages.
     #[inline]
-    fn outlet(&self, to: PlaceId) -> Result<&Outlet, Rejection> {
+    fn outlet(&self, to: PlaceId) -> Result<&Outlet, SendFailure> {
         let outlet = self.peers.get(to.index()).and_then(Option::as_ref);
         let outlet = outlet.unwrap_or_else(|| panic!("{} sends to {to} of {}", self.here, self.peers.len()));
         if outlet.closed.get() { Err(SendError::DeadPlace(to).into()) } else { Ok(outlet) }
@@ -196,17 +196,17 @@ impl Outlets {
         outlet: &Outlet,
         to: PlaceId,
         class: Class,
-        kind: Kind,
+        kind: RecordKind,
         handler: HandlerId,
         room: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
-    ) -> Result<(), Rejection> {
+    ) -> Result<(), SendFailure> {
         match outlet.producer(class).put(kind, handler.0, room, fill) {
             Ok(()) => {
                 if self.rings {
-                    bell::ring(&outlet.peer.bell, class as usize, self.here.0);
+                    doorbell::ring(&outlet.peer.bell, class as usize, self.here.0);
                 }
-                parking::alert(&outlet.peer.sleeping.0, self.fencing);
+                parking::signal(&outlet.peer.sleeping.0, self.fencing);
                 Ok(())
             }
             Err(refusal) => Err(self.refused(refusal, to, class)),
@@ -214,15 +214,15 @@ impl Outlets {
     }
 
     #[cold]
-    fn refused(&self, refusal: Refusal, to: PlaceId, class: Class) -> Rejection {
+    fn refused(&self, refusal: PutError, to: PlaceId, class: Class) -> SendFailure {
         match refusal {
-            Refusal::Abandoned => SendError::Abandoned.into(),
-            Refusal::Fault(fault) => Rejection::Fault(fault),
-            Refusal::NoMemory => {
+            PutError::Abandoned => SendError::Abandoned.into(),
+            PutError::Fault(fault) => SendFailure::Fault(fault),
+            PutError::NoMemory => {
                 self.short_of_memory.set(true);
                 SendError::Full.into()
             }
-            Refusal::Full => {
+            PutError::Full => {
                 let mut starving = self.starving.borrow_mut();
                 if !starving.contains(&(to, class)) {
                     starving.push((to, class));
@@ -232,18 +232,18 @@ impl Outlets {
         }
     }
 
-    fn lend(&self, len: usize, to: PlaceId, class: Class) -> Result<u64, Rejection> {
+    fn lend(&self, len: usize, to: PlaceId, class: Class) -> Result<u64, SendFailure> {
         let answer = self.arena.borrow_mut().lend(len, to, class, Instant::now(), &self.ground);
         match answer {
             // A block that is refused earlier still waits: only the look before a sleep ends that wish.
             Ok(_) => {}
-            Err(Shortage::Lent) => {
+            Err(AllocationError::Lent) => {
                 self.arena_starving.set(true);
                 // Relaxed: the look before a sleep (`arena_is_ready`) comes after the parking protocol's fence: either
                 // it sees a block that was taken or came back, or that block's receiver sees the wish.
                 self.own.arena_starved.0.store(1, Ordering::Relaxed);
             }
-            Err(Shortage::NoMemory) => self.short_of_memory.set(true),
+            Err(AllocationError::NoMemory) => self.short_of_memory.set(true),
         }
         answer.map_err(|_| SendError::Full.into())
     }
@@ -266,8 +266,8 @@ impl Outlets {
     }
 
     /// Takes back the blocks lent to a place whose process is gone.
-    pub fn forfeit(&self, place: PlaceId) {
-        self.arena.borrow_mut().forfeit(place, &self.ground);
+    pub fn reclaim_from_dead(&self, place: PlaceId) {
+        self.arena.borrow_mut().reclaim_from_dead(place, &self.ground);
     }
 
     /// Whether something that was refused as full may be accepted now.

@@ -2,10 +2,10 @@
 
 use super::outlet::ANNOUNCED_BYTES_MIN;
 use super::*;
-use crate::bell;
+use crate::doorbell;
 use crate::layout::{Geometry, PAGE_BYTES};
-use crate::life::End;
-use crate::ring::{Header, Kind};
+use crate::lifecycle::ExitCause;
+use crate::ring::{Header, RecordKind};
 use isles_transport::{Block, Body, Message};
 use std::sync::atomic::Ordering;
 
@@ -74,7 +74,7 @@ fn a_block_outside_the_arena_is_the_death_of_its_sender() {
         for (at, value) in [(8, offset), (16, len)] {
             segment.mapping().view::<AtomicU64>(ring + at).store(value, Ordering::Relaxed);
         }
-        let header = Header::new(Kind::Block, 0, 16);
+        let header = Header::new(RecordKind::Block, 0, 16);
         scribble(&segment, 1, 0, Class::Control, 0, header.0);
         let cause = "1: a block outside the arena of its sender, in the control ring from place 1 to place 0 \
                      at byte 0, seen by place 0";
@@ -99,7 +99,7 @@ fn bells_of_places_that_do_not_exist_mean_nothing() {
     let segment = segment(9);
     let endpoints = endpoints(&segment);
     for source in [0, 9, 63, 64, 255] {
-        bell::ring(&segment.block(PlaceId(0)).bell, DATA as usize, source);
+        doorbell::ring(&segment.block(PlaceId(0)).bell, DATA as usize, source);
     }
     send(&endpoints[8], 0, DATA, &[5]).unwrap();
     assert_eq!(hear(&endpoints[0]), ["8: [5]"]);
@@ -204,7 +204,7 @@ fn blocks_lent_to_a_process_that_is_gone_are_lent_again() {
     segment.mark_dead(PlaceId(1));
     hear(&endpoints[0]);
     assert_eq!(lend(2), Err(SendError::Full), "a dead thread may have left a block with another one");
-    segment.mark_reaped(PlaceId(1), End::Unseen);
+    segment.mark_reaped(PlaceId(1), ExitCause::Unseen);
     hear(&endpoints[0]);
     assert_eq!(lend(2), Ok(()));
 }

@@ -4,7 +4,7 @@
 //! segment, which wakes all places; one that broke the format is ended. It decides nothing about the run.
 
 use super::LaunchError;
-use crate::life::{End, Life};
+use crate::lifecycle::{ExitCause, Lifecycle};
 use crate::segment::{Image, Segment};
 use isles_transport::PlaceId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const CORRUPT_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Gives a descriptor that is readable, or hung up, once a process that this one started has ended.
-pub(super) type Notice = fn(Pid) -> io::Result<OwnedFd>;
+pub(super) type ExitDescriptor = fn(Pid) -> io::Result<OwnedFd>;
 
 /// The kernel's own descriptor; where it offers none (before 5.3, under valgrind, in some sandboxes), [`wait_aside`].
 pub(super) fn notice(process: Pid) -> io::Result<OwnedFd> {
@@ -48,7 +48,7 @@ pub(super) fn wait_aside(process: Pid) -> io::Result<OwnedFd> {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     /// By itself, with this code.
     Code(i32),
     /// By this signal.
@@ -59,37 +59,37 @@ pub enum Exit {
     Unseen,
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Exit::Code(code) => write!(f, "ended with code {code}"),
-            Exit::Signal(signal) => write!(f, "was ended by signal {signal}"),
-            Exit::Overdue => write!(f, "did not end in time and was killed"),
-            Exit::Unseen => write!(f, "is gone"),
+            ProcessExit::Code(code) => write!(f, "ended with code {code}"),
+            ProcessExit::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            ProcessExit::Overdue => write!(f, "did not end in time and was killed"),
+            ProcessExit::Unseen => write!(f, "is gone"),
         }
     }
 }
 
 /// One process.
-struct Entry {
+struct ChildRecord {
     place: PlaceId,
     /// Its number, which is its own as long as `exit` is not known: it is taken from the system under the same lock.
     process: Pid,
     /// Readable, or hung up, once the process has ended.
     end: OwnedFd,
-    exit: Option<Exit>,
+    exit: Option<ProcessExit>,
     overdue: bool,
 }
 
 /// What the watch and the owner share.
-struct Roster {
+struct ChildTable {
     segment: Segment,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<ChildRecord>>,
     /// Notified at each exit.
     ended: Condvar,
 }
 
-impl Entry {
+impl ChildRecord {
     /// Ends the process, if it is not known to have ended.
     fn kill(&self) {
         if self.exit.is_none() {
@@ -99,8 +99,8 @@ impl Entry {
     }
 }
 
-impl Roster {
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+impl ChildTable {
+    fn entries(&self) -> MutexGuard<'_, Vec<ChildRecord>> {
         // A panic while the lock was held cannot leave an entry half written.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,18 +108,18 @@ impl Roster {
 
 /// The processes that one [`super::spawn`] started; dropping it ends those that are left.
 pub struct Children {
-    roster: Arc<Roster>,
+    roster: Arc<ChildTable>,
     /// Until the watch runs.
     unwatched: Vec<Child>,
-    notice: Notice,
+    notice: ExitDescriptor,
     watch: Option<JoinHandle<()>>,
     /// Closed when this process is gone: the end of the children.
     _lifeline: PipeWriter,
 }
 
 impl Children {
-    pub(super) fn new(segment: Segment, lifeline: PipeWriter, notice: Notice) -> Children {
-        let roster = Roster { segment, entries: Mutex::new(Vec::new()), ended: Condvar::new() };
+    pub(super) fn new(segment: Segment, lifeline: PipeWriter, notice: ExitDescriptor) -> Children {
+        let roster = ChildTable { segment, entries: Mutex::new(Vec::new()), ended: Condvar::new() };
         Children { roster: Arc::new(roster), unwatched: Vec::new(), notice, watch: None, _lifeline: lifeline }
     }
 
@@ -128,7 +128,7 @@ impl Children {
         let process = Pid::from_child(&child);
         match (self.notice)(process) {
             Ok(end) => {
-                self.roster.entries().push(Entry { place, process, end, exit: None, overdue: false });
+                self.roster.entries().push(ChildRecord { place, process, end, exit: None, overdue: false });
                 self.unwatched.push(child);
                 Ok(())
             }
@@ -149,7 +149,7 @@ impl Children {
         let (sender, receiver) = std::sync::mpsc::channel::<Vec<Child>>();
         let body = move || {
             let children = receiver.recv().unwrap_or_default();
-            Watch {
+            Watcher {
                 roster,
                 open: (0..)
                     .zip(children)
@@ -187,14 +187,14 @@ impl Children {
         for entry in self.roster.entries().iter() {
             let place = entry.place;
             match (segment.life(place), entry.exit) {
-                (Life::Refused, _) => {
+                (Lifecycle::Refused, _) => {
                     let (ours, theirs) = (segment.image(), refused_image(segment, place));
                     return Err(LaunchError::ImageMismatch { place, ours, theirs });
                 }
-                (Life::Absent | Life::Ended(_), Some(exit)) => {
+                (Lifecycle::Absent | Lifecycle::Ended(_), Some(exit)) => {
                     return Err(LaunchError::EndedEarly { place, exit });
                 }
-                (Life::Absent, None) => missing = Some(place),
+                (Lifecycle::Absent, None) => missing = Some(place),
                 _ => {}
             }
         }
@@ -202,7 +202,7 @@ impl Children {
     }
 
     /// Waits until all processes have ended, at most `limit`, then ends those that are left; says how each ended.
-    pub fn finish(mut self, limit: Duration) -> Vec<(PlaceId, Exit)> {
+    pub fn finish(mut self, limit: Duration) -> Vec<(PlaceId, ProcessExit)> {
         let deadline = Instant::now() + limit;
         let mut entries = self.roster.entries();
         while entries.iter().any(|entry| entry.exit.is_none()) {
@@ -215,17 +215,17 @@ impl Children {
         drop(entries);
         self.end_all();
         let entries = self.roster.entries();
-        entries.iter().map(|entry| (entry.place, entry.exit.unwrap_or(Exit::Unseen))).collect()
+        entries.iter().map(|entry| (entry.place, entry.exit.unwrap_or(ProcessExit::Unseen))).collect()
     }
 
     /// How the process of `place` ended, if it has.
-    pub fn exit(&self, place: PlaceId) -> Option<Exit> {
+    pub fn exit(&self, place: PlaceId) -> Option<ProcessExit> {
         self.roster.entries().iter().find(|entry| entry.place == place)?.exit
     }
 
     /// Ends the process of `place`; its death is told as any other.
     pub fn kill(&self, place: PlaceId) {
-        self.roster.entries().iter().filter(|entry| entry.place == place).for_each(Entry::kill);
+        self.roster.entries().iter().filter(|entry| entry.place == place).for_each(ChildRecord::kill);
     }
 
     /// Ends what is left and waits for the watch to have seen it.
@@ -267,12 +267,12 @@ struct Open {
 }
 
 /// The watching thread.
-struct Watch {
-    roster: Arc<Roster>,
+struct Watcher {
+    roster: Arc<ChildTable>,
     open: Vec<Open>,
 }
 
-impl Watch {
+impl Watcher {
     fn run(mut self) {
         while !self.open.is_empty() {
             let mut fds: Vec<_> =
@@ -293,14 +293,14 @@ impl Watch {
     fn end_corrupt(&self) {
         let entries = self.roster.entries();
         for open in &self.open {
-            if let Life::Corrupt(_) = self.roster.segment.life(entries[open.index].place) {
+            if let Lifecycle::Corrupt(_) = self.roster.segment.life(entries[open.index].place) {
                 entries[open.index].kill();
             }
         }
     }
 }
 
-fn note_end(roster: &Roster, mut ended: Open) {
+fn note_end(roster: &ChildTable, mut ended: Open) {
     let mut entries = roster.entries();
     // It has ended, so this takes no time; from here on its number may be another process's.
     let status = ended.child.wait();
@@ -313,18 +313,18 @@ fn note_end(roster: &Roster, mut ended: Open) {
 }
 
 /// What the other places are told.
-fn end_of(status: &io::Result<ExitStatus>) -> End {
-    let Ok(status) = status else { return End::Unseen };
-    let code = status.code().map(End::Code);
-    code.or(status.signal().map(End::Signal)).unwrap_or(End::Unseen)
+fn end_of(status: &io::Result<ExitStatus>) -> ExitCause {
+    let Ok(status) = status else { return ExitCause::Unseen };
+    let code = status.code().map(ExitCause::Code);
+    code.or(status.signal().map(ExitCause::Signal)).unwrap_or(ExitCause::Unseen)
 }
 
-fn exit_of(status: io::Result<ExitStatus>, overdue: bool) -> Exit {
-    let Ok(status) = status else { return Exit::Unseen };
+fn exit_of(status: io::Result<ExitStatus>, overdue: bool) -> ProcessExit {
+    let Ok(status) = status else { return ProcessExit::Unseen };
     match (status.code(), status.signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(_)) if overdue => Exit::Overdue,
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => Exit::Unseen,
+        (Some(code), _) => ProcessExit::Code(code),
+        (None, Some(_)) if overdue => ProcessExit::Overdue,
+        (None, Some(signal)) => ProcessExit::Signal(signal),
+        (None, None) => ProcessExit::Unseen,
     }
 }

@@ -4,7 +4,7 @@
 //! process. It creates no endpoint.
 
 use super::JOIN_VARIABLE;
-use crate::life::Life;
+use crate::lifecycle::Lifecycle;
 use crate::segment::{Image, Segment, SegmentError};
 use isles_transport::PlaceId;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -143,7 +143,7 @@ fn tell_refused(file: OwnedFd, place: PlaceId, ours: Image) {
             // Relaxed: ordered by the life below.
             word.store(u64::from_le_bytes(std::array::from_fn(|byte| half[byte])), Ordering::Relaxed);
         }
-        segment.change_life(place, Life::Refused, |life| life == Life::Absent);
+        segment.change_life(place, Lifecycle::Refused, |life| life == Lifecycle::Absent);
     }
 }
 

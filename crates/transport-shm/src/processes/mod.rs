@@ -11,7 +11,7 @@
 mod children;
 mod join;
 
-pub use children::{Children, Exit};
+pub use children::{Children, ProcessExit};
 pub use join::{JoinError, join};
 
 use crate::segment::{Image, Segment};
@@ -52,7 +52,7 @@ pub enum LaunchError {
         /// The place that it was to become.
         place: PlaceId,
         /// How it ended.
-        exit: Exit,
+        exit: ProcessExit,
     },
     /// A process was refused, because it runs another program image.
     ImageMismatch {
@@ -145,7 +145,7 @@ pub fn spawn(
 
 /// As [`spawn`], with the means to notice the end of a process.
 fn spawn_noticing(
-    notice: children::Notice,
+    notice: children::ExitDescriptor,
     segment: &Segment,
     program: &Program,
     places: impl IntoIterator<Item = PlaceId>,

@@ -39,7 +39,7 @@ fn launch(places: u32, role: &str) -> (Segment, Children) {
     launch_noticing(children::notice, places, role)
 }
 
-fn launch_noticing(notice: children::Notice, places: u32, role: &str) -> (Segment, Children) {
+fn launch_noticing(notice: children::ExitDescriptor, places: u32, role: &str) -> (Segment, Children) {
     let segment = Segment::create(Geometry::for_places(places), IMAGE).unwrap();
     let children = spawn_noticing(notice, &segment, &program(role), others(&segment)).unwrap();
     (segment, children)
@@ -61,7 +61,7 @@ fn a_started_process() {
             let endpoint = joined();
             let ring = endpoint.segment().layout().ring(endpoint.here(), PlaceId(0), Class::Data);
             endpoint.segment().mapping().view::<AtomicU64>(ring).store(0xBAD, Ordering::Release);
-            crate::parking::rouse(&endpoint.segment().block(PlaceId(0)).sleeping.0);
+            crate::parking::wake_parked(&endpoint.segment().block(PlaceId(0)).sleeping.0);
             wait_forever();
         }
         Ok("first") => first(),
@@ -164,8 +164,8 @@ fn stop_all(endpoint: &ShmEndpoint) {
     endpoint.leave();
 }
 
-fn assert_all_ended_well(exits: Vec<(PlaceId, Exit)>) {
-    assert!(exits.iter().all(|(_, exit)| *exit == Exit::Code(0)), "{exits:?}");
+fn assert_all_ended_well(exits: Vec<(PlaceId, ProcessExit)>) {
+    assert!(exits.iter().all(|(_, exit)| *exit == ProcessExit::Code(0)), "{exits:?}");
 }
 
 #[test]
@@ -203,10 +203,10 @@ fn a_killed_process_is_a_death_that_all_others_learn() {
 fn a_kernel_without_descriptors_of_processes_tells_deaths_as_well() {
     check_that_kills_are_learnt(children::wait_aside);
     let (_segment, children) = launch_noticing(children::wait_aside, 2, "never join");
-    assert_eq!(children.finish(Duration::ZERO), [(PlaceId(1), Exit::Overdue)]);
+    assert_eq!(children.finish(Duration::ZERO), [(PlaceId(1), ProcessExit::Overdue)]);
 }
 
-fn check_that_kills_are_learnt(notice: children::Notice) {
+fn check_that_kills_are_learnt(notice: children::ExitDescriptor) {
     let (segment, children) = launch_noticing(notice, 4, "flood");
     children.rendezvous(LIMIT).unwrap();
     let endpoint = segment.endpoint(PlaceId(0)).unwrap();
@@ -232,7 +232,7 @@ fn check_that_kills_are_learnt(notice: children::Notice) {
         assert_eq!(endpoint.death(victim), Some(Death::Killed(9)));
         let refusal = try_put(&endpoint, victim, Class::Data, HandlerId(1), &[1]);
         assert_eq!(refusal, Err(SendError::DeadPlace(victim)));
-        assert_eq!(children.exit(victim), Some(Exit::Signal(9)));
+        assert_eq!(children.exit(victim), Some(ProcessExit::Signal(9)));
     }
     endpoint.leave();
 }
@@ -248,7 +248,7 @@ fn a_process_that_breaks_the_format_is_dead_and_ended() {
     assert!(matches!(cause, Death::Corrupt(text) if text.contains("place 1 to place 0")));
     endpoint.leave();
     // It would stay for ever; the watch ends it long before the limit.
-    assert_eq!(children.finish(LIMIT), [(PlaceId(1), Exit::Signal(9))]);
+    assert_eq!(children.finish(LIMIT), [(PlaceId(1), ProcessExit::Signal(9))]);
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_process_that_ends_before_it_joins_is_told() {
 fn a_process_that_does_not_join_is_late_and_ended() {
     let (_segment, children) = launch(2, "never join");
     assert!(matches!(children.rendezvous(Duration::ZERO), Err(LaunchError::Late(PlaceId(1)))));
-    assert_eq!(children.finish(Duration::ZERO), [(PlaceId(1), Exit::Overdue)]);
+    assert_eq!(children.finish(Duration::ZERO), [(PlaceId(1), ProcessExit::Overdue)]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The ring in mapped memory against a queue that is plainly right, and against garbage.
 
 use super::*;
-use crate::lane::Lane;
 use crate::layout::{Geometry, Layout};
+use crate::mapped_ring::MappedRing;
 use crate::segment::Segment;
 use isles_transport::{Class, PlaceId};
 use proptest::prelude::*;
@@ -11,11 +11,11 @@ use std::collections::VecDeque;
 const CAPACITY: u64 = 4096;
 
 /// A segment with the smallest rings, and both ends of its data ring from place 0 to place 1.
-fn ends() -> (Segment, Producer<Lane>, Consumer<Lane>) {
+fn ends() -> (Segment, Producer<MappedRing>, Consumer<MappedRing>) {
     let geometry =
         Geometry { places: 2, control_bytes: CAPACITY, data_bytes: CAPACITY, arena_bytes: 2 << 20 };
     let segment = Segment::create(geometry, [0; 16]).unwrap();
-    let lane = || Lane::new(&segment, PlaceId(0), PlaceId(1), Class::Data);
+    let lane = || MappedRing::new(&segment, PlaceId(0), PlaceId(1), Class::Data);
     let (producer, consumer) = (Producer::new(lane()), Consumer::new(lane()));
     (segment, producer, consumer)
 }
@@ -53,9 +53,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..400)
 }
 
-fn put(producer: &Producer<Lane>, number: u64, room: usize, used: usize) -> Result<(), Refusal> {
+fn put(producer: &Producer<MappedRing>, number: u64, room: usize, used: usize) -> Result<(), PutError> {
     let message = payload(number, used);
-    producer.put(Kind::Inline, number as u16, room, |bytes| {
+    producer.put(RecordKind::Inline, number as u16, room, |bytes| {
         assert_eq!(bytes.len(), room);
         // All of the room is dirtied, as a careless writer would.
         bytes.fill(0xA7);
@@ -64,7 +64,7 @@ fn put(producer: &Producer<Lane>, number: u64, room: usize, used: usize) -> Resu
     })
 }
 
-fn take(consumer: &Consumer<Lane>) -> Result<Option<(u16, Vec<u8>)>, Fault> {
+fn take(consumer: &Consumer<MappedRing>) -> Result<Option<(u16, Vec<u8>)>, Fault> {
     let mut seen = None;
     consumer.take(|record| seen = Some((record.handler, record.payload.to_vec())))?;
     Ok(seen)
@@ -86,16 +86,16 @@ proptest! {
                         number += 1;
                     }
                     Err(refusal) => {
-                        prop_assert_eq!(refusal, Refusal::Full);
+                        prop_assert_eq!(refusal, PutError::Full);
                         prop_assert!(!oracle.is_empty(), "an empty ring was full");
                     }
                 },
                 Step::Abandon { room } => {
-                    let answer = producer.put(Kind::Inline, 0, room, |bytes| {
+                    let answer = producer.put(RecordKind::Inline, 0, room, |bytes| {
                         bytes.fill(0xA7);
                         None
                     });
-                    prop_assert!(matches!(answer, Err(Refusal::Abandoned | Refusal::Full)));
+                    prop_assert!(matches!(answer, Err(PutError::Abandoned | PutError::Full)));
                 }
                 Step::Pick { wanted } => {
                     let mut seen = None;
@@ -104,7 +104,7 @@ proptest! {
                         wanted
                     });
                     match (taken, seen) {
-                        (Some(Taken::Nothing), seen) => prop_assert!(seen.is_none() && oracle.is_empty()),
+                        (Some(TakeOutcome::Nothing), seen) => prop_assert!(seen.is_none() && oracle.is_empty()),
                         (Some(_), seen) => prop_assert_eq!(seen, oracle.pop_front()),
                         (None, Some(seen)) => prop_assert_eq!(Some(&seen), oracle.front()),
                         (None, None) => prop_assert!(false, "a message was left and not shown"),
@@ -159,7 +159,7 @@ proptest! {
             (1 | 2, answer) => prop_assert_eq!((answer, inside), (Err(Fault::Length), false)),
             (3, Ok(None)) => prop_assert_eq!(u64::from(len), CAPACITY),
             (3, answer) => prop_assert_eq!(answer, Err(Fault::Length)),
-            (_, answer) => prop_assert_eq!(answer, Err(Fault::Kind)),
+            (_, answer) => prop_assert_eq!(answer, Err(Fault::RecordKind)),
         }
     }
 }
@@ -180,11 +180,11 @@ fn scribble_at(segment: &Segment, offset: u64, word: u64) {
 #[test]
 fn two_skips_in_a_row_are_a_fault_and_not_a_loop() {
     let (segment, _producer, consumer) = ends();
-    let skip = Header::new(Kind::Skip, 0, CAPACITY as usize);
+    let skip = Header::new(RecordKind::Skip, 0, CAPACITY as usize);
     scribble(&segment, &skip.0.to_le_bytes());
-    assert_eq!(take(&consumer), Err(Fault::Kind));
+    assert_eq!(take(&consumer), Err(Fault::RecordKind));
     assert_eq!(consumer.take_if(|_| true), None, "it is left to who can say what is wrong");
-    assert_eq!(take(&consumer), Err(Fault::Kind));
+    assert_eq!(take(&consumer), Err(Fault::RecordKind));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_record_that_would_cross_the_end_is_a_fault() {
         put(&producer, 0, 8, 8).unwrap();
         take(&consumer).unwrap();
     }
-    let header = Header::new(Kind::Inline, 0, 2 * GRAIN as usize);
+    let header = Header::new(RecordKind::Inline, 0, 2 * GRAIN as usize);
     scribble_at(&segment, consumer.offset(), header.0);
     assert_eq!(take(&consumer), Err(Fault::Length));
 }
@@ -206,7 +206,7 @@ fn a_head_that_the_consumer_cannot_have_reached_is_a_fault() {
         let credit = Layout::of(*segment.geometry()).credit(PlaceId(0), PlaceId(1), Class::Data);
         segment.mapping().view::<Credit>(credit).head.store(head, Ordering::Relaxed);
         let refusal = (0..).find_map(|number| put(&producer, number, 8, 8).err());
-        assert_eq!(refusal, Some(Refusal::Fault(Fault::Head)));
+        assert_eq!(refusal, Some(PutError::Fault(Fault::Head)));
     }
 }
 
@@ -229,7 +229,7 @@ fn a_writer_that_unwinds_leaves_the_ring_whole() {
     let (_segment, producer, consumer) = ends();
     let room = 500;
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        producer.put(Kind::Inline, 0, room, |bytes| {
+        producer.put(RecordKind::Inline, 0, room, |bytes| {
             bytes.fill(0xA7);
             panic!("the writer gives up");
         })
@@ -249,18 +249,18 @@ fn a_refused_producer_is_told_when_there_is_room() {
     assert_eq!(refused, CAPACITY / GRAIN - 1, "one grain stays free for the header after the last record");
     assert!(!producer.may_have_room());
     let answers: Vec<_> = (0..refused).map(|_| consumer.take(|_| ()).unwrap()).collect();
-    assert_eq!(answers.iter().filter(|answer| **answer == Taken::RecordAndStarved).count(), 1);
+    assert_eq!(answers.iter().filter(|answer| **answer == TakeOutcome::RecordAndStarved).count(), 1);
     assert!(producer.may_have_room());
     put(&producer, 0, 8, 8).unwrap();
 }
 
 /// A ring's memory that notes how far its lines were fetched.
 struct Spied {
-    lane: Lane,
+    lane: MappedRing,
     fetched: std::rc::Rc<Cell<u64>>,
 }
 
-impl Track for Spied {
+impl RingMemory for Spied {
     fn capacity(&self) -> u64 {
         self.lane.capacity()
     }
@@ -288,9 +288,9 @@ impl Track for Spied {
 fn lines_are_fetched_ahead_and_never_past_the_credit() {
     let (segment, _, consumer) = ends();
     let fetched = std::rc::Rc::new(Cell::new(0));
-    let lane = Lane::new(&segment, PlaceId(0), PlaceId(1), Class::Data);
+    let lane = MappedRing::new(&segment, PlaceId(0), PlaceId(1), Class::Data);
     let producer = Producer::new(Spied { lane, fetched: std::rc::Rc::clone(&fetched) });
-    let put = |room: usize| producer.put(Kind::Inline, 0, room, |_| Some(room));
+    let put = |room: usize| producer.put(RecordKind::Inline, 0, room, |_| Some(room));
     put(SHORT_SPAN_MAX as usize - HEADER_BYTES).unwrap();
     let ahead = (SHORT_SPAN_MAX + FETCH_AHEAD).min(producer.limit.get());
     assert_eq!(fetched.get(), ahead, "as many lines as a short record took, further on");

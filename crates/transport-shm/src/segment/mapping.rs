@@ -4,7 +4,7 @@
 //! name in any file system, so nothing can be left behind whatever is killed; it is sealed against a change
 //! of its size, so no peer can make a mapped page vanish.
 
-use crate::layout::{Head, PAGE_BYTES, PlaceBlock};
+use crate::layout::{PAGE_BYTES, PlaceBlock, SegmentHeader};
 use crate::ring::Credit;
 use crate::segment::Segment;
 use rustix::fs::{self, FallocateFlags, MemfdFlags, SealFlags};
@@ -89,20 +89,20 @@ fn no_address_space(bytes: u64, cause: Errno) -> MemoryError {
 ///
 /// # Safety
 /// Every bit pattern is a value, and whatever changes after creation is atomic.
-pub(crate) unsafe trait Shared {}
+pub(crate) unsafe trait Mappable {}
 
 // NEED: the views below are generic over what may lie in shared memory.
-// SOUND: integers and atomics only; the plain fields of `Head` are written before the segment is shared.
-unsafe impl Shared for Head {}
+// SOUND: integers and atomics only; the plain fields of `SegmentHeader` are written before the segment is shared.
+unsafe impl Mappable for SegmentHeader {}
 // NEED: as above.
 // SOUND: atomics, and reserved integers that nobody touches.
-unsafe impl Shared for PlaceBlock {}
+unsafe impl Mappable for PlaceBlock {}
 // NEED: as above.
 // SOUND: atomics only.
-unsafe impl Shared for Credit {}
+unsafe impl Mappable for Credit {}
 // NEED: as above.
 // SOUND: an atomic.
-unsafe impl Shared for AtomicU64 {}
+unsafe impl Mappable for AtomicU64 {}
 
 /// A whole file without a name, mapped for reading and writing.
 #[derive(Debug)]
@@ -161,11 +161,11 @@ impl Mapping {
 
     /// The `T` at `offset`.
     #[inline]
-    pub fn view<T: Shared>(&self, offset: u64) -> &T {
+    pub fn view<T: Mappable>(&self, offset: u64) -> &T {
         let start = self.range(offset, size_of::<T>()).cast::<T>();
         assert!(start.is_aligned());
         // NEED: a typed view of mapped memory.
-        // SOUND: in bounds and aligned (checked), mapped as long as `self`, valid for every content (`Shared`).
+        // SOUND: in bounds and aligned (checked), mapped as long as `self`, valid for every content (`Mappable`).
         unsafe { start.as_ref() }
     }
 
@@ -218,14 +218,14 @@ unsafe impl<T: Sync> Send for View<T> {}
 // SOUND: as above.
 unsafe impl<T: Sync> Sync for View<T> {}
 
-impl<T: Shared> View<T> {
+impl<T: Mappable> View<T> {
     /// The `T` at `offset` of the segment.
     pub fn new(segment: &Segment, offset: u64) -> View<T> {
         View { at: NonNull::from(segment.mapping().view::<T>(offset)), _segment: segment.clone() }
     }
 }
 
-impl<T: Shared> Deref for View<T> {
+impl<T: Mappable> Deref for View<T> {
     type Target = T;
 
     #[inline]

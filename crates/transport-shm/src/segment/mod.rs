@@ -14,11 +14,13 @@ pub(crate) use mapping::{Mapping, View};
 use crate::affinity;
 use crate::endpoint::ShmEndpoint;
 use crate::futex;
-use crate::layout::{Geometry, Head, Layout, MAGIC, PAGE_BYTES, PROCESSORS_MAX, PlaceBlock, VERSION};
-use crate::life::{End, Life};
+use crate::layout::{
+    Geometry, Layout, MAGIC, PAGE_BYTES, PROCESSORS_MAX, PlaceBlock, SegmentHeader, VERSION,
+};
+use crate::lifecycle::{ExitCause, Lifecycle};
 use crate::membarrier;
 use crate::parking::{self, Fencing};
-use crate::pinning::{Homes, Pinning};
+use crate::pinning::{CoreAssignment, Pinning};
 use isles_transport::{Class, PlaceId};
 use rustix::fs::{self, SealFlags};
 use std::fmt;
@@ -96,7 +98,7 @@ struct Attachment {
     layout: Layout,
     fencing: Fencing,
     /// In the process that created the segment: what keeps other runs from its processors.
-    homes: OnceLock<Homes>,
+    homes: OnceLock<CoreAssignment>,
 }
 
 impl Segment {
@@ -171,7 +173,7 @@ impl Segment {
     /// # Errors
     /// [`SegmentError::PlaceTaken`]: the place is attached already, or dead.
     pub fn endpoint(&self, place: PlaceId) -> Result<ShmEndpoint, SegmentError> {
-        if !self.change_life(place, Life::Joined, |life| life == Life::Absent) {
+        if !self.change_life(place, Lifecycle::Joined, |life| life == Lifecycle::Absent) {
             return Err(SegmentError::PlaceTaken(place));
         }
         Ok(ShmEndpoint::new(self.clone(), place))
@@ -194,14 +196,16 @@ impl Segment {
 
     /// Declares `place` dead, unless it has left; all others are woken and told.
     pub fn mark_dead(&self, place: PlaceId) {
-        self.change_life(place, Life::Ended(End::Unseen), |life| !life.is_over());
+        self.change_life(place, Lifecycle::Ended(ExitCause::Unseen), |life| !life.is_over());
     }
 
     /// Keeps processors for the places as `pinning` says, as long as this process has the segment. For its creator,
     /// once, before places start.
     pub fn keep_processors(&self, pinning: &Pinning) {
-        let homes =
-            self.0.homes.get_or_init(|| Homes::choose(pinning, self.places() as usize, &self.allowed()));
+        let homes = self
+            .0
+            .homes
+            .get_or_init(|| CoreAssignment::choose(pinning, self.places() as usize, &self.allowed()));
         let returns = matches!(pinning, Pinning::Processors(_));
         for (place, processor) in self.all_places().zip(&homes.processors) {
             let block = self.block(place);
@@ -261,7 +265,7 @@ impl Segment {
         self.mapping().file()
     }
 
-    pub(crate) fn head(&self) -> &Head {
+    pub(crate) fn head(&self) -> &SegmentHeader {
         self.mapping().view(0)
     }
 
@@ -270,32 +274,37 @@ impl Segment {
     }
 
     /// The life of `place`.
-    pub(crate) fn life(&self, place: PlaceId) -> Life {
+    pub(crate) fn life(&self, place: PlaceId) -> Lifecycle {
         // PAIR place.life: observe
-        Life::decode(self.block(place).life.load(Ordering::Acquire))
+        Lifecycle::decode(self.block(place).life.load(Ordering::Acquire))
     }
 
     /// Changes the life of `place` to `next` if `may` agrees; `false` if it did not. Everybody is told of an end.
-    pub(crate) fn change_life(&self, place: PlaceId, next: Life, may: impl Fn(Life) -> bool) -> bool {
-        let step = |word: u64| may(Life::decode(word)).then(|| next.encode());
+    pub(crate) fn change_life(
+        &self,
+        place: PlaceId,
+        next: Lifecycle,
+        may: impl Fn(Lifecycle) -> bool,
+    ) -> bool {
+        let step = |word: u64| may(Lifecycle::decode(word)).then(|| next.encode());
         // PAIR place.life: publish
         let changed = self.block(place).life.fetch_update(Ordering::AcqRel, Ordering::Acquire, step).is_ok();
         if changed {
             self.count_change();
         }
         if changed && next.is_over() {
-            self.rouse_all();
+            self.wake_all();
         }
         changed
     }
 
     /// Notes that the process of `place` has ended, and how, and so holds no memory any more; all others are told.
-    pub(crate) fn mark_reaped(&self, place: PlaceId, end: End) {
+    pub(crate) fn mark_reaped(&self, place: PlaceId, end: ExitCause) {
         // PAIR place.reaped: publish
         self.block(place).reaped.store(1, Ordering::Release);
-        if !self.change_life(place, Life::Ended(end), |life| !life.is_over()) {
+        if !self.change_life(place, Lifecycle::Ended(end), |life| !life.is_over()) {
             self.count_change();
-            self.rouse_all();
+            self.wake_all();
         }
     }
 
@@ -308,9 +317,9 @@ impl Segment {
     }
 
     /// Wakes every place, whatever its parking word says.
-    fn rouse_all(&self) {
+    fn wake_all(&self) {
         for place in self.all_places() {
-            parking::rouse(&self.block(place).sleeping.0);
+            parking::wake_parked(&self.block(place).sleeping.0);
         }
     }
 
@@ -358,10 +367,10 @@ fn choose_fencing(geometry: &Geometry, processors: usize) -> Fencing {
 }
 
 fn write_head(mapping: &Mapping, layout: &Layout, image: Image, fencing: Fencing, processors: &[usize]) {
-    let head = mapping.range(0, size_of::<Head>()).cast::<Head>();
+    let head = mapping.range(0, size_of::<SegmentHeader>()).cast::<SegmentHeader>();
     let geometry = &layout.geometry;
     // NEED: the plain fields of the header are written through the mapping.
-    // SOUND: nobody else has the memory yet; it is in bounds, aligned to a page, and zero is a valid `Head`.
+    // SOUND: nobody else has the memory yet; it is in bounds, aligned to a page, and zero is a valid `SegmentHeader`.
     let head = unsafe { &mut *head.as_ptr() };
     head.magic = MAGIC;
     head.version = VERSION;
@@ -389,14 +398,14 @@ fn read_head(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError> {
     }
     let copy = rustix::io::dup(file).map_err(|cause| MemoryError::NoDescriptor(cause.into()))?;
     let first = Mapping::map(copy, PAGE_BYTES)?;
-    let head = first.view::<Head>(0);
+    let head = first.view::<SegmentHeader>(0);
     if head.magic != MAGIC {
         return Err(bad("the first word is another one"));
     }
     if head.version != VERSION {
         return Err(SegmentError::VersionMismatch { ours: VERSION, theirs: head.version });
     }
-    let Head { places, control_bytes, data_bytes, arena_bytes, .. } = *head;
+    let SegmentHeader { places, control_bytes, data_bytes, arena_bytes, .. } = *head;
     let geometry = Geometry { places, control_bytes, data_bytes, arena_bytes };
     geometry.check().map_err(SegmentError::BadGeometry)?;
     let layout = Layout::of(geometry);

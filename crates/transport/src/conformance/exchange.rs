@@ -4,7 +4,7 @@
 //! waits while it keeps one, so any transport that can carry one block at a time gets through.
 //! Invariant: it is done when all letters are sent, all expected ones are seen and no block is kept.
 
-use super::traffic::{Kind, Letter, Route, Traffic, letters};
+use super::traffic::{Route, SendForm, TestMessage, Traffic, letters};
 use super::{Script, Step};
 use crate::random::Random;
 use crate::{Arrival, Block, Body, Class, Endpoint, Inbound, Message, Next, PlaceId, SendError};
@@ -24,15 +24,15 @@ pub(super) struct Exchange {
     prelude: fn(&dyn Endpoint),
     /// Letters still to be sent and still to come; `None` before the first step.
     lanes: Option<Lanes>,
-    kept: Vec<(Route, Letter, Block)>,
+    kept: Vec<(Route, TestMessage, Block)>,
     /// Looks at the next message of each route alone before it takes what comes.
     picks: bool,
     random: Random,
 }
 
 struct Lanes {
-    outgoing: Vec<(Route, VecDeque<Letter>)>,
-    incoming: Vec<(Route, VecDeque<Letter>)>,
+    outgoing: Vec<(Route, VecDeque<TestMessage>)>,
+    incoming: Vec<(Route, VecDeque<TestMessage>)>,
 }
 
 impl Exchange {
@@ -98,7 +98,7 @@ impl Lanes {
             let expected = letters(route, &limits, traffic);
             lanes
                 .incoming
-                .push((route, expected.into_iter().filter(|l| l.kind != Kind::Abandoned).collect()));
+                .push((route, expected.into_iter().filter(|l| l.kind != SendForm::Abandoned).collect()));
         }
         lanes
     }
@@ -144,7 +144,7 @@ impl Lanes {
     }
 
     /// Checks one message against what is due; gives its block, to be kept.
-    fn check(&mut self, here: PlaceId, message: Message<'_>) -> Option<(Route, Letter, Block)> {
+    fn check(&mut self, here: PlaceId, message: Message<'_>) -> Option<(Route, TestMessage, Block)> {
         let route = Route { source: message.source, target: here, class: message.class };
         let lane = self.incoming.iter_mut().find(|(incoming, _)| *incoming == route);
         let (_, letters) = lane.unwrap_or_else(|| panic!("{route}: no such place"));
@@ -158,9 +158,9 @@ impl Lanes {
 }
 
 /// Sends one letter; false if there was no room.
-fn send_letter(endpoint: &dyn Endpoint, route: Route, letter: &Letter) -> bool {
+fn send_letter(endpoint: &dyn Endpoint, route: Route, letter: &TestMessage) -> bool {
     let (target, class, handler) = (route.target, route.class, letter.handler);
-    let answer = if letter.kind == Kind::Block {
+    let answer = if letter.kind == SendForm::Block {
         endpoint.send_block(target, class, handler, letter.len, &mut |bytes| {
             assert_eq!(bytes.len(), letter.len, "{route}: another length than asked for");
             letter.write(bytes);
@@ -169,11 +169,13 @@ fn send_letter(endpoint: &dyn Endpoint, route: Route, letter: &Letter) -> bool {
         endpoint.send(target, class, handler, letter.room, &mut |bytes| {
             assert_eq!(bytes.len(), letter.room, "{route}: another room than asked for");
             letter.write(&mut bytes[..letter.len]);
-            (letter.kind != Kind::Abandoned).then_some(letter.len)
+            (letter.kind != SendForm::Abandoned).then_some(letter.len)
         })
     };
     match (answer, letter.kind) {
-        (Ok(()), Kind::Small | Kind::Block) | (Err(SendError::Abandoned), Kind::Abandoned) => true,
+        (Ok(()), SendForm::Small | SendForm::Block) | (Err(SendError::Abandoned), SendForm::Abandoned) => {
+            true
+        }
         (Err(SendError::Full), _) => false,
         (answer, kind) => panic!("{route}: the answer to {kind:?} of {} bytes was {answer:?}", letter.len),
     }

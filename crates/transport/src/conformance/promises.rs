@@ -3,13 +3,13 @@
 //! The functions say who takes part and what is sent; how is said by the scripts beside this file. A
 //! promise belongs here if every transport must keep it and a program could otherwise hang or go wrong.
 
+use super::back_pressure::{Size, back_pressure};
 use super::calls::{self, PingPong, Words};
-use super::dam::{Size, dam};
 use super::death::{End, death};
 use super::exchange::Exchange;
-use super::shelf::shelf;
-use super::traffic::{Kind, small_max};
-use super::wishes::wishes;
+use super::kept_blocks::kept_blocks;
+use super::refused_sends::refused_sends;
+use super::traffic::{SendForm, small_max};
 use super::{Promise, Script};
 use crate::random::Random;
 use crate::{Class, Limits, PlaceId};
@@ -44,12 +44,12 @@ pub fn an_abandoned_message_leaves_no_trace() -> Promise {
 
 /// With no room for data a control message still gets through.
 pub fn control_passes_a_full_data_queue() -> Promise {
-    Promise { places: 2, script: |here| dam(here, 1, Size::Least) }
+    Promise { places: 2, script: |here| back_pressure(here, 1, Size::Least) }
 }
 
 /// A sender that was refused for lack of room is woken when there is room, again and again.
 pub fn a_full_queue_has_room_again() -> Promise {
-    Promise { places: 2, script: |here| dam(here, 20, Size::Most) }
+    Promise { places: 2, script: |here| back_pressure(here, 20, Size::Most) }
 }
 
 /// Blocks of one byte up to some megabytes.
@@ -64,12 +64,12 @@ pub fn kept_blocks_stay_intact_and_are_dropped_in_any_order() -> Promise {
 
 /// A sender that is refused because the receiver keeps so many blocks is woken when one is dropped.
 pub fn a_block_that_is_dropped_wakes_a_refused_sender() -> Promise {
-    Promise { places: 2, script: shelf }
+    Promise { places: 2, script: kept_blocks }
 }
 
 /// A sender that is refused, and then sends something else, is still woken when there is room for what was refused.
 pub fn a_refusal_is_not_forgotten_over_a_later_success() -> Promise {
-    Promise { places: 3, script: wishes }
+    Promise { places: 3, script: refused_sends }
 }
 
 /// A small message does not overtake a block of its class, nor a block a small message.
@@ -165,14 +165,14 @@ impl Script for Constants {
     }
 }
 
-type Shapes = Vec<(Kind, usize)>;
+type Shapes = Vec<(SendForm, usize)>;
 
 fn few_small(random: &mut Random, _: Class, _: &Limits) -> Shapes {
-    (0..3).map(|_| (Kind::Small, random.index(33))).collect()
+    (0..3).map(|_| (SendForm::Small, random.index(33))).collect()
 }
 
 fn many_small(random: &mut Random, _: Class, _: &Limits) -> Shapes {
-    (0..500).map(|_| (Kind::Small, random.index(33))).collect()
+    (0..500).map(|_| (SendForm::Small, random.index(33))).collect()
 }
 
 /// All lengths up to 300, the neighbourhood of powers of two, the last ones before the limit.
@@ -182,12 +182,12 @@ fn lengths(_: &mut Random, class: Class, limits: &Limits) -> Shapes {
         (0..usize::BITS - 1).map(|bit| 1_usize << bit).flat_map(|power| [power - 1, power, power + 1]);
     let mut lengths: Vec<usize> = (0..=300).chain(powers).chain(max.saturating_sub(9)..=max).collect();
     lengths.retain(|len| *len <= max);
-    lengths.into_iter().map(|len| (Kind::Small, len)).collect()
+    lengths.into_iter().map(|len| (SendForm::Small, len)).collect()
 }
 
 fn abandoned(random: &mut Random, class: Class, limits: &Limits) -> Shapes {
     let max = small_max(class, limits) as u64;
-    let kind = |random: &mut Random| if random.chance(70) { Kind::Abandoned } else { Kind::Small };
+    let kind = |random: &mut Random| if random.chance(70) { SendForm::Abandoned } else { SendForm::Small };
     (0..1_000).map(|_| (kind(random), random.within(&(0..=max)) as usize)).collect()
 }
 
@@ -196,7 +196,11 @@ fn block_sizes(_: &mut Random, class: Class, limits: &Limits) -> Shapes {
         Class::Control => &[1, 63, 64, 65],
         Class::Data => &[1, 2, 7, 8, 9, 4_095, 4_096, 4_097, 65_535, 65_536, 65_537, 1_000_003, 3 << 20],
     };
-    sizes.iter().filter(|size| **size <= limits.block_bytes_max).map(|size| (Kind::Block, *size)).collect()
+    sizes
+        .iter()
+        .filter(|size| **size <= limits.block_bytes_max)
+        .map(|size| (SendForm::Block, *size))
+        .collect()
 }
 
 fn block_len(random: &mut Random, limits: &Limits) -> usize {
@@ -205,22 +209,22 @@ fn block_len(random: &mut Random, limits: &Limits) -> usize {
 }
 
 fn many_blocks(random: &mut Random, _: Class, limits: &Limits) -> Shapes {
-    (0..150).map(|_| (Kind::Block, block_len(random, limits))).collect()
+    (0..150).map(|_| (SendForm::Block, block_len(random, limits))).collect()
 }
 
 fn alternating(random: &mut Random, _: Class, limits: &Limits) -> Shapes {
     (0..100)
-        .flat_map(|_| [(Kind::Block, block_len(random, limits)), (Kind::Small, random.index(33))])
+        .flat_map(|_| [(SendForm::Block, block_len(random, limits)), (SendForm::Small, random.index(33))])
         .collect()
 }
 
 fn random_mix(random: &mut Random, class: Class, limits: &Limits) -> Shapes {
     let max = small_max(class, limits);
     let shape = |random: &mut Random| match random.below(100) {
-        0..10 => (Kind::Block, block_len(random, limits)),
-        10..25 => (Kind::Abandoned, random.index(max + 1)),
-        25..35 => (Kind::Small, random.index(max + 1)),
-        _ => (Kind::Small, random.index(65.min(max + 1))),
+        0..10 => (SendForm::Block, block_len(random, limits)),
+        10..25 => (SendForm::Abandoned, random.index(max + 1)),
+        25..35 => (SendForm::Small, random.index(max + 1)),
+        _ => (SendForm::Small, random.index(65.min(max + 1))),
     };
     (0..400).map(|_| shape(random)).collect()
 }

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How one thread gets its endpoint and loses it.
-pub struct Seat {
+pub struct EndpointSetup {
     /// Makes the endpoint; called in the thread of the place.
     pub open: Box<dyn FnOnce() -> Box<dyn Endpoint> + Send>,
     /// Lets the place die: the others learn of a death, not of an orderly end.
@@ -28,7 +28,7 @@ pub struct Threads<F> {
     pub deadline: Duration,
 }
 
-impl<F: Fn(u32) -> Vec<Seat>> Threads<F> {
+impl<F: Fn(u32) -> Vec<EndpointSetup>> Threads<F> {
     /// Threads with a deadline of two minutes.
     pub fn new(seats: F) -> Threads<F> {
         Threads { seats, deadline: Duration::from_secs(120) }
@@ -75,7 +75,7 @@ impl Run {
     }
 }
 
-impl<F: Fn(u32) -> Vec<Seat>> Fixture for Threads<F> {
+impl<F: Fn(u32) -> Vec<EndpointSetup>> Fixture for Threads<F> {
     fn keep(&self, promise: &Promise) {
         let seats = (self.seats)(promise.places);
         assert_eq!(seats.len(), promise.places as usize, "a seat for each place");
@@ -108,7 +108,7 @@ impl<F: Fn(u32) -> Vec<Seat>> Fixture for Threads<F> {
     }
 }
 
-fn play(run: &Run, seat: Seat, mut script: Box<dyn Script>) {
+fn play(run: &Run, seat: EndpointSetup, mut script: Box<dyn Script>) {
     let endpoint = (seat.open)();
     run.join(&*endpoint);
     loop {

@@ -23,7 +23,7 @@ impl fmt::Display for Route {
 
 /// How a letter is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SendForm {
     Small,
     Block,
     Abandoned,
@@ -31,8 +31,8 @@ pub(super) enum Kind {
 
 /// One message to come.
 #[derive(Clone, Debug)]
-pub(super) struct Letter {
-    pub(super) kind: Kind,
+pub(super) struct TestMessage {
+    pub(super) kind: SendForm,
     pub(super) len: usize,
     /// Room asked for; at least `len`.
     pub(super) room: usize,
@@ -42,7 +42,7 @@ pub(super) struct Letter {
 }
 
 /// Draws the kinds and lengths of one route.
-pub(super) type Traffic = fn(&mut Random, Class, &Limits) -> Vec<(Kind, usize)>;
+pub(super) type Traffic = fn(&mut Random, Class, &Limits) -> Vec<(SendForm, usize)>;
 
 /// The largest small message of `class`.
 pub(super) fn small_max(class: Class, limits: &Limits) -> usize {
@@ -53,19 +53,19 @@ pub(super) fn small_max(class: Class, limits: &Limits) -> usize {
 }
 
 /// The letters of `route`, in order.
-pub(super) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<Letter> {
+pub(super) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<TestMessage> {
     let pair = u64::from(route.source.0) << 32 | u64::from(route.target.0);
     let mut random = Random::new(scramble(pair ^ (route.class as u64) << 63));
     let shapes = traffic(&mut random, route.class, limits);
-    let letter = |(number, (kind, len)): (usize, (Kind, usize))| {
+    let letter = |(number, (kind, len)): (usize, (SendForm, usize))| {
         let slack = small_max(route.class, limits).saturating_sub(len);
         let room = len + random.index(slack.min(64) + 1);
-        Letter { kind, len, room, handler: HandlerId(number as u16), key: random.bits() }
+        TestMessage { kind, len, room, handler: HandlerId(number as u16), key: random.bits() }
     };
     shapes.into_iter().enumerate().map(letter).collect()
 }
 
-impl Letter {
+impl TestMessage {
     /// Writes the content of this letter; `bytes` is of its length.
     pub(super) fn write(&self, bytes: &mut [u8]) {
         Random::new(self.key).fill(bytes);
@@ -75,11 +75,11 @@ impl Letter {
     pub(super) fn check(&self, route: Route, handler: HandlerId, body: &Body<'_>) {
         assert_eq!(handler, self.handler, "{route}: order broken");
         match (self.kind, body) {
-            (Kind::Small, Body::Inline(bytes)) => {
+            (SendForm::Small, Body::Inline(bytes)) => {
                 let aligned = bytes.is_empty() || bytes.as_ptr().align_offset(8) == 0;
                 assert!(aligned, "{route}: inline bytes are not aligned to 8");
             }
-            (Kind::Block, Body::Block(_)) => {}
+            (SendForm::Block, Body::Block(_)) => {}
             (kind, _) => panic!("{route}: letter {} was sent as {kind:?}", handler.0),
         }
         self.check_bytes(route, body.bytes());

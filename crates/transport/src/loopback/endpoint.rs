@@ -4,10 +4,10 @@
 //! a silent error is an assertion here. It never blocks.
 
 use super::memory::{AlignedBytes, LoopbackBlock};
-use super::state::{Load, Parcel, State, Taken};
-use super::world::Shared;
+use super::state::{Delivery, InFlightMessage, MessageContent, State};
+use super::world::WorldShared;
 use crate::{
-    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId, Reentry,
+    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId, ReentryGuard,
     SendError, Unpark,
 };
 use std::cell::RefMut;
@@ -25,13 +25,13 @@ const MULTICAST_BYTES_MIN: usize = 64;
 /// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
 pub struct LoopbackEndpoint {
     here: PlaceId,
-    shared: Rc<Shared>,
-    reentry: Reentry,
+    shared: Rc<WorldShared>,
+    reentry: ReentryGuard,
 }
 
 impl LoopbackEndpoint {
-    pub(super) fn new(here: PlaceId, shared: Rc<Shared>) -> LoopbackEndpoint {
-        LoopbackEndpoint { here, shared, reentry: Reentry::default() }
+    pub(super) fn new(here: PlaceId, shared: Rc<WorldShared>) -> LoopbackEndpoint {
+        LoopbackEndpoint { here, shared, reentry: ReentryGuard::default() }
     }
 
     fn state(&self) -> RefMut<'_, State> {
@@ -54,7 +54,7 @@ impl LoopbackEndpoint {
         }
     }
 
-    fn take(&self, inbound: Inbound) -> Option<Taken> {
+    fn take(&self, inbound: Inbound) -> Option<Delivery> {
         self.state().take(self.here, inbound)
     }
 }
@@ -92,7 +92,7 @@ impl Endpoint for LoopbackEndpoint {
             fill(content.bytes_mut()).ok_or(SendError::Abandoned)?
         };
         content.shorten(len);
-        self.state().post(self.here, to, class, handler, Load::Inline(content));
+        self.state().post(self.here, to, class, handler, MessageContent::Inline(content));
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Endpoint for LoopbackEndpoint {
             fill(content.bytes_mut());
         }
         let block = LoopbackBlock::new(content, self.state().live_blocks(self.here));
-        self.state().post(self.here, to, class, handler, Load::Block(block));
+        self.state().post(self.here, to, class, handler, MessageContent::Block(block));
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl Endpoint for LoopbackEndpoint {
         for to in to {
             let mut copy = AlignedBytes::new(len);
             copy.bytes_mut().copy_from_slice(message);
-            self.state().post(self.here, *to, class, handler, Load::Inline(copy));
+            self.state().post(self.here, *to, class, handler, MessageContent::Inline(copy));
         }
         Ok(())
     }
@@ -150,15 +150,15 @@ impl Endpoint for LoopbackEndpoint {
         for count in 0..batch {
             match self.take(inbound) {
                 None => return count,
-                Some(Taken::Died(place)) => {
+                Some(Delivery::Died(place)) => {
                     let cause = self.state().cause(place);
                     deliver(Arrival::Died { place, cause });
                 }
-                Some(Taken::Parcel(parcel)) => {
+                Some(Delivery::InFlightMessage(parcel)) => {
                     let inline;
                     let body = match parcel.load {
-                        Load::Block(block) => Body::Block(Box::new(block)),
-                        Load::Inline(content) => {
+                        MessageContent::Block(block) => Body::Block(Box::new(block)),
+                        MessageContent::Inline(content) => {
                             inline = content;
                             Body::Inline(inline.bytes())
                         }
@@ -181,8 +181,8 @@ impl Endpoint for LoopbackEndpoint {
         // A copy, because `wants` may send.
         let (handler, content) = match self.state().first(self.here, from, class) {
             None => return Next::Nothing,
-            Some(Parcel { load: Load::Block(_), .. }) => return Next::Left,
-            Some(Parcel { load: Load::Inline(content), handler, .. }) => {
+            Some(InFlightMessage { load: MessageContent::Block(_), .. }) => return Next::Left,
+            Some(InFlightMessage { load: MessageContent::Inline(content), handler, .. }) => {
                 (*handler, AlignedBytes::copy_of(content.bytes()))
             }
         };

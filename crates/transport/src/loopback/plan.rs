@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 /// How one class of messages is carried between each ordered pair of places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct ClassDelivery {
     /// Messages that fit between sender and receiver; at least 1.
     pub capacity: usize,
     /// Steps from sending a message until it can be delivered.
@@ -17,7 +17,7 @@ pub struct Lane {
 
 /// The death of one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct PlannedDeath {
     /// Who dies.
     pub place: PlaceId,
     /// At which step of the world.
@@ -30,9 +30,9 @@ pub struct Plan {
     /// Fixes every draw.
     pub seed: u64,
     /// The control class.
-    pub control: Lane,
+    pub control: ClassDelivery,
     /// The data class.
-    pub data: Lane,
+    pub data: ClassDelivery,
     /// Draw which of the deliverable messages comes first; otherwise the one that is deliverable longest.
     pub reorder: bool,
     /// Most arrivals of one call of `progress`; with `reorder` each call draws its own bound up to this.
@@ -47,7 +47,7 @@ pub struct Plan {
     /// Words of each place; 0: words are not offered.
     pub words: u32,
     /// Who dies, and when.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<PlannedDeath>,
     /// Steps from a death until another place knows of it, drawn for each other place.
     pub notice_steps: RangeInclusive<u64>,
 }
@@ -55,7 +55,7 @@ pub struct Plan {
 impl Plan {
     /// No delay, ample queues, words, nobody dies.
     pub fn calm(seed: u64) -> Plan {
-        let lane = Lane { capacity: 1_024, delay_steps: 0..=0 };
+        let lane = ClassDelivery { capacity: 1_024, delay_steps: 0..=0 };
         Plan {
             seed,
             control: lane.clone(),
@@ -75,8 +75,10 @@ impl Plan {
     /// words; nobody dies.
     pub fn adversarial(seed: u64) -> Plan {
         let mut random = Random::new(seed ^ 0x0070_6c61_6e00);
-        let mut lane =
-            |delay_max| Lane { capacity: 1 + random.index(4), delay_steps: 0..=random.below(delay_max) };
+        let mut lane = |delay_max| ClassDelivery {
+            capacity: 1 + random.index(4),
+            delay_steps: 0..=random.below(delay_max),
+        };
         Plan {
             control: lane(40),
             data: lane(200),
@@ -91,7 +93,7 @@ impl Plan {
     }
 
     /// The lane of `class`.
-    pub fn lane(&self, class: Class) -> &Lane {
+    pub fn lane(&self, class: Class) -> &ClassDelivery {
         match class {
             Class::Control => &self.control,
             Class::Data => &self.data,

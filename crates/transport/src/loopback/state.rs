@@ -13,32 +13,32 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// The bytes of a message in flight.
-pub(super) enum Load {
+pub(super) enum MessageContent {
     Inline(AlignedBytes),
     Block(LoopbackBlock),
 }
 
-impl Load {
+impl MessageContent {
     fn bytes(&self) -> &[u8] {
         match self {
-            Load::Inline(content) => content.bytes(),
-            Load::Block(block) => crate::BlockMemory::bytes(block),
+            MessageContent::Inline(content) => content.bytes(),
+            MessageContent::Block(block) => crate::BlockMemory::bytes(block),
         }
     }
 }
 
 /// One message in flight.
-pub(super) struct Parcel {
+pub(super) struct InFlightMessage {
     pub(super) source: PlaceId,
     pub(super) class: Class,
     pub(super) handler: HandlerId,
-    pub(super) load: Load,
+    pub(super) load: MessageContent,
     ready_step: u64,
 }
 
 /// What a place takes from the world.
-pub(super) enum Taken {
-    Parcel(Parcel),
+pub(super) enum Delivery {
+    InFlightMessage(InFlightMessage),
     Died(PlaceId),
 }
 
@@ -49,21 +49,21 @@ const WAITS: usize = 8;
 type LaneKey = (PlaceId, u8);
 
 /// A death on its way to one place that did not die.
-struct Notice {
+struct DeathNotice {
     known_step: u64,
     delivered: bool,
 }
 
 /// One place as the world sees it.
-struct Site {
+struct PlaceStatus {
     alive: bool,
     /// Said that it sends nothing more: its end loses nothing and is told to nobody.
     left: bool,
     /// Who declared it dead, if it did not die by itself.
     condemned_by: Option<PlaceId>,
-    lanes: BTreeMap<LaneKey, VecDeque<Parcel>>,
+    lanes: BTreeMap<LaneKey, VecDeque<InFlightMessage>>,
     heads: BTreeSet<(u64, LaneKey)>,
-    notices: BTreeMap<PlaceId, Notice>,
+    notices: BTreeMap<PlaceId, DeathNotice>,
     /// Sends since its last turn that found no room: to whom and in which class.
     refused: BTreeSet<LaneKey>,
     /// Whether a block found its sender's memory used up since its last turn.
@@ -78,7 +78,7 @@ pub(super) enum Event {
     Advanced,
     Sent,
     Refused,
-    Taken,
+    Delivery,
     Killed,
     Told,
 }
@@ -88,7 +88,7 @@ pub(super) struct State {
     pub(super) step: u64,
     pub(super) digest: u64,
     pub(super) random: Random,
-    sites: Vec<Site>,
+    sites: Vec<PlaceStatus>,
     /// The places that wait in the middle of a turn; none of them is taken away before its turn goes on.
     waiting: Vec<PlaceId>,
 }
@@ -99,7 +99,7 @@ fn lane_key(source: PlaceId, class: Class) -> LaneKey {
 
 impl State {
     pub(super) fn new(places: u32, plan: Plan) -> State {
-        let site = |_| Site {
+        let site = |_| PlaceStatus {
             alive: true,
             left: false,
             condemned_by: None,
@@ -171,7 +171,14 @@ impl State {
     }
 
     /// Puts an admitted message in flight.
-    pub(super) fn post(&mut self, here: PlaceId, to: PlaceId, class: Class, handler: HandlerId, load: Load) {
+    pub(super) fn post(
+        &mut self,
+        here: PlaceId,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        load: MessageContent,
+    ) {
         let content = load.bytes().chunks(8).fold(u64::from(handler.0), |sum, chunk| {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
@@ -179,7 +186,7 @@ impl State {
         });
         self.record(Event::Sent, here, u64::from(to.0) ^ scramble(content ^ load.bytes().len() as u64));
         let delay = self.random.within(&self.plan.lane(class).delay_steps);
-        let parcel = Parcel { source: here, class, handler, load, ready_step: self.step + delay };
+        let parcel = InFlightMessage { source: here, class, handler, load, ready_step: self.step + delay };
         let (site, key) = (&mut self.sites[to.index()], lane_key(here, class));
         let lane = site.lanes.entry(key).or_default();
         if lane.is_empty() {
@@ -195,7 +202,7 @@ impl State {
     }
 
     /// Takes one arrival for `here`.
-    pub(super) fn take(&mut self, here: PlaceId, inbound: Inbound) -> Option<Taken> {
+    pub(super) fn take(&mut self, here: PlaceId, inbound: Inbound) -> Option<Delivery> {
         let site = &self.sites[here.index()];
         if !site.alive {
             return None;
@@ -203,7 +210,7 @@ impl State {
         if let Some(dead) = site.deliverable_death(self.step) {
             self.sites[here.index()].notices.get_mut(&dead)?.delivered = true;
             self.record(Event::Told, here, u64::from(dead.0));
-            return Some(Taken::Died(dead));
+            return Some(Delivery::Died(dead));
         }
         let wanted =
             |&&(_, (_, class)): &&(u64, LaneKey)| inbound == Inbound::All || class == Class::Control as u8;
@@ -215,12 +222,12 @@ impl State {
         let index = if self.plan.reorder { self.random.index(count) } else { 0 };
         let head = *ready().nth(index)?;
         let parcel = self.sites[here.index()].pop(head)?;
-        self.record(Event::Taken, here, u64::from(parcel.source.0) << 1 | parcel.class as u64);
-        Some(Taken::Parcel(parcel))
+        self.record(Event::Delivery, here, u64::from(parcel.source.0) << 1 | parcel.class as u64);
+        Some(Delivery::InFlightMessage(parcel))
     }
 
     /// The oldest message of a lane, if it has arrived.
-    pub(super) fn first(&self, here: PlaceId, source: PlaceId, class: Class) -> Option<&Parcel> {
+    pub(super) fn first(&self, here: PlaceId, source: PlaceId, class: Class) -> Option<&InFlightMessage> {
         let site = &self.sites[here.index()];
         let first = site.lanes.get(&lane_key(source, class)).filter(|_| site.alive)?.front()?;
         (first.ready_step <= self.step).then_some(first)
@@ -231,7 +238,7 @@ impl State {
         let head = self.first(here, source, class).map(|first| (first.ready_step, lane_key(source, class)));
         if let Some(head) = head {
             self.sites[here.index()].pop(head);
-            self.record(Event::Taken, here, u64::from(source.0) << 1 | class as u64);
+            self.record(Event::Delivery, here, u64::from(source.0) << 1 | class as u64);
         }
     }
 
@@ -286,14 +293,14 @@ impl State {
     fn announce_death_of(&mut self, place: PlaceId) {
         for site in self.sites.iter_mut().filter(|site| site.alive) {
             let known_step = self.step + self.random.within(&self.plan.notice_steps);
-            site.notices.insert(place, Notice { known_step, delivered: false });
+            site.notices.insert(place, DeathNotice { known_step, delivered: false });
         }
     }
 
     /// Moves the world to `step`: planned deaths happen, known deaths free what was sent to the dead.
     pub(super) fn move_to(&mut self, step: u64) {
         self.step = step;
-        let is_due = |loss: &super::Loss| loss.step <= step && !self.waiting.contains(&loss.place);
+        let is_due = |loss: &super::PlannedDeath| loss.step <= step && !self.waiting.contains(&loss.place);
         let (due, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.plan.losses).into_iter().partition(is_due);
         self.plan.losses = later;
@@ -340,7 +347,7 @@ impl State {
 
     /// Messages and deaths that living places have still to take.
     pub(super) fn in_flight(&self) -> usize {
-        let count = |site: &Site| {
+        let count = |site: &PlaceStatus| {
             let messages: usize = site.lanes.values().map(VecDeque::len).sum();
             messages + site.notices.values().filter(|notice| !notice.delivered).count()
         };
@@ -375,8 +382,8 @@ impl State {
     }
 }
 
-impl Site {
-    fn pop(&mut self, head: (u64, LaneKey)) -> Option<Parcel> {
+impl PlaceStatus {
+    fn pop(&mut self, head: (u64, LaneKey)) -> Option<InFlightMessage> {
         self.heads.remove(&head);
         let lane = self.lanes.get_mut(&head.1)?;
         let parcel = lane.pop_front();
@@ -402,7 +409,7 @@ impl Site {
                 .iter()
                 .all(|class| self.lanes.get(&lane_key(place, *class)).is_none_or(VecDeque::is_empty))
         };
-        let due = |(place, notice): &(&PlaceId, &Notice)| {
+        let due = |(place, notice): &(&PlaceId, &DeathNotice)| {
             !notice.delivered && notice.known_step <= step && drained(**place)
         };
         self.notices.iter().find(due).map(|(place, _)| *place)

@@ -61,7 +61,7 @@ fn gossip(plan: Plan) -> (Vec<String>, World) {
 fn the_same_seed_gives_the_same_run() {
     for seed in 0..50 {
         let mut plan = Plan::adversarial(seed);
-        plan.losses = vec![Loss { place: B, step: 40 }];
+        plan.losses = vec![PlannedDeath { place: B, step: 40 }];
         let ((seen, world), (again, world_again)) = (gossip(plan.clone()), gossip(plan));
         assert_eq!(seen, again, "seed {seed}");
         assert_eq!((world.digest(), world.step()), (world_again.digest(), world_again.step()), "seed {seed}");
@@ -226,7 +226,7 @@ fn the_end_of_a_place_that_has_left_loses_nothing_and_is_no_news() {
 #[test]
 fn planned_losses_happen_at_their_step() {
     let mut plan = Plan::calm(0);
-    plan.losses = vec![Loss { place: B, step: 3 }, Loss { place: C, step: 1_000 }];
+    plan.losses = vec![PlannedDeath { place: B, step: 3 }, PlannedDeath { place: C, step: 1_000 }];
     let world = World::new(3, plan);
     let order: Vec<_> = (0..4).map(|_| world.choose(&[B])).collect();
     assert_eq!(order, [Some(B), Some(B), None, None]);

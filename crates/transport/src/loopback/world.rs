@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What the world and its endpoints share.
-pub(super) struct Shared {
+pub(super) struct WorldShared {
     pub(super) words: Vec<Vec<AtomicU64>>,
     pub(super) unparked: Vec<Arc<UnparkFlag>>,
     pub(super) state: RefCell<State>,
@@ -35,7 +35,7 @@ impl Unpark for UnparkFlag {
 /// [`World::advance`] when there are none, is as unkind to a lost wake-up as a real machine.
 #[derive(Clone)]
 pub struct World {
-    shared: Rc<Shared>,
+    shared: Rc<WorldShared>,
 }
 
 impl World {
@@ -49,7 +49,9 @@ impl World {
         assert!(plan.batch_max > 0 && plan.blocks_max > 0, "nothing would ever arrive");
         let words = (0..places).map(|_| (0..plan.words).map(|_| AtomicU64::new(0)).collect()).collect();
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
-        World { shared: Rc::new(Shared { words, unparked, state: RefCell::new(State::new(places, plan)) }) }
+        World {
+            shared: Rc::new(WorldShared { words, unparked, state: RefCell::new(State::new(places, plan)) }),
+        }
     }
 
     /// The endpoint of `place`; take one for each place.

@@ -6,7 +6,7 @@
 //! of sites of one kind on the same line or on lines that follow each other.
 
 use crate::finding::Finding;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::syntax::comments_at;
 use crate::tree::{File, Tree, crate_of};
 
@@ -69,13 +69,13 @@ fn unargued(file: &File) -> Vec<Finding> {
 
 /// What the `unsafe` at `at` makes unsafe; `None` where it only names a type of function or is an attribute.
 fn site_kind(code: &[Token], at: usize) -> Option<&'static str> {
-    let mut rest = code[at + 1..].iter().filter(|token| !token.is("extern") && token.kind != Kind::Text);
+    let mut rest = code[at + 1..].iter().filter(|token| !token.is("extern") && token.kind != TokenKind::Text);
     let first = rest.next()?;
     match first.text.as_str() {
         "{" => Some("block"),
         "impl" => Some("impl"),
         "trait" => Some("trait"),
-        "fn" if rest.next()?.kind == Kind::Word => Some("function"),
+        "fn" if rest.next()?.kind == TokenKind::Word => Some("function"),
         _ => None,
     }
 }

@@ -3,13 +3,13 @@
 //! A folder of its own because these, unlike the peers, run at several places. They use no internal.
 //! The invariant: place 0 measures; what it times has ended at all places when its clock is read.
 
-pub mod alike;
 pub mod betweenness;
 pub mod collective;
-pub mod crowd;
+pub mod generic_code;
 pub mod large;
 pub mod memory;
 pub mod message;
+pub mod oversubscribed;
 pub mod sleeping;
 pub mod tasks;
 

@@ -11,7 +11,7 @@ use isles::prelude::*;
 use isles::{Launch, ModelledChip};
 use isles_chip::Chip;
 use isles_transport::{Arrival, Endpoint, HandlerId, Inbound, PlaceId};
-use isles_transport_chip::{ChipEndpoint, Costs, Turn, World};
+use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, TurnOutcome};
 use std::time::Instant;
 
 const PLACES: u32 = 32_768;
@@ -51,7 +51,7 @@ impl Member {
         (first.min(end)..(first + CHILDREN).min(end)).map(PlaceId)
     }
 
-    fn step(&mut self) -> Turn {
+    fn step(&mut self) -> TurnOutcome {
         let mut heard = Vec::new();
         self.endpoint.progress(Inbound::All, &mut |arrival| {
             if let Arrival::Message(message) = arrival {
@@ -73,7 +73,7 @@ impl Member {
         }
         let here = &self.endpoint;
         self.owes.retain(|(handler, child)| !send_as(here, PlaceId(*child), *handler, BROADCAST));
-        Turn::Idle { due: None }
+        TurnOutcome::Idle { due: None }
     }
 
     fn pass_on(&mut self, handler: HandlerId) {
@@ -90,7 +90,7 @@ impl Member {
 pub fn machine(_effort: Effort) {
     let started = Instant::now();
     let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
-    let world = World::new(PLACES, Costs::of(&chip).expect("it carries packets"), 0);
+    let world = ChipWorld::new(PLACES, Costs::of(&chip).expect("it carries packets"), 0);
     let world = world.unwrap_or_else(|misfit| panic!("{misfit}"));
     let mut members: Vec<Member> =
         (0..PLACES).map(|place| Member::new(world.endpoint(PlaceId(place)))).collect();

@@ -12,7 +12,7 @@ use super::modelled::ModelledChip;
 use crate::environment::{ConfigError, Flag, Setting};
 use crate::launch::Launch;
 use digest::digest_of_program;
-use isles_transport_chip::World;
+use isles_transport_chip::ChipWorld;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
@@ -176,7 +176,7 @@ fn difference(tape: &Header, run: &Header, chip: ModelledChip) -> Option<String>
 pub(crate) fn stopwatch(
     launch: &Launch,
     chip: ModelledChip,
-    world: &World,
+    world: &ChipWorld,
 ) -> Result<Rc<Stopwatch>, ConfigError> {
     let rate = chip.chip().default_preset().clocks().core;
     let tape = find_tape(launch, chip)?;

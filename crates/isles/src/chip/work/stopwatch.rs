@@ -14,7 +14,7 @@ use isles_transport::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Span, SpanId,
     Unpark, Work,
 };
-use isles_transport_chip::{ChipEndpoint, World};
+use isles_transport_chip::{ChipEndpoint, ChipWorld};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -32,7 +32,7 @@ const READINGS: u32 = 1_000;
 
 /// What becomes of the time of code.
 #[derive(Debug)]
-enum Source {
+enum TimeSource {
     /// The program says what its steps cost; it is only watched whether it does.
     Said,
     /// Measured now, in the time of the processor that this thread gets; and put on a tape.
@@ -54,7 +54,7 @@ pub(crate) struct HostCode {
 
 /// From times of this host to cycles of a core, without losing a part of one.
 #[derive(Debug)]
-struct Exchange {
+struct CycleConverter {
     /// Cycles of the core's own clock for so many parts of a nanosecond.
     cycles: u128,
     parts: u128,
@@ -62,9 +62,9 @@ struct Exchange {
     left: RefCell<Vec<u128>>,
 }
 
-impl Exchange {
-    fn new(ratio: u32, rate: Rate, places: u32) -> Exchange {
-        Exchange {
+impl CycleConverter {
+    fn new(ratio: u32, rate: Rate, places: u32) -> CycleConverter {
+        CycleConverter {
             cycles: u128::from(ratio) * u128::from(rate.hertz()),
             parts: 1_000 * 1_000_000_000 * u128::from(rate.divider()),
             left: RefCell::new(vec![0; places as usize]),
@@ -81,9 +81,9 @@ impl Exchange {
 
 /// One for all places of a run.
 pub(crate) struct Stopwatch {
-    world: World,
-    source: RefCell<Source>,
-    exchange: Exchange,
+    world: ChipWorld,
+    source: RefCell<TimeSource>,
+    exchange: CycleConverter,
     /// When it was started, if it runs.
     since: Cell<Option<u64>>,
     /// What was measured and not charged yet, in nanoseconds.
@@ -94,13 +94,13 @@ pub(crate) struct Stopwatch {
     turns: Cell<[u64; 2]>,
     code: Cell<HostCode>,
     /// Whether the run has left its tape.
-    departed: Cell<bool>,
+    diverged: Cell<bool>,
     /// Whether places only drop what they hold.
     closing: Cell<bool>,
 }
 
 impl Stopwatch {
-    fn new(world: &World, source: Source, exchange: Exchange) -> Rc<Stopwatch> {
+    fn new(world: &ChipWorld, source: TimeSource, exchange: CycleConverter) -> Rc<Stopwatch> {
         Rc::new(Stopwatch {
             world: world.clone(),
             source: RefCell::new(source),
@@ -110,44 +110,45 @@ impl Stopwatch {
             charged: Cell::default(),
             turns: Cell::default(),
             code: Cell::default(),
-            departed: Cell::default(),
+            diverged: Cell::default(),
             closing: Cell::default(),
         })
     }
 
     /// Watches whether the program says what its code costs.
-    pub(crate) fn watch(world: &World, rate: Rate) -> Rc<Stopwatch> {
-        Self::new(world, Source::Said, Exchange::new(0, rate, 0))
+    pub(crate) fn watch(world: &ChipWorld, rate: Rate) -> Rc<Stopwatch> {
+        Self::new(world, TimeSource::Said, CycleConverter::new(0, rate, 0))
     }
 
     /// Does nothing: for places of which only the chip's part is of interest.
-    pub(crate) fn idle(world: &World, rate: Rate) -> Rc<Stopwatch> {
-        Self::new(world, Source::Over, Exchange::new(0, rate, 0))
+    pub(crate) fn idle(world: &ChipWorld, rate: Rate) -> Rc<Stopwatch> {
+        Self::new(world, TimeSource::Over, CycleConverter::new(0, rate, 0))
     }
 
     /// Charges each of `places` places `ratio` thousandths of what its code takes here, on a core of `rate`.
-    pub(crate) fn measure(world: &World, (ratio, rate, places): (u32, Rate, u32)) -> Rc<Stopwatch> {
+    pub(crate) fn measure(world: &ChipWorld, (ratio, rate, places): (u32, Rate, u32)) -> Rc<Stopwatch> {
         let reading = || nanoseconds(ClockId::ThreadCPUTime);
         let readings = (0..READINGS).map(|_| reading().abs_diff(reading()));
-        let source = Source::Host { reading_ns: readings.min().unwrap_or(0), tape: Measurements::default() };
-        Self::new(world, source, Exchange::new(ratio, rate, places))
+        let source =
+            TimeSource::Host { reading_ns: readings.min().unwrap_or(0), tape: Measurements::default() };
+        Self::new(world, source, CycleConverter::new(ratio, rate, places))
     }
 
     /// As `measure`, with the measurements of a tape.
     pub(crate) fn play(
-        world: &World,
+        world: &ChipWorld,
         (ratio, rate, places): (u32, Rate, u32),
         tape: Playback,
     ) -> Rc<Stopwatch> {
-        Self::new(world, Source::Tape(tape), Exchange::new(ratio, rate, places))
+        Self::new(world, TimeSource::Tape(tape), CycleConverter::new(ratio, rate, places))
     }
 
     /// What the clock shows: the host's where something is measured, and where it is charged the thread's own.
     fn reading(&self) -> u64 {
         match &*self.source.borrow() {
-            Source::Said => nanoseconds(ClockId::MonotonicCoarse),
-            Source::Host { .. } => nanoseconds(ClockId::ThreadCPUTime),
-            Source::Tape(_) | Source::Over => 0,
+            TimeSource::Said => nanoseconds(ClockId::MonotonicCoarse),
+            TimeSource::Host { .. } => nanoseconds(ClockId::ThreadCPUTime),
+            TimeSource::Tape(_) | TimeSource::Over => 0,
         }
     }
 
@@ -159,7 +160,8 @@ impl Stopwatch {
     fn stop(&self) -> bool {
         let Some(since) = self.since.take() else { return false };
         let taken = self.reading().saturating_sub(since);
-        let cost = if let Source::Host { reading_ns, .. } = &*self.source.borrow() { *reading_ns } else { 0 };
+        let cost =
+            if let TimeSource::Host { reading_ns, .. } = &*self.source.borrow() { *reading_ns } else { 0 };
         self.pending.set(self.pending.get() + taken.saturating_sub(cost));
         true
     }
@@ -167,17 +169,17 @@ impl Stopwatch {
     /// Charges `place` what was measured since it was charged last.
     fn settle(&self, place: PlaceId) {
         let nanoseconds = match &mut *self.source.borrow_mut() {
-            Source::Said | Source::Over => return,
-            Source::Host { tape, .. } => {
+            TimeSource::Said | TimeSource::Over => return,
+            TimeSource::Host { tape, .. } => {
                 let nanoseconds = self.pending.take();
                 tape.push(Measurement { place: place.0, nanoseconds });
                 let code = self.code.get();
                 self.code.set(HostCode { total: code.total + Duration::from_nanos(nanoseconds), ..code });
                 nanoseconds
             }
-            Source::Tape(playback) => match playback.next(place.0) {
-                Some(nanoseconds) if !self.departed.get() => nanoseconds,
-                _ => return self.departed.set(true),
+            TimeSource::Tape(playback) => match playback.next(place.0) {
+                Some(nanoseconds) if !self.diverged.get() => nanoseconds,
+                _ => return self.diverged.set(true),
             },
         };
         self.world.charge(place, self.exchange.cycles(place, nanoseconds));
@@ -217,7 +219,7 @@ impl Stopwatch {
         self.stop();
         self.settle(place);
         let charged = self.charged.take();
-        if let Source::Said = &*self.source.borrow() {
+        if let TimeSource::Said = &*self.source.borrow() {
             let [free, paid] = self.turns.get();
             self.turns.set(if charged { [free, paid + 1] } else { [free + 1, paid] });
             let own = Duration::from_nanos(self.pending.take());
@@ -241,13 +243,13 @@ impl Stopwatch {
     }
 
     /// Asks the chip something for `place`, which is not its code.
-    pub(crate) fn ask<R>(&self, place: PlaceId, question: impl FnOnce(&World, PlaceId) -> R) -> R {
+    pub(crate) fn ask<R>(&self, place: PlaceId, question: impl FnOnce(&ChipWorld, PlaceId) -> R) -> R {
         self.during(place, |_| question(&self.world, place))
     }
 
     /// Whether the run is not that of its tape.
-    pub(crate) fn has_departed(&self) -> bool {
-        self.departed.get()
+    pub(crate) fn has_diverged(&self) -> bool {
+        self.diverged.get()
     }
 
     /// From here on places only drop what they hold: what they send is taken from them and goes nowhere, because the
@@ -259,14 +261,14 @@ impl Stopwatch {
     /// Ends the measuring. Gives what the code took, and what goes on a tape; or how many measurements of its tape a
     /// run has played that is not that of the tape.
     pub(crate) fn end(&self) -> Result<(HostCode, Measurements), (u64, u64)> {
-        match self.source.replace(Source::Over) {
-            Source::Host { tape, .. } => Ok((self.code.get(), tape)),
-            Source::Tape(playback) => {
+        match self.source.replace(TimeSource::Over) {
+            TimeSource::Host { tape, .. } => Ok((self.code.get(), tape)),
+            TimeSource::Tape(playback) => {
                 let (played, all) = playback.progress();
-                let whole = played == all && !self.departed.get();
+                let whole = played == all && !self.diverged.get();
                 if whole { Ok((self.code.get(), Measurements::default())) } else { Err((played, all)) }
             }
-            Source::Said | Source::Over => Ok((self.code_without_isles(), Measurements::default())),
+            TimeSource::Said | TimeSource::Over => Ok((self.code_without_isles(), Measurements::default())),
         }
     }
 }
@@ -278,15 +280,19 @@ fn nanoseconds(clock: ClockId) -> u64 {
 }
 
 /// The endpoint of a place on a chip, whose operations are not the place's code.
-pub(crate) struct Watched {
+pub(crate) struct TimedEndpoint {
     here: PlaceId,
     endpoint: ChipEndpoint,
     stopwatch: Rc<Stopwatch>,
 }
 
-impl Watched {
-    pub(crate) fn new(place: PlaceId, stopwatch: &Rc<Stopwatch>) -> Watched {
-        Watched { here: place, endpoint: stopwatch.world.endpoint(place), stopwatch: Rc::clone(stopwatch) }
+impl TimedEndpoint {
+    pub(crate) fn new(place: PlaceId, stopwatch: &Rc<Stopwatch>) -> TimedEndpoint {
+        TimedEndpoint {
+            here: place,
+            endpoint: stopwatch.world.endpoint(place),
+            stopwatch: Rc::clone(stopwatch),
+        }
     }
 
     /// Lets `send` send what `fill`, which is code of the program, writes; once the run closes, to nowhere.
@@ -305,7 +311,7 @@ impl Watched {
     }
 }
 
-impl Endpoint for Watched {
+impl Endpoint for TimedEndpoint {
     fn here(&self) -> PlaceId {
         self.here
     }
@@ -406,7 +412,7 @@ impl Endpoint for Watched {
 
     /// What the program says is charged only where nothing is measured: else it would count twice.
     fn work(&self, work: &Work) {
-        if let Source::Said = &*self.stopwatch.source.borrow() {
+        if let TimeSource::Said = &*self.stopwatch.source.borrow() {
             self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
             self.endpoint.work(work);
         }
@@ -438,13 +444,13 @@ impl Endpoint for Watched {
 mod tests {
     use super::*;
     use isles_chip::Chip;
-    use isles_transport_chip::{Costs, Spending};
+    use isles_transport_chip::{Costs, TimeCategory};
 
     const PLACE: PlaceId = PlaceId(0);
 
-    fn world() -> (World, Rate) {
+    fn world() -> (ChipWorld, Rate) {
         let chip = Chip::find("scc").unwrap();
-        let world = World::new(2, Costs::of(&chip).unwrap(), 0).unwrap();
+        let world = ChipWorld::new(2, Costs::of(&chip).unwrap(), 0).unwrap();
         (world, chip.default_preset().clocks().core)
     }
 
@@ -452,7 +458,7 @@ mod tests {
     fn a_turn_that_is_charged_nothing_is_noticed_and_one_that_says_its_cost_is_not() {
         let (world, rate) = world();
         let stopwatch = Stopwatch::watch(&world, rate);
-        let endpoint = Watched::new(PLACE, &stopwatch);
+        let endpoint = TimedEndpoint::new(PLACE, &stopwatch);
         for said in [0, 1, 0] {
             endpoint.work(&Work::new().cycles(said));
             stopwatch.pending.set(1_000_000_000);
@@ -468,7 +474,7 @@ mod tests {
     fn what_is_measured_is_charged_at_the_ratio_and_goes_on_the_tape_and_what_is_said_is_not() {
         let (world, rate) = world();
         let stopwatch = Stopwatch::measure(&world, (2_000, rate, 2));
-        let endpoint = Watched::new(PLACE, &stopwatch);
+        let endpoint = TimedEndpoint::new(PLACE, &stopwatch);
         stopwatch.begin_turn();
         endpoint.work(&Work::new().cycles(1 << 40));
         stopwatch.stop();
@@ -477,7 +483,7 @@ mod tests {
         let (code, tape) = stopwatch.end().unwrap();
         assert_eq!((code.total, code.uncharged), (Duration::from_millis(1), Duration::ZERO));
         let report = world.report();
-        let measured = report.ledgers[0].time(Spending::Measured).0;
+        let measured = report.ledgers[0].time(TimeCategory::Measured).0;
         assert!(
             (1_999_998_000..=2_000_000_000).contains(&measured),
             "two milliseconds but for a cycle: {measured}"
@@ -489,7 +495,7 @@ mod tests {
 
     #[test]
     fn parts_of_cycles_are_not_lost() {
-        let exchange = Exchange::new(1_500, Rate::new(1_600_000_000, 3).unwrap(), 1);
+        let exchange = CycleConverter::new(1_500, Rate::new(1_600_000_000, 3).unwrap(), 1);
         let sum: u64 = (0..1_000_000).map(|_| exchange.cycles(PLACE, 1)).sum();
         assert_eq!(sum, 800_000, "a millisecond at 533 MHz and one and a half times as long");
     }

@@ -66,7 +66,7 @@ impl Net {
     }
 
     #[track_caller]
-    fn expect(&self, reports: u64, asks: u64, forgets: u64, kind: Kind) {
+    fn expect(&self, reports: u64, asks: u64, forgets: u64, kind: FinishKind) {
         assert_eq!((self.reports, self.asks, self.forgets), (reports, asks, forgets));
         assert_eq!(self.released.last().map(|outcome| outcome.kind), Some(kind));
         assert!(self.released.iter().all(Outcome::is_clean));
@@ -84,7 +84,7 @@ fn a_local_finish_sends_nothing() {
         assert!(net.released.is_empty());
         net.end(0, key);
     }
-    net.expect(0, 0, 0, Kind::Local);
+    net.expect(0, 0, 0, FinishKind::Local);
     assert_eq!(net.at(0).held(), 0);
 }
 
@@ -95,7 +95,7 @@ fn one_remote_task_costs_one_report() {
     let task = net.send(key, 0, 3);
     net.end(0, key);
     net.end(3, task);
-    net.expect(1, 0, 0, Kind::Single);
+    net.expect(1, 0, 0, FinishKind::Single);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn one_remote_task_that_ends_before_the_body_costs_one_report() {
     let key = net.at(0).open();
     net.send_and_end(key, 0, 3);
     net.end(0, key);
-    net.expect(1, 0, 0, Kind::Single);
+    net.expect(1, 0, 0, FinishKind::Single);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn one_task_at_each_place_costs_one_report_a_place() {
     for (place, task) in tasks {
         net.end(place, task);
     }
-    net.expect(199, 0, 0, Kind::Spmd);
+    net.expect(199, 0, 0, FinishKind::Spmd);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_place_that_is_quiet_once_reports_once_whatever_it_sent() {
     for (place, task) in first.into_iter().chain(second) {
         net.end(place, task);
     }
-    net.expect(15, 0, 0, Kind::General);
+    net.expect(15, 0, 0, FinishKind::General);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_million_tasks_to_one_place_cost_one_question() {
         net.send_and_end(key, 0, 1);
     }
     net.end(0, key);
-    net.expect(2, 1, 0, Kind::Spmd);
+    net.expect(2, 1, 0, FinishKind::Spmd);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_request_without_tasks_costs_nothing() {
     let mut out = Vec::new();
     net.at(0).settle(key, PlaceId(1), false, &mut out);
     net.end(0, key);
-    net.expect(0, 0, 0, Kind::Local);
+    net.expect(0, 0, 0, FinishKind::Local);
     assert_eq!(net.at(1).held(), 0);
 }
 
@@ -196,7 +196,7 @@ fn a_visit_that_starts_nothing_leaves_no_trace() {
     let mut out = Vec::new();
     net.at(0).settle(key, PlaceId(1), false, &mut out);
     net.end(0, key);
-    net.expect(0, 0, 0, Kind::Local);
+    net.expect(0, 0, 0, FinishKind::Local);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_request_whose_body_starts_tasks_costs_one_report() {
     net.end(0, key);
     assert!(net.released.is_empty());
     net.end(1, visit);
-    net.expect(1, 0, 0, Kind::Single);
+    net.expect(1, 0, 0, FinishKind::Single);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn millions_of_finishes_leave_a_bounded_rest_and_few_messages() {
         net.send_and_end(key, 0, 2);
         net.end(0, key);
     }
-    net.expect(2 * rounds, 0, 2 * rounds / FORGET_BATCH as u64, Kind::Spmd);
+    net.expect(2 * rounds, 0, 2 * rounds / FORGET_BATCH as u64, FinishKind::Spmd);
     assert_eq!(net.at(0).held(), 0);
     assert!(net.at(1).held() < FORGET_BATCH && net.at(2).held() < FORGET_BATCH);
     assert!(net.at(1).slots.len() <= FORGET_BATCH);
@@ -245,7 +245,7 @@ fn a_long_report_travels_in_parts_and_releases_once() {
     assert!(net.released.is_empty());
     net.end(1, first);
     let parts = 99_u64.div_ceil(REPORT_ENTRIES_MAX as u64);
-    net.expect(98 + parts, 0, 0, Kind::General);
+    net.expect(98 + parts, 0, 0, FinishKind::General);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn cancellation_costs_one_message_a_reached_place() {
     assert_eq!(net.cancels, 1 + 2);
     for (place, task) in tasks {
         assert!(net.at(place).is_cancelled(task));
-        assert_eq!(net.at(place).depart(task, PlaceId(4)), Err(Refusal::Cancelled));
+        assert_eq!(net.at(place).depart(task, PlaceId(4)), Err(TaskRefusal::Cancelled));
         net.end(place, task);
     }
     net.end(0, key);
@@ -306,9 +306,9 @@ fn a_death_leaves_a_local_finish_alone() {
     let mut out = Vec::new();
     net.at(0).place_died(PlaceId(1), &mut out);
     assert_eq!(out, []);
-    assert_eq!(net.at(0).depart(key, PlaceId(1)), Err(Refusal::DeadPlace(PlaceId(1))));
+    assert_eq!(net.at(0).depart(key, PlaceId(1)), Err(TaskRefusal::DeadPlace(PlaceId(1))));
     net.end(0, key);
-    net.expect(0, 0, 0, Kind::Local);
+    net.expect(0, 0, 0, FinishKind::Local);
 }
 
 #[test]

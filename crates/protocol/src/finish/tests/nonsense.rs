@@ -118,10 +118,10 @@ fn what_a_dead_place_still_says_is_refused() {
     let id = place.id(key);
     let mut out = Vec::new();
     place.place_died(PlaceId(1), &mut out);
-    assert_eq!(place.arrive(id, PlaceId(1)), Err(Refusal::DeadPlace(PlaceId(1))));
-    assert_eq!(place.arrive(id, PlaceId(9)), Err(Refusal::UnknownPlace(PlaceId(9))));
+    assert_eq!(place.arrive(id, PlaceId(1)), Err(TaskRefusal::DeadPlace(PlaceId(1))));
+    assert_eq!(place.arrive(id, PlaceId(9)), Err(TaskRefusal::UnknownPlace(PlaceId(9))));
     let foreign = FinishId { home: PlaceId(1), serial: 0, slot: 0 };
-    assert_eq!(place.arrive(foreign, PlaceId(2)), Err(Refusal::DeadPlace(PlaceId(1))));
+    assert_eq!(place.arrive(foreign, PlaceId(2)), Err(TaskRefusal::DeadPlace(PlaceId(1))));
     let unknown = FinishId { home: PlaceId(0), serial: 99, slot: 0 };
-    assert_eq!(place.visit(unknown, PlaceId(2)), Err(Refusal::UnknownFinish));
+    assert_eq!(place.visit(unknown, PlaceId(2)), Err(TaskRefusal::UnknownFinish));
 }

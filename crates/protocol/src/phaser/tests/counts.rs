@@ -207,10 +207,10 @@ fn nonsense_from_peers_is_a_violation() {
     assert_eq!(net.at(1).receive(PlaceId(0), advance(1), &mut out), false_advance);
     assert_eq!(net.at(1).receive(PlaceId(0), advance(u64::MAX), &mut out), false_advance);
     assert_eq!(net.at(1).receive(PlaceId(2), advance(1), &mut out), Err(Violation::NotItsHome(phaser)));
-    let ticket = Ticket { phaser, phase: 5, dead: None };
+    let ticket = RegistrationTransfer { phaser, phase: 5, dead: None };
     let wrong = PhaserError::WrongPhase { ticket: 5, here: 0 };
     assert_eq!(net.at(1).arrive(ticket, PlaceId(2), &mut out), Err(wrong));
-    let nobody = Ticket { phaser: PhaserId { serial: 9, ..phaser }, phase: 0, dead: None };
+    let nobody = RegistrationTransfer { phaser: PhaserId { serial: 9, ..phaser }, phase: 0, dead: None };
     assert_eq!(
         net.at(0).arrive(nobody, PlaceId(1), &mut out),
         Err(PhaserError::UnknownPhaser(nobody.phaser))

@@ -81,7 +81,7 @@ pub struct World<'a> {
     setting: &'a Setting,
     machines: Vec<Phasers>,
     tasks: Vec<Vec<Task>>,
-    tickets: BTreeMap<(u32, u32), Vec<(Ticket, usize)>>,
+    tickets: BTreeMap<(u32, u32), Vec<(RegistrationTransfer, usize)>>,
     controls: BTreeMap<(u32, u32), VecDeque<Control>>,
     dead: BTreeSet<u32>,
     noticed: BTreeSet<(u32, u32)>,

@@ -88,7 +88,7 @@ fn below_a_member_of_a_binomial_tree_are_the_ranks_from_its_own_on() {
 fn who_folds_alone_brackets_as_those_do_who_fold_on_the_way() {
     for size in sizes() {
         let values: Vec<String> = (0..size).map(|rank| rank.to_string()).collect();
-        let folding = Folding::new(size, size / 2);
+        let folding = ReductionTree::new(size, size / 2);
         let alone = folding.fold(values, |left, right| bracket(&left, &right)).unwrap();
         assert_eq!(alone, expected(size));
     }
@@ -116,21 +116,21 @@ fn expected(size: usize) -> String {
 }
 
 /// Plays the steps of all members against each other; gives the values that they end with.
-fn play(size: usize, steps: impl Fn(usize) -> Vec<Fold>) -> Vec<String> {
+fn play(size: usize, steps: impl Fn(usize) -> Vec<ReductionStep>) -> Vec<String> {
     let mut values: Vec<String> = (0..size).map(|rank| rank.to_string()).collect();
     let mut next = vec![0; size];
     let mut given = vec![false; size];
     let mut sent: Vec<Vec<Vec<String>>> = vec![vec![Vec::new(); size]; size];
-    let all: Vec<Vec<Fold>> = (0..size).map(steps).collect();
+    let all: Vec<Vec<ReductionStep>> = (0..size).map(steps).collect();
     let mut moved = true;
     while std::mem::take(&mut moved) {
         for rank in 0..size {
             let Some(step) = all[rank].get(next[rank]) else { continue };
             let own = values[rank].clone();
             let (to, from) = match *step {
-                Fold::Give { to } => (Some(to), None),
-                Fold::Swap { with, .. } => (Some(with), Some(with)),
-                Fold::Merge { from, .. } | Fold::Accept { from } => (None, Some(from)),
+                ReductionStep::Give { to } => (Some(to), None),
+                ReductionStep::Swap { with, .. } => (Some(with), Some(with)),
+                ReductionStep::Merge { from, .. } | ReductionStep::Accept { from } => (None, Some(from)),
             };
             if let (Some(to), false) = (to, std::mem::replace(&mut given[rank], true)) {
                 sent[rank][to].push(own.clone());
@@ -142,7 +142,9 @@ fn play(size: usize, steps: impl Fn(usize) -> Vec<Fold>) -> Vec<String> {
                 }
                 let other = sent[from][rank].remove(0);
                 values[rank] = match *step {
-                    Fold::Merge { side, .. } | Fold::Swap { side, .. } => put(side, &own, &other),
+                    ReductionStep::Merge { side, .. } | ReductionStep::Swap { side, .. } => {
+                        put(side, &own, &other)
+                    }
                     _ => other,
                 };
             }
@@ -162,10 +164,10 @@ fn every_reduction_folds_by_the_same_tree_in_the_order_of_the_ranks() {
             expected.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
         assert_eq!(ranks, (0..size).collect::<Vec<_>>());
         for root in 0..size {
-            let values = play(size, |rank| Folding::new(size, root).to_root(rank).collect());
+            let values = play(size, |rank| ReductionTree::new(size, root).to_root(rank).collect());
             assert_eq!(values[root], expected, "size {size}, root {root}");
         }
-        let values = play(size, |rank| Folding::new(size, 0).to_all(rank).collect());
+        let values = play(size, |rank| ReductionTree::new(size, 0).to_all(rank).collect());
         assert!(values.iter().all(|value| *value == expected), "size {size}");
     }
 }
@@ -175,8 +177,8 @@ fn only_the_root_of_a_reduction_does_not_give() {
     for size in sizes() {
         for root in 0..size {
             for rank in 0..size {
-                let steps: Vec<Fold> = Folding::new(size, root).to_root(rank).collect();
-                let gives = |step: &Fold| matches!(step, Fold::Give { .. });
+                let steps: Vec<ReductionStep> = ReductionTree::new(size, root).to_root(rank).collect();
+                let gives = |step: &ReductionStep| matches!(step, ReductionStep::Give { .. });
                 assert_eq!(steps.iter().filter(|step| gives(step)).count(), usize::from(rank != root));
                 assert!(rank == root || gives(&steps[steps.len() - 1]));
             }
@@ -186,11 +188,13 @@ fn only_the_root_of_a_reduction_does_not_give() {
 
 /// Plays a reduction by halves of a vector of `len` elements; gives the vectors that the members end with.
 fn play_halves(size: usize, len: usize) -> Vec<Vec<String>> {
-    let folding = Folding::new(size, 0);
+    let folding = ReductionTree::new(size, 0);
     let mut vectors: Vec<Vec<String>> = (0..size).map(|rank| vec![rank.to_string(); len]).collect();
     for rank in (0..size).filter(|rank| !folding.stays(*rank)) {
-        let Some(Fold::Give { to }) = folding.pair(rank) else { panic!("{rank} neither stays nor gives") };
-        let Some(Fold::Merge { side, .. }) = folding.pair(to) else { panic!("{to} does not merge") };
+        let Some(ReductionStep::Give { to }) = folding.pair(rank) else {
+            panic!("{rank} neither stays nor gives")
+        };
+        let Some(ReductionStep::Merge { side, .. }) = folding.pair(to) else { panic!("{to} does not merge") };
         let merged = (0..len).map(|index| put(side, &vectors[to][index], &vectors[rank][index])).collect();
         vectors[to] = merged;
     }

@@ -9,12 +9,12 @@
 //! Invariants: a track is described before it is used; names are interned before they are, nearly all in the first
 //! packet.
 
-mod draft;
+mod event_builder;
 mod message;
 
-pub(crate) use draft::{Moment, Stamp};
+pub(crate) use event_builder::{EncodedTime, EventPrefix};
 
-use draft::{Draft, ROOM, span};
+use event_builder::{EventBuilder, ROOM, span};
 use isles_chip::quantity::Picoseconds;
 use message::{nested, number, text};
 
@@ -234,13 +234,19 @@ impl Encoder {
 
     /// A counter has this value from now on.
     pub(crate) fn count(&mut self, track: Track, time: Picoseconds, value: f64) {
-        let (stamp, moment) = (Stamp::new(track), Moment::new(time));
+        let (stamp, moment) = (EventPrefix::new(track), EncodedTime::new(time));
         self.event(&stamp, moment, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
     }
 
     /// A span begins.
     #[inline]
-    pub(crate) fn begin(&mut self, stamp: &Stamp, moment: Moment, name: Name, details: Details<'_>) {
+    pub(crate) fn begin(
+        &mut self,
+        stamp: &EventPrefix,
+        moment: EncodedTime,
+        name: Name,
+        details: Details<'_>,
+    ) {
         self.event(stamp, moment, BEGIN, |draft| {
             draft.name(name);
             for (field, flow) in [(event::FLOW, details.flow), (event::LAST_FLOW, details.last_flow)] {
@@ -255,7 +261,13 @@ impl Encoder {
     }
 
     /// A span with any name begins, which comes from a line of a program.
-    pub(crate) fn begin_from(&mut self, stamp: &Stamp, moment: Moment, name: Name, source: Option<usize>) {
+    pub(crate) fn begin_from(
+        &mut self,
+        stamp: &EventPrefix,
+        moment: EncodedTime,
+        name: Name,
+        source: Option<usize>,
+    ) {
         self.event(stamp, moment, BEGIN, |draft| {
             draft.field(event::NAME_ID, name.interned());
             if let Some(source) = source {
@@ -266,7 +278,7 @@ impl Encoder {
 
     /// A span without details: it begins, and it ends.
     #[inline]
-    pub(crate) fn span(&mut self, stamp: &Stamp, (start, end): (Moment, Moment), name: Name) {
+    pub(crate) fn span(&mut self, stamp: &EventPrefix, (start, end): (EncodedTime, EncodedTime), name: Name) {
         if start.is_long() || end.is_long() {
             self.begin(stamp, start, name, Details::default());
             return self.end(stamp, end);
@@ -276,14 +288,20 @@ impl Encoder {
 
     /// The span that began last on this track ends.
     #[inline]
-    pub(crate) fn end(&mut self, stamp: &Stamp, moment: Moment) {
+    pub(crate) fn end(&mut self, stamp: &EventPrefix, moment: EncodedTime) {
         self.event(stamp, moment, END, |_| ());
     }
 
     /// An event without texts.
     #[inline]
-    fn event(&mut self, stamp: &Stamp, moment: Moment, kind: u8, more: impl FnOnce(&mut Draft<'_>)) {
-        let mut draft = Draft::new(self.room(), stamp, kind);
+    fn event(
+        &mut self,
+        stamp: &EventPrefix,
+        moment: EncodedTime,
+        kind: u8,
+        more: impl FnOnce(&mut EventBuilder<'_>),
+    ) {
+        let mut draft = EventBuilder::new(self.room(), stamp, kind);
         more(&mut draft);
         self.used += draft.end(moment);
     }
@@ -337,10 +355,10 @@ mod tests {
 
     #[test]
     fn a_plain_span_is_a_beginning_and_an_end() {
-        let times = (0..64).map(|bits| Moment::new(Picoseconds(u64::MAX >> bits)));
-        let times: Vec<Moment> = times.chain([Moment::new(Picoseconds::ZERO)]).collect();
+        let times = (0..64).map(|bits| EncodedTime::new(Picoseconds(u64::MAX >> bits)));
+        let times: Vec<EncodedTime> = times.chain([EncodedTime::new(Picoseconds::ZERO)]).collect();
         let (mut ours, mut theirs) = (Encoder::default(), Encoder::default());
-        for stamp in [1, 0x7f, 0x80, u64::MAX].map(|track| Stamp::new(Track(track))) {
+        for stamp in [1, 0x7f, 0x80, u64::MAX].map(|track| EventPrefix::new(Track(track))) {
             for (start, end) in
                 times.iter().rev().flat_map(|start| times.iter().map(move |end| (*start, *end)))
             {
@@ -360,7 +378,12 @@ mod tests {
         let notes = [(name, u64::MAX); 3];
         let mut encoder = Encoder::default();
         let most = Details { flow, last_flow: flow, notes: &notes };
-        encoder.begin(&Stamp::new(Track(u64::MAX)), Moment::new(Picoseconds(u64::MAX)), name, most);
+        encoder.begin(
+            &EventPrefix::new(Track(u64::MAX)),
+            EncodedTime::new(Picoseconds(u64::MAX)),
+            name,
+            most,
+        );
         let [_, len, ..] = *encoder.bytes() else { panic!("an event is longer than this") };
         assert_eq!(encoder.bytes().len(), 2 + usize::from(len));
     }

@@ -3,11 +3,11 @@
 //! It exists to try the fixture for threads and the promises about waiting; it can be made deaf. It is slow
 //! and offers no words.
 
-use crate::conformance::Seat;
+use crate::conformance::EndpointSetup;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
     Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
-    Reentry, SendError, Unpark,
+    ReentryGuard, SendError, Unpark,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -89,17 +89,19 @@ impl Unpark for Bell {
 struct Mailbox {
     here: PlaceId,
     office: Arc<Office>,
-    reentry: Reentry,
+    reentry: ReentryGuard,
 }
 
 /// The seats of a fresh run.
-pub(super) fn seats(places: u32, deaf: Deaf) -> Vec<Seat> {
+pub(super) fn seats(places: u32, deaf: Deaf) -> Vec<EndpointSetup> {
     let slots = Mutex::new((0..places).map(|_| Slot::default()).collect());
     let office = Arc::new(Office { slots, bells: (0..places).map(|_| Condvar::new()).collect(), deaf });
     let seat = |here| {
         let (opened, killed) = (Arc::clone(&office), Arc::clone(&office));
-        Seat {
-            open: Box::new(move || Box::new(Mailbox { here, office: opened, reentry: Reentry::default() })),
+        EndpointSetup {
+            open: Box::new(move || {
+                Box::new(Mailbox { here, office: opened, reentry: ReentryGuard::default() })
+            }),
             kill: Box::new(move |endpoint| {
                 drop(endpoint);
                 killed.kill(here);

@@ -1,0 +1,126 @@
+//! The folder where the programs of peers are built and kept.
+//!
+//! Its own file because it is the only one that writes to the person's disk, apart from the JSON.
+//! It does not know what the programs do. The invariant: a file in the folder is complete; it is
+//! written under another name first. Its name carries a hash of how it was made, so that a changed source is
+//! built anew.
+
+use crate::program::Missing;
+use isles_apps::graph::{ReadOptions, Weights, open};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The folder, which exists.
+pub struct WorkFolder {
+    folder: PathBuf,
+}
+
+impl WorkFolder {
+    /// Opens `isles/bench` in the person's cache folder (`XDG_CACHE_HOME`, else `~/.cache`).
+    ///
+    /// # Errors
+    /// One line that names the folder.
+    pub fn open() -> Result<WorkFolder, String> {
+        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+        let folder = cache.or_else(home).unwrap_or_else(std::env::temp_dir).join("isles/bench");
+        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(WorkFolder { folder })
+    }
+
+    /// The program that `compiler options -o PROGRAM SOURCE libraries` makes of `text`, from the folder if it is there.
+    ///
+    /// # Errors
+    /// The compiler's first complaint.
+    pub fn build(
+        &self,
+        compiler: &str,
+        options: &[&str],
+        libraries: &[&str],
+        name: &str,
+        text: &str,
+    ) -> Result<PathBuf, Missing> {
+        let program =
+            self.folder.join(format!("{}-{:016x}", compiler, hash(&(compiler, options, libraries, text))));
+        if program.exists() {
+            return Ok(program);
+        }
+        let source = self.lay(name, text)?;
+        let fresh = self.folder.join(format!("{compiler}-{}.new", std::process::id()));
+        let mut command = Command::new(compiler);
+        command.args(options).arg("-o").arg(&fresh).arg(&source).args(libraries).stdin(Stdio::null());
+        let failed =
+            |why: String| Missing::new(format!("{compiler} {name}: {why}"), "put the compiler right");
+        let output = command.output().map_err(|error| failed(error.to_string()))?;
+        if !output.status.success() {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            return Err(failed(complaint.lines().next().unwrap_or("failed").to_owned()));
+        }
+        std::fs::rename(&fresh, &program).map_err(|error| failed(error.to_string()))?;
+        Ok(program)
+    }
+
+    /// Writes `text` into the folder and returns its path.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn lay(&self, name: &str, text: &str) -> Result<PathBuf, Missing> {
+        let path = self.folder.join(format!("{:016x}-{name}", hash(&text)));
+        write_whole(&path, text)
+            .map_err(|error| Missing::new(format!("{}: {error}", path.display()), "free the disk"))?;
+        Ok(path)
+    }
+
+    /// The edge list of a graph of the collection, one line `from to` an edge; fetches the graph if it must.
+    ///
+    /// # Errors
+    /// Why the graph cannot be had.
+    pub fn edges(&self, name: &str) -> Result<PathBuf, Missing> {
+        let unweighted = ReadOptions { weights: Weights::Ignored, directed: false };
+        let graph = open(name, &unweighted).map_err(|error| {
+            Missing::new(format!("graph {name}: {error}"), format!("isles data fetch {name}"))
+        })?;
+        let mut text = String::new();
+        for from in 0..graph.vertices() as u32 {
+            for to in graph.neighbours(from).iter().filter(|to| **to >= from) {
+                let _ = writeln!(text, "{from} {to}"); // writing to a string cannot fail
+            }
+        }
+        self.lay(&format!("{name}.edges"), &text)
+    }
+
+    /// The folder of the Python modules that the bench has installed.
+    pub fn python_modules(&self) -> PathBuf {
+        self.folder.join("python")
+    }
+
+    /// An empty folder of this name; what was in it is gone.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn fresh_folder(&self, name: &str) -> std::io::Result<PathBuf> {
+        let folder = self.folder.join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        std::fs::create_dir(&folder)?;
+        Ok(folder)
+    }
+}
+
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let fresh = path.with_extension(format!("{}.new", std::process::id()));
+    std::fs::write(&fresh, text)?;
+    std::fs::rename(&fresh, path)
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,382 @@
+//! What the cores share: the queue of events, buffers, links, ports, controllers, and who waits for what.
+//!
+//! A plain state machine; the programs are above it. Every call that takes time returns when it ends, or notes whom to
+//! resume. Invariant: a core is due at most once, by an event of the queue, by a job at a controller, or by a watch.
+
+use super::interrupts::InterruptPort;
+use super::private::Private;
+use super::{LINE_BYTES, Line};
+use crate::cache::Level;
+use crate::chip::{Chip, ControllerId, Preset};
+use crate::cost::{Access, HopCost, Mode, TimingTable};
+use crate::kernel::{EventClass, FairShareServer, Job, JobId, Network, Queue, TieBreak, Timeline, Train};
+use crate::quantity::{Picoseconds, Rate};
+use crate::topology::{CoreId, TileId, Topology};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Words of a line, as a store moves them.
+const WORDS: u64 = LINE_BYTES as u64 / 4;
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoreEvent {
+    /// A core goes on.
+    Resume(CoreId),
+    /// A controller is through with a job.
+    Served(usize),
+}
+
+/// A core that looks again and again at lines of its buffer, or that can be interrupted.
+#[derive(Clone, Debug)]
+struct FlagWait {
+    since: Picoseconds,
+    /// How long one look takes.
+    period: Picoseconds,
+    lines: Range<u32>,
+    interruptible: bool,
+}
+
+struct Controller {
+    tile: TileId,
+    sharing: FairShareServer,
+    jobs: Vec<(JobId, CoreId)>,
+    /// The memory that all cores share, by line.
+    shared: BTreeMap<u64, Line>,
+}
+
+struct CoreState {
+    tile: TileId,
+    controller: usize,
+    buffer: Vec<Line>,
+    private: Private,
+    watch: Option<FlagWait>,
+    sequence: u32,
+}
+
+/// The times of the preset.
+struct Times {
+    core_rate: Rate,
+    line: Access<HopCost>,
+    cached: Access<HopCost>,
+    through: Access<HopCost>,
+    word: Access<HopCost>,
+    register: HopCost,
+    second: Picoseconds,
+    /// A write of a word that the second cache holds.
+    second_store: Picoseconds,
+    /// For how long a line keeps a controller busy.
+    controller_line: Picoseconds,
+    /// For how long a line keeps the buffer of a tile busy.
+    port: Picoseconds,
+    /// A packet that carries a line.
+    packet: Train,
+}
+
+impl Times {
+    fn new(chip: &Chip, preset: &Preset) -> Option<Times> {
+        let times: TimingTable<HopCost> = preset.times();
+        let line = *times.access(Mode::BufferLine)?;
+        let links = chip.links();
+        Some(Times {
+            core_rate: preset.clocks().core,
+            line,
+            cached: *times.access(Mode::MemoryCached)?,
+            through: *times.access(Mode::MemoryThrough)?,
+            word: *times.access(Mode::MemoryWord)?,
+            register: times.test_and_set?,
+            second: times.second_cache?.over(0),
+            second_store: times.second_cache_store.or(times.second_cache)?.over(0),
+            controller_line: times.controller_line?.over(0),
+            port: chip.buffer()?.port_time(line.read.over(0)),
+            packet: Train { packets: 1, flits: links.flits(LINE_BYTES as u64) },
+        })
+    }
+}
+
+/// See the top of the file.
+pub struct BareState {
+    pub now: Picoseconds,
+    /// The next event of each core, and behind them of each controller.
+    queue: Queue,
+    tie_break: TieBreak,
+    topology: Topology,
+    times: Times,
+    network: Network,
+    ports: Vec<Timeline>,
+    controllers: Vec<Controller>,
+    sites: Vec<CoreState>,
+    interrupts: Option<InterruptPort>,
+    port_tile: TileId,
+}
+
+impl BareState {
+    pub fn new(chip: &Chip, preset: &Preset) -> Option<BareState> {
+        let (topology, buffer, links) = (*chip.topology(), chip.buffer()?, chip.links());
+        if chip.caches().line.0 != LINE_BYTES as u64 {
+            return None;
+        }
+        let site = |core: u32| {
+            let tile = topology.tile_of(CoreId(core));
+            CoreState {
+                tile,
+                controller: chip.controller_of(tile).0 as usize,
+                buffer: vec![[0; LINE_BYTES]; buffer.size.0 as usize / LINE_BYTES],
+                private: Private::new(chip.caches(), u64::from(core)),
+                watch: None,
+                sequence: 0,
+            }
+        };
+        let controller = |number| Controller {
+            tile: chip.controller_tile(ControllerId(number)),
+            sharing: FairShareServer::default(),
+            jobs: Vec::new(),
+            shared: BTreeMap::new(),
+        };
+        let times = preset.times();
+        let port = |traits| {
+            let (alone, each) = (times.interrupt?.over(0), times.interrupt_more?.over(0));
+            Some(InterruptPort::new(traits, alone, each, topology.cores()))
+        };
+        Some(BareState {
+            now: Picoseconds::ZERO,
+            queue: Queue::new((topology.cores() + chip.controllers()) as usize),
+            tie_break: TieBreak::new(0),
+            times: Times::new(chip, preset)?,
+            network: Network::new(topology.link_slots() as usize, links.pace(preset.clocks())),
+            ports: vec![Timeline::default(); topology.tiles() as usize],
+            controllers: (0..chip.controllers()).map(controller).collect(),
+            sites: (0..topology.cores()).map(site).collect(),
+            interrupts: chip.interrupts().and_then(port),
+            port_tile: chip.interrupts().map_or(TileId(0), |traits| traits.tile),
+            topology,
+        })
+    }
+
+    pub fn cores(&self) -> u32 {
+        self.sites.len() as u32
+    }
+
+    pub fn buffer_lines(&self) -> u32 {
+        self.sites[0].buffer.len() as u32
+    }
+
+    /// The length of so many core cycles, to the picosecond above.
+    pub fn cycles(&self, cycles: u64) -> Picoseconds {
+        let rate = self.times.core_rate;
+        let scaled = u128::from(cycles) * 1_000_000_000_000 * u128::from(rate.divider());
+        Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64)
+    }
+
+    fn site(&mut self, core: CoreId) -> &mut CoreState {
+        &mut self.sites[core.0 as usize]
+    }
+
+    pub fn tile(&self, core: CoreId) -> TileId {
+        self.sites[core.0 as usize].tile
+    }
+
+    /// The next event, which is the present from then on.
+    pub fn next(&mut self) -> Option<CoreEvent> {
+        let (key, owner) = self.queue.pop()?;
+        self.now = key.time();
+        if let Some(controller) = owner.checked_sub(self.cores()) {
+            return Some(CoreEvent::Served(controller as usize));
+        }
+        let core = CoreId(owner);
+        self.site(core).watch = None;
+        Some(CoreEvent::Resume(core))
+    }
+
+    /// Lets a core go on at `time`.
+    pub fn resume_at(&mut self, core: CoreId, time: Picoseconds) {
+        let site = self.site(core);
+        site.sequence = site.sequence.wrapping_add(1);
+        let key = self.tie_break.key(time, EventClass::Ready, core.0, self.sites[core.0 as usize].sequence);
+        self.queue.set(core.0, key);
+    }
+
+    /// Lets a core that watches go on at `time`, if it is not due before.
+    fn wake(&mut self, core: CoreId, time: Picoseconds) {
+        if self.queue.key_of(core.0).is_none_or(|due| due.time() > time) {
+            self.resume_at(core, time);
+        }
+    }
+
+    /// How long it takes to move a line between a core's tile and another one whose buffer or register it is.
+    fn transfer(&mut self, span: HopCost, from: TileId, to: TileId, port: TileId) -> Picoseconds {
+        let (now, topology) = (self.now, self.topology);
+        let path = topology.route(from, to).map(|link| topology.link_id(link).0 as usize);
+        let at = now + self.network.send(now, now, path, self.times.packet);
+        let start = self.ports[port.0 as usize].reserve(now, at, self.times.port);
+        span.over(topology.hops(from, to)) + (start - now)
+    }
+
+    /// When a read of a line of the buffer of `of` ends that begins now.
+    pub fn read_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
+        let (from, to) = (self.tile(of), self.tile(core));
+        let span = self.times.line.read;
+        self.now + self.transfer(span, from, to, from)
+    }
+
+    /// When a write of a line into the buffer of `of` ends that begins now.
+    pub fn write_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
+        let (from, to) = (self.tile(core), self.tile(of));
+        let span = self.times.line.gap;
+        self.now + self.transfer(span, from, to, to)
+    }
+
+    /// When a write of a register of the interrupt controller ends that begins now.
+    pub fn register_end(&mut self, core: CoreId) -> Picoseconds {
+        let hops = self.topology.hops(self.tile(core), self.port_tile);
+        self.now + self.times.register.over(hops)
+    }
+
+    /// How long a look at a line of a core's own buffer takes.
+    pub fn own_read(&self) -> Picoseconds {
+        self.times.line.read.over(0)
+    }
+
+    pub fn line(&self, of: CoreId, line: u32) -> Line {
+        self.sites[of.0 as usize].buffer[line as usize]
+    }
+
+    /// A line has arrived in the buffer of `of`; who looks there sees it with the first look that begins from now on.
+    pub fn set_line(&mut self, of: CoreId, line: u32, content: Line) {
+        let now = self.now;
+        let site = self.site(of);
+        site.buffer[line as usize] = content;
+        if let Some(watch) = site.watch.as_ref().filter(|watch| watch.lines.contains(&line)) {
+            let looks = (now - watch.since).0.div_ceil(watch.period.0.max(1));
+            let time = watch.since + watch.period * looks;
+            self.wake(of, time);
+        }
+    }
+
+    /// Lets a core look at lines of its own buffer until one is written, or until it is interrupted.
+    pub fn watch(&mut self, core: CoreId, lines: Range<u32>, period: Picoseconds, interruptible: bool) {
+        let since = self.now;
+        self.site(core).watch = Some(FlagWait { since, period, lines, interruptible });
+        let interrupt = self.interrupts.as_ref().and_then(|port| port.first(core));
+        if let Some(arrival) = interrupt.filter(|_| interruptible) {
+            self.wake(core, arrival.max(since));
+        }
+    }
+
+    /// Interrupts `target`.
+    ///
+    /// # Panics
+    /// If the chip has no interrupt controller.
+    pub fn raise(&mut self, source: CoreId, target: CoreId) {
+        let port = self.interrupts.as_mut().expect("the chip has an interrupt controller");
+        let arrival = port.raise(self.now, source, target);
+        if self.site(target).watch.as_ref().is_some_and(|watch| watch.interruptible) {
+            self.wake(target, arrival);
+        }
+    }
+
+    pub fn take_interrupt(&mut self, core: CoreId) -> Option<CoreId> {
+        let now = self.now;
+        self.interrupts.as_mut()?.take(now, core)
+    }
+
+    pub fn targets_max(&self) -> u32 {
+        self.interrupts.as_ref().map_or(0, |port| port.traits.targets_max)
+    }
+
+    /// The private memory of a core.
+    pub fn private(&mut self, core: CoreId) -> &mut Private {
+        &mut self.site(core).private
+    }
+
+    /// What a read of a private line at this level takes at the core, or nothing: then it waits for its controller.
+    pub fn begin_load(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
+        match level {
+            // The copy that was measured had its private lines there: it is in the times of the buffer's lines.
+            Level::First => Some(Picoseconds::ZERO),
+            Level::Second => Some(self.times.second),
+            Level::Memory => {
+                self.begin_own_job(core, self.times.cached.read, 1);
+                None
+            }
+        }
+    }
+
+    /// The same for a write.
+    pub fn begin_store(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
+        match level {
+            Level::First => Some(Picoseconds::ZERO),
+            Level::Second => Some(self.times.second_store * WORDS),
+            Level::Memory => {
+                self.begin_own_job(core, self.times.word.gap, WORDS);
+                None
+            }
+        }
+    }
+
+    /// A written line goes back to memory.
+    pub fn begin_write_back(&mut self, core: CoreId) {
+        self.begin_own_job(core, self.times.cached.gap, 1);
+    }
+
+    /// A core reads a line of the shared memory behind a controller.
+    pub fn begin_shared_read(&mut self, core: CoreId, controller: ControllerId) {
+        self.begin_job(core, controller.0 as usize, self.times.through.read, 1);
+    }
+
+    /// The same for a write, which is written through.
+    pub fn begin_shared_write(&mut self, core: CoreId, controller: ControllerId) {
+        self.begin_job(core, controller.0 as usize, self.times.through.gap, 1);
+    }
+
+    pub fn shared_line(&self, controller: ControllerId, line: u64) -> Line {
+        self.controllers[controller.0 as usize].shared.get(&line).copied().unwrap_or([0; LINE_BYTES])
+    }
+
+    pub fn set_shared_line(&mut self, controller: ControllerId, line: u64, content: Line) {
+        self.controllers[controller.0 as usize].shared.insert(line, content);
+    }
+
+    fn begin_own_job(&mut self, core: CoreId, span: HopCost, accesses: u64) {
+        self.begin_job(core, self.sites[core.0 as usize].controller, span, accesses);
+    }
+
+    /// A core waits for a controller, for one line in so many accesses.
+    fn begin_job(&mut self, core: CoreId, index: usize, span: HopCost, accesses: u64) {
+        let tile = self.tile(core);
+        let (now, topology, at) = (self.now, self.topology, self.controllers[index].tile);
+        let path = topology.route(at, tile).map(|link| topology.link_id(link).0 as usize);
+        let delay = self.network.send(now, now, path, self.times.packet);
+        let alone = span.over(topology.hops(at, tile)) * accesses + delay;
+        let job = Job { units: 1, alone, served: self.times.controller_line };
+        let controller = &mut self.controllers[index];
+        let id = controller.sharing.join(now, job);
+        controller.jobs.push((id, core));
+        self.set_event(index);
+    }
+
+    /// Puts the event of a controller at its next end.
+    fn set_event(&mut self, index: usize) {
+        let owner = self.cores() + index as u32;
+        match self.controllers[index].sharing.next_end() {
+            Some((at, _)) => self.queue.set(owner, self.tie_break.key(at, EventClass::Arrival, owner, 0)),
+            None => _ = self.queue.remove(owner),
+        }
+    }
+
+    /// A controller is through with a job: whose it was.
+    pub fn served(&mut self, index: usize) -> CoreId {
+        let controller = &mut self.controllers[index];
+        let (_, id) = controller.sharing.end_next().expect("a controller with an event has a job");
+        let at = controller.jobs.iter().position(|(job, _)| *job == id).expect("each job is of a core");
+        let (_, core) = controller.jobs.swap_remove(at);
+        self.set_event(index);
+        core
+    }
+
+    /// What a core that is not due waits for.
+    pub fn waits_for(&self, core: CoreId) -> (CoreId, Option<u32>) {
+        let watch = self.sites[core.0 as usize].watch.as_ref();
+        (core, watch.filter(|watch| !watch.lines.is_empty()).map(|watch| watch.lines.start))
+    }
+}

@@ -1,0 +1,215 @@
+//! A server that divides itself equally among its clients: a memory controller under load.
+//!
+//! Each client has a job of so many units and two paces: what a unit takes it alone, and for how long a unit keeps the
+//! server busy. With `n` clients a unit of each takes the longer of its own pace and `n` times its share of the server,
+//! so that a client is never faster than alone and the server never gives more than it has. What one client cannot use
+//! is not given to the others: that is the rule `min(c, C/n)`, which few slow readers do not notice and many feel in
+//! proportion.
+//!
+//! Invariant: calls come in the order of time; what is left of a job is kept in 2^-32 units, so a change of `n` loses
+//! less than a picosecond.
+
+use crate::quantity::Picoseconds;
+
+/// Bits of a unit after the point.
+const FRACTION_BITS: u32 = 32;
+
+/// A job at a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(u64);
+
+/// What a client wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// How many units.
+    pub units: u32,
+    /// What one unit takes with nobody else there.
+    pub alone: Picoseconds,
+    /// For how long one unit keeps the server busy.
+    pub served: Picoseconds,
+}
+
+#[derive(Clone, Debug)]
+struct Client {
+    id: JobId,
+    left: u128,
+    job: Job,
+}
+
+impl Client {
+    /// Picoseconds that a unit takes among `clients`.
+    fn pace(&self, clients: u64) -> u128 {
+        u128::from(self.job.alone.0.max(self.job.served.0 * clients).max(1))
+    }
+}
+
+/// One server and its clients.
+#[derive(Clone, Debug, Default)]
+pub struct FairShareServer {
+    now: Picoseconds,
+    clients: Vec<Client>,
+    jobs: u64,
+}
+
+impl FairShareServer {
+    /// A client comes at `at`, which is not before any earlier call's time.
+    pub fn join(&mut self, at: Picoseconds, job: Job) -> JobId {
+        self.advance(at);
+        let id = JobId(self.jobs);
+        self.jobs += 1;
+        self.clients.push(Client { id, left: u128::from(job.units) << FRACTION_BITS, job });
+        id
+    }
+
+    /// When the next job ends, if no further client comes before; of jobs that end together, the first that came.
+    pub fn next_end(&self) -> Option<(Picoseconds, JobId)> {
+        let clients = self.clients.len() as u64;
+        let end = |client: &Client| {
+            let rest = (client.left * client.pace(clients)).div_ceil(1 << FRACTION_BITS);
+            (self.now + Picoseconds(rest as u64), client.id)
+        };
+        self.clients.iter().map(end).min()
+    }
+
+    /// Lets the next job end; when it does, and which it is.
+    pub fn end_next(&mut self) -> Option<(Picoseconds, JobId)> {
+        let (at, id) = self.next_end()?;
+        self.advance(at);
+        self.clients.retain(|client| client.id != id);
+        Some((at, id))
+    }
+
+    /// Serves all clients until `at`.
+    fn advance(&mut self, at: Picoseconds) {
+        let passed = u128::from((at - self.now).0) << FRACTION_BITS;
+        let clients = self.clients.len() as u64;
+        for client in &mut self.clients {
+            client.left = client.left.saturating_sub(passed / client.pace(clients));
+        }
+        self.now = at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Picoseconds by which rounding may move an end: one for each of up to twelve changes.
+    const SLACK: u64 = 12;
+
+    /// A job and when it comes.
+    type Coming = (u64, Job);
+
+    fn job(units: u32, alone: u64, served: u64) -> Job {
+        Job { units, alone: Picoseconds(alone), served: Picoseconds(served) }
+    }
+
+    /// When each job ends.
+    fn ends(jobs: &[Coming]) -> Vec<u64> {
+        let (mut server, mut ends) = (FairShareServer::default(), vec![0; jobs.len()]);
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        order.sort_by_key(|&number| jobs[number].0);
+        let mut ids = Vec::new();
+        let mut finish = |server: &mut FairShareServer, ids: &[(JobId, usize)], until: u64| {
+            while server.next_end().is_some_and(|(at, _)| at.0 <= until) {
+                let (at, id) = server.end_next().unwrap();
+                let number = ids.iter().find(|(other, _)| *other == id).unwrap().1;
+                ends[number] = at.0;
+            }
+        };
+        for number in order {
+            let (at, job) = jobs[number];
+            finish(&mut server, &ids, at);
+            ids.push((server.join(Picoseconds(at), job), number));
+        }
+        finish(&mut server, &ids, u64::MAX);
+        ends
+    }
+
+    /// The same picosecond by picosecond: no event, no order.
+    fn stepwise(jobs: &[Coming]) -> Vec<u64> {
+        let mut left: Vec<f64> = jobs.iter().map(|(_, job)| f64::from(job.units)).collect();
+        let mut ends = vec![0; jobs.len()];
+        for now in 0.. {
+            let there = |number: &usize| jobs[*number].0 <= now && left[*number] > 1e-9;
+            let present: Vec<usize> = (0..jobs.len()).filter(there).collect();
+            if present.is_empty() && jobs.iter().all(|(at, _)| *at <= now) {
+                break;
+            }
+            for &number in &present {
+                let job = jobs[number].1;
+                let pace = job.alone.0.max(job.served.0 * present.len() as u64);
+                left[number] -= 1.0 / pace as f64;
+                if left[number] <= 1e-9 {
+                    ends[number] = now + 1;
+                }
+            }
+        }
+        ends
+    }
+
+    fn traffic() -> impl Strategy<Value = Vec<Coming>> {
+        let coming = (0..400_u64, 1..6_u32, 1..60_u64, 1..40_u64)
+            .prop_map(|(at, units, alone, served)| (at, job(units, alone, served.min(alone))));
+        prop::collection::vec(coming, 1..12)
+    }
+
+    #[test]
+    fn three_readers_of_a_third_each_do_not_notice_each_other_and_six_take_twice_as_long() {
+        let readers = |count: usize| ends(&vec![(0, job(10, 300, 100)); count])[count - 1];
+        assert_eq!([1, 2, 3].map(readers), [3_000; 3]);
+        assert_eq!([4, 6, 12].map(readers), [4_000, 6_000, 12_000]);
+    }
+
+    #[test]
+    fn who_comes_later_slows_the_rest_of_a_job_and_who_goes_frees_it() {
+        // Two units a 100: alone until 100, then a unit of each takes 200, and the first one is through at 300.
+        assert_eq!(ends(&[(0, job(2, 100, 100)), (100, job(2, 100, 100))]), [300, 400]);
+    }
+
+    #[test]
+    fn a_unit_that_takes_no_time_takes_a_picosecond() {
+        assert_eq!(ends(&[(5, job(3, 0, 0))]), [8]);
+    }
+
+    proptest! {
+        #[test]
+        fn jobs_end_as_in_a_server_that_is_watched_at_each_picosecond(jobs in traffic()) {
+            for (ours, theirs) in ends(&jobs).into_iter().zip(stepwise(&jobs)) {
+                prop_assert!(ours.abs_diff(theirs) <= SLACK, "{ours} and {theirs}");
+            }
+        }
+
+        #[test]
+        fn nobody_is_faster_than_alone_and_the_server_gives_no_more_than_it_has(jobs in traffic()) {
+            let ends = ends(&jobs);
+            for ((at, job), end) in jobs.iter().zip(&ends) {
+                prop_assert!(*end >= at + job.alone.0 * u64::from(job.units));
+            }
+            // Between any arrival and any end, the jobs that lie within fit.
+            for (from, until) in jobs.iter().flat_map(|(at, _)| ends.iter().map(move |end| (*at, *end))) {
+                let within = |((at, _), end): &(&Coming, &u64)| *at >= from && **end <= until;
+                let inside = jobs.iter().zip(&ends).filter(within);
+                let busy: u64 = inside.map(|((_, job), _)| job.served.0 * u64::from(job.units)).sum();
+                prop_assert!(busy == 0 || busy <= until - from + jobs.len() as u64, "{busy} from {from} to {until}");
+            }
+        }
+
+        #[test]
+        fn a_further_client_or_a_longer_job_lets_nobody_end_sooner(
+            jobs in traffic(), further in traffic(), more in 1..4_u32
+        ) {
+            let before = ends(&jobs);
+            let mut crowd = jobs.clone();
+            crowd.push(further[0]);
+            let mut longer = jobs.clone();
+            longer[0].1.units += more;
+            for after in [ends(&crowd), ends(&longer)] {
+                for (before, after) in before.iter().zip(after) {
+                    prop_assert!(after + SLACK >= *before, "{after} and {before}");
+                }
+            }
+        }
+    }
+}

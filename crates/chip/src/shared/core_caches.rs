@@ -1,0 +1,157 @@
+//! What one core has of the shared memory: two caches, and one line of a write buffer.
+//!
+//! It counts what moves and says nothing of costs. Invariant: a line has a copy as long as one of the caches holds it,
+//! and both caches see the same copy.
+
+use super::history::LineVersion;
+use super::{AccessTraffic, LINE_BYTES, SharedMemory};
+use crate::cache::Cache;
+use crate::chip::Caches;
+use crate::quantity::{Bytes, Picoseconds};
+use crate::topology::CoreId;
+use std::collections::BTreeMap;
+
+/// A line as one core has it.
+#[derive(Clone, Debug)]
+pub(super) struct CachedLine {
+    pub(super) image: LineVersion,
+    pub(super) dirty: bool,
+}
+
+/// What one core has of the memory.
+#[derive(Clone, Debug)]
+pub(super) struct CoreCaches {
+    pub(super) first: Cache,
+    pub(super) second: Cache,
+    /// The lines that either cache has.
+    pub(super) copies: BTreeMap<u64, CachedLine>,
+    /// Lines of the first cache that bear the tag.
+    pub(super) tagged: Vec<u64>,
+    /// The line in the write buffer, and which of its bytes are written.
+    pub(super) gathering: Option<(u64, u32, LineVersion)>,
+}
+
+impl CoreCaches {
+    /// With nothing in its caches.
+    pub(super) fn new(caches: &Caches) -> CoreCaches {
+        let lines = |size: Option<Bytes>| size.map_or(0, |size| size.0 as usize / LINE_BYTES);
+        CoreCaches {
+            first: Cache::new(lines(caches.first)),
+            second: Cache::new(lines(caches.second)),
+            copies: BTreeMap::new(),
+            tagged: Vec::new(),
+            gathering: None,
+        }
+    }
+}
+
+impl SharedMemory {
+    /// Writes into the copy that a core has, if it has one.
+    pub(super) fn change_copy(
+        &mut self,
+        core: CoreId,
+        line: u64,
+        mask: u32,
+        image: &LineVersion,
+        moved: &mut AccessTraffic,
+    ) -> bool {
+        let side = &mut self.sides[core.0 as usize];
+        let Some(copy) = side.copies.get_mut(&line) else { return false };
+        copy.image.take(mask, image);
+        copy.dirty = true;
+        if side.first.has(line) {
+            moved.first += 1;
+        } else if side.second.has(line) {
+            moved.second += 1;
+        }
+        true
+    }
+
+    pub(super) fn gather(
+        &mut self,
+        at: (CoreId, Picoseconds),
+        line: u64,
+        (mask, image): (u32, LineVersion),
+        moved: &mut AccessTraffic,
+    ) {
+        let is_other = |gathering: &(u64, u32, LineVersion)| gathering.0 != line;
+        if self.sides[at.0.0 as usize].gathering.as_ref().is_some_and(is_other) {
+            moved.let_go += self.drain(at).let_go;
+        }
+        let side = &mut self.sides[at.0.0 as usize];
+        let gathering = side.gathering.get_or_insert((line, 0, LineVersion::EMPTY));
+        gathering.1 |= mask;
+        gathering.2.take(mask, &image);
+        if gathering.1 == u32::MAX {
+            moved.let_go += self.drain(at).let_go;
+        }
+    }
+
+    pub(super) fn read_cached(
+        &mut self,
+        at: (CoreId, Picoseconds),
+        line: u64,
+        moved: &mut AccessTraffic,
+    ) -> LineVersion {
+        let memory = self.memory_at(line, at.1);
+        let side = &mut self.sides[at.0.0 as usize];
+        let mut gone = Vec::new();
+        if side.first.has(line) {
+            moved.first += 1;
+        } else {
+            if side.second.has(line) {
+                moved.second += 1;
+            } else {
+                moved.fetched += 1;
+                gone.extend(side.second.take_in(line));
+                side.copies.insert(line, CachedLine { image: memory, dirty: false });
+            }
+            gone.extend(side.first.take_in(line));
+        }
+        let image = side.copies[&line].image;
+        gone.into_iter().for_each(|way| self.leave_if_gone(at, way.line, moved));
+        image
+    }
+
+    pub(super) fn read_through(
+        &mut self,
+        at: (CoreId, Picoseconds),
+        line: u64,
+        moved: &mut AccessTraffic,
+    ) -> LineVersion {
+        let memory = self.memory_at(line, at.1);
+        let side = &mut self.sides[at.0.0 as usize];
+        if side.first.has(line) {
+            moved.first += 1;
+            return side.copies[&line].image;
+        }
+        moved.fetched += 1;
+        let gone = side.first.take_in(line);
+        side.copies.insert(line, CachedLine { image: memory, dirty: false });
+        side.tagged.push(line);
+        if let Some(gone) = gone {
+            self.leave_if_gone(at, gone.line, moved);
+        }
+        memory
+    }
+
+    /// A line has had to go from one cache; if the other does not have it either, its copy ends.
+    fn leave_if_gone(&mut self, at: (CoreId, Picoseconds), line: u64, moved: &mut AccessTraffic) {
+        let side = &self.sides[at.0.0 as usize];
+        if !side.first.holds(line) && !side.second.holds(line) {
+            self.leave(at, line, moved);
+        }
+    }
+
+    /// Ends a copy. A changed line goes to memory whole, with the bytes that the core did not change.
+    pub(super) fn leave(&mut self, (core, now): (CoreId, Picoseconds), line: u64, moved: &mut AccessTraffic) {
+        let side = &mut self.sides[core.0 as usize];
+        let is_tagged = side.tagged.iter().position(|tagged| *tagged == line);
+        is_tagged.map(|at| side.tagged.swap_remove(at));
+        let copy = side.copies.remove(&line);
+        if let Some(copy) = copy.filter(|copy| copy.dirty && is_tagged.is_none()) {
+            self.store(line, now, u32::MAX, &copy.image);
+            moved.written_back += 1;
+        }
+    }
+}

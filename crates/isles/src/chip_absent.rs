@@ -1,0 +1,147 @@
+//! What stands in the place of modelled chips in a program that was built without the feature `chip`.
+//!
+//! The names are those of the module `chip` that other modules use, so that there is one code that chooses a machine,
+//! starts it and ends it. Invariant: no value of [`ModelledChip`] exists, so nothing here but the refusals is ever run.
+
+use crate::claim::Claim;
+use crate::environment::{CHIP_ONLY, ConfigError, Machine, SettingSources};
+use crate::export::ExportRequest;
+use crate::launch::{Launch, LaunchError};
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::{Result, RunReport};
+
+/// What else a machine may be called beside those of every build, for a refusal.
+pub(crate) const MACHINES: &str = "";
+
+/// Why a setting is refused that chips alone have.
+const ABSENT: &str = "this program was built without the feature `chip`";
+
+/// A chip that places can run on: none, because this program was built without the feature `chip`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ModelledChip {}
+
+impl ModelledChip {
+    pub(crate) fn of_machine(
+        source: &str,
+        machine: &str,
+    ) -> Option<std::result::Result<ModelledChip, ConfigError>> {
+        let allowed = || format!("threads, processes, loopback; {ABSENT}");
+        machine.starts_with("chip:").then(|| Err(ConfigError::new(source, machine, allowed())))
+    }
+
+    pub(crate) fn machine(self) -> &'static str {
+        match self {}
+    }
+
+    pub(crate) fn places_max(self) -> (u32, String) {
+        match self {}
+    }
+
+    pub(crate) fn check_export(self, _: &Launch, _: &ExportRequest) -> std::result::Result<(), ConfigError> {
+        match self {}
+    }
+
+    pub(crate) fn run<M, F>(
+        self,
+        _: &Launch,
+        _: M,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        match self {}
+    }
+
+    pub(crate) fn run_silently<M, F>(
+        self,
+        _: &Launch,
+        _: M,
+    ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+    where
+        M: FnOnce() -> F,
+        F: Future + 'static,
+        F::Output: TaskOutcome,
+    {
+        match self {}
+    }
+}
+
+/// What a launch says of runs on modelled chips: nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChipSettings;
+
+impl ChipSettings {
+    /// Passes over what is of no meaning without a chip, as every other machine does.
+    ///
+    /// # Errors
+    /// `ISLES_CHIP_WORK`, or the flag in its place, asks for what chips alone do.
+    pub(crate) fn read(sources: &SettingSources<'_>) -> std::result::Result<ChipSettings, ConfigError> {
+        for variable in CHIP_ONLY {
+            sources.take(variable, |_, _| Ok(()))?;
+        }
+        sources.take("ISLES_CHIP_WORK", |source, value| match value {
+            "said" => Ok(()),
+            _ => Err(ConfigError::new(source, value, format!("said; {ABSENT}"))),
+        })?;
+        Ok(ChipSettings)
+    }
+
+    pub(crate) fn of_test(self) -> ChipSettings {
+        self
+    }
+
+    pub(crate) fn chosen(&self, machine: Machine) -> std::result::Result<Machine, ConfigError> {
+        Ok(machine)
+    }
+
+    pub(crate) fn places_on(&self, chip: ModelledChip) -> u32 {
+        match chip {}
+    }
+
+    pub(crate) fn check(&self, _: Machine, _: u32) -> std::result::Result<(), ConfigError> {
+        Ok(())
+    }
+
+    pub(crate) fn reads(&self, _: Machine) -> impl Iterator<Item = Claim> {
+        std::iter::empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::Flag;
+
+    /// How a launch is refused that says `value` by the flag `name` of `variable`.
+    fn refused(variable: &str, name: &str, value: &str) -> Option<String> {
+        let flags = [Flag { variable, name, value }];
+        let launched = Launch::from_environment_with(Machine::Threads, &flags);
+        launched.and_then(|launch| launch.check_outputs()).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_chip_is_refused_in_one_line_that_names_the_feature() {
+        for chip in ["chip:scc", "chip:my.toml", "chip:"] {
+            let line = format!(
+                "--machine is {chip:?}; allowed: threads, processes, loopback; this program was built without the \
+                 feature `chip`"
+            );
+            assert_eq!(refused("ISLES_MACHINE", "--machine", chip), Some(line));
+        }
+        let line = r#"--machine is "gpu"; allowed: threads, processes, loopback"#;
+        assert_eq!(refused("ISLES_MACHINE", "--machine", "gpu").as_deref(), Some(line));
+    }
+
+    #[test]
+    fn what_only_chips_do_is_refused_and_their_variables_are_passed_over() {
+        let line = r#"--work is "host:20"; allowed: said; this program was built without the feature `chip`"#;
+        assert_eq!(refused("ISLES_CHIP_WORK", "--work", "host:20").as_deref(), Some(line));
+        assert_eq!(refused("ISLES_CHIP_WORK", "--work", "said"), None);
+        let line = r#"--trace is "t"; allowed: nothing with the machine threads, which is no modelled chip"#;
+        assert_eq!(refused("ISLES_CHIP_TRACE", "--trace", "t").as_deref(), Some(line));
+        let set = |asked: &str| CHIP_ONLY.contains(&asked).then(|| "anything".to_owned());
+        assert_eq!(ChipSettings::read(&SettingSources::new(&[], &set)), Ok(ChipSettings));
+    }
+}

@@ -1,0 +1,140 @@
+//! Variables `ISLES_*` that nobody reads: most are misspelt, and the run is then not the one that was asked for.
+//!
+//! They are told in a line each and change nothing, because another version may read them, and a program may have its
+//! own. There is no list of names here: known is what [`Environment::names`] asks for. Invariant: a run tells them
+//! once, however many places, processes and launches it consists of.
+
+use crate::environment::{Environment, FLAGS_VARIABLE, SWEEP_VARIABLE};
+use isles_transport_shm::processes::JOIN_VARIABLE;
+use std::io::{self, Write};
+use std::sync::Once;
+
+/// How all our variables begin.
+const PREFIX: &str = "ISLES_";
+
+/// How those begin that our own tests read.
+const OF_TESTS: &str = "ISLES_TEST_";
+
+/// Read by the `isles` command: the folder of fetched graphs.
+const OF_COMMAND: &str = "ISLES_CACHE";
+
+/// Warns of each variable that begins with `ISLES_` and has no meaning, with the nearest that has one; once a process.
+///
+/// [`Launch::from_environment`](crate::Launch::from_environment) does so; this is for who launches nothing. A process
+/// that is a place, or that `isles launch` or `isles sweep` started, says nothing: the one that started it has said so.
+pub fn warn_of_unknown_variables() {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        let of_starters = [JOIN_VARIABLE, FLAGS_VARIABLE, SWEEP_VARIABLE];
+        if of_starters.iter().any(|name| std::env::var_os(name).is_some()) {
+            return;
+        }
+        let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+        for line in warnings(set.map(|(name, _)| name.to_string_lossy().into_owned())) {
+            // A warning that nobody can read changes nothing.
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+    });
+}
+
+/// The warnings about those of `set` that are not known.
+fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
+    let known = known();
+    let is_strange = |name: &String| {
+        name.starts_with(PREFIX) && !name.starts_with(OF_TESTS) && !known.iter().any(|other| other == name)
+    };
+    let warning = |name: String| {
+        let advice = match nearest(&known, &name) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "the page Machines of the book lists those that there are".to_owned(),
+        };
+        format!("warning: unknown variable {}; {advice}", name.escape_debug())
+    };
+    set.filter(is_strange).map(warning).collect()
+}
+
+/// What a user may set.
+fn known() -> Vec<String> {
+    let mut known = Environment::names();
+    known.retain(|name| name != FLAGS_VARIABLE);
+    known.push(OF_COMMAND.to_owned());
+    known
+}
+
+/// The known name that `name` is nearest to, if one letter in three at most has to change, go or come.
+///
+/// That bound is the one of the Rust compiler. `CHIP_` is easily left out or put in, so it is not counted.
+fn nearest<'a>(known: &'a [String], name: &str) -> Option<&'a str> {
+    fn stem(name: &str) -> &str {
+        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        name.strip_prefix("CHIP_").unwrap_or(name)
+    }
+    let name = name.to_uppercase();
+    let name = stem(&name);
+    let most = name.chars().count().max(3) / 3;
+    let distances = known.iter().map(|other| (strsim::damerau_levenshtein(stem(other), name), other));
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= most).then_some(nearest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The page that lists the variables.
+    const PAGE: &str = include_str!("../../../docs/machines.md");
+
+    fn of(name: &str) -> String {
+        warnings([name.to_owned()].into_iter()).join("\n")
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_told_with_the_nearest_that_is_known() {
+        for (name, near) in [
+            ("ISLES_PLACE", "ISLES_PLACES"),
+            ("ISLES_Places", "ISLES_PLACES"),
+            ("ISLES_MACHIEN", "ISLES_MACHINE"),
+            ("ISLES_CASHE", "ISLES_CACHE"),
+            ("ISLES_SED", "ISLES_SEED"),
+            ("ISLES_CHIP_PROTOCL", "ISLES_CHIP_PROTOCOL"),
+            ("ISLES_TRACE", "ISLES_CHIP_TRACE"),
+            ("ISLES_CHIP_STALL_LIMITS", "ISLES_STALL_LIMIT"),
+        ] {
+            let expected = format!("warning: unknown variable {name}; did you mean {near}?");
+            assert_eq!(of(name), expected);
+        }
+    }
+
+    #[test]
+    fn one_that_resembles_none_is_told_without_a_guess() {
+        for name in ["ISLES_", "ISLES_THREADS", "ISLES_CHIP_", "ISLES_MY\nOWN"] {
+            let line = of(name);
+            let expected = "; the page Machines of the book lists those that there are";
+            assert!(
+                line.starts_with("warning: unknown variable ISLES_") && line.ends_with(expected),
+                "{line}"
+            );
+            assert_eq!(line.lines().count(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_and_what_is_not_ours_is_not_told() {
+        let others = ["PATH", "isles_places", "MY_ISLES_PLACES", "ISLES_TEST_SEEDS"].map(str::to_owned);
+        assert_eq!(warnings(known().into_iter().chain(others)), [""; 0]);
+    }
+
+    #[test]
+    fn the_page_lists_what_is_known_and_nothing_else() {
+        let rows = PAGE.lines().filter(|line| line.starts_with("| `ISLES_"));
+        let cells = rows.filter_map(|row| row.split('|').nth(1));
+        let names = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        let whole = |name: &str| match name.strip_prefix('_') {
+            Some(rest) => format!("ISLES_CHIP_{rest}"),
+            None => name.to_owned(),
+        };
+        let listed: BTreeSet<String> = names.map(whole).collect();
+        assert_eq!(listed, known().into_iter().collect());
+    }
+}

@@ -1,0 +1,135 @@
+//! One place's share of a phaser, and the seats of its parties.
+//!
+//! Counting only; what follows from a count is decided in `phasers`. The invariant: `active` counts the parties of
+//! the share that have not signalled in `phase`, and a phase ends only while it is zero.
+
+use super::coordinator::Coordinator;
+use super::id::PhaserId;
+use super::message::{Advanced, Output, REPORT_ENTRIES_MAX, Report};
+use super::{Party, message::Control};
+use crate::PlaceId;
+use crate::exchange_counts::ExchangeCounts;
+
+/// One place's share of a phaser.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LocalPhaser {
+    pub(super) id: PhaserId,
+    pub(super) phase: u64,
+    /// Parties registered here.
+    pub(super) parties: u64,
+    /// Parties here that have not signalled in `phase`.
+    pub(super) active: u64,
+    /// Parties here that wait for the next phase.
+    pub(super) waiting: Vec<Party>,
+    /// The home knows that all have signalled in `phase`.
+    pub(super) told: bool,
+    /// Questions that are not answered.
+    pub(super) unanswered: u32,
+    /// Registrations exchanged since the last report.
+    pub(super) tally: ExchangeCounts,
+    /// A registration ever left this place.
+    pub(super) away: bool,
+    /// The dead place that was named when `phase` began.
+    pub(super) dead: Option<PlaceId>,
+    pub(super) role: Role,
+}
+
+/// What a share is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Role {
+    /// Nothing.
+    Free,
+    /// That of the home, which also ends the phases.
+    Home(Box<Coordinator>),
+    /// That of another place.
+    Member,
+    /// That of a place whose home is gone.
+    Orphan(PlaceId),
+}
+
+/// A party, as its place keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PartyRecord {
+    /// How often the seat was freed.
+    pub(super) generation: u32,
+    pub(super) share: u32,
+    /// The phase that the party is in; behind the share's if it has resumed and not advanced since.
+    pub(super) phase: u64,
+    pub(super) state: State,
+}
+
+/// What a party has done in its phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum State {
+    /// There is no party.
+    Free,
+    /// It has not signalled.
+    Active,
+    /// It has signalled.
+    Resumed,
+    /// It has signalled and waits.
+    Waiting,
+}
+
+impl LocalPhaser {
+    /// A share of `id` without parties.
+    pub(super) fn new(id: PhaserId, phase: u64, role: Role) -> LocalPhaser {
+        LocalPhaser {
+            id,
+            phase,
+            parties: 0,
+            active: 0,
+            waiting: Vec::new(),
+            told: false,
+            unanswered: 0,
+            tally: ExchangeCounts::default(),
+            away: false,
+            dead: None,
+            role,
+        }
+    }
+
+    /// Whether the home has to hear from this share.
+    pub(super) fn is_report_due(&self) -> bool {
+        self.active == 0 && (!self.told || self.unanswered > 0 || !self.tally.is_zero())
+    }
+
+    /// All that the home does not know, in as many parts as needed.
+    pub(super) fn reports(&mut self) -> Vec<Report> {
+        let entries: Vec<_> = self.tally.entries().collect();
+        let parts = entries.len().div_ceil(REPORT_ENTRIES_MAX).max(1);
+        let part = |index: usize| Report {
+            phaser: self.id,
+            phase: self.phase,
+            parties: self.parties,
+            answers: if index + 1 < parts { 0 } else { self.unanswered },
+            entries: entries.chunks(REPORT_ENTRIES_MAX).nth(index).unwrap_or_default().to_vec(),
+            more: index + 1 < parts,
+        };
+        let reports = (0..parts).map(part).collect();
+        self.told = true;
+        self.unanswered = 0;
+        self.tally.clear(0);
+        reports
+    }
+
+    /// The message that begins the current phase at another place.
+    pub(super) fn advance(&self) -> Control {
+        Control::Advance { phaser: self.id, phase: self.phase, dead: self.dead }
+    }
+
+    /// What a party learns when it comes to the current phase.
+    pub(super) fn advanced(&self) -> Advanced {
+        Advanced { phase: self.phase, dead: self.dead }
+    }
+
+    /// Wakes all who wait, telling them `advanced`.
+    pub(super) fn wake(&mut self, seats: &mut [PartyRecord], advanced: Advanced, out: &mut Vec<Output>) {
+        for party in self.waiting.drain(..) {
+            let seat = &mut seats[party.seat as usize];
+            seat.phase = advanced.phase;
+            seat.state = State::Active;
+            out.push(Output::Wake { party, advanced });
+        }
+    }
+}

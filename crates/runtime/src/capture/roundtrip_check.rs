@@ -1,0 +1,103 @@
+//! Trials: what is sent is written, read, and written again at the sender, and must give the same bytes.
+//!
+//! Serde's attributes may let the two directions of a type disagree, and a positional format cannot see all of it. In
+//! builds with debug assertions the first shipments of each call site are tried out, wherever they go, so that a
+//! program that would fail between places fails at one place, too, with the same words. What is plain is not tried.
+//!
+//! Invariant: a trial leaves nothing behind. Handles ask [`is_on`] and count nothing for it.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How many shipments of a call site are tried out, in each direction, at each place that sends them.
+pub(crate) const SHIPMENTS_MAX: u32 = if cfg!(debug_assertions) { 8 } else { 0 };
+
+thread_local! {
+    static ON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the value that is written or read now is on trial and goes nowhere.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    SHIPMENTS_MAX > 0 && ON.get()
+}
+
+/// Tries out a capture, whose copy is a `T`. What the body could change through a reference is refused.
+///
+/// # Errors
+/// [`ErrorKind::Undecodable`], or the panic of the value's `Serialize` or `Deserialize`.
+#[cold]
+pub(crate) fn capture<T: Serialize + DeserializeOwned>(
+    write: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+) -> Result<()> {
+    run::<T>(write, |bytes| Writer::watching(bytes))
+}
+
+/// Tries out a value that nobody keeps.
+///
+/// # Errors
+/// As for [`capture`].
+#[cold]
+pub(crate) fn value<T: Serialize + DeserializeOwned>(value: &T) -> Result<()> {
+    run::<T>(|writer| writer.put_value(value), |bytes| Writer::new(bytes))
+}
+
+fn run<T: Serialize + DeserializeOwned>(
+    write: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    writer: fn(&mut [u8]) -> Writer<'_>,
+) -> Result<()> {
+    struct TrialGuard(bool);
+    impl Drop for TrialGuard {
+        fn drop(&mut self) {
+            ON.set(self.0);
+        }
+    }
+    let _before = TrialGuard(ON.replace(true));
+    let tried = catch_unwind(AssertUnwindSafe(|| {
+        let sent = written(write, writer)?;
+        let mut reader = Reader::new(&sent);
+        let copy: T = reader.take_value().map_err(unreadable)?;
+        reader.finish().map_err(unreadable)?;
+        let again = written(|writer| writer.put_value(&copy), |bytes| Writer::new(bytes))?;
+        if is_same(sent, again) { Ok(()) } else { Err(Error::new(ErrorKind::Undecodable, DIFFERENT)) }
+    }));
+    tried.unwrap_or_else(|payload| Err(Error::panicked(payload)))
+}
+
+const DIFFERENT: &str = "a value reads back as another one: the two directions of its serde code disagree \
+                         (`#[serde(with = ...)]` and its relatives, `skip_serializing` together with \
+                         `skip_deserializing`, or a `Serialize` of its own)";
+
+fn unreadable(fault: DecodeError) -> Error {
+    Error::undecodable("a copy of it", fault)
+}
+
+fn written(
+    write: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    writer: fn(&mut [u8]) -> Writer<'_>,
+) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; 1024];
+    loop {
+        let mut writer = writer(&mut bytes);
+        write(&mut writer).map_err(Error::unencodable)?;
+        let len = writer.written();
+        let fits = !writer.overflowed();
+        bytes.resize(len, 0);
+        if fits {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// Whether the bytes are the same but for their order: a hash table has its own in each copy.
+fn is_same(mut one: Vec<u8>, mut other: Vec<u8>) -> bool {
+    one == other || {
+        one.sort_unstable();
+        other.sort_unstable();
+        one == other
+    }
+}

@@ -1,0 +1,447 @@
+//! Sending: in place where there is room, waiting where there is not.
+//!
+//! A full queue makes the sender wait: it takes in its own messages meanwhile (tasks are queued, not run), so two
+//! places that flood each other both make room. Only when a sender can neither send nor take in more, because its
+//! backlog is at its bound, or when it is delivering messages itself (or a simulated world says so), does the message
+//! go to the outbox on the heap, which is emptied before anything else is sent the same way. So does what is sent while
+//! another message is written, by the encoding of a value: that one holds the queue's memory.
+//!
+//! Messages of one class to one place go in the order in which they were to be sent: one that finds no room lines up in
+//! the outbox while it waits, and what is sent meanwhile, by what is taken in or by its own encoding, lines up behind
+//! it.
+//! So nothing deadlocks and nothing is lost; the outbox (`outbox`) grows only by what handlers answer, and by what one
+//! poll sends against a full queue at that bound.
+
+use super::outbox::{Message, OutboxTicket, Transmit};
+use super::{Clock, FlagGuard, Local, Step};
+use crate::error::{Error, ErrorKind};
+use crate::limits::{ROOM_GUESS, ROOM_WAIT};
+use crate::wire::{EncodeError, Writer};
+use isles_protocol::PlaceId;
+use isles_transport::{Class, HandlerId, Inbound, SendError};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+
+/// Why nothing was sent.
+#[derive(Debug)]
+pub(crate) enum Unsent {
+    /// No room now; [`Local::send`] never answers this.
+    Full,
+    /// The receiver is dead.
+    DeadPlace(PlaceId),
+    /// The message is longer than the transport carries.
+    TooLong { len: usize, max: usize },
+    /// A value refused to be encoded.
+    Unencodable(EncodeError),
+}
+
+impl From<SendError> for Unsent {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::DeadPlace(place) => Unsent::DeadPlace(place),
+            SendError::TooLong { len, max } => Unsent::TooLong { len, max },
+            // A message that was abandoned is handled by who wrote it.
+            SendError::Full | SendError::Abandoned => Unsent::Full,
+        }
+    }
+}
+
+impl From<Unsent> for Error {
+    fn from(unsent: Unsent) -> Self {
+        match unsent {
+            Unsent::DeadPlace(place) => Error::dead(place),
+            Unsent::TooLong { len, max } => Error::new(ErrorKind::TooLong { len, max }, ""),
+            Unsent::Unencodable(fault) => Error::unencodable(fault),
+            Unsent::Full => Error::new(ErrorKind::Misused, "the queue to the place is full"),
+        }
+    }
+}
+
+/// What a send did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Length of the message's body in bytes.
+    pub(crate) bytes: usize,
+}
+
+impl Local {
+    /// Sends what `encode` writes to another place; waits for room if need be.
+    ///
+    /// `encode` may be called several times (once for each attempt) and must write the same length each time.
+    ///
+    /// # Errors
+    /// Nothing was sent; see [`Unsent`].
+    pub(crate) fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        self.send_about(to, class, handler, ROOM_GUESS, encode)
+    }
+
+    /// As [`Local::send`], for a message of probably `guess` bytes: if so, it is written once.
+    pub(crate) fn send_about(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        guess: usize,
+        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        if self.writing.get() {
+            return self.put_aside_meanwhile(to, class, handler, &encode);
+        }
+        let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
+        match self.attempt_in_turn(behind, to, class, handler, guess, &encode) {
+            Err(Unsent::Full) => self.send_in_turn(to, class, handler, guess, &encode),
+            done => done,
+        }
+    }
+
+    /// Tries once, unless something that was to be sent before it waits.
+    #[inline]
+    fn attempt_in_turn(
+        &self,
+        behind: bool,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        guess: usize,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        match behind {
+            // What is put aside for a dead place is dropped, so nobody would hear of it.
+            true if self.endpoint.is_dead(to) => Err(Unsent::DeadPlace(to)),
+            true => Err(Unsent::Full),
+            false => self.attempt(to, class, handler, guess, encode),
+        }
+    }
+
+    /// Sends what found no room; what is sent to the same place meanwhile waits behind it.
+    #[cold]
+    fn send_in_turn(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        guess: usize,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        let turn = OutboxTicketGuard::new(self, to, class);
+        loop {
+            if !self.may_wait() || !self.make_room() {
+                return self.put_aside(turn, handler, encode);
+            }
+            let behind = !self.outbox.borrow().is_next(turn.turn);
+            match self.attempt_in_turn(behind, to, class, handler, guess, encode) {
+                Err(Unsent::Full) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Says that a message is written, until the answer is dropped: what is sent meanwhile is put aside.
+    pub(crate) fn begin_writing(&self) -> FlagGuard<'_> {
+        FlagGuard::new(&self.writing)
+    }
+
+    /// Tries once: in the queue itself if the message is short enough, else as a block.
+    fn attempt(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        guess: usize,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        let _writing = self.begin_writing();
+        let inline_max =
+            if class == Class::Data { self.limits.inline_bytes_max } else { self.limits.control_bytes_max };
+        let needed = Cell::new(0);
+        let fault = Cell::new(None);
+        let mut fill = |room: &mut [u8]| {
+            let len = room.len();
+            let mut writer = Writer::new(room);
+            let error = encode(&mut writer).err();
+            let failed = error.is_some();
+            fault.set(error);
+            needed.set(writer.written());
+            (writer.written() <= len && !failed).then_some(writer.written())
+        };
+        let room = if guess <= inline_max { guess } else { ROOM_GUESS.min(inline_max) };
+        let mut result = self.endpoint.send(to, class, handler, room, &mut fill);
+        if let Some(fault) = fault.take() {
+            self.parts.borrow_mut().roll_back_sent();
+            return Err(Unsent::Unencodable(fault));
+        }
+        if result == Err(SendError::Abandoned) {
+            self.parts.borrow_mut().roll_back_sent();
+            let len = needed.get();
+            result = if len <= inline_max {
+                self.endpoint.send(to, class, handler, len, &mut fill)
+            } else {
+                return self.attempt_block(to, class, handler, len, encode);
+            };
+            if let Some(fault) = fault.take() {
+                self.parts.borrow_mut().roll_back_sent();
+                return Err(Unsent::Unencodable(fault));
+            }
+            if result == Err(SendError::Abandoned) {
+                self.parts.borrow_mut().roll_back_sent();
+                return Err(Unsent::Unencodable(EncodeError::Unsteady));
+            }
+        }
+        self.settle(result, class, needed.get())
+    }
+
+    /// Tries once to send a block of `len` bytes, which an earlier attempt has measured.
+    fn attempt_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        let mut fault = None;
+        let mut fill = |room: &mut [u8]| {
+            if let Err(error) = encode_again(room, encode) {
+                fault = Some(error);
+                // A block whose memory is lent is given up by unwinding only: it hardly ever happens.
+                resume_unwind(Box::new("the block is given up"));
+            }
+        };
+        let sent =
+            catch_unwind(AssertUnwindSafe(|| self.endpoint.send_block(to, class, handler, len, &mut fill)));
+        match (sent, fault) {
+            (Ok(sent), _) => self.settle(sent, class, len),
+            (Err(_), Some(fault)) => {
+                self.parts.borrow_mut().roll_back_sent();
+                Err(Unsent::Unencodable(fault))
+            }
+            (Err(panic), None) => resume_unwind(panic),
+        }
+    }
+
+    /// Keeps the books of an attempt.
+    #[inline]
+    fn settle(&self, result: Result<(), SendError>, class: Class, bytes: usize) -> Result<Sent, Unsent> {
+        match result {
+            Ok(()) => {
+                self.parts.borrow_mut().commit_sent();
+                self.tally.sent(class, bytes);
+                Ok(Sent { bytes })
+            }
+            Err(error) => {
+                self.parts.borrow_mut().roll_back_sent();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Keeps the books of a message that was written on the heap.
+    pub(crate) fn settle_sent(&self, written: Result<(), EncodeError>) -> Result<(), Unsent> {
+        let mut parts = self.parts.borrow_mut();
+        match written {
+            Ok(()) => parts.commit_sent(),
+            Err(_) => parts.roll_back_sent(),
+        }
+        written.map_err(Unsent::Unencodable)
+    }
+
+    /// Keeps a message on the heap until there is room.
+    fn put_aside(
+        &self,
+        turn: OutboxTicketGuard<'_>,
+        handler: HandlerId,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        let _writing = self.begin_writing();
+        let mut measure = Writer::new(&mut []);
+        let measured = encode(&mut measure);
+        let len = measure.written();
+        self.parts.borrow_mut().roll_back_sent();
+        measured.map_err(Unsent::Unencodable)?;
+        let max = self.limits.block_bytes_max;
+        if len > max {
+            return Err(Unsent::TooLong { len, max });
+        }
+        let mut bytes = vec![0; len];
+        self.settle_sent(encode_again(&mut bytes, encode))?;
+        turn.fill(Message { handler, bytes });
+        self.tally.put_aside();
+        Ok(Sent { bytes: len })
+    }
+
+    /// Keeps a message on the heap because another one is being written.
+    #[cold]
+    fn put_aside_meanwhile(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Sent, Unsent> {
+        if self.endpoint.is_dead(to) {
+            return Err(Unsent::DeadPlace(to));
+        }
+        let lent = self.parts.borrow_mut().begin_another();
+        let sent = self.put_aside(OutboxTicketGuard::new(self, to, class), handler, encode);
+        self.parts.borrow_mut().resume(lent);
+        sent
+    }
+
+    /// Sends what `encode` writes, which is `len` bytes, to several other places: written once where that is offered.
+    ///
+    /// Where it is not, as [`Local::send`] for each of them, in this order. Where it is, all get it at one time; what
+    /// finds no room is put aside, because only places in invented worlds are there so far.
+    ///
+    /// # Errors
+    /// Some may have got it; see [`Unsent`].
+    pub(crate) fn multicast(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), Unsent> {
+        let is_offered = !self.writing.get() && self.endpoint.multicast_bytes(class).contains(&len);
+        if to.len() < 2 || !is_offered {
+            return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
+        }
+        let mut bytes = vec![0; len];
+        let written = {
+            let _writing = self.begin_writing();
+            encode_again(&mut bytes, &encode)
+        };
+        if self.parts.borrow().has_lent() {
+            // Each receiver of a handle takes weight of its own.
+            self.parts.borrow_mut().roll_back_sent();
+            return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
+        }
+        written.map_err(Unsent::Unencodable)?;
+        let message = Message { handler, bytes };
+        let is_behind =
+            self.outbox_len.get() > 0 && to.iter().any(|to| self.outbox.borrow().holds(*to, class));
+        let attempt = if is_behind { Err(Unsent::Full) } else { self.attempt_multicast(to, class, &message) };
+        if !matches!(attempt, Err(Unsent::Full)) {
+            return attempt;
+        }
+        self.outbox.borrow_mut().put_multicast(to, class, message);
+        self.outbox_len.set(self.outbox_len.get() + to.len());
+        to.iter().for_each(|_| self.tally.put_aside());
+        Ok(())
+    }
+
+    fn attempt_multicast(&self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent> {
+        self.endpoint.multicast(to, class, message.handler, &message.bytes)?;
+        to.iter().for_each(|_| self.tally.sent(class, message.bytes.len()));
+        Ok(())
+    }
+
+    /// Whether a send may wait for room: not while messages are delivered, and not in an invented world where the
+    /// other places run only when this one gives the thread back.
+    fn may_wait(&self) -> bool {
+        !self.delivering.get() && (matches!(self.clock, Clock::Host(_)) || self.others.get().is_some())
+    }
+
+    /// Takes in messages, or waits a little, so that a full queue can empty; false if that cannot help.
+    fn make_room(&self) -> bool {
+        let bound = self.is_full();
+        let inbound = if bound { Inbound::Control } else { Inbound::All };
+        let arrived = self.take_in(inbound);
+        self.flush_outbox();
+        if bound && arrived == 0 {
+            return false;
+        }
+        if let Some(others) = self.others.get() {
+            return others();
+        }
+        if arrived == 0 {
+            self.endpoint.wait(Some(ROOM_WAIT));
+        }
+        true
+    }
+
+    /// Sends what waits in the outbox as far as there is room; returns how many messages went.
+    pub(super) fn flush_outbox(&self) -> usize {
+        if self.outbox_len.get() == 0 {
+            return 0;
+        }
+        let mut outbox = self.outbox.take();
+        let gone = outbox.flush(&mut Retry(self));
+        // Nothing was put aside meanwhile: sending tries once, and comes back.
+        self.outbox.replace(outbox);
+        self.outbox_len.set(self.outbox_len.get() - gone);
+        gone
+    }
+
+    /// Waits until nothing of `class` waits for room to go to `to`, for at most `limit`; for the end of the place.
+    pub(crate) fn settle_outbox(&self, to: PlaceId, class: Class, limit: Duration) {
+        let until = self.clock.now() + limit;
+        while self.outbox.borrow().holds(to, class) && self.clock.now() < until {
+            if self.attend() == Step::Idle {
+                self.endpoint.wait(Some(ROOM_WAIT));
+            }
+        }
+    }
+}
+
+/// A [`OutboxTicket`] in the outbox of a place, given up when it is dropped.
+struct OutboxTicketGuard<'a> {
+    local: &'a Local,
+    turn: OutboxTicket,
+}
+
+impl<'a> OutboxTicketGuard<'a> {
+    fn new(local: &'a Local, to: PlaceId, class: Class) -> Self {
+        let turn = local.outbox.borrow_mut().enqueue(to, class);
+        local.outbox_len.set(local.outbox_len.get() + 1);
+        OutboxTicketGuard { local, turn }
+    }
+
+    /// Leaves a message where the turn stands.
+    fn fill(self, message: Message) {
+        self.local.outbox.borrow_mut().fill(self.turn, message);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for OutboxTicketGuard<'_> {
+    fn drop(&mut self) {
+        self.local.outbox.borrow_mut().give_up(self.turn);
+        self.local.outbox_len.set(self.local.outbox_len.get() - 1);
+    }
+}
+
+/// Writes into `room` what an earlier attempt has measured to be as long.
+pub(crate) fn encode_again(
+    room: &mut [u8],
+    encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    let len = room.len();
+    let mut writer = Writer::new(room);
+    encode(&mut writer)?;
+    if writer.written() == len { Ok(()) } else { Err(EncodeError::Unsteady) }
+}
+
+/// Another attempt to send what waited.
+struct Retry<'a>(&'a Local);
+
+impl Transmit for Retry<'_> {
+    fn one(&mut self, to: PlaceId, class: Class, message: &Message) -> Result<(), Unsent> {
+        let encode = |writer: &mut Writer<'_>| {
+            writer.put_bytes(&message.bytes);
+            Ok(())
+        };
+        self.0.attempt(to, class, message.handler, ROOM_GUESS, &encode).map(drop)
+    }
+
+    fn several(&mut self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent> {
+        self.0.attempt_multicast(to, class, message)
+    }
+}

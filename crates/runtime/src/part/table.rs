@@ -1,0 +1,287 @@
+//! The parts that a place knows, and what it counts of each.
+//!
+//! A pure machine: it says what is to be told to other places, and knows neither clock nor endpoint. Invariant: a place
+//! other than the home where a handle lives, or that has lent one, owes at least one handle to its parent; so parents
+//! lead to the home, and the home counts at least one handle as lent.
+
+use super::{PartId, PartMessage, Value};
+use crate::hasher::NumberHasherBuilder;
+use crate::limits::{DUE_MAX, RETURN_WAIT, RETURNS_MAX};
+use isles_protocol::PlaceId;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// The parts of one place.
+#[derive(Default)]
+pub(crate) struct PartTable {
+    serial: u64,
+    entries: HashMap<PartId, Entry, NumberHasherBuilder>,
+    /// What the message under way takes along, until it is sent or given up.
+    lent: Vec<PartId>,
+    /// The parts of which [`PartTable::settle`] has something to say, each once.
+    due: Vec<PartId>,
+    /// Since when it is known that there are any.
+    due_since: Option<Duration>,
+}
+
+#[derive(Default)]
+struct Entry {
+    /// What the handles stand for here; a handle to a part of its home only has none elsewhere.
+    value: Option<Value>,
+    /// Handles alive at this place.
+    handles: usize,
+    /// Handles that were sent from here and are not given back.
+    lent: u64,
+    /// The place whose count keeps the part for this one, and how many handles this one owes to it. None at the home,
+    /// and none where the part is not in use.
+    parent: Option<(PlaceId, u64)>,
+    /// What this place owes to others, who need not wait until the part is out of use here.
+    owed: BTreeMap<PlaceId, u64>,
+    /// Whether all places have a value, to be freed with the part.
+    everywhere: bool,
+    /// Whether it stands in [`PartTable::due`].
+    is_due: bool,
+}
+
+impl Entry {
+    /// Whether a handle lives here or was lent from here.
+    fn is_in_use(&self) -> bool {
+        self.handles > 0 || self.lent > 0
+    }
+
+    /// Owes one handle more to `lender`.
+    fn owe(&mut self, lender: PlaceId, home: PlaceId, here: PlaceId) {
+        match &mut self.parent {
+            Some((parent, count)) if *parent == lender => *count += 1,
+            None if here != home => self.parent = Some((lender, 1)),
+            // The home is the best parent: it waits for nobody.
+            Some((parent, count)) if lender == home => {
+                *self.owed.entry(*parent).or_default() += *count;
+                self.parent = Some((home, 1));
+            }
+            _ => *self.owed.entry(lender).or_default() += 1,
+        }
+    }
+}
+
+/// What is left to do when parts are out of use.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// The values whose parts are freed; to be dropped when nothing is borrowed.
+    pub(super) freed: Vec<Value>,
+    /// What is to be told to whom.
+    pub(super) messages: Vec<(PlaceId, PartMessage)>,
+}
+
+/// More handles were given back than were lent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NotLent;
+
+impl PartTable {
+    /// Makes a part whose home is here, with one handle.
+    pub(super) fn make(&mut self, here: PlaceId, value: Value, everywhere: bool) -> PartId {
+        let id = PartId { home: here, serial: self.serial };
+        self.serial += 1;
+        self.entries.insert(id, Entry { value: Some(value), handles: 1, everywhere, ..Entry::default() });
+        id
+    }
+
+    /// Puts the value of a part of another home here.
+    pub(crate) fn place(&mut self, id: PartId, value: Value) {
+        self.entries.entry(id).or_default().value = Some(value);
+    }
+
+    /// The value here.
+    pub(super) fn value(&self, id: PartId) -> Option<Value> {
+        self.entries.get(&id)?.value.clone()
+    }
+
+    /// One more handle here.
+    pub(super) fn retain(&mut self, id: PartId) {
+        self.entries.entry(id).or_default().handles += 1;
+    }
+
+    /// One handle less here; returns the part if it is at home and this was the last one anywhere, for
+    /// [`PartTable::free_all`].
+    #[inline]
+    pub(super) fn release(&mut self, id: PartId, here: PlaceId) -> Option<PartId> {
+        let entry = self.entries.get_mut(&id)?;
+        entry.handles -= 1;
+        if entry.is_in_use() {
+            return None;
+        }
+        if id.home == here {
+            return Some(id);
+        }
+        note_due(entry, &mut self.due, id);
+        None
+    }
+
+    /// Counts a handle that is written into a message; to be settled by [`PartTable::let_go`] or
+    /// [`PartTable::roll_back_sent`].
+    #[inline]
+    pub(super) fn count_sent(&mut self, id: PartId) {
+        self.entries.entry(id).or_default().lent += 1;
+        self.lent.push(id);
+    }
+
+    /// Whether a handle is written into the message under way.
+    pub(crate) fn has_lent(&self) -> bool {
+        !self.lent.is_empty()
+    }
+
+    /// Another message begins while one is being written; returns what that one takes along, for [`PartTable::resume`].
+    pub(crate) fn begin_another(&mut self) -> Vec<PartId> {
+        std::mem::take(&mut self.lent)
+    }
+
+    /// The message that takes `lent` along goes on.
+    pub(crate) fn resume(&mut self, lent: Vec<PartId>) {
+        debug_assert!(self.lent.is_empty(), "a message that was neither let go nor taken back");
+        self.lent = lent;
+    }
+
+    /// The message is sent.
+    #[inline]
+    pub(crate) fn commit_sent(&mut self) {
+        self.lent.clear();
+    }
+
+    /// The message is given up, or will be written again.
+    #[inline]
+    pub(crate) fn roll_back_sent(&mut self) {
+        while let Some(id) = self.lent.pop() {
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.lent -= 1;
+                // What was written may be gone: an encoding can make the handle that it writes.
+                if !entry.is_in_use() {
+                    note_due(entry, &mut self.due, id);
+                }
+            }
+        }
+    }
+
+    /// A handle has arrived that `lender` counts, or nobody; the value here.
+    #[inline]
+    pub(super) fn count_received(
+        &mut self,
+        id: PartId,
+        lender: Option<PlaceId>,
+        here: PlaceId,
+    ) -> Option<Value> {
+        let entry = self.entries.entry(id).or_default();
+        entry.handles += 1;
+        match lender {
+            None => {}
+            Some(lender) if lender == here => entry.lent = entry.lent.saturating_sub(1),
+            Some(lender) => {
+                entry.owe(lender, id.home, here);
+                if !entry.owed.is_empty() {
+                    note_due(entry, &mut self.due, id);
+                }
+            }
+        }
+        entry.value.clone()
+    }
+
+    /// Handles that were lent from here are gone where they went; returns as [`PartTable::release`].
+    pub(super) fn given_back(
+        &mut self,
+        id: PartId,
+        count: u64,
+        here: PlaceId,
+    ) -> Result<Option<PartId>, NotLent> {
+        // The place may have cleared its parts meanwhile, for its end.
+        let Some(entry) = self.entries.get_mut(&id) else { return Ok(None) };
+        entry.lent = entry.lent.checked_sub(count).ok_or(NotLent)?;
+        if entry.is_in_use() {
+            return Ok(None);
+        }
+        if id.home == here {
+            return Ok(Some(id));
+        }
+        note_due(entry, &mut self.due, id);
+        Ok(None)
+    }
+
+    /// Whether [`PartTable::settle`] has something to say.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Whether it is time to settle; something is due.
+    pub(super) fn is_return_due(&mut self, now: Duration) -> bool {
+        let since = *self.due_since.get_or_insert(now);
+        self.due.len() >= DUE_MAX || now.saturating_sub(since) >= RETURN_WAIT
+    }
+
+    /// When it is time to settle, if nothing happens.
+    pub(crate) fn next_settling(&self) -> Option<Duration> {
+        self.due_since.map(|since| since + RETURN_WAIT)
+    }
+
+    /// Gives back what this place owes, as far as nothing here needs it, and frees the parts of this home that are out
+    /// of use everywhere.
+    pub(super) fn settle(&mut self, here: PlaceId, places: u32) -> Settled {
+        let mut settled = Settled::default();
+        let mut returns: BTreeMap<PlaceId, Vec<(PartId, u64)>> = BTreeMap::new();
+        self.due_since = None;
+        for id in std::mem::take(&mut self.due) {
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            entry.is_due = false;
+            let mut owed = std::mem::take(&mut entry.owed);
+            if !entry.is_in_use() {
+                if id.home == here {
+                    self.free_all(id, places, &mut settled);
+                    continue;
+                }
+                owed.extend(entry.parent.take());
+                if entry.value.is_none() {
+                    self.entries.remove(&id);
+                }
+            }
+            owed.into_iter().for_each(|(to, count)| returns.entry(to).or_default().push((id, count)));
+        }
+        for (to, counts) in returns {
+            let chunks = counts.chunks(RETURNS_MAX).map(|counts| (to, PartMessage::Return(counts.to_vec())));
+            settled.messages.extend(chunks);
+        }
+        settled
+    }
+
+    /// Frees a part of this home that is out of use everywhere.
+    pub(super) fn free_all(&mut self, id: PartId, places: u32, settled: &mut Settled) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        let others = (0..places).map(PlaceId).filter(|place| entry.everywhere && *place != id.home);
+        settled.messages.extend(others.map(|place| (place, PartMessage::Free(id))));
+        settled.freed.extend(entry.value);
+    }
+
+    /// Frees the value of a part of another home.
+    pub(super) fn free(&mut self, id: PartId) -> Option<Value> {
+        self.entries.remove(&id).and_then(|entry| entry.value)
+    }
+
+    /// Takes every value, for the end of the place.
+    pub(crate) fn clear(&mut self) -> Vec<Value> {
+        self.entries.drain().filter_map(|(_, entry)| entry.value).collect()
+    }
+
+    /// How many parts this place knows; for tests and reports.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+/// Lets [`PartTable::settle`] look at the entry of `id`.
+#[inline]
+fn note_due(entry: &mut Entry, due: &mut Vec<PartId>, id: PartId) {
+    if !std::mem::replace(&mut entry.is_due, true) {
+        due.push(id);
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+//! Registrations that travel with tasks.
+//!
+//! A capture is written without knowing where it goes, and perhaps several times; a registration must be counted once
+//! and for one receiver. So a phaser refuses to be written until the spawn that meets the refusal sends the captures by
+//! the way of this file: it looks which registrations there are, lets them depart, and puts their tickets ahead of the
+//! captures, in which a phaser is only its position in that list. The receiver takes in the tickets first. Spawns
+//! without a phaser pay nothing for it.
+//!
+//! The invariant: each ticket that arrives is taken by one handle, or left at once; also if the task could not be read.
+
+use super::{Phaser, Registration, refused};
+use crate::call;
+use crate::capture::{Travel, roundtrip_check};
+use crate::error::{Error, ErrorKind, Result};
+use crate::local::{Local, Sent};
+use crate::message::{Handler, Head, Refused};
+use crate::wire::{EncodeError, Reader, Writer};
+use isles_protocol::PlaceId;
+use isles_protocol::phaser::{Party, PhaserError, RegistrationTransfer};
+use isles_transport::Class;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cell::RefCell;
+
+/// What is under way at one place.
+#[derive(Default)]
+pub(super) struct TravellingRegistrations {
+    /// The phasers met so far, while captures are written.
+    being_written: RefCell<Option<Vec<Registration>>>,
+    /// The registrations that have arrived and nobody took yet, while captures are read.
+    landed: RefCell<Vec<Option<Registration>>>,
+}
+
+impl TravellingRegistrations {
+    /// The position of one more phaser among the captures; none if it may not travel.
+    fn add(&self, registration: Registration) -> Option<u32> {
+        let mut being_written = self.being_written.borrow_mut();
+        let registrations = being_written.as_mut()?;
+        registrations.push(registration);
+        Some(registrations.len() as u32 - 1)
+    }
+
+    /// Writes captures with their phasers; gives the phasers.
+    fn write<C: Travel>(
+        &self,
+        captures: &C,
+        writer: &mut Writer<'_>,
+    ) -> (std::result::Result<(), EncodeError>, Vec<Registration>) {
+        let before = self.being_written.replace(Some(Vec::new()));
+        let written = captures.encode(writer);
+        (written, self.being_written.replace(before).unwrap_or_default())
+    }
+
+    /// Lets `read` take `registrations`; gives those that it left.
+    fn read<R>(
+        &self,
+        registrations: impl Iterator<Item = Registration>,
+        read: impl FnOnce() -> R,
+    ) -> (R, impl Iterator<Item = Registration>) {
+        let before = self.landed.replace(registrations.map(Some).collect());
+        let result = read();
+        (result, self.landed.replace(before).into_iter().flatten())
+    }
+}
+
+/// Whether `error` is that of a phaser which refused to be written.
+fn is_refusal(error: &Error) -> bool {
+    *error.kind() == ErrorKind::Undecodable && error.text().contains(ONLY_WITH_TASKS)
+}
+
+/// The phasers among the captures, and how long the captures are.
+fn collect<C: Travel>(local: &Local, captures: &C) -> Result<(Vec<Party>, usize)> {
+    let mut measure = Writer::new(&mut []);
+    let (written, registrations) = local.phasers.travelling.write(captures, &mut measure);
+    // Other handles among the captures are counted when these are written to be sent.
+    local.parts.borrow_mut().roll_back_sent();
+    written.map_err(Error::unencodable)?;
+    let parties: std::result::Result<Vec<Party>, PhaserError> = registrations.into_iter().collect();
+    Ok((parties.map_err(refused)?, measure.written()))
+}
+
+/// Sends a body whose captures could not be sent without registrations; `unsent` is why, if it was not that.
+pub(crate) fn send_along<C: Travel>(
+    local: &Local,
+    to: PlaceId,
+    head: Head,
+    captures: &C,
+    unsent: Error,
+) -> Result<Sent> {
+    let table = &local.phasers;
+    if !is_refusal(&unsent) {
+        return Err(unsent);
+    }
+    let (parties, _) = collect(local, captures)?;
+    let tickets = table.depart(&parties, to).map_err(refused)?;
+    let sent = local.send(to, Class::Data, Handler::Registered.id(), |writer| {
+        writer.put_serde(&tickets)?;
+        head.encode(writer);
+        table.travelling.write(captures, writer).0
+    });
+    sent.map_err(|unsent| {
+        table.undo_depart(&parties, to);
+        unsent.into()
+    })
+}
+
+/// Receives a `spawn_at!` with registrations.
+pub(crate) fn receive_registered(
+    local: &Local,
+    source: PlaceId,
+    reader: &mut Reader<'_>,
+) -> std::result::Result<(), Refused> {
+    let tickets: Vec<RegistrationTransfer> = reader.take_serde()?;
+    let head = Head::decode(reader)?;
+    let registrations = tickets.into_iter().map(|ticket| local.phasers.arrive(local, ticket, source));
+    let (received, left) =
+        local.phasers.travelling.read(registrations, || call::receive_spawn(local, source, head, reader));
+    left.map(Phaser::from_registration).for_each(drop);
+    received
+}
+
+/// Writes captures that could not be written without registrations, and reads them again as if they had travelled;
+/// `error` is why, if it was not that.
+pub(crate) fn land_here<C: Travel>(local: &Local, captures: &C, error: Error) -> Result<C::Landed> {
+    let table = &local.phasers;
+    if !is_refusal(&error) {
+        return Err(error);
+    }
+    let (parties, len) = collect(local, captures)?;
+    let registered: std::result::Result<Vec<Phaser>, PhaserError> = parties
+        .into_iter()
+        .map(|party| table.register(party).map(|party| Phaser::from_registration(Ok(party))))
+        .collect();
+    let registered = registered.map_err(refused)?;
+    let mut bytes = vec![0; len];
+    let written = table.travelling.write(captures, &mut Writer::new(&mut bytes)).0;
+    local.settle_sent(written)?;
+    let registrations = registered.into_iter().map(Phaser::into_registration);
+    let (landed, left) = table.travelling.read(registrations, || C::decode(&mut Reader::new(&bytes)));
+    left.map(Phaser::from_registration).for_each(drop);
+    landed.map_err(call::undecodable)
+}
+
+/// The error of a call that was not sent: `error`, unless it was a phaser that refused to go along.
+pub(crate) fn not_in_calls(error: Error) -> Error {
+    if is_refusal(&error) {
+        return Error::new(ErrorKind::Misused, ONLY_WITH_TASKS);
+    }
+    error
+}
+
+const ONLY_WITH_TASKS: &str = "a phaser goes to another place only with a task that spawn_at! starts";
+
+impl Phaser {
+    /// Gives up the handle, not the registration.
+    fn into_registration(mut self) -> Registration {
+        std::mem::replace(&mut self.registration, Err(PhaserError::NotRegistered))
+    }
+}
+
+impl Serialize for Phaser {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        if roundtrip_check::is_on() {
+            return serializer.serialize_u32(0);
+        }
+        let position = Local::try_with(|local| local.phasers.travelling.add(self.registration)).flatten();
+        let position = position.ok_or_else(|| serde::ser::Error::custom(ONLY_WITH_TASKS))?;
+        serializer.serialize_u32(position)
+    }
+}
+
+impl<'de> Deserialize<'de> for Phaser {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let position = u32::deserialize(deserializer)?;
+        if roundtrip_check::is_on() {
+            return Ok(Phaser::from_registration(Err(PhaserError::NotRegistered)));
+        }
+        let take =
+            |local: &Local| local.phasers.travelling.landed.borrow_mut().get_mut(position as usize)?.take();
+        let registration = Local::try_with(take).flatten();
+        registration.map(Phaser::from_registration).ok_or_else(|| serde::de::Error::custom(ONLY_WITH_TASKS))
+    }
+}

@@ -1,0 +1,181 @@
+//! One message down its tree: who fetches it from whom, when, and when its slots are free again.
+//!
+//! Parents come before their children, so one pass from the root on gives all times. A core whose place has died still
+//! passes on: that is its system's work. Invariant: a system begins a job when it is called and done with what it was
+//! at, and what a job meets on links and at ports is met at that time.
+
+use super::{AsyncBroadcast, SLOTS, Slot};
+use crate::cores::Cores;
+use crate::protocol::{FLAG_CYCLES, RECEIVE_CYCLES, SEND_CYCLES};
+use crate::report::TimeCategory;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+
+/// What a place has done with a message.
+struct FetchResult {
+    /// When all of it is in its private memory.
+    found: Picoseconds,
+    /// When its parent may take the slot back for its part.
+    done: Picoseconds,
+    /// The slot in which it waits for its children, and when each of them is called.
+    slot: usize,
+    called: Vec<Picoseconds>,
+}
+
+/// What a place does in one message's tree.
+#[derive(Clone, Copy)]
+struct FetchJob {
+    place: PlaceId,
+    /// From whom it fetches, and when it is called for that.
+    parent: PlaceId,
+    called: Picoseconds,
+    lines: u32,
+    children: u32,
+}
+
+impl AsyncBroadcast {
+    /// Sends a message of so many bytes from `root` to these, in the order of the tree.
+    pub(crate) fn send(&mut self, cores: &mut Cores, root: PlaceId, to: &[PlaceId], bytes: usize) {
+        let lines = bytes.div_ceil(self.line_bytes as usize) as u32;
+        let children_of = |rank: usize, fanout: usize| {
+            let first = rank * fanout + 1;
+            (to.len() + 1).saturating_sub(first).min(fanout) as u32
+        };
+        let fanout = self.children as usize;
+        let mut slots = vec![0; to.len() + 1];
+        let mut called = Vec::with_capacity(to.len());
+        self.found.clear();
+        let (slot, calls) = self.begin(cores, root, lines, children_of(0, fanout));
+        slots[0] = slot;
+        called.extend(calls);
+        for (index, place) in to.iter().enumerate() {
+            let (rank, above) = (index + 1, index / fanout);
+            let parent = if above == 0 { root } else { to[above - 1] };
+            let children = children_of(rank, fanout);
+            let task = FetchJob { place: *place, parent, called: called[index], lines, children };
+            let step = self.take_in(cores, task);
+            let slot = &mut self.place_states[parent.index()].slots[slots[above]];
+            slot.free = slot.free.max(step.done);
+            slots[rank] = step.slot;
+            called.extend(step.called);
+            self.found.insert(*place, step.found);
+        }
+    }
+
+    /// The root's part: by its place if a slot is free, else by its system when one is.
+    fn begin(
+        &mut self,
+        cores: &mut Cores,
+        root: PlaceId,
+        lines: u32,
+        children: u32,
+    ) -> (usize, Vec<Picoseconds>) {
+        cores.compute(root, SEND_CYCLES, TimeCategory::Handling);
+        let (number, slot) = self.first_free(root);
+        let now = cores.now(root);
+        if slot.free > now {
+            return self.put_later(cores, root, now, lines, children);
+        }
+        let (end, called) = self.put(cores, root, (number, now), lines, children);
+        cores.spend(root, end - now, TimeCategory::Copying);
+        (number, called)
+    }
+
+    /// The system of a place puts a message from private memory into the first free slot, at `at` or later.
+    fn put_later(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        at: Picoseconds,
+        lines: u32,
+        children: u32,
+    ) -> (usize, Vec<Picoseconds>) {
+        let (number, slot) = self.first_free(place);
+        let alone = self.passing_on(cores, place, slot, lines);
+        let system = &mut self.place_states[place.index()].system;
+        let start = system.reserve(cores.present(), at.max(slot.free), alone);
+        let (_, called) = self.put(cores, place, (number, start), lines, children);
+        (number, called)
+    }
+
+    /// Writes a message and its header into a slot that is free at a time, and calls the children; when that is done.
+    fn put(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        (number, mut at): (usize, Picoseconds),
+        lines: u32,
+        children: u32,
+    ) -> (Picoseconds, Vec<Picoseconds>) {
+        at += self.answers(cores, place, self.place_states[place.index()].slots[number]);
+        at += cores.writing(place, place, lines, at);
+        self.announce(cores, place, (number, at), children)
+    }
+
+    /// Writes the header of a slot that holds its message, and calls the children; when that is done.
+    fn announce(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        (number, mut at): (usize, Picoseconds),
+        children: u32,
+    ) -> (Picoseconds, Vec<Picoseconds>) {
+        at += cores.cycles(place, SEND_CYCLES);
+        at += cores.writing(place, place, 1, at);
+        let (end, called) = cores.interrupt(place, at, children);
+        self.place_states[place.index()].slots[number] = Slot { free: end, children };
+        (end, called)
+    }
+
+    /// What it takes to see that all children have answered of what is in a slot, and to clear their flags.
+    fn answers(&self, cores: &Cores, place: PlaceId, slot: Slot) -> Picoseconds {
+        let flag = cores.own_read(place, 1) + cores.written_alone(place, place, 1);
+        (flag + cores.cycles(place, FLAG_CYCLES)) * u64::from(slot.children)
+    }
+
+    /// The system of a place is called, fetches the message, and passes it on now or later.
+    fn take_in(&mut self, cores: &mut Cores, task: FetchJob) -> FetchResult {
+        let FetchJob { place, parent, called, lines, children } = task;
+        let free = self.first_free(place);
+        let own = Some(free).filter(|(_, slot)| children > 0 && slot.free <= called);
+        let alone = self.taking(cores, task, own.map(|(_, slot)| slot));
+        let mut at = self.place_states[place.index()].system.reserve(cores.present(), called, alone);
+        at += cores.controller_register(place) * 2 + cores.cycles(place, RECEIVE_CYCLES);
+        at += cores.reading(place, parent, lines + 1, at);
+        if let Some((_, slot)) = own {
+            at += self.answers(cores, place, slot);
+            at += cores.writing(place, place, lines, at);
+        }
+        at += cores.writing(place, parent, 1, at);
+        let done = at;
+        let Some((number, _)) = own else {
+            let none = (SLOTS, Vec::new());
+            let is_last = children == 0;
+            let (slot, called) =
+                if is_last { none } else { self.put_later(cores, place, done, lines, children) };
+            return FetchResult { found: done, done, slot, called };
+        };
+        let (end, called) = self.announce(cores, place, (number, at), children);
+        let found = end + cores.reading(place, place, lines, end);
+        FetchResult { found, done, slot: number, called }
+    }
+
+    /// What `take_in` takes if nothing is in the way, with a slot of its own or without.
+    fn taking(&self, cores: &Cores, task: FetchJob, own: Option<Slot>) -> Picoseconds {
+        let FetchJob { place, parent, lines, .. } = task;
+        let fetched = cores.controller_register(place) * 2
+            + cores.cycles(place, RECEIVE_CYCLES)
+            + cores.read_alone(place, parent, lines + 1)
+            + cores.written_alone(place, parent, 1);
+        let passed_on = |slot| self.passing_on(cores, place, slot, lines) + cores.own_read(place, lines);
+        fetched + own.map_or(Picoseconds::ZERO, passed_on)
+    }
+
+    /// What it takes to put a message into a slot and call the children, if nothing is in the way.
+    fn passing_on(&self, cores: &Cores, place: PlaceId, slot: Slot, lines: u32) -> Picoseconds {
+        self.answers(cores, place, slot)
+            + cores.written_alone(place, place, lines + 1)
+            + cores.cycles(place, SEND_CYCLES)
+            + cores.controller_register(place)
+    }
+}

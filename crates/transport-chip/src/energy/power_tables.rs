@@ -1,0 +1,91 @@
+//! What power can depend on, worked out once for a chip: gears, models, the mesh, who shares a clock or a supply.
+
+use isles_chip::gear::{Gears, PowerTable};
+use isles_chip::quantity::{Attojoules, Microwatts};
+use isles_chip::topology::CoreId;
+use isles_chip::{Chip, Preset};
+
+/// A power model, ready for use.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) name: String,
+    /// What the chip draws besides its cores, with its mesh at the clock of the run.
+    pub(crate) constant: Microwatts,
+    pub(crate) table: PowerTable,
+}
+
+/// What the routers draw.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routers {
+    /// All of them together, with nothing under way.
+    pub(crate) at_rest: Microwatts,
+    /// One flit at one of them.
+    pub(crate) flit: Attojoules,
+}
+
+impl Routers {
+    /// Those of `chip` at a setting of its clocks, if anything is known of them.
+    fn of(chip: &Chip, preset: &Preset) -> Option<Routers> {
+        chip.mesh_power().map(|power| Routers {
+            at_rest: Microwatts(
+                power.router_at_rest(preset.clocks().mesh).0 * u64::from(chip.topology().tiles()),
+            ),
+            flit: power.flit(),
+        })
+    }
+}
+
+/// The powers of a chip.
+#[derive(Clone, Debug)]
+pub(crate) struct PowerTables {
+    pub(crate) gears: Gears,
+    /// The first is the one that the run is reckoned with; none if nobody has published any.
+    pub(crate) models: Vec<Model>,
+    pub(crate) routers: Option<Routers>,
+    /// The voltage domain of each core.
+    pub(crate) supplies: Vec<u32>,
+    /// The frequency domain of each core.
+    pub(crate) clocks: Vec<u32>,
+    /// What is assumed in it, in words.
+    pub(crate) assumed: Vec<String>,
+}
+
+impl PowerTables {
+    /// The powers of `chip`, with its model number `own` as the run's own.
+    pub(crate) fn new(chip: &Chip, own: usize) -> PowerTables {
+        let gears = Gears::of(chip, chip.power_models().get(own));
+        let others = chip.power_models().iter().enumerate().filter(|(number, _)| *number != own);
+        let order = chip.power_models().get(own).into_iter().chain(others.map(|(_, model)| model));
+        let [routers, measured] = [chip.default_preset(), chip.own_preset()].map(|at| Routers::of(chip, at));
+        let at_rest = |routers: Option<Routers>| routers.map_or(0, |routers| routers.at_rest.0);
+        let models = order.map(|model| Model {
+            name: model.name().to_owned(),
+            // The mesh was in what was measured, at the clock that it had then.
+            constant: Microwatts((model.constant().0 + at_rest(routers)).saturating_sub(at_rest(measured))),
+            table: PowerTable::new(chip, model, &gears),
+        });
+        let tiles = |core| chip.topology().tile_of(CoreId(core));
+        let cores = 0..chip.topology().cores();
+        PowerTables {
+            models: models.collect(),
+            routers,
+            supplies: cores.clone().map(|core| chip.voltage_domain(tiles(core)).0).collect(),
+            clocks: cores.map(|core| chip.frequency_domain(tiles(core)).0).collect(),
+            assumed: assumed(chip),
+            gears,
+        }
+    }
+
+    /// How many voltage domains there are.
+    pub(crate) fn domains(&self) -> usize {
+        self.supplies.iter().max().map_or(0, |last| *last as usize + 1)
+    }
+}
+
+/// The constants about power that nobody has published.
+fn assumed(chip: &Chip) -> Vec<String> {
+    let about_power = |path: &str| path.starts_with("power.") || path.starts_with("mesh_power.");
+    let constants = chip.constants().iter();
+    let assumed = constants.filter(|constant| constant.source == "assumed" && about_power(&constant.path));
+    assumed.map(|constant| format!("{} = {} ({})", constant.path, constant.value, constant.error)).collect()
+}

@@ -1,0 +1,269 @@
+//! Events, laid out where they will stay.
+//!
+//! A trace is nearly all events, so they are made of words: all that events of a track begin with is copied at once, a
+//! number is eight bytes of which some count, and what is written too far is written over by what comes next. Places
+//! in a draft are bytes, so none is beyond its memory and none is checked.
+//!
+//! Invariant: an event is shorter than 128 bytes, so that each length in it takes one.
+
+use super::message::{FIXED_64, LENGTH_DELIMITED, VARINT, tag_byte, varint};
+use super::{
+    BEGIN, END, NOTE_NAME_ID, NOTE_NUMBER, Name, PACKET, REFERS_TO_SEQUENCE, SEQUENCE, Track, event, packet,
+};
+use isles_chip::quantity::Picoseconds;
+
+/// What events of one track begin with, until the time itself: of a beginning with nothing but a name, and of an end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventPrefix {
+    begin: [u8; STAMP_BYTES],
+    end: [u8; STAMP_BYTES],
+    /// Bytes of any event until its track is said.
+    len: u8,
+}
+
+/// Eleven bytes, a number, a name, and the tag of the time.
+const STAMP_BYTES: usize = 24;
+
+/// Where in a packet its length, the length of the event, and the kind of the event are to be written.
+const PACKET_LEN: usize = 1;
+const EVENT_LEN: usize = 7;
+const EVENT_KIND: usize = 9;
+
+/// Behind what an event begins with, a plain beginning has its name (two bytes) and the tag of the time, and an end has
+/// the latter.
+const NAME: u8 = 1;
+const BEGIN_TIME: u8 = 3;
+const END_TIME: u8 = 1;
+
+impl EventPrefix {
+    pub(crate) fn new(track: Track) -> EventPrefix {
+        let mut bytes = vec![tag_byte(PACKET, LENGTH_DELIMITED), 0];
+        bytes.extend([tag_byte(packet::SEQUENCE_ID, VARINT), SEQUENCE]);
+        bytes.extend([tag_byte(packet::SEQUENCE_FLAGS, VARINT), REFERS_TO_SEQUENCE]);
+        bytes.extend([tag_byte(packet::TRACK_EVENT, LENGTH_DELIMITED), 0]);
+        bytes.extend([tag_byte(event::KIND, VARINT), 0, tag_byte(event::TRACK, VARINT)]);
+        varint(&mut bytes, track.0);
+        let len = bytes.len() as u8;
+        let plain = |kind, name: &[u8]| {
+            let mut stamp = [0; STAMP_BYTES];
+            let time = [tag_byte(packet::TIMESTAMP, VARINT)];
+            let parts = bytes.iter().chain(name).chain(&time);
+            stamp.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
+            stamp[EVENT_KIND] = kind;
+            stamp[EVENT_LEN] = len + name.len() as u8 - EVENT_LEN as u8 - 1;
+            stamp
+        };
+        EventPrefix { begin: plain(BEGIN, &[tag_byte(event::NAME_ID, VARINT), 0]), end: plain(END, &[]), len }
+    }
+}
+
+/// A time, as it is written. The end of one span is the beginning of the next, so times are worth keeping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodedTime(Number);
+
+impl EncodedTime {
+    /// The scale: a picosecond is written where a nanosecond is read.
+    #[inline]
+    pub(crate) fn new(time: Picoseconds) -> EncodedTime {
+        EncodedTime(Number::new(time.0))
+    }
+
+    /// Whether it takes more than eight bytes.
+    #[inline]
+    pub(super) fn is_long(self) -> bool {
+        self.0.is_long()
+    }
+}
+
+/// A number of variable length.
+#[derive(Clone, Copy, Debug)]
+struct Number {
+    /// Its bytes; the number itself if these are too many.
+    word: u64,
+    len: u8,
+}
+
+/// Most bytes of a number that is not long.
+const SHORT: u8 = 8;
+
+/// The marks of all but the last of so many bytes and one.
+const MARKS: [u64; SHORT as usize] = {
+    let (mut marks, mut bytes) = ([0; SHORT as usize], 1);
+    while bytes < marks.len() {
+        marks[bytes] = marks[bytes - 1] << 8 | 0x80;
+        bytes += 1;
+    }
+    marks
+};
+
+impl Number {
+    /// Seven bits to each byte, and a mark on all but the last.
+    #[inline]
+    fn new(value: u64) -> Number {
+        if value < 0x80 {
+            return Number { word: value, len: 1 };
+        }
+        if value >> (7 * SHORT) > 0 {
+            return Number { word: value, len: SHORT + 1 + (value >> 63) as u8 };
+        }
+        let value = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+        let value = value & 0x3fff_0000_3fff | (value & 0x0fff_c000_0fff_c000) << 2;
+        let value = value & 0x007f_007f_007f_007f | (value & 0x3f80_3f80_3f80_3f80) << 1;
+        let last = (value | 1).ilog2() / 8;
+        Number { word: value | MARKS[last as usize % MARKS.len()], len: last as u8 + 1 }
+    }
+
+    #[inline]
+    fn is_long(self) -> bool {
+        self.len > SHORT
+    }
+}
+
+/// An event under way.
+pub(super) struct EventBuilder<'a> {
+    bytes: &'a mut [u8; ROOM],
+    len: u8,
+}
+
+/// Memory for an event, or two: as far as any two places in drafts, and the longest that is written at once there.
+pub(super) const ROOM: usize = 2 * (u8::MAX as usize + 1) + STAMP_BYTES;
+
+/// A span with nothing but a name, neither of whose times is long. Gives how many bytes its two events have.
+#[inline]
+pub(super) fn span(
+    bytes: &mut [u8; ROOM],
+    stamp: &EventPrefix,
+    (start, end): (EncodedTime, EncodedTime),
+    name: Name,
+) -> usize {
+    bytes[..STAMP_BYTES].copy_from_slice(&stamp.begin);
+    bytes[usize::from(stamp.len + NAME)] = name.interned() as u8;
+    put(bytes, usize::from(stamp.len + BEGIN_TIME), start.0.word);
+    let first = stamp.len + BEGIN_TIME + start.0.len;
+    bytes[PACKET_LEN] = first - PACKET_LEN as u8 - 1;
+    let at = usize::from(first);
+    bytes[at..at + STAMP_BYTES].copy_from_slice(&stamp.end);
+    put(bytes, at + usize::from(stamp.len + END_TIME), end.0.word);
+    let second = stamp.len + END_TIME + end.0.len;
+    bytes[at + PACKET_LEN] = second - PACKET_LEN as u8 - 1;
+    at + usize::from(second)
+}
+
+#[inline]
+fn put(bytes: &mut [u8; ROOM], at: usize, word: u64) {
+    bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+}
+
+impl<'a> EventBuilder<'a> {
+    #[inline]
+    pub(super) fn new(bytes: &'a mut [u8; ROOM], stamp: &EventPrefix, kind: u8) -> EventBuilder<'a> {
+        bytes[..STAMP_BYTES].copy_from_slice(&stamp.end);
+        bytes[EVENT_KIND] = kind;
+        EventBuilder { bytes, len: stamp.len }
+    }
+
+    /// Writes eight bytes, of which `len` count.
+    #[inline]
+    fn put(&mut self, word: u64, len: u8) {
+        put(self.bytes, usize::from(self.len), word);
+        self.len += len;
+    }
+
+    #[inline]
+    fn number(&mut self, number: Number) {
+        if number.is_long() {
+            return self.long_number(number.word);
+        }
+        self.put(number.word, number.len);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn long_number(&mut self, value: u64) {
+        let mut bytes = Vec::new();
+        varint(&mut bytes, value);
+        bytes.into_iter().for_each(|byte| self.put(u64::from(byte), 1));
+    }
+
+    /// The name of what begins.
+    #[inline]
+    pub(super) fn name(&mut self, name: Name) {
+        let bytes = [tag_byte(event::NAME_ID, VARINT), name.interned() as u8];
+        self.put(u64::from(u16::from_le_bytes(bytes)), 2);
+    }
+
+    /// A field with a number.
+    #[inline]
+    pub(super) fn field(&mut self, field: u32, value: u64) {
+        self.number(Number::new(u64::from(field << 3 | VARINT)));
+        self.number(Number::new(value));
+    }
+
+    /// A field with eight bytes, whose number is from 16 on, so that its tag takes two.
+    #[inline]
+    pub(super) fn fixed(&mut self, field: u32, value: u64) {
+        let tag = field << 3 | FIXED_64;
+        self.put(u64::from(tag & 0x7f | 0x80 | (tag >> 7) << 8), 2);
+        self.put(value, 8);
+    }
+
+    /// A number with a name.
+    #[inline]
+    pub(super) fn note(&mut self, name: Name, value: u64) {
+        let number = Number::new(value);
+        let head = [
+            tag_byte(event::NOTE, LENGTH_DELIMITED),
+            3 + number.len,
+            tag_byte(NOTE_NAME_ID, VARINT),
+            name.interned() as u8,
+            tag_byte(NOTE_NUMBER, VARINT),
+            0,
+            0,
+            0,
+        ];
+        self.put(u64::from_le_bytes(head), 5);
+        self.number(number);
+    }
+
+    /// Ends the event, which happens at `moment`; gives how many bytes it has.
+    #[inline]
+    pub(super) fn end(mut self, moment: EncodedTime) -> usize {
+        self.bytes[EVENT_LEN] = self.len - EVENT_LEN as u8 - 1;
+        self.put(u64::from(tag_byte(packet::TIMESTAMP, VARINT)), 1);
+        self.number(moment.0);
+        self.bytes[PACKET_LEN] = self.len - PACKET_LEN as u8 - 1;
+        usize::from(self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of all lengths: the first and the last of each, and between.
+    fn numbers() -> impl Iterator<Item = u64> {
+        let around =
+            |bits: u32| [(1 << bits) - 1, 1 << bits, (1 << bits) + 1, 0x5a5a_5a5a_5a5a_5a5a >> (63 - bits)];
+        (0..64).flat_map(around).chain([0, u64::MAX])
+    }
+
+    #[test]
+    fn numbers_of_all_lengths_are_written_as_varints() {
+        for value in numbers() {
+            let mut draft = EventBuilder { bytes: &mut [0; ROOM], len: 1 };
+            draft.number(Number::new(value));
+            let mut expected = vec![0];
+            varint(&mut expected, value);
+            assert_eq!(draft.bytes[..usize::from(draft.len)], expected, "{value:#x}");
+        }
+    }
+
+    #[test]
+    fn a_note_says_how_long_it_is() {
+        for value in numbers() {
+            let mut draft = EventBuilder { bytes: &mut [0; ROOM], len: 0 };
+            draft.note(Name(1), value);
+            assert_eq!(draft.bytes[1], draft.len - 2, "{value:#x}");
+        }
+    }
+}

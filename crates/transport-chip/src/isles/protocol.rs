@@ -1,0 +1,239 @@
+//! What the world asks of this protocol: who may send, who looks, what is taken, what ends with a place.
+//!
+//! How a message becomes entries is in `ring_entry`, blocks are in `block_send`, credits in `credit`. Invariant: what a
+//! place takes it owes at once; so whatever its sender counts as taken is waiting, owed or on its way back.
+
+use super::block_send::BlockSend;
+use super::credit::{bit_of, is_much};
+use super::occupancy::Occupancy;
+use super::place_state::PlaceState;
+use super::{Doorbell, LaneEnds};
+use crate::cores::Cores;
+use crate::inbox::Fragment;
+use crate::message::{MessageContent, ReceivedMessage};
+use crate::protocol::{
+    Multicast, Outgoing, POLL_CYCLES, ProtocolModel, RECEIVE_CYCLES, SEND_CYCLES, Wakeups,
+};
+use crate::report::TimeCategory;
+use isles_chip::cache::StorePolicy;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, PlaceId};
+use std::ops::Range;
+
+impl ProtocolModel for Doorbell {
+    fn message_bytes_max(&self, class: Class) -> usize {
+        self.budget.message_bytes_max[class as usize]
+    }
+
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
+        self.finds(cores, out.from, |rings| rings.fits(out, len, 1))
+    }
+
+    fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
+        // What lies in a slot takes one line of the ring, but a shorter one may want all of them.
+        self.fits(out, len, self.budget.ring_lines[out.class as usize])
+    }
+
+    fn can_begin_block(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
+        !self.lanes[self.lane_of(out.from, out.to, out.class)].streams
+    }
+
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+        let way =
+            LaneEnds { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
+        let len = load.len();
+        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
+        if self.budget.has_cells() {
+            return Some(self.write(cores, out, way, load));
+        }
+        let piece = Fragment::Whole { handler: out.handler, load };
+        Some(match self.budget.ring_lines_of(out.class, len) {
+            Some(lines) => self.ring(cores, way, Occupancy::of_lines(lines), 0, piece),
+            None => self.write_at_home(cores, way, self.budget.lines(len), piece),
+        })
+    }
+
+    /// What fits a short ring goes there; it would gain nothing.
+    fn multicast_bytes(&self, class: Class) -> Range<usize> {
+        self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
+    }
+
+    fn has_room_for_all(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+        if self.relays.is_some() {
+            return self.may_relay(cores, out);
+        }
+        self.finds(cores, out.from, |rings| out.each().all(|out| rings.has_lines(&out, None, 1)))
+    }
+
+    fn stage_multicast(&mut self, cores: &mut Cores, out: &Multicast<'_>, len: usize) -> u8 {
+        if let Some(relays) = &mut self.relays {
+            relays.send(cores, out.from, out.to, len);
+            return 0;
+        }
+        cores.write_lines(out.from, out.from, self.budget.lines(len));
+        let (place_state, class) = (&mut self.place_states[out.from.index()], out.class as usize);
+        let is_free = |fetchers: &u32| *fetchers == 0;
+        let slot =
+            place_state.fetchers[class].iter().position(is_free).expect("one of the free slots is this");
+        place_state.slots[class] -= 1;
+        place_state.fetchers[class][slot] = out.to.len() as u32;
+        slot as u8
+    }
+
+    fn announce_multicast(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        slot: u8,
+        load: MessageContent,
+    ) -> Picoseconds {
+        if let Some(relays) = &mut self.relays {
+            relays.note_sent(out);
+            let found = relays.found(out.to);
+            return self.find_relayed(out, found, load);
+        }
+        let way =
+            LaneEnds { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
+        let lines = self.budget.lines(load.len());
+        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
+        let piece = Fragment::Whole { handler: out.handler, load };
+        self.ring(cores, way, Occupancy::of_shared(slot), lines, piece)
+    }
+
+    fn begin_block(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        load: MessageContent,
+        wakeups: &mut Wakeups,
+    ) {
+        let lane = self.lane_of(out.from, out.to, out.class);
+        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
+        let left = self.budget.lines(load.len());
+        self.lanes[lane].streams = true;
+        self.place_states[out.from.index()].streams.push(BlockSend {
+            lane,
+            handler: out.handler,
+            load,
+            left,
+        });
+        self.push_block(cores, lane, wakeups);
+    }
+
+    fn has_pending_blocks(&self, place: PlaceId) -> bool {
+        !self.place_states[place.index()].streams.is_empty()
+    }
+
+    fn make_progress(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.look(cores, place);
+        self.take_credits(place);
+        if let Some(relays) = &mut self.relays {
+            relays.make_progress(cores, place);
+        }
+        let streams = &self.place_states[place.index()].streams;
+        for lane in streams.iter().map(|stream| stream.lane).collect::<Vec<_>>() {
+            self.push_block(cores, lane, wakeups);
+        }
+    }
+
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
+        if let Some(relays) = &mut self.relays {
+            relays.settle(cores, place);
+            relays.make_progress(cores, place);
+        }
+        cores.read_own_lines(place, self.budget.flag_lines, TimeCategory::Polling);
+        cores.compute(place, POLL_CYCLES, TimeCategory::Polling);
+        self.place_states[place.index()].looked = cores.present();
+    }
+
+    /// The flags tell of credits, too.
+    fn poll_period(&self, cores: &Cores, place: PlaceId, _with_credits: bool) -> Picoseconds {
+        let acknowledgements = self.relays.as_ref().map(|relays| relays.attention(cores, place));
+        let flags = cores.own_read(place, self.budget.flag_lines);
+        flags + cores.cycles(place, POLL_CYCLES) + acknowledgements.unwrap_or_default()
+    }
+
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
+        self.place_states[place.index()].inbox.first_arrival()
+    }
+
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
+        let credit = self.place_states[place.index()].credits.iter().map(|credit| credit.arrival).min();
+        let acknowledgement = self.relays.as_ref().and_then(|relays| relays.first_acknowledgement(place));
+        [credit, acknowledgement].into_iter().flatten().min()
+    }
+
+    fn has_pending_from(&self, source: PlaceId, place: PlaceId) -> bool {
+        self.place_states[place.index()].inbox.has_any_of(source)
+    }
+
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<ReceivedMessage>> {
+        let place_state = &mut self.place_states[place.index()];
+        let queued = place_state.inbox.take(until, control_only)?;
+        let lane = queued.lane as usize;
+        let ring = &mut self.lanes[lane];
+        if queued.is_relayed() {
+            return Some(self.take_relayed(cores, place, queued));
+        }
+        if ring.owed == Occupancy::default() {
+            place_state.owed.push((queued.source, lane));
+            place_state.owes |= bit_of(queued.source);
+        }
+        ring.owed += Occupancy { lines: queued.lines as u8, slots: queued.slots };
+        place_state.owes_much |= is_much(ring.owed, self.budget.ring_lines[lane % 2]);
+        let source = queued.source;
+        cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
+        cores.read_own_lines(place, queued.lines, TimeCategory::Copying);
+        if queued.fetch > 0 {
+            cores.read_lines(place, source, queued.fetch, TimeCategory::Copying);
+            cores.store_private(place, queued.fetch, queued.piece.message_bytes(), StorePolicy::Prefetching);
+        }
+        Some(queued.open())
+    }
+
+    /// Only what the sender may wait for: the rest may still go with a message of this turn.
+    fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        if std::mem::take(&mut self.place_states[place.index()].owes_much) {
+            self.write_credits(cores, place, wakeups, is_much);
+        }
+        if let Some(relays) = &mut self.relays {
+            relays.write_acknowledgements(cores, place, wakeups);
+        }
+    }
+
+    fn end_turn(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.write_credits(cores, place, wakeups, |_, _| true);
+    }
+
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+        if let Some(relays) = &mut self.relays {
+            relays.forget(place, gone);
+        }
+        for lane in self.pairs.both(gone, place) {
+            let ring = &mut self.lanes[lane];
+            ring.streams = false;
+            // What it owes is forgotten with what was taken: it may still write a credit at the end of its turn.
+            ring.owed = Occupancy::default();
+            let taken = std::mem::take(&mut ring.taken);
+            let place_state = &mut self.place_states[place.index()];
+            place_state.free(lane % 2, taken);
+            place_state.streams.retain(|stream| stream.lane != lane);
+            place_state.credits.retain(|credit| credit.lane != lane);
+        }
+    }
+
+    fn abort_place(&mut self, gone: PlaceId) {
+        let (place_states, lanes) = (&mut self.place_states, &mut self.lanes);
+        let PlaceState { streams, inbox, .. } = &mut place_states[gone.index()];
+        for stream in streams.drain(..) {
+            lanes[stream.lane].streams = false;
+        }
+        drop(inbox.clear());
+    }
+}

@@ -1,0 +1,155 @@
+//! Waiting: look for a while, give the processor away for a while, sleep.
+//!
+//! It follows [`WaitPolicy`] and the parking protocol ([`crate::parking`]); what there is to wait for is the
+//! caller's question, asked again and again.
+
+use super::core_balance::CoreBalance;
+use crate::layout::PlaceBlock;
+use crate::parking::{self, Fencing};
+use crate::segment::{Segment, View};
+use crate::wait_policy::WaitPolicy;
+use isles_transport::{PlaceId, Unpark};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a place sleeps at most when the system had no memory for its message.
+const SHORTAGE_SLEEP: Duration = Duration::from_millis(10);
+
+/// How often to look before the first look at the clock.
+const QUICK_LOOKS: u32 = 256;
+
+/// Longer than giving the processor away goes on; a longer timeout needs no look at the clock meanwhile.
+const ASIDE_MAX: Duration = Duration::from_millis(50);
+
+/// How often to look between two looks at the clock.
+const LOOKS: u32 = 32;
+
+/// How long a place looks at most while a long message is being written for it: 8 MiB at least. A sender that dies in
+/// the middle leaves its announcement.
+const COMING_MAX: Duration = Duration::from_millis(2);
+
+/// The waiting of one place.
+pub(super) struct Waiter {
+    wait_policy: WaitPolicy,
+    /// The processor of this place, if one is kept for it.
+    core_balance: Option<CoreBalance>,
+    unpark_signal: Arc<UnparkSignal>,
+}
+
+/// What other threads of the process need to end a wait.
+struct UnparkSignal {
+    /// A wait is to return at once.
+    set: AtomicBool,
+    own: View<PlaceBlock>,
+    fencing: Fencing,
+}
+
+impl Unpark for UnparkSignal {
+    fn unpark(&self) {
+        // PAIR alarm.set: publish
+        self.set.store(true, Ordering::Release);
+        parking::signal(&self.own.sleeping.0, self.fencing);
+    }
+}
+
+impl Waiter {
+    pub fn new(segment: &Segment, here: PlaceId) -> Waiter {
+        let own = View::new(segment, segment.layout().place_block(here));
+        let unpark_signal = UnparkSignal { set: AtomicBool::new(false), own, fencing: segment.fencing() };
+        let wait_policy = WaitPolicy::of(segment.places(), segment.processors());
+        Waiter {
+            wait_policy,
+            core_balance: CoreBalance::of(segment, here),
+            unpark_signal: Arc::new(unpark_signal),
+        }
+    }
+
+    pub fn unparker(&self) -> Arc<dyn Unpark> {
+        self.unpark_signal.clone()
+    }
+
+    /// Returns when `ready` says so, or after an unpark, or at the end of `timeout`; possibly before.
+    ///
+    /// `before_sleep` is called when nothing came while it looked; it answers how long to sleep at most.
+    pub fn wait(
+        &self,
+        timeout: Option<Duration>,
+        short_of_memory: bool,
+        ready: &dyn Fn() -> bool,
+        before_sleep: &dyn Fn() -> Option<Duration>,
+    ) {
+        // Relaxed: `take_unpark` observes.
+        let ready = || self.unpark_signal.set.load(Ordering::Relaxed) || ready();
+        let timeout = if short_of_memory {
+            Some(timeout.map_or(SHORTAGE_SLEEP, |t| t.min(SHORTAGE_SLEEP)))
+        } else {
+            timeout
+        };
+        if !(ready()
+            || timeout == Some(Duration::ZERO)
+            || self.look(timeout, &ready)
+            || self.yield_core(timeout, &ready))
+        {
+            if !self.wait_policy.waits_in_turn() {
+                self.core_balance.iter().for_each(CoreBalance::before_sleep);
+            }
+            let longest = before_sleep();
+            let timeout = timeout.into_iter().chain(longest).min();
+            parking::park(&self.unpark_signal.own.sleeping.0, self.unpark_signal.fencing, timeout, ready);
+        }
+        self.take_unpark();
+    }
+
+    /// Looks in a loop, keeping the processor; whether something was found, or the time was over.
+    fn look(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
+        let limit = timeout.map_or(self.wait_policy.spin, |timeout| timeout.min(self.wait_policy.spin));
+        if limit.is_zero() {
+            return false;
+        }
+        // What comes at once is not to wait for the clock, nor for a pause, which takes as long as half a message.
+        if (0..QUICK_LOOKS).any(|_| ready()) {
+            return true;
+        }
+        let longest = timeout.map_or(COMING_MAX, |timeout| timeout.min(COMING_MAX));
+        let start = Instant::now();
+        loop {
+            for _ in 0..LOOKS {
+                if ready() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            let looked = start.elapsed();
+            if looked >= limit && !(looked < longest && self.is_coming()) {
+                return timeout.is_some_and(|timeout| looked >= timeout);
+            }
+        }
+    }
+
+    /// Whether a long message is being written for this place.
+    fn is_coming(&self) -> bool {
+        // Relaxed: a hint.
+        self.unpark_signal.own.coming.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Looks between giving the processor away; whether something was found, or the time was over.
+    fn yield_core(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
+        let end = timeout.filter(|timeout| *timeout < ASIDE_MAX).map(|timeout| Instant::now() + timeout);
+        (0..self.wait_policy.yields).any(|_| {
+            rustix::thread::sched_yield();
+            if self.wait_policy.waits_in_turn() {
+                self.core_balance.iter().for_each(CoreBalance::turn);
+            }
+            ready() || end.is_some_and(|end| Instant::now() >= end)
+        })
+    }
+
+    fn take_unpark(&self) {
+        // Relaxed: a hint that saves the exclusive access.
+        if self.unpark_signal.set.load(Ordering::Relaxed) {
+            // PAIR alarm.set: observe
+            self.unpark_signal.set.swap(false, Ordering::Acquire);
+        }
+    }
+}

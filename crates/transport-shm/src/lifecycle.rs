@@ -1,0 +1,196 @@
+//! The life of a place as one word of shared memory.
+//!
+//! A word, so that state and cause change together. Low byte: the state. For a place that broke the format the
+//! other bytes say how, where and who saw it; see [`Lifecycle::encode`]. It does not watch processes.
+
+use crate::ring::Fault;
+use isles_transport::{Class, Death, PlaceId};
+
+/// Where a place is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifecycle {
+    /// Nobody has joined as this place yet.
+    Absent,
+    /// An endpoint is attached, or is about to be.
+    Joined,
+    /// It said that it is done; not a death.
+    Left,
+    /// Its process ended, or its endpoint was dropped without a word.
+    Ended(ExitCause),
+    /// Its process was refused: another program image.
+    Refused,
+    /// It broke the format.
+    Corrupt(CorruptionReport),
+}
+
+/// How the process of a place ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitCause {
+    /// Nobody saw it, or it is a thread.
+    Unseen,
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What a place saw when another broke the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CorruptionReport {
+    /// What was broken.
+    pub fault: Fault,
+    /// The class of the ring.
+    pub class: Class,
+    /// Who saw it, at the other end of the ring.
+    pub witness: PlaceId,
+    /// Offset in the ring, in bytes.
+    pub offset: u32,
+}
+
+impl Lifecycle {
+    /// The word: state in bits 0 to 7. Of a corrupt place: fault in 8 to 14, class in 15, witness in 16 to 31, offset
+    /// in 32 to 63. Of one that ended: how in 8 to 15, the code or signal in 32 to 63.
+    pub fn encode(self) -> u64 {
+        match self {
+            Lifecycle::Absent => 0,
+            Lifecycle::Joined => 1,
+            Lifecycle::Left => 2,
+            Lifecycle::Ended(ExitCause::Unseen) => 3,
+            Lifecycle::Ended(ExitCause::Code(code)) => 3 | 1 << 8 | u64::from(code as u32) << 32,
+            Lifecycle::Ended(ExitCause::Signal(signal)) => 3 | 2 << 8 | u64::from(signal as u32) << 32,
+            Lifecycle::Refused => 4,
+            Lifecycle::Corrupt(CorruptionReport { fault, class, witness, offset }) => {
+                5 | fault_number(fault) << 8
+                    | u64::from(class == Class::Data) << 15
+                    | u64::from(witness.0 as u16) << 16
+                    | u64::from(offset) << 32
+            }
+        }
+    }
+
+    /// The life behind a word; a word that cannot be is the end of the place that owns it.
+    pub fn decode(word: u64) -> Lifecycle {
+        match word & 0xFF {
+            0 => Lifecycle::Absent,
+            1 => Lifecycle::Joined,
+            2 => Lifecycle::Left,
+            4 => Lifecycle::Refused,
+            5 => Lifecycle::Corrupt(CorruptionReport {
+                fault: numbered_fault(word >> 8 & 0x7F),
+                class: if word >> 15 & 1 == 0 { Class::Control } else { Class::Data },
+                witness: PlaceId((word >> 16 & 0xFFFF) as u32),
+                offset: (word >> 32) as u32,
+            }),
+            3 if word >> 8 & 0xFF == 1 => Lifecycle::Ended(ExitCause::Code((word >> 32) as i32)),
+            3 if word >> 8 & 0xFF == 2 => Lifecycle::Ended(ExitCause::Signal((word >> 32) as i32)),
+            _ => Lifecycle::Ended(ExitCause::Unseen),
+        }
+    }
+
+    /// Whether the place will never take or send a message again without having said so.
+    pub fn is_dead(self) -> bool {
+        matches!(self, Lifecycle::Ended(_) | Lifecycle::Refused | Lifecycle::Corrupt(_))
+    }
+
+    /// Why the place is dead, if it is.
+    pub fn death(self, place: PlaceId) -> Option<Death> {
+        match self {
+            Lifecycle::Absent | Lifecycle::Joined | Lifecycle::Left => None,
+            Lifecycle::Ended(ExitCause::Unseen) | Lifecycle::Refused => Some(Death::Ended),
+            Lifecycle::Ended(ExitCause::Code(code)) => Some(Death::Exited(code)),
+            Lifecycle::Ended(ExitCause::Signal(signal)) => Some(Death::Killed(signal)),
+            Lifecycle::Corrupt(evidence) => Some(Death::Corrupt(evidence.text(place))),
+        }
+    }
+
+    /// Whether messages to the place are lost.
+    pub fn is_over(self) -> bool {
+        !matches!(self, Lifecycle::Absent | Lifecycle::Joined)
+    }
+}
+
+impl CorruptionReport {
+    /// One line that names what, which ring, where, and who saw it.
+    fn text(&self, place: PlaceId) -> String {
+        let what = match self.fault {
+            Fault::Mark => "a header without its mark",
+            Fault::RecordKind => "a header of unknown kind",
+            Fault::Length => "a record that leaves the ring",
+            Fault::Head => "a head outside what was sent",
+            Fault::Block => "a block outside the arena of its sender",
+            Fault::Message => "a message that no sound place sends",
+        };
+        let class = match self.class {
+            Class::Control => "control",
+            Class::Data => "data",
+        };
+        let (offset, witness) = (self.offset, self.witness);
+        match self.fault {
+            Fault::Head => {
+                format!("{what}, in the {class} ring from {witness} to {place}, seen by {witness}")
+            }
+            Fault::Message => format!("{what}, from {place} to {witness}, seen by {witness}"),
+            _ => format!(
+                "{what}, in the {class} ring from {place} to {witness} at byte {offset}, seen by {witness}"
+            ),
+        }
+    }
+}
+
+fn fault_number(fault: Fault) -> u64 {
+    match fault {
+        Fault::Mark => 0,
+        Fault::RecordKind => 1,
+        Fault::Length => 2,
+        Fault::Head => 3,
+        Fault::Block => 4,
+        Fault::Message => 5,
+    }
+}
+
+fn numbered_fault(number: u64) -> Fault {
+    match number {
+        1 => Fault::RecordKind,
+        2 => Fault::Length,
+        3 => Fault::Head,
+        4 => Fault::Block,
+        5 => Fault::Message,
+        _ => Fault::Mark,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_life_comes_back_from_its_word() {
+        let mut lives = vec![Lifecycle::Absent, Lifecycle::Joined, Lifecycle::Left, Lifecycle::Refused];
+        lives.extend(
+            [
+                ExitCause::Unseen,
+                ExitCause::Code(0),
+                ExitCause::Code(-1),
+                ExitCause::Code(255),
+                ExitCause::Signal(9),
+            ]
+            .map(Lifecycle::Ended),
+        );
+        for fault in
+            [Fault::Mark, Fault::RecordKind, Fault::Length, Fault::Head, Fault::Block, Fault::Message]
+        {
+            for class in [Class::Control, Class::Data] {
+                lives.push(Lifecycle::Corrupt(CorruptionReport {
+                    fault,
+                    class,
+                    witness: PlaceId(255),
+                    offset: 131_008,
+                }));
+            }
+        }
+        for life in lives {
+            assert_eq!(Lifecycle::decode(life.encode()), life);
+            assert_eq!(life.is_dead(), life.death(PlaceId(1)).is_some());
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The script that uses up the memory for blocks and goes on when the receiver drops one.
+//!
+//! Place 1 keeps every block. Place 0 sends until it is refused although everything it has sent has been taken in:
+//! then only memory is short, and nothing moves before place 1 drops a block. So a sender that is not woken by
+//! that stalls the run. Where memory is ample the promise is kept with nothing to do.
+
+use super::{Script, Step};
+use crate::{Arrival, Block, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use std::collections::VecDeque;
+
+/// How often memory has to come back.
+const ROUNDS: u32 = 20;
+
+/// How long a block is, if the transport takes such blocks; short, so that the script costs little.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// So many blocks are taken for memory without end; fixtures with less memory than that show something.
+const BLOCKS_MAX: u64 = 100;
+
+/// Turns that place 1 lets pass before it drops a block: time for place 0 to fall asleep.
+const TURNS: u32 = 2_000;
+
+/// From place 1: how many blocks it has taken in.
+const COUNT: HandlerId = HandlerId(1);
+
+/// From place 0: please drop a block.
+const DROP: HandlerId = HandlerId(2);
+
+/// From place 0: no more blocks come than so many.
+const END: HandlerId = HandlerId(3);
+
+/// The script of `here`.
+pub(super) fn kept_blocks(here: PlaceId) -> Box<dyn Script> {
+    let letters = VecDeque::new();
+    match here {
+        PlaceId(0) => Box::new(Sender { sent: 0, taken: 0, asked: None, rounds: ROUNDS, letters }),
+        _ => Box::new(Receiver { taken: 0, kept: VecDeque::new(), turns: 0, end: None, letters }),
+    }
+}
+
+/// Control messages that wait for room.
+type Letters = VecDeque<(HandlerId, u64)>;
+
+struct Sender {
+    sent: u64,
+    /// As far as place 1 has told.
+    taken: u64,
+    /// How many blocks were sent when a block was last asked to be dropped.
+    asked: Option<u64>,
+    rounds: u32,
+    letters: Letters,
+}
+
+struct Receiver {
+    taken: u64,
+    kept: VecDeque<Block>,
+    /// Turns until a block is dropped, if one is to be; else 0.
+    turns: u32,
+    /// How many blocks come, once that is told.
+    end: Option<u64>,
+    letters: Letters,
+}
+
+/// Sends control messages as far as there is room; true if none is left.
+fn post(endpoint: &dyn Endpoint, letters: &mut Letters) -> bool {
+    while let Some(&(handler, number)) = letters.front() {
+        let to = PlaceId(1 - endpoint.here().0);
+        let answer = endpoint.send(to, Class::Control, handler, 8, &mut |bytes| {
+            bytes.copy_from_slice(&number.to_le_bytes());
+            Some(8)
+        });
+        match answer {
+            Ok(()) => letters.pop_front(),
+            Err(SendError::Full) => return false,
+            Err(error) => panic!("control: {error}"),
+        };
+    }
+    true
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"))
+}
+
+impl Sender {
+    /// Sends the next block, with its number in front.
+    fn send(&self, endpoint: &dyn Endpoint) -> bool {
+        let len = BLOCK_BYTES.min(endpoint.limits().block_bytes_max);
+        let answer = endpoint.send_block(PlaceId(1), Class::Data, HandlerId(0), len, &mut |bytes| {
+            bytes[..8].copy_from_slice(&self.sent.to_le_bytes());
+        });
+        assert!(matches!(answer, Ok(()) | Err(SendError::Full)), "block: {answer:?}");
+        answer.is_ok()
+    }
+}
+
+impl Script for Sender {
+    fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
+        let heard = endpoint.progress(Inbound::All, &mut |arrival| {
+            let Arrival::Message(message) = arrival else { panic!("nobody dies") };
+            self.taken = number(message.body.bytes());
+        });
+        if !post(endpoint, &mut self.letters) {
+            return Step::Idle;
+        }
+        if self.rounds == 0 {
+            let waiting = if heard > 0 { Step::Busy } else { Step::Idle };
+            return if self.taken == self.sent { Step::Done } else { waiting };
+        }
+        if self.send(endpoint) {
+            self.rounds -= u32::from(self.asked == Some(self.sent));
+            self.sent += 1;
+            if self.rounds == 0 || self.sent == BLOCKS_MAX {
+                self.rounds = 0;
+                self.letters.push_back((END, self.sent));
+            }
+            return Step::Busy;
+        }
+        if self.taken < self.sent || self.asked == Some(self.sent) {
+            return if heard > 0 { Step::Busy } else { Step::Idle };
+        }
+        self.asked = Some(self.sent);
+        self.letters.push_back((DROP, 0));
+        Step::Busy
+    }
+}
+
+impl Script for Receiver {
+    fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
+        let arrived = endpoint.progress(Inbound::All, &mut |arrival| {
+            let Arrival::Message(message) = arrival else { panic!("nobody dies") };
+            match (message.handler, message.body) {
+                (HandlerId(0), Body::Block(block)) => {
+                    assert_eq!(number(block.bytes()), self.taken, "data: order broken");
+                    self.taken += 1;
+                    self.kept.push_back(block);
+                }
+                (DROP, _) => self.turns = TURNS,
+                (END, body) => self.end = Some(number(body.bytes())),
+                (handler, _) => panic!("nobody sends {handler:?}"),
+            }
+            if message.class == Class::Data {
+                self.letters.push_back((COUNT, self.taken));
+            }
+        });
+        if self.turns > 0 {
+            self.turns -= 1;
+            if self.turns == 0 {
+                // Outside of `progress`, and with no message that follows it.
+                self.kept.pop_front();
+            }
+            return Step::Busy;
+        }
+        match (post(endpoint, &mut self.letters), arrived) {
+            (true, _) if self.end == Some(self.taken) => Step::Done,
+            (_, 0) => Step::Idle,
+            _ => Step::Busy,
+        }
+    }
+}
