@@ -89,7 +89,7 @@ fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
         ended.stdout.lines().last().unwrap().to_owned()
     };
-    assert_eq!(last(MESH), "places: up to 16 by isles");
+    assert_eq!(last(MESH), "places: up to 16 by doorbell");
     assert_eq!(
         last(&without_buffer_line()),
         "places: none, because preset \"1000/1000/800\" has no buffer_line"

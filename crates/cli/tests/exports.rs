@@ -125,7 +125,10 @@ fn a_placement_stands_in_all_that_is_said_of_a_run_and_as_many_places_run_as_it_
     let ended = scene.run(&words(&format!("{line} {files}")));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let settings = "533/800/800, placement 47,2,10-13";
-    assert!(ended.stderr.contains(&format!("predicted on 6 cores with isles at {settings}, ")), "{ended:?}");
+    assert!(
+        ended.stderr.contains(&format!("predicted on 6 cores with doorbell at {settings}, ")),
+        "{ended:?}"
+    );
     assert!(ended.stderr.contains(&format!("\nsettings        {settings}\n")), "{ended:?}");
     let summary: Value = serde_json::from_str(&scene.result("s.json")).unwrap();
     assert_eq!((summary["placement"].as_str(), summary["places"].as_u64()), (Some("47,2,10-13"), Some(6)));

@@ -6,7 +6,7 @@ use scene::{Running, Scene, ended, kill, until, words};
 use serde_json::Value;
 
 /// How messages may cross a modelled chip.
-const PROTOCOLS: [&str; 3] = ["isles", "rcce-x10", "sections"];
+const PROTOCOLS: [&str; 3] = ["doorbell", "rcce-x10", "sections"];
 
 /// Runs `isles run bc` and gives its JSON document, as text.
 fn document(arguments: &[&str]) -> String {

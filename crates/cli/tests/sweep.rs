@@ -217,7 +217,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--app bc --places 49", "--places is \"49\"; allowed"),
         ("--app bc --dividers 1", "--dividers is \"1\"; allowed: whole numbers from 2 to 16, with commas"),
         ("--app bc --machine threads", "--machine is \"threads\"; allowed: a modelled chip"),
-        ("--app bc --protocol mpi", "--protocol is \"mpi\"; allowed: isles"),
+        ("--app bc --protocol mpi", "--protocol is \"mpi\"; allowed: doorbell"),
         ("--app bc --placement near", "--placement is \"near\"; allowed: linear, spread, or cores"),
         (
             "--app bc --placement 0-11 --places 13",

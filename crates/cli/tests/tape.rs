@@ -17,7 +17,7 @@ fn recorded() -> (Scene, Value) {
     let scene = Scene::new("tape");
     let ended = run(&scene, &format!("{RECORD} --summary s.json"));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stderr.contains("with isles at 533/800/800, work host:20, "), "{ended:?}");
+    assert!(ended.stderr.contains("with doorbell at 533/800/800, work host:20, "), "{ended:?}");
     let summary = serde_json::from_str(&scene.result("s.json")).unwrap();
     (scene, summary)
 }
@@ -97,7 +97,7 @@ fn a_tape_of_another_run_is_refused_before_anything_runs() {
         ),
         (
             with("--places 4", "--places 4 --protocol sections"),
-            "the protocol sections (this one is of isles)".into(),
+            "the protocol sections (this one is of doorbell)".into(),
         ),
         (
             with("--places 4", "--places 4 --placement spread"),

@@ -146,13 +146,13 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
     );
     assert_eq!(
         refusal("--broadcast async:47"),
-        "error: --broadcast is \"async:47\"; allowed: at most async:29 on chip:scc with 48 places and isles (the message \
+        "error: --broadcast is \"async:47\"; allowed: at most async:29 on chip:scc with 48 places and doorbell (the message \
          buffer of a core has 256 lines, and 291 are needed)"
     );
     assert_eq!(
         refusal("--broadcast async:2 --protocol rcce"),
         "error: --broadcast is \"async:2\"; allowed: any but async on chip:scc with 48 places and rcce (asynchronous \
-         broadcasts are of the protocol isles)"
+         broadcasts are of the protocol doorbell)"
     );
     assert_eq!(refusal("--reduce log"), r#"error: --reduce is "log"; allowed: auto, serial, logarithmic"#);
 }
@@ -191,7 +191,7 @@ fn placements_that_cannot_be_are_named_with_what_can() {
 #[test]
 fn an_unknown_protocol_is_named_with_those_that_are_known() {
     let refusal =
-        r#"error: --protocol is "mpi"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#;
+        r#"error: --protocol is "mpi"; allowed: doorbell, rcce-x10, sections, sockets, rcce, ring, packets"#;
     assert_eq!(refuse(&words("run bc --machine chip:scc --protocol mpi")), refusal);
     assert_eq!(refuse(&words("launch --protocol mpi -- true")), refusal);
     let scene = Scene::new("protocol");
@@ -199,6 +199,18 @@ fn an_unknown_protocol_is_named_with_those_that_are_known() {
     command.env("ISLES_CHIP_PROTOCOL", "mpi");
     assert_eq!(ended(command).refusal(), refusal.replace("--protocol", "ISLES_CHIP_PROTOCOL"));
     scene.assert_nothing_left();
+}
+
+#[test]
+fn the_old_name_of_a_protocol_is_accepted_with_a_warning() {
+    let scene = Scene::new("old-protocol");
+    let line = "run bc --graph karate --json /dev/null --csv /dev/null";
+    let mut command = scene.isles(&words(&format!("{line} --machine chip:scc --places 2 --protocol isles")));
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    let line = "warning: the protocol isles is now called doorbell; --protocol says isles\n";
+    assert_eq!(text.matches(line).count(), 1, "{text}");
 }
 
 #[test]
@@ -685,7 +697,7 @@ fn a_protocol_that_the_chip_does_not_carry_is_refused_before_anything_is_said() 
     );
     assert_eq!(
         on("chip:scc", &["--protocol", "packets"]),
-        "error: --protocol is \"packets\"; allowed: isles, rcce-x10, sections, sockets, rcce, ring on chip:scc with 48 \
+        "error: --protocol is \"packets\"; allowed: doorbell, rcce-x10, sections, sockets, rcce, ring on chip:scc with 48 \
          places (the hardware carries no packets)"
     );
 }
@@ -724,7 +736,7 @@ fn flags_of_modelled_chips_are_refused_elsewhere_and_variables_passed_over() {
     let scene = Scene::new("elsewhere");
     for flag in [
         "--governor fixed:4",
-        "--protocol isles",
+        "--protocol doorbell",
         "--rest nap:100us",
         "--broadcast flat",
         "--reduce serial",
@@ -773,7 +785,7 @@ fn clocks_and_power_model_are_chosen_by_the_names_of_the_chip_file() {
     let lower = summary("--voltages rcce");
     assert_eq!((&own["voltages"], &lower["voltages"]), (&"manyman".into(), &"rcce".into()));
     let told = run("--voltages rcce --power cichowski").stderr;
-    assert!(told.contains(" with isles at 533/800/800, voltages rcce, "), "{told}");
+    assert!(told.contains(" with doorbell at 533/800/800, voltages rcce, "), "{told}");
     assert!(run("--power cichowski").stderr.contains(" at 533/800/800, "), "each by its own table");
     let joules = |summary: &serde_json::Value| summary["energy"]["models"][0]["total_j"].as_f64().unwrap();
     assert!(joules(&lower) < 0.95 * joules(&own) && lower["digest"] == own["digest"]);

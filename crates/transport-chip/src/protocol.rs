@@ -69,6 +69,9 @@ impl Protocol {
         Protocol::Packets,
     ];
 
+    /// The name of `doorbell` up to release 0.1, accepted until the release after it.
+    pub const DOORBELL_OLD_NAME: &str = "isles";
+
     /// Those of message buffers.
     pub const OF_BUFFERS: [Protocol; 6] = [
         Protocol::Doorbell,
@@ -82,7 +85,7 @@ impl Protocol {
     /// Its name on the command line and in `ISLES_CHIP_PROTOCOL`.
     pub fn name(self) -> &'static str {
         match self {
-            Protocol::Doorbell => "isles",
+            Protocol::Doorbell => "doorbell",
             Protocol::RcceX10 => "rcce-x10",
             Protocol::Sections => "sections",
             Protocol::Sockets => "sockets",
@@ -90,6 +93,12 @@ impl Protocol {
             Protocol::Ring => "ring",
             Protocol::Packets => "packets",
         }
+    }
+
+    /// Returns the protocol called `name`, also by its [old name](Protocol::DOORBELL_OLD_NAME).
+    pub fn named(name: &str) -> Option<Protocol> {
+        let name = if name == Self::DOORBELL_OLD_NAME { Self::Doorbell.name() } else { name };
+        Protocol::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
     /// What it needs of a chip with `places` places.

@@ -1,4 +1,4 @@
-//! Few places of the protocol `isles`: what lies in the line of flags, and what goes in halves (`docs/twin.md`).
+//! Few places of the protocol `doorbell`: what lies in the line of flags, and what goes in halves (`docs/twin.md`).
 
 use isles_chip::Chip;
 use isles_transport::random::Random;

@@ -587,7 +587,7 @@ fn the_summary_says_what_was_drawn_by_each_model() {
     let facts = RunFacts {
         chip: &chip,
         seed: 3,
-        protocol: "isles",
+        protocol: "doorbell",
         placement: "linear",
         governor: "fixed",
         rest: IdlePolicy::Poll,

@@ -50,7 +50,7 @@ pub enum Broadcast {
     /// A part of a slice to each member, and from there to all; a single value goes down a binomial tree.
     ScatterAllGather,
     /// Down a tree with so many children each by interrupts, whatever the places on the way are doing; a single value
-    /// goes down that tree by messages. Only with the protocol `isles`, whose other messages have fewer lines then.
+    /// goes down that tree by messages. Only with the protocol `doorbell`, whose other messages have fewer lines then.
     Asynchronous(u32),
 }
 

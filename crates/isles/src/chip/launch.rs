@@ -80,7 +80,7 @@ impl Launch {
 
     /// The protocol that will be used on a modelled chip.
     ///
-    /// Without a word it is the chip's own: `isles` over message buffers, or the packets of the hardware.
+    /// Without a word it is the chip's own: `doorbell` over message buffers, or the packets of the hardware.
     pub fn chosen_protocol(&self) -> Protocol {
         match self.machine {
             Machine::Chip(chip) => self.chip.protocol_on(chip),

@@ -10,6 +10,8 @@ use crate::claim::Claim;
 use crate::environment::{ConfigError, Machine, Setting, SettingSources};
 use isles_chip::governor::Policy;
 use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
+use std::io::{self, Write};
+use std::sync::Once;
 
 /// What a launch says of runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,9 +145,20 @@ impl ChipSettings {
     }
 }
 
-/// Reads the name of a protocol.
+/// Reads the name of a protocol; warns once a process that an old name is old.
 fn protocol(source: &str, value: &str) -> Result<Setting<Option<Protocol>>, ConfigError> {
-    let found = Protocol::ALL.into_iter().find(|protocol| protocol.name() == value);
+    static WARNED: Once = Once::new();
+    let found = Protocol::named(value);
+    if value == Protocol::DOORBELL_OLD_NAME {
+        // A warning that nobody can read changes nothing.
+        WARNED.call_once(|| {
+            _ = writeln!(
+                io::stderr(),
+                "warning: the protocol {value} is now called {}; {source} says {value}",
+                Protocol::Doorbell
+            );
+        });
+    }
     let allowed = || ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", "));
     found.map(|protocol| Setting::new(source, Some(protocol))).ok_or_else(allowed)
 }
@@ -185,6 +198,8 @@ mod tests {
 
     #[test]
     fn good_values_are_taken() {
+        let old = read("ISLES_CHIP_PROTOCOL", Protocol::DOORBELL_OLD_NAME).unwrap();
+        assert_eq!(old.protocol.value, Some(Protocol::Doorbell));
         for protocol in Protocol::ALL {
             let settings = read("ISLES_CHIP_PROTOCOL", protocol.name()).unwrap();
             assert_eq!(settings.protocol, Setting::new("ISLES_CHIP_PROTOCOL", Some(protocol)));
@@ -197,7 +212,7 @@ mod tests {
         let error = |name, value| read(name, value).unwrap_err();
         assert_eq!(
             error("ISLES_CHIP_PROTOCOL", "RCCE"),
-            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: isles, rcce-x10, sections, sockets, rcce, ring, packets"#
+            r#"ISLES_CHIP_PROTOCOL is "RCCE"; allowed: doorbell, rcce-x10, sections, sockets, rcce, ring, packets"#
         );
         assert_eq!(
             error("ISLES_CHIP_PLACEMENT", "0,2,2"),

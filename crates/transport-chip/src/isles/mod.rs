@@ -1,4 +1,4 @@
-//! The protocol `isles`: written at the receiver, noticed by a doorbell, credited with what goes the other way.
+//! The protocol `doorbell`: written at the receiver, noticed by a doorbell, credited with what goes the other way.
 //!
 //! Every ordered pair of places has a small ring in the receiver's buffer for each class. A short message is written
 //! into it; of a longer one the ring carries a line that says in which slot of the *sender's* buffer it lies, from

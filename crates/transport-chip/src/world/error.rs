@@ -53,7 +53,7 @@ impl fmt::Display for WorldError {
             }
             WorldError::NoBuffers => f.write_str("the cores have no message buffers"),
             WorldError::NoPackets => f.write_str("the hardware carries no packets"),
-            WorldError::NoRelays => f.write_str("asynchronous broadcasts are of the protocol isles"),
+            WorldError::NoRelays => f.write_str("asynchronous broadcasts are of the protocol doorbell"),
             WorldError::NoInterrupts => f.write_str("asynchronous broadcasts need an interrupt controller"),
             WorldError::Unknown { key } => write!(f, "the chip's file does not give {key}"),
         }

@@ -318,7 +318,7 @@ mod tests {
             places,
             ratio: 20_000,
             seed: 1 << 40,
-            protocol: "isles".to_owned(),
+            protocol: "doorbell".to_owned(),
             placement: "0-3".to_owned(),
             governor: "fixed".to_owned(),
             rest: "poll".to_owned(),
@@ -334,10 +334,10 @@ mod tests {
         assert_eq!(&bytes[..12], b"islestap\x02\0\0\0");
         assert_eq!((&bytes[12..28], &bytes[28..44]), (&[7; 16][..], &[9; 16][..]));
         assert_eq!(&bytes[44..60], [2, 0, 0, 0, 0x20, 0x4e, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
-        assert_eq!(&bytes[60..84], b"\x05isles\x030-3\x05fixed\x04poll\x02ab");
-        assert_eq!(&bytes[84..96], b"\x02\x07--graph\x02\xff\0");
-        assert_eq!(&bytes[96..101], [1, 3, 1, 0xac, 2]);
-        assert_eq!(bytes.len(), 101 + CHECK_BYTES);
+        assert_eq!(&bytes[60..87], b"\x08doorbell\x030-3\x05fixed\x04poll\x02ab");
+        assert_eq!(&bytes[87..99], b"\x02\x07--graph\x02\xff\0");
+        assert_eq!(&bytes[99..104], [1, 3, 1, 0xac, 2]);
+        assert_eq!(bytes.len(), 104 + CHECK_BYTES);
     }
 
     #[test]
@@ -369,12 +369,12 @@ mod tests {
         };
         assert!(with(&|_| ()).is_ok());
         let bad: [&Change; 6] = [
-            &|bytes| bytes.push(0),                       // more than the tape
-            &|bytes| bytes[96] = 2,                       // more measurements than there are
-            &|bytes| bytes[98] = 2,                       // of a place that is not there
-            &|bytes| _ = bytes.splice(98..99, [0x81, 0]), // a place in a longer form, one byte too many
-            &|bytes| bytes[60] = 0xff,                    // a name beyond the end
-            &|bytes| bytes.truncate(96),                  // no measurements
+            &|bytes| bytes.push(0),                         // more than the tape
+            &|bytes| bytes[99] = 2,                         // more measurements than there are
+            &|bytes| bytes[101] = 2,                        // of a place that is not there
+            &|bytes| _ = bytes.splice(101..102, [0x81, 0]), // a place in a longer form, one byte too many
+            &|bytes| bytes[60] = 0xff,                      // a name beyond the end
+            &|bytes| bytes.truncate(99),                    // no measurements
         ];
         for (number, change) in bad.into_iter().enumerate() {
             assert_eq!(with(change), Err(TapeFault::Damaged), "change {number}");
