@@ -3,6 +3,7 @@
 //! One file a rule family; each says in its header what it refuses. The list below is the whole command.
 
 mod book;
+mod folder;
 mod header;
 mod homonym;
 mod marker;
@@ -25,6 +26,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         name::check,
         homonym::check,
         size::check,
+        folder::check,
         marker::check,
         book::check,
         sentence::check,
