@@ -12,7 +12,7 @@ use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds, scaled};
 use std::fmt;
 
 /// Where the rule is said.
-pub(crate) const PAGE: &str = "docs/chip-model.md#how-far-off-a-prediction-is";
+pub(crate) const PAGE: &str = "docs/chip/validation.md#how-far-off-a-prediction-is";
 
 /// The instructions of a protocol, and those of a poll, are estimates of ours, and what stands in the file for them
 /// has this error, too.

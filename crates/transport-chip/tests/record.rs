@@ -452,7 +452,7 @@ fn operations_and_lines_of_memory_have_the_errors_of_the_file_and_what_has_none_
         text.contains(" by the errors that the chip's file states; ") && text.lines().count() == 2,
         "{text}"
     );
-    assert!(text.contains("second_cache; see docs/chip-model.md#how-far-off-a-prediction-is"), "{text}");
+    assert!(text.contains("second_cache; see docs/chip/validation.md#how-far-off-a-prediction-is"), "{text}");
 }
 
 #[test]
@@ -618,7 +618,7 @@ fn the_summary_says_what_was_drawn_by_each_model() {
     has(format!(r#""mean_least_w": {},"#, drawn.watts[0]));
     has(format!(r#""mean_most_w": {},"#, drawn.watts[1]));
     has(r#""code that is charged nothing","#.to_owned());
-    has(r#""page": "docs/chip-model.md#how-far-off-a-prediction-is""#.to_owned());
+    has(r#""page": "docs/chip/validation.md#how-far-off-a-prediction-is""#.to_owned());
     assert_eq!(text.matches("\"energy_j\": ").count(), PLACES as usize);
     assert!(text.contains("power.manyman.load.poll = 0.7 (20 %)"), "{text}");
     let without = export::summary(&facts, &Report { energy: None, ..report });

@@ -405,10 +405,10 @@ mod tests {
             layout.arena(zero),
             layout.total_bytes,
         ];
-        let document = include_str!("../../../docs/shm-layout.md");
+        let document = include_str!("../../../docs/design/shm-layout.md");
         for offset in offsets {
             let row = format!("| {offset} |");
-            assert!(document.contains(&row), "docs/shm-layout.md has no row {row}");
+            assert!(document.contains(&row), "docs/design/shm-layout.md has no row {row}");
         }
         assert!(document.contains(&format!("Version {VERSION}")));
     }

@@ -57,21 +57,21 @@ pub struct Source {
 
 /// Cuts `text`.
 pub fn lex(text: &str) -> Source {
-    let mut cursor = Cursor { chars: text.chars().collect(), at: 0, line: 1, source: Source::default() };
+    let mut cursor = CharCursor { chars: text.chars().collect(), at: 0, line: 1, source: Source::default() };
     while let Some(first) = cursor.peek(0) {
         cursor.step(first);
     }
     cursor.source
 }
 
-struct Cursor {
+struct CharCursor {
     chars: Vec<char>,
     at: usize,
     line: usize,
     source: Source,
 }
 
-impl Cursor {
+impl CharCursor {
     fn peek(&self, ahead: usize) -> Option<char> {
         self.chars.get(self.at + ahead).copied()
     }

@@ -57,7 +57,7 @@ const IMPURE: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 const CLOCKS: &[&str] = &["Instant", "SystemTime"];
 
 /// One row of the table.
-struct Row {
+struct CrateRow {
     name: String,
     line: usize,
     product: Vec<String>,
@@ -88,7 +88,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// The rows of the table: cells `crate`, what it is, may use, tests may use, must not know.
-fn rows(tree: &Tree) -> Vec<Row> {
+fn rows(tree: &Tree) -> Vec<CrateRow> {
     let Some(map) = tree.file(MAP) else { return Vec::new() };
     let cells = map.lines().filter_map(|(line, text)| {
         let row = text.trim().strip_prefix("| `")?.strip_suffix('|')?;
@@ -99,13 +99,13 @@ fn rows(tree: &Tree) -> Vec<Row> {
         .map(|(line, cells)| {
             let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(String::from).collect();
             let name = cells[0].trim_end_matches('`').to_string();
-            Row { name, line, product: quoted(cells[2]), tests: quoted(cells[3]) }
+            CrateRow { name, line, product: quoted(cells[2]), tests: quoted(cells[3]) }
         })
         .collect()
 }
 
 /// The crates of the map are the folders, no more and no fewer.
-fn roster(tree: &Tree, rows: &[Row]) -> Vec<Finding> {
+fn roster(tree: &Tree, rows: &[CrateRow]) -> Vec<Finding> {
     let folders = tree.crates();
     let unknown = rows.iter().filter(|row| !folders.contains(&row.name));
     let unknown =
@@ -116,7 +116,7 @@ fn roster(tree: &Tree, rows: &[Row]) -> Vec<Finding> {
     unknown.chain(missing).collect()
 }
 
-fn forbidden_by_rule(row: &Row) -> Vec<Finding> {
+fn forbidden_by_rule(row: &CrateRow) -> Vec<Finding> {
     let edges = row.product.iter().flat_map(|to| RULES.iter().map(move |rule| (to, rule)));
     let broken = edges.filter(|(to, rule)| (rule.breaks)(&row.name, to));
     broken
@@ -127,7 +127,7 @@ fn forbidden_by_rule(row: &Row) -> Vec<Finding> {
 }
 
 /// Why crate `name` may not depend on `package`, if it may not.
-fn unwelcome(name: &str, package: &str, stage: Stage, rows: &[Row]) -> Option<String> {
+fn unwelcome(name: &str, package: &str, stage: Stage, rows: &[CrateRow]) -> Option<String> {
     let ours = package.strip_prefix("isles-").or((package == "isles").then_some("isles"));
     let Some(to) = ours else {
         let (_, allowed) = FOREIGN.iter().find(|(foreign, _)| *foreign == package)?;

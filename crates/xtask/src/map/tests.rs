@@ -72,7 +72,7 @@ fn a_table_that_allows_what_no_crate_may_is_refused() {
         ("apps", "runtime"),
         ("cli", "xtask"),
     ] {
-        let rule = forbidden_by_rule(&Row {
+        let rule = forbidden_by_rule(&CrateRow {
             name: from.to_string(),
             line: 1,
             product: vec![to.to_string()],
@@ -87,7 +87,7 @@ fn a_table_that_allows_what_no_crate_may_is_refused() {
         ("transport-chip", "chip"),
         ("apps", "isles"),
     ] {
-        let row = Row {
+        let row = CrateRow {
             name: from.to_string(),
             line: 1,
             product: vec![to.to_string()],

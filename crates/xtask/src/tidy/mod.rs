@@ -2,13 +2,15 @@
 //!
 //! One file a rule family; each says in its header what it refuses. The list below is the whole command.
 
+mod book;
+mod folder;
 mod header;
-mod link;
-mod listing;
+mod homonym;
 mod marker;
 mod name;
 mod pair;
 mod ratchet;
+mod sentence;
 mod size;
 mod unsafety;
 
@@ -22,10 +24,12 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         unsafety::check,
         pair::check,
         name::check,
+        homonym::check,
         size::check,
+        folder::check,
         marker::check,
-        link::check,
-        listing::check,
+        book::check,
+        sentence::check,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));

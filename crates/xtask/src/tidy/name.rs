@@ -2,7 +2,8 @@
 //!
 //! Refused: names that could stand for anything ([`EMPTY`], [`EMPTY_ALONE`]), the project's name as a
 //! prefix, and the words that `docs/glossary.md` lists in its last column; the message then names the right
-//! word. Only names that the source introduces and the paths of Rust files are looked at.
+//! word. Only names that the source introduces and the paths of Rust files are looked at. The long name of a test is an
+//! English sentence, in which any word may stand.
 
 use crate::finding::Finding;
 use crate::syntax::{items, words};
@@ -13,6 +14,9 @@ const EMPTY: &[&str] = &["manager", "helper", "helpers", "util", "utils", "misc"
 
 /// Words that say nothing when they are the whole name of a module or type.
 const EMPTY_ALONE: &[&str] = &["common", "base", "impl", "data", "info", "core"];
+
+/// Words from which on the name of a function of a test is a sentence.
+const SENTENCE_WORDS_MIN: usize = 5;
 
 /// Where the words of the project are listed.
 const GLOSSARY: &str = "docs/glossary.md";
@@ -40,7 +44,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
         for item in items(&file.source) {
             let of_type = !matches!(item.keyword, "fn" | "const" | "static");
-            let message = complaint(item.name, of_type, &refused);
+            let in_test = item.keyword == "fn" && file.is_test_line(item.line);
+            let is_sentence = in_test && words(item.name).len() >= SENTENCE_WORDS_MIN;
+            let message = complaint(item.name, of_type, if is_sentence { &[] } else { &refused });
             findings.extend(message.map(|message| Finding::new(&file.path, item.line, message)));
         }
     }
@@ -150,5 +156,16 @@ mod tests {
     #[test]
     fn a_missing_glossary_is_reported() {
         assert_eq!(found(check, &[("a.rs", "")]).len(), 1);
+    }
+
+    #[test]
+    fn the_name_of_a_test_is_a_sentence_unless_it_is_short() {
+        let (sentence, short) = ("fn a_fiber_is_left_alone() {}", "fn send_fiber() {}");
+        assert!(names("crates/a/tests/b.rs", sentence).is_empty());
+        assert!(
+            names("crates/a/src/b.rs", &format!("#[cfg(test)]\nmod tests {{\n{sentence}\n}}\n")).is_empty()
+        );
+        assert_eq!(names("crates/a/src/b.rs", sentence).len(), 1);
+        assert_eq!(names("crates/a/tests/b.rs", short).len(), 1);
     }
 }

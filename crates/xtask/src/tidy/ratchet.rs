@@ -1,7 +1,7 @@
-//! The list of functions and files that were too long when the limits came: they may only shrink.
+//! The list of what was over a limit when that limit came: an entry may only shrink.
 //!
-//! The list is `crates/xtask/ratchet.toml`. An entry that is longer than what it stands for is refused as
-//! well, so the list follows each shortening and ends empty.
+//! The list is `crates/xtask/ratchet.toml`. An entry that is greater than what it stands for is refused as
+//! well, so the list follows each improvement and ends empty.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -10,47 +10,95 @@ use std::collections::BTreeMap;
 /// Where the list lies.
 pub const PATH: &str = "crates/xtask/ratchet.toml";
 
-/// Lengths that are tolerated, by name.
-#[derive(Debug, Default)]
+/// What a section of the list counts.
+#[derive(Debug)]
+pub struct Unit {
+    /// What the number is of, for a sentence: `lines`.
+    pub name: &'static str,
+    /// What to do when there are too many.
+    pub advice: &'static str,
+    /// How many steps one has: a number is counted in whole steps and written as a decimal.
+    pub steps: usize,
+}
+
+impl Unit {
+    /// Whole lines.
+    pub const LINES: Unit = Unit { name: "lines", advice: "split it", steps: 1 };
+
+    /// The steps of a number in the list; `None` if it has a part of a step.
+    fn read(&self, number: &toml::Value) -> Option<usize> {
+        let steps = match number {
+            toml::Value::Integer(whole) => usize::try_from(*whole).ok()? * self.steps,
+            toml::Value::Float(number) if self.steps > 1 => {
+                let steps = number * self.steps as f64;
+                let is_step = steps >= 0.0 && (steps - steps.round()).abs() < 1e-6;
+                is_step.then_some(steps.round() as usize)?
+            }
+            _ => return None,
+        };
+        Some(steps)
+    }
+
+    /// The number of `steps`, as the list has it.
+    fn show(&self, steps: usize) -> String {
+        match self.steps {
+            1 => steps.to_string(),
+            parts => format!("{:.1}", steps as f64 / parts as f64),
+        }
+    }
+}
+
+/// Numbers that are tolerated, by name.
+#[derive(Debug)]
 pub struct Ratchet {
     section: &'static str,
+    unit: &'static Unit,
     tolerated: BTreeMap<String, usize>,
 }
 
 impl Ratchet {
-    /// The entries of `section`; a missing list has none.
+    /// The entries of `section`, which counts lines; a missing list has none.
     ///
     /// # Errors
     /// A list that cannot be read.
     pub fn read(tree: &Tree, section: &'static str) -> Result<Ratchet, Finding> {
+        Ratchet::read_as(tree, section, &Unit::LINES)
+    }
+
+    /// The entries of `section`, which counts in `unit`; a missing list has none.
+    ///
+    /// # Errors
+    /// A list that cannot be read.
+    pub fn read_as(tree: &Tree, section: &'static str, unit: &'static Unit) -> Result<Ratchet, Finding> {
         let text = tree.file(PATH).map_or("", |file| file.text.as_str());
         let table: toml::Table = text.parse().map_err(|error| Finding::new(PATH, 0, format!("{error}")))?;
         let entries = table.get(section).and_then(toml::Value::as_table).cloned().unwrap_or_default();
-        let entries = entries.into_iter().map(|(name, length)| {
-            let length = length.as_integer().and_then(|length| usize::try_from(length).ok());
-            length.map(|length| (name.clone(), length)).ok_or(name)
-        });
+        let entries = entries
+            .into_iter()
+            .map(|(name, number)| unit.read(&number).map(|steps| (name.clone(), steps)).ok_or(name));
         let tolerated = entries
             .collect::<Result<_, String>>()
-            .map_err(|name| Finding::new(PATH, 0, format!("`{name}` wants a number of lines")))?;
-        Ok(Ratchet { section, tolerated })
+            .map_err(|name| Finding::new(PATH, 0, format!("`{name}` wants a number of {}", unit.name)))?;
+        Ok(Ratchet { section, unit, tolerated })
     }
 
-    /// What to say about the actual `lengths` (name, path, line, length) under the limit `max`.
-    pub fn judge(mut self, max: usize, lengths: BTreeMap<String, (String, usize, usize)>) -> Vec<Finding> {
+    /// What to say about the actual numbers (name, path, line, number in steps) under the limit `max`.
+    pub fn judge(mut self, max: usize, numbers: BTreeMap<String, (String, usize, usize)>) -> Vec<Finding> {
+        let Unit { name: unit, advice, .. } = self.unit;
         let mut findings = Vec::new();
-        for (name, (path, line, length)) in lengths {
+        for (name, (path, line, number)) in numbers {
             let tolerated = self.tolerated.remove(&name);
-            if length > tolerated.unwrap_or(0).max(max) {
-                let limit = tolerated.unwrap_or(max);
+            let shown = self.unit.show(number);
+            if number > tolerated.unwrap_or(0).max(max) {
+                let limit = self.unit.show(tolerated.unwrap_or(max));
                 findings.push(Finding::new(
                     &path,
                     line,
-                    format!("`{name}` has {length} lines; at most {limit}: split it"),
+                    format!("`{name}` has {shown} {unit}; at most {limit}: {advice}"),
                 ));
-            } else if tolerated.is_some_and(|tolerated| tolerated > length) {
+            } else if tolerated.is_some_and(|tolerated| tolerated > number) {
                 let advice =
-                    if length > max { format!("set it to {length}") } else { "remove it".to_string() };
+                    if number > max { format!("set it to {shown}") } else { "remove it".to_string() };
                 findings.push(Finding::new(
                     PATH,
                     0,

@@ -1,12 +1,15 @@
-//! Documents: every link inside the repository leads somewhere, and every page is in the table of contents.
+//! The book: every link leads somewhere, every page is in the table of contents, every listing is compiled and shown.
 //!
-//! Refused: a link whose file is not in the tree, a `#heading` that the page does not have, and a
-//! page in `docs/` that `docs/SUMMARY.md` does not link. Addresses outside the repository are not fetched.
+//! Refused: a link whose file is not in the tree, a `#heading` that the page does not have, a page in `docs/` that
+//! `docs/SUMMARY.md` does not link, and a file in `docs/listings/` whose text no page shows or that the façade does not
+//! compile as an example. The pages hold that text itself, so that they can be read as files. Addresses outside the
+//! repository are not fetched.
 
 use crate::finding::Finding;
 use crate::tree::{File, Tree};
 
 const SUMMARY: &str = "docs/SUMMARY.md";
+const FACADE: &str = "crates/isles/Cargo.toml";
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -17,6 +20,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings.extend(unlisted(tree));
+    findings.extend(listings(tree));
     findings
 }
 
@@ -92,10 +96,31 @@ fn unlisted(tree: &Tree) -> Vec<Finding> {
     missing.map(|page| Finding::new(&page.path, 0, format!("the page is not in {SUMMARY}"))).collect()
 }
 
+/// What is wrong with the programs of the pages.
+fn listings(tree: &Tree) -> Vec<Finding> {
+    let manifest = tree.file(FACADE).map_or("", |file| file.text.as_str());
+    let mut findings = Vec::new();
+    for file in tree.files_ending("rs").filter(|file| file.path.starts_with("docs/listings/")) {
+        let shown = format!("\n```rust,ignore\n{}\n```\n", file.text.trim_end());
+        if !tree.files_ending("md").any(|page| page.text.contains(&shown)) {
+            let text = "no page of the book shows this text; copy it into its page, in a block `rust,ignore`";
+            findings.push(Finding::new(&file.path, 0, text));
+        }
+        if !manifest.contains(&format!("\"../../{}\"", file.path)) {
+            findings.push(Finding::new(
+                &file.path,
+                0,
+                format!("not compiled: make it an [[example]] of {FACADE}"),
+            ));
+        }
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::found;
-    use super::check;
+    use super::{FACADE, check, listings};
 
     const CONTENTS: (&str, &str) = ("docs/SUMMARY.md", "- [A](a.md)\n- [B](deep/b.md)\n");
 
@@ -121,5 +146,24 @@ mod tests {
         let files =
             [CONTENTS, ("docs/a.md", ""), ("docs/deep/b.md", ""), ("docs/c.md", ""), ("README.md", "")];
         assert_eq!(found(check, &files), ["docs/c.md:0: the page is not in docs/SUMMARY.md"]);
+    }
+
+    const LISTING: (&str, &str) = ("docs/listings/hello.rs", "//! Hello.");
+    const PAGE: (&str, &str) = ("docs/first.md", "# One\n\n```rust,ignore\n//! Hello.\n```\n");
+    const OLD_PAGE: (&str, &str) = ("docs/first.md", "# One\n\n```rust,ignore\n//! Hallo.\n```\n");
+    const MANIFEST: (&str, &str) =
+        (FACADE, "[[example]]\nname = \"hello\"\npath = \"../../docs/listings/hello.rs\"\n");
+
+    #[test]
+    fn a_listing_that_is_shown_and_compiled_passes() {
+        assert!(found(listings, &[LISTING, PAGE, MANIFEST]).is_empty());
+    }
+
+    #[test]
+    fn a_listing_that_is_not_shown_or_not_compiled_is_refused() {
+        assert_eq!(found(listings, &[LISTING, MANIFEST]).len(), 1);
+        assert_eq!(found(listings, &[LISTING, OLD_PAGE, MANIFEST]).len(), 1);
+        assert_eq!(found(listings, &[LISTING, PAGE]).len(), 1);
+        assert_eq!(found(listings, &[LISTING]).len(), 2);
     }
 }

@@ -1,0 +1,203 @@
+//! Sentences: a page of the book that tells a user what to do is read in a hurry.
+//!
+//! Refused: a user page whose sentences have [`WORDS_UNDER`] words or more on average. Design notes and decisions are
+//! no user pages. Code blocks, tables, headings, pictures and comments do not count; an item of a list is a paragraph.
+//! There is a list of exceptions that may only shrink.
+
+use super::ratchet::{Ratchet, Unit};
+use crate::finding::Finding;
+use crate::tree::{File, Tree};
+
+/// The mean sentence of a page has less words than this.
+const WORDS_UNDER: usize = 20;
+
+/// The mean is cut to tenths, so that the list of exceptions can hold it.
+const MEAN: Unit = Unit { name: "words a sentence", advice: "shorten its sentences", steps: 10 };
+
+/// Folders and pages of `docs/` that are not for users of the product.
+const NOT_FOR_USERS: &[&str] = &["docs/design/", "docs/decisions/", "docs/SUMMARY.md"];
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let pages = tree.files_ending("md").filter(|file| is_user_page(&file.path));
+    let means = pages.filter_map(|page| Some((page.path.clone(), (page.path.clone(), 0, mean(page)?))));
+    let means = means.collect();
+    Ratchet::read_as(tree, "sentences", &MEAN)
+        .map_or_else(|finding| vec![finding], |ratchet| ratchet.judge(WORDS_UNDER * MEAN.steps - 1, means))
+}
+
+fn is_user_page(path: &str) -> bool {
+    path.starts_with("docs/") && !NOT_FOR_USERS.iter().any(|other| path.starts_with(other))
+}
+
+/// Words a sentence of `page`, in the steps of [`MEAN`]; `None` if it has no sentence.
+fn mean(page: &File) -> Option<usize> {
+    let sentences: Vec<usize> = paragraphs(page).iter().flat_map(|text| sentences(text)).collect();
+    (sentences.iter().sum::<usize>() * MEAN.steps).checked_div(sentences.len())
+}
+
+/// The paragraphs and items of lists of a page, each in one line.
+fn paragraphs(page: &File) -> Vec<String> {
+    let mut paragraphs = vec![String::new()];
+    let (mut is_code, mut is_comment) = (false, false);
+    for (_, line) in page.lines() {
+        let line = line.trim_start_matches(['>', ' ']).trim();
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        is_comment |= line.starts_with("<!--") && !is_code;
+        let is_apart = line.is_empty() || line.starts_with(['#', '|']) || line.starts_with("![");
+        if is_fence || is_code || is_comment || is_apart {
+            paragraphs.push(String::new());
+            is_comment &= !line.contains("-->");
+            continue;
+        }
+        let (is_item, text) = without_mark(line);
+        if is_item {
+            paragraphs.push(String::new());
+        }
+        if let Some(paragraph) = paragraphs.last_mut() {
+            *paragraph += text;
+            paragraph.push(' ');
+        }
+    }
+    paragraphs
+}
+
+/// Whether `line` begins an item of a list, and what stands behind its mark.
+fn without_mark(line: &str) -> (bool, &str) {
+    let behind_number = line.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let is_numbered = behind_number.len() < line.len();
+    let marks: &[&str] = if is_numbered { &[". ", ") "] } else { &["- ", "* ", "+ "] };
+    let item = marks.iter().find_map(|mark| behind_number.strip_prefix(mark));
+    (item.is_some(), item.unwrap_or(line))
+}
+
+/// The number of words of each sentence of a paragraph.
+fn sentences(paragraph: &str) -> Vec<usize> {
+    let text = without_targets(&with_code_as_words(paragraph));
+    let words: Vec<&str> =
+        text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).collect();
+    let mut lengths = Vec::new();
+    let mut length = 0;
+    for (at, word) in words.iter().enumerate() {
+        length += 1;
+        if ends_sentence(word, words.get(at + 1).copied()) {
+            lengths.push(length);
+            length = 0;
+        }
+    }
+    lengths
+}
+
+/// Whether a sentence ends with `word`: at the end of the text, or at a mark before anything but a small letter.
+fn ends_sentence(word: &str, next: Option<&str>) -> bool {
+    let Some(next) = next else { return true };
+    let ends = word.trim_end_matches([')', '*', '_', '"', ']']).ends_with(['.', '!', '?', '…']);
+    let begins = next.chars().find(|letter| letter.is_alphanumeric());
+    ends && !begins.is_some_and(char::is_lowercase)
+}
+
+/// `text` with each piece of code as one word, which may begin a sentence.
+fn with_code_as_words(text: &str) -> String {
+    let pieces = text.split('`').enumerate();
+    pieces.map(|(at, piece)| if at % 2 == 1 { "CODE" } else { piece }).collect()
+}
+
+/// `text` without the addresses of its links.
+fn without_targets(text: &str) -> String {
+    let mut pieces = text.split("](");
+    let first = pieces.next().unwrap_or_default().to_string();
+    pieces.fold(first, |text, piece| text + piece.split_once(')').map_or(piece, |(_, behind)| behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{found, ratchet};
+    use super::{check, sentences};
+
+    /// A sentence of so many words.
+    fn sentence(words: usize) -> String {
+        format!("W{}.\n", " w".repeat(words - 1))
+    }
+
+    #[test]
+    fn a_mean_of_20_words_is_refused_and_one_below_passes() {
+        let below = format!("{}{}", sentence(19), sentence(20));
+        assert!(found(check, &[("docs/a.md", &below)]).is_empty());
+        assert_eq!(
+            found(check, &[("docs/a.md", &sentence(20))]),
+            ["docs/a.md:0: `docs/a.md` has 20.0 words a sentence; at most 19.9: shorten its sentences"]
+        );
+    }
+
+    #[test]
+    fn only_user_pages_count() {
+        let long = sentence(50);
+        let files = [
+            ("docs/design/a.md", &*long),
+            ("docs/decisions/b.md", &long),
+            ("docs/SUMMARY.md", &long),
+            ("c.md", &long),
+        ];
+        assert!(found(check, &files).is_empty());
+        assert_eq!(found(check, &[("docs/chip/a.md", &long)]).len(), 1);
+    }
+
+    #[test]
+    fn code_tables_headings_pictures_and_comments_do_not_count() {
+        let long = "w ".repeat(50);
+        for apart in [
+            format!("```text\n{long}\n\n{long}\n```\n"),
+            format!("# {long}\n"),
+            format!("| {long} |\n"),
+            format!("![{long}](a.svg)\n"),
+            format!("<!-- {long}\n{long} -->\n"),
+        ] {
+            let text = format!("{apart}{}", sentence(19));
+            assert!(found(check, &[("docs/a.md", &text)]).is_empty(), "{text}");
+            assert_eq!(found(check, &[("docs/a.md", &format!("{text}{}", sentence(40)))]).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_item_of_a_list_and_each_paragraph_ends_a_sentence() {
+        let words = "w ".repeat(12);
+        for text in [
+            format!("{words}:\n\n- {words}\n- {words}\n"),
+            format!("1. {words}\n2. {words}\n"),
+            format!("> {words}\n\n{words}\n"),
+        ] {
+            assert!(found(check, &[("docs/a.md", &text)]).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_ends_at_a_mark_before_a_capital_a_figure_or_code() {
+        assert_eq!(sentences("One two. Three! (Four five.) 6 is 7?"), [2, 1, 2, 3]);
+        assert_eq!(sentences("It reads `a b. c` and `d`. `e` follows."), [5, 2]);
+        assert_eq!(sentences("Some (one, two, ..) run vs. others at 1.5 V."), [9]);
+        assert_eq!(sentences("See [the **page**](a/b.md#c.d e). And [that](x.md)."), [3, 2]);
+        assert_eq!(sentences("- –"), [0; 0]);
+    }
+
+    #[test]
+    fn a_tolerated_page_passes_but_may_not_get_worse_and_its_entry_follows() {
+        let page = |words| found(check, &[("docs/a.md", &*sentence(words)), (ratchet::PATH, LIST)]);
+        const LIST: &str = "[sentences]\n\"docs/a.md\" = 25.0\n";
+        assert!(page(25).is_empty());
+        assert_eq!(
+            page(26),
+            ["docs/a.md:0: `docs/a.md` has 26.0 words a sentence; at most 25.0: shorten its sentences"]
+        );
+        assert!(page(24)[0].ends_with("set it to 24.0"), "{:?}", page(24));
+        assert!(page(19)[0].ends_with("remove it"), "{:?}", page(19));
+    }
+
+    #[test]
+    fn an_entry_finer_than_a_tenth_or_of_no_number_is_refused() {
+        for number in ["25.05", "\"long\"", "-1"] {
+            let list = format!("[sentences]\n\"docs/a.md\" = {number}\n");
+            let found = found(check, &[("docs/a.md", ""), (ratchet::PATH, &list)]);
+            assert!(found[0].ends_with("`docs/a.md` wants a number of words a sentence"), "{found:?}");
+        }
+    }
+}
