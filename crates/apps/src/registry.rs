@@ -127,8 +127,8 @@ pub struct PlaceArguments {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Settings of a modelled chip")]
 pub struct ChipArguments {
-    /// How messages cross a modelled chip: doorbell, rcce-x10, sections, sockets, rcce, ring or packets [default: what the
-    /// chip carries]
+    /// How messages cross a modelled chip: doorbell, rcce-x10, sections, sockets, rcce, ring or packets
+    /// [default: what the chip carries]
     #[arg(long, value_name = "NAME")]
     pub protocol: Option<String>,
 

@@ -1,7 +1,8 @@
 //! How far off the predicted time and energy of a run may be, by the errors that the chip's file states.
 //!
-//! A rule and no statistics, said in `docs/chip-model.md`: everything that places did is off by the widest error of the
-//! constants that it rests on, all to one side, and waiting ends when others are done. What no error says is named. It
+//! A rule and no statistics, said in `docs/chip/validation.md`: everything that places did is off by the widest error
+//! of the constants that it rests on, all to one side, and waiting ends when others are done.
+//! What no error says is named. It
 //! is known when the run is over, from what the report says. Invariant: a figure that was predicted lies in its band.
 
 use crate::energy::{Energy, ModelEnergy};
@@ -103,7 +104,7 @@ fn of_time(chip: &Chip, report: &Report, besides: &mut Vec<String>) -> ErrorFact
     for (category, _) in TIME_CATEGORIES {
         let time = spent(report, category) as f64;
         if time > 0.0
-            && let Some(share) = of_spending(chip, report, category, besides)
+            && let Some(share) = of_category(chip, report, category, besides)
         {
             all += time;
             sum.least += time * share.least;
@@ -119,7 +120,7 @@ fn spent(report: &Report, category: TimeCategory) -> u128 {
 }
 
 /// The widest error of what a spending rests on; none for what ends when others are done.
-fn of_spending(
+fn of_category(
     chip: &Chip,
     report: &Report,
     category: TimeCategory,

@@ -2,8 +2,9 @@
 //!
 //! A program says operations and bytes ([`Work`]); the chip's file says what an operation takes, how large the caches
 //! are and what a line costs from each place. Nothing is known of single accesses, so how many lines are found where is
-//! a formula of sizes; see `docs/twin.md`. Nobody else is looked at here: what places do to each other at a controller
-//! is the matter of `cores`. Invariant: all is integer arithmetic and depends on nothing but the work and the file, so
+//! a formula of sizes; see `docs/design/chip-memory.md`. Nobody else is looked at here: what places do to each other
+//! at a controller is the matter of `cores`. Invariant: all is integer arithmetic and depends on nothing but the work
+//! and the file, so
 //! a run repeats.
 
 use isles_chip::cost::{Access, HopCost, Mode, NANOCYCLES, Operation, Operations, TimingTable};

@@ -6,7 +6,7 @@
 //! written against the operations of a core and knows nothing of turns.
 //!
 //! It runs nothing by itself: a driver asks the [`ChipWorld`] who is next. Time and cost come out; what arrives, and in
-//! which order from one place to another, does not depend on them. Read on in `docs/twin.md`.
+//! which order from one place to another, does not depend on them. Read on in `docs/design/chip-time.md`.
 
 #![forbid(unsafe_code)]
 

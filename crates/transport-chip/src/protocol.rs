@@ -22,7 +22,7 @@ use std::ops::Range;
 /// Instructions of a send beside its lines: choosing the buffer, writing the header, the fence before the flag.
 ///
 /// Estimated: a one-line RCCE message costs 1,100 to 1,440 cycles in all, of which lines, flags and two polls explain
-/// about 600; the rest is shared by both sides (`docs/twin.md`).
+/// about 600; the rest is shared by both sides (`docs/chip/protocols/README.md`).
 pub(crate) const SEND_CYCLES: u64 = 300;
 
 /// Instructions of a receipt beside its lines; estimated likewise.

@@ -1,4 +1,5 @@
-//! Few places of the protocol `doorbell`: what lies in the line of flags, and what goes in halves (`docs/twin.md`).
+//! Few places of the protocol `doorbell`: what lies in the line of flags, and what goes in halves
+//! (`docs/chip/protocols/doorbell.md`).
 
 use isles_chip::Chip;
 use isles_transport::random::Random;

@@ -183,10 +183,10 @@ fn each_spending_draws_what_its_load_does_by_hand() {
     let (energy, ledger) = (report.energy.as_ref().unwrap(), report.ledgers[1]);
     assert_eq!(ledger.total(), energy.span, "the second place is the last to end");
     let (mut joules, mut known) = (0.0, 0);
-    for (watts, spendings) in WATTS {
-        for spending in spendings {
-            let time = ledger.time(*spending).0;
-            assert!(time > 0, "nothing was spent on {spending:?}");
+    for (watts, categories) in WATTS {
+        for category in categories {
+            let time = ledger.time(*category).0;
+            assert!(time > 0, "nothing was spent on {category:?}");
             joules += watts * time as f64 / 1e12;
             known += time;
         }
@@ -309,8 +309,8 @@ fn places_are_told_eight_in_a_line() {
 fn what_is_told_by_spending_is_what_places_have_drawn() {
     let report = talk(&scc());
     let text = report.to_string();
-    let spendings = text.lines().find_map(|line| line.strip_prefix("  by spending   ")).unwrap();
-    let parts: Vec<Vec<&str>> = spendings.split(", ").map(|part| part.split(' ').collect()).collect();
+    let categories = text.lines().find_map(|line| line.strip_prefix("  by spending   ")).unwrap();
+    let parts: Vec<Vec<&str>> = categories.split(", ").map(|part| part.split(' ').collect()).collect();
     let names: Vec<&str> = parts.iter().map(|part| part[0]).collect();
     assert_eq!(names, ["working", "handling", "copying", "polling", "waiting"]);
     let unit = |name| if name == "mJ" { 1e-3 } else { 1e-6 };

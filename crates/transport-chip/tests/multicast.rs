@@ -74,7 +74,7 @@ fn the_lines_of_a_multicast_are_written_once_and_its_sender_is_free_sooner() {
 
 #[test]
 fn a_slot_is_free_again_when_the_last_receiver_has_fetched_it() {
-    const SLOTS: u32 = 4; // of data, in docs/twin.md
+    const SLOTS: u32 = 4; // of data, in docs/chip/protocols/doorbell.md
     let (world, endpoints) = scc(4, 256, 0);
     let (mut sent, mut sent_before, mut ignored) = (0, 0, 0);
     let report = run(&world, |place| {

@@ -101,16 +101,16 @@ fn all_cores_in_another_order_do_the_same_work_and_draw_about_the_same() {
         pass_round(&world, &endpoints)
     };
     let linear = run("linear");
-    let time = |report: &Report, spending| -> u64 {
-        report.ledgers.iter().map(|ledger| ledger.time(spending).0).sum()
+    let time = |report: &Report, category| -> u64 {
+        report.ledgers.iter().map(|ledger| ledger.time(category).0).sum()
     };
     assert_eq!(run("1,0,3,2,4-47").digest, linear.digest, "cores of one tile are the same");
     for placement in ["spread", "24-47,0-23", "47,0-46"] {
         let other = run(placement);
         assert_ne!(other.digest, linear.digest, "{placement}");
         assert_eq!(other.messages, linear.messages);
-        for spending in [TimeCategory::Working, TimeCategory::Handling] {
-            assert_eq!(time(&other, spending), time(&linear, spending), "{placement}: {spending:?}");
+        for category in [TimeCategory::Working, TimeCategory::Handling] {
+            assert_eq!(time(&other, category), time(&linear, category), "{placement}: {category:?}");
         }
         // Ten lines at most a message, eight hops at most a line.
         let differ = time(&other, TimeCategory::Copying).abs_diff(time(&linear, TimeCategory::Copying));

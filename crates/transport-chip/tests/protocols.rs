@@ -65,7 +65,7 @@ fn one_message(protocol: Protocol, places: u32, len: usize) -> Report {
 fn spent(report: &Report) -> [f64; 2] {
     let last = report.ledgers.len() - 1;
     [0, last].map(|place| {
-        let time = |spending| report.ledgers[place].time(spending).0 as f64 / 1e3;
+        let time = |category| report.ledgers[place].time(category).0 as f64 / 1e3;
         time(TimeCategory::Handling) + time(TimeCategory::Copying)
     })
 }
@@ -430,7 +430,7 @@ fn whom_an_interrupt_calls_does_not_hold_up_who_sends_but_loses_time_itself() {
 #[test]
 fn who_waits_for_the_interrupt_of_the_ring_is_halted() {
     let report = one_message(Protocol::Ring, 2, 64);
-    let time = |spending| report.ledgers[1].time(spending);
+    let time = |category| report.ledgers[1].time(category);
     assert!(time(TimeCategory::Sleeping) > Picoseconds(10_000_000), "{:?}", report.ledgers[1]);
     assert_eq!(time(TimeCategory::Waiting), Picoseconds::ZERO);
 }

@@ -142,7 +142,7 @@ fn spans_are_balanced_and_add_up_to_the_ledgers() {
     assert!(spans.iter().all(|span| span.start < span.end && span.depth < 2), "{spans:?}");
     let tracks: BTreeSet<u64> = spans.iter().map(|span| span.track).collect();
     assert_eq!(tracks.len(), PLACES as usize);
-    let spendings = [
+    let categories = [
         (TimeCategory::Working, "working"),
         (TimeCategory::Handling, "handling"),
         (TimeCategory::Copying, "copying"),
@@ -150,10 +150,10 @@ fn spans_are_balanced_and_add_up_to_the_ledgers() {
         (TimeCategory::Waiting, "waiting"),
     ];
     for (track, ledger) in tracks.into_iter().zip(&report.ledgers) {
-        for (spending, name) in spendings {
+        for (category, name) in categories {
             let own = spans.iter().filter(|span| span.track == track && span.name == name);
             let sum: u64 = own.map(|span| span.end - span.start).sum();
-            assert_eq!(sum, ledger.time(spending).0, "{name} on track {track}");
+            assert_eq!(sum, ledger.time(category).0, "{name} on track {track}");
         }
     }
 }
@@ -378,10 +378,10 @@ fn the_tables_add_up_to_the_report() {
 
 /// By how much each spending may be off that costs something here, and by what it is multiplied then.
 fn weighted(report: &Report, shares: &[(TimeCategory, [f64; 2])]) -> [f64; 2] {
-    let spent = |spending| report.ledgers.iter().map(|ledger| ledger.time(spending).0 as f64).sum::<f64>();
-    let all: f64 = shares.iter().map(|(spending, _)| spent(*spending)).sum();
+    let spent = |category| report.ledgers.iter().map(|ledger| ledger.time(category).0 as f64).sum::<f64>();
+    let all: f64 = shares.iter().map(|(category, _)| spent(*category)).sum();
     [0, 1]
-        .map(|side| shares.iter().map(|(spending, share)| spent(*spending) * share[side]).sum::<f64>() / all)
+        .map(|side| shares.iter().map(|(category, share)| spent(*category) * share[side]).sum::<f64>() / all)
 }
 
 #[track_caller]

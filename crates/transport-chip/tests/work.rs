@@ -44,8 +44,8 @@ fn run(steps: &[&[Work]]) -> Report {
 }
 
 /// What each place spent on something, in nanoseconds.
-fn nanoseconds(report: &Report, spending: TimeCategory) -> Vec<u64> {
-    report.ledgers.iter().map(|ledger| ledger.time(spending).0 / 1_000).collect()
+fn nanoseconds(report: &Report, category: TimeCategory) -> Vec<u64> {
+    report.ledgers.iter().map(|ledger| ledger.time(category).0 / 1_000).collect()
 }
 
 /// The places among 48 whose memory is behind the first controller.
@@ -177,7 +177,7 @@ fn a_slower_core_waits_longer_for_a_line_but_not_as_much_longer_as_it_computes()
         endpoint.work(&READING.cycles(100_000));
         world.end_turn(place, TurnOutcome::Idle { due: None });
         let ledger = world.report().ledgers[0];
-        [TimeCategory::Working, TimeCategory::Fetching].map(|spending| ledger.time(spending).0)
+        [TimeCategory::Working, TimeCategory::Fetching].map(|category| ledger.time(category).0)
     };
     let ([worked, fetched], [worked_half, fetched_half]) = (slow(3), slow(6));
     assert_eq!(worked_half, 2 * worked);

@@ -6,7 +6,7 @@
 //!
 //! Pages are dear: to have one from the system takes longer than to fill it. So pages stay behind memory that came
 //! back, whatever its size was; neighbours are one range again, and the next block lies where pages are. What stays is
-//! bounded by [`KEPT_BYTES_MAX`] or by what long blocks took lately, and an idle place keeps none ([`Arena::idle`]).
+//! bounded by [`CACHED_BYTES_MAX`] or by what long blocks took lately, and an idle place keeps none ([`Arena::idle`]).
 //!
 //! Invariants: an offset is in exactly one of *free* and *lent*; all offsets and lengths are multiples of
 //! [`PAGE_BYTES`]; what is lent has pages; *kept* is the part of *free* that has; of each class at most `credit` bytes,
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// goes back to the system.
 ///
 /// Large enough for several messages of 2 MiB in flight, and for one graph of some million edges.
-pub(crate) const KEPT_BYTES_MAX: u64 = 32 << 20;
+pub(crate) const CACHED_BYTES_MAX: u64 = 32 << 20;
 
 /// How long what was needed counts as needed: pages are kept for as much as long blocks took at one time in this period
 /// or the one before, and for nothing once no block was lent for so long and the place has nothing to do.
@@ -115,8 +115,8 @@ impl LargeBlockUse {
         self.peaks[0] = self.peaks[0].max(self.lent);
     }
 
-    fn kept_max(&self) -> u64 {
-        KEPT_BYTES_MAX.max(self.peaks[0]).max(self.peaks[1])
+    fn cached_max(&self) -> u64 {
+        CACHED_BYTES_MAX.max(self.peaks[0]).max(self.peaks[1])
     }
 }
 
@@ -173,7 +173,7 @@ impl Arena {
             self.collect(LOOK_MAX, store);
         }
         self.need.lend(self.long(bytes), now);
-        self.trim(self.need.kept_max(), store);
+        self.trim(self.need.cached_max(), store);
         self.lent.push_back(Loan { offset, bytes, to, class, untaken: true });
         self.untaken[class as usize] += bytes;
         self.unlooked += bytes;
@@ -300,7 +300,7 @@ impl Arena {
         self.need.lent -= self.long(loan.bytes);
         self.free.add(loan.offset, loan.bytes);
         self.kept.add(loan.offset, loan.bytes);
-        self.trim(self.need.kept_max(), store);
+        self.trim(self.need.cached_max(), store);
     }
 }
 

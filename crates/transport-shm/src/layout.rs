@@ -1,12 +1,12 @@
 //! Where everything lies in the segment.
 //!
-//! The one place that derives sizes and offsets; `docs/shm-layout.md` is the same in prose, for a stranger, and
+//! The one place that derives sizes and offsets; `docs/design/shm-layout.md` is the same in prose, for a stranger, and
 //! any change here needs a new [`VERSION`] and a change there. It maps nothing and touches no memory.
 //!
 //! All offsets are bytes from the start of the segment, all integers little-endian. Every part is a table with
 //! one entry a place (or an ordered pair of places), so that each offset is one multiplication away.
 
-use crate::arena::KEPT_BYTES_MAX;
+use crate::arena::CACHED_BYTES_MAX;
 use crate::doorbell::{Doorbell, PLACES_MAX};
 use crate::endpoint::BATCH;
 use crate::ring::{Credit, GRAIN, HEADER_BYTES, payload_max};
@@ -151,7 +151,7 @@ impl Geometry {
         let others = u64::from(self.places) - 1;
         let tables = Layout::of(*self).reserved_bytes().div_ceil(u64::from(self.places));
         let rings = others * (self.control_bytes + self.data_bytes);
-        let lent = 3 * self.credit_bytes() + KEPT_BYTES_MAX;
+        let lent = 3 * self.credit_bytes() + CACHED_BYTES_MAX;
         let held = held_bytes + others * 2 * self.credit_bytes();
         tables + rings + if others == 0 { 0 } else { lent + held }
     }

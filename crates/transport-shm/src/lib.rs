@@ -1,7 +1,7 @@
 //! Places of one host over one mapped segment.
 //!
 //! The crate moves messages between places that are threads of one process and places that are processes of
-//! one host, with the same code and the same memory layout (`docs/shm-layout.md`). It is a crate of its own
+//! one host, with the same code and the same memory layout (`docs/design/shm-layout.md`). It is a crate of its own
 //! because it needs unsafe code: mapped memory, rings in it, processes. It knows neither tasks nor finishes, and
 //! no other transport.
 //!

@@ -10,7 +10,7 @@ mod back_pressure;
 mod calls;
 mod death;
 mod exchange;
-mod kept_blocks;
+mod held_blocks;
 pub mod promises;
 mod refused_sends;
 mod seeded;

@@ -1,7 +1,7 @@
 //! `[preset.NAME]`: a setting of the clocks, and what was measured at it.
 //!
 //! Costs stand below their preset because the published ones do not fit one model over all clocks
-//! (`docs/chip-model.md`); each setting has its own.
+//! (`docs/design/chip-sources.md`); each setting has its own.
 
 use super::decode::{TIMED, quantity};
 use super::section::{Findings, Precision, Section};

@@ -3,7 +3,7 @@
 //! Integer picoseconds, a queue with one total order of events, a digest of what happened, and resources that are
 //! reserved ahead instead of being simulated hop by hop. It knows neither chips nor places: owners and links are
 //! numbers. Everything here is a pure function of its calls: no clock, no thread, no hash map, no floating point.
-//! Read on in `docs/twin.md`.
+//! Read on in `docs/design/chip-time.md`.
 
 mod digest;
 pub mod exact;

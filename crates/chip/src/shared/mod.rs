@@ -17,7 +17,7 @@ mod stale;
 #[cfg(test)]
 mod tests;
 
-pub use stale::{STALE_KEPT, StaleCause, StaleRead, Write};
+pub use stale::{STALE_LISTED_MAX, StaleCause, StaleRead, Write};
 
 use crate::chip::Caches;
 use crate::quantity::Picoseconds;

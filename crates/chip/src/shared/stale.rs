@@ -11,7 +11,7 @@ use crate::topology::CoreId;
 use std::ops::Range;
 
 /// How many stale reads are kept; of the others only their number.
-pub const STALE_KEPT: usize = 100;
+pub const STALE_LISTED_MAX: usize = 100;
 
 /// A write, as a report names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl SharedMemory {
         let newest = state.newest.at(now);
         let Some(at) = bytes.into_iter().find(|at| image.writes[*at] != newest.writes[*at]) else { return };
         self.stale_number += 1;
-        if self.stale.len() < STALE_KEPT {
+        if self.stale.len() < STALE_LISTED_MAX {
             let id = newest.writes[at];
             self.stale.push(StaleRead {
                 core,

@@ -120,7 +120,7 @@ fn what_was_not_kept_is_counted() {
     for time in 2..500 {
         byte(&mut memory, at(1, time), CachePolicy::Through, 0);
     }
-    assert_eq!((memory.stale_reads().len(), memory.stale_number()), (STALE_KEPT, 498));
+    assert_eq!((memory.stale_reads().len(), memory.stale_number()), (STALE_LISTED_MAX, 498));
 }
 
 /// One access of a program.

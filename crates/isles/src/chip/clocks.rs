@@ -6,7 +6,7 @@
 //! voltages, which takes milliseconds for each change. A program's results never depend on it.
 //!
 //! *On a real machine nothing here has any effect*: requests answer `Ok(None)` at once, and clocks stay with the
-//! operating system. How it is reckoned: `docs/energy.md`.
+//! operating system. How it is reckoned: `docs/chip/energy.md`.
 
 use super::work::stopwatch::Stopwatch;
 use crate::here;

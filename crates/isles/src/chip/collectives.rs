@@ -138,12 +138,12 @@ impl ModelledChip {
             self.costs().check_protocol_config(broadcast.protocol_config(protocol), places)
         };
         let Setting { value, source } = broadcast;
-        check(*value).map_err(|misfit| {
+        check(*value).map_err(|error| {
             let fits = |children: &u32| check(Broadcast::Asynchronous(*children)).is_ok();
             let most = (1..=CHILDREN_MAX).rev().find(fits);
             let most = most.map_or("any but async".to_owned(), |most| format!("at most async:{most}"));
             let machine = self.machine();
-            let allowed = format!("{most} on {machine} with {places} places and {protocol} ({misfit})");
+            let allowed = format!("{most} on {machine} with {places} places and {protocol} ({error})");
             ConfigError::new(source, &value.to_string(), allowed)
         })
     }

@@ -213,11 +213,11 @@ where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
-    let unable = |misfit| {
+    let unable = |error| {
         let (Launch { places, .. }, protocol) = (launch, launch.chip.protocol_on(chip));
         let machine = chip.machine();
         LaunchError::Machine(format!(
-            "machine {machine} with {places} places and protocol {protocol}: {misfit}"
+            "machine {machine} with {places} places and protocol {protocol}: {error}"
         ))
     };
     if launch.places > chip.cores() {
@@ -231,7 +231,7 @@ where
     let Setting { value: policy, source } = &settings.governor;
     world
         .govern(*policy)
-        .map_err(|unfit| ConfigError::new(source, &policy.to_string(), unfit.to_string()))?;
+        .map_err(|error| ConfigError::new(source, &policy.to_string(), error.to_string()))?;
     world.rest(settings.rest);
     let stopwatch = work::stopwatch(launch, chip, &world)?;
     let draft = export::begin(launch, chip, &world)?;

@@ -80,7 +80,7 @@ impl ModelledChip {
                 return Some(refused(format!("a chip file without faults ({first}{more})")));
             }
         };
-        let modelled = ModelledChip::kept(String::leak(machine.to_owned()), chip);
+        let modelled = ModelledChip::leaked(String::leak(machine.to_owned()), chip);
         Some(modelled.map_err(|lack| {
             let allowed = format!("a chip that can send messages ({lack})");
             ConfigError::new(source, machine, allowed)
@@ -88,7 +88,7 @@ impl ModelledChip {
     }
 
     /// Keeps a chip for the rest of the process; or why no place can run on it.
-    fn kept(machine: &'static str, chip: Chip) -> std::result::Result<ModelledChip, String> {
+    fn leaked(machine: &'static str, chip: Chip) -> std::result::Result<ModelledChip, String> {
         let costs = Costs::of(&chip).ok_or_else(|| Costs::lack(&chip))?;
         Ok(ModelledChip { machine, costs: Box::leak(Box::new(costs)), chip: Box::leak(Box::new(chip)) })
     }
@@ -104,7 +104,7 @@ impl ModelledChip {
             let fits = |places: &u32| costs.check_protocol(protocol, *places).is_ok();
             Some(((1..=costs.cores().min(PLACES_MAX)).rev().find(fits)?, protocol))
         });
-        let why = || costs.check_protocol(own, 1).err().map(|misfit| misfit.to_string()).unwrap_or_default();
+        let why = || costs.check_protocol(own, 1).err().map(|error| error.to_string()).unwrap_or_default();
         found.ok_or_else(why)
     }
 
@@ -170,7 +170,7 @@ impl ModelledChip {
         (source, name): (&str, &str),
         names: impl Iterator<Item = &'a str>,
     ) -> std::result::Result<ModelledChip, ConfigError> {
-        let chosen = chosen.and_then(|chip| ModelledChip::kept(self.machine, chip).ok());
+        let chosen = chosen.and_then(|chip| ModelledChip::leaked(self.machine, chip).ok());
         chosen.ok_or_else(|| {
             let names: Vec<&str> = names.collect();
             let nothing = "nothing: its file has none".to_owned();
@@ -238,7 +238,7 @@ impl ModelledChip {
     ) -> std::result::Result<Duration, ConfigError> {
         let (costs, ends) = (self.costs.clone(), (PlaceId(other), other + 1));
         half_ping_pong(costs, protocol, ends, bytes)
-            .map_err(|misfit| ConfigError::new("the protocol", protocol.name(), misfit.to_string()))
+            .map_err(|error| ConfigError::new("the protocol", protocol.name(), error.to_string()))
     }
 
     /// Checks that the chip carries a protocol among so many places; `source` is where it was written.
@@ -249,14 +249,14 @@ impl ModelledChip {
         places: u32,
     ) -> std::result::Result<(), ConfigError> {
         let fits = |protocol: &Protocol| self.costs.check_protocol(*protocol, places).is_ok();
-        self.costs.check_protocol(protocol, places).map_err(|misfit| {
+        self.costs.check_protocol(protocol, places).map_err(|error| {
             let names: Vec<&str> = Protocol::ALL.into_iter().filter(fits).map(Protocol::name).collect();
             let names = match (names.as_slice(), ModelledChip::room(self.chip)) {
                 ([], Ok((most, protocol))) => format!("at most {most} places by {protocol}"),
                 ([], Err(_)) => "none".to_owned(),
                 _ => names.join(", "),
             };
-            let allowed = format!("{names} on {} with {places} places ({misfit})", self.machine);
+            let allowed = format!("{names} on {} with {places} places ({error})", self.machine);
             ConfigError::new(source, protocol.name(), allowed)
         })
     }
@@ -281,8 +281,8 @@ impl ModelledChip {
         core_map: &CoreMap,
     ) -> std::result::Result<(), ConfigError> {
         let Setting { value, source } = governor;
-        let unfit = |unfit: GovernorError| ConfigError::new(source, &value.to_string(), unfit.to_string());
-        self.costs.check_policy(*value, core_map).map_err(unfit)
+        let error = |error: GovernorError| ConfigError::new(source, &value.to_string(), error.to_string());
+        self.costs.check_policy(*value, core_map).map_err(error)
     }
 }
 

@@ -26,7 +26,8 @@
 //! }
 //! ```
 //!
-//! There is no such memory on a real machine. What accesses cost, and what the model leaves out: `docs/twin.md`.
+//! There is no such memory on a real machine. What accesses cost, and what the model leaves out:
+//! `docs/chip/shared-memory.md`.
 
 use super::clocks::ask;
 use isles_chip::shared::CachePolicy;

@@ -1,6 +1,6 @@
 //! The home's side of the protocol: to take in reports, to ask, to end the finish.
 //!
-//! A part of [`Finishes`], in its own file because it is the half that decides. docs/finish.md has the proof.
+//! A part of [`Finishes`], in its own file because it is the half that decides. docs/design/finish.md has the proof.
 //! It never looks into proxies. The invariant: a finish is released only by `conclude`.
 
 use super::control::{Control, Output, Report, Violation};

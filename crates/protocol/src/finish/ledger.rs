@@ -1,7 +1,7 @@
 //! What the home of a finish knows about other places: the balance of every ordered pair.
 //!
 //! A balance is tasks reported sent minus tasks reported received. The finish is over when the home is quiet
-//! and all balances are zero (docs/finish.md proves it). Made only when a finish leaves its home.
+//! and all balances are zero (docs/design/finish.md proves it). Made only when a finish leaves its home.
 //! It sends nothing itself. The invariant: `unsettled` counts the non-zero cells of `reached`, and
 //! `awaited` the places from which an answer is outstanding.
 

@@ -1,7 +1,7 @@
 //! Distributed termination: a finish is over when all tasks started under it, at any place, have ended.
 //!
 //! A pure state machine: the runtime says what its tasks do ([`Finishes::begin`], [`Finishes::depart`], ...)
-//! and what peers say ([`Finishes::receive`]), and carries out each [`Output`]. docs/finish.md has the problem,
+//! and what peers say ([`Finishes::receive`]), and carries out each [`Output`]. docs/design/finish.md has the problem,
 //! the protocol, the proof and the message counts. Nothing here runs tasks, keeps time or moves bytes.
 //!
 //! What the runtime promises in return:

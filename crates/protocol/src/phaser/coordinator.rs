@@ -1,7 +1,7 @@
 //! What the home of a phaser knows of all places: who has parties, who has reported, which registrations travel.
 //!
 //! A phase is over when each place with parties has reported in it, all balances of travelling registrations are
-//! zero, and no question is unanswered; docs/finish.md proves the same for a finish. It sends nothing itself.
+//! zero, and no question is unanswered; docs/design/finish.md proves the same for a finish. It sends nothing itself.
 //! The invariant: `lagging` counts the members that `lags` holds for.
 
 use super::message::Report;

@@ -7,7 +7,7 @@
 //!
 //! A task is registered by [`Phasers::open`], or by a registered task that starts it ([`Phasers::register`],
 //! [`Phasers::depart`]), as long as that one has not signalled: so no place that has reported sends a registration,
-//! and the proof in docs/finish.md holds with "live" read as "has not signalled".
+//! and the proof in docs/design/finish.md holds with "live" read as "has not signalled".
 //!
 //! The runtime promises what it promises for finishes: control messages between live places arrive, once, in order; a
 //! registration departs before its ticket can arrive; what `place_died` names is silent for good.

@@ -1,7 +1,7 @@
 //! `finish`: waits until everything started inside, at any place, has ended.
 //!
 //! The protocol is `isles_protocol::finish`, a pure machine; this module carries its messages, wakes who waits, and
-//! turns its outcome into a result. See `docs/finish.md`.
+//! turns its outcome into a result. See `docs/design/finish.md`.
 
 mod future;
 mod table;

@@ -15,8 +15,8 @@
 //!
 //! All times of a message are known when it is sent: those of one down its tree are in `tree`. How much of one sender
 //! may lie unread at a place is bounded, and a receipt opens that again (`acknowledgement`). The layout and the reasons
-//! are in `docs/twin.md`. Invariants: a slot is written only when all children of its message have had the one before;
-//! who is asked when it finds a message was sent it last.
+//! are in `docs/design/chip-protocols.md`. Invariants: a slot is written only when all children of its message have
+//! had the one before; who is asked when it finds a message was sent it last.
 
 mod acknowledgement;
 mod tree;

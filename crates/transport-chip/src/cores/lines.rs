@@ -51,7 +51,7 @@ pub(super) fn spots(
 }
 
 /// Most tiles between which all paths are kept: 100 KB of them, which a host's cache holds.
-const KEPT_MAX: usize = 64;
+const CACHED_MAX: usize = 64;
 
 /// The links between each two tiles that have places, if those are few or their ways short.
 pub(super) struct Paths {
@@ -64,7 +64,7 @@ pub(super) struct Paths {
 impl Paths {
     /// The paths among these tiles, by their spots. `always`: however many they are.
     pub(super) fn new(topology: &Topology, tiles: &[TileId], always: bool) -> Paths {
-        let tiles = if always || tiles.len() <= KEPT_MAX { tiles } else { &[] };
+        let tiles = if always || tiles.len() <= CACHED_MAX { tiles } else { &[] };
         let pairs = tiles.iter().flat_map(|from| tiles.iter().map(move |to| (from, to)));
         let mut paths = Paths { spots: tiles.len(), pairs: Vec::new(), links: Vec::new() };
         for (from, to) in pairs {

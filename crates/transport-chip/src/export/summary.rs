@@ -1,6 +1,6 @@
 //! The summary of a run: one JSON object for scripts.
 //!
-//! The fields are described in `docs/twin.md`. Invariant: a field keeps its name and its meaning as long as `schema`
+//! `docs/chip/report.md` describes the fields. Invariant: a field keeps its name and its meaning as long as `schema`
 //! says the same; fields may be added.
 
 use super::json::Json;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Words are written one by one, past the caches: with that choice the published rates near and far come out
-//! (`docs/twin.md`). The receiver's driver is a task that the interrupt wakes. A place that waits is halted. The cut
-//! between the classes is ours.
+//! (`docs/chip/protocols/ring.md`). The receiver's driver is a task that the interrupt wakes. A place that waits is
+//! halted. The cut between the classes is ours.
 
 use super::{Driver, HEADER_BYTES, Packet};
 use crate::cores::{Cores, Costs};

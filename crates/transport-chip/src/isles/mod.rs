@@ -7,7 +7,8 @@
 //! a header. It also counts what the sender has taken of the other direction, so an answer credits what it answers;
 //! what is owed to others is written when the turn ends or before the place computes. What several places get at once
 //! lies in one slot, which is free when the last of them has credited it. The layout is in `layout`, what lies where in
-//! `ring_entry`, whether there is room in `admission`, who hears of it when in `credit`, the reasons in `docs/twin.md`.
+//! `ring_entry`, whether there is room in `admission`, who hears of it when in `credit`, the reasons in
+//! `docs/design/chip-protocols.md`.
 //!
 //! The bytes themselves travel as values beside the model; their lines are counted, and a ring without free lines
 //! refuses. It does not know turns or deaths: `state` tells it what to forget.

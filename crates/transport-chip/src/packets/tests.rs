@@ -211,7 +211,7 @@ fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
 const PLACES: [PlaceId; 4] = [PlaceId(0), PlaceId(64), PlaceId(128), PlaceId(65)];
 
 /// Packets of `place` in a class that lie at `other`.
-fn lying(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u32 {
+fn pending(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u32 {
     let queue = packets.place_states[other.index()].inbox.queue();
     queue.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.lines).sum()
 }
@@ -272,7 +272,7 @@ proptest! {
             for (place, class) in PLACES.iter().flat_map(|it| [(*it, Class::Control), (*it, Class::Data)]) {
                 prop_assert_eq!(window(&packets, place, class), WINDOW, "{} {:?}", place, class);
                 let open = PLACES.iter().filter(|other| !closed.contains(&(place, **other)));
-                let under_way = open.map(|other| lying(&packets, place, class, *other)).sum::<u32>();
+                let under_way = open.map(|other| pending(&packets, place, class, *other)).sum::<u32>();
                 let free = packets.place_states[place.index()].free[class as usize];
                 prop_assert!(under_way + free <= WINDOW, "{} {:?}: {} are under way", place, class, under_way);
             }

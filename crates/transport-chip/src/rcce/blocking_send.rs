@@ -1,7 +1,7 @@
 //! What a place does that stands in a send until it has the registers.
 //!
-//! Why nobody waits for ever is in `docs/twin.md`. Invariant: a place keeps one message of each sender and class at
-//! most, because senders ask before they send.
+//! Why nobody waits for ever is in `docs/design/chip-protocols.md`. Invariant: a place keeps one message of each sender
+//! and class at most, because senders ask before they send.
 
 use super::Rcce;
 use super::place_state::Chunk;

@@ -2,8 +2,9 @@
 //!
 //! The test-and-set registers of both cores are taken before a meeting, so who waits for an answer never waits for
 //! somebody who does. Who cannot have them stands in its send until it can, and receives what others send to it. What
-//! a place does not want yet it keeps: one message of each sender and class. Why that is enough is in `docs/twin.md`;
-//! what the instructions cost is that of the library on bare cores (`isles_chip::bare::rcce`), fitted there. Both
+//! a place does not want yet it keeps: one message of each sender and class. Why that is enough is in
+//! `docs/design/chip-protocols.md`; what the instructions cost is that of the library on bare cores
+//! (`isles_chip::bare::rcce`), fitted there. Both
 //! classes share all.
 //!
 //! The layout is in `layout`, who gets the registers in `register`, what passes then in `rendezvous`, what a place does

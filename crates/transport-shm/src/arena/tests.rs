@@ -155,7 +155,7 @@ proptest! {
                 }
                 Step::Return(_) => {}
             }
-            prop_assert!(arena.kept.bytes() <= KEPT_BYTES_MAX);
+            prop_assert!(arena.kept.bytes() <= CACHED_BYTES_MAX);
             let lent: u64 = arena.lent.iter().map(|loan| loan.bytes).sum();
             prop_assert_eq!(notes.page_bytes(), arena.kept.bytes() + lent, "no page is forgotten");
             prop_assert_eq!(arena.free.bytes() + lent, BYTES);
@@ -207,16 +207,16 @@ fn an_arena_that_is_lent_out_says_so_until_a_block_comes_back() {
 
 #[test]
 fn more_than_the_bound_goes_back_to_the_system() {
-    let (notes, mut arena) = (Notes::default(), arena(8 * KEPT_BYTES_MAX, KEPT_BYTES_MAX));
-    let half = (KEPT_BYTES_MAX / 2 - BLOCK_HEADER_BYTES) as usize;
+    let (notes, mut arena) = (Notes::default(), arena(8 * CACHED_BYTES_MAX, CACHED_BYTES_MAX));
+    let half = (CACHED_BYTES_MAX / 2 - BLOCK_HEADER_BYTES) as usize;
     let blocks: Vec<u64> = (0..6).map(|_| notes.hand_over(&mut arena, half, 1).unwrap()).collect();
     blocks.into_iter().for_each(|offset| notes.give_back(offset));
     // Each new block looks at a few loans.
     for _ in 0..3 {
         notes.hand_over(&mut arena, 1, 1).unwrap();
     }
-    assert_eq!(arena.kept.bytes(), KEPT_BYTES_MAX - 3 * PAGE_BYTES, "the three lie where pages were kept");
-    assert_eq!(notes.page_bytes(), KEPT_BYTES_MAX);
+    assert_eq!(arena.kept.bytes(), CACHED_BYTES_MAX - 3 * PAGE_BYTES, "the three lie where pages were kept");
+    assert_eq!(notes.page_bytes(), CACHED_BYTES_MAX);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn pages_for_long_blocks_are_kept_until_long_blocks_have_not_come_for_two_period
     }
     notes.pass(PERIOD / 10);
     notes.exchange(&mut arena, MIB);
-    assert!(notes.page_bytes() <= KEPT_BYTES_MAX + MIB, "{} bytes", notes.page_bytes());
+    assert!(notes.page_bytes() <= CACHED_BYTES_MAX + MIB, "{} bytes", notes.page_bytes());
 }
 
 #[test]

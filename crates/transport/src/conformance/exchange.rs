@@ -108,7 +108,7 @@ impl Lanes {
         let mut sent = 0;
         for (route, letters) in &mut self.outgoing {
             for _ in 0..LETTERS_PER_STEP {
-                if !letters.front().is_some_and(|letter| send_letter(endpoint, *route, letter)) {
+                if !letters.front().is_some_and(|letter| send_test_message(endpoint, *route, letter)) {
                     break;
                 }
                 letters.pop_front();
@@ -158,7 +158,7 @@ impl Lanes {
 }
 
 /// Sends one letter; false if there was no room.
-fn send_letter(endpoint: &dyn Endpoint, route: Route, letter: &TestMessage) -> bool {
+fn send_test_message(endpoint: &dyn Endpoint, route: Route, letter: &TestMessage) -> bool {
     let (target, class, handler) = (route.target, route.class, letter.handler);
     let answer = if letter.kind == SendForm::Block {
         endpoint.send_block(target, class, handler, letter.len, &mut |bytes| {

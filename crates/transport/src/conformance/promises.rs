@@ -7,7 +7,7 @@ use super::back_pressure::{Size, back_pressure};
 use super::calls::{self, PingPong, Words};
 use super::death::{End, death};
 use super::exchange::Exchange;
-use super::kept_blocks::kept_blocks;
+use super::held_blocks::held_blocks;
 use super::refused_sends::refused_sends;
 use super::traffic::{SendForm, small_max};
 use super::{Promise, Script};
@@ -64,7 +64,7 @@ pub fn kept_blocks_stay_intact_and_are_dropped_in_any_order() -> Promise {
 
 /// A sender that is refused because the receiver keeps so many blocks is woken when one is dropped.
 pub fn a_block_that_is_dropped_wakes_a_refused_sender() -> Promise {
-    Promise { places: 2, script: kept_blocks }
+    Promise { places: 2, script: held_blocks }
 }
 
 /// A sender that is refused, and then sends something else, is still woken when there is room for what was refused.

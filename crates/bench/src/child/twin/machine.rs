@@ -91,7 +91,7 @@ pub fn machine(_effort: Effort) {
     let started = Instant::now();
     let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
     let world = ChipWorld::new(PLACES, Costs::of(&chip).expect("it carries packets"), 0);
-    let world = world.unwrap_or_else(|misfit| panic!("{misfit}"));
+    let world = world.unwrap_or_else(|error| panic!("{error}"));
     let mut members: Vec<Member> =
         (0..PLACES).map(|place| Member::new(world.endpoint(PlaceId(place)))).collect();
     drive(&world, |place| members[place.index()].step());

@@ -1,7 +1,7 @@
 //! The tape of a run: what was measured of its code, in order, and of which run that is.
 //!
 //! A run on a modelled chip whose code is measured on the host is no longer the same run twice. The tape makes it so:
-//! a second run takes its measurements from there. The format is described in `docs/tape.md`. This file knows bytes
+//! a second run takes its measurements from there. `docs/chip/tape.md` describes the format. This file knows bytes
 //! only: it measures nothing, and reads and writes no file.
 //! Invariant: every sequence of bytes is either the one form of one tape or is refused, and nothing is allocated
 //! beyond the length of what was given.

@@ -1,4 +1,4 @@
-//! Exact numbers of control messages, the cases that docs/finish.md promises.
+//! Exact numbers of control messages, the cases that docs/design/finish.md promises.
 
 use super::super::limits::PROMPT_QUESTIONS;
 use super::super::*;

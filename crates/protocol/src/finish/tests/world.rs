@@ -130,7 +130,7 @@ struct Request {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Parcel {
+enum InFlightMessage {
     Task { id: FinishId, script: usize },
     Request { id: FinishId, script: usize, request: u32 },
     Reply { request: u32, counted: bool },
@@ -174,7 +174,7 @@ pub struct World<'a> {
     pub truths: BTreeMap<FinishId, Truth>,
     roots: BTreeMap<(u32, Key), FinishId>,
     tasks: Vec<Vec<Task>>,
-    parcels: BTreeMap<(u32, u32), Vec<Parcel>>,
+    messages: BTreeMap<(u32, u32), Vec<InFlightMessage>>,
     controls: BTreeMap<(u32, u32), VecDeque<Control>>,
     requests: Vec<Vec<Request>>,
     next_request: u32,
@@ -192,7 +192,7 @@ impl<'a> World<'a> {
             truths: BTreeMap::new(),
             roots: BTreeMap::new(),
             tasks: vec![Vec::new(); places as usize],
-            parcels: BTreeMap::new(),
+            messages: BTreeMap::new(),
             controls: BTreeMap::new(),
             requests: vec![Vec::new(); places as usize],
             next_request: 0,
@@ -236,19 +236,19 @@ impl<'a> World<'a> {
         tasks.insert(position, task);
     }
 
-    fn post(&mut self, from: u32, to: PlaceId, parcel: Parcel) {
+    fn post(&mut self, from: u32, to: PlaceId, message: InFlightMessage) {
         if self.dead.contains(&to.0) {
-            self.lose(&[parcel]);
+            self.lose(&[message]);
             return;
         }
-        let parcels = self.parcels.entry((from, to.0)).or_default();
-        let position = parcels.partition_point(|other| other < &parcel);
-        parcels.insert(position, parcel);
+        let messages = self.messages.entry((from, to.0)).or_default();
+        let position = messages.partition_point(|other| other < &message);
+        messages.insert(position, message);
     }
 
-    fn lose(&mut self, parcels: &[Parcel]) {
-        for parcel in parcels {
-            if let Parcel::Task { id, .. } = parcel {
+    fn lose(&mut self, messages: &[InFlightMessage]) {
+        for message in messages {
+            if let InFlightMessage::Task { id, .. } = message {
                 self.truth(*id).lost = true;
             }
         }
@@ -332,16 +332,16 @@ impl<'a> World<'a> {
                 return Err(format!("released while {request:?} of place {place} is under way"));
             }
         }
-        for (&(from, to), parcels) in &self.parcels {
-            for parcel in parcels {
+        for (&(from, to), messages) in &self.messages {
+            for message in messages {
                 let mut receiver = self.machines[to as usize].clone();
-                let (id, taken) = match *parcel {
-                    Parcel::Task { id, .. } => (id, receiver.arrive(id, PlaceId(from)).is_ok()),
-                    Parcel::Request { id, .. } => (id, receiver.visit(id, PlaceId(from)).is_ok()),
-                    Parcel::Reply { .. } => continue,
+                let (id, taken) = match *message {
+                    InFlightMessage::Task { id, .. } => (id, receiver.arrive(id, PlaceId(from)).is_ok()),
+                    InFlightMessage::Request { id, .. } => (id, receiver.visit(id, PlaceId(from)).is_ok()),
+                    InFlightMessage::Reply { .. } => continue,
                 };
                 if id == over && (taken || (to == id.home().0 && !self.dead.contains(&from))) {
-                    return Err(format!("released while {parcel:?} is under way from {from} to {to}"));
+                    return Err(format!("released while {message:?} is under way from {from} to {to}"));
                 }
             }
         }
@@ -422,7 +422,7 @@ impl<'a> World<'a> {
                 self.truth(id).touched_victim |= self.setting.victims.contains(&to);
                 if let Ok(id) = self.machine(place).depart(key, PlaceId(to)) {
                     self.truth(id).remote += 1;
-                    self.post(place, PlaceId(to), Parcel::Task { id, script });
+                    self.post(place, PlaceId(to), InFlightMessage::Task { id, script });
                 }
             }
             Step::At(to, script) => {
@@ -451,7 +451,7 @@ impl<'a> World<'a> {
         let number = self.next_request;
         self.next_request += 1;
         self.requests[place as usize].push(Request { number, id, key, to: PlaceId(to) });
-        self.post(place, PlaceId(to), Parcel::Request { id, script, request: number });
+        self.post(place, PlaceId(to), InFlightMessage::Request { id, script, request: number });
         Some(number)
     }
 
@@ -471,24 +471,24 @@ impl<'a> World<'a> {
                     self.machine(place).end(key, None, &mut out);
                 }
                 let counted = counted && self.setting.mutant != Mutant::DenyVisits;
-                self.post(place, from, Parcel::Reply { request, counted });
+                self.post(place, from, InFlightMessage::Reply { request, counted });
             }
         }
         self.carry_out(place, out)
     }
 
-    fn deliver(&mut self, from: PlaceId, to: u32, parcel: Parcel) -> Result<(), String> {
+    fn deliver(&mut self, from: PlaceId, to: u32, message: InFlightMessage) -> Result<(), String> {
         let mut out = Vec::new();
-        match parcel {
-            Parcel::Task { id, script } => match self.machine(to).arrive(id, from) {
+        match message {
+            InFlightMessage::Task { id, script } => match self.machine(to).arrive(id, from) {
                 Ok(key) => self.keep(to, Task::new(script, Account::Governed { id, key })),
                 Err(_) => self.truth(id).lost = true,
             },
-            Parcel::Request { id, script, request } => {
+            InFlightMessage::Request { id, script, request } => {
                 let account = Account::Visit { id, from, request, key: None, counted: false };
                 self.keep(to, Task::new(script, account));
             }
-            Parcel::Reply { request, counted } => self.settle(to, request, counted, &mut out),
+            InFlightMessage::Reply { request, counted } => self.settle(to, request, counted, &mut out),
         }
         self.carry_out(to, out)
     }
@@ -527,18 +527,18 @@ impl<'a> World<'a> {
             }
         }
         self.requests[victim as usize].clear();
-        let doomed: Vec<_> = self.parcels.keys().copied().filter(|&(_, to)| to == victim).collect();
+        let doomed: Vec<_> = self.messages.keys().copied().filter(|&(_, to)| to == victim).collect();
         for pair in doomed {
-            let parcels = self.parcels.remove(&pair).unwrap();
-            self.lose(&parcels);
+            let messages = self.messages.remove(&pair).unwrap();
+            self.lose(&messages);
         }
         self.controls.retain(|&(_, to), _| to != victim);
     }
 
     fn notice(&mut self, place: u32, dead: u32) -> Result<(), String> {
         self.noticed.insert((place, dead));
-        let parcels = self.parcels.remove(&(dead, place)).unwrap_or_default();
-        self.lose(&parcels);
+        let messages = self.messages.remove(&(dead, place)).unwrap_or_default();
+        self.lose(&messages);
         self.controls.remove(&(dead, place));
         let mut out = Vec::new();
         self.machine(place).place_died(PlaceId(dead), &mut out);
@@ -591,8 +591,8 @@ impl exploration::World for World<'_> {
             });
             actions.extend(runnable.map(|(index, _)| Action::Run(place, index)));
         }
-        for (&(from, to), parcels) in &self.parcels {
-            let distinct = (0..parcels.len()).filter(|&index| !parcels[..index].contains(&parcels[index]));
+        for (&(from, to), messages) in &self.messages {
+            let distinct = (0..messages.len()).filter(|&index| !messages[..index].contains(&messages[index]));
             actions.extend(distinct.map(|index| Action::Deliver(from, to, index)));
         }
         actions.extend(self.controls.keys().map(|&(from, to)| Action::Hear(from, to)));
@@ -624,12 +624,12 @@ impl exploration::World for World<'_> {
                 self.run(place, task)
             }
             Action::Deliver(from, to, index) => {
-                let parcels = self.parcels.get_mut(&(from, to)).unwrap();
-                let parcel = parcels.remove(index);
-                if parcels.is_empty() {
-                    self.parcels.remove(&(from, to));
+                let messages = self.messages.get_mut(&(from, to)).unwrap();
+                let message = messages.remove(index);
+                if messages.is_empty() {
+                    self.messages.remove(&(from, to));
                 }
-                self.deliver(PlaceId(from), to, parcel)
+                self.deliver(PlaceId(from), to, message)
             }
             Action::Hear(from, to) => {
                 let queue = self.controls.get_mut(&(from, to)).unwrap();
