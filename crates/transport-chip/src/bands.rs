@@ -1,9 +1,9 @@
 //! How far off the predicted time and energy of a run may be, by the errors that the chip's file states.
 //!
 //! A rule and no statistics, said in `docs/chip/validation.md`: everything that places did is off by the widest error
-//! of the constants that it rests on, all to one side, and waiting ends when others are done.
-//! What no error says is named. It
-//! is known when the run is over, from what the report says. Invariant: a figure that was predicted lies in its band.
+//! of the constants that it rests on, all to one side, and waiting ends when others are done. What no error says is
+//! named. It is known when the run is over, from what the report says. Invariant: a figure that was predicted lies in
+//! its band.
 
 use crate::energy::{Energy, ModelEnergy};
 use crate::report::{Report, TIME_CATEGORIES, TimeCategory};

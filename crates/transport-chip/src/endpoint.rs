@@ -4,10 +4,11 @@
 //! a silent error is an assertion here. It never blocks. It offers no words: a read-modify-write at a distance would
 //! happen in the order of turns and not of time.
 
-use crate::message::{Content, MessageContent, ReceivedMessage};
+use crate::protocol::inbox::{Content, MessageContent, ReceivedMessage};
 use crate::protocol::{Multicast, Outgoing};
-use crate::state::{Delivery, WorldState};
 use crate::world::WorldShared;
+use crate::world::messages::Delivery;
+use crate::world::state::WorldState;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
     ReentryGuard, SendError, Span, SpanId, Unpark, Work,

@@ -10,11 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-mod async_broadcast;
 mod bands;
-mod blocking_send;
-mod blocking_sends;
-mod chunks;
 mod clocks;
 mod cores;
 mod demand;
@@ -23,24 +19,12 @@ mod energy;
 pub mod export;
 mod governor;
 mod idle_policy;
-mod inbox;
-mod interrupt_driven;
-mod interrupt_service;
-mod isles;
-mod lane_index;
-mod message;
-mod packets;
 mod ping_pong;
 mod placement;
 mod protocol;
-mod protocol_config;
-mod rcce;
 mod record;
 mod report;
 mod shared;
-mod state;
-mod traffic;
-mod unexpected_queue;
 mod world;
 
 pub use bands::{Bands, EnergyBands};
@@ -51,9 +35,7 @@ pub use energy::{Energy, ModelEnergy, Peak, Profile};
 pub use idle_policy::IdlePolicy;
 pub use ping_pong::half_ping_pong;
 pub use placement::{CoreMap, Placement, PlacementError};
-pub use protocol::Protocol;
-pub use protocol_config::ProtocolConfig;
-pub use report::{GearChanges, Ledger, Report, TimeCategory};
+pub use protocol::{Protocol, ProtocolConfig};
+pub use report::{Flow, GearChanges, Ledger, LinkLoad, Report, TimeCategory};
 pub use shared::{MemoryRegion, Stale};
-pub use traffic::{Flow, LinkLoad};
 pub use world::{ChipWorld, TurnOutcome, WorldError};

@@ -1,16 +1,11 @@
 //! Which place runs on which core: what can be asked for, and what comes of it on a chip.
 //!
-//! A [`Placement`] is a wish, as it is written on a command line; a [`CoreMap`] is what it means for so many places on
-//! one chip. It knows neither time nor messages. Invariant: what a placement is told as reads as the same placement.
-
-mod core_map;
-mod error;
-
-pub use core_map::CoreMap;
-pub use error::PlacementError;
+//! A [`Placement`] is a wish, as it is written on a command line; a [`CoreMap`] is what it means for a number of places
+//! on one chip; a [`PlacementError`] says in one line what is allowed. It knows neither time nor messages. Invariants:
+//! the text of a placement reads as the same placement; each place has a core of its own, and that core is on the chip.
 
 use isles_chip::topology::{CoreId, Topology};
-use isles_transport::CoreList;
+use isles_transport::{CoreList, CoreListFault, PlaceId};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -89,6 +84,105 @@ impl Placement {
             Placement::Listed(list) => list.cores().map(CoreId).take(places as usize).collect(),
         };
         Ok(CoreMap::new(seats, cores))
+    }
+}
+
+/// Why places cannot be put on cores so. As a text it says what is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacementError {
+    /// It is none of the names, nor a list.
+    Unreadable,
+    /// A core is listed more than once.
+    Twice {
+        /// Which.
+        core: u32,
+    },
+    /// A core is listed that the chip does not have.
+    NoCore {
+        /// Which.
+        core: u32,
+        /// How many the chip has.
+        cores: u32,
+    },
+    /// There are more places than cores.
+    TooFew {
+        /// How many cores there are.
+        cores: u32,
+        /// How many places.
+        places: u32,
+    },
+}
+
+impl From<CoreListFault> for PlacementError {
+    fn from(fault: CoreListFault) -> PlacementError {
+        match fault {
+            CoreListFault::Unreadable => PlacementError::Unreadable,
+            CoreListFault::Twice { core } => PlacementError::Twice { core },
+        }
+    }
+}
+
+impl fmt::Display for PlacementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlacementError::Unreadable => write!(f, "linear, spread, or {}", CoreListFault::Unreadable),
+            PlacementError::Twice { core } => CoreListFault::Twice { core: *core }.fmt(f),
+            PlacementError::NoCore { core, cores } => {
+                write!(f, "cores from 0 to {} of the chip ({core} is none)", cores - 1)
+            }
+            PlacementError::TooFew { cores, places } => {
+                write!(f, "at least as many cores as places, which are {places} (here are {cores})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlacementError {}
+
+/// The core of each place of a run: none is there twice, and all of them are on one chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreMap {
+    cores: Vec<CoreId>,
+    /// Who is on each core of the chip.
+    places: Vec<Option<PlaceId>>,
+}
+
+impl CoreMap {
+    /// The places on these cores in their order, of a chip that has so many of them.
+    fn new(cores: Vec<CoreId>, all: u32) -> CoreMap {
+        let mut places = vec![None; all as usize];
+        for (place, core) in (0..).map(PlaceId).zip(&cores) {
+            let before = places[core.0 as usize].replace(place);
+            assert_eq!(before, None, "two places on core {core}");
+        }
+        CoreMap { cores, places }
+    }
+
+    /// The core of each place.
+    pub fn cores(&self) -> &[CoreId] {
+        &self.cores
+    }
+
+    /// How many cores the chip has.
+    pub fn chip_cores(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// How many places there are.
+    pub(crate) fn places(&self) -> u32 {
+        self.cores.len() as u32
+    }
+
+    /// The number of the core of `place`.
+    #[inline]
+    pub(crate) fn core(&self, place: PlaceId) -> usize {
+        self.cores[place.index()].0 as usize
+    }
+
+    /// The place on a core of that number, if there is one.
+    #[inline]
+    pub(crate) fn place(&self, core: usize) -> Option<PlaceId> {
+        self.places[core]
     }
 }
 

@@ -5,20 +5,19 @@
 //! of a change before that was asked for changes when it is done, at most one turn late; as with credit, nobody knows
 //! earlier what others will ask for. Invariant: a core's gear is that of the last change not after its clock.
 
-use super::time;
 use super::{Cores, PlacedCore};
 use crate::clocks::{ClockChange, ClockError};
+use crate::cores;
 use crate::energy::meter::GearChange;
 use crate::record::InitialState;
 use crate::report::{Ledger, TimeCategory};
-use isles_chip::FrequencyDomainId;
-use isles_chip::VoltageDomainId;
 use isles_chip::clock::Clock;
 use isles_chip::gear::{GearId, Gears};
 use isles_chip::governor::{Governor, GovernorError, Order, Policy};
 use isles_chip::quantity::{Cycles, Picoseconds};
 use isles_chip::supply::{Supplies, SupplyChange, SupplyResponse};
 use isles_chip::topology::CoreId;
+use isles_chip::{FrequencyDomainId, VoltageDomainId};
 use isles_transport::PlaceId;
 
 impl Cores {
@@ -32,7 +31,7 @@ impl Cores {
             let part = clock.begun_within(until).min(left);
             let time = clock.advance(part);
             left = Cycles(left.0 - part.0);
-            let end = time::end(place, *now, time);
+            let end = cores::end(place, *now, time);
             self.book(place, end, category);
             self.pass(place);
             if left.0 == 0 {

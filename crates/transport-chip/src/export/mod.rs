@@ -1,14 +1,98 @@
 //! What a run on a chip can be written down as.
 //!
-//! Each format is a function from what is known of a run to text, or from events to bytes. Nothing here opens a file
-//! or knows where a text goes. Invariant: the same run gives the same text, but for what the host measured.
+//! Each format is a function from what is known of a run to text, or from events to bytes: CSV of links and traffic,
+//! and folded stacks, from which flame graphs are drawn, here; the JSON summary and Perfetto's traces in modules.
+//! Nothing here opens a file or knows where a text goes. Invariant: the same run gives the same text, but for what the
+//! host measured.
 
-mod folded;
-mod json;
 pub(crate) mod perfetto;
 mod summary;
-mod table;
 
-pub use folded::{folded, folded_joules};
 pub use summary::{RunFacts, summary};
-pub use table::{links, traffic};
+
+use crate::energy::ModelEnergy;
+use crate::report::{Flow, LinkLoad, Report, TIME_CATEGORIES};
+use isles_chip::quantity::Attojoules;
+use isles_chip::topology::{CoreId, Stop, Topology};
+use std::fmt::Write;
+
+/// A line `chip;tile N;core N;SPENDING PICOSECONDS` for everything that took time.
+pub fn folded(name: &str, topology: &Topology, report: &Report) -> String {
+    let name = frame(name);
+    let mut text = String::new();
+    for (core, ledger) in report.cores.iter().zip(&report.ledgers) {
+        let tile = topology.tile_of(*core);
+        for (category, what) in TIME_CATEGORIES {
+            let time = ledger.time(category).0;
+            if time > 0 {
+                let _ = writeln!(text, "{name};tile {tile};core {core};{what} {time}"); // a string takes everything
+            }
+        }
+    }
+    text
+}
+
+/// A line `chip;tile N;core N;SPENDING NANOJOULES` for everything that drew energy, and `chip;uncore;WHAT NANOJOULES`
+/// for what drew it besides the cores. Each line is cut to a nanojoule.
+pub fn folded_joules(name: &str, topology: &Topology, energy: &ModelEnergy) -> String {
+    let name = frame(name);
+    let mut text = String::new();
+    let mut line = |stack: &str, drawn: Attojoules| {
+        let nanojoules = drawn.0 / 1_000_000_000;
+        if nanojoules > 0 {
+            let _ = writeln!(text, "{name};{stack} {nanojoules}"); // as above
+        }
+    };
+    for (core, drawn) in (0..).map(CoreId).zip(&energy.cores) {
+        let tile = topology.tile_of(core);
+        for ((_, what), drawn) in TIME_CATEGORIES.into_iter().zip(drawn) {
+            line(&format!("tile {tile};core {core};{what}"), *drawn);
+        }
+    }
+    let mesh = energy.mesh_at_rest.unwrap_or_default();
+    line("uncore;mesh at rest", mesh);
+    line("uncore;mesh, flits", energy.flits);
+    line("uncore;all else", Attojoules(energy.constant.0 - mesh.0));
+    text
+}
+
+/// A blank ends a stack, and a semicolon a frame of it.
+fn frame(name: &str) -> String {
+    name.chars()
+        .map(|character| if character == ';' || character.is_control() { '_' } else { character })
+        .collect()
+}
+
+/// A line for each directed link of the chip, also for those that nothing crossed.
+///
+/// Ends are tiles with their coordinates, or the word `switch`. Utilisation is the share of the run in which flits
+/// passed the link, from 0 to 1.
+pub fn links(topology: &Topology, loads: &[LinkLoad]) -> String {
+    let mut text = "from,from_x,from_y,from_z,to,to_x,to_y,to_z,flits,busy_ps,utilisation\n".to_owned();
+    for load in loads {
+        let (from, to) = load.ends;
+        let LinkLoad { flits, busy, utilisation, .. } = load;
+        let (from, to) = (stop(topology, from), stop(topology, to));
+        let _ = writeln!(text, "{from},{to},{flits},{},{utilisation:.9}", busy.0); // a string takes everything
+    }
+    text
+}
+
+fn stop(topology: &Topology, stop: Stop) -> String {
+    match stop {
+        Stop::Switch => "switch,,,".to_owned(),
+        Stop::Tile(tile) => {
+            let [x, y, z] = topology.coordinates(tile);
+            format!("{tile},{x},{y},{z}")
+        }
+    }
+}
+
+/// A line for each place and each other one to which it has sent anything, by number of place.
+pub fn traffic(flows: &[Flow]) -> String {
+    let mut text = "source,target,messages,bytes\n".to_owned();
+    for Flow { source, target, messages, bytes } in flows {
+        let _ = writeln!(text, "{},{},{messages},{bytes}", source.0, target.0); // as above
+    }
+    text
+}

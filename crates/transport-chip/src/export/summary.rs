@@ -1,15 +1,16 @@
 //! The summary of a run: one JSON object for scripts.
 //!
-//! `docs/chip/report.md` describes the fields. Invariant: a field keeps its name and its meaning as long as `schema`
-//! says the same; fields may be added.
+//! `docs/chip/report.md` describes the fields. [`Json`] writes objects and lists with values as they come, and reads
+//! nothing. Invariants: a field keeps its name and its meaning as long as `schema` says the same; fields may be added;
+//! what was begun and ended in pairs is well formed.
 
-use super::json::Json;
 use crate::bands::{Bands, PAGE};
 use crate::energy::{Energy, ModelEnergy};
 use crate::idle_policy::IdlePolicy;
 use crate::report::{Ledger, Report, TIME_CATEGORIES};
 use isles_chip::Chip;
 use isles_chip::quantity::{Attojoules, Rate};
+use std::fmt::{Display, Write};
 use std::time::Duration;
 
 /// The meaning of the fields.
@@ -233,4 +234,82 @@ fn of_model(json: &mut Json, energy: &Energy, model: &ModelEnergy) {
     json.number("energy_delay_js", energy.energy_delay(model));
     json.number("energy_delay_delay_js2", energy.energy_delay_delay(model));
     json.end('}');
+}
+
+/// A text that becomes one JSON document, a member a line.
+#[derive(Default)]
+pub(super) struct Json {
+    text: String,
+    depth: usize,
+    /// Whether the next member follows another one.
+    follows: bool,
+}
+
+impl Json {
+    /// Begins an object or a list; `key` is empty in a list and at the top.
+    pub(super) fn begin(&mut self, key: &str, bracket: char) {
+        self.key(key);
+        self.text.push(bracket);
+        self.depth += 1;
+        self.follows = false;
+    }
+
+    /// Ends what was begun last.
+    pub(super) fn end(&mut self, bracket: char) {
+        self.depth -= 1;
+        self.line();
+        self.text.push(bracket);
+        self.follows = true;
+    }
+
+    /// A number, or anything else that is JSON as it stands.
+    pub(super) fn number(&mut self, key: &str, value: impl Display) {
+        self.key(key);
+        let _ = write!(self.text, "{value}"); // a string takes everything
+        self.follows = true;
+    }
+
+    pub(super) fn string(&mut self, key: &str, value: &str) {
+        self.key(key);
+        self.quote(value);
+        self.follows = true;
+    }
+
+    /// The document, with an end of line.
+    pub(super) fn finish(mut self) -> String {
+        self.text.push('\n');
+        self.text
+    }
+
+    fn key(&mut self, key: &str) {
+        if self.follows {
+            self.text.push(',');
+        }
+        if self.depth > 0 {
+            self.line();
+        }
+        if !key.is_empty() {
+            self.quote(key);
+            self.text.push_str(": ");
+        }
+    }
+
+    fn line(&mut self) {
+        self.text.push('\n');
+        self.text.extend(std::iter::repeat_n("  ", self.depth));
+    }
+
+    fn quote(&mut self, value: &str) {
+        self.text.push('"');
+        for queued in value.chars() {
+            match queued {
+                '"' | '\\' => self.text.extend(['\\', queued]),
+                queued if u32::from(queued) < 0x20 => {
+                    let _ = write!(self.text, "\\u{:04x}", u32::from(queued)); // as above
+                }
+                queued => self.text.push(queued),
+            }
+        }
+        self.text.push('"');
+    }
 }

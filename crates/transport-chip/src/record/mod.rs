@@ -1,33 +1,34 @@
 //! What a run writes down of itself while it goes on: who sends how much to whom, and what each core does when.
 //!
-//! Hooks for the world: it says when a core spends time, and when a send or a receipt begins and ends; and for what
-//! runs there, whose spans have [`track_pool`]. Of a trace only an [`event`] is noted here; a [`trace_writer`] has the
-//! thread that makes the [`trace`] of them, of which [`counters`] and [`spans`] are parts, and an [`sink`] gives it
-//! away. Nothing here knows a protocol.
+//! Hooks for the world: it says when a core spends time, and when a send or a receipt begins and ends; what runs there
+//! says when a span does (`spans`). The model must not wait for its own trace, so what it notes is as small as can be,
+//! in words of 64 bits: a stretch of time takes one word, because it begins where the last one of its core has ended,
+//! and so does the end of a span; a message and the beginning of a span take two. The thread of `writer` makes the
+//! `trace` of them, whose bytes a [`TraceSink`] gets in portions, so that memory does not grow with the run. Nothing
+//! here knows a protocol.
 //!
-//! Invariant: nothing here is read by the model, so a recorded run is the run that it would have been.
+//! Invariants: nothing here is read by the model, so a recorded run is the run that it would have been; entries come
+//! out as they went in, and in that order, and none is cut at the end of a chunk; after the first thing that the sink
+//! has refused it gets nothing more, and the run goes on.
 
-mod counters;
-mod event;
-mod sink;
 mod spans;
 #[cfg(test)]
 mod tests;
 mod trace;
-mod trace_writer;
-mod track_pool;
+mod writer;
 
 pub(crate) use trace::Trace;
-pub(crate) use trace_writer::TraceWriter;
+pub(crate) use writer::TraceWriter;
 
-use crate::report::TimeCategory;
-use crate::traffic::Traffic;
-use event::TraceEvent;
+use crate::export::perfetto::Encoder;
+use crate::report::{TIME_CATEGORIES, TimeCategory, Traffic};
 use isles_chip::gear::{GearId, VoltageStepId};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::SupplyResponse;
 use isles_chip::topology::CoreId;
 use isles_transport::{Class, PlaceId, Span, SpanId};
+use std::io;
+use std::io::Write;
 
 /// What is recorded of a run: what is wanted of these two.
 #[derive(Default)]
@@ -124,6 +125,206 @@ impl Recorder {
     fn note(&mut self, entry: TraceEvent) {
         if let Some(trace_writer) = &mut self.trace_writer {
             trace_writer.note(entry);
+        }
+    }
+}
+
+/// What a place did, or what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TraceEvent {
+    /// It has spent so much time, at most [`TIME_MAX`], from its last end on.
+    Spent { place: PlaceId, category: TimeCategory, time: Picoseconds },
+    /// What it spends from now on belongs to something with a name.
+    Begun(PlaceId),
+    /// What had begun was nothing.
+    Abandoned(PlaceId),
+    /// It has taken in a piece of a block.
+    ReceivedPiece(PlaceId),
+    /// The source has sent a message.
+    Sent(Transfer),
+    /// The source has sent a block.
+    SentBlock(Transfer),
+    /// The target has taken it in.
+    Received(Transfer),
+    /// A span begins now, on a lane of its place: its topic, and the other place.
+    SpanBegun { place: PlaceId, lane: u32, topic: u32, other: Option<PlaceId> },
+    /// The span on a lane ends now.
+    SpanEnded { place: PlaceId, lane: u32 },
+}
+
+/// The first word of an entry, from its least bit on: what it is (a spending or one of these), the place, and the time.
+/// That of a message has the other place and the class instead of a time, and its bytes are the second word. That of a
+/// span has its lane; its topic is the second word, and above it the other place and one, or 0.
+const BEGUN: u64 = 8;
+const ABANDONED: u64 = 9;
+const RECEIVED_PIECE: u64 = 10;
+const SENT: u64 = 11;
+const SENT_BLOCK: u64 = 12;
+const RECEIVED: u64 = 13;
+const SPAN_BEGUN: u64 = 14;
+const SPAN_ENDED: u64 = 15;
+const KIND_BITS: u32 = 4;
+const PLACE_BITS: u32 = 16;
+const TOPIC_BITS: u32 = 32;
+
+const _: () = assert!(TIME_CATEGORIES.len() as u64 <= BEGUN && SPAN_ENDED < 1 << KIND_BITS);
+
+/// So many places can be told apart.
+const PLACES_MAX: u32 = 1 << PLACE_BITS;
+
+/// The longest time of one entry: 17 seconds.
+const TIME_MAX: Picoseconds = Picoseconds(u64::MAX >> (KIND_BITS + PLACE_BITS));
+
+impl TraceEvent {
+    /// Its first word, and the second one if it has two.
+    #[inline(always)] // What an entry is, is known where it is made.
+    fn words(self) -> (u64, Option<u64>) {
+        let word = |kind, place: PlaceId, rest| {
+            kind | u64::from(place.0) << KIND_BITS | rest << (KIND_BITS + PLACE_BITS)
+        };
+        let message = |kind, place: PlaceId, other: PlaceId, transfer: Transfer| {
+            let rest = u64::from(other.0) | (transfer.class as u64) << PLACE_BITS;
+            (word(kind, place, rest), Some(transfer.bytes))
+        };
+        match self {
+            TraceEvent::Spent { place, category, time } => (word(category as u64, place, time.0), None),
+            TraceEvent::Begun(place) => (word(BEGUN, place, 0), None),
+            TraceEvent::Abandoned(place) => (word(ABANDONED, place, 0), None),
+            TraceEvent::ReceivedPiece(place) => (word(RECEIVED_PIECE, place, 0), None),
+            TraceEvent::Sent(transfer) => message(SENT, transfer.source, transfer.target, transfer),
+            TraceEvent::SentBlock(transfer) => {
+                message(SENT_BLOCK, transfer.source, transfer.target, transfer)
+            }
+            TraceEvent::Received(transfer) => message(RECEIVED, transfer.target, transfer.source, transfer),
+            TraceEvent::SpanBegun { place, lane, topic, other } => {
+                let other = other.map_or(0, |other| u64::from(other.0) + 1);
+                (word(SPAN_BEGUN, place, u64::from(lane)), Some(u64::from(topic) | other << TOPIC_BITS))
+            }
+            TraceEvent::SpanEnded { place, lane } => (word(SPAN_ENDED, place, u64::from(lane)), None),
+        }
+    }
+
+    /// The entry that begins with `word`; `second` gives its second word, if it has one.
+    #[inline]
+    fn read(word: u64, second: impl FnOnce() -> u64) -> TraceEvent {
+        let place = PlaceId((word >> KIND_BITS) as u32 % PLACES_MAX);
+        let rest = word >> (KIND_BITS + PLACE_BITS);
+        let transfer = |is_source: bool, bytes: u64| {
+            let other = PlaceId(rest as u32 % PLACES_MAX);
+            let (source, target) = if is_source { (place, other) } else { (other, place) };
+            let class =
+                if rest >> PLACE_BITS == Class::Control as u64 { Class::Control } else { Class::Data };
+            Transfer { source, target, class, bytes }
+        };
+        match word % (1 << KIND_BITS) {
+            BEGUN => TraceEvent::Begun(place),
+            ABANDONED => TraceEvent::Abandoned(place),
+            RECEIVED_PIECE => TraceEvent::ReceivedPiece(place),
+            SENT => TraceEvent::Sent(transfer(true, second())),
+            SENT_BLOCK => TraceEvent::SentBlock(transfer(true, second())),
+            RECEIVED => TraceEvent::Received(transfer(false, second())),
+            SPAN_BEGUN => {
+                let second = second();
+                let other = (second >> TOPIC_BITS).checked_sub(1).map(|other| PlaceId(other as u32));
+                TraceEvent::SpanBegun { place, lane: rest as u32, topic: second as u32, other }
+            }
+            SPAN_ENDED => TraceEvent::SpanEnded { place, lane: rest as u32 },
+            kind => TraceEvent::Spent {
+                place,
+                category: TIME_CATEGORIES[kind as usize].0,
+                time: Picoseconds(rest),
+            },
+        }
+    }
+}
+
+/// Words of a chunk: the model notes some hundreds of messages in it, and all chunks under way are still small beside
+/// the caches of a processor.
+const CHUNK_WORDS: usize = 1 << 13;
+
+/// Room for entries, and those that are in it.
+struct Chunk {
+    words: Box<[u64; CHUNK_WORDS]>,
+    len: usize,
+}
+
+impl Chunk {
+    fn new() -> Chunk {
+        Chunk { words: Box::new([0; CHUNK_WORDS]), len: 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Takes the words of one entry more; false if it is full.
+    #[inline(always)]
+    fn push(&mut self, first: u64, second: Option<u64>) -> bool {
+        let at = self.len;
+        if at > CHUNK_WORDS - 2 {
+            return false;
+        }
+        self.words[at] = first;
+        self.len = at + 1;
+        if let Some(second) = second {
+            self.words[at + 1] = second;
+            self.len = at + 2;
+        }
+        true
+    }
+
+    /// What is in it.
+    fn entries(&self) -> impl Iterator<Item = TraceEvent> + '_ {
+        let mut words = self.words[..self.len].iter().copied();
+        std::iter::from_fn(move || {
+            words.next().map(|word| TraceEvent::read(word, || words.next().unwrap_or(0)))
+        })
+    }
+}
+
+/// So many bytes are encoded before the sink gets them.
+const PORTION_BYTES: usize = 1 << 18;
+
+/// An encoder, and the sink of what it has encoded.
+struct TraceSink {
+    encoder: Encoder,
+    sink: Box<dyn Write + Send>,
+    failure: Option<io::Error>,
+}
+
+impl TraceSink {
+    fn new(encoder: Encoder, sink: Box<dyn Write + Send>) -> TraceSink {
+        TraceSink { encoder, sink, failure: None }
+    }
+
+    /// Hands over what is encoded, if that is enough.
+    #[inline]
+    fn hand_over_portions(&mut self) {
+        if self.encoder.bytes().len() >= PORTION_BYTES {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if self.failure.is_none() {
+            self.failure = self.sink.write_all(self.encoder.bytes()).err();
+        }
+        self.encoder.clear();
+    }
+
+    /// Hands over all that is left.
+    ///
+    /// # Errors
+    /// The first thing that the sink has refused, at any time.
+    fn finish(mut self) -> io::Result<()> {
+        self.hand_over();
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => self.sink.flush(),
         }
     }
 }

@@ -3,9 +3,8 @@
 //! Here, because what is told is anything at all, in orders that no model would give it. What a trace says of a run is
 //! read back in `tests/record.rs`.
 
-use super::event::{CHUNK_WORDS, TIME_MAX};
-use super::track_pool::{OpenSpans, SpanName};
-use super::*;
+use super::spans::{OpenSpans, SpanName};
+use super::{CHUNK_WORDS, TIME_MAX, *};
 use crate::Costs;
 use crate::cores::Cores;
 use crate::placement::Placement;
@@ -14,7 +13,8 @@ use isles_chip::supply::{SupplyChange, Transition};
 use isles_chip::{Chip, FrequencyDomainId, VoltageDomainId};
 use isles_transport::Source;
 use isles_transport::random::Random;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 

@@ -1,12 +1,12 @@
-//! Events, laid out where they will stay.
+//! Events, laid out where they will stay; and the wire format of Protocol Buffers for what is written now and then.
 //!
 //! A trace is nearly all events, so they are made of words: all that events of a track begin with is copied at once, a
 //! number is eight bytes of which some count, and what is written too far is written over by what comes next. Places
-//! in a draft are bytes, so none is beyond its memory and none is checked.
+//! in an event are bytes, so none is beyond its memory and none is checked. It knows no field by its name.
 //!
-//! Invariant: an event is shorter than 128 bytes, so that each length in it takes one.
+//! Invariants: an event is shorter than 128 bytes, so that each length in it takes one; a length stands before what it
+//! is the length of.
 
-use super::message::{FIXED_64, LENGTH_DELIMITED, VARINT, tag_byte, varint};
 use super::{
     BEGIN, END, NOTE_NAME_ID, NOTE_NUMBER, Name, PACKET, REFERS_TO_SEQUENCE, SEQUENCE, Track, event, packet,
 };
@@ -234,6 +234,56 @@ impl<'a> EventBuilder<'a> {
         self.bytes[PACKET_LEN] = self.len - PACKET_LEN as u8 - 1;
         usize::from(self.len)
     }
+}
+
+/// The tag of a field with a number below 16.
+pub(super) const fn tag_byte(field: u32, kind: u32) -> u8 {
+    (field << 3 | kind) as u8
+}
+
+/// Kinds of fields on the wire.
+pub(super) const VARINT: u32 = 0;
+pub(super) const FIXED_64: u32 = 1;
+pub(super) const LENGTH_DELIMITED: u32 = 2;
+
+pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn tag(out: &mut Vec<u8>, field: u32, kind: u32) {
+    varint(out, u64::from(field << 3 | kind));
+}
+
+pub(super) fn number(out: &mut Vec<u8>, field: u32, value: u64) {
+    tag(out, field, VARINT);
+    varint(out, value);
+}
+
+pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
+    tag(out, field, LENGTH_DELIMITED);
+    varint(out, value.len() as u64);
+    out.extend_from_slice(value.as_bytes());
+}
+
+/// A message within a message.
+pub(super) fn nested(out: &mut Vec<u8>, field: u32, content: impl FnOnce(&mut Vec<u8>)) {
+    tag(out, field, LENGTH_DELIMITED);
+    let start = out.len();
+    out.push(0);
+    content(out);
+    let len = out.len() - start - 1;
+    if len < 0x80 {
+        out[start] = len as u8;
+        return;
+    }
+    // Longer than one byte of length can say: rare, so what was written moves.
+    let mut bytes = Vec::with_capacity(10);
+    varint(&mut bytes, len as u64);
+    out.splice(start..=start, bytes);
 }
 
 #[cfg(test)]

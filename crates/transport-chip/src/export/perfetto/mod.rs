@@ -10,13 +10,11 @@
 //! packet.
 
 mod event_builder;
-mod message;
 
 pub(crate) use event_builder::{EncodedTime, EventPrefix};
 
-use event_builder::{EventBuilder, ROOM, span};
+use event_builder::{EventBuilder, ROOM, nested, number, span, text};
 use isles_chip::quantity::Picoseconds;
-use message::{nested, number, text};
 
 /// Fields of `TracePacket`.
 mod packet {
@@ -132,7 +130,7 @@ impl Encoder {
 
     /// One more name of events.
     pub(crate) fn intern(&mut self, name: Name, text: &str) {
-        self.interned(EVENT_NAMES, name, |out| message::text(out, INTERNED_NAME, text));
+        self.interned(EVENT_NAMES, name, |out| event_builder::text(out, INTERNED_NAME, text));
     }
 
     /// A line of a program; `id` is the number of such lines before it.

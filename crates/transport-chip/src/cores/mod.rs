@@ -1,0 +1,319 @@
+//! What the cores of a chip can do.
+//!
+//! Every operation belongs to one place, moves the clock of its core and books the time on its ledger. Operations
+//! reserve the links and buffer ports that they use, so two cores that want one thing at one time wait for each other;
+//! what each costs alone is in `costs`. Changes of rates are in `gear_change`, which is asked whenever one may come
+//! before the end of an operation. It knows neither messages nor protocols. Invariant: a clock moves only forward, and
+//! all that moves it is in the ledger.
+
+mod costs;
+mod draw;
+mod gear_change;
+pub(crate) mod interrupt;
+mod lines;
+mod work;
+
+pub use costs::Costs;
+
+use crate::demand::LineCount;
+use crate::energy::Sampler;
+use crate::energy::meter::{Meters, NEVER};
+use crate::energy::power_tables::PowerTables;
+use crate::idle_policy::IdlePolicy;
+use crate::placement::CoreMap;
+use crate::record::Recorder;
+use crate::report::{GearChanges, Ledger, TimeCategory};
+use crate::shared::{MemoryCosts, SharedMemoryCosts};
+use costs::CopyCosts;
+use isles_chip::clock::Clock;
+use isles_chip::cost::{HopCost, TimingTable};
+use isles_chip::gear::GearId;
+use isles_chip::kernel::{FractionalReservations, Network, Timeline};
+use isles_chip::quantity::{Cycles, Picoseconds};
+use isles_chip::supply::Supplies;
+use isles_chip::topology::{TileId, Topology};
+use isles_transport::PlaceId;
+use lines::{OccupiedTile, Paths};
+use std::sync::Arc;
+
+/// Lines that have moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineTraffic {
+    /// Written into message buffers.
+    pub written: u64,
+    /// Read from them.
+    pub read: u64,
+}
+
+/// The core of one place.
+struct PlacedCore {
+    tile: TileId,
+    /// The same tile, as paths and ports count those that have places.
+    spot: OccupiedTile,
+    clock: Clock,
+    now: Picoseconds,
+    ledger: Ledger,
+    gear: GearId,
+    /// When its rate or voltage changes next.
+    next_shift: Picoseconds,
+    /// What is left of a cycle that operations took, in billionths.
+    nanocycles: u64,
+    /// Lines of private memory that came over the mesh.
+    fetched: LineCount,
+}
+
+impl PlacedCore {
+    /// A core in the first gear, before it has done anything.
+    fn new((tile, spot): (TileId, OccupiedTile), plan: &PowerTables) -> PlacedCore {
+        let first = plan.gears.first();
+        PlacedCore {
+            tile,
+            spot,
+            clock: Clock::new(plan.gears.gear(first).rate),
+            now: Picoseconds::ZERO,
+            ledger: Ledger::default(),
+            gear: first,
+            next_shift: NEVER,
+            nanocycles: 0,
+            fetched: LineCount::default(),
+        }
+    }
+}
+
+/// The cores on which places run, and what they share.
+pub(crate) struct Cores {
+    costs: Costs,
+    /// Of each place, in the order of places.
+    cores: Vec<PlacedCore>,
+    /// Which cores these are.
+    core_map: CoreMap,
+    paths: Paths,
+    network: Network,
+    /// Of the buffers of tiles that have places.
+    ports: Vec<Timeline>,
+    /// The port of the interrupt controller.
+    interrupts: Timeline,
+    /// Memory controllers; none before somebody uses one.
+    controllers: Vec<FractionalReservations>,
+    /// What copies of long messages meet in private memory.
+    rounds: CopyCosts,
+    /// The least time that anything can still ask for.
+    present: Picoseconds,
+    lines: LineTraffic,
+    meters: Meters,
+    supplies: Option<Supplies>,
+    /// Whether a place was ever asked for operations by class.
+    pub(crate) by_class: bool,
+    /// What places do while they wait.
+    pub(crate) rest: IdlePolicy,
+    /// Whether a place that waits is halted until an interrupt calls it, whatever `idle_policy` says.
+    pub(crate) is_interrupt_driven: bool,
+    /// How long the last look of a place that halts between looks took.
+    look: Picoseconds,
+    /// What has changed of rates and voltages.
+    pub(crate) shifts: GearChanges,
+    /// Power over time, if anything is known of power.
+    sampler: Option<Sampler>,
+    /// What writes the run down, if anything does.
+    pub(crate) recorder: Option<Box<Recorder>>,
+}
+
+impl Cores {
+    /// Each place on its core.
+    pub(crate) fn new(costs: Costs, core_map: CoreMap) -> Cores {
+        let tiles = core_map.cores().iter().map(|core| costs.topology.tile_of(*core));
+        let (spots, used) = lines::spots(&costs.topology, tiles);
+        Cores {
+            cores: spots.into_iter().map(|spot| PlacedCore::new(spot, &costs.plan)).collect(),
+            // The protocols of message buffers ask for nothing else.
+            paths: Paths::new(&costs.topology, &used, costs.buffer_lines > 0),
+            network: Network::new(costs.topology.link_slots() as usize, costs.pace),
+            ports: vec![Timeline::default(); used.len()],
+            interrupts: Timeline::default(),
+            controllers: Vec::new(),
+            rounds: CopyCosts::new(&costs.work.caches, costs.buffer_lines),
+            present: Picoseconds::ZERO,
+            lines: LineTraffic::default(),
+            sampler: draw::sampler(&costs.plan),
+            supplies: costs.supplies.clone(),
+            shifts: GearChanges::default(),
+            by_class: false,
+            rest: IdlePolicy::Poll,
+            is_interrupt_driven: false,
+            look: Picoseconds::ZERO,
+            meters: Meters::new(Arc::clone(&costs.plan)),
+            recorder: None,
+            core_map,
+            costs,
+        }
+    }
+
+    /// Bytes of a line.
+    pub(crate) fn line_bytes(&self) -> u32 {
+        self.costs.line_bytes
+    }
+
+    /// Says that nothing will happen before `present` any more.
+    #[inline]
+    pub(crate) fn set_present(&mut self, present: Picoseconds) {
+        self.present = present;
+    }
+
+    /// When the turn under way began.
+    ///
+    /// Credit that comes later waits for the next turn: if one look of a turn took it after another had refused, nobody
+    /// would be left to wake the refused.
+    #[inline]
+    pub(crate) fn present(&self) -> Picoseconds {
+        self.present
+    }
+
+    /// All times of the core of `place` in its present gear.
+    pub(crate) fn times(&self, place: PlaceId) -> &TimingTable<HopCost> {
+        &self.costs.times[usize::from(self.cores[place.index()].gear.0)]
+    }
+
+    /// What is known of the memory that all cores share.
+    pub(crate) fn memory(&self) -> Option<Arc<SharedMemoryCosts>> {
+        self.costs.memory.clone()
+    }
+
+    /// What shared memory costs the core of `place` in its present gear.
+    ///
+    /// # Panics
+    /// If that is not known.
+    pub(crate) fn memory_costs(&self, place: PlaceId) -> &MemoryCosts {
+        let memory = self.costs.memory.as_ref().expect("who has shared memory knows its costs");
+        &memory.gears[usize::from(self.cores[place.index()].gear.0)]
+    }
+
+    pub(crate) fn lines(&self) -> LineTraffic {
+        self.lines
+    }
+
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.costs.topology
+    }
+
+    /// Which place is on which core.
+    pub(crate) fn core_map(&self) -> &CoreMap {
+        &self.core_map
+    }
+
+    pub(crate) fn ledger(&self, place: PlaceId) -> Ledger {
+        self.cores[place.index()].ledger
+    }
+
+    /// The latest clock of a place.
+    fn latest(&self) -> Picoseconds {
+        self.cores.iter().map(|core| core.now).max().unwrap_or_default()
+    }
+
+    #[inline]
+    fn tile(&self, place: PlaceId) -> TileId {
+        self.cores[place.index()].tile
+    }
+
+    #[inline]
+    fn spot(&self, place: PlaceId) -> OccupiedTile {
+        self.cores[place.index()].spot
+    }
+}
+
+impl PlacedCore {
+    /// Spends `time`, unless a change lies before its end: then it gives that end.
+    #[inline(always)]
+    fn spend(
+        &mut self,
+        place: PlaceId,
+        time: Picoseconds,
+        category: TimeCategory,
+        recorder: &mut Option<Box<Recorder>>,
+    ) -> Option<Picoseconds> {
+        let start = self.now;
+        let end = end(place, start, time);
+        if end >= self.next_shift {
+            return Some(end);
+        }
+        self.now = end;
+        self.ledger.add(category, time);
+        if let Some(recorder) = recorder {
+            recorder.spend(place, start, end, category);
+        }
+        None
+    }
+}
+
+/// When `place` has spent so long from `start` on.
+#[inline(always)]
+fn end(place: PlaceId, start: Picoseconds, time: Picoseconds) -> Picoseconds {
+    start.0.checked_add(time.0).map_or_else(|| beyond(place, time), Picoseconds)
+}
+
+/// No clock goes further than 64 bits of picoseconds: a program that asks for more is told where.
+#[cold]
+fn beyond(place: PlaceId, time: Picoseconds) -> ! {
+    panic!("the core of {place} cannot work or wait for {time} more: a modelled run ends before 213 days")
+}
+
+impl Cores {
+    /// The time at the core of `place`.
+    #[inline]
+    pub(crate) fn now(&self, place: PlaceId) -> Picoseconds {
+        self.cores[place.index()].now
+    }
+
+    /// Lets `place` compute.
+    #[inline]
+    pub(crate) fn compute(&mut self, place: PlaceId, cycles: u64, category: TimeCategory) {
+        let core = &mut self.cores[place.index()];
+        if core.next_shift != NEVER {
+            return self.compute_across(place, Cycles(cycles), category);
+        }
+        let time = core.clock.advance(Cycles(cycles));
+        core.spend(place, time, category, &mut self.recorder);
+    }
+
+    /// What `cycles` cycles of its core take `place`, to the picosecond below.
+    pub(crate) fn cycles(&self, place: PlaceId, cycles: u64) -> Picoseconds {
+        self.cores[place.index()].clock.length(Cycles(cycles))
+    }
+
+    /// Lets `place` wait until `time`, if that is to come.
+    #[inline]
+    pub(crate) fn wait_until(&mut self, place: PlaceId, time: Picoseconds) {
+        let now = self.now(place);
+        if time > now {
+            let category =
+                if self.is_interrupt_driven { TimeCategory::Sleeping } else { TimeCategory::Waiting };
+            self.spend(place, time - now, category);
+        }
+    }
+
+    /// Books what a waiting `place` is halted of the time until `time`, if a look takes it `look`. All naps are booked
+    /// before all looks.
+    pub(crate) fn halt(&mut self, place: PlaceId, time: Picoseconds, look: Picoseconds) {
+        let wait = Picoseconds(time.0.saturating_sub(self.now(place).0));
+        self.look = look;
+        let halted = self.rest.halted(wait, look);
+        self.spend(place, halted, TimeCategory::Sleeping);
+    }
+
+    /// What a place does for the most part while it waits.
+    pub(crate) fn idle(&self) -> TimeCategory {
+        if self.rest == IdlePolicy::Poll && !self.is_interrupt_driven {
+            TimeCategory::Waiting
+        } else {
+            TimeCategory::Sleeping
+        }
+    }
+
+    /// Lets `place` spend `time`.
+    #[inline]
+    pub(crate) fn spend(&mut self, place: PlaceId, time: Picoseconds, category: TimeCategory) {
+        let core = &mut self.cores[place.index()];
+        if let Some(end) = core.spend(place, time, category, &mut self.recorder) {
+            self.spend_across(place, end, category);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The asynchronous broadcast: a message to several places goes down a tree of their cores' systems, by interrupts.
+//!
+//! ```text
+//! header             one line for each slot            whose message it holds
+//! done               one line for each child and slot  "I have fetched it", set by that child, cleared by the owner
+//! acknowledgements   two bytes for each other place    how many messages of here it has read, of control and of data
+//! slots              two                               a message on its way to the children of its tree
+//! ```
+//!
+//! A receiver is interrupted, whatever its place is doing: its interrupt service fetches the message, into a slot of
+//! its own if others wait for it and one is free, else into private memory only, from where it is put into a slot
+//! later. So no place waits for a slot in order to empty another's, and no circle of waits can arise however many
+//! broadcast at once. The place finds the message in its memory when it looks. After the asynchronous form of OC-Bcast
+//! (6th MARC symposium, 2012, paper 5); on bare cores it is `isles_chip::bare::async_broadcast`, here as a system
+//! beside a place.
+//!
+//! All times of a message are known when it is sent: those of one down its tree are in `tree`. How much of one sender
+//! may lie unread at a place is bounded, and an acknowledgement for half of it opens that again. The layout and the
+//! reasons are in `docs/design/chip-protocols.md`. Invariants: a slot is written only when all children of its message
+//! have had the one before; at each place there are at most [`UNREAD_MAX`] unread messages of one sender and class, as
+//! the sender knows, so control is never behind data that nobody reads.
+
+mod tree;
+
+use crate::cores::interrupt::InterruptService;
+use crate::cores::{Cores, Costs};
+use crate::protocol::{Multicast, Outgoing, Wakeups};
+use crate::report::TimeCategory;
+use crate::world::WorldError;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, PlaceId};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Slots of a buffer.
+const SLOTS: usize = 2;
+
+/// Lines of a slot: a chunk of half a kilobyte with its header, where a line is 32 bytes.
+const SLOT_LINES: u32 = 18;
+
+/// Messages of one sender and class that may lie unread at a place. With ten times as many a sender is so far ahead
+/// that slots are mostly taken, and what is fetched is copied once more: 16 KiB take half as long again.
+const UNREAD_MAX: u32 = 16;
+
+const _: () = assert!(UNREAD_MAX <= u8::MAX as u32, "a byte counts them");
+
+/// A slot as its owner's system knows it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// When all children have fetched what is in it.
+    free: Picoseconds,
+    /// How many they are: so many flags have to be looked at before it is written again.
+    children: u32,
+}
+
+/// What one place and its core's system keep.
+#[derive(Default)]
+struct PlaceState {
+    system: InterruptService,
+    slots: [Slot; SLOTS],
+    /// Messages sent from here and not known to be read, by receiver and class.
+    unread: BTreeMap<(PlaceId, Class), u32>,
+    /// Messages read here and not told, by sender and class.
+    owed: BTreeMap<(PlaceId, Class), u32>,
+    /// On their way here.
+    acknowledgements: Vec<Acknowledgement>,
+    /// Whether it has found no room since it looked for receipts last: then it looks in its next turn.
+    waits: bool,
+    /// When the turn began in which it looked last.
+    looked: Picoseconds,
+}
+
+/// All systems of a run.
+pub(crate) struct AsyncBroadcast {
+    /// Children of each in a tree.
+    children: u32,
+    line_bytes: u32,
+    place_states: Vec<PlaceState>,
+    /// When those to whom the last message went find it.
+    found: BTreeMap<PlaceId, Picoseconds>,
+}
+
+impl AsyncBroadcast {
+    /// Trees of so many children each, at least one, among the cores of so many places.
+    ///
+    /// # Errors
+    /// [`WorldError`]: the chip does not have what this needs.
+    pub(crate) fn new(children: u32, places: u32, costs: &Costs) -> Result<AsyncBroadcast, WorldError> {
+        if costs.buffer_lines() == 0 {
+            return Err(WorldError::NoBuffers);
+        }
+        if !costs.has_interrupts() {
+            return Err(WorldError::NoInterrupts);
+        }
+        let times = costs.times();
+        WorldError::of_missing(&[
+            ("test_and_set", times.test_and_set.is_some()),
+            ("interrupt", times.interrupt.is_some()),
+            ("interrupt_more", times.interrupt_more.is_some()),
+        ])?;
+        Ok(AsyncBroadcast {
+            children: children.clamp(1, places.saturating_sub(1).max(1)),
+            line_bytes: costs.line_bytes(),
+            place_states: (0..places).map(|_| PlaceState::default()).collect(),
+            found: BTreeMap::new(),
+        })
+    }
+
+    /// Lines of each buffer that it takes.
+    pub(crate) fn lines(&self) -> u32 {
+        SLOTS as u32 * (1 + self.children + SLOT_LINES) + self.acknowledgement_lines()
+    }
+
+    /// Lines with the receipts of all others, two bytes of each.
+    fn acknowledgement_lines(&self) -> u32 {
+        (2 * (self.place_states.len() as u32 - 1)).div_ceil(self.line_bytes)
+    }
+
+    /// Lengths of messages that it carries.
+    pub(crate) fn message_bytes(&self) -> Range<usize> {
+        1..(SLOT_LINES * self.line_bytes) as usize + 1
+    }
+
+    /// When `place` finds the last message that was sent, which went to it.
+    pub(crate) fn found(&self, place: PlaceId) -> Picoseconds {
+        self.found[&place]
+    }
+
+    /// The slot of `place` that is free first.
+    fn first_free(&self, place: PlaceId) -> (usize, Slot) {
+        let slots = self.place_states[place.index()].slots.into_iter().enumerate();
+        slots.min_by_key(|(_, slot)| slot.free).expect("there are two")
+    }
+}
+
+/// Messages that were read.
+struct Acknowledgement {
+    arrival: Picoseconds,
+    reader: PlaceId,
+    class: Class,
+    messages: u32,
+}
+
+impl AsyncBroadcast {
+    /// Whether this message may lie unread at each of its receivers. Who finds no room looks for receipts, at once and
+    /// in its next turn, whatever else it sends meanwhile.
+    pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+        if self.is_full(out) {
+            self.look(cores, out.from);
+        }
+        let is_full = self.is_full(out);
+        self.place_states[out.from.index()].waits |= is_full;
+        !is_full
+    }
+
+    /// Whether as many messages as may be lie unread at one of its receivers.
+    fn is_full(&self, out: &Multicast<'_>) -> bool {
+        let unread = &self.place_states[out.from.index()].unread;
+        out.to.iter().any(|to| unread.get(&(*to, out.class)).is_some_and(|unread| *unread >= UNREAD_MAX))
+    }
+
+    /// Charges `place` for what the system of its core has done while it was busy.
+    pub(crate) fn settle(&mut self, cores: &mut Cores, place: PlaceId) {
+        self.place_states[place.index()].system.settle(cores, place);
+    }
+
+    /// Lets `place` look for receipts if it found no room since it looked last.
+    pub(crate) fn make_progress(&mut self, cores: &mut Cores, place: PlaceId) {
+        if std::mem::take(&mut self.place_states[place.index()].waits) {
+            self.look(cores, place);
+        }
+    }
+
+    /// How long that takes.
+    pub(crate) fn attention(&self, cores: &Cores, place: PlaceId) -> Picoseconds {
+        let waits = self.place_states[place.index()].waits;
+        if waits { cores.own_read(place, self.acknowledgement_lines()) } else { Picoseconds::ZERO }
+    }
+
+    /// Takes the receipts that had come when the turn began; once a turn.
+    fn look(&mut self, cores: &mut Cores, place: PlaceId) {
+        let (seen, acknowledgement_lines) = (cores.present(), self.acknowledgement_lines());
+        let place_state = &mut self.place_states[place.index()];
+        if place_state.looked == seen {
+            return;
+        }
+        place_state.looked = seen;
+        cores.read_own_lines(place, acknowledgement_lines, TimeCategory::Polling);
+        for acknowledgement in
+            place_state.acknowledgements.extract_if(.., |acknowledgement| acknowledgement.arrival <= seen)
+        {
+            if let Some(unread) = place_state.unread.get_mut(&(acknowledgement.reader, acknowledgement.class))
+            {
+                *unread -= acknowledgement.messages;
+            }
+        }
+    }
+
+    /// When the first receipt that `place` waits for has come, or will.
+    pub(crate) fn first_acknowledgement(&self, place: PlaceId) -> Option<Picoseconds> {
+        let place_state = &self.place_states[place.index()];
+        let arrivals = place_state.acknowledgements.iter().map(|acknowledgement| acknowledgement.arrival);
+        if place_state.waits { arrivals.min() } else { None }
+    }
+
+    /// Notes that a message waits at its receiver.
+    pub(crate) fn note_sent(&mut self, out: &Outgoing) {
+        *self.place_states[out.from.index()].unread.entry((out.to, out.class)).or_default() += 1;
+    }
+
+    /// Notes that `place` has read a message of `source`.
+    pub(crate) fn note_read(&mut self, source: PlaceId, class: Class, place: PlaceId) {
+        *self.place_states[place.index()].owed.entry((source, class)).or_default() += 1;
+    }
+
+    /// Tells those who may wait for it what `place` has read of them, and when they hear of it.
+    pub(crate) fn write_acknowledgements(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        wakeups: &mut Wakeups,
+    ) {
+        let is_much = |messages: &u32| *messages >= UNREAD_MAX / 2;
+        let owed = &self.place_states[place.index()].owed;
+        let due: Vec<_> = owed.iter().filter(|(_, messages)| is_much(messages)).map(|(to, _)| *to).collect();
+        for (source, class) in due {
+            let messages = self.place_states[place.index()].owed.remove(&(source, class)).unwrap_or_default();
+            cores.write_lines(place, source, 1);
+            let arrival = cores.now(place);
+            self.place_states[source.index()].acknowledgements.push(Acknowledgement {
+                arrival,
+                reader: place,
+                class,
+                messages,
+            });
+            wakeups.push((source, arrival));
+        }
+    }
+
+    /// `gone` reads nothing more: what `place` keeps for it is forgotten. Nothing will be sent to it, so what it has
+    /// not read goes for the memory only.
+    pub(crate) fn forget(&mut self, place: PlaceId, gone: PlaceId) {
+        let place_state = &mut self.place_states[place.index()];
+        place_state.unread.retain(|(reader, _), _| *reader != gone);
+        place_state.acknowledgements.retain(|acknowledgement| acknowledgement.reader != gone);
+        self.place_states[gone.index()].owed.retain(|(source, _), _| *source != place);
+    }
+}

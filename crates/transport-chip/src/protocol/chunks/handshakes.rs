@@ -1,0 +1,143 @@
+//! The handshakes of the protocols `rcce-x10` and `sections`.
+//!
+//! `rcce-x10`: data waits in the sender's buffer until the receiver fetches it, as in X10's port to the SCC.
+//!
+//! ```text
+//! sent    one line for each place     written by that place, cleared by the owner, read at every poll
+//! ready   one line for each place     written by that place, cleared by the owner, read while an answer is awaited
+//! chunk   what is left                written by the owner, read by receivers: an eighth for control
+//! ```
+//!
+//! With RCCE the sender does nothing while it waits; X10's port serves what arrives meanwhile: it takes, answers and
+//! keeps it, and the program has it when the send is over. The cut between the classes is ours: X10's port has one.
+//!
+//! `sections`: the sender writes into a section of the receiver's buffer that is its own, as SCC-MPI does.
+//!
+//! ```text
+//! section of a place     as many lines as there are for each place; all written by that place, read by the owner
+//!   header               one line: what was sent in each class, and how much was taken of what came back
+//!   control              a quarter of the other lines, at least one
+//!   data                 the rest
+//! ```
+//!
+//! The answer to a chunk is in the header of the section that the receiver writes, at the sender; so each poll, which
+//! reads all headers, sees messages and answers at once. A message that is longer than its chunk goes piece by piece.
+//! The cut between the classes is ours: SCC-MPI has one class.
+
+use super::{Handshake, Route};
+use crate::cores::Cores;
+use crate::protocol::MESSAGE_BYTES_MIN;
+use crate::report::TimeCategory;
+use isles_transport::Class;
+
+/// Lines of flags for each place: sent and ready.
+const FLAG_LINES: u32 = 2;
+
+/// Control gets this part of the chunk.
+const RCCE_X10_CONTROL_PART: u32 = 8;
+
+/// The division of one buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RcceX10 {
+    line_bytes: u32,
+    /// By class, control first.
+    chunk_lines: [u32; 2],
+}
+
+impl RcceX10 {
+    /// The division of `lines` lines among `places` places.
+    ///
+    /// # Errors
+    /// The least number of lines that would do.
+    pub(crate) fn new(places: u32, lines: u32, line_bytes: u32) -> Result<RcceX10, u32> {
+        let message = MESSAGE_BYTES_MIN.div_ceil(line_bytes);
+        let least = FLAG_LINES * places + 2 * message;
+        if lines < least {
+            return Err(least);
+        }
+        let chunk = lines - FLAG_LINES * places;
+        let control = (chunk / RCCE_X10_CONTROL_PART).max(message);
+        Ok(RcceX10 { line_bytes, chunk_lines: [control, chunk - control] })
+    }
+}
+
+impl Handshake for RcceX10 {
+    const SHARED: bool = true;
+    const WAITS: bool = true;
+    const POLL_SEES_ANSWERS: bool = false;
+
+    fn chunk_lines(&self, class: Class) -> u32 {
+        self.chunk_lines[class as usize]
+    }
+
+    fn message_bytes_max(&self, class: Class) -> usize {
+        (self.chunk_lines(class) * self.line_bytes) as usize
+    }
+
+    fn put(cores: &mut Cores, route: Route, lines: u32) {
+        cores.write_lines(route.source, route.source, lines);
+        cores.write_lines(route.source, route.target, 1);
+    }
+
+    /// Clears the flag, fetches, answers.
+    fn get(cores: &mut Cores, route: Route, lines: u32) {
+        cores.write_lines(route.target, route.target, 1);
+        cores.read_lines(route.target, route.source, lines, TimeCategory::Copying);
+        cores.write_lines(route.target, route.source, 1);
+    }
+}
+
+/// Lines of the smallest section: the header, and one for each class.
+const SECTION_LINES_MIN: u32 = 3;
+
+/// Control gets this part of the lines behind the header.
+const SECTIONS_CONTROL_PART: u32 = 4;
+
+/// Bytes of the longest message that is no block: one for each receiver and class may wait in private memory.
+const MESSAGE_BYTES_MAX: usize = 512;
+
+/// The division of one buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sections {
+    /// By class, control first.
+    chunk_lines: [u32; 2],
+}
+
+impl Sections {
+    /// The division of `lines` lines among `places` places.
+    ///
+    /// # Errors
+    /// The least number of lines that would do.
+    pub(crate) fn new(places: u32, lines: u32, _line_bytes: u32) -> Result<Sections, u32> {
+        let section = lines / places;
+        if section < SECTION_LINES_MIN {
+            return Err(SECTION_LINES_MIN * places);
+        }
+        let control = ((section - 1) / SECTIONS_CONTROL_PART).max(1);
+        Ok(Sections { chunk_lines: [control, section - 1 - control] })
+    }
+}
+
+impl Handshake for Sections {
+    const SHARED: bool = false;
+    const WAITS: bool = false;
+    const POLL_SEES_ANSWERS: bool = true;
+
+    fn chunk_lines(&self, class: Class) -> u32 {
+        self.chunk_lines[class as usize]
+    }
+
+    fn message_bytes_max(&self, _class: Class) -> usize {
+        MESSAGE_BYTES_MAX
+    }
+
+    fn put(cores: &mut Cores, route: Route, lines: u32) {
+        cores.write_lines(route.source, route.target, lines + 1);
+    }
+
+    /// Reads the section at home, answers in one's own over there.
+    fn get(cores: &mut Cores, route: Route, lines: u32) {
+        cores.read_lines(route.target, route.target, lines, TimeCategory::Copying);
+        cores.write_lines(route.target, route.source, 1);
+    }
+}

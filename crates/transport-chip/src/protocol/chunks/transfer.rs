@@ -1,0 +1,174 @@
+//! The transfer of a message, chunk by chunk: into a part of the buffer, out of it at the receiver, and answered.
+//!
+//! Behind the transfer itself come the answers (what a sender knows of its parts, and what it reads to know more) and
+//! what a place does while it is blocked in a send ([`Handshake::WAITS`]). Invariants: a chunk is written only when the
+//! one before it is answered, so a part holds one at most and a lane delivers them in the order in which they were
+//! written; a place that is blocked in a send keeps one message of each sender and class at most, because senders ask
+//! before they send.
+
+use super::{ArrivingChunk, Chunks, Handshake, PartInUse, Remainder, Route};
+use crate::cores::Cores;
+use crate::protocol::inbox::{MessageContent, ReceivedMessage};
+use crate::protocol::{Outgoing, ProtocolModel, RECEIVE_CYCLES, SEND_CYCLES, Wakeups};
+use crate::report::TimeCategory;
+use isles_chip::cache::StorePolicy;
+use isles_chip::kernel::EventClass;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, PlaceId};
+
+impl<H: Handshake> Chunks<H> {
+    /// Begins a message whose part is free; gives when its first chunk arrives.
+    pub(super) fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Picoseconds {
+        let lane = self.lane_out(out);
+        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
+        let lines = load.len().div_ceil(self.line_bytes) as u32;
+        self.lanes[lane].rest = Some(Remainder { handler: out.handler, load, lines });
+        self.place_states[out.from.index()].streams.push(lane);
+        self.push(cores, lane).expect("a free part takes a chunk")
+    }
+
+    /// Writes the next chunk of a lane if its last one is answered; gives when it arrives.
+    pub(super) fn push(&mut self, cores: &mut Cores, lane: usize) -> Option<Picoseconds> {
+        let (route, part) = (self.route_of(lane), self.part_of(lane));
+        if self.held[part].is_some_and(|held| held.awaited) {
+            return None;
+        }
+        let mut rest = self.lanes[lane].rest.take()?;
+        let lines = rest.lines.min(self.handshake.chunk_lines(route.class));
+        rest.lines -= lines;
+        cores.load_private(route.source, lines, rest.load.len());
+        H::put(cores, route, lines);
+        let (arrival, of) = (cores.now(route.source), rest.load.len());
+        self.held[part] = Some(PartInUse { lane, awaited: true });
+        let message = if rest.lines == 0 {
+            self.place_states[route.source.index()].streams.retain(|other| *other != lane);
+            Some((rest.handler, rest.load))
+        } else {
+            self.lanes[lane].rest = Some(rest);
+            None
+        };
+        self.lanes[lane].arriving = Some(ArrivingChunk { arrival, lines, of, message });
+        let key = self.tie_break.key(arrival, EventClass::Arrival, lane as u32, 0);
+        self.place_states[route.target.index()].heads.insert((key, lane));
+        Some(arrival)
+    }
+
+    /// Takes the first chunk, of both classes or of control only, that had arrived at `until`; `Some(None)` if it was
+    /// not the last of its message.
+    pub(super) fn fetch(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<ReceivedMessage>> {
+        let wanted = |lane: usize| !control_only || lane % 2 == Class::Control as usize;
+        let place_state = &mut self.place_states[place.index()];
+        let visible = place_state.heads.iter().take_while(|(key, _)| key.time() <= until);
+        let head = *visible.into_iter().find(|(_, lane)| wanted(*lane))?;
+        place_state.heads.remove(&head);
+        let (lane, route) = (head.1, self.route_of(head.1));
+        let chunk = self.lanes[lane].arriving.take()?;
+        cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
+        H::get(cores, route, chunk.lines);
+        cores.store_private(place, chunk.lines, chunk.of, StorePolicy::Prefetching);
+        let answered = cores.now(place);
+        self.place_states[route.source.index()].answers.push((answered, lane));
+        self.blocking_sends.answer(place, route.source, answered);
+        let Route { source, class, .. } = route;
+        let arrival = chunk.arrival;
+        Some(chunk.message.map(|(handler, load)| ReceivedMessage { source, class, handler, load, arrival }))
+    }
+}
+
+impl<H: Handshake> Chunks<H> {
+    /// What the parts of `place` hold.
+    pub(super) fn own_parts(&self, place: PlaceId) -> impl Iterator<Item = &PartInUse> {
+        let parts = self.held.len() / self.place_states.len();
+        self.held[place.index() * parts..][..parts].iter().flatten()
+    }
+
+    /// Parts of `place` whose last chunk is not answered, if that is to be looked at apart from polls.
+    pub(super) fn awaited(&self, place: PlaceId) -> u32 {
+        if H::POLL_SEES_ANSWERS {
+            return 0;
+        }
+        self.own_parts(place).filter(|held| held.awaited).count() as u32
+    }
+
+    /// Lines of flags that a poll reads.
+    pub(super) fn flag_lines(&self) -> u32 {
+        self.place_states.len() as u32 - 1
+    }
+
+    fn is_free(&self, lane: usize) -> bool {
+        self.held[self.part_of(lane)].is_none()
+    }
+
+    /// Whether the part of `lane` is free; looks at the flags of answers if some are on their way.
+    pub(super) fn becomes_free(&mut self, cores: &mut Cores, lane: usize) -> bool {
+        let place = self.route_of(lane).source;
+        if !self.is_free(lane) && !self.place_states[place.index()].answers.is_empty() {
+            let lines = if H::POLL_SEES_ANSWERS { 1 } else { self.awaited(place) };
+            self.read_answers(cores, place, lines);
+        }
+        self.is_free(lane)
+    }
+
+    /// Reads `lines` lines of flags, and takes the answers that had arrived when the turn began.
+    pub(super) fn read_answers(&mut self, cores: &mut Cores, place: PlaceId, lines: u32) {
+        cores.read_own_lines(place, lines, TimeCategory::Polling);
+        let seen = cores.present();
+        let answers = std::mem::take(&mut self.place_states[place.index()].answers);
+        let (arrived, under_way): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(time, _)| *time <= seen);
+        self.place_states[place.index()].answers = under_way;
+        for (_, lane) in arrived {
+            if !H::POLL_SEES_ANSWERS {
+                cores.write_lines(place, place, 1);
+            }
+            let part = self.part_of(lane);
+            let more = self.lanes[lane].rest.is_some();
+            self.held[part] = more.then_some(PartInUse { lane, awaited: false });
+        }
+    }
+}
+
+impl<H: Handshake> Chunks<H> {
+    /// Serves what arrives for a place that stands in a send: takes it, answers, and keeps it for later.
+    pub(super) fn serve(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.poll(cores, place);
+        let present = cores.present();
+        while let Some(fetched) = self.fetch(cores, place, present, false) {
+            fetched.into_iter().for_each(|message| self.blocking_sends.kept.put(place, message));
+        }
+        self.blocking_sends.drain_wakeups(place, wakeups);
+    }
+
+    /// Begins the next message of a place whose last one is answered.
+    pub(super) fn send_next(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        if self.own_parts(place).next().is_none()
+            && let Some((out, load)) = self.blocking_sends.of_mut(place).pop()
+        {
+            wakeups.push((out.to, self.begin(cores, &out, load)));
+        }
+    }
+
+    /// When a place that stands in a send begins the next message, if it waits for no answer: at once.
+    pub(super) fn resumes(&self, place: PlaceId) -> Option<Picoseconds> {
+        let is_awaited = self.own_parts(place).next().is_some();
+        (!is_awaited && !self.blocking_sends.of(place).is_empty()).then_some(Picoseconds::ZERO)
+    }
+
+    /// A message that was kept and is wanted now; its sender is told by a flag.
+    pub(super) fn take_deferred(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        control_only: bool,
+    ) -> Option<ReceivedMessage> {
+        self.blocking_sends.take_deferred(place, control_only, |source| {
+            cores.write_lines(place, source, 1);
+            cores.now(place)
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! Messages that the interrupt services of cores pass on: where rings and the asynchronous broadcast meet.
+//!
+//! A place finds them among the entries of its rings, by arrival, but they lie in its private memory: they take no
+//! line of a ring and are owed no credit. Invariant: what comes from one place in one class is found in the order of
+//! sending, whichever way it came.
+
+use super::Doorbell;
+use crate::cores::Cores;
+use crate::protocol::inbox::{Fragment, InboxEntry, MessageContent, ReceivedMessage};
+use crate::protocol::{Multicast, Outgoing, RECEIVE_CYCLES};
+use crate::report::TimeCategory;
+use isles_chip::kernel::EventClass;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+
+impl Doorbell {
+    /// Whether such a message may go now: no block is on its way to one of them, and none has too much of it unread.
+    pub(super) fn may_relay(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+        let streams = out.each().any(|out| self.lanes[self.lane_of(out.from, out.to, out.class)].streams);
+        let relays = self.relays.as_mut();
+        !streams && relays.is_some_and(|relays| relays.has_room(cores, out))
+    }
+
+    /// When an entry of a lane is found that arrives then: not before what was relayed earlier.
+    #[inline(never)] // Without relays none comes here.
+    pub(super) fn behind(&self, lane: usize, arrival: Picoseconds) -> Picoseconds {
+        let place_state = &self.place_states[self.target_of(lane).index()];
+        place_state.inbox.behind(self.source_of(lane), lane as u32, arrival)
+    }
+
+    /// Lets one of the receivers of a relayed message find it; gives when it does.
+    pub(super) fn find_relayed(
+        &mut self,
+        out: &Outgoing,
+        found: Picoseconds,
+        load: MessageContent,
+    ) -> Picoseconds {
+        let lane = self.lane_of(out.from, out.to, out.class);
+        let arrival = self.behind(lane, found);
+        let key = self.tie_break.key(arrival, EventClass::Arrival, lane as u32, 0);
+        let piece = Fragment::Whole { handler: out.handler, load };
+        let queued =
+            InboxEntry { key, lane: lane as u32, source: out.from, lines: 0, fetch: 0, slots: 0, piece };
+        self.place_states[out.to.index()].inbox.put(queued);
+        arrival
+    }
+
+    /// Takes a letter that was relayed.
+    #[cold]
+    pub(super) fn take_relayed(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        queued: InboxEntry,
+    ) -> Option<ReceivedMessage> {
+        cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
+        let message = queued.open()?;
+        if let Some(relays) = &mut self.relays {
+            relays.note_read(message.source, message.class, place);
+        }
+        Some(message)
+    }
+}
+
+impl InboxEntry {
+    /// Whether it lies in private memory: every entry of a ring has a line there, or a cell.
+    #[inline]
+    pub(super) fn is_relayed(&self) -> bool {
+        self.lines == 0 && self.slots == 0
+    }
+}

@@ -1,0 +1,384 @@
+//! The protocol `doorbell`: written at the receiver, noticed by a doorbell, credited with what goes the other way.
+//!
+//! Every ordered pair of places has a small ring in the receiver's buffer for each class. A short message is written
+//! into it; of a longer one the ring carries a line that says in which slot of the *sender's* buffer it lies, from
+//! where the receiver fetches it; a block goes through such slots piece by piece. After the lines of a message the
+//! sender writes its flag, a byte or more in lines that the receiver reads at every poll; of few places it has room for
+//! a header. It also counts what the sender has taken of the other direction, so an answer credits what it answers;
+//! what is owed to others is written when the turn ends or before the place computes. What several places get at once
+//! lies in one slot, which is free when the last of them has credited it.
+//!
+//! Here are the state of a place and what the world asks of the protocol. The layout is in `layout`; entries, blocks
+//! and credits are in `rings`; the reasons are in `docs/design/chip-protocols.md`. The bytes themselves travel as
+//! values beside the model; their lines are counted, and a ring without free lines refuses. It does not know turns or
+//! deaths: the world tells it what to forget. Invariants: entries of a ring are written, taken and credited in one
+//! order; what a place takes it owes at once, so whatever its sender counts as taken is waiting, owed or on its way
+//! back.
+
+mod broadcast;
+mod layout;
+mod rings;
+
+pub(crate) use layout::DoorbellLayout;
+
+use crate::cores::Cores;
+use crate::protocol::async_broadcast::AsyncBroadcast;
+use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, LaneIndex, MessageContent, ReceivedMessage};
+use crate::protocol::{
+    Multicast, Outgoing, POLL_CYCLES, ProtocolModel, RECEIVE_CYCLES, SEND_CYCLES, Wakeups,
+};
+use crate::report::TimeCategory;
+use isles_chip::cache::StorePolicy;
+use isles_chip::kernel::{EventClass, TieBreak};
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, PlaceId};
+use layout::SLOTS_MAX;
+use rings::{BlockSend, Credit, Lane, Occupancy, bit_of, is_much};
+use std::ops::Range;
+
+/// A lane and its ends.
+#[derive(Clone, Copy)]
+struct LaneEnds {
+    source: PlaceId,
+    target: PlaceId,
+    lane: usize,
+}
+
+/// All rings of a run.
+pub(crate) struct Doorbell {
+    budget: DoorbellLayout,
+    pairs: LaneIndex,
+    tie_break: TieBreak,
+    lanes: Vec<Lane>,
+    place_states: Vec<PlaceState>,
+    /// What carries messages to several places, if that is not a slot.
+    relays: Option<Box<AsyncBroadcast>>,
+}
+
+impl Doorbell {
+    pub(crate) fn new(budget: DoorbellLayout, places: u32, tie_break: TieBreak) -> Doorbell {
+        let places = places as usize;
+        Doorbell {
+            lanes: (0..2 * places * places).map(|_| Lane::default()).collect(),
+            place_states: (0..places).map(|_| PlaceState::new(&budget)).collect(),
+            budget,
+            pairs: LaneIndex::of(places),
+            tie_break,
+            relays: None,
+        }
+    }
+
+    /// The same with asynchronous broadcasts, which have their own lines of the buffers.
+    pub(crate) fn relayed(
+        budget: DoorbellLayout,
+        relays: AsyncBroadcast,
+        places: u32,
+        tie_break: TieBreak,
+    ) -> Doorbell {
+        Doorbell { relays: Some(Box::new(relays)), ..Doorbell::new(budget, places, tie_break) }
+    }
+
+    /// Lanes of one receiver lie together: it looks at all of them.
+    fn lane_of(&self, from: PlaceId, to: PlaceId, class: Class) -> usize {
+        self.pairs.lane(to, from, class)
+    }
+
+    fn source_of(&self, lane: usize) -> PlaceId {
+        self.pairs.ends(lane).1
+    }
+
+    fn target_of(&self, lane: usize) -> PlaceId {
+        self.pairs.ends(lane).0
+    }
+
+    /// Writes an entry and rings the doorbell; gives when that arrives.
+    fn ring(
+        &mut self,
+        cores: &mut Cores,
+        LaneEnds { source, target, lane }: LaneEnds,
+        share: Occupancy,
+        fetch: u32,
+        piece: Fragment,
+    ) -> Picoseconds {
+        let lines = u32::from(share.lines);
+        cores.write_lines(source, target, lines + 1);
+        let arrival = cores.now(source);
+        self.place_states[source.index()].slots[lane % 2] -= share.own_slots();
+        self.lanes[lane].taken += share;
+        if self.place_states[source.index()].owes & bit_of(target) != 0 {
+            self.credit_along(source, target, arrival);
+        }
+        let arrival = if self.relays.is_some() { self.behind(lane, arrival) } else { arrival };
+        let key = self.tie_break.key(arrival, EventClass::Arrival, lane as u32, 0);
+        let queued = InboxEntry { key, lane: lane as u32, source, lines, fetch, slots: share.slots, piece };
+        self.place_states[target.index()].inbox.put(queued);
+        arrival
+    }
+}
+
+/// See the file header.
+struct PlaceState {
+    /// Free slots of its buffer, by class.
+    slots: [u32; 2],
+    /// Of slots from which several fetch, by class: how many have not credited it; of all others none.
+    fetchers: [[u32; SLOTS_MAX]; 2],
+    /// Blocks under way from here, one for a lane.
+    streams: Vec<BlockSend>,
+    /// Credits on their way here.
+    credits: Vec<Credit>,
+    /// When the turn began in which it has looked at its flags last.
+    looked: Picoseconds,
+    /// Entries in the rings here, by class.
+    inbox: Inbox,
+    /// Lanes with entries taken in this turn and not credited, with their senders; each once.
+    owed: Vec<(PlaceId, usize)>,
+    /// The bits of those senders: who has none is owed nothing.
+    owes: u64,
+    /// Whether one of them may wait for it.
+    owes_much: bool,
+}
+
+impl PlaceState {
+    /// With all slots of its buffer free.
+    fn new(budget: &DoorbellLayout) -> PlaceState {
+        PlaceState {
+            slots: budget.slots,
+            fetchers: [[0; SLOTS_MAX]; 2],
+            streams: Vec::new(),
+            credits: Vec::new(),
+            looked: Picoseconds::ZERO,
+            inbox: Inbox::default(),
+            owed: Vec::new(),
+            owes: 0,
+            owes_much: false,
+        }
+    }
+
+    /// Takes back the slots of a share of one of its lanes, of a class.
+    fn free(&mut self, class: usize, share: Occupancy) {
+        self.slots[class] += share.own_slots();
+        for slot in share.shared_slots() {
+            let fetchers = &mut self.fetchers[class][slot];
+            *fetchers -= 1;
+            self.slots[class] += u32::from(*fetchers == 0);
+        }
+    }
+}
+
+impl ProtocolModel for Doorbell {
+    fn message_bytes_max(&self, class: Class) -> usize {
+        self.budget.message_bytes_max[class as usize]
+    }
+
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
+        self.finds(cores, out.from, |rings| rings.fits(out, len, 1))
+    }
+
+    fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
+        // What lies in a slot takes one line of the ring, but a shorter one may want all of them.
+        self.fits(out, len, self.budget.ring_lines[out.class as usize])
+    }
+
+    fn can_begin_block(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
+        !self.lanes[self.lane_of(out.from, out.to, out.class)].streams
+    }
+
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+        let way =
+            LaneEnds { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
+        let len = load.len();
+        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
+        if self.budget.has_cells() {
+            return Some(self.write(cores, out, way, load));
+        }
+        let piece = Fragment::Whole { handler: out.handler, load };
+        Some(match self.budget.ring_lines_of(out.class, len) {
+            Some(lines) => self.ring(cores, way, Occupancy::of_lines(lines), 0, piece),
+            None => self.write_at_home(cores, way, self.budget.lines(len), piece),
+        })
+    }
+
+    /// What fits a short ring goes there; it would gain nothing.
+    fn multicast_bytes(&self, class: Class) -> Range<usize> {
+        self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
+    }
+
+    fn has_room_for_all(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+        if self.relays.is_some() {
+            return self.may_relay(cores, out);
+        }
+        self.finds(cores, out.from, |rings| out.each().all(|out| rings.has_lines(&out, None, 1)))
+    }
+
+    fn stage_multicast(&mut self, cores: &mut Cores, out: &Multicast<'_>, len: usize) -> u8 {
+        if let Some(relays) = &mut self.relays {
+            relays.send(cores, out.from, out.to, len);
+            return 0;
+        }
+        cores.write_lines(out.from, out.from, self.budget.lines(len));
+        let (place_state, class) = (&mut self.place_states[out.from.index()], out.class as usize);
+        let is_free = |fetchers: &u32| *fetchers == 0;
+        let slot =
+            place_state.fetchers[class].iter().position(is_free).expect("one of the free slots is this");
+        place_state.slots[class] -= 1;
+        place_state.fetchers[class][slot] = out.to.len() as u32;
+        slot as u8
+    }
+
+    fn announce_multicast(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        slot: u8,
+        load: MessageContent,
+    ) -> Picoseconds {
+        if let Some(relays) = &mut self.relays {
+            relays.note_sent(out);
+            let found = relays.found(out.to);
+            return self.find_relayed(out, found, load);
+        }
+        let way =
+            LaneEnds { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
+        let lines = self.budget.lines(load.len());
+        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
+        let piece = Fragment::Whole { handler: out.handler, load };
+        self.ring(cores, way, Occupancy::of_shared(slot), lines, piece)
+    }
+
+    fn begin_block(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        load: MessageContent,
+        wakeups: &mut Wakeups,
+    ) {
+        let lane = self.lane_of(out.from, out.to, out.class);
+        cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
+        let left = self.budget.lines(load.len());
+        self.lanes[lane].streams = true;
+        self.place_states[out.from.index()].streams.push(BlockSend {
+            lane,
+            handler: out.handler,
+            load,
+            left,
+        });
+        self.push_block(cores, lane, wakeups);
+    }
+
+    fn has_pending_blocks(&self, place: PlaceId) -> bool {
+        !self.place_states[place.index()].streams.is_empty()
+    }
+
+    fn make_progress(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.look(cores, place);
+        self.take_credits(place);
+        if let Some(relays) = &mut self.relays {
+            relays.make_progress(cores, place);
+        }
+        let streams = &self.place_states[place.index()].streams;
+        for lane in streams.iter().map(|stream| stream.lane).collect::<Vec<_>>() {
+            self.push_block(cores, lane, wakeups);
+        }
+    }
+
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
+        if let Some(relays) = &mut self.relays {
+            relays.settle(cores, place);
+            relays.make_progress(cores, place);
+        }
+        cores.read_own_lines(place, self.budget.flag_lines, TimeCategory::Polling);
+        cores.compute(place, POLL_CYCLES, TimeCategory::Polling);
+        self.place_states[place.index()].looked = cores.present();
+    }
+
+    /// The flags tell of credits, too.
+    fn poll_period(&self, cores: &Cores, place: PlaceId, _with_credits: bool) -> Picoseconds {
+        let acknowledgements = self.relays.as_ref().map(|relays| relays.attention(cores, place));
+        let flags = cores.own_read(place, self.budget.flag_lines);
+        flags + cores.cycles(place, POLL_CYCLES) + acknowledgements.unwrap_or_default()
+    }
+
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
+        self.place_states[place.index()].inbox.first_arrival()
+    }
+
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
+        let credit = self.place_states[place.index()].credits.iter().map(|credit| credit.arrival).min();
+        let acknowledgement = self.relays.as_ref().and_then(|relays| relays.first_acknowledgement(place));
+        [credit, acknowledgement].into_iter().flatten().min()
+    }
+
+    fn has_pending_from(&self, source: PlaceId, place: PlaceId) -> bool {
+        self.place_states[place.index()].inbox.has_any_of(source)
+    }
+
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<ReceivedMessage>> {
+        let place_state = &mut self.place_states[place.index()];
+        let queued = place_state.inbox.take(until, control_only)?;
+        let lane = queued.lane as usize;
+        let ring = &mut self.lanes[lane];
+        if queued.is_relayed() {
+            return Some(self.take_relayed(cores, place, queued));
+        }
+        if ring.owed == Occupancy::default() {
+            place_state.owed.push((queued.source, lane));
+            place_state.owes |= bit_of(queued.source);
+        }
+        ring.owed += Occupancy { lines: queued.lines as u8, slots: queued.slots };
+        place_state.owes_much |= is_much(ring.owed, self.budget.ring_lines[lane % 2]);
+        let source = queued.source;
+        cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
+        cores.read_own_lines(place, queued.lines, TimeCategory::Copying);
+        if queued.fetch > 0 {
+            cores.read_lines(place, source, queued.fetch, TimeCategory::Copying);
+            cores.store_private(place, queued.fetch, queued.piece.message_bytes(), StorePolicy::Prefetching);
+        }
+        Some(queued.open())
+    }
+
+    /// Only what the sender may wait for: the rest may still go with a message of this turn.
+    fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        if std::mem::take(&mut self.place_states[place.index()].owes_much) {
+            self.write_credits(cores, place, wakeups, is_much);
+        }
+        if let Some(relays) = &mut self.relays {
+            relays.write_acknowledgements(cores, place, wakeups);
+        }
+    }
+
+    fn end_turn(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.write_credits(cores, place, wakeups, |_, _| true);
+    }
+
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+        if let Some(relays) = &mut self.relays {
+            relays.forget(place, gone);
+        }
+        for lane in self.pairs.both(gone, place) {
+            let ring = &mut self.lanes[lane];
+            ring.streams = false;
+            // What it owes is forgotten with what was taken: it may still write a credit at the end of its turn.
+            ring.owed = Occupancy::default();
+            let taken = std::mem::take(&mut ring.taken);
+            let place_state = &mut self.place_states[place.index()];
+            place_state.free(lane % 2, taken);
+            place_state.streams.retain(|stream| stream.lane != lane);
+            place_state.credits.retain(|credit| credit.lane != lane);
+        }
+    }
+
+    fn abort_place(&mut self, gone: PlaceId) {
+        let (place_states, lanes) = (&mut self.place_states, &mut self.lanes);
+        let PlaceState { streams, inbox, .. } = &mut place_states[gone.index()];
+        for stream in streams.drain(..) {
+            lanes[stream.lane].streams = false;
+        }
+        drop(inbox.clear());
+    }
+}

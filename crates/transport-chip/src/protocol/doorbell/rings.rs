@@ -1,0 +1,386 @@
+//! The rings of the protocol: one from each place to each other one in each class, with the slots behind it.
+//!
+//! [`Occupancy`] is what the entries of a ring hold until they are credited. Then come, in this order: whether a
+//! message finds lines and a slot; how a message becomes entries; the pieces of a block, which go as far as slots and
+//! lines are free; credits, by which a sender learns what was taken.
+//!
+//! A place that has nothing of a class under way to another one, as it knows, and no header in its cell there, writes
+//! the header of its next entry into the cell, which the receiver's poll reads anyway. That entry is the first that the
+//! receiver has not taken, whatever follows it in the ring; so the cell needs no number, only a bit that turns. It is
+//! free again when that entry is credited.
+//!
+//! A receiver notes what it owes each lane. A sender that may be waiting gets its credit when the batch is taken in,
+//! the others with the next message to them or at the end of the turn.
+//!
+//! Invariants: a ring through which a block goes has no room for anything else, so nothing comes between its pieces; of
+//! each ordered pair of places at most one entry has the cell; what is owed is at most what was taken.
+
+use super::layout::SLOTS_MAX;
+use super::{Doorbell, DoorbellLayout, LaneEnds, PlaceState};
+use crate::cores::Cores;
+use crate::protocol::inbox::{Fragment, MessageContent};
+use crate::protocol::{Outgoing, Wakeups};
+use crate::report::TimeCategory;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{HandlerId, PlaceId};
+
+/// What entries occupy until they are credited.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Occupancy {
+    /// Lines of the ring.
+    pub(super) lines: u8,
+    /// Slots of the sender's buffer: in the low half how many are this lane's own, in the high half as bits those from
+    /// which other lanes fetch, too; between them [`CELL`]. No lane has one of these twice, so shares are added as they
+    /// stand.
+    pub(super) slots: u8,
+}
+
+/// The bit of the cell of the pair of places.
+const CELL: u8 = 8;
+
+impl Occupancy {
+    /// Of a message of so many lines, with its header.
+    #[inline]
+    pub(super) fn of_lines(lines: u32) -> Occupancy {
+        Occupancy { lines: lines as u8, slots: 0 }
+    }
+
+    /// Of one whose header is in the cell.
+    #[inline]
+    pub(super) fn beside_cell(lines: u32) -> Occupancy {
+        Occupancy { lines: lines as u8, slots: CELL }
+    }
+
+    /// Of the line of the ring that tells of a slot of its own.
+    pub(super) const OWN_SLOT: Occupancy = Occupancy { lines: 1, slots: 1 };
+
+    /// The same of a slot of that number, from which others fetch, too.
+    pub(super) fn of_shared(slot: u8) -> Occupancy {
+        Occupancy { lines: 1, slots: 0x10 << slot }
+    }
+
+    /// How many slots are this lane's own.
+    #[inline]
+    pub(super) fn own_slots(self) -> u32 {
+        u32::from(self.slots & (CELL - 1))
+    }
+
+    /// Whether there are slots, its own or shared ones.
+    #[inline]
+    pub(super) fn has_slots(self) -> bool {
+        self.slots & !CELL != 0
+    }
+
+    #[inline]
+    pub(super) fn has_cell(self) -> bool {
+        self.slots & CELL != 0
+    }
+
+    /// The numbers of the others.
+    #[inline]
+    pub(super) fn shared_slots(self) -> impl Iterator<Item = usize> {
+        let bits = self.slots >> 4;
+        (0..SLOTS_MAX).take_while(move |slot| bits >> slot != 0).filter(move |slot| bits >> slot & 1 != 0)
+    }
+}
+
+const _: () = assert!(SLOTS_MAX <= 4, "a half of a byte has so many bits, and three bits count so many");
+
+/// Short, because there are very many and each message needs one or two of them.
+#[derive(Default)]
+pub(super) struct Lane {
+    /// What is written and not credited yet, as the sender knows it.
+    pub(super) taken: Occupancy,
+    /// What the receiver has taken and not credited.
+    pub(super) owed: Occupancy,
+    /// Whether a block is under way here.
+    pub(super) streams: bool,
+}
+
+impl std::ops::AddAssign for Occupancy {
+    fn add_assign(&mut self, other: Occupancy) {
+        self.lines += other.lines;
+        self.slots += other.slots;
+    }
+}
+
+impl std::ops::SubAssign for Occupancy {
+    fn sub_assign(&mut self, other: Occupancy) {
+        self.lines -= other.lines;
+        self.slots -= other.slots;
+    }
+}
+
+impl Doorbell {
+    /// Lines of the ring of `occupancy` that are free, as its sender knows.
+    pub(super) fn free_lines(&self, lane: usize) -> u32 {
+        self.budget.ring_lines[lane % 2] - u32::from(self.lanes[lane].taken.lines)
+    }
+
+    /// Whether the lines of a message are free in the ring; or, of one that goes into a slot, that and `beside` lines.
+    pub(super) fn fits(&self, out: &Outgoing, len: usize, beside: u32) -> bool {
+        self.has_lines(out, self.budget.ring_lines_of(out.class, len), beside)
+    }
+
+    /// The same of a message that takes so many lines of the ring, or of one that goes into a slot.
+    #[inline]
+    pub(super) fn has_lines(&self, out: &Outgoing, lines: Option<u32>, beside: u32) -> bool {
+        let lane = self.lane_of(out.from, out.to, out.class);
+        let has_slot = lines.is_some() || self.place_states[out.from.index()].slots[out.class as usize] > 0;
+        !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= lines.unwrap_or(beside)
+    }
+
+    /// Whether `place` finds the room that `fits` wants; looks for credit if that is needed.
+    #[inline]
+    pub(super) fn finds(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        fits: impl Fn(&Doorbell) -> bool,
+    ) -> bool {
+        if fits(self) {
+            return true;
+        }
+        self.look(cores, place);
+        self.take_credits(place);
+        fits(self)
+    }
+}
+
+impl Doorbell {
+    /// Writes a message for which there is room, among places that have cells; gives when its first part arrives.
+    #[inline(never)] // Where places are many, none comes here.
+    pub(super) fn write(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        way: LaneEnds,
+        load: MessageContent,
+    ) -> Picoseconds {
+        let len = load.len();
+        let share = if self.finds_cell(way) {
+            self.budget.lines_beside_cell(out.class, len).map(Occupancy::beside_cell)
+        } else {
+            self.budget.ring_lines_of(out.class, len).map(Occupancy::of_lines)
+        };
+        let piece = Fragment::Whole { handler: out.handler, load };
+        match share {
+            Some(share) => self.write_there(cores, way, share, piece),
+            None => self.write_at_home(cores, way, self.budget.lines(len), piece),
+        }
+    }
+
+    /// Whether the next entry may have its header in the cell. A look of its own would cost more than that spares.
+    fn finds_cell(&mut self, LaneEnds { source, lane, .. }: LaneEnds) -> bool {
+        if !self.budget.has_cells() {
+            return false;
+        }
+        self.take_credits(source);
+        let other_class = lane ^ 1;
+        self.lanes[lane].taken == Occupancy::default() && !self.lanes[other_class].taken.has_cell()
+    }
+
+    /// Writes a message into the ring of its receiver, a long one in halves.
+    fn write_there(
+        &mut self,
+        cores: &mut Cores,
+        way: LaneEnds,
+        share: Occupancy,
+        piece: Fragment,
+    ) -> Picoseconds {
+        let Some(first) = DoorbellLayout::first_half(share.lines.into()) else {
+            return self.ring(cores, way, share, 0, piece);
+        };
+        let rest = Occupancy::of_lines(u32::from(share.lines) - first);
+        let part = Fragment::Part { of: piece.message_bytes() };
+        let arrival = self.ring(cores, way, Occupancy { lines: first as u8, ..share }, 0, part);
+        self.ring(cores, way, rest, 0, piece);
+        arrival
+    }
+
+    /// Writes a message of so many lines into a slot, or a long one into two of them if both are free.
+    #[inline]
+    pub(super) fn write_at_home(
+        &mut self,
+        cores: &mut Cores,
+        way: LaneEnds,
+        lines: u32,
+        piece: Fragment,
+    ) -> Picoseconds {
+        let has_two = |rings: &Doorbell| {
+            rings.place_states[way.source.index()].slots[way.lane % 2] > 1 && rings.free_lines(way.lane) > 1
+        };
+        let Some(first) = DoorbellLayout::first_half(lines).filter(|_| has_two(self)) else {
+            return self.write_slot(cores, way, lines, piece);
+        };
+        let part = Fragment::Part { of: piece.message_bytes() };
+        let arrival = self.write_slot(cores, way, first, part);
+        self.write_slot(cores, way, lines - first, piece);
+        arrival
+    }
+
+    fn write_slot(&mut self, cores: &mut Cores, way: LaneEnds, lines: u32, piece: Fragment) -> Picoseconds {
+        cores.write_lines(way.source, way.source, lines);
+        self.ring(cores, way, Occupancy::OWN_SLOT, lines, piece)
+    }
+}
+
+/// A credit that the sender has not looked at yet.
+pub(super) struct Credit {
+    pub(super) arrival: Picoseconds,
+    pub(super) lane: usize,
+    pub(super) share: Occupancy,
+}
+
+/// Whether somebody may wait for the credit of so much of a ring of `lines` lines: it is more than half, or a slot.
+pub(super) fn is_much(owed: Occupancy, lines: u32) -> bool {
+    owed.has_slots() || 2 * u32::from(owed.lines) > lines
+}
+
+/// The bit of a place, which it may share with others.
+pub(super) fn bit_of(place: PlaceId) -> u64 {
+    1 << (place.0 % u64::BITS)
+}
+
+impl Doorbell {
+    /// Lets a message of `place` that arrives at `target` then tell what was taken of it and not credited.
+    pub(super) fn credit_along(&mut self, place: PlaceId, target: PlaceId, arrival: Picoseconds) {
+        let mut owed = std::mem::take(&mut self.place_states[place.index()].owed);
+        owed.retain(|(source, lane)| {
+            if *source == target {
+                self.credit(target, *lane, arrival);
+            }
+            *source != target
+        });
+        self.place_states[place.index()].owed = owed;
+    }
+
+    /// Tells `source` at `arrival` what was taken of it on a lane and not credited.
+    #[inline]
+    fn credit(&mut self, source: PlaceId, lane: usize, arrival: Picoseconds) {
+        let share = std::mem::take(&mut self.lanes[lane].owed);
+        self.place_states[source.index()].credits.push(Credit { arrival, lane, share });
+    }
+
+    /// Writes the credits of `place` that are wanted, by what is owed and how many lines the ring has.
+    #[inline]
+    pub(super) fn write_credits(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        wakeups: &mut Wakeups,
+        is_wanted: impl Fn(Occupancy, u32) -> bool,
+    ) {
+        let owed = &mut self.place_states[place.index()].owed;
+        if owed.len() > 1 {
+            owed.sort_unstable();
+        }
+        let (mut last, mut kept) = (None, 0);
+        for index in 0..owed.len() {
+            let (source, lane) = self.place_states[place.index()].owed[index];
+            // By sender: one flag line carries what is owed to it in both classes.
+            if last != Some(source) {
+                if !is_wanted(self.lanes[lane].owed, self.budget.ring_lines[lane % 2]) {
+                    self.place_states[place.index()].owed[kept] = (source, lane);
+                    kept += 1;
+                    continue;
+                }
+                cores.write_lines(place, source, 1);
+                wakeups.push((source, cores.now(place)));
+                last = Some(source);
+            }
+            self.credit(source, lane, cores.now(place));
+        }
+        let PlaceState { owed, owes, .. } = &mut self.place_states[place.index()];
+        owed.truncate(kept);
+        if kept == 0 {
+            *owes = 0;
+        }
+    }
+
+    /// Reads the flags of `place`, once a turn.
+    pub(super) fn look(&mut self, cores: &mut Cores, place: PlaceId) {
+        let looked = &mut self.place_states[place.index()].looked;
+        if *looked < cores.present() {
+            *looked = cores.present();
+            cores.read_own_lines(place, self.budget.flag_lines, TimeCategory::Polling);
+        }
+    }
+
+    /// Takes the credits that `place` has seen: those that had arrived when the turn began in which it looked last.
+    pub(super) fn take_credits(&mut self, place: PlaceId) {
+        let (place_states, lanes) = (&mut self.place_states, &mut self.lanes);
+        let place_state = &mut place_states[place.index()];
+        let mut credits = std::mem::take(&mut place_state.credits);
+        credits.retain(|credit| {
+            let is_seen = credit.arrival <= place_state.looked;
+            if is_seen {
+                lanes[credit.lane].taken -= credit.share;
+                place_state.free(credit.lane % 2, credit.share);
+            }
+            !is_seen
+        });
+        place_state.credits = credits;
+    }
+}
+
+/// A block under way.
+pub(super) struct BlockSend {
+    pub(super) lane: usize,
+    pub(super) handler: HandlerId,
+    pub(super) load: MessageContent,
+    /// Lines still to be written.
+    pub(super) left: u32,
+}
+
+impl Doorbell {
+    /// Writes pieces of a lane's block as far as there is room.
+    pub(super) fn push_block(&mut self, cores: &mut Cores, lane: usize, wakeups: &mut Wakeups) {
+        let (place, target, class) = (self.source_of(lane), self.target_of(lane), lane % 2);
+        while self.place_states[place.index()].slots[class] > 0 && self.free_lines(lane) > 0 {
+            let streams = &mut self.place_states[place.index()].streams;
+            let Some(index) = streams.iter().position(|stream| stream.lane == lane) else { return };
+            let lines = self.budget.piece_lines(class, streams[index].left);
+            streams[index].left -= lines;
+            let bytes = streams[index].load.len();
+            let piece = if streams[index].left == 0 {
+                let BlockSend { handler, load, .. } = streams.remove(index);
+                self.lanes[lane].streams = false;
+                Fragment::Whole { handler, load }
+            } else {
+                Fragment::Part { of: bytes }
+            };
+            cores.load_private(place, lines, bytes);
+            cores.write_lines(place, place, lines);
+            let way = LaneEnds { source: place, target, lane };
+            wakeups.push((target, self.ring(cores, way, Occupancy::OWN_SLOT, lines, piece)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_keeps_which_slots_are_fetched_by_others_too_and_how_many_are_its_own() {
+        let mut share = Occupancy::default();
+        for more in
+            [Occupancy::of_shared(3), Occupancy::OWN_SLOT, Occupancy::of_shared(0), Occupancy::OWN_SLOT]
+        {
+            share += more;
+        }
+        assert_eq!((share.lines, share.own_slots()), (4, 2));
+        assert_eq!(share.shared_slots().collect::<Vec<_>>(), [0, 3]);
+        share -= Occupancy::of_shared(0);
+        assert_eq!((share.lines, share.own_slots()), (3, 2));
+        assert_eq!(share.shared_slots().collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn more_than_half_of_a_ring_is_much_and_so_is_any_slot() {
+        let is_much = |lines, slots| is_much(Occupancy { lines, slots }, 10);
+        assert_eq!([0, 5, 6, 10].map(|lines| is_much(lines, 0)), [false, false, true, true]);
+        assert!(is_much(1, 1) && is_much(1, 0x10));
+    }
+}

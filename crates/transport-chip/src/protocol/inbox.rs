@@ -1,0 +1,286 @@
+//! What is on its way to a place: the content of messages, and what waits for one place by arrival.
+//!
+//! What comes from one place arrives in the order in which it was sent; that of several mostly does, so a new entry of
+//! an [`Inbox`] mostly goes at the end. [`LaneIndex`] numbers the lanes: one for each ordered pair of places and class;
+//! protocols keep what they know of a lane in a row by these numbers, and all lanes of one first place lie together.
+//! Invariants: the keys of an inbox ascend; `ends` undoes `lane`.
+
+use isles_chip::kernel::Key;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{AlignedBytes, BlockMemory, Class, HandlerId, PlaceId};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// The bytes of a message that is no block.
+pub(crate) type Content = Box<AlignedBytes>;
+
+/// The content of a message, by its place in memory: so it is short, however often it is passed on.
+pub(crate) enum MessageContent {
+    Inline(Content),
+    Block(Box<ChipBlock>),
+}
+
+impl MessageContent {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            MessageContent::Inline(bytes) => bytes.bytes().len(),
+            MessageContent::Block(block) => block.bytes().len(),
+        }
+    }
+}
+
+/// One message that is complete at the receiver.
+pub(crate) struct ReceivedMessage {
+    pub(crate) source: PlaceId,
+    pub(crate) class: Class,
+    pub(crate) handler: HandlerId,
+    pub(crate) load: MessageContent,
+    pub(crate) arrival: Picoseconds,
+}
+
+/// A large message; counted while it lives.
+pub(crate) struct ChipBlock {
+    content: AlignedBytes,
+    live: Rc<Cell<usize>>,
+}
+
+impl ChipBlock {
+    pub(crate) fn new(content: AlignedBytes, live: &Rc<Cell<usize>>) -> ChipBlock {
+        live.set(live.get() + 1);
+        ChipBlock { content, live: Rc::clone(live) }
+    }
+}
+
+impl BlockMemory for ChipBlock {
+    fn bytes(&self) -> &[u8] {
+        self.content.bytes()
+    }
+}
+
+impl Drop for ChipBlock {
+    fn drop(&mut self) {
+        self.live.set(self.live.get() - 1);
+    }
+}
+
+/// What a letter brings.
+pub(crate) enum Fragment {
+    /// A part of a block, or of a message that goes in two, of so many bytes; not the last one.
+    Part { of: usize },
+    /// A message, or the last part of a block with all of it.
+    Whole { handler: HandlerId, load: MessageContent },
+}
+
+/// An entry or a message as the receiver finds it.
+pub(crate) struct InboxEntry {
+    /// By its arrival.
+    pub(crate) key: Key,
+    /// The ring, or the class; odd if data.
+    pub(crate) lane: u32,
+    pub(crate) source: PlaceId,
+    /// Lines to read in the ring, or packets to take.
+    pub(crate) lines: u32,
+    /// Lines to read in the sender's buffer, or packets for which it asks a receipt.
+    pub(crate) fetch: u32,
+    /// The slots there that it lies in, as its protocol notes them.
+    pub(crate) slots: u8,
+    pub(crate) piece: Fragment,
+}
+
+impl Fragment {
+    /// Bytes of the message to which it belongs.
+    #[inline]
+    pub(crate) fn message_bytes(&self) -> usize {
+        match self {
+            Fragment::Part { of } => *of,
+            Fragment::Whole { load, .. } => load.len(),
+        }
+    }
+}
+
+impl InboxEntry {
+    /// The number of its class: control, then data.
+    fn class_index(&self) -> usize {
+        self.lane as usize % 2
+    }
+
+    /// The message that it brings; none of a part of a block.
+    pub(crate) fn open(self) -> Option<ReceivedMessage> {
+        let class = [Class::Control, Class::Data][self.class_index()];
+        match self.piece {
+            Fragment::Part { .. } => None,
+            Fragment::Whole { handler, load } => {
+                Some(ReceivedMessage { source: self.source, class, handler, load, arrival: self.key.time() })
+            }
+        }
+    }
+}
+
+/// See the file header.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    queue: VecDeque<InboxEntry>,
+}
+
+impl Inbox {
+    #[inline]
+    pub(crate) fn put(&mut self, queued: InboxEntry) {
+        if self.queue.back().is_none_or(|last| last.key <= queued.key) {
+            self.queue.push_back(queued);
+        } else {
+            self.queue.insert(self.queue.partition_point(|other| other.key <= queued.key), queued);
+        }
+    }
+
+    /// When a letter of `source` on `lane` arrives that would come at `arrival`: not before one that waits already.
+    #[inline]
+    pub(crate) fn behind(&self, source: PlaceId, lane: u32, arrival: Picoseconds) -> Picoseconds {
+        let mut later = self.queue.iter().rev().take_while(|queued| queued.key.time() > arrival);
+        let last = later.find(|queued| queued.source == source && queued.lane == lane);
+        last.map_or(arrival, |queued| queued.key.time())
+    }
+
+    /// Whether anything of `source` waits.
+    pub(crate) fn has_any_of(&self, source: PlaceId) -> bool {
+        self.queue.iter().any(|queued| queued.source == source)
+    }
+
+    /// What waits, by arrival.
+    #[cfg(test)]
+    pub(crate) fn queue(&self) -> impl Iterator<Item = &InboxEntry> {
+        self.queue.iter()
+    }
+
+    /// The same, to note something about it.
+    pub(crate) fn queue_mut(&mut self) -> impl Iterator<Item = &mut InboxEntry> {
+        self.queue.iter_mut()
+    }
+
+    /// When the first letter arrives.
+    pub(crate) fn first_arrival(&self) -> Option<Picoseconds> {
+        self.queue.front().map(|queued| queued.key.time())
+    }
+
+    /// The first letter, of both classes or of control only, if it had arrived at `until`.
+    #[inline]
+    pub(crate) fn take(&mut self, until: Picoseconds, control_only: bool) -> Option<InboxEntry> {
+        let first = self.queue.front().filter(|queued| queued.key.time() <= until)?;
+        if control_only && first.class_index() != Class::Control as usize {
+            return self.take_control(until);
+        }
+        let first = self.queue.pop_front();
+        if self.queue.is_empty() {
+            self.queue.clear(); // It begins anew at its start, which the host's caches have.
+        }
+        first
+    }
+
+    /// The first letter of control behind one of data, likewise.
+    fn take_control(&mut self, until: Picoseconds) -> Option<InboxEntry> {
+        let mut arrived = self.queue.iter().take_while(|queued| queued.key.time() <= until);
+        let index = arrived.position(|queued| queued.class_index() == Class::Control as usize)?;
+        self.queue.remove(index)
+    }
+
+    /// Takes out all letters.
+    pub(crate) fn clear(&mut self) -> impl Iterator<Item = InboxEntry> + '_ {
+        self.queue.drain(..)
+    }
+}
+
+/// The pairs of so many places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaneIndex {
+    places: usize,
+}
+
+impl LaneIndex {
+    pub(crate) fn of(places: usize) -> LaneIndex {
+        LaneIndex { places }
+    }
+
+    /// How many lanes there are.
+    pub(crate) fn lanes(self) -> usize {
+        2 * self.places * self.places
+    }
+
+    /// The lane of a pair and a class.
+    #[inline]
+    pub(crate) fn lane(self, first: PlaceId, second: PlaceId, class: Class) -> usize {
+        (first.index() * self.places + second.index()) * 2 + class as usize
+    }
+
+    /// Those of both classes.
+    #[inline]
+    pub(crate) fn both(self, first: PlaceId, second: PlaceId) -> [usize; 2] {
+        [Class::Control, Class::Data].map(|class| self.lane(first, second, class))
+    }
+
+    /// The pair and the class of a lane.
+    #[inline]
+    pub(crate) fn ends(self, lane: usize) -> (PlaceId, PlaceId, Class) {
+        let place = |index: usize| PlaceId((index % self.places) as u32);
+        let class = if lane % 2 == Class::Control as usize { Class::Control } else { Class::Data };
+        (place(lane / 2 / self.places), place(lane / 2), class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles_chip::kernel::{EventClass, TieBreak};
+
+    fn queued(time: u64, class: Class) -> InboxEntry {
+        let key = TieBreak::new(0).key(Picoseconds(time), EventClass::Arrival, class as u32, 0);
+        InboxEntry {
+            key,
+            lane: class as u32,
+            source: PlaceId(0),
+            lines: 1,
+            fetch: 0,
+            slots: 0,
+            piece: Fragment::Part { of: 0 },
+        }
+    }
+
+    #[test]
+    fn letters_are_taken_by_arrival_and_control_alone_passes_data() {
+        let mut inbox = Inbox::default();
+        for (time, class) in
+            [(5, Class::Data), (9, Class::Control), (3, Class::Data), (7, Class::Control), (7, Class::Data)]
+        {
+            inbox.put(queued(time, class));
+        }
+        let mut take = |until, control_only| {
+            let queued = inbox.take(Picoseconds(until), control_only)?;
+            Some((queued.key.time().0, queued.class_index()))
+        };
+        assert_eq!((take(2, false), take(6, true)), (None, None));
+        assert_eq!((take(8, true), take(8, true)), (Some((7, 0)), None));
+        let rest: Vec<_> = std::iter::from_fn(|| take(9, false)).collect();
+        assert_eq!(rest, [(3, 1), (5, 1), (7, 1), (9, 0)]);
+    }
+
+    #[test]
+    fn a_letter_comes_behind_the_last_one_of_its_sender_and_lane_and_of_nobody_else() {
+        let mut inbox = Inbox::default();
+        let other = |time, source, class| InboxEntry { source: PlaceId(source), ..queued(time, class) };
+        for one in [other(5, 1, Class::Data), other(9, 1, Class::Data), other(12, 2, Class::Data)] {
+            inbox.put(one);
+        }
+        let behind = |source, lane, arrival| inbox.behind(PlaceId(source), lane, Picoseconds(arrival)).0;
+        assert_eq!([behind(1, 1, 3), behind(1, 1, 7), behind(1, 1, 9), behind(1, 1, 10)], [9, 9, 9, 10]);
+        assert_eq!([behind(1, 0, 3), behind(2, 1, 3), behind(3, 1, 3)], [3, 12, 3]);
+    }
+
+    #[test]
+    fn each_lane_has_its_own_ends() {
+        let pairs = LaneIndex::of(3);
+        for lane in 0..pairs.lanes() {
+            let (first, second, class) = pairs.ends(lane);
+            assert_eq!(pairs.lane(first, second, class), lane);
+            assert_eq!(pairs.both(first, second)[class as usize], lane);
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! The protocols whose receiver is interrupted: its interrupt service then takes the message in.
+//!
+//! The sender's interrupt service writes a packet and raises an interrupt. The receiver's service answers it whatever
+//! its place is doing, copies the packet into private memory, and the buffer is free again; the place finds the message
+//! when it looks. So a buffer is never held by a place that computes, and all times of a packet are known when it is
+//! sent. The protocols differ in where a packet lies and what the services spend: that is a [`Driver`], one module
+//! each.
+//!
+//! What a service does while its place computes or copies is time that the place loses, and is charged at its next
+//! look; what it does while the place waits costs nothing more. How much of one sender and class may lie unread is
+//! bounded, and an acknowledgement opens that again. It does not know turns or deaths. Invariants: messages of one pair
+//! and class are found in the order in which they were sent; what may lie unread of one sender and class is never more
+//! than [`Driver::UNREAD_MAX`] bytes, as the sender knows; of one lane there is one block at most.
+
+mod ring;
+mod sockets;
+
+pub(crate) use ring::Ring;
+pub(crate) use sockets::Sockets;
+
+use crate::cores::Cores;
+use crate::cores::interrupt::InterruptService;
+use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, LaneIndex, MessageContent, ReceivedMessage};
+use crate::protocol::{Outgoing, ProtocolModel, Wakeups};
+use crate::report::TimeCategory;
+use isles_chip::cache::StorePolicy;
+use isles_chip::kernel::{EventClass, TieBreak};
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, HandlerId, PlaceId};
+
+/// Bytes of a message that are not its content: length, handler, kind.
+const HEADER_BYTES: usize = 8;
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    pub(crate) source: PlaceId,
+    pub(crate) target: PlaceId,
+    pub(crate) class: Class,
+    pub(crate) lines: u32,
+}
+
+/// What the systems of one protocol do.
+pub(crate) trait Driver {
+    /// Whether places that wait are halted until they are called.
+    const CALLS: bool;
+
+    /// Bytes of one sender and class that may lie unread.
+    const UNREAD_MAX: usize;
+
+    /// Bytes of content of a packet of `class`.
+    fn payload(&self, class: Class) -> usize;
+
+    /// Lines of a packet with so many bytes of content.
+    fn lines(&self, bytes: usize) -> u32;
+
+    /// The sender's own part, before the packet can be written: calls and copies; also for each packet of a block.
+    fn prepare(&self, cores: &mut Cores, packet: Packet);
+
+    /// When there is room for the packet, at `ready` or later.
+    fn slot(&mut self, cores: &Cores, packet: Packet, ready: Picoseconds) -> Picoseconds;
+
+    /// Writes it at `at` or later and raises the interrupt; when that begins, and how long it takes.
+    fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
+
+    /// For how long the receiver's system takes it in if nothing is in the way.
+    fn taking(&self, cores: &Cores, packet: Packet) -> Picoseconds;
+
+    /// It does so from `at` on: for how long the packet's lines are still needed, and the whole.
+    fn take_in(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
+
+    /// The lines of the packet are free from `at` on.
+    fn free(&mut self, packet: Packet, at: Picoseconds);
+
+    /// What the place spends to look for messages.
+    fn look(&self, cores: &Cores, place: PlaceId) -> Picoseconds;
+
+    /// What the place spends to read a message of so many bytes.
+    fn read(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds;
+
+    /// A receipt of `reader` for `sender`; what each spends on it. `is_due` if the sender may be waiting for it.
+    fn acknowledgement(
+        &self,
+        cores: &Cores,
+        reader: PlaceId,
+        sender: PlaceId,
+        is_due: bool,
+    ) -> [Picoseconds; 2];
+}
+
+/// All systems of a run.
+pub(crate) struct InterruptDriven<D> {
+    driver: D,
+    pairs: LaneIndex,
+    tie_break: TieBreak,
+    lanes: Vec<Lane>,
+    place_states: Vec<PlaceState>,
+}
+
+impl<D: Driver> InterruptDriven<D> {
+    pub(crate) fn new(driver: D, places: u32, tie_break: TieBreak) -> InterruptDriven<D> {
+        let (places, pairs) = (places as usize, LaneIndex::of(places as usize));
+        InterruptDriven {
+            driver,
+            pairs,
+            tie_break,
+            lanes: std::iter::repeat_with(Lane::default).take(pairs.lanes()).collect(),
+            place_states: std::iter::repeat_with(PlaceState::default).take(places).collect(),
+        }
+    }
+
+    fn lane_out(&self, out: &Outgoing) -> usize {
+        self.pairs.lane(out.from, out.to, out.class)
+    }
+
+    fn place_state(&mut self, place: PlaceId) -> &mut PlaceState {
+        &mut self.place_states[place.index()]
+    }
+}
+
+/// What is under way from one place to another in one class.
+#[derive(Default)]
+struct Lane {
+    /// Bytes that are not read, as the sender knows.
+    unread: usize,
+    /// When the last message is found.
+    last: Picoseconds,
+    /// Messages and pieces that are not taken.
+    waiting: u32,
+    stream: Option<BlockSend>,
+}
+
+/// What one place keeps beside its lanes.
+#[derive(Default)]
+struct PlaceState {
+    inbox: Inbox,
+    /// Lanes with a block under way from here.
+    streams: Vec<usize>,
+    /// On their way here.
+    acknowledgements: Vec<Acknowledgement>,
+    /// Read here and not told: the lane, its bytes.
+    owed: Vec<(usize, usize)>,
+    system: InterruptService,
+}
+
+impl<D: Driver> ProtocolModel for InterruptDriven<D> {
+    fn message_bytes_max(&self, class: Class) -> usize {
+        self.driver.payload(class) - HEADER_BYTES
+    }
+
+    fn is_interrupt_driven(&self) -> bool {
+        D::CALLS
+    }
+
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
+        let lane = self.lane_out(out);
+        if !self.fits(lane, len) {
+            self.read_acknowledgements(cores, out.from);
+        }
+        self.fits(lane, len)
+    }
+
+    fn can_begin_block(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
+        self.lanes[self.lane_out(out)].stream.is_none()
+    }
+
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+        let bytes = HEADER_BYTES + load.len();
+        let piece = Fragment::Whole { handler: out.handler, load };
+        Some(self.inject(cores, self.lane_out(out), bytes, piece))
+    }
+
+    fn begin_block(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        load: MessageContent,
+        wakeups: &mut Wakeups,
+    ) {
+        let lane = self.lane_out(out);
+        let left = HEADER_BYTES + load.len();
+        self.lanes[lane].stream = Some(BlockSend { handler: out.handler, load, left });
+        self.place_state(out.from).streams.push(lane);
+        self.push_block(cores, lane, wakeups);
+    }
+
+    fn has_pending_blocks(&self, place: PlaceId) -> bool {
+        !self.place_states[place.index()].streams.is_empty()
+    }
+
+    fn make_progress(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.read_acknowledgements(cores, place);
+        for lane in self.place_states[place.index()].streams.clone() {
+            self.push_block(cores, lane, wakeups);
+        }
+    }
+
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
+        self.place_state(place).system.settle(cores, place);
+        let look = self.driver.look(cores, place);
+        cores.spend(place, look, TimeCategory::Polling);
+    }
+
+    fn poll_period(&self, cores: &Cores, place: PlaceId, _with_credits: bool) -> Picoseconds {
+        self.driver.look(cores, place)
+    }
+
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
+        self.place_states[place.index()].inbox.first_arrival()
+    }
+
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
+        self.place_states[place.index()]
+            .acknowledgements
+            .iter()
+            .map(|acknowledgement| acknowledgement.arrival)
+            .min()
+    }
+
+    fn has_pending_from(&self, source: PlaceId, place: PlaceId) -> bool {
+        self.pairs.both(source, place).into_iter().any(|lane| self.lanes[lane].waiting > 0)
+    }
+
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<ReceivedMessage>> {
+        let queued = self.place_state(place).inbox.take(until, control_only)?;
+        let (lane, bytes) = (queued.lane as usize, queued.lines as usize);
+        let time = self.driver.read(cores, place, bytes);
+        cores.spend(place, time, TimeCategory::Handling);
+        cores.store_private(
+            place,
+            self.driver.lines(bytes),
+            queued.piece.message_bytes(),
+            StorePolicy::Prefetching,
+        );
+        self.lanes[lane].waiting -= 1;
+        self.place_state(place).owed.push((lane, bytes));
+        Some(queued.open())
+    }
+
+    fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.write_acknowledgements(cores, place, wakeups);
+    }
+
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+        for lane in self.pairs.both(place, gone) {
+            self.lanes[lane].stream = None;
+            self.lanes[lane].unread = 0;
+            let place_state = self.place_state(place);
+            place_state.streams.retain(|other| *other != lane);
+            place_state.acknowledgements.retain(|acknowledgement| acknowledgement.lane != lane);
+            self.place_state(gone).owed.retain(|(other, _)| *other != lane);
+        }
+    }
+
+    fn abort_place(&mut self, gone: PlaceId) {
+        for lane in std::mem::take(&mut self.place_state(gone).streams) {
+            self.lanes[lane].stream = None;
+        }
+        for queued in self.place_states[gone.index()].inbox.clear() {
+            self.lanes[queued.lane as usize].waiting = 0;
+        }
+    }
+}
+
+impl<D: Driver> InterruptDriven<D> {
+    /// Sends a packet with `bytes` bytes of a lane; gives when it can be found.
+    fn inject(&mut self, cores: &mut Cores, lane: usize, bytes: usize, piece: Fragment) -> Picoseconds {
+        let (source, target, class) = self.pairs.ends(lane);
+        let packet = Packet { source, target, class, lines: self.driver.lines(bytes) };
+        self.driver.prepare(cores, packet);
+        cores.load_private(source, packet.lines, piece.message_bytes());
+        let ready = cores.now(source);
+        let slot = self.driver.slot(cores, packet, ready);
+        let (start, took) = self.driver.write(cores, packet, slot);
+        if slot == ready {
+            cores.spend(source, (start - ready) + took, TimeCategory::Copying);
+        } else {
+            // The system goes on with it by itself when there is room.
+            self.place_state(source).system.reserve(cores.present(), start, took);
+        }
+        let called = start + took + cores.times(source).interrupt.unwrap_or_default().over(0);
+        // First when it can, then what is in its way at that time: several that come at once each wait only once.
+        let alone = self.driver.taking(cores, packet);
+        let begin = self.place_state(target).system.reserve(cores.present(), called, alone);
+        let (needed, whole) = self.driver.take_in(cores, packet, begin);
+        self.driver.free(packet, begin + needed);
+        let state = &mut self.lanes[lane];
+        state.last = state.last.max(begin + whole);
+        state.unread += bytes;
+        state.waiting += 1;
+        let found = state.last;
+        let key = self.tie_break.key(found, EventClass::Arrival, lane as u32, 0);
+        let queued =
+            InboxEntry { key, lane: lane as u32, source, lines: bytes as u32, fetch: 0, slots: 0, piece };
+        self.place_state(target).inbox.put(queued);
+        found
+    }
+}
+
+/// Bytes that were read.
+struct Acknowledgement {
+    arrival: Picoseconds,
+    lane: usize,
+    bytes: usize,
+}
+
+impl<D: Driver> InterruptDriven<D> {
+    /// Whether a message of `len` bytes may lie unread beside what does, and no block is under way.
+    fn fits(&self, lane: usize, len: usize) -> bool {
+        let Lane { unread, stream, .. } = &self.lanes[lane];
+        stream.is_none() && unread + HEADER_BYTES + len <= D::UNREAD_MAX
+    }
+
+    /// Takes the receipts that had come when the turn began.
+    fn read_acknowledgements(&mut self, cores: &Cores, place: PlaceId) {
+        let seen = cores.present();
+        let (place_states, lanes) = (&mut self.place_states, &mut self.lanes);
+        place_states[place.index()].acknowledgements.retain(|acknowledgement| {
+            let has_come = acknowledgement.arrival <= seen;
+            if has_come {
+                lanes[acknowledgement.lane].unread -= acknowledgement.bytes;
+            }
+            !has_come
+        });
+    }
+
+    /// Tells the senders of what `place` has read and not told, and when they hear of it.
+    fn write_acknowledgements(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        let mut owed = std::mem::take(&mut self.place_state(place).owed);
+        owed.sort_unstable();
+        for group in owed.chunk_by(|one, other| one.0 == other.0) {
+            let lane = group[0].0;
+            let bytes = group.iter().map(|(_, bytes)| bytes).sum();
+            let (sender, ..) = self.pairs.ends(lane);
+            let is_due = self.lanes[lane].unread > D::UNREAD_MAX / 2;
+            let [here, there] = self.driver.acknowledgement(cores, place, sender, is_due);
+            cores.spend(place, here, TimeCategory::Handling);
+            let interrupt = cores.times(place).interrupt.unwrap_or_default().over(0);
+            let called = cores.now(place) + interrupt;
+            let arrival = match there {
+                Picoseconds::ZERO => called,
+                work => self.place_state(sender).system.reserve(cores.present(), called, work) + work,
+            };
+            self.place_state(sender).acknowledgements.push(Acknowledgement { arrival, lane, bytes });
+            wakeups.push((sender, arrival));
+        }
+        owed.clear();
+        self.place_state(place).owed = owed;
+    }
+}
+
+/// A block of which something is still to be sent.
+struct BlockSend {
+    handler: HandlerId,
+    load: MessageContent,
+    left: usize,
+}
+
+impl<D: Driver> InterruptDriven<D> {
+    /// Sends packets of a lane's block as far as they may lie unread.
+    fn push_block(&mut self, cores: &mut Cores, lane: usize, wakeups: &mut Wakeups) {
+        let (place, target, class) = self.pairs.ends(lane);
+        while let Some(mut stream) = self.lanes[lane].stream.take() {
+            let bytes = stream.left.min(self.driver.payload(class));
+            if self.lanes[lane].unread + bytes > D::UNREAD_MAX {
+                self.lanes[lane].stream = Some(stream);
+                return;
+            }
+            stream.left -= bytes;
+            let of = stream.load.len();
+            let piece = if stream.left == 0 {
+                self.place_state(place).streams.retain(|other| *other != lane);
+                Fragment::Whole { handler: stream.handler, load: stream.load }
+            } else {
+                self.lanes[lane].stream = Some(stream);
+                Fragment::Part { of }
+            };
+            wakeups.push((target, self.inject(cores, lane, bytes, piece)));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `sockets`: TCP over the mesh, by the network driver of the chip's Linux.
+//!
+//! ```text
+//! descriptors   one byte for each place     written by that place under the owner's register, cleared by the owner
+//! packets       what is left                written by the owner, read by receivers: one ring
+//! ```
+//!
+//! A packet of up to 1,500 bytes lies in the sender's buffer; its descriptor at the receiver says where. Of each
+//! pair of cores one packet is under way, until the receiver's driver has copied it; packets leave a core in the order
+//! in which they came. What the driver does is Intel's (its source, 2009); what the stack above it costs nobody
+//! has published. There is a connection for each class, which is ours. Of receipts only those are charged for which
+//! the sender may be waiting; others ride on packets.
+
+use super::{Driver, Packet};
+use crate::cores::{Cores, Costs};
+use crate::protocol::{MESSAGE_BYTES_MIN, interrupt_driven};
+use crate::report::TimeCategory;
+use crate::world::WorldError;
+use isles_chip::cost::HopCost;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, PlaceId};
+use std::collections::VecDeque;
+
+/// Bytes of a packet that are not content: IP, TCP, and the length that the driver writes.
+const HEADERS: u32 = 20 + 20 + 2;
+
+/// Bytes of content of a full packet.
+const PAYLOAD_MAX: u32 = 1_460;
+
+/// Cycles for each connection that a look asks for: the loop of `poll`; estimated.
+const CONNECTION_CYCLES: u64 = 50;
+
+/// What one core has in its buffer.
+#[derive(Default)]
+struct SendBuffer {
+    /// Lines of packets, and until when they are needed.
+    packets: VecDeque<(Picoseconds, u32)>,
+    used: u32,
+    /// When the last packet began.
+    last: Picoseconds,
+}
+
+/// All drivers.
+pub(crate) struct Sockets {
+    places: usize,
+    line_bytes: u32,
+    /// Lines for packets.
+    lines: u32,
+    payload: u32,
+    outboxes: Vec<SendBuffer>,
+    /// By sender and receiver: when the descriptor is clear.
+    clear: Vec<Picoseconds>,
+}
+
+impl Sockets {
+    /// The drivers of so many places in the buffers of a chip.
+    ///
+    /// # Errors
+    /// [`WorldError`]: it does not have what this needs.
+    pub(crate) fn new(places: u32, costs: &Costs) -> Result<Sockets, WorldError> {
+        let times = costs.times();
+        WorldError::of_missing(&[
+            ("test_and_set", times.test_and_set.is_some()),
+            ("interrupt", times.interrupt.is_some()),
+            ("system_call", times.system_call.is_some()),
+            ("stack_send", times.stack_send.is_some()),
+            ("stack_receive", times.stack_receive.is_some()),
+            ("stack_line", times.stack_line.is_some()),
+        ])?;
+        let (lines, line_bytes) = (costs.buffer_lines(), costs.line_bytes());
+        let descriptors = places.div_ceil(line_bytes);
+        let least = descriptors
+            + (HEADERS + interrupt_driven::HEADER_BYTES as u32 + MESSAGE_BYTES_MIN).div_ceil(line_bytes);
+        if lines < least {
+            return Err(WorldError::Buffer { lines, needed: least });
+        }
+        let lines = lines - descriptors;
+        let places = places as usize;
+        Ok(Sockets {
+            places,
+            line_bytes,
+            lines,
+            payload: PAYLOAD_MAX.min(lines * line_bytes - HEADERS),
+            outboxes: std::iter::repeat_with(SendBuffer::default).take(places).collect(),
+            clear: vec![Picoseconds::ZERO; places * places],
+        })
+    }
+
+    fn pair(&self, packet: Packet) -> usize {
+        packet.source.index() * self.places + packet.target.index()
+    }
+
+    /// What the stack takes to copy the content of so many bytes.
+    fn copy(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds {
+        let lines = bytes.div_ceil(self.line_bytes as usize) as u64;
+        near(cores.times(place).stack_line) * lines
+    }
+}
+
+fn near(span: Option<HopCost>) -> Picoseconds {
+    span.unwrap_or_default().over(0)
+}
+
+impl Driver for Sockets {
+    const CALLS: bool = false;
+    const UNREAD_MAX: usize = 64 << 10;
+
+    fn payload(&self, _class: Class) -> usize {
+        self.payload as usize
+    }
+
+    fn lines(&self, bytes: usize) -> u32 {
+        (HEADERS as usize + bytes).div_ceil(self.line_bytes as usize) as u32
+    }
+
+    fn prepare(&self, cores: &mut Cores, packet: Packet) {
+        let Packet { source, lines, .. } = packet;
+        let times = cores.times(source);
+        let calls = near(times.system_call) + near(times.stack_send);
+        let copy = self.copy(cores, source, (lines * self.line_bytes) as usize);
+        cores.spend(source, calls + copy, TimeCategory::Handling);
+    }
+
+    fn slot(&mut self, _cores: &Cores, packet: Packet, ready: Picoseconds) -> Picoseconds {
+        let pair = self.pair(packet);
+        let outbox = &mut self.outboxes[packet.source.index()];
+        let mut slot = ready.max(self.clear[pair]).max(outbox.last);
+        while let Some((until, lines)) = outbox.packets.front().copied() {
+            if until > slot && outbox.used + packet.lines <= self.lines {
+                break;
+            }
+            slot = slot.max(until);
+            outbox.used -= lines;
+            outbox.packets.pop_front();
+        }
+        outbox.last = slot;
+        slot
+    }
+
+    fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
+        let Packet { source, target, lines, .. } = packet;
+        let content = cores.writing(source, source, lines, at);
+        // The register is taken and given back around the descriptor; then the interrupt is raised.
+        let register = cores.register(source, target);
+        let descriptor = cores.writing(source, target, 1, at + content + register);
+        (at, content + descriptor + register * 3)
+    }
+
+    fn taking(&self, cores: &Cores, packet: Packet) -> Picoseconds {
+        let Packet { source, target, lines, .. } = packet;
+        let copies = cores.read_alone(target, source, lines) + cores.written_alone(target, target, 1);
+        copies + cores.register(target, target) * 2 + near(cores.times(target).stack_receive)
+    }
+
+    fn take_in(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
+        let Packet { source, target, lines, .. } = packet;
+        let content = cores.reading(target, source, lines, at);
+        let register = cores.register(target, target);
+        let descriptor = cores.writing(target, target, 1, at + content + register);
+        let needed = content + descriptor + register * 2;
+        (needed, needed + near(cores.times(target).stack_receive))
+    }
+
+    fn free(&mut self, packet: Packet, at: Picoseconds) {
+        let pair = self.pair(packet);
+        self.clear[pair] = at;
+        let outbox = &mut self.outboxes[packet.source.index()];
+        outbox.packets.push_back((at, packet.lines));
+        outbox.used += packet.lines;
+    }
+
+    fn look(&self, cores: &Cores, place: PlaceId) -> Picoseconds {
+        let connections = CONNECTION_CYCLES * (self.places as u64 - 1);
+        near(cores.times(place).system_call) + cores.cycles(place, connections)
+    }
+
+    fn read(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds {
+        near(cores.times(place).system_call) + self.copy(cores, place, bytes)
+    }
+
+    fn acknowledgement(
+        &self,
+        cores: &Cores,
+        reader: PlaceId,
+        sender: PlaceId,
+        is_due: bool,
+    ) -> [Picoseconds; 2] {
+        if !is_due {
+            return [Picoseconds::ZERO; 2];
+        }
+        [near(cores.times(reader).stack_send), near(cores.times(sender).stack_receive)]
+    }
+}

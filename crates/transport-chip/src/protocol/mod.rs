@@ -1,0 +1,355 @@
+//! What a message protocol does for the places of a world, the protocols there are, and what a run chooses of them.
+//!
+//! The world calls the operations of [`ProtocolModel`] in the order of turns; a protocol spends the time of cores by
+//! the operations of [`Cores`] and keeps what lies in message buffers. It does not know turns or deaths: the world
+//! tells it what to forget. Invariant: what it holds for one sender is bounded; where there is no room it says so.
+
+pub(crate) mod async_broadcast;
+pub(crate) mod blocking_send;
+pub(crate) mod chunks;
+pub(crate) mod doorbell;
+pub(crate) mod inbox;
+pub(crate) mod interrupt_driven;
+pub(crate) mod packets;
+pub(crate) mod rcce;
+
+use crate::cores::{Cores, Costs};
+use crate::protocol::async_broadcast::AsyncBroadcast;
+use crate::protocol::chunks::{Chunks, RcceX10, Sections};
+use crate::protocol::doorbell::{Doorbell, DoorbellLayout};
+use crate::protocol::inbox::{MessageContent, ReceivedMessage};
+use crate::protocol::interrupt_driven::{InterruptDriven, Ring, Sockets};
+use crate::protocol::packets::{PacketCosts, Packets};
+use crate::protocol::rcce::Rcce;
+use crate::world::WorldError;
+use isles_chip::kernel::TieBreak;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, HandlerId, PlaceId};
+use std::fmt;
+use std::ops::Range;
+
+/// Instructions of a send beside its lines: choosing the buffer, writing the header, the fence before the flag.
+///
+/// Estimated: a one-line RCCE message costs 1,100 to 1,440 cycles in all, of which lines, flags and two polls explain
+/// about 600; the rest is shared by both sides (`docs/chip/protocols/README.md`).
+pub(crate) const SEND_CYCLES: u64 = 300;
+
+/// Instructions of a receipt beside its lines; estimated likewise.
+pub(crate) const RECEIVE_CYCLES: u64 = 300;
+
+/// Instructions of one poll beside its lines: invalidating them, comparing a word for two places.
+pub(crate) const POLL_CYCLES: u64 = 60;
+
+/// Instructions of a poll for each flag that has a line of its own: the load, the comparison, the branch; estimated.
+pub(crate) const FLAG_CYCLES: u64 = 5;
+
+/// Bytes that a small message of either class can have at least, by the conformance suite.
+pub(crate) const MESSAGE_BYTES_MIN: u32 = 64;
+
+/// How messages cross a chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Small rings at the receiver, packed doorbells, credit in batches; what is longer lies with the sender.
+    #[default]
+    Doorbell,
+    /// Data waits in the sender's buffer; two flags of one line each for every pair (X10's port to the SCC).
+    RcceX10,
+    /// A section of the receiver's buffer for each sender, written by that one (SCC-MPI over message buffers).
+    Sections,
+    /// TCP over the mesh: packets in the sender's buffer, a descriptor and an interrupt (the chip's Linux).
+    Sockets,
+    /// The library itself: both sides meet, and do nothing else until all has passed.
+    Rcce,
+    /// One ring at each receiver, written word by word, and an interrupt (port of a distributed real-time system).
+    Ring,
+    /// Packets of the hardware, on chips without message buffers that carry them.
+    Packets,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Protocol; 7] = [
+        Protocol::Doorbell,
+        Protocol::RcceX10,
+        Protocol::Sections,
+        Protocol::Sockets,
+        Protocol::Rcce,
+        Protocol::Ring,
+        Protocol::Packets,
+    ];
+
+    /// The name of `doorbell` up to release 0.1, accepted until the release after it.
+    pub const DOORBELL_OLD_NAME: &str = "isles";
+
+    /// Those of message buffers.
+    pub const OF_BUFFERS: [Protocol; 6] = [
+        Protocol::Doorbell,
+        Protocol::RcceX10,
+        Protocol::Sections,
+        Protocol::Sockets,
+        Protocol::Rcce,
+        Protocol::Ring,
+    ];
+
+    /// Its name on the command line and in `ISLES_CHIP_PROTOCOL`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Doorbell => "doorbell",
+            Protocol::RcceX10 => "rcce-x10",
+            Protocol::Sections => "sections",
+            Protocol::Sockets => "sockets",
+            Protocol::Rcce => "rcce",
+            Protocol::Ring => "ring",
+            Protocol::Packets => "packets",
+        }
+    }
+
+    /// Returns the protocol called `name`, also by its [old name](Protocol::DOORBELL_OLD_NAME).
+    pub fn named(name: &str) -> Option<Protocol> {
+        let name = if name == Self::DOORBELL_OLD_NAME { Self::Doorbell.name() } else { name };
+        Protocol::ALL.into_iter().find(|protocol| protocol.name() == name)
+    }
+
+    /// What it needs of a chip with `places` places.
+    ///
+    /// # Errors
+    /// [`WorldError`]: the chip does not have it, or not enough.
+    pub(crate) fn buffer_layout(self, places: u32, costs: &Costs) -> Result<BufferLayout, WorldError> {
+        let (lines, line_bytes) = (costs.buffer_lines(), costs.line_bytes());
+        if self != Protocol::Packets && lines == 0 && costs.packets().is_some() {
+            return Err(WorldError::NoBuffers);
+        }
+        let short = |needed| WorldError::Buffer { lines, needed };
+        Ok(match self {
+            Protocol::Doorbell => {
+                BufferLayout::Doorbell(DoorbellLayout::new(places, lines, line_bytes).map_err(short)?)
+            }
+            Protocol::RcceX10 => {
+                BufferLayout::RcceX10(RcceX10::new(places, lines, line_bytes).map_err(short)?)
+            }
+            Protocol::Sections => {
+                BufferLayout::Sections(Sections::new(places, lines, line_bytes).map_err(short)?)
+            }
+            Protocol::Sockets => BufferLayout::Sockets(Sockets::new(places, costs)?),
+            Protocol::Rcce => {
+                WorldError::of_missing(&[("test_and_set", costs.times().test_and_set.is_some())])?;
+                BufferLayout::Rcce(rcce::BufferLayout::new(places, lines, line_bytes).map_err(short)?)
+            }
+            Protocol::Ring => BufferLayout::Ring(Ring::new(places, costs)?),
+            Protocol::Packets => BufferLayout::Packets(costs.packets().ok_or(WorldError::NoPackets)?),
+        })
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Message buffers as a protocol divides them, or what it has instead.
+pub(crate) enum BufferLayout {
+    Doorbell(DoorbellLayout),
+    /// The same with asynchronous broadcasts beside it.
+    Relayed(DoorbellLayout, AsyncBroadcast),
+    RcceX10(RcceX10),
+    Sections(Sections),
+    Sockets(Sockets),
+    Rcce(rcce::BufferLayout),
+    Ring(Ring),
+    Packets(PacketCosts),
+}
+
+impl BufferLayout {
+    /// The protocol over these buffers, with nothing under way.
+    pub(crate) fn open(self, cores: &Cores, places: u32, tie_break: TieBreak) -> Box<dyn ProtocolModel> {
+        match self {
+            BufferLayout::Doorbell(budget) => Box::new(Doorbell::new(budget, places, tie_break)),
+            BufferLayout::Relayed(budget, relays) => {
+                Box::new(Doorbell::relayed(budget, relays, places, tie_break))
+            }
+            BufferLayout::RcceX10(division) => Box::new(Chunks::new(division, cores, places, tie_break)),
+            BufferLayout::Sections(division) => Box::new(Chunks::new(division, cores, places, tie_break)),
+            BufferLayout::Sockets(driver) => Box::new(InterruptDriven::new(driver, places, tie_break)),
+            BufferLayout::Rcce(division) => Box::new(Rcce::new(division, places, tie_break)),
+            BufferLayout::Ring(driver) => Box::new(InterruptDriven::new(driver, places, tie_break)),
+            BufferLayout::Packets(costs) => Box::new(Packets::new(costs, places, tie_break)),
+        }
+    }
+}
+
+/// A message on its way into a buffer.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing {
+    pub(crate) from: PlaceId,
+    pub(crate) to: PlaceId,
+    pub(crate) class: Class,
+    pub(crate) handler: HandlerId,
+}
+
+/// A message on its way to several places, written once.
+#[derive(Clone, Copy)]
+pub(crate) struct Multicast<'a> {
+    pub(crate) from: PlaceId,
+    pub(crate) to: &'a [PlaceId],
+    pub(crate) class: Class,
+    pub(crate) handler: HandlerId,
+}
+
+impl Multicast<'_> {
+    /// The same to each one of them.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Outgoing> + '_ {
+        let Multicast { from, to, class, handler } = *self;
+        to.iter().map(move |to| Outgoing { from, to: *to, class, handler })
+    }
+}
+
+/// For whom something arrives, and when.
+pub(crate) type Wakeups = Vec<(PlaceId, Picoseconds)>;
+
+/// A protocol at work.
+pub(crate) trait ProtocolModel {
+    /// Bytes of the longest message of `class` that is no block.
+    fn message_bytes_max(&self, class: Class) -> usize;
+
+    /// Whether a message of `len` bytes could go now; looks for credit if that is needed.
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool;
+
+    /// Whether a message of `len` bytes could go now and any shorter one, too, without a look for credit. A protocol
+    /// need not say so: then it is asked again when the length is known.
+    fn has_room_up_to(&self, _out: &Outgoing, _len: usize) -> bool {
+        false
+    }
+
+    /// Whether a block could be begun now; looks for credit if that is needed.
+    fn can_begin_block(&mut self, cores: &mut Cores, out: &Outgoing) -> bool;
+
+    /// Writes a message for which there is room; gives when its first part arrives. A place that stands in a call sends
+    /// it then; `attend` tells.
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds>;
+
+    /// Lengths of messages of `class` that may go to several places at once.
+    fn multicast_bytes(&self, _class: Class) -> Range<usize> {
+        0..0
+    }
+
+    /// Whether such a message could go now; looks for credit if that is needed.
+    fn has_room_for_all(&mut self, _cores: &mut Cores, _out: &Multicast<'_>) -> bool {
+        false
+    }
+
+    /// Writes the `len` bytes of such a message to where all its receivers fetch it; gives that slot.
+    fn stage_multicast(&mut self, _cores: &mut Cores, _out: &Multicast<'_>, _len: usize) -> u8 {
+        unreachable!("a protocol without multicasts has room for none")
+    }
+
+    /// Tells one of the receivers of a slot of its message; gives when that arrives.
+    fn announce_multicast(
+        &mut self,
+        _cores: &mut Cores,
+        _out: &Outgoing,
+        _slot: u8,
+        _load: MessageContent,
+    ) -> Picoseconds {
+        unreachable!("a protocol without multicasts has room for none")
+    }
+
+    /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
+    /// arrive.
+    fn begin_block(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent, wakeups: &mut Wakeups);
+
+    /// Whether places ever stand in a call of the protocol; the same for all of a run.
+    fn has_blocking_sends(&self) -> bool {
+        false
+    }
+
+    /// Whether `place` stands in a call of the protocol, and does nothing else until something comes for that.
+    fn is_blocked_in_send(&self, _place: PlaceId) -> bool {
+        false
+    }
+
+    /// Whether places that wait are halted until an interrupt calls them; else they look again and again.
+    fn is_interrupt_driven(&self) -> bool {
+        false
+    }
+
+    /// Whether something of `place` is only partly written, so that it looks for credit when it polls.
+    fn has_pending_blocks(&self, place: PlaceId) -> bool;
+
+    /// Looks for credit and moves on what `place` has only partly written; tells for whom parts arrive, and when.
+    fn make_progress(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups);
+
+    /// Looks for messages.
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId);
+
+    /// How long one poll takes a place that does nothing else, with a look for credit or without.
+    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds;
+
+    /// When the first entry that is not taken yet has arrived, or will.
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds>;
+
+    /// When the first credit that is not read yet has arrived, or will.
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds>;
+
+    /// Whether an entry of `source` for `place` is not taken yet.
+    fn has_pending_from(&self, source: PlaceId, place: PlaceId) -> bool;
+
+    /// Takes the first entry that had arrived at `until`; `Some(None)` if it was a part of a message to come.
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<ReceivedMessage>>;
+
+    /// Tells for whom an attempt of `place` to send has made something arrive, and when; only where places engage.
+    fn drain_wakeups(&mut self, _place: PlaceId, _news: &mut Wakeups) {}
+
+    /// Ends a batch of arrivals; tells who has got credit for it, and when that arrives.
+    fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups);
+
+    /// Ends a turn of `place`, or lets it compute for long; tells for whom something arrives, and when.
+    fn end_turn(&mut self, _cores: &mut Cores, _place: PlaceId, _news: &mut Wakeups) {}
+
+    /// `gone` takes nothing more: what `place` keeps for it is free again.
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId);
+
+    /// `gone` takes nothing more and sends nothing more, all at once: its blocks under way end where they are.
+    fn abort_place(&mut self, gone: PlaceId);
+}
+
+/// How places are joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProtocolConfig {
+    /// How messages cross the chip.
+    pub protocol: Protocol,
+    /// Messages to several places go down a tree of so many children each by interrupts, and take their lines from
+    /// those of other messages. None: as the protocol has it.
+    pub relays: Option<u32>,
+}
+
+impl From<Protocol> for ProtocolConfig {
+    fn from(protocol: Protocol) -> ProtocolConfig {
+        ProtocolConfig { protocol, relays: None }
+    }
+}
+
+impl ProtocolConfig {
+    /// What it needs of a chip with `places` places.
+    ///
+    /// # Errors
+    /// [`WorldError`]: the chip does not have it, or not enough.
+    pub(crate) fn buffer_layout(self, places: u32, costs: &Costs) -> Result<BufferLayout, WorldError> {
+        let Some(children) = self.relays else { return self.protocol.buffer_layout(places, costs) };
+        if self.protocol != Protocol::Doorbell {
+            return Err(WorldError::NoRelays);
+        }
+        let relays = AsyncBroadcast::new(children, places, costs)?;
+        let (lines, taken) = (costs.buffer_lines(), relays.lines());
+        let short = |needed| WorldError::Buffer { lines, needed: needed + taken };
+        let budget =
+            DoorbellLayout::new(places, lines.saturating_sub(taken), costs.line_bytes()).map_err(short)?;
+        Ok(BufferLayout::Relayed(budget, relays))
+    }
+}

@@ -1,0 +1,461 @@
+//! Messages as packets of the hardware, for chips that carry them (a torus between nodes).
+//!
+//! The core of the sender starts each packet; it goes along its route by itself, and all of it lies in the memory of
+//! the receiver when its last flit is there. A place may have [`WINDOW`] packets of each class under way, to all others
+//! together, until the receivers have taken them and a packet of one flit has said so, for which a message asks when
+//! little is left. A block goes in pieces as far as that allows. Nothing here is kept for pairs of places, only what is
+//! under way, so thousands of places cost what they do. Receivers whose numbers are far apart share one entry of
+//! [`Unacknowledged`], so that takes the same memory however many there are.
+//!
+//! It does not know turns or deaths: the world tells it what to forget. Invariants: what is under way of one place in
+//! one class, to places that it has not forgotten, is never more than [`WINDOW`] packets; of all packets of a window
+//! that are not free, each is unacknowledged, is asked for by one message, is owed by the receiver, or is in an
+//! acknowledgement under way; what is taken and asks for an acknowledgement is owed it at once.
+
+#[cfg(test)]
+mod tests;
+
+use crate::cores::Cores;
+use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, MessageContent, ReceivedMessage};
+use crate::protocol::{Outgoing, POLL_CYCLES, ProtocolModel, Wakeups};
+use crate::report::TimeCategory;
+use isles_chip::cost::HopCost;
+use isles_chip::kernel::{EventClass, TieBreak};
+use isles_chip::quantity::Picoseconds;
+use isles_chip::{Chip, LinkTraits};
+use isles_transport::{Class, HandlerId, PlaceId};
+
+/// Packets of one class that a place may have under way: 60 KB of Blue Gene/P's, half of a node's first memory for
+/// received packets. Assumed; the hardware has no such bound, its library keeps one.
+const WINDOW: u32 = 256;
+
+/// What leaves less than this of a window free asks for a receipt. So much is therefore never lost to packets for which
+/// nobody has asked, and it is more than a message needs.
+const RESERVE: u32 = 64;
+
+/// Packets of the longest message that is no block, by class, control first; also of a piece of a block.
+const MESSAGE_PACKETS_MAX: [u32; 2] = [8, 16];
+
+const _: () = assert!(MESSAGE_PACKETS_MAX[0] <= RESERVE && MESSAGE_PACKETS_MAX[1] <= RESERVE);
+
+/// All nodes of a run.
+pub(crate) struct Packets {
+    costs: PacketCosts,
+    tie_break: TieBreak,
+    place_states: Vec<PlaceState>,
+}
+
+impl Packets {
+    pub(crate) fn new(costs: PacketCosts, places: u32, tie_break: TieBreak) -> Packets {
+        let place_states = (0..places).map(|_| PlaceState::new()).collect();
+        Packets { costs, tie_break, place_states }
+    }
+
+    /// Sends packets of together `bytes` bytes; gives when all of them are there.
+    fn inject(
+        &mut self,
+        cores: &mut Cores,
+        (from, to, class): (PlaceId, PlaceId, Class),
+        bytes: usize,
+        piece: Fragment,
+    ) -> Picoseconds {
+        let (mut arrival, mut packets, mut sent) = (Picoseconds::ZERO, 0, 0);
+        while sent < bytes {
+            let payload = self.costs.payload.min(bytes - sent);
+            cores.spend(from, self.costs.send, TimeCategory::Handling);
+            arrival = arrival.max(cores.carry(from, to, self.costs.transit, self.costs.flits(payload)));
+            (packets, sent) = (packets + 1, sent + payload);
+        }
+        let place_state = &mut self.place_states[from.index()];
+        let asked = place_state.dispatch(to, class, packets);
+        let (lane, sequence) = (class as u32, place_state.sequence);
+        let inbox = &mut self.place_states[to.index()].inbox;
+        // A packet may find a gap that an earlier one was too long for; messages of one pair keep their order.
+        let arrival = inbox.behind(from, lane, arrival);
+        let key = self.tie_break.key(arrival, EventClass::Arrival, from.0, sequence);
+        inbox.put(InboxEntry { key, lane, source: from, lines: packets, fetch: asked, slots: 0, piece });
+        arrival
+    }
+}
+
+/// Bytes of a message that are not its content: length, handler, kind.
+const HEADER_BYTES: usize = 8;
+
+/// What a packet costs, and what it carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacketCosts {
+    send: Picoseconds,
+    receive: Picoseconds,
+    transit: HopCost,
+    payload: usize,
+    links: LinkTraits,
+}
+
+impl PacketCosts {
+    /// Those of `chip` at its default setting; none if its hardware carries no packets.
+    pub(crate) fn of(chip: &Chip) -> Option<PacketCosts> {
+        let (times, links) = (chip.default_preset().times(), chip.links());
+        Some(PacketCosts {
+            send: times.send?.over(0),
+            receive: times.receive?.over(0),
+            transit: times.transit?,
+            payload: links.payload_max.0 as usize,
+            links: *links,
+        })
+    }
+
+    /// Bytes that so many packets carry at most.
+    fn carried(&self, packets: u32) -> usize {
+        packets as usize * self.payload
+    }
+
+    /// Flits of a packet that carries `len` bytes.
+    fn flits(&self, len: usize) -> u64 {
+        self.links.flits(len as u64)
+    }
+}
+
+/// What one place keeps.
+struct PlaceState {
+    /// Packets that may still be sent, by class.
+    free: [u32; 2],
+    streams: Vec<BlockSend>,
+    /// Receipts on their way here.
+    acknowledgements: Vec<Acknowledgement>,
+    /// What has arrived here or will, by class.
+    inbox: Inbox,
+    /// Packets taken here, or lost with this place, and not acknowledged.
+    owed: Vec<OwedAcknowledgement>,
+    /// Messages and pieces sent from here so far.
+    sequence: u32,
+    /// Packets sent from here for which no receipt is asked, by class.
+    unacknowledged: [Unacknowledged; 2],
+}
+
+/// Packets of one sender and class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct OwedAcknowledgement {
+    source: PlaceId,
+    lane: u32,
+    packets: u32,
+}
+
+impl PlaceState {
+    /// With nothing under way.
+    fn new() -> PlaceState {
+        PlaceState {
+            free: [WINDOW; 2],
+            streams: Vec::new(),
+            acknowledgements: Vec::new(),
+            inbox: Inbox::default(),
+            owed: Vec::new(),
+            sequence: 0,
+            unacknowledged: Default::default(),
+        }
+    }
+
+    /// Notes that so many packets go to a place; gives for how many they ask a receipt.
+    ///
+    /// Little is asked as long as much is free: a receipt then tells of many packets.
+    fn dispatch(&mut self, target: PlaceId, class: Class, packets: u32) -> u32 {
+        self.sequence = self.sequence.wrapping_add(1);
+        let free = &mut self.free[class as usize];
+        *free -= packets;
+        self.unacknowledged[class as usize].note(target, packets, *free < RESERVE)
+    }
+
+    /// Notes that the sender of a letter gets a receipt for it, if it asks for one.
+    fn owe(&mut self, queued: &InboxEntry) {
+        if queued.fetch > 0 {
+            self.owed.push(OwedAcknowledgement {
+                source: queued.source,
+                lane: queued.lane,
+                packets: queued.fetch,
+            });
+        }
+    }
+
+    /// Settles what `source` asks of here, without a receipt; gives for how many packets, by class.
+    fn forget(&mut self, source: PlaceId) -> [u32; 2] {
+        let mut packets = [0; 2];
+        for queued in self.inbox.queue_mut().filter(|queued| queued.source == source) {
+            packets[queued.lane as usize] += std::mem::take(&mut queued.fetch);
+        }
+        for owed in self.owed.extract_if(.., |owed| owed.source == source) {
+            packets[owed.lane as usize] += owed.packets;
+        }
+        packets
+    }
+}
+
+/// Entries; nothing before the first packet.
+#[derive(Default)]
+struct Unacknowledged(Vec<PeerCount>);
+
+/// How many entries there are.
+const ENTRIES: usize = 64;
+
+/// A receiver, and in the low bits how many packets. Short, because a host's first cache has little room for what every
+/// message looks up.
+#[derive(Clone, Copy, Default)]
+struct PeerCount(u32);
+
+/// Bits of a number of packets. What is left holds every place that the key of an event may be of.
+const PACKETS_BITS: u32 = 8;
+
+const _: () = assert!(WINDOW - RESERVE < 1 << PACKETS_BITS, "more may be noted than an entry holds");
+
+impl PeerCount {
+    fn new(target: PlaceId, packets: u32) -> PeerCount {
+        PeerCount(target.0 << PACKETS_BITS | packets)
+    }
+
+    fn target(self) -> PlaceId {
+        PlaceId(self.0 >> PACKETS_BITS)
+    }
+
+    fn packets(self) -> u32 {
+        self.0 & ((1 << PACKETS_BITS) - 1)
+    }
+}
+
+impl Unacknowledged {
+    /// Notes packets to a place, unless `asks`; gives for how many a receipt is asked then, those before them counted.
+    /// Who finds another receiver in its entry asks anyhow, for these only.
+    #[inline]
+    fn note(&mut self, target: PlaceId, packets: u32, asks: bool) -> u32 {
+        if self.0.is_empty() {
+            self.0.resize(ENTRIES, PeerCount::default());
+        }
+        let entry = &mut self.0[target.index() % ENTRIES];
+        let before = entry.packets();
+        if before > 0 && entry.target() != target {
+            return packets;
+        }
+        let (noted, asked) = if asks { (0, before + packets) } else { (before + packets, 0) };
+        *entry = PeerCount::new(target, noted);
+        asked
+    }
+
+    /// How many are noted of a place; none from then on.
+    fn take(&mut self, target: PlaceId) -> u32 {
+        let entry = self.0.get_mut(target.index() % ENTRIES).filter(|entry| entry.target() == target);
+        entry.map_or(0, |entry| std::mem::take(entry).packets())
+    }
+
+    /// How many are noted.
+    #[cfg(test)]
+    fn sum(&self) -> u32 {
+        self.0.iter().map(|entry| entry.packets()).sum()
+    }
+}
+
+impl ProtocolModel for Packets {
+    fn message_bytes_max(&self, class: Class) -> usize {
+        self.costs.carried(MESSAGE_PACKETS_MAX[class as usize]) - HEADER_BYTES
+    }
+
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
+        if self.fits(out, len) {
+            return true;
+        }
+        !self.place_states[out.from.index()].acknowledgements.is_empty() && {
+            self.read_acknowledgements(cores, out.from);
+            self.fits(out, len)
+        }
+    }
+
+    fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
+        self.fits(out, len)
+    }
+
+    fn can_begin_block(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
+        !self.is_streaming(out)
+    }
+
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+        let bytes = HEADER_BYTES + load.len();
+        let piece = Fragment::Whole { handler: out.handler, load };
+        Some(self.inject(cores, (out.from, out.to, out.class), bytes, piece))
+    }
+
+    fn begin_block(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        load: MessageContent,
+        wakeups: &mut Wakeups,
+    ) {
+        let left = HEADER_BYTES + load.len();
+        let (target, class, handler) = (out.to, out.class, out.handler);
+        let stream = BlockSend { target, class, handler, load: Some(load), left };
+        self.place_states[out.from.index()].streams.push(stream);
+        self.push_blocks(cores, out.from, wakeups);
+    }
+
+    fn has_pending_blocks(&self, place: PlaceId) -> bool {
+        !self.place_states[place.index()].streams.is_empty()
+    }
+
+    fn make_progress(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.read_acknowledgements(cores, place);
+        self.push_blocks(cores, place, wakeups);
+    }
+
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
+        cores.spend(place, cores.cycles(place, POLL_CYCLES), TimeCategory::Polling);
+    }
+
+    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
+        cores.cycles(place, POLL_CYCLES) * (1 + u64::from(with_credits))
+    }
+
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
+        self.place_states[place.index()].inbox.first_arrival()
+    }
+
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
+        self.place_states[place.index()]
+            .acknowledgements
+            .iter()
+            .map(|acknowledgement| acknowledgement.arrival)
+            .min()
+    }
+
+    fn has_pending_from(&self, source: PlaceId, place: PlaceId) -> bool {
+        self.place_states[place.index()].inbox.has_any_of(source)
+    }
+
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<ReceivedMessage>> {
+        let place_state = &mut self.place_states[place.index()];
+        let queued = place_state.inbox.take(until, control_only)?;
+        place_state.owe(&queued);
+        cores.spend(place, self.costs.receive * u64::from(queued.lines), TimeCategory::Handling);
+        Some(queued.open())
+    }
+
+    fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        if !self.place_states[place.index()].owed.is_empty() {
+            self.write_acknowledgements(cores, place, wakeups);
+        }
+    }
+
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+        let mut packets = self.place_states[gone.index()].forget(place);
+        let PlaceState { streams, acknowledgements, free, unacknowledged, .. } =
+            &mut self.place_states[place.index()];
+        packets
+            .iter_mut()
+            .zip(unacknowledged)
+            .for_each(|(packets, unacknowledged)| *packets += unacknowledged.take(gone));
+        streams.retain(|stream| stream.target != gone);
+        for acknowledgement in
+            acknowledgements.extract_if(.., |acknowledgement| acknowledgement.target == gone)
+        {
+            packets[acknowledgement.lane as usize] += acknowledgement.packets;
+        }
+        free.iter_mut().zip(packets).for_each(|(free, packets)| *free += packets);
+    }
+
+    fn abort_place(&mut self, gone: PlaceId) {
+        let place_state = &mut self.place_states[gone.index()];
+        place_state.streams.clear();
+        let queue: Vec<InboxEntry> = place_state.inbox.clear().collect();
+        queue.iter().for_each(|queued| place_state.owe(queued));
+    }
+}
+
+/// A block under way.
+struct BlockSend {
+    target: PlaceId,
+    class: Class,
+    handler: HandlerId,
+    load: Option<MessageContent>,
+    /// Bytes still to be sent, with the header.
+    left: usize,
+}
+
+impl Packets {
+    /// Whether a block is under way to the same place in the same class.
+    fn is_streaming(&self, out: &Outgoing) -> bool {
+        let mut streams = self.place_states[out.from.index()].streams.iter();
+        streams.any(|stream| stream.target == out.to && stream.class == out.class)
+    }
+
+    /// Sends pieces of the blocks of `place` as far as there is room.
+    fn push_blocks(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        let mut streams = std::mem::take(&mut self.place_states[place.index()].streams);
+        streams.retain_mut(|stream| {
+            let lane = stream.class as usize;
+            loop {
+                let bytes = stream.left.min(self.costs.carried(MESSAGE_PACKETS_MAX[lane]));
+                if self.costs.carried(self.place_states[place.index()].free[lane]) < bytes {
+                    return true;
+                }
+                stream.left -= bytes;
+                let of = stream.load.as_ref().map_or(0, MessageContent::len);
+                let load = if stream.left == 0 { stream.load.take() } else { None };
+                let whole = load.map(|load| Fragment::Whole { handler: stream.handler, load });
+                let piece = whole.unwrap_or(Fragment::Part { of });
+                let ends = (place, stream.target, stream.class);
+                wakeups.push((stream.target, self.inject(cores, ends, bytes, piece)));
+                if stream.left == 0 {
+                    return false;
+                }
+            }
+        });
+        self.place_states[place.index()].streams = streams;
+    }
+}
+
+/// Packets that a receiver has taken.
+struct Acknowledgement {
+    arrival: Picoseconds,
+    target: PlaceId,
+    lane: u32,
+    packets: u32,
+}
+
+impl Packets {
+    /// Whether the packets of a message of `len` bytes may go, and no block is under way.
+    fn fits(&self, out: &Outgoing, len: usize) -> bool {
+        let free = self.place_states[out.from.index()].free[out.class as usize];
+        self.costs.carried(free) >= HEADER_BYTES + len && !self.is_streaming(out)
+    }
+
+    /// Takes the receipts that had arrived when the turn began.
+    fn read_acknowledgements(&mut self, cores: &mut Cores, place: PlaceId) {
+        cores.spend(place, cores.cycles(place, POLL_CYCLES), TimeCategory::Polling);
+        let seen = cores.present();
+        let PlaceState { acknowledgements, free, .. } = &mut self.place_states[place.index()];
+        acknowledgements.retain(|acknowledgement| {
+            let arrived = acknowledgement.arrival <= seen;
+            if arrived {
+                free[acknowledgement.lane as usize] += acknowledgement.packets;
+            }
+            !arrived
+        });
+    }
+
+    /// Tells the senders of what `place` has taken and not told, and when they hear of it.
+    fn write_acknowledgements(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        let mut owed = std::mem::take(&mut self.place_states[place.index()].owed);
+        owed.sort_unstable();
+        for group in owed.chunk_by(|one, other| (one.source, one.lane) == (other.source, other.lane)) {
+            let OwedAcknowledgement { source, lane, .. } = group[0];
+            let packets = group.iter().map(|owed| owed.packets).sum();
+            let arrival = cores.carry(place, source, self.costs.transit, 1);
+            let acknowledgement = Acknowledgement { arrival, target: place, lane, packets };
+            self.place_states[source.index()].acknowledgements.push(acknowledgement);
+            wakeups.push((source, arrival));
+        }
+        owed.clear();
+        self.place_states[place.index()].owed = owed;
+    }
+}

@@ -1,0 +1,281 @@
+//! What packets cost, how many may be under way, and that they keep the order of messages.
+
+use super::*;
+use crate::cores::Costs;
+use crate::placement::Placement;
+use crate::protocol::inbox::MessageContent;
+use crate::protocol::{Outgoing, ProtocolModel, Wakeups};
+use isles_chip::Chip;
+use isles_transport::random::Random;
+use isles_transport::{AlignedBytes, HandlerId};
+use proptest::prelude::*;
+
+const A: PlaceId = PlaceId(0);
+
+/// Nodes of four cores: the next node along x, then along y, then along z.
+const NEIGHBOUR: PlaceId = PlaceId(4);
+const FAR: PlaceId = PlaceId(4 * 32 * 3 + 5);
+
+fn torus(places: u32) -> (Cores, Packets) {
+    let chip = Chip::find("bluegene-p").unwrap();
+    let costs = Costs::of(&chip).unwrap();
+    let packets = costs.packets().unwrap();
+    let cores = Cores::new(costs.clone(), Placement::Linear.core_map(costs.topology(), places).unwrap());
+    let packets = Packets::new(packets, places, TieBreak::new(0));
+    (cores, packets)
+}
+
+fn out(from: PlaceId, to: PlaceId) -> Outgoing {
+    Outgoing { from, to, class: Class::Data, handler: HandlerId(1) }
+}
+
+fn send(cores: &mut Cores, packets: &mut Packets, to: PlaceId, len: usize) -> Option<Picoseconds> {
+    let fits = packets.has_room(cores, &out(A, to), len);
+    fits.then(|| packets.send(cores, &out(A, to), MessageContent::Inline(Box::new(AlignedBytes::new(len)))))
+        .flatten()
+}
+
+#[test]
+fn a_message_costs_its_packets_its_way_and_its_flits() {
+    let (mut cores, mut packets) = torus(600);
+    // 150 cycles of 850 MHz; then 404 ns, 96 ns a hop, and 75.294 ns a flit of 32 bytes.
+    let sent = Picoseconds(176_471);
+    let short = send(&mut cores, &mut packets, NEIGHBOUR, 8).unwrap();
+    assert_eq!((cores.now(A), short), (sent, sent + Picoseconds(500_000 + 75_294)));
+    // 481 bytes and 8 of header are three packets; the last one carries 9 bytes beside its 16.
+    let before = cores.now(A);
+    let long = send(&mut cores, &mut packets, FAR, 481).unwrap();
+    assert_eq!(cores.now(A), before + sent * 3);
+    let hops =
+        u64::from(cores.topology().hops(isles_chip::topology::TileId(0), isles_chip::topology::TileId(97)));
+    assert_eq!(hops, 4);
+    // Packets of eight flits pass the first link one behind the other, slower than the core sends them.
+    let flit = Picoseconds(75_294);
+    assert_eq!(long, before + sent + flit * 16 + Picoseconds(404_000 + 96_000 * hops) + flit);
+}
+
+#[test]
+fn a_block_holds_links_for_no_more_flits_than_a_message_of_its_length() {
+    for len in [1, 8, 232, 233, 1_000, 3_832] {
+        let (mut cores, mut packets) = torus(8);
+        let arrival = send(&mut cores, &mut packets, NEIGHBOUR, len).unwrap();
+        let as_message = (cores.now(A), arrival, cores.flit_hops());
+        let (mut cores, mut packets) = torus(8);
+        let mut wakeups = Wakeups::new();
+        let load = MessageContent::Inline(Box::new(AlignedBytes::new(len)));
+        packets.begin_block(&mut cores, &out(A, NEIGHBOUR), load, &mut wakeups);
+        assert_eq!(wakeups.len(), 1);
+        assert_eq!((cores.now(A), wakeups[0].1, cores.flit_hops()), as_message, "{len} bytes");
+    }
+}
+
+#[test]
+fn no_more_is_under_way_than_the_window_and_a_receipt_opens_it() {
+    let (mut cores, mut packets) = torus(8);
+    for number in 0..WINDOW {
+        let to = PlaceId(1 + number % 7);
+        assert!(send(&mut cores, &mut packets, to, 8).is_some(), "{number}");
+    }
+    let to_neighbour = (0..WINDOW).filter(|number| PlaceId(1 + number % 7) == NEIGHBOUR).count() as u32;
+    assert!(send(&mut cores, &mut packets, NEIGHBOUR, 8).is_none());
+    assert!(packets.has_room(&mut cores, &Outgoing { class: Class::Control, ..out(A, NEIGHBOUR) }, 8));
+    let later = cores.now(A) + Picoseconds(100_000_000);
+    cores.wait_until(NEIGHBOUR, later);
+    let until = cores.now(NEIGHBOUR);
+    assert!(packets.take(&mut cores, NEIGHBOUR, until, true).is_none(), "there is no control");
+    let mut wakeups = Wakeups::new();
+    for _ in 0..(WINDOW - RESERVE) / 7 {
+        assert!(packets.take(&mut cores, NEIGHBOUR, until, false).is_some());
+    }
+    packets.return_credits(&mut cores, NEIGHBOUR, &mut wakeups);
+    assert!(wakeups.is_empty(), "nobody has asked for a receipt of those");
+    while packets.take(&mut cores, NEIGHBOUR, until, false).is_some() {}
+    packets.return_credits(&mut cores, NEIGHBOUR, &mut wakeups);
+    assert_eq!((wakeups.len(), wakeups[0].0), (1, A), "one receipt for all of them");
+    cores.wait_until(A, later);
+    assert!(send(&mut cores, &mut packets, PlaceId(1), 8).is_none(), "the receipt is not there yet");
+    cores.set_present(wakeups[0].1);
+    cores.wait_until(A, wakeups[0].1);
+    assert!(send(&mut cores, &mut packets, NEIGHBOUR, 8).is_some());
+    let sent =
+        1 + (0..).take_while(|_| send(&mut cores, &mut packets, NEIGHBOUR, 8).is_some()).count() as u32;
+    assert_eq!(sent, to_neighbour, "also those that went before anybody asked");
+}
+
+#[test]
+fn packets_for_which_nobody_asked_never_take_all_of_a_window() {
+    let (mut cores, mut packets) = torus(200);
+    let mut least = WINDOW;
+    // Each to another place, which never hears of this one again: what is asked for comes back.
+    for number in 1..200 {
+        assert!(send(&mut cores, &mut packets, PlaceId(number), 3_832).is_some(), "{number}");
+        let later = cores.now(A) + Picoseconds(100_000_000);
+        cores.wait_until(PlaceId(number), later);
+        packets.take(&mut cores, PlaceId(number), later, false).unwrap();
+        packets.return_credits(&mut cores, PlaceId(number), &mut Wakeups::new());
+        let even_later = later + Picoseconds(100_000_000);
+        cores.set_present(even_later);
+        cores.wait_until(A, even_later);
+        packets.read_acknowledgements(&mut cores, A);
+        least = least.min(packets.place_states[0].free[Class::Data as usize]);
+    }
+    assert_eq!(least, RESERVE);
+}
+
+#[test]
+fn messages_of_one_pair_arrive_in_the_order_of_their_sending_across_crossing_traffic() {
+    let (mut cores, mut packets) = torus(1_024);
+    let mut random = Random::new(3);
+    let mut last = Picoseconds::ZERO;
+    for _ in 0..20 {
+        // Others on the same links, reserved before and behind.
+        for _ in 0..20 {
+            let from = PlaceId(4 * (1 + random.below(8) as u32));
+            let ahead = cores.now(A) + Picoseconds(random.below(3_000_000));
+            cores.wait_until(from, ahead);
+            let out = out(from, PlaceId(40 + random.below(3) as u32));
+            if packets.has_room(&mut cores, &out, 1_000) {
+                packets.send(&mut cores, &out, MessageContent::Inline(Box::new(AlignedBytes::new(1_000))));
+            }
+        }
+        let arrival = send(&mut cores, &mut packets, PlaceId(40), random.below(500) as usize).unwrap();
+        assert!(arrival >= last, "{arrival} and {last}");
+        last = arrival;
+    }
+}
+
+#[test]
+fn what_goes_to_a_place_that_is_gone_frees_the_window() {
+    let (mut cores, mut packets) = torus(8);
+    while send(&mut cores, &mut packets, NEIGHBOUR, 2_000).is_some() {}
+    let until = cores.now(A) + Picoseconds(100_000_000);
+    cores.wait_until(NEIGHBOUR, until);
+    packets.take(&mut cores, NEIGHBOUR, until, false).unwrap();
+    packets.abort_place(NEIGHBOUR);
+    packets.forget_receiver(A, NEIGHBOUR);
+    assert_eq!(packets.place_states[0].free, [WINDOW; 2]);
+    assert!(!packets.has_pending_from(A, NEIGHBOUR));
+    let mut wakeups = Wakeups::new();
+    packets.return_credits(&mut cores, NEIGHBOUR, &mut wakeups);
+    assert!(wakeups.is_empty(), "a receipt for what is settled");
+}
+
+#[test]
+fn who_leaves_still_takes_what_waits_and_nobody_gets_a_receipt_twice() {
+    let (mut cores, mut packets) = torus(8);
+    for _ in 0..3 {
+        send(&mut cores, &mut packets, NEIGHBOUR, 2_000).unwrap();
+    }
+    let until = cores.now(A) + Picoseconds(100_000_000);
+    cores.wait_until(NEIGHBOUR, until);
+    packets.take(&mut cores, NEIGHBOUR, until, false).unwrap();
+    packets.forget_receiver(A, NEIGHBOUR);
+    assert_eq!(packets.place_states[0].free, [WINDOW; 2]);
+    assert!(packets.has_pending_from(A, NEIGHBOUR));
+    while packets.take(&mut cores, NEIGHBOUR, until, false).is_some() {}
+    let mut wakeups = Wakeups::new();
+    packets.return_credits(&mut cores, NEIGHBOUR, &mut wakeups);
+    cores.set_present(until * 2);
+    packets.read_acknowledgements(&mut cores, A);
+    assert_eq!((packets.place_states[0].free, wakeups.len()), ([WINDOW; 2], 0));
+}
+
+/// What one place does to another one.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Send { class: Class, len: usize },
+    BlockSend { class: Class, len: usize },
+    Take { count: u32 },
+    Tell,
+    Look,
+    Forget,
+    Die,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
+    let class = || prop_oneof![Just(Class::Control), Just(Class::Data)];
+    let send = (class(), 0..1_900_usize).prop_map(|(class, len)| Deed::Send { class, len });
+    let stream = (class(), 0..100_000_usize).prop_map(|(class, len)| Deed::BlockSend { class, len });
+    let rest = prop_oneof![
+        2 => stream,
+        6 => (1..6_u32).prop_map(|count| Deed::Take { count }),
+        6 => Just(Deed::Tell),
+        6 => Just(Deed::Look),
+        1 => Just(Deed::Forget),
+        1 => Just(Deed::Die),
+    ];
+    prop::collection::vec((0..4_u32, 1..4_u32, prop_oneof![send, rest]), 1..200)
+}
+
+/// Four places, three of which a sender notes in one entry.
+const PLACES: [PlaceId; 4] = [PlaceId(0), PlaceId(64), PlaceId(128), PlaceId(65)];
+
+/// Packets of `place` in a class that lie at `other`.
+fn pending(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u32 {
+    let queue = packets.place_states[other.index()].inbox.queue();
+    queue.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.lines).sum()
+}
+
+/// Packets of the window of `place` in a class, wherever they are.
+fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
+    let of_desk = |place_state: &PlaceState| -> u32 {
+        let waiting = place_state.inbox.queue().filter(|it| it.source == place);
+        let waiting = waiting.filter(|it| it.lane == class as u32).map(|it| it.fetch);
+        let owed = place_state.owed.iter().filter(|it| it.source == place && it.lane == class as u32);
+        waiting.sum::<u32>() + owed.map(|it| it.packets).sum::<u32>()
+    };
+    let place_state = &packets.place_states[place.index()];
+    let told = place_state.acknowledgements.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
+    let unacknowledged = place_state.unacknowledged[class as usize].sum();
+    let others = packets.place_states.iter().map(of_desk).sum::<u32>();
+    place_state.free[class as usize] + unacknowledged + told.sum::<u32>() + others
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn no_packet_of_a_window_is_lost_or_counted_twice(deeds in deeds()) {
+        let (mut cores, mut packets) = torus(129);
+        let (mut wakeups, mut now) = (Wakeups::new(), Picoseconds::ZERO);
+        let mut closed = std::collections::BTreeSet::new();
+        for (place, distance, deed) in deeds {
+            let [place, other] = [place, (place + distance) % 4].map(|index| PLACES[index as usize]);
+            now += Picoseconds(5_000_000);
+            PLACES.iter().for_each(|place| cores.wait_until(*place, now));
+            cores.set_present(now);
+            match deed {
+                Deed::Send { class, len } => {
+                    let out = Outgoing { class, ..out(place, other) };
+                    if !closed.contains(&(place, other)) && packets.has_room(&mut cores, &out, len) {
+                        packets.send(&mut cores, &out, MessageContent::Inline(Box::new(AlignedBytes::new(len))));
+                    }
+                }
+                Deed::BlockSend { class, len } => {
+                    let out = Outgoing { class, ..out(place, other) };
+                    if !closed.contains(&(place, other)) && packets.can_begin_block(&mut cores, &out) {
+                        let load = MessageContent::Inline(Box::new(AlignedBytes::new(len)));
+                        packets.begin_block(&mut cores, &out, load, &mut wakeups);
+                    }
+                }
+                Deed::Take { count } => {
+                    (0..count).for_each(|_| _ = packets.take(&mut cores, place, now, false));
+                }
+                Deed::Tell => packets.return_credits(&mut cores, place, &mut wakeups),
+                Deed::Look => packets.make_progress(&mut cores, place, &mut wakeups),
+                Deed::Forget => {
+                    packets.forget_receiver(place, other);
+                    closed.insert((place, other));
+                }
+                Deed::Die => packets.abort_place(place),
+            }
+            for (place, class) in PLACES.iter().flat_map(|it| [(*it, Class::Control), (*it, Class::Data)]) {
+                prop_assert_eq!(window(&packets, place, class), WINDOW, "{} {:?}", place, class);
+                let open = PLACES.iter().filter(|other| !closed.contains(&(place, **other)));
+                let under_way = open.map(|other| pending(&packets, place, class, *other)).sum::<u32>();
+                let free = packets.place_states[place.index()].free[class as usize];
+                prop_assert!(under_way + free <= WINDOW, "{} {:?}: {} are under way", place, class, under_way);
+            }
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! `rcce`: the library itself. Both sides meet, and do nothing else until all has passed.
+//!
+//! ```text
+//! world   two lines                    flags of the library's barrier
+//! sent    one line for each place      written by that place, cleared by the owner
+//! ready   one line for each place      written by that place, cleared by the owner
+//! chunk   what is left                 written by the owner, read by the receiver
+//! ```
+//!
+//! The test-and-set registers of both cores are taken before a rendezvous, so a sender that waits for an answer never
+//! waits for a place that does. A place that cannot have them is blocked in its send until it can, and receives what
+//! others send to it. What a place does not want yet it keeps: one message of each sender and class. Why that is enough
+//! is in `docs/design/chip-protocols.md`; what the instructions cost is that of the library on bare cores
+//! (`isles_chip::bare::rcce`), fitted there. Both classes share all.
+//!
+//! Here are the layout, the state of a place and what the world asks of the protocol; registers and rendezvous are in
+//! `rendezvous`. It does not know turns or deaths: the world tells it what to forget, and gives no turns to a place
+//! that is in a call. Invariants: a place is in one rendezvous at most, and its register is taken until the last chunk
+//! is answered; a place in a call takes nothing for itself.
+
+mod rendezvous;
+
+use crate::cores::Cores;
+use crate::protocol::blocking_send::BlockingSends;
+use crate::protocol::inbox::{MessageContent, ReceivedMessage};
+use crate::protocol::{FLAG_CYCLES, MESSAGE_BYTES_MIN, Outgoing, POLL_CYCLES, ProtocolModel, Wakeups};
+use crate::report::TimeCategory;
+use isles_chip::bare::rcce::LibraryCosts;
+use isles_chip::kernel::{Key, TieBreak};
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{Class, HandlerId, PlaceId};
+use rendezvous::{WaitQueue, look_at_registers, set_flag};
+
+/// What the library's instructions cost.
+const LIBRARY: LibraryCosts = LibraryCosts::RCCE;
+
+/// All buffers of a run.
+pub(crate) struct Rcce {
+    division: BufferLayout,
+    tie_break: TieBreak,
+    place_states: Vec<PlaceState>,
+    /// What places send next, and what they have received and did not want yet.
+    blocking_sends: BlockingSends,
+    /// Who waits for registers.
+    line: WaitQueue,
+    /// Instructions of a poll.
+    poll_cycles: u64,
+}
+
+impl Rcce {
+    pub(crate) fn new(division: BufferLayout, places: u32, tie_break: TieBreak) -> Rcce {
+        let places = places as usize;
+        Rcce {
+            division,
+            tie_break,
+            place_states: std::iter::repeat_with(PlaceState::default).take(places).collect(),
+            blocking_sends: BlockingSends::new(places),
+            line: WaitQueue::default(),
+            poll_cycles: POLL_CYCLES + FLAG_CYCLES * (places as u64 - 1),
+        }
+    }
+
+    fn place_state(&mut self, place: PlaceId) -> &mut PlaceState {
+        &mut self.place_states[place.index()]
+    }
+
+    /// Lines of flags that a poll reads.
+    fn flag_lines(&self) -> u32 {
+        self.place_states.len() as u32 - 1
+    }
+}
+
+/// Lines of flags for each place: sent and ready.
+const FLAG_LINES: u32 = 2;
+
+/// Lines of flags of the library's barrier.
+const WORLD_LINES: u32 = 2;
+
+/// The division of one buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BufferLayout {
+    chunk_lines: u32,
+    line_bytes: u32,
+}
+
+impl BufferLayout {
+    /// The division of `lines` lines among `places` places.
+    ///
+    /// # Errors
+    /// The least number of lines that would do.
+    pub(crate) fn new(places: u32, lines: u32, line_bytes: u32) -> Result<BufferLayout, u32> {
+        let flags = WORLD_LINES + FLAG_LINES * places;
+        let least = flags + MESSAGE_BYTES_MIN.div_ceil(line_bytes);
+        if lines < least { Err(least) } else { Ok(BufferLayout { chunk_lines: lines - flags, line_bytes }) }
+    }
+}
+
+/// A message of which a chunk is to be written.
+struct PartialSend {
+    target: PlaceId,
+    class: Class,
+    handler: HandlerId,
+    load: MessageContent,
+    /// Lines that are not written yet.
+    left: u32,
+}
+
+/// A message whose last written chunk is not answered, as the sender knows.
+struct UnfinishedSend {
+    target: PlaceId,
+    class: Class,
+    /// When the answer has come, or will.
+    answer: Option<Picoseconds>,
+    /// What is to be written then.
+    sending: Option<PartialSend>,
+}
+
+/// A chunk as the receiver finds it; the last one brings the message.
+struct Chunk {
+    key: Key,
+    source: PlaceId,
+    lines: u32,
+    /// Bytes of all of its message.
+    of: usize,
+    message: Option<(Class, HandlerId, MessageContent)>,
+}
+
+impl PartialSend {
+    /// What the receiver finds of a chunk of `lines` lines, and what stays here.
+    fn split(self, key: Key, source: PlaceId, lines: u32) -> (Chunk, UnfinishedSend) {
+        let (target, class, of) = (self.target, self.class, self.load.len());
+        if self.left > 0 {
+            let chunk = Chunk { key, source, lines, of, message: None };
+            return (chunk, UnfinishedSend { target, class, answer: None, sending: Some(self) });
+        }
+        let message = Some((class, self.handler, self.load));
+        (
+            Chunk { key, source, lines, of, message },
+            UnfinishedSend { target, class, answer: None, sending: None },
+        )
+    }
+}
+
+impl UnfinishedSend {
+    /// What is to be written after the answer.
+    fn going_on(self) -> Option<PartialSend> {
+        self.sending
+    }
+
+    /// Whether the receiver has answered for all and given the registers back; the sender need only see it.
+    fn is_over(&self) -> bool {
+        self.sending.is_none() && self.answer.is_some()
+    }
+}
+
+impl Chunk {
+    /// The message that it brings, if it is the last.
+    fn open(self) -> Option<ReceivedMessage> {
+        let (class, handler, load) = self.message?;
+        Some(ReceivedMessage { source: self.source, class, handler, load, arrival: self.key.time() })
+    }
+}
+
+/// See the file header.
+#[derive(Default)]
+struct PlaceState {
+    /// Whether its register is taken, by itself or by who sends to it.
+    taken: bool,
+    /// Since when it is not, and who gave it back: that one knows at once.
+    free: (Picoseconds, Option<PlaceId>),
+    sending: Option<UnfinishedSend>,
+    /// Whether it has taken a chunk of a message and the last one is to come.
+    receiving: bool,
+    /// The chunk that waits for it.
+    chunk: Option<Chunk>,
+}
+
+impl PlaceState {
+    /// Whether it is in a meeting, as it knows.
+    fn is_in_rendezvous(&self) -> bool {
+        self.sending.is_some() || self.receiving
+    }
+
+    /// Whether the end of a message of `source` waits here.
+    fn holds_end_from(&self, source: PlaceId) -> bool {
+        self.chunk.as_ref().is_some_and(|chunk| chunk.source == source && chunk.message.is_some())
+    }
+}
+
+impl ProtocolModel for Rcce {
+    fn message_bytes_max(&self, _class: Class) -> usize {
+        (self.division.chunk_lines * self.division.line_bytes) as usize
+    }
+
+    fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, _len: usize) -> bool {
+        let sending = self.place_states[out.from.index()].sending.as_ref();
+        let is_under_way = sending.is_some_and(|rest| (rest.target, rest.class) == (out.to, out.class));
+        self.blocking_sends.admits(out, cores.present()) && !is_under_way
+    }
+
+    fn can_begin_block(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
+        self.has_room(cores, out, 0)
+    }
+
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+        self.post(cores, out, load)
+    }
+
+    fn begin_block(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        block: MessageContent,
+        wakeups: &mut Wakeups,
+    ) {
+        wakeups.extend(self.post(cores, out, block).map(|arrival| (out.to, arrival)));
+    }
+
+    fn has_blocking_sends(&self) -> bool {
+        true
+    }
+
+    fn is_blocked_in_send(&self, place: PlaceId) -> bool {
+        self.place_states[place.index()].is_in_rendezvous() || !self.blocking_sends.of(place).is_empty()
+    }
+
+    fn has_pending_blocks(&self, place: PlaceId) -> bool {
+        self.place_states[place.index()].sending.is_some() || !self.blocking_sends.of(place).is_empty()
+    }
+
+    fn make_progress(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.send_on(cores, place, wakeups);
+        self.receive_on(cores, place);
+        self.stand(cores, place, wakeups);
+        self.blocking_sends.drain_wakeups(place, wakeups);
+    }
+
+    fn poll(&mut self, cores: &mut Cores, place: PlaceId) {
+        let present = cores.present();
+        self.blocking_sends.of_mut(place).expire(present);
+        cores.read_own_lines(place, self.flag_lines(), TimeCategory::Polling);
+        cores.compute(place, self.poll_cycles, TimeCategory::Polling);
+    }
+
+    fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds {
+        if self.place_states[place.index()].is_in_rendezvous() {
+            return cores.own_read(place, 1) + cores.cycles(place, LIBRARY.look);
+        }
+        if let Some(out) = self.blocking_sends.of(place).next() {
+            return look_at_registers(cores, &out);
+        }
+        let registers = if with_credits { cores.register(place, place) * 2 } else { Picoseconds::ZERO };
+        cores.own_read(place, self.flag_lines()) + cores.cycles(place, self.poll_cycles) + registers
+    }
+
+    fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
+        let place_state = &self.place_states[place.index()];
+        if place_state.sending.is_some() {
+            return None;
+        }
+        let kept = self.blocking_sends.kept.first_arrival(place).filter(|_| !self.is_blocked_in_send(place));
+        place_state.chunk.as_ref().map(|chunk| chunk.key.time()).into_iter().chain(kept).min()
+    }
+
+    fn first_credit(&self, place: PlaceId) -> Option<Picoseconds> {
+        let place_state = &self.place_states[place.index()];
+        match &place_state.sending {
+            Some(rest) => rest.answer,
+            None => self.blocking_sends.of(place).due().filter(|_| !place_state.receiving),
+        }
+    }
+
+    fn has_pending_from(&self, source: PlaceId, place: PlaceId) -> bool {
+        let place_state = &self.place_states[place.index()];
+        let has_chunk = place_state.chunk.as_ref().is_some_and(|chunk| chunk.source == source);
+        has_chunk || self.blocking_sends.kept.has_from(source, place)
+    }
+
+    fn take(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        until: Picoseconds,
+        control_only: bool,
+    ) -> Option<Option<ReceivedMessage>> {
+        if self.is_blocked_in_send(place) {
+            return None;
+        }
+        if let Some(message) = self.take_deferred(cores, place, control_only) {
+            return Some(Some(message));
+        }
+        let chunk = self.place_state(place).chunk.take_if(|chunk| chunk.key.time() <= until)?;
+        let message = self.receive(cores, place, chunk);
+        Some(message.and_then(|message| self.blocking_sends.accept_or_defer(place, message, control_only)))
+    }
+
+    fn drain_wakeups(&mut self, place: PlaceId, wakeups: &mut Wakeups) {
+        self.blocking_sends.drain_wakeups(place, wakeups);
+    }
+
+    fn return_credits(&mut self, _cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        self.blocking_sends.drain_wakeups(place, wakeups);
+    }
+
+    fn forget_receiver(&mut self, place: PlaceId, gone: PlaceId) {
+        self.abort_rendezvous(place, gone);
+        if self.blocking_sends.of(place).next().is_some_and(|out| out.to == gone) {
+            self.line.leave(place);
+        }
+        self.blocking_sends.of_mut(place).forget(gone);
+        for place in [place, gone] {
+            self.blocking_sends.of_mut(place).may_try(Picoseconds::ZERO); // what stood before it may be dropped
+        }
+        self.blocking_sends.kept.forget_receiver(place, gone);
+    }
+
+    /// Who wants to meet `gone` finds its register free, and is let go as soon as it has written.
+    fn abort_place(&mut self, gone: PlaceId) {
+        let sending = self.place_state(gone).sending.take().filter(|rest| !rest.is_over());
+        // What it has written arrives if it is the last of its message; else the receiver is let go.
+        if let Some(target) = sending.map(|rest| rest.target)
+            && !self.place_state(target).holds_end_from(gone)
+        {
+            self.place_state(target).chunk = None;
+            self.place_state(target).receiving = false;
+            self.release(target, Picoseconds::ZERO, target);
+        }
+        let senders = (0..self.place_states.len() as u32).map(PlaceId);
+        for place in senders.filter(|place| *place != gone) {
+            self.abort_rendezvous(place, gone);
+            self.blocking_sends.kept.forget_receiver(place, gone);
+        }
+        self.blocking_sends.of_mut(gone).clear();
+        if self.line.leave(gone) {
+            let behind: Vec<_> = self.line.places().collect();
+            behind.into_iter().for_each(|place| self.blocking_sends.of_mut(place).may_try(Picoseconds::ZERO));
+        }
+        self.blocking_sends.kept.clear(gone);
+        self.release(gone, Picoseconds::ZERO, gone);
+    }
+}
+
+impl Rcce {
+    /// Whether a chunk has come for a place.
+    fn has_chunk(&self, place: PlaceId, present: Picoseconds) -> bool {
+        self.place_states[place.index()].chunk.as_ref().is_some_and(|chunk| chunk.key.time() <= present)
+    }
+
+    /// Receives what has come for who wants to send, so that its register is free again; it is wanted later.
+    fn clear_the_way(&mut self, cores: &mut Cores, place: PlaceId) {
+        let present = cores.present();
+        let Some(chunk) = self.place_state(place).chunk.take_if(|chunk| chunk.key.time() <= present) else {
+            return;
+        };
+        self.take_in(cores, place, chunk);
+    }
+
+    /// Receives what is not wanted yet.
+    fn take_in(&mut self, cores: &mut Cores, place: PlaceId, chunk: Chunk) {
+        let message = self.receive(cores, place, chunk);
+        message.into_iter().for_each(|message| self.blocking_sends.kept.put(place, message));
+    }
+
+    /// Sends a message, or the place stands in its send from now on. Gives when the first chunk arrives.
+    fn post(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+        if !self.is_blocked_in_send(out.from) {
+            self.clear_the_way(cores, out.from);
+            if !self.place_state(out.from).receiving && self.can_begin_rendezvous(cores, out) {
+                return Some(self.begin(cores, out, load));
+            }
+        }
+        self.blocking_sends.of_mut(out.from).push(out, load);
+        None
+    }
+
+    /// Looks, for who stands in a send, whether the next meeting can begin; receives before what has come for it.
+    fn stand(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        let next = self.blocking_sends.of(place).next();
+        let Some(out) = next.filter(|_| !self.place_states[place.index()].is_in_rendezvous()) else { return };
+        if self.has_chunk(place, cores.present()) {
+            self.poll(cores, place);
+            self.clear_the_way(cores, place);
+        }
+        if !self.place_states[place.index()].receiving
+            && self.can_begin_rendezvous(cores, &out)
+            && let Some((out, load)) = self.blocking_sends.of_mut(place).pop()
+        {
+            wakeups.push((out.to, self.begin(cores, &out, load)));
+        }
+    }
+
+    /// A message that was kept and is wanted now; its sender hears that it may send another one.
+    fn take_deferred(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        control_only: bool,
+    ) -> Option<ReceivedMessage> {
+        self.blocking_sends.take_deferred(place, control_only, |source| {
+            set_flag(cores, place, source);
+            cores.now(place)
+        })
+    }
+}

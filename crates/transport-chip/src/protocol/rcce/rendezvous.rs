@@ -1,0 +1,270 @@
+//! A rendezvous: from the registers taken, one chunk and its answer after the other, to the registers free.
+//!
+//! Also who has the registers, and [`WaitQueue`]: the places that are blocked in a send without them, in the order in
+//! which they came. Invariants: a chunk is put only when the one before it is answered; a place that does not get both
+//! registers holds none, and of those in the queue that want the same one the first has it first.
+
+use super::{Chunk, LIBRARY, PartialSend, PlaceState, Rcce};
+use crate::cores::Cores;
+use crate::energy::meter::NEVER;
+use crate::protocol::inbox::{MessageContent, ReceivedMessage};
+use crate::protocol::{Outgoing, Wakeups};
+use crate::report::TimeCategory;
+use isles_chip::cache::StorePolicy;
+use isles_chip::kernel::EventClass;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+
+impl Rcce {
+    /// Takes both registers and sends the first chunk; gives when that arrives.
+    pub(super) fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Picoseconds {
+        let Outgoing { from, to, class, handler } = *out;
+        cores.spend(from, look_at_registers(cores, out), TimeCategory::Handling);
+        for place in [from, to] {
+            self.place_state(place).taken = true;
+        }
+        let lines = load.len().div_ceil(self.division.line_bytes as usize) as u32;
+        cores.compute(from, self.tail(&load), TimeCategory::Handling);
+        let sending = PartialSend { target: to, class, handler, load, left: lines };
+        self.put(cores, from, sending)
+    }
+
+    /// Puts the next chunk of a message and sets the flag; gives when that arrives.
+    fn put(&mut self, cores: &mut Cores, place: PlaceId, mut sending: PartialSend) -> Picoseconds {
+        let lines = sending.left.min(self.division.chunk_lines);
+        sending.left -= lines;
+        copy(cores, place, lines);
+        cores.load_private(place, lines, sending.load.len());
+        cores.write_lines(place, place, lines);
+        set_flag(cores, place, sending.target);
+        let (arrival, target) = (cores.now(place), sending.target);
+        let key = self.tie_break.key(arrival, EventClass::Arrival, place.0, 0);
+        let (chunk, rest) = sending.split(key, place, lines);
+        self.place_state(target).chunk = Some(chunk);
+        self.place_state(place).sending = Some(rest);
+        arrival
+    }
+
+    /// The sender's part of a meeting, if the answer had come when the turn began.
+    pub(super) fn send_on(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+        let Some(rest) = &self.place_states[place.index()].sending else { return };
+        cores.compute(place, LIBRARY.look, TimeCategory::Polling);
+        cores.read_own_lines(place, 1, TimeCategory::Polling);
+        let seen = cores.present();
+        if rest.answer.is_none_or(|answer| answer > seen) {
+            return;
+        }
+        set_flag(cores, place, place); // clears it
+        let Some(rest) = self.place_state(place).sending.take() else { return };
+        if let Some(sending) = rest.going_on() {
+            let target = sending.target;
+            wakeups.push((target, self.put(cores, place, sending)));
+        }
+    }
+
+    /// Takes a chunk in; the message, if it was the last of it.
+    pub(super) fn receive(
+        &mut self,
+        cores: &mut Cores,
+        place: PlaceId,
+        chunk: Chunk,
+    ) -> Option<ReceivedMessage> {
+        self.get(cores, place, &chunk);
+        let Some(message) = chunk.open() else {
+            self.place_state(place).receiving = true;
+            return None;
+        };
+        cores.compute(place, self.tail(&message.load), TimeCategory::Handling);
+        // Both: the sender has nothing more to wait for.
+        for owner in [place, message.source] {
+            cores.spend(place, cores.register(place, owner), TimeCategory::Handling);
+            self.release(owner, cores.now(place), place);
+        }
+        Some(message)
+    }
+
+    /// Takes the chunk of a receiver and answers for it.
+    fn get(&mut self, cores: &mut Cores, place: PlaceId, chunk: &Chunk) {
+        set_flag(cores, place, place); // clears it
+        copy(cores, place, chunk.lines);
+        cores.read_lines(place, chunk.source, chunk.lines, TimeCategory::Copying);
+        cores.store_private(place, chunk.lines, chunk.of, StorePolicy::Storing);
+        set_flag(cores, place, chunk.source);
+        let answer = cores.now(place);
+        self.blocking_sends.answer(place, chunk.source, answer);
+        if let Some(rest) = &mut self.place_state(chunk.source).sending {
+            rest.answer = Some(answer);
+        }
+    }
+
+    /// What the end of a message costs each side if it is no whole line.
+    fn tail(&self, load: &MessageContent) -> u64 {
+        if load.len().is_multiple_of(self.division.line_bytes as usize) { 0 } else { LIBRARY.tail }
+    }
+
+    /// The receiver's part of a meeting between the first chunk and the last one, which it takes in its own turn if it
+    /// does not stand in a send.
+    pub(super) fn receive_on(&mut self, cores: &mut Cores, place: PlaceId) {
+        if !self.place_states[place.index()].receiving {
+            return;
+        }
+        cores.compute(place, LIBRARY.look, TimeCategory::Polling);
+        cores.read_own_lines(place, 1, TimeCategory::Polling);
+        let seen = cores.present();
+        let Some(chunk) = self.place_state(place).chunk.take_if(|chunk| chunk.key.time() <= seen) else {
+            return;
+        };
+        if chunk.message.is_none() {
+            self.get(cores, place, &chunk);
+            return;
+        }
+        self.place_state(place).receiving = false;
+        if self.blocking_sends.of(place).is_empty() {
+            self.place_state(place).chunk = Some(chunk);
+        } else {
+            self.take_in(cores, place, chunk);
+        }
+    }
+
+    /// Ends the meeting in which `place` sends to `gone`, if there is one.
+    pub(super) fn abort_rendezvous(&mut self, place: PlaceId, gone: PlaceId) {
+        let sending = &mut self.place_states[place.index()].sending;
+        if sending.take_if(|rest| rest.target == gone && !rest.is_over()).is_none() {
+            return;
+        }
+        (self.place_state(gone).chunk, self.place_state(gone).receiving) = (None, false);
+        for owner in [place, gone] {
+            self.release(owner, Picoseconds::ZERO, place);
+        }
+        self.blocking_sends.of_mut(place).may_try(Picoseconds::ZERO); // what it sends next
+    }
+}
+
+/// The call that writes a flag, and its line.
+pub(super) fn set_flag(cores: &mut Cores, place: PlaceId, of: PlaceId) {
+    cores.compute(place, LIBRARY.call, TimeCategory::Handling);
+    cores.write_lines(place, of, 1);
+}
+
+/// The call that puts or gets lines, beside their accesses; the published ones hold those to private lines in a cache.
+fn copy(cores: &mut Cores, place: PlaceId, lines: u32) {
+    cores.compute(place, LIBRARY.call + LIBRARY.line * u64::from(lines), TimeCategory::Handling);
+}
+
+impl Rcce {
+    /// Whether both can meet now; if not, who asks is in line from now on and hears of it when they can.
+    pub(super) fn can_begin_rendezvous(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
+        let (present, Outgoing { from, to, .. }) = (cores.present(), *out);
+        self.blocking_sends.of_mut(from).expire(present); // what it allowed is asked for now
+        let is_behind = self.line.is_behind(from, to);
+        let free = self.free_for(from, from).max(self.free_for(from, to));
+        if !is_behind && free <= present {
+            self.line.leave(from);
+            return true;
+        }
+        self.line.join(from, to);
+        cores.spend(from, look_at_registers(cores, out), TimeCategory::Polling);
+        if !is_behind && free != NEVER {
+            self.blocking_sends.of_mut(from).may_try(free);
+        }
+        false
+    }
+
+    /// From when on `place` finds the register of `owner` free; [`NEVER`] while it is taken.
+    fn free_for(&self, place: PlaceId, owner: PlaceId) -> Picoseconds {
+        match &self.place_states[owner.index()] {
+            PlaceState { taken: true, .. } => NEVER,
+            PlaceState { free: (_, Some(giver)), .. } if *giver == place => Picoseconds::ZERO,
+            PlaceState { free: (time, _), .. } => *time,
+        }
+    }
+
+    /// The register of `owner` is given back; who is next, and the owner if it wants to send, hear of it by `teller`.
+    pub(super) fn release(&mut self, owner: PlaceId, time: Picoseconds, teller: PlaceId) {
+        (self.place_state(owner).taken, self.place_state(owner).free) = (false, (time, Some(teller)));
+        let own = Some(owner).filter(|owner| self.line.holds(*owner));
+        for other in self.line.first_for(owner).into_iter().chain(own) {
+            self.blocking_sends.of_mut(other).may_try(time);
+            self.blocking_sends.answer(teller, other, time);
+        }
+    }
+}
+
+/// How long who wants to send takes to look at both registers.
+pub(super) fn look_at_registers(cores: &Cores, out: &Outgoing) -> Picoseconds {
+    cores.register(out.from, out.from) + cores.register(out.from, out.to)
+}
+
+/// See the file header.
+#[derive(Default)]
+pub(super) struct WaitQueue {
+    /// Who waits, and whom each wants to meet.
+    waiters: Vec<(PlaceId, PlaceId)>,
+}
+
+impl WaitQueue {
+    /// `from` waits for `to` from now on, if it does not already.
+    pub(super) fn join(&mut self, from: PlaceId, to: PlaceId) {
+        if !self.holds(from) {
+            self.waiters.push((from, to));
+        }
+    }
+
+    /// `from` waits no longer; whether it did.
+    pub(super) fn leave(&mut self, from: PlaceId) -> bool {
+        let index = self.waiters.iter().position(|(place, _)| *place == from);
+        index.map(|index| self.waiters.remove(index)).is_some()
+    }
+
+    pub(super) fn holds(&self, from: PlaceId) -> bool {
+        self.waiters.iter().any(|(place, _)| *place == from)
+    }
+
+    /// Whether somebody who came before `from` wants to meet it, or `to`.
+    pub(super) fn is_behind(&self, from: PlaceId, to: PlaceId) -> bool {
+        let before = self.waiters.iter().take_while(|(place, _)| *place != from);
+        before.into_iter().any(|(_, wanted)| *wanted == from || *wanted == to)
+    }
+
+    /// The first one who wants to meet `to`.
+    pub(super) fn first_for(&self, to: PlaceId) -> Option<PlaceId> {
+        self.waiters.iter().find(|(_, wanted)| *wanted == to).map(|(place, _)| *place)
+    }
+
+    /// All who wait.
+    pub(super) fn places(&self) -> impl Iterator<Item = PlaceId> {
+        self.waiters.iter().map(|(place, _)| *place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: PlaceId = PlaceId(0);
+    const B: PlaceId = PlaceId(1);
+    const C: PlaceId = PlaceId(2);
+    const D: PlaceId = PlaceId(3);
+
+    #[test]
+    fn who_came_before_goes_before_if_both_want_to_meet_the_same_or_one_wants_to_meet_the_other() {
+        let mut line = WaitQueue::default();
+        line.join(A, C);
+        line.join(B, C);
+        line.join(A, D); // it waits already
+        assert_eq!([line.first_for(C), line.first_for(D)], [Some(A), None]);
+        assert!(line.is_behind(B, C) && !line.is_behind(A, C), "the same");
+        assert!(line.is_behind(C, D) && line.is_behind(D, C), "the other");
+        assert!(!line.is_behind(D, A), "who waits may be met meanwhile");
+        assert!(line.leave(A) && !line.leave(A) && !line.holds(A));
+        assert_eq!(line.first_for(C), Some(B));
+    }
+
+    #[test]
+    fn of_two_who_want_to_meet_each_other_the_first_one_goes() {
+        let mut line = WaitQueue::default();
+        line.join(A, B);
+        line.join(B, A);
+        assert!(!line.is_behind(A, B) && line.is_behind(B, A));
+    }
+}

@@ -1,0 +1,204 @@
+//! The thread that makes a trace of what the model notes.
+//!
+//! To merge, name and encode what happened takes longer than half of the model itself, so that is done beside it: full
+//! chunks of entries go to a thread that has the [`Trace`], over a channel that is bounded, and come back empty. What
+//! the thread writes is what it would be if the model wrote it, byte for byte: one channel keeps the order, and no
+//! clock is asked. Here is no format.
+//!
+//! Invariants: there are never more than [`CHUNKS`] and three chunks, and the model waits rather than that there are
+//! more; the thread takes all that it gets, whatever its sink says, and ends before its [`TraceWriter`] does; its panic
+//! is raised at the model.
+
+use super::spans::{OpenSpans, SpanName};
+use super::{Chunk, TIME_MAX, Trace, TraceEvent};
+use crate::energy::Energy;
+use crate::report::TimeCategory;
+use isles_chip::quantity::Picoseconds;
+use isles_chip::supply::SupplyResponse;
+use isles_transport::{PlaceId, Span, SpanId};
+use std::any::Any;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle, panicking};
+use std::{io, mem};
+
+/// So many chunks may wait for the thread.
+const CHUNKS: usize = 8;
+
+/// What the thread is to do next.
+enum WriterCommand {
+    Read(Chunk),
+    Shift(SupplyResponse),
+    /// The next topic of spans.
+    Add(SpanName),
+    /// To write what is left, with what the run has drawn.
+    Finish(Option<Energy>),
+}
+
+/// A trace under way.
+pub(crate) struct TraceWriter {
+    /// What is noted and not handed over.
+    chunk: Chunk,
+    spans: OpenSpans,
+    /// Chunks that have been read.
+    empty: Receiver<Chunk>,
+    /// None when its end is known.
+    thread: Option<Thread>,
+}
+
+struct Thread {
+    orders: SyncSender<WriterCommand>,
+    handle: JoinHandle<io::Result<()>>,
+}
+
+impl TraceWriter {
+    /// Begins to write `trace`.
+    ///
+    /// # Errors
+    /// A thread cannot be had.
+    pub(crate) fn new(trace: Trace) -> io::Result<TraceWriter> {
+        let (orders, ordered) = sync_channel(CHUNKS);
+        let (read, empty) = sync_channel(CHUNKS);
+        let thread = Builder::new().name("isles-trace".into());
+        let handle = thread.spawn(move || write(trace, &ordered, &read))?;
+        Ok(TraceWriter {
+            chunk: Chunk::new(),
+            spans: OpenSpans::default(),
+            empty,
+            thread: Some(Thread { orders, handle }),
+        })
+    }
+
+    /// `place` spends so much time.
+    #[inline(always)]
+    pub(super) fn spend(&mut self, place: PlaceId, time: Picoseconds, category: TimeCategory) {
+        if time > TIME_MAX {
+            return self.spend_long(place, time, category);
+        }
+        self.note(TraceEvent::Spent { place, category, time });
+    }
+
+    /// More than one entry can say; they become one stretch again.
+    #[cold]
+    #[inline(never)]
+    fn spend_long(&mut self, place: PlaceId, mut time: Picoseconds, category: TimeCategory) {
+        while time > Picoseconds::ZERO {
+            let part = time.min(TIME_MAX);
+            self.note(TraceEvent::Spent { place, category, time: part });
+            time = time - part;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn note(&mut self, entry: TraceEvent) {
+        let (first, second) = entry.words();
+        if !self.chunk.push(first, second) {
+            self.turn_over(first, second);
+        }
+    }
+
+    /// A span begins.
+    pub(super) fn begin_span(&mut self, place: PlaceId, span: &Span) -> SpanId {
+        let topic = SpanName { name: span.name, source: span.source };
+        let (number, is_new) = self.spans.number(topic);
+        if is_new {
+            self.hand_over();
+            self.order(WriterCommand::Add(topic));
+        }
+        let lane = self.spans.take(place);
+        self.note(TraceEvent::SpanBegun { place, lane, topic: number, other: span.other });
+        SpanId(lane)
+    }
+
+    /// A span ends; nothing happens if it began before this trace.
+    pub(super) fn end_span(&mut self, place: PlaceId, SpanId(lane): SpanId) {
+        if self.spans.give_back(place, lane) {
+            self.note(TraceEvent::SpanEnded { place, lane });
+        }
+    }
+
+    pub(super) fn shifted(&mut self, answer: &SupplyResponse) {
+        self.hand_over();
+        self.order(WriterCommand::Shift(answer.clone()));
+    }
+
+    /// Ends the trace: writes what is left, and what the run has drawn.
+    ///
+    /// # Errors
+    /// The first thing that the sink has refused, at any time; or the thread has panicked before, which was raised.
+    ///
+    /// # Panics
+    /// If the thread does.
+    pub(crate) fn finish(mut self, energy: Option<Energy>) -> io::Result<()> {
+        self.hand_over();
+        self.order(WriterCommand::Finish(energy));
+        let thread = self.thread.take();
+        let end =
+            thread.map(Thread::end).unwrap_or_else(|| Ok(Err(io::Error::other("its thread has panicked"))));
+        end.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Goes on in another chunk.
+    #[cold]
+    #[inline(never)]
+    fn turn_over(&mut self, first: u64, second: Option<u64>) {
+        self.hand_over();
+        let is_taken = self.chunk.push(first, second);
+        debug_assert!(is_taken, "an empty chunk has room");
+    }
+
+    fn hand_over(&mut self) {
+        if !self.chunk.is_empty() {
+            let empty = self.empty.try_recv().unwrap_or_else(|_| Chunk::new());
+            let full = mem::replace(&mut self.chunk, empty);
+            self.order(WriterCommand::Read(full));
+        }
+    }
+
+    /// Waits if the thread is far behind.
+    fn order(&mut self, order: WriterCommand) {
+        let is_gone = self.thread.as_ref().is_some_and(|thread| thread.orders.send(order).is_err());
+        if is_gone && let Some(Err(panic)) = self.thread.take().map(Thread::end) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl Thread {
+    /// Waits for its end, which comes when it has taken all orders.
+    fn end(self) -> Result<io::Result<()>, Box<dyn Any + Send>> {
+        drop(self.orders);
+        self.handle.join()
+    }
+}
+
+impl Drop for TraceWriter {
+    /// What the thread would have handed over by now, it hands over; the rest is lost.
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        // If it is gone it has panicked.
+        let _ = thread.orders.send(WriterCommand::Read(mem::replace(&mut self.chunk, Chunk::new())));
+        match thread.end() {
+            Err(panic) if !panicking() => resume_unwind(panic),
+            _ => {}
+        }
+    }
+}
+
+/// Writes `trace` until it is to be finished, or nobody is left who could say so.
+fn write(mut trace: Trace, orders: &Receiver<WriterCommand>, read: &SyncSender<Chunk>) -> io::Result<()> {
+    for order in orders {
+        match order {
+            WriterCommand::Read(mut chunk) => {
+                trace.take_all(&chunk);
+                chunk.clear();
+                // If it is not wanted any more, or there are enough, it is dropped.
+                let _ = read.try_send(chunk);
+            }
+            WriterCommand::Shift(answer) => trace.shift(&answer),
+            WriterCommand::Add(topic) => trace.add(topic),
+            WriterCommand::Finish(energy) => return trace.finish(energy.as_ref()),
+        }
+    }
+    Ok(())
+}

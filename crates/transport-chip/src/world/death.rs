@@ -1,0 +1,111 @@
+//! Places that leave or die, and how the others hear of it.
+//!
+//! What was written before arrives; a death is known to the others a while later, to all at the same time. What a
+//! program does about it is not known here. Invariant: each death is delivered at most once to each place, behind the
+//! last message of the dead one.
+
+use super::state::{Event, WorldState};
+use isles_chip::kernel::EventClass;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::PlaceId;
+
+/// How long after the death of a place the others know of it. No chip says: it stands for a watchdog.
+const NOTICE: Picoseconds = Picoseconds(100_000_000);
+
+/// A death on its way to one place that did not die.
+pub(super) struct DeathNotice {
+    pub(super) known: Picoseconds,
+    pub(super) delivered: bool,
+}
+
+impl WorldState {
+    pub(super) fn is_closed(&self, here: PlaceId, place: PlaceId) -> bool {
+        self.statuses[place.index()].left || self.is_dead(here, place)
+    }
+
+    /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
+    #[inline]
+    pub(crate) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
+        let status = &self.statuses[here.index()];
+        (!status.alive || !status.notices.is_empty()) && self.is_known_dead(here, place)
+    }
+
+    #[cold]
+    fn is_known_dead(&self, here: PlaceId, place: PlaceId) -> bool {
+        let status = &self.statuses[here.index()];
+        let known = status.notices.get(&place).is_some_and(|notice| notice.known <= self.cores.now(here));
+        known || (!status.alive && here != place)
+    }
+
+    pub(crate) fn is_alive(&self, place: PlaceId) -> bool {
+        self.statuses[place.index()].alive
+    }
+
+    /// `place` sends nothing more; its blocks under way still arrive.
+    pub(crate) fn leave(&mut self, place: PlaceId) {
+        if std::mem::replace(&mut self.statuses[place.index()].left, true) {
+            return;
+        }
+        let others = (0..self.statuses.len() as u32).map(PlaceId).filter(|other| *other != place);
+        for other in others {
+            let was_engaged = self.is_blocked_in_send(other);
+            self.protocol.forget_receiver(other, place);
+            let now = self.cores.now(place);
+            if was_engaged || self.waits_for_credit(other) {
+                self.wake(other, now);
+            }
+        }
+    }
+
+    /// Takes `place` away. What it has written arrives; then the others are told, unless it had left.
+    pub(crate) fn kill(&mut self, place: PlaceId) {
+        let status = &mut self.statuses[place.index()];
+        if !std::mem::replace(&mut status.alive, false) {
+            return;
+        }
+        // Credit may still come; nobody waits for it any more.
+        status.parked = false;
+        let left = status.left;
+        self.turns.remove(place.0);
+        let everyone = (0..self.statuses.len() as u32).map(PlaceId);
+        let engaged: Vec<_> = everyone.filter(|other| self.is_blocked_in_send(*other)).collect();
+        self.protocol.abort_place(place);
+        if left {
+            // Nobody is told; but who stands in a call on account of it looks again.
+            let now = self.cores.now(place);
+            engaged.into_iter().for_each(|other| self.wake(other, now));
+        } else {
+            self.tell_of_death(place);
+        }
+    }
+
+    /// Lets all others know, after a while, that `place` is dead.
+    fn tell_of_death(&mut self, place: PlaceId) {
+        let known = self.cores.now(place) + NOTICE;
+        for other in (0..self.statuses.len() as u32).map(PlaceId) {
+            if self.is_alive(other) {
+                self.statuses[other.index()].notices.insert(place, DeathNotice { known, delivered: false });
+                self.wake(other, known);
+            }
+        }
+    }
+
+    /// A known death that was not delivered, and behind which no message of the dead place waits for one that takes it.
+    #[cold]
+    pub(super) fn take_death(&mut self, place: PlaceId) -> Option<PlaceId> {
+        let now = self.cores.now(place);
+        let (protocol, status) = (&self.protocol, &mut self.statuses[place.index()]);
+        let due = |(dead, notice): &(&PlaceId, &mut DeathNotice)| {
+            !notice.delivered
+                && notice.known <= now
+                && (status.left || !protocol.has_pending_from(**dead, place))
+        };
+        let (dead, notice) = status.notices.iter_mut().find(due)?;
+        notice.delivered = true;
+        let dead = *dead;
+        self.protocol.forget_receiver(place, dead);
+        let key = self.key(now, EventClass::Arrival, place);
+        self.digest.record(key, Event::Death as u32, u64::from(dead.0));
+        Some(dead)
+    }
+}

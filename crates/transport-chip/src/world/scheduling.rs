@@ -1,0 +1,157 @@
+//! Turns: who is next, what a place comes to at the end of its turn, and when a waiting one has its next.
+//!
+//! It asks the protocol when something comes and knows nothing of messages. A place that stands in a call of the
+//! protocol, or that has left and still has blocks under way, has turns that the driver never sees.
+//! Invariant: a waiting place has at most one turn, and none after the first look that finds something.
+
+use super::state::{Event, WorldState};
+use crate::demand::Demand;
+use crate::idle_policy::IdlePolicy;
+use isles_chip::kernel::EventClass;
+use isles_chip::quantity::Picoseconds;
+use isles_transport::{PlaceId, Work};
+
+impl WorldState {
+    pub(super) fn schedule(&mut self, place: PlaceId, time: Picoseconds) {
+        let key = self.key(time, EventClass::Ready, place);
+        self.turns.set(place.0, key);
+    }
+
+    /// Begins the next turn: the place that has it, or none if nothing will ever happen again.
+    ///
+    /// A place that has left and still has blocks under way gets its turns here, and nobody sees them.
+    pub(crate) fn next_turn(&mut self) -> Option<PlaceId> {
+        loop {
+            self.end_turn();
+            let (key, place) = self.turns.first()?;
+            let place = PlaceId(place);
+            self.under_way = Some(place);
+            self.cores.set_present(key.time());
+            self.govern(key.time());
+            if self.cores.rest != IdlePolicy::Poll
+                && !self.cores.is_interrupt_driven
+                && self.statuses[place.index()].parked
+            {
+                let look = self.look(place);
+                self.cores.halt(place, key.time(), look);
+            }
+            self.cores.wait_until(place, key.time());
+            self.cores.sample_until(key.time());
+            self.digest.record(key, Event::Turn as u32, 0);
+            let status = &mut self.statuses[place.index()];
+            (status.parked, status.refused) = (false, false);
+            if status.left {
+                while self.take_death(place).is_some() {}
+                self.make_progress(place);
+                if self.protocol.has_pending_blocks(place) {
+                    self.park(place, None);
+                }
+            } else if !self.stays(place) {
+                return Some(place);
+            }
+        }
+    }
+
+    /// Whether `place` stays in the call in which it stands; then it waits on. If it leaves it, it computes what was
+    /// postponed.
+    fn stays(&mut self, place: PlaceId) -> bool {
+        if self.is_blocked_in_send(place) {
+            self.make_progress(place);
+            if self.is_blocked_in_send(place) {
+                self.park(place, None);
+                return true;
+            }
+        }
+        let postponed = std::mem::take(&mut self.statuses[place.index()].postponed);
+        if postponed != Demand::default() {
+            self.cores.work(place, &postponed);
+        }
+        false
+    }
+
+    /// Lets `place` work for its program; once it stands in a call, when that is over.
+    pub(crate) fn work(&mut self, place: PlaceId, work: &Work) {
+        let demand = self.cores.demand(work);
+        self.settle(place);
+        if self.is_blocked_in_send(place) {
+            self.statuses[place.index()].postponed.add(&demand);
+        } else {
+            self.cores.work(place, &demand);
+        }
+    }
+
+    /// Ends a turn of a place that wants another one.
+    pub(crate) fn go_on(&mut self, place: PlaceId) {
+        if self.is_blocked_in_send(place) {
+            self.park(place, None);
+        } else if self.statuses[place.index()].alive {
+            let now = self.cores.now(place);
+            self.schedule(place, now);
+            self.under_way = None;
+        }
+    }
+
+    /// Takes the turn under way out of the queue, unless its place has another one by now.
+    fn end_turn(&mut self) {
+        if let Some(place) = self.under_way.take() {
+            self.turns.remove(place.0);
+        }
+    }
+
+    /// Ends a turn of a place that waits, at the latest until `due`.
+    pub(crate) fn park(&mut self, place: PlaceId, due: Option<Picoseconds>) {
+        self.end_turn();
+        let status = &mut self.statuses[place.index()];
+        if !status.alive {
+            return;
+        }
+        status.parked = true;
+        let deaths = status.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
+        let (first, left) = (deaths.chain(due).min(), status.left);
+        let first = first.filter(|_| !self.is_blocked_in_send(place));
+        let inbox = if left { None } else { self.protocol.first_arrival(place) };
+        let credit = if self.waits_for_credit(place) { self.protocol.first_credit(place) } else { None };
+        if let Some(time) = [first, inbox, credit].into_iter().flatten().min() {
+            self.wake(place, time);
+        }
+    }
+
+    /// Whether `place` stands in a call of the protocol.
+    #[inline]
+    pub(super) fn is_blocked_in_send(&self, place: PlaceId) -> bool {
+        self.has_blocking_sends && self.protocol.is_blocked_in_send(place)
+    }
+
+    pub(super) fn waits_for_credit(&self, place: PlaceId) -> bool {
+        self.statuses[place.index()].refused
+            || self.protocol.has_pending_blocks(place)
+            || self.is_blocked_in_send(place)
+    }
+
+    /// Something that a waiting place waits for comes at `time`: its turn is its first poll from then on.
+    pub(super) fn wake(&mut self, place: PlaceId, time: Picoseconds) {
+        if !self.statuses[place.index()].parked {
+            return;
+        }
+        self.cores.settle(place);
+        let mut now = self.cores.now(place);
+        let mut look = self.look(place);
+        if let Some(shift) = self.cores.shift_until(place, time) {
+            // It is to come, so the clock of the place stays behind it; its polls begin anew there.
+            let before = self.cores.assume_gear(place, shift.gear);
+            (now, look) = (shift.time.max(now), self.look(place));
+            self.cores.assume_gear(place, before);
+        }
+        // An interrupt that has come already calls nobody again.
+        let is_interrupt_driven = self.cores.is_interrupt_driven && time > now;
+        let turn = if is_interrupt_driven { time } else { self.cores.rest.first_look(now, time, look) };
+        if self.turns.key_of(place.0).is_none_or(|before| turn < before.time()) {
+            self.schedule(place, turn);
+        }
+    }
+
+    /// How long a look of a waiting place takes.
+    fn look(&self, place: PlaceId) -> Picoseconds {
+        self.protocol.poll_period(&self.cores, place, self.waits_for_credit(place))
+    }
+}
