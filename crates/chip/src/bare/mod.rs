@@ -15,12 +15,10 @@
 pub mod broadcast;
 mod interrupts;
 mod operation;
-mod private;
 pub mod rcce;
 pub mod reduce;
 pub mod relay;
 mod state;
-
 #[cfg(test)]
 mod tests;
 

@@ -4,10 +4,9 @@
 //! resume. Invariant: a core is due at most once, by an event of the queue, by a job at a controller, or by a watch.
 
 use super::interrupts::InterruptPort;
-use super::private::Private;
 use super::{LINE_BYTES, Line};
-use crate::cache::Level;
-use crate::chip::{Chip, ControllerId, Preset};
+use crate::cache::{Hierarchy, Level};
+use crate::chip::{Caches, Chip, ControllerId, Preset};
 use crate::cost::{Access, HopCost, Mode, TimingTable};
 use crate::kernel::{EventClass, FairShareServer, Job, JobId, Network, Queue, TieBreak, Timeline, Train};
 use crate::quantity::{Picoseconds, Rate};
@@ -378,5 +377,28 @@ impl BareState {
     pub fn waits_for(&self, core: CoreId) -> (CoreId, Option<u32>) {
         let watch = self.sites[core.0 as usize].watch.as_ref();
         (core, watch.filter(|watch| !watch.lines.is_empty()).map(|watch| watch.lines.start))
+    }
+}
+
+/// The memory of one core.
+pub struct Private {
+    lines: BTreeMap<u64, Line>,
+    /// Its caches, which have tags only.
+    pub caches: Hierarchy,
+}
+
+impl Private {
+    pub fn new(caches: &Caches, seed: u64) -> Private {
+        Private { lines: BTreeMap::new(), caches: Hierarchy::new(caches, seed) }
+    }
+
+    /// The content of a line.
+    pub fn line(&self, line: u64) -> Line {
+        self.lines.get(&line).copied().unwrap_or([0; LINE_BYTES])
+    }
+
+    /// Sets the content of a line.
+    pub fn set_line(&mut self, line: u64, content: Line) {
+        self.lines.insert(line, content);
     }
 }

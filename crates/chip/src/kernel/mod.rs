@@ -5,22 +5,19 @@
 //! numbers. Everything here is a pure function of its calls: no clock, no thread, no hash map, no floating point.
 //! Read on in `docs/design/chip-time.md`.
 
-mod digest;
 pub mod exact;
 mod fair_share_server;
 mod fractional_reservations;
 mod key;
 mod network;
 mod queue;
-mod timeline;
-
 #[cfg(test)]
 mod tests;
+mod timeline;
 
-pub use digest::Digest;
 pub use fair_share_server::{FairShareServer, Job, JobId};
 pub use fractional_reservations::FractionalReservations;
-pub use key::{EventClass, Key, TieBreak};
+pub use key::{Digest, EventClass, Key, TieBreak};
 pub use network::{LinkTiming, Network, Train};
 pub use queue::Queue;
 pub use timeline::Timeline;

@@ -2,8 +2,8 @@
 //!
 //! Who draws them is not known here. Invariant: energies are exact, so their sum does not depend on its order.
 
-use super::text::with_unit;
 use super::time::Picoseconds;
+use super::with_unit;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
@@ -112,8 +112,8 @@ impl Sum for Attojoules {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PICOSECONDS_PER_SECOND;
     use super::*;
+    use crate::quantity::PICOSECONDS_PER_SECOND;
 
     #[test]
     fn energies_add_up_exactly_in_any_order() {

@@ -1,9 +1,10 @@
-//! Lengths of modelled time, and cycles.
+//! Lengths of modelled time, cycles, and the rates of clocks, as fractions.
 //!
-//! It does not know when anything happens, nor what a cycle lasts. Invariant: whole picoseconds, so lengths add up
-//! exactly.
+//! It does not know when anything happens, nor which clock has which rate. Invariants: whole picoseconds, so lengths
+//! add up exactly; a rate is above zero and has at most one cycle a picosecond.
 
-use super::text::with_unit;
+use super::with_unit;
+use std::cmp::Ordering;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -88,3 +89,126 @@ impl FromStr for Picoseconds {
 /// A count of clock cycles; of which clock, the place where it stands says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cycles(pub u64);
+
+/// The rate of a clock, exact: so many hertz, divided by a whole number.
+///
+/// The SCC's tiles run at 1,600 MHz divided by 2 to 16; "533 MHz" is a third of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    hertz: u64,
+    divider: u32,
+}
+
+impl Rate {
+    /// The fastest rate that there may be, in hertz: one cycle a picosecond.
+    pub const HERTZ_MAX: u64 = PICOSECONDS_PER_SECOND;
+
+    /// The largest divider.
+    pub const DIVIDER_MAX: u32 = 1 << 16;
+
+    /// `hertz / divider`; nothing if that is no rate (a zero) or beyond [`Rate::HERTZ_MAX`] or
+    /// [`Rate::DIVIDER_MAX`].
+    pub const fn new(hertz: u64, divider: u32) -> Option<Self> {
+        if hertz == 0 || hertz > Self::HERTZ_MAX || divider == 0 || divider > Self::DIVIDER_MAX {
+            return None;
+        }
+        Some(Self { hertz, divider })
+    }
+
+    /// The hertz before they are divided.
+    pub const fn hertz(self) -> u64 {
+        self.hertz
+    }
+
+    /// What the hertz are divided by.
+    pub const fn divider(self) -> u32 {
+        self.divider
+    }
+
+    /// The rate divided once more.
+    pub const fn divided_by(self, divider: u32) -> Option<Self> {
+        match self.divider.checked_mul(divider) {
+            Some(divider) => Self::new(self.hertz, divider),
+            None => None,
+        }
+    }
+
+    /// The rate in megahertz, rounded as floating point does: for power models and for people.
+    pub fn megahertz(self) -> f64 {
+        self.hertz as f64 / f64::from(self.divider) / 1e6
+    }
+
+    /// The length of a cycle, if it is a whole number of picoseconds.
+    pub const fn period(self) -> Option<Picoseconds> {
+        let length = PICOSECONDS_PER_SECOND * self.divider as u64;
+        if length.is_multiple_of(self.hertz) { Some(Picoseconds(length / self.hertz)) } else { None }
+    }
+}
+
+impl Ord for Rate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let cross = |rate: &Self, by: &Self| u128::from(rate.hertz) * u128::from(by.divider);
+        cross(self, other).cmp(&cross(other, self))
+    }
+}
+
+impl PartialOrd for Rate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Rate {}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rounded = (self.megahertz() * 100.0).round() / 100.0;
+        write!(out, "{rounded} MHz")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_divider_of_the_scc_gives_whole_picoseconds() {
+        let source = Rate::new(1_600_000_000, 1).unwrap();
+        for divider in 2..=16 {
+            let period = source.divided_by(divider).unwrap().period();
+            assert_eq!(period, Some(Picoseconds(625 * u64::from(divider))));
+        }
+    }
+
+    #[test]
+    fn a_divided_rate_can_be_divided_again() {
+        let half = Rate::new(1_600_000_000, 2).unwrap();
+        assert_eq!(half.divided_by(2), Rate::new(400_000_000, 1));
+        assert_eq!(half.divided_by(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_rate_whose_period_is_not_whole_says_so() {
+        assert_eq!(Rate::new(850_000_000, 1).unwrap().period(), None);
+    }
+
+    #[test]
+    fn rates_compare_by_value_and_not_by_how_they_are_written() {
+        let half = Rate::new(1_600_000_000, 2).unwrap();
+        assert_eq!(half, Rate::new(800_000_000, 1).unwrap());
+        assert!(Rate::new(1_600_000_000, 3).unwrap() > Rate::new(533_000_000, 1).unwrap());
+    }
+
+    #[test]
+    fn zeros_and_giants_are_no_rates() {
+        assert!(Rate::new(0, 1).is_none() && Rate::new(1, 0).is_none());
+        assert!(Rate::new(Rate::HERTZ_MAX + 1, 1).is_none() && Rate::new(1, Rate::DIVIDER_MAX + 1).is_none());
+        assert!(Rate::new(Rate::HERTZ_MAX, Rate::DIVIDER_MAX).is_some());
+    }
+}

@@ -1,7 +1,8 @@
 //! What one core has of the shared memory: two caches, and one line of a write buffer.
 //!
-//! It counts what moves and says nothing of costs. Invariant: a line has a copy as long as one of the caches holds it,
-//! and both caches see the same copy.
+//! It counts what moves and says nothing of costs. Accesses are cut into parts of one line each. Invariants: a line has
+//! a copy as long as one of the caches holds it, and both caches see the same copy; the parts of an access lie behind
+//! each other and make it up.
 
 use super::history::LineVersion;
 use super::{AccessTraffic, LINE_BYTES, SharedMemory};
@@ -10,6 +11,7 @@ use crate::chip::Caches;
 use crate::quantity::{Bytes, Picoseconds};
 use crate::topology::CoreId;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A line as one core has it.
 #[derive(Clone, Debug)]
@@ -154,4 +156,30 @@ impl SharedMemory {
             moved.written_back += 1;
         }
     }
+}
+
+/// The lines of a stretch of bytes: which, which bytes of it, and which of the stretch those are.
+pub(super) fn parts(address: u64, len: usize) -> impl Iterator<Item = (u64, Range<usize>, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done == len {
+            return None;
+        }
+        let at = address + done as u64;
+        let first = (at % LINE_BYTES as u64) as usize;
+        let count = (LINE_BYTES - first).min(len - done);
+        let part = (at / LINE_BYTES as u64, first..first + count, done..done + count);
+        done += count;
+        Some(part)
+    })
+}
+
+/// Words of four bytes that these bytes lie in.
+pub(super) fn words(bytes: &Range<usize>) -> u32 {
+    (bytes.end.div_ceil(4) - bytes.start / 4) as u32
+}
+
+pub(super) fn mask(bytes: &Range<usize>) -> u32 {
+    let below = |end: usize| if end == LINE_BYTES { u32::MAX } else { (1_u32 << end) - 1 };
+    below(bytes.end) & !below(bytes.start)
 }

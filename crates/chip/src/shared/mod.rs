@@ -12,7 +12,6 @@
 
 mod core_caches;
 mod history;
-mod line_split;
 mod stale;
 #[cfg(test)]
 mod tests;
@@ -22,9 +21,8 @@ pub use stale::{STALE_LISTED_MAX, StaleCause, StaleRead, Write};
 use crate::chip::Caches;
 use crate::quantity::Picoseconds;
 use crate::topology::CoreId;
-use core_caches::CoreCaches;
+use core_caches::{CoreCaches, mask, parts, words};
 use history::{History, LineVersion, WriteId};
-use line_split::{mask, parts, words};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -1,0 +1,312 @@
+//! The parts of a chip: caches, buffers and controllers, links, clocks and domains, interrupts, times of operations.
+//!
+//! Each says what is there and how it is arranged; how it stands in a file is in `file`, and who waits for whom in the
+//! kernel. Invariants: every tile has a controller, and every controller stands at a tile; a block of tiles divides the
+//! chip without a rest, so every tile is in one domain of each kind; no rate comes out of a divider that is not
+//! allowed; a packet fills whole flits; a time is an integer, and one too long to count is the longest there is.
+
+use super::Chip;
+use crate::cost::{Access, Clocks, Cost, HopCost, Mode, TimingTable};
+use crate::kernel::LinkTiming;
+use crate::quantity::{Bytes, Picoseconds, Rate};
+use crate::topology::{Coordinates, CoreId, TileId, Topology};
+use std::ops::RangeInclusive;
+
+/// The clock source of the cores, and what it can be divided by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dividers {
+    /// What is divided.
+    pub source: Rate,
+    /// By what.
+    pub allowed: RangeInclusive<u32>,
+}
+
+impl Dividers {
+    /// The rate with this divider, if it is allowed.
+    pub fn rate(&self, divider: u32) -> Option<Rate> {
+        if self.allowed.contains(&divider) { self.source.divided_by(divider) } else { None }
+    }
+
+    /// The divider that gives this rate, if one does.
+    pub fn divider(&self, rate: Rate) -> Option<u32> {
+        let cycles = |hertz: u64, divider: u32| u128::from(hertz) * u128::from(divider);
+        let of = cycles(self.source.hertz(), rate.divider());
+        let by = cycles(rate.hertz(), self.source.divider());
+        let divider = u32::try_from(of / by).ok().filter(|_| of.is_multiple_of(by))?;
+        self.allowed.contains(&divider).then_some(divider)
+    }
+
+    /// All rates, fastest first.
+    pub fn rates(&self) -> impl Iterator<Item = Rate> {
+        self.allowed.clone().filter_map(|divider| self.rate(divider))
+    }
+}
+
+/// Tiles that share a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrequencyDomainId(pub u32);
+
+/// Tiles that share a supply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VoltageDomainId(pub u32);
+
+/// Which tiles share a clock, and which a supply: equal blocks of tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domains {
+    /// The size of a block with one clock.
+    pub frequency: Coordinates,
+    /// The size of a block with one supply.
+    pub voltage: Coordinates,
+}
+
+impl Chip {
+    /// The blocks of tiles that share clocks and supplies.
+    pub const fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
+    /// How many frequency domains there are.
+    pub fn frequency_domains(&self) -> u32 {
+        blocks(&self.topology, self.domains.frequency)
+    }
+
+    /// How many voltage domains there are.
+    pub fn voltage_domains(&self) -> u32 {
+        blocks(&self.topology, self.domains.voltage)
+    }
+
+    /// The frequency domain of a tile.
+    pub fn frequency_domain(&self, tile: TileId) -> FrequencyDomainId {
+        FrequencyDomainId(block(&self.topology, self.domains.frequency, tile))
+    }
+
+    /// The voltage domain of a tile; on the SCC, `x/2 + 3·(y/2)` as RCCE counts.
+    pub fn voltage_domain(&self, tile: TileId) -> VoltageDomainId {
+        VoltageDomainId(block(&self.topology, self.domains.voltage, tile))
+    }
+}
+
+/// How many blocks of that size the tiles make.
+fn blocks(topology: &Topology, size: Coordinates) -> u32 {
+    [0, 1, 2].map(|axis| topology.extent()[axis] / size[axis]).into_iter().product()
+}
+
+/// The block of that size that a tile is in.
+fn block(topology: &Topology, size: Coordinates, tile: TileId) -> u32 {
+    let (at, extent) = (topology.coordinates(tile), topology.extent());
+    let [x, y, z] = [0, 1, 2].map(|axis| at[axis] / size[axis]);
+    (z * (extent[1] / size[1]) + y) * (extent[0] / size[0]) + x
+}
+
+/// The interrupt controller: all requests go through one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupts {
+    /// The tile that the port is at.
+    pub tile: TileId,
+    /// How many targets the port serves at once without one waiting for another.
+    pub targets_free: u32,
+    /// How many targets one request may name.
+    pub targets_max: u32,
+}
+
+impl Interrupts {
+    /// How much later than alone an interrupt arrives that is through the port so long after it was raised, where each
+    /// target takes `each`: a few are through before the first one of them arrives.
+    pub fn late(&self, passing: Picoseconds, each: Picoseconds) -> Picoseconds {
+        Picoseconds(passing.0.saturating_sub(each.0.saturating_mul(u64::from(self.targets_free))))
+    }
+}
+
+impl TimingTable<HopCost> {
+    /// From the raising of an interrupt of so many targets at once to the arrival at the last.
+    pub fn interrupt(&self, targets: u32, port: &Interrupts) -> Option<Picoseconds> {
+        let each = self.interrupt_more.unwrap_or_default().over(0);
+        let passing = Picoseconds(each.0.saturating_mul(u64::from(targets)));
+        self.interrupt.map(|alone| alone.over(0).saturating_add(port.late(passing, each)))
+    }
+}
+
+/// What a directed link carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkTraits {
+    /// The unit of transfer.
+    pub flit: Bytes,
+    /// How long a link is busy with one flit.
+    pub flit_time: Cost,
+    /// How long the head of a packet takes from one router to the next.
+    pub head: Cost,
+    /// The most that a packet carries.
+    pub payload_max: Bytes,
+    /// What a packet carries besides.
+    pub overhead: Bytes,
+    /// How long a link takes no packet after it has passed one.
+    pub recovery: Cost,
+}
+
+impl LinkTraits {
+    /// Flits of a packet that carries so many bytes.
+    pub fn flits(&self, bytes: u64) -> u64 {
+        (bytes + self.overhead.0).div_ceil(self.flit.0)
+    }
+
+    /// How fast packets move at these clocks.
+    pub fn pace(&self, clocks: &Clocks) -> LinkTiming {
+        let length = |cost: &Cost| cost.at(clocks).over(0);
+        LinkTiming {
+            hop: length(&self.head),
+            flit: length(&self.flit_time),
+            recovery: length(&self.recovery),
+        }
+    }
+}
+
+/// A memory controller, counted from 0 in the order of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ControllerId(pub u32);
+
+/// Lines and the caches of one core; a cache that is not there is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caches {
+    /// The unit of transfer between memories.
+    pub line: Bytes,
+    /// The first cache for data.
+    pub first: Option<Bytes>,
+    /// The first cache for instructions.
+    pub instructions: Option<Bytes>,
+    /// The second cache.
+    pub second: Option<Bytes>,
+}
+
+/// Memory on the tiles that all cores may read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageBuffer {
+    /// What each core has of it.
+    pub size: Bytes,
+    /// Test-and-set registers of each core.
+    pub registers: u32,
+    /// How many cores may read from the buffer of one tile at once before they slow each other down; none if any number
+    /// may.
+    pub readers_free: Option<u32>,
+}
+
+impl MessageBuffer {
+    /// For how long an access to one line keeps the buffer of a tile busy, if reading one in the core's own takes
+    /// `read`.
+    pub fn port_time(&self, read: Picoseconds) -> Picoseconds {
+        self.readers_free.map_or(Picoseconds::ZERO, |readers| Picoseconds(read.0 / u64::from(readers)))
+    }
+}
+
+/// Where memory controllers are and which tiles use which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Controllers {
+    /// Each tile has its own.
+    EachTile,
+    /// They stand at these tiles; the second list says which one each tile uses.
+    At(Vec<TileId>, Vec<ControllerId>),
+}
+
+/// The memory behind the controllers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    pub(crate) controllers: Controllers,
+    /// How many cores may read from one controller at once before they slow each other down.
+    pub readers_free: u32,
+}
+
+impl Chip {
+    /// Whether each tile has a memory of its own, behind a controller of its own.
+    pub fn has_memory_at_each_tile(&self) -> bool {
+        self.memory.controllers == Controllers::EachTile
+    }
+
+    /// How many memory controllers there are.
+    pub fn controllers(&self) -> u32 {
+        match &self.memory.controllers {
+            Controllers::EachTile => self.topology.tiles(),
+            Controllers::At(tiles, _) => tiles.len() as u32,
+        }
+    }
+
+    /// The tile that a controller of this chip is at.
+    pub fn controller_tile(&self, controller: ControllerId) -> TileId {
+        match &self.memory.controllers {
+            Controllers::EachTile => TileId(controller.0),
+            Controllers::At(tiles, _) => tiles[controller.0 as usize],
+        }
+    }
+
+    /// The controller that the private memory of a tile's cores is behind.
+    pub fn controller_of(&self, tile: TileId) -> ControllerId {
+        match &self.memory.controllers {
+            Controllers::EachTile => ControllerId(tile.0),
+            Controllers::At(_, of_tile) => of_tile[tile.0 as usize],
+        }
+    }
+
+    /// Hops from a core to the controller of its private memory.
+    pub fn hops_to_memory(&self, core: CoreId) -> u32 {
+        let tile = self.topology.tile_of(core);
+        self.topology.hops(tile, self.controller_tile(self.controller_of(tile)))
+    }
+}
+
+/// A setting of the clocks, with what was measured at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preset {
+    pub(crate) name: String,
+    pub(crate) clocks: Clocks,
+    pub(crate) costs: TimingTable<Cost>,
+}
+
+impl Preset {
+    /// The name in the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The clocks.
+    pub const fn clocks(&self) -> &Clocks {
+        &self.clocks
+    }
+
+    /// The costs as the file has them.
+    pub const fn costs(&self) -> &TimingTable<Cost> {
+        &self.costs
+    }
+
+    /// The times at this preset's clocks.
+    pub fn times(&self) -> TimingTable<HopCost> {
+        self.costs.at(&self.clocks)
+    }
+
+    /// The times with the acting core at another rate; mesh and memory stay.
+    pub fn times_at(&self, core: Rate) -> TimingTable<HopCost> {
+        self.costs.at(&self.clocks.with_core(core))
+    }
+}
+
+impl TimingTable<HopCost> {
+    /// How long a read takes over so many hops, if there is such memory.
+    pub fn read(&self, mode: Mode, hops: u32) -> Option<Picoseconds> {
+        self.access(mode).map(|access| access.read.over(hops))
+    }
+
+    /// How long a write takes over so many hops until the next may be issued.
+    pub fn write(&self, mode: Mode, hops: u32) -> Option<Picoseconds> {
+        self.access(mode).map(|access: &Access<HopCost>| access.gap.over(hops))
+    }
+
+    /// How long a core is busy with beginning a write.
+    pub fn issue(&self, mode: Mode) -> Option<Picoseconds> {
+        self.access(mode).map(|access| access.issue.over(0))
+    }
+
+    /// How long the software flush of so many lines of the second cache takes: line by line, or all at once if that
+    /// is shorter.
+    pub fn flush(&self, lines: u32) -> Option<Picoseconds> {
+        let each = self.flush_line?.over(0).0.saturating_mul(u64::from(lines));
+        let by_line = self.flush_start?.over(0).saturating_add(Picoseconds(each));
+        Some(self.flush_all.map_or(by_line, |all| by_line.min(all.over(0))))
+    }
+}
