@@ -15,7 +15,6 @@
 pub mod child;
 pub mod install;
 pub mod machine;
-pub mod markdown;
 pub mod measure;
 pub mod options;
 pub mod output;
@@ -24,5 +23,4 @@ pub mod report;
 pub mod samples;
 pub mod session;
 pub mod suite;
-pub mod table;
 pub mod work_folder;

@@ -6,8 +6,9 @@
 
 use isles_apps::console;
 use isles_bench::options::{Options, Request, USAGE};
+use isles_bench::report::{markdown, table};
 use isles_bench::session::Session;
-use isles_bench::{child, markdown, report, table};
+use isles_bench::{child, report};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

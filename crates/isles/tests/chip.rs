@@ -230,7 +230,7 @@ fn a_run_that_stands_still_says_for_what_it_waits() {
 fn a_chip_without_so_many_cores_is_refused_before_anything_starts() {
     let refused = launch(49).run_on_chip(scc(), || async { panic!("it started") });
     let Err(LaunchError::Machine(text)) = refused.map(|_| ()) else { panic!("it was accepted") };
-    assert_eq!(text, "machine chip:scc with 49 places and protocol isles: the chip has 48 cores");
+    assert_eq!(text, "machine chip:scc with 49 places and protocol doorbell: the chip has 48 cores");
     let error = ModelledChip::new("scd").unwrap_err().to_string();
     assert!(error.contains("scd") && error.contains("chip:scc"), "{error}");
     let error = ModelledChip::new("c6678").unwrap_err().to_string();

@@ -1,57 +1,56 @@
 //! What runs in the processes that are timed: one child for each contender that is part of this binary.
 //!
 //! A process each, so that no peer warms, fragments or pins anything for the next. They print the lines of
-//! [`crate::output`] and know no target. The invariant: a child that returns has printed all of its figures.
+//! [`crate::output`] and know no target. Steps are repeated in batches until the clock is coarse no more; the first
+//! batches, which find the size, also warm up and are not counted. The invariants: a child that returns has printed all
+//! of its figures; side 0 and side 1 never get the same core if the process may use two.
 
-pub mod batch;
-mod betweenness;
-mod channels;
-mod cold;
-mod copy;
-mod exchange;
 mod ours;
-mod pin;
 mod raw;
 mod ring;
-mod side_by_side;
 mod tasks;
 mod twin;
-mod wake;
+mod two_cores;
+mod whole_runs;
 
 use crate::options::Effort;
+use ours::{betweenness, calls, places, transfers};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// Measures and prints.
 type Body = fn(Effort);
 
 const CHILDREN: &[(&str, Body)] = &[
     ("isles-raw", raw::run),
-    ("isles-message", ours::message::measure),
-    ("isles-sleeping", ours::sleeping::measure),
-    ("isles-spawn", ours::tasks::measure),
-    ("isles-large", ours::large::measure),
-    ("isles-generic", ours::generic_code::generic),
-    ("isles-sizes", ours::generic_code::sizes),
-    ("isles-handle", ours::generic_code::handle),
-    ("side-by-side", side_by_side::run),
-    ("isles-collective", ours::collective::measure),
-    ("isles-crowd", ours::oversubscribed::measure),
-    ("isles-memory", ours::memory::measure),
-    ("isles-betweenness-power", ours::betweenness::power),
-    ("isles-betweenness-hep-th", ours::betweenness::hep_th),
-    ("bare", ours::memory::bare),
-    ("cache-line", exchange::run),
+    ("isles-message", calls::messages),
+    ("isles-sleeping", calls::sleeping),
+    ("isles-spawn", calls::spawns),
+    ("isles-large", transfers::large),
+    ("isles-generic", calls::generic),
+    ("isles-sizes", calls::sizes),
+    ("isles-handle", calls::handle),
+    ("side-by-side", whole_runs::side_by_side),
+    ("isles-collective", transfers::collectives),
+    ("isles-crowd", places::oversubscribed),
+    ("isles-memory", places::memory),
+    ("isles-betweenness-power", betweenness::power),
+    ("isles-betweenness-hep-th", betweenness::hep_th),
+    ("bare", places::bare),
+    ("cache-line", two_cores::cache_line),
     ("plain-ring", ring::index),
     ("marked-ring", ring::marked),
-    ("futex", wake::run),
-    ("memcpy", copy::run),
-    ("crossbeam", channels::run),
+    ("futex", two_cores::futex),
+    ("memcpy", two_cores::memcpy),
+    ("crossbeam", two_cores::crossbeam),
     ("rayon", tasks::rayon),
     ("tokio-one", tasks::tokio_one),
     ("tokio-many", tasks::tokio_many),
     ("smol", tasks::smol),
-    ("sequential-power", betweenness::sequential_power),
-    ("sequential-hep-th", betweenness::sequential_hep_th),
-    ("cold-run", cold::run),
+    ("sequential-power", whole_runs::sequential_power),
+    ("sequential-hep-th", whole_runs::sequential_hep_th),
+    ("cold-run", whole_runs::cold_run),
     ("twin-ping-pong", twin::ping_pong),
     ("twin-mesh", twin::mesh),
     ("twin-mesh-long", twin::mesh_long),
@@ -79,7 +78,7 @@ pub fn run(words: &[String]) -> Result<(), String> {
     };
     let effort = Effort::read(batch, repetitions)?;
     let (_, body) = CHILDREN.iter().find(|(known, _)| known == name).ok_or(format!("no child {name:?}"))?;
-    pin::prepare();
+    prepare();
     body(effort);
     Ok(())
 }
@@ -95,4 +94,60 @@ fn say_version(library: &str) {
     let entry = format!("name = \"{library}\"\nversion = \"");
     let version = lock.split_once(&entry).and_then(|(_, rest)| rest.split('"').next());
     println!("version {library} {}", version.unwrap_or("of unknown version"));
+}
+
+/// The median of the seconds that one step takes. `step(count)` does `count` steps and returns when the
+/// last has ended.
+pub fn seconds_per_step(effort: Effort, mut step: impl FnMut(u64)) -> f64 {
+    let mut time = |count| {
+        let start = Instant::now();
+        step(count);
+        start.elapsed()
+    };
+    let count = calibrate(effort.batch, &mut time);
+    median((0..effort.repetitions).map(|_| time(count).as_secs_f64() / count as f64).collect())
+}
+
+/// The median of the seconds that a step of fixed size takes, the first one not counted.
+pub fn seconds_of_whole(effort: Effort, mut step: impl FnMut()) -> f64 {
+    step();
+    let time = |_| {
+        let start = Instant::now();
+        step();
+        start.elapsed().as_secs_f64()
+    };
+    median((0..effort.repetitions).map(time).collect())
+}
+
+/// The middle one of an odd number of values.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn calibrate(batch: Duration, time: &mut impl FnMut(u64) -> Duration) -> u64 {
+    let mut count = 1;
+    while time(count) < batch {
+        count *= 2;
+    }
+    count
+}
+
+/// Cores that the process might use when it first asked; pinning a thread narrows what its children see.
+static CORES: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Looks up the cores. To be called by the first thread before any is pinned or started.
+pub fn prepare() {
+    CORES.get_or_init(|| {
+        let allowed = sched_getaffinity(None).expect("the own affinity can be read");
+        (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
+    });
+}
+
+/// Pins the calling thread to the `side`-th core that the process may use, counted round.
+pub fn pin(side: usize) {
+    let cores = CORES.get().expect("`prepare` was called first");
+    let mut one = CpuSet::new();
+    one.set(cores[side % cores.len()]);
+    sched_setaffinity(None, &one).expect("a core that the process may use can be chosen");
 }

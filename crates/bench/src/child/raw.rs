@@ -4,8 +4,7 @@
 //! It sends through the same endpoint as every place and leaves nothing out. The invariant: both sides are
 //! busy, each process on a core of its own.
 
-use super::batch::seconds_per_step;
-use super::say;
+use super::{say, seconds_per_step};
 use crate::options::Effort;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_shm::processes::{Children, Program, join, spawn};

@@ -6,14 +6,10 @@
 //! has a wake-up, classes or checks: what those cost is what the comparison shows.
 //! The invariant: only the producer stores `tail` and slots, only the consumer `head`; both count since creation.
 
-use super::batch::seconds_per_step;
-use super::pin::pin;
-use super::say;
+use super::{pin, say, seconds_per_step};
 use crate::options::Effort;
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 
 const SLOTS: u64 = 1024;

@@ -3,15 +3,12 @@
 //! Its own file because they answer one question. No library keeps a handle of each task, as none of ours does.
 //! The invariant: every task has ended when the step returns.
 
-use super::batch::seconds_of_whole;
-use super::{say, say_version};
+use super::{say, say_version, seconds_of_whole};
 use crate::options::Effort;
 use std::future::poll_fn;
 use std::hint::black_box;
-use std::sync::atomic::{
-    AtomicUsize,
-    Ordering::{AcqRel, Acquire},
-};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 

@@ -1,10 +1,16 @@
-//! Accesses of one core on an idle chip: lines by distance, the bandwidths that follow, the table of cycles.
+//! Accesses of one core: lines of buffers by distance, bandwidths, caches, the memory behind the controllers; and what
+//! the files of the other chips hold of published figures.
+//!
+//! For the other chips no program runs: neither has message buffers, so there are no bare cores of them.
 
+use super::bare::{bare, run};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, Rows};
 use isles_chip::cost::Mode;
+use isles_chip::energy::Load;
 use isles_chip::quantity::Picoseconds;
-use isles_chip::{Chip, Preset};
+use isles_chip::topology::CoreId;
+use isles_chip::{Chip, ControllerId, Preset};
 
 /// The clocks of most papers.
 pub const STANDARD: &str = "533/800/800";
@@ -111,4 +117,179 @@ fn cycles(chip: &Chip) -> Vec<Row> {
 /// A distance in words.
 pub fn hops_text(hops: u32) -> String {
     if hops == 1 { "1 hop".to_owned() } else { format!("{hops} hops") }
+}
+
+/// V4.
+pub const CACHES: Experiment = Experiment {
+    name: "memory",
+    about: "lines read by each core from memory and from its first cache, at 533/800/800",
+    source: "SCC interconnect evaluation (2011)",
+    instructions: "",
+    rows: Rows::Model(caches),
+};
+
+/// V7.
+pub const CONTROLLER: Experiment = Experiment {
+    name: "controller",
+    about: "cores that read from one memory controller at once: time of a line against alone, at 800/1600/1066",
+    source: "Rotta et al., 6th MARC symposium (2012), paper 3: three do not interfere, beyond it grows linearly",
+    instructions: "",
+    rows: Rows::Model(controller),
+};
+
+/// Lines of shared memory.
+pub const SHARED: Experiment = Experiment {
+    name: "shared-memory",
+    about: "core cycles of a line written through to shared memory by core 0, by controller, at 533/800/800",
+    source: "Barrelfish technical note 005; its clocks are not stated",
+    instructions: "",
+    rows: Rows::Model(shared),
+};
+
+/// V8.
+pub const FLUSH: Experiment = Experiment {
+    name: "flush",
+    about: "core cycles of a software flush of the second cache, at 800/1600/1066",
+    source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    instructions: "",
+    rows: Rows::Model(flush),
+};
+
+fn caches(chip: &Chip) -> Vec<Row> {
+    let times = preset(chip, STANDARD).times();
+    let cores = chip.topology().cores();
+    let of_core = |core| nanoseconds(times.read(Mode::MemoryCached, chip.hops_to_memory(CoreId(core))));
+    let mean = (0..cores).map(of_core).sum::<f64>() / f64::from(cores);
+    let first = nanoseconds(times.first_cache.map(|span| span.over(0)));
+    let family = Family { deck: "V4", unit: "MB/s", band: Band::Within(10.0), basis: Basis::Calibrated };
+    let alone = Family { band: Band::Unpublished, basis: Basis::Predicted, ..family };
+    // That a controller follows the memory's clock was decided with the figure for twelve cores in view.
+    // The cores of the tiles on the nearest diagonals, three for each controller.
+    let twelve = [0, 1, 2, 10, 11, 8, 24, 25, 26, 34, 35, 32];
+    vec![
+        family.row("memory, one core at the mean distance", 160.0, 32.0 / mean * 1e3),
+        family.row("memory, each of 12 cores, 3 at each controller", 130.0, slowest_bandwidth(chip, &twelve)),
+        alone.row(
+            "memory, each of 48 cores",
+            f64::NAN,
+            slowest_bandwidth(chip, &(0..48).collect::<Vec<u32>>()),
+        ),
+        family.row("first cache", 1220.0, 32.0 / first * 1e3),
+    ]
+}
+
+/// Lines that each core reads, no two of them the same.
+const READER_LINES: u32 = 500;
+
+/// Nanoseconds that a line takes each of these cores, when all read at once; each of its own memory.
+fn readers(chip: &Chip, clocks: &str, cores: &[u32]) -> f64 {
+    let bare = bare(chip, clocks);
+    let took = run(&bare, cores.iter().copied(), |core| async move {
+        for line in 0..READER_LINES {
+            core.load(u64::from(line)).await;
+        }
+    });
+    took.nanoseconds() / f64::from(READER_LINES)
+}
+
+/// MB/s of the slowest of these cores.
+fn slowest_bandwidth(chip: &Chip, cores: &[u32]) -> f64 {
+    32.0 / readers(chip, STANDARD, cores) * 1e3
+}
+
+fn controller(chip: &Chip) -> Vec<Row> {
+    // The cores of one controller, nearest first.
+    let mut cores: Vec<u32> = [0, 12, 2, 14, 4, 16].into_iter().flat_map(|core| [core, core + 1]).collect();
+    cores.sort_by_key(|&core| chip.hops_to_memory(CoreId(core)));
+    let of = |count: usize| {
+        let alone: f64 = cores[..count].iter().map(|&core| readers(chip, FAST, &[core])).fold(0.0, f64::max);
+        readers(chip, FAST, &cores[..count]) / alone
+    };
+    let family = Family { deck: "V7", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated };
+    let row = |count: usize| {
+        let published = (count as f64 / 3.0).max(1.0);
+        family.row(format!("{count} readers"), published, of(count))
+    };
+    [1, 2, 3, 4, 6, 9, 12].into_iter().map(row).collect()
+}
+
+fn shared(chip: &Chip) -> Vec<Row> {
+    const LINES: u32 = 100;
+    let family = Family { deck: "", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated };
+    let clock = preset(chip, STANDARD).clocks().core.megahertz() / 1e3;
+    let row = |(controller, published): (u32, f64)| {
+        let bare = bare(chip, STANDARD);
+        let took = run(&bare, [0], |core| async move {
+            for line in 0..LINES {
+                core.write_shared(ControllerId(controller), u64::from(line), [1; 32]).await;
+            }
+        });
+        let ours = took.nanoseconds() * clock / f64::from(LINES);
+        family.row(format!("through controller {controller}"), published, ours)
+    };
+    [(0, 122.0), (1, 146.0), (2, 134.0), (3, 158.0)].into_iter().map(row).collect()
+}
+
+fn flush(chip: &Chip) -> Vec<Row> {
+    let preset = preset(chip, FAST);
+    let times = preset.times();
+    let family = Family { deck: "V8", unit: "", band: Band::Within(10.0), basis: Basis::Calibrated };
+    let row = |figure: &str, published, lines| {
+        family.row(figure, published, core_cycles(times.flush(lines), preset))
+    };
+    vec![
+        row("1 line", 8_000.0, 1),
+        row("64 lines", 300.0 * 64.0 + 7_500.0, 64),
+        row("128 lines (4 KiB)", 47_100.0, 128),
+        row("all 8,192 lines", 582_000.0, 8_192),
+    ]
+}
+
+/// V12, what of it the file can hold.
+pub const C6678: Experiment = Experiment {
+    name: "c6678",
+    about: "an interrupt and the memory of the C6678",
+    source: "OpenComRTOS on the C6678, 6th MARC symposium (2012), paper 10",
+    instructions: "",
+    rows: Rows::Model(texas),
+};
+
+/// V19.
+pub const GREEN: Experiment = Experiment {
+    name: "green500",
+    about: "power of a node of Blue Gene/P at Linpack",
+    source: "Green500, November 2007: 31.10 kW for a rack of 1,024 nodes",
+    instructions: "",
+    rows: Rows::Model(blue_gene),
+};
+
+fn find(name: &str) -> Chip {
+    Chip::find(name).unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"))
+}
+
+fn texas(_: &Chip) -> Vec<Row> {
+    let chip = find("c6678");
+    let times = chip.default_preset().times();
+    let family = Family { deck: "V12", unit: "ns", band: Band::Within(15.0), basis: Basis::Calibrated };
+    let rate = Family { unit: "MB/s", ..family };
+    let line = nanoseconds(times.read(Mode::MemoryCached, 0));
+    vec![
+        family.row(
+            "from an interrupt to its handler",
+            136.0,
+            nanoseconds(times.interrupt.map(|span| span.over(0))),
+        ),
+        rate.row("memory, 32 KiB", 1_752.0, 64.0 / line * 1e3),
+    ]
+}
+
+fn blue_gene(_: &Chip) -> Vec<Row> {
+    let chip = find("bluegene-p");
+    let model = &chip.power_models()[0];
+    let table = chip.voltage_table(model.voltages()).expect("the model names a table of the file");
+    let point = table.operating_point(chip.default_preset().clocks().core).expect("the table has its rate");
+    let nodes = f64::from(chip.topology().tiles());
+    let ours = model.chip(chip.topology().cores(), Load::Compute, point).watts() / nodes;
+    let family = Family { deck: "V19", unit: "W", band: Band::Within(5.0), basis: Basis::Calibrated };
+    vec![family.row("a node, all cores at work", 30.4, ours)]
 }

@@ -9,25 +9,19 @@ mod bare;
 mod betweenness;
 mod bisection;
 mod collective;
-mod echo;
-mod interrupts;
-mod memory;
-mod others;
 mod ping_pong;
 mod power;
 mod protocols;
 mod rates;
-mod request;
 mod row;
-mod table;
 mod teams;
 
 use clap::Args;
+use collective::RequestArguments;
 use isles::{Claim, Destination};
 use isles_apps::console;
 use isles_apps::registry::Failure;
 use isles_chip::Chip;
-use request::RequestArguments;
 use row::Row;
 use std::path::Path;
 
@@ -99,22 +93,22 @@ const EXPERIMENTS: &[Experiment] = &[
     access::BANDWIDTH,
     access::CYCLES,
     bisection::BISECTION,
-    memory::CACHES,
-    memory::CONTROLLER,
-    memory::SHARED,
-    memory::FLUSH,
+    access::CACHES,
+    access::CONTROLLER,
+    access::SHARED,
+    access::FLUSH,
     ping_pong::PING_PONG,
     protocols::PROTOCOLS,
-    interrupts::INTERRUPTS,
+    bare::INTERRUPTS,
     collective::GAINS,
     collective::BROADCAST,
     collective::THROUGHPUT,
     power::MANYMAN,
     power::CICHOWSKI,
     power::MESH,
-    others::C6678,
-    others::GREEN,
-    echo::ECHO,
+    access::C6678,
+    access::GREEN,
+    protocols::ECHO,
     teams::TEAMS,
     rates::RATES,
     betweenness::BETWEENNESS,
@@ -144,7 +138,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         let own = |outcome: &&mut Outcome| outcome.experiment.name == collective::BROADCAST.name;
         outcomes.iter_mut().filter(own).for_each(|outcome| outcome.rows.extend(request.rows(&chip)));
     }
-    let text = table::text(&outcomes, left_out(&arguments.names).as_deref());
+    let text = row::text(&outcomes, left_out(&arguments.names).as_deref());
     if files.iter().any(|(destination, _)| destination.is_standard()) {
         console::notice(text.trim_end());
     } else {
@@ -153,7 +147,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     for (destination, format) in files {
         destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
     }
-    ending(arguments.strict, table::missed(&outcomes))
+    ending(arguments.strict, row::missed(&outcomes))
 }
 
 /// How a run ends that found so many figures out of their bands that must be in them.
@@ -206,9 +200,9 @@ fn left_out(names: &[String]) -> Option<String> {
 /// Where the rows go besides the table for people, each place once.
 fn files(arguments: &Arguments) -> Result<Vec<(Destination, Format)>, Failure> {
     let wanted: [(&str, &Option<String>, Format); 3] = [
-        ("--csv", &arguments.csv, table::csv),
-        ("--json", &arguments.json, table::json),
-        ("--markdown", &arguments.markdown, table::markdown),
+        ("--csv", &arguments.csv, row::csv),
+        ("--json", &arguments.json, row::json),
+        ("--markdown", &arguments.markdown, row::markdown),
     ];
     let (mut files, mut claims) = (Vec::new(), Vec::new());
     for (flag, path, format) in wanted {
@@ -241,9 +235,9 @@ mod tests {
     #[test]
     fn figures_out_of_their_bands_are_counted_and_those_that_must_be_in_them_are_named() {
         let rows = vec![doubled("V3"), doubled("V5"), doubled("")];
-        let outcomes = [Outcome { experiment: &bisection::BISECTION, rows }];
-        assert_eq!(table::missed(&outcomes), 1);
-        let page = table::markdown(&outcomes);
+        let outcomes = [Outcome { experiment: &super::bisection::BISECTION, rows }];
+        assert_eq!(super::row::missed(&outcomes), 1);
+        let page = super::row::markdown(&outcomes);
         let summary: Vec<&str> = page.lines().take(4).collect();
         let expected = [
             "0 figures have no published value.",

@@ -4,8 +4,8 @@
 //! The invariant: reading and distributing the graph are not timed, as reading is not for the peer; adding up is.
 
 use super::run;
-use crate::child::betweenness::graph;
 use crate::child::say;
+use crate::child::whole_runs::graph;
 use crate::options::Effort;
 use isles::prelude::*;
 use isles_apps::bc::Scores;

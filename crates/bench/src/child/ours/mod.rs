@@ -4,16 +4,11 @@
 //! The invariant: place 0 measures; what it times has ended at all places when its clock is read.
 
 pub mod betweenness;
-pub mod collective;
-pub mod generic_code;
-pub mod large;
-pub mod memory;
-pub mod message;
-pub mod oversubscribed;
-pub mod sleeping;
-pub mod tasks;
+pub mod calls;
+pub mod places;
+pub mod transfers;
 
-use super::batch::median;
+use super::median;
 use crate::options::Effort;
 use isles::Launch;
 use std::time::Instant;

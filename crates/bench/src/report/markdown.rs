@@ -5,10 +5,10 @@
 //! it is, over how many runs, and shows the spread beside each median.
 
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
+use crate::report::table::{digits, spread};
 use crate::samples::Samples;
 use crate::session::{Outcome, Session};
 use crate::suite::Suite;
-use crate::table::{digits, spread};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io::ErrorKind;

@@ -151,7 +151,7 @@ pub fn mesh_packets_long(_effort: Effort) {
 }
 
 fn mesh_packets_of(bytes: u32) {
-    let chip = Chip::parse("mesh.toml", include_str!("twin/mesh.toml")).expect("the file describes a chip");
+    let chip = Chip::parse("mesh.toml", include_str!("mesh.toml")).expect("the file describes a chip");
     measure(u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let costs = Costs::of(&chip).expect("it carries packets");
         let world = ChipWorld::new(SCC_PLACES, costs, 0).expect("it has so many cores");
@@ -187,7 +187,7 @@ pub fn torus(_effort: Effort) {
 
 /// Blue Gene/P with another torus: as SimGrid gets it.
 fn torus_costs() -> Costs {
-    let file = include_str!("../../../../chips/bluegene-p.toml");
+    let file = include_str!("../../../../../chips/bluegene-p.toml");
     let file = file.replace("tiles = [32, 32, 32]", "tiles = [10, 10, 10]");
     let file = file.replace("cores_per_tile = 4", "cores_per_tile = 1");
     let chip = Chip::parse("torus", &file).expect("a smaller torus is a chip, too");

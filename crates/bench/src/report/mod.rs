@@ -4,6 +4,9 @@
 //! Verdicts are written for those programs, and computed anew from the values when a file is read back: a table always
 //! shows the targets of the version that makes it. The invariant: `format` changes when a field changes its meaning.
 
+pub mod markdown;
+pub mod table;
+
 use crate::machine::Machine;
 use crate::measure::{Better, Figure, Figures, Row, Verdict, samples};
 use crate::options::Effort;

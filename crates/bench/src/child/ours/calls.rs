@@ -1,0 +1,219 @@
+//! Calls and tasks: the smallest ones to the other place, to one that sleeps, a million at one place, and pairs of
+//! forms that should cost the same.
+//!
+//! The pairs have no peer: each form is compared with another one of itself, in the same process and batch by batch in
+//! turn, and they differ in one thing only. The invariants: every task and call of a batch has ended when its clock is
+//! read; the pause before a call to a sleeping place is not in the figure.
+
+use super::{run, seconds_of_both, seconds_per_step};
+use crate::child::two_cores::{LONG_PAUSE, PAUSE, keep_busy};
+use crate::child::{median, say};
+use crate::options::Effort;
+use isles::CanTravel;
+use isles::prelude::*;
+use std::hint::black_box;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// Tasks that have run in this process; a plain count, it orders nothing.
+static TASKS_RUN: AtomicU64 = AtomicU64::new(0);
+
+/// Prints `half_round_trip_us` of an empty `at!` and `rate_million` of a tiny `spawn_at!`.
+pub fn messages(effort: Effort) {
+    run(move || async move {
+        let there = here().next();
+        let seconds = seconds_per_step(effort, async |count| {
+            for _ in 0..count {
+                at!(there, {}).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        say("half_round_trip_us", seconds * 1e6 / 2.0);
+        say("rate_million", 1e-6 / tasks_per_second(effort, there).await?);
+        Ok(())
+    });
+}
+
+async fn tasks_per_second(effort: Effort, there: Place) -> isles::Result<f64> {
+    let mut started = 0;
+    let seconds = seconds_per_step(effort, async |count| {
+        started += count;
+        finish(async {
+            for _ in 0..count {
+                spawn_at!(there, {
+                    TASKS_RUN.fetch_add(1, Relaxed);
+                });
+            }
+        })
+        .await
+    })
+    .await?;
+    let ended = at!(there, TASKS_RUN.load(Relaxed)).await?;
+    assert_eq!(started, ended, "tasks started and tasks ended");
+    Ok(seconds)
+}
+
+/// What a place with a processor of its own looks for work before it sleeps.
+const AWAKE: Duration = Duration::from_micros(50);
+
+/// Prints `there_and_back_us`, and `long_asleep_us` after a longer pause.
+pub fn sleeping(effort: Effort) {
+    run(move || async move {
+        say("there_and_back_us", there_and_back(effort, PAUSE).await? * 1e6);
+        say("long_asleep_us", there_and_back(effort, LONG_PAUSE).await? * 1e6);
+        Ok(())
+    });
+}
+
+/// Seconds of a call, after the place has slept for `pause`.
+async fn there_and_back(effort: Effort, pause: Duration) -> isles::Result<f64> {
+    let there = here().next();
+    let mut seconds = Vec::new();
+    for _ in 0..effort.batch.as_millis() as usize * effort.repetitions {
+        keep_busy(AWAKE + pause);
+        let start = Instant::now();
+        at!(there, {}).await?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    Ok(median(seconds))
+}
+
+const TASKS: usize = 1_000_000;
+
+/// Prints `spawn_ns`.
+pub fn spawns(effort: Effort) {
+    run(move || async move {
+        million().await?;
+        let mut seconds = Vec::new();
+        for _ in 0..effort.repetitions {
+            let start = Instant::now();
+            million().await?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        say("spawn_ns", median(seconds) * 1e9 / TASKS as f64);
+        Ok(())
+    });
+}
+
+async fn million() -> isles::Result<()> {
+    finish(async {
+        for number in 0..TASKS {
+            spawn(async move {
+                black_box(number);
+            });
+        }
+    })
+    .await
+}
+
+/// Elements of the vector that is sent, once by generic code.
+const ELEMENTS: usize = 1_024;
+
+const MIB: usize = 1 << 20;
+
+/// What the tasks add to; a plain sum, it orders nothing.
+static SUM: AtomicU64 = AtomicU64::new(0);
+
+/// Prints `generic_us` and `concrete_us`: an `at!` that takes along a vector of 1,024 numbers, by a function that
+/// knows its type and by one that does not.
+pub fn generic(effort: Effort) {
+    run(move || async move {
+        let there = here().next();
+        let vector = vec![1.0_f64; ELEMENTS];
+        let (generic, concrete) = seconds_of_both(
+            effort,
+            async |count| {
+                for _ in 0..count {
+                    send_any(there, &vector).await?;
+                }
+                Ok(())
+            },
+            async |count| {
+                for _ in 0..count {
+                    send_vector(there, &vector).await?;
+                }
+                Ok(())
+            },
+        )
+        .await?;
+        say("generic_us", generic * 1e6);
+        say("concrete_us", concrete * 1e6);
+        Ok(())
+    });
+}
+
+async fn send_any<T: CanTravel>(there: Place, value: &T) -> isles::Result<()> {
+    at!(there, {
+        black_box(value);
+    })
+    .await
+}
+
+async fn send_vector(there: Place, value: &Vec<f64>) -> isles::Result<()> {
+    at!(there, {
+        black_box(value);
+    })
+    .await
+}
+
+/// Prints `of_33_mib_gb` and `of_30_mib_gb`: 10⁹ bytes a second of a slice of so many MiB moved by `at!`.
+pub fn sizes(effort: Effort) {
+    run(move || async move {
+        let there = here().next();
+        let bytes = vec![1_u64; 33 * MIB / size_of::<u64>()];
+        let (longer, shorter) = (&bytes[..], &bytes[..30 * MIB / size_of::<u64>()]);
+        let (of_33, of_30) = seconds_of_both(
+            effort,
+            async |count| move_often(there, longer, count).await,
+            async |count| move_often(there, shorter, count).await,
+        )
+        .await?;
+        say("of_33_mib_gb", (33 * MIB) as f64 / of_33 / 1e9);
+        say("of_30_mib_gb", (30 * MIB) as f64 / of_30 / 1e9);
+        Ok(())
+    });
+}
+
+async fn move_often(there: Place, slice: &[u64], count: u64) -> isles::Result<()> {
+    for _ in 0..count {
+        assert_eq!(at!(there, slice.len() as u64).await?, slice.len() as u64);
+    }
+    Ok(())
+}
+
+/// Prints `handle_ns` and `number_ns`: a `spawn_at!` whose body captures a handle, and one that captures a number.
+pub fn handle(effort: Effort) {
+    run(move || async move {
+        let there = here().next();
+        let total = PlaceLocal::new(|| 0_u64).await?;
+        let (handle, number) = seconds_of_both(
+            effort,
+            async |count| {
+                finish(async {
+                    for _ in 0..count {
+                        spawn_at!(there, {
+                            *total.lock() += 1;
+                        });
+                    }
+                })
+                .await
+            },
+            async |count| {
+                finish(async {
+                    for number in 0..count {
+                        spawn_at!(there, {
+                            SUM.fetch_add(number, Relaxed);
+                        });
+                    }
+                })
+                .await
+            },
+        )
+        .await?;
+        say("handle_ns", handle * 1e9);
+        say("number_ns", number * 1e9);
+        Ok(())
+    });
+}

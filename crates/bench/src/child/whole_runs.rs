@@ -1,0 +1,127 @@
+//! Whole programs, timed from outside or without places: the first `./run`, two runs at once, the sequential kernel.
+//!
+//! The first `./run` on a fresh machine starts a whole build. The downloads of its packages are in the figure, Rust
+//! itself is not; sources, build folder, Cargo's folder and data cache are fresh. Two runs of one place each at the
+//! same time are not placed: whether they get in each other's way is the question. The kernel of betweenness is that of
+//! the application. The invariants: nothing built or fetched earlier is found; reading a graph is not timed, as it is
+//! not for the peer.
+
+use super::{median, say};
+use crate::machine::cores;
+use crate::options::Effort;
+use crate::output::Output;
+use crate::work_folder::WorkFolder;
+use isles_apps::bc::Scores;
+use isles_apps::graph::{Graph, ReadOptions, Weights, open};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Prints `seconds`.
+pub fn cold_run(_effort: Effort) {
+    let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    assert!(source.join("run").exists(), "{}: no checkout with a `run`", source.display());
+    let workshop = WorkFolder::open().expect("there is a cache folder");
+    let fresh = workshop.fresh_folder("cold").expect("the cache folder can be written");
+    copy(source, &fresh);
+    let cargo_home = fresh.join("cargo-home");
+    std::fs::create_dir(&cargo_home).expect("the cache folder can be written");
+    for name in ["config.toml", "config"] {
+        if let Some(from) = cargo_folder().map(|folder| folder.join(name)).filter(|path| path.is_file()) {
+            std::fs::copy(from, cargo_home.join(name)).expect("the cache folder can be written");
+        }
+    }
+    let mut command = Command::new("./run");
+    command.current_dir(&fresh).env_remove("CARGO_TARGET_DIR").env_remove("CARGO_NET_OFFLINE");
+    command.env("CARGO_HOME", &cargo_home).env("XDG_CACHE_HOME", fresh.join("cache"));
+    let start = Instant::now();
+    succeed(&mut command);
+    say("seconds", start.elapsed().as_secs_f64());
+    std::fs::remove_dir_all(&fresh).expect("the own folder can be removed");
+}
+
+/// Where Cargo keeps what it has fetched, and the person's settings.
+fn cargo_folder() -> Option<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home)
+}
+
+/// Copies what the repository holds, with changes that are not committed, and nothing that was built.
+fn copy(source: &Path, fresh: &Path) {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(source);
+    let output = list.output().expect("git can be started");
+    assert!(output.status.success(), "git ls-files: {}", String::from_utf8_lossy(&output.stderr));
+    for name in output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let name = Path::new(std::str::from_utf8(name).expect("names in the repository are UTF-8"));
+        let (from, to) = (source.join(name), fresh.join(name));
+        if !from.exists() {
+            continue; // listed, but deleted and not yet committed
+        }
+        std::fs::create_dir_all(to.parent().expect("a file lies in a folder"))
+            .expect("the cache folder can be written");
+        std::fs::copy(&from, &to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    }
+}
+
+fn succeed(command: &mut Command) {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let status = status.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(status.success(), "{command:?}: {status}");
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+const RUNS: usize = 3;
+
+/// Prints `alone_s` and `together_s`, the slower one of the two.
+pub fn side_by_side(_effort: Effort) {
+    assert!(cores() >= 2, "one core cannot carry two runs side by side");
+    let alone = (0..RUNS).map(|_| betweenness());
+    say("alone_s", median(alone.collect()));
+    let together = (0..RUNS).map(|_| {
+        thread::scope(|scope| {
+            let other = scope.spawn(betweenness);
+            betweenness().max(other.join().expect("the run does not panic"))
+        })
+    });
+    say("together_s", median(together.collect()));
+}
+
+/// The seconds of the main job at one place, in a process of its own.
+fn betweenness() -> f64 {
+    let program = std::env::current_exe().expect("the own program can be found");
+    let mut command = Command::new(program);
+    command.args(["child", "isles-betweenness-power", "1", "1"]);
+    command.env("ISLES_MACHINE", "processes").env("ISLES_PLACES", "1");
+    let output = Output::of(&mut command, LIMIT).unwrap_or_else(|error| panic!("{error}"));
+    let seconds = output.figures.iter().find(|(name, _)| name == "seconds");
+    seconds.expect("the run says its seconds").1
+}
+
+/// The application's kernel without any place, on power. Prints `seconds`.
+pub fn sequential_power(_effort: Effort) {
+    sequential("power");
+}
+
+/// The same on hep-th.
+pub fn sequential_hep_th(_effort: Effort) {
+    sequential("hep-th");
+}
+
+fn sequential(name: &str) {
+    let graph = graph(name);
+    let start = Instant::now();
+    let mut scores = Scores::zero();
+    for source in 0..graph.vertices() {
+        scores.add_source(&graph, source);
+    }
+    say("seconds", start.elapsed().as_secs_f64()); // the sum below keeps the work from being left out
+    say("score_sum", scores.values().sum());
+}
+
+/// The graph as the peers read it: undirected, every edge of length one.
+pub fn graph(name: &str) -> Graph {
+    open(name, &ReadOptions { weights: Weights::Ignored, directed: false })
+        .unwrap_or_else(|error| panic!("{error}"))
+}
