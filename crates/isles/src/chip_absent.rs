@@ -3,10 +3,9 @@
 //! The names are those of the module `chip` that other modules use, so that there is one code that chooses a machine,
 //! starts it and ends it. Invariant: no value of [`ModelledChip`] exists, so nothing here but the refusals is ever run.
 
-use crate::claim::Claim;
-use crate::environment::{CHIP_ONLY, ConfigError, Machine, SettingSources};
-use crate::export::ExportRequest;
 use crate::launch::{Launch, LaunchError};
+use crate::output::{Claim, ExportRequest};
+use crate::settings::{CHIP_ONLY, ConfigError, Machine, SettingSources};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport};
 
@@ -112,7 +111,7 @@ impl ChipSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::Flag;
+    use crate::settings::Flag;
 
     /// How a launch is refused that says `value` by the flag `name` of `variable`.
     fn refused(variable: &str, name: &str, value: &str) -> Option<String> {

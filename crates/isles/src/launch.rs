@@ -1,19 +1,19 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
+use super::output;
 use crate::chip::ChipSettings;
-use crate::claim::Claim;
-use crate::environment::{self, ConfigError, Environment, Flag, Machine, Report, Setting};
-use crate::export::{self, ExportRequest};
-use crate::pinning;
-use crate::{loopback, processes, threads};
+use crate::machine::{loopback, processes, threads};
+use crate::output::{Claim, ExportRequest};
+use crate::settings;
+use crate::settings::{ConfigError, Environment, Flag, Machine, Report, Setting, pinning};
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
 use isles_transport_shm::Pinning;
-use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
+use std::{fmt, io};
 
 /// How long nothing may happen before a run says what it waits for, unless the environment says otherwise.
 const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None };
@@ -130,7 +130,7 @@ impl Launch {
     ) -> std::result::Result<Launch, ConfigError> {
         let environment = Environment::read(flags)?;
         let machine = environment.chip.chosen(environment.machine.unwrap_or(machine))?;
-        environment::check_flags(machine, flags)?;
+        settings::check_flags(machine, flags)?;
         let places = match (machine, environment.places, &environment.pinning.value) {
             (_, Some(places), _) => places,
             (Machine::Chip(chip), None, _) => environment.chip.places_on(chip),
@@ -200,7 +200,7 @@ impl Launch {
     /// # Errors
     /// The first variable or flag that asks for what cannot be written.
     pub fn check_outputs(&self) -> std::result::Result<(), ConfigError> {
-        export::check(self, self.machine)
+        output::check(self, self.machine)
     }
 
     /// Whether nothing of what the run is to write goes to standard output.

@@ -30,19 +30,11 @@ mod chip;
 #[cfg(not(feature = "chip"))]
 #[path = "chip_absent.rs"]
 mod chip;
-mod claim;
-mod destination;
-mod environment;
-mod export;
-mod image;
 mod launch;
-mod loopback;
-mod memory;
-mod pinning;
-mod processes;
+mod machine;
+mod output;
+mod settings;
 mod test;
-mod threads;
-mod unknown_variables;
 
 pub use chip::ModelledChip;
 #[cfg(feature = "chip")]
@@ -50,9 +42,6 @@ pub use chip::{
     Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
     ModelEnergy, Placement, PlacementError, Protocol, Reduce, Shape, TimeCategory, clocks, shared_memory,
 };
-pub use claim::Claim;
-pub use destination::{Destination, write_to_standard};
-pub use environment::{ConfigError, FLAGS_VARIABLE, Flag, Machine, Report, SWEEP_VARIABLE};
 pub use isles_macros::{at, everywhere, main, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
@@ -63,10 +52,12 @@ pub use isles_runtime::{
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
-pub use loopback::{Plan, PlannedDeath, simulate};
-pub use memory::SMALL_TASK_BYTES;
-pub use processes::{may_be_a_program, serve_if_joined};
-pub use unknown_variables::warn_of_unknown_variables;
+pub use machine::SMALL_TASK_BYTES;
+pub use machine::loopback::{Plan, PlannedDeath, simulate};
+pub use machine::processes::{may_be_a_program, serve_if_joined};
+pub use output::{Claim, Destination, write_to_standard};
+pub use settings::unknown_variables::warn_of_unknown_variables;
+pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Machine, Report, SWEEP_VARIABLE};
 
 /// What most programs need.
 pub mod prelude {
@@ -86,8 +77,8 @@ pub fn fuzz_tape(bytes: &[u8]) {
 /// What the macros expand to; no part of the interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::environment::Machine;
     pub use crate::launch::main;
+    pub use crate::settings::Machine;
     pub use crate::test::test;
     pub use isles_runtime::capture::*;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};

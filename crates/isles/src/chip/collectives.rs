@@ -8,8 +8,8 @@
 
 use super::drive::{all_locals, close_all, drive};
 use super::modelled::ModelledChip;
-use super::work::stopwatch::Stopwatch;
-use crate::environment::{ConfigError, Setting};
+use crate::chip::work::stopwatch::Stopwatch;
+use crate::settings::{ConfigError, Setting};
 use isles_runtime::run::MainTask;
 use isles_runtime::{BroadcastAlgorithm, Collectives, Shape, Team, here, now};
 use isles_transport::PlaceId;

@@ -6,19 +6,21 @@
 
 use super::modelled::ModelledChip;
 use super::settings::ChipSettings;
-use super::work::stopwatch::HostCode;
-use super::work::tape::Measurements;
-use super::work::{self, CodeTime};
-use crate::destination::AtomicFile;
-use crate::environment::ConfigError;
-use crate::export::{Export, ExportRequest};
+use super::work;
+use super::work::CodeTime;
+use crate::chip::work::stopwatch::HostCode;
+use crate::chip::work::tape::Measurements;
 use crate::launch::{Launch, LaunchError};
-use isles_chip::draw::{self, Heat};
+use crate::output::{AtomicFile, Export, ExportRequest};
+use crate::settings::ConfigError;
+use isles_chip::draw;
+use isles_chip::draw::Heat;
 use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
 use isles_chip::topology::Stop;
-use isles_transport_chip::export::{self, RunFacts};
-use isles_transport_chip::{ChipWorld, Flow, LinkLoad, Report};
-use std::io::{self, BufWriter};
+use isles_transport_chip::export::RunFacts;
+use isles_transport_chip::{ChipWorld, Flow, LinkLoad, Report, export};
+use std::io;
+use std::io::BufWriter;
 use std::time::Duration;
 
 /// Most places of a traced run: what is on its way is known for each pair of places.

@@ -6,13 +6,15 @@
 use super::clocks::ChipScope;
 use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};
 use super::drive::{all_locals, close_all, drive};
-use super::export::{self, ChipRun, predicted};
+use super::export::{ChipRun, predicted};
 use super::modelled::ModelledChip;
 use super::settings::ChipSettings;
-use super::work::{self, CodeTime};
-use crate::environment::{ConfigError, Machine, Report, Setting};
+use super::work::CodeTime;
+use super::{export, work};
 use crate::launch::{Launch, LaunchError};
-use crate::loopback::stalled;
+use crate::machine::loopback::stalled;
+use crate::output;
+use crate::settings::{ConfigError, Machine, Report, Setting};
 use isles_chip::governor::Policy;
 use isles_chip::quantity::scaled;
 use isles_runtime::capture::TaskOutcome;
@@ -21,7 +23,8 @@ use isles_runtime::{Collectives, Result, RunReport};
 use isles_transport_chip::{
     Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, WorldError,
 };
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -130,7 +133,7 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        crate::export::check(self, Machine::Chip(chip))?;
+        output::check(self, Machine::Chip(chip))?;
         let started = Instant::now();
         let (result, report, ended) = run(self, chip, main)?;
         let host = started.elapsed();

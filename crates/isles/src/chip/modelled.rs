@@ -3,12 +3,11 @@
 //! It knows chips and what is asked of them, and starts nothing. Invariant: a chip that is found has cores that can
 //! send messages, and is kept for the rest of the process.
 
-use crate::environment::{ConfigError, Setting};
-use isles_chip::Chip;
-use isles_chip::Preset;
+use crate::settings::{ConfigError, Setting};
 use isles_chip::energy::{PowerModel, VoltageTable};
 use isles_chip::file::{BUILT_IN, FindError, is_path};
 use isles_chip::governor::{GovernorError, Policy};
+use isles_chip::{Chip, Preset};
 use isles_runtime::limits::PLACES_MAX;
 use isles_transport::PlaceId;
 use isles_transport_chip::{CoreMap, Costs, Placement, Protocol, half_ping_pong};

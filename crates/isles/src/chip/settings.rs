@@ -5,12 +5,14 @@
 
 use super::collectives::{Broadcast, Reduce};
 use super::modelled::ModelledChip;
-use super::work::{self, CodeTime};
-use crate::claim::Claim;
-use crate::environment::{ConfigError, Machine, Setting, SettingSources};
+use super::work;
+use super::work::CodeTime;
+use crate::output::Claim;
+use crate::settings::{ConfigError, Machine, Setting, SettingSources};
 use isles_chip::governor::Policy;
 use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::sync::Once;
 
 /// What a launch says of runs on modelled chips.
@@ -188,8 +190,8 @@ fn rest(source: &str, value: &str) -> Result<IdlePolicy, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::{FLAGS_VARIABLE, Flag};
     use crate::launch::Launch;
+    use crate::settings::{FLAGS_VARIABLE, Flag};
 
     fn read(name: &str, value: &str) -> Result<ChipSettings, String> {
         let get = |asked: &str| (asked == name).then(|| value.to_owned());

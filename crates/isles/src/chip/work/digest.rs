@@ -3,9 +3,8 @@
 //! The identity that processes of one run compare is another: it is made without reading the program, and means nothing
 //! on another host. Invariant: the digest depends on the bytes and their number only.
 
-use crate::image::{PROGRAM, digest_words};
-use std::fs;
-use std::io;
+use crate::machine::image::{PROGRAM, digest_words};
+use std::{fs, io};
 
 /// 128 bits of the bytes of the running program's file: equal for equal programs wherever they lie, unlike
 /// [`identity`](crate::image::identity), and so much slower.

@@ -9,17 +9,17 @@ pub(crate) mod stopwatch;
 pub(crate) mod tape;
 
 use super::modelled::ModelledChip;
-use crate::environment::{ConfigError, Flag, Setting};
 use crate::launch::Launch;
+use crate::settings::{ConfigError, Flag, Setting};
 use digest::digest_of_program;
 use isles_transport_chip::ChipWorld;
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 use std::time::Duration;
+use std::{fmt, io};
 use stopwatch::{HostCode, Stopwatch};
 use tape::{Header, Playback, TAPE_BYTES_MAX, Tape};
 

@@ -6,11 +6,9 @@
 //! of different hosts: there the same program is another file. Whoever must know the program again later, in another
 //! place, pays for a digest of its bytes.
 
-use std::fmt;
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::{fmt, fs, io};
 
 /// What tells the running program's file from every other file of this host, and from itself before a change.
 ///

@@ -3,7 +3,7 @@
 //! It reads and checks; [`Pinning`] is carried out where the places are started. Invariant: a list that was checked
 //! names a processor of its own for each place, which this program may use.
 
-use crate::environment::{ConfigError, Setting};
+use crate::settings::{ConfigError, Setting};
 use isles_transport::{CoreList, CoreListFault};
 use isles_transport_shm::{PROCESSORS_MAX, Pinning, processors};
 

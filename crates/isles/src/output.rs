@@ -1,16 +1,62 @@
-//! Where a result goes: checked before the computation, written after it.
+//! Where results go: what a run is to write, files checked before the computation, written after it.
 //!
 //! A computation may take hours, so what cannot be written is refused before it begins, by runs, applications and
 //! commands alike; and a file that is not whole does not have its name: it is written beside, under a name that ends in
-//! `.part`, and renamed when its last byte is there. Formats nothing. Invariant: the check leaves everything as it
-//! was, whatever becomes of the run.
+//! `.part`, and renamed when its last byte is there ([`Destination`]). A [`Claim`] is the rule for what a result must
+//! stay apart from: what is read would be lost, what is written twice torn. Formats nothing; only modelled chips write
+//! of themselves, and how is with them. Invariants: the check leaves everything as it was, whatever becomes of the run;
+//! files are compared, not their names.
 
-use crate::claim::Claim;
-use crate::environment::ConfigError;
-use crate::launch::LaunchError;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use crate::launch::{Launch, LaunchError};
+use crate::settings::{ConfigError, Machine};
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// A file that something else in the same run needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It is read.
+    Read {
+        /// Where it is.
+        path: PathBuf,
+        /// What it is: `the graph`.
+        what: &'static str,
+    },
+    /// Another result goes there.
+    Written {
+        /// Where that is.
+        destination: Destination,
+        /// The flag or variable that said so.
+        source: String,
+    },
+}
+
+impl Claim {
+    /// That a file is read; `what` is for example `the graph`.
+    pub fn read(path: impl Into<PathBuf>, what: &'static str) -> Claim {
+        Claim::Read { path: path.into(), what }
+    }
+
+    /// That a result goes to `destination`, because `source` said so.
+    pub fn written(destination: &Destination, source: &str) -> Claim {
+        Claim::Written { destination: destination.clone(), source: source.to_owned() }
+    }
+
+    /// What is allowed instead, if a result at `wanted` would be in the way.
+    pub(crate) fn refusal(&self, wanted: &Destination) -> Option<String> {
+        match (self, wanted) {
+            (Claim::Read { path, what }, Destination::File { path: wanted, .. }) => (path.exists()
+                && is_one_file(path, wanted))
+            .then(|| format!("another file than {what}, which is read")),
+            (Claim::Read { .. }, Destination::Standard) => None,
+            (Claim::Written { destination, source }, wanted) => {
+                destination.is_same_as(wanted).then(|| format!("another file than that of {source}"))
+            }
+        }
+    }
+}
 
 /// Standard output, as a path.
 const STANDARD: &str = "-";
@@ -236,4 +282,79 @@ fn whole(path: &Path) -> PathBuf {
     };
     let beside = || Ok::<_, io::Error>(folder.canonicalize()?.join(path.file_name().unwrap_or_default()));
     path.canonicalize().or_else(|_| beside()).unwrap_or_else(|_| path.to_owned())
+}
+
+/// One thing that can be written of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Export {
+    Summary,
+    Links,
+    Traffic,
+    Heat,
+    Trace,
+    Folded,
+    Joules,
+    Tape,
+}
+
+/// All of them, with the variable that says where each goes.
+pub(crate) const EXPORTS: [(Export, &str); 8] = [
+    (Export::Summary, "ISLES_CHIP_SUMMARY"),
+    (Export::Links, "ISLES_CHIP_LINKS"),
+    (Export::Traffic, "ISLES_CHIP_TRAFFIC"),
+    (Export::Heat, "ISLES_CHIP_HEAT"),
+    (Export::Trace, "ISLES_CHIP_TRACE"),
+    (Export::Folded, "ISLES_CHIP_FOLDED"),
+    (Export::Joules, "ISLES_CHIP_JOULES"),
+    (Export::Tape, "ISLES_CHIP_TAPE"),
+];
+
+/// Something that is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExportRequest {
+    pub(crate) export: Export,
+    /// The variable or the flag that said so.
+    pub(crate) source: String,
+    /// The file, or `-`.
+    pub(crate) path: String,
+}
+
+impl ExportRequest {
+    pub(crate) fn refusal(&self, allowed: impl Into<String>) -> ConfigError {
+        ConfigError::new(&self.source, &self.path, allowed)
+    }
+
+    pub(crate) fn destination(&self) -> Destination {
+        Destination::at(&self.path)
+    }
+
+    fn check(&self, claims: &[Claim]) -> Result<(), ConfigError> {
+        let binary = matches!(self.export, Export::Trace | Export::Tape);
+        let destination = self.destination();
+        // A program's own words would stand in the middle of it.
+        if binary && destination.is_standard() {
+            return Err(self.refusal("a file; not -, it is binary"));
+        }
+        if let Some(allowed) = claims.iter().find_map(|claim| claim.refusal(&destination)) {
+            return Err(self.refusal(allowed));
+        }
+        let standard = if binary { "" } else { "- or " };
+        let allowed = |cause| format!("{standard}a file that can be written ({cause})");
+        destination.try_out().map_err(|cause| self.refusal(allowed(cause)))
+    }
+}
+
+/// Checks that all that `launch` is to write can be written, of a run on `machine`, apart from each other and from what
+/// is read.
+pub(crate) fn check(launch: &Launch, machine: Machine) -> Result<(), ConfigError> {
+    let mut claims = launch.read_on(machine);
+    for one in &launch.exports {
+        let Machine::Chip(chip) = machine else {
+            return Err(one.refusal(format!("nothing with the machine {machine}, which is no modelled chip")));
+        };
+        chip.check_export(launch, one)?;
+        one.check(&claims)?;
+        claims.push(Claim::written(&one.destination(), &one.source));
+    }
+    Ok(())
 }

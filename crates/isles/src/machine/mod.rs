@@ -1,11 +1,17 @@
-//! The stated bound on the memory of a place under load.
+//! The machines that start places of their own, and the stated bound on the memory of a place under load.
 //!
-//! Here because only this crate knows both halves: what the transport keeps in the segment, and what the runtime keeps
-//! on the heap. It computes from the constants that the code uses and holds no figure of its own but that of an idle
-//! place. `docs/memory.md` says what is bounded, what is the program's own, and why.
+//! One file a machine; modelled chips, which are a feature, are a folder of
+//! their own. The bound is here because only this crate knows both halves: what the transport keeps in the segment, and
+//! what the runtime keeps on the heap. It computes from the constants that the code uses and holds no figure of its own
+//! but that of an idle place. `docs/memory.md` says what is bounded, what is the program's own, and why.
 
-use crate::environment::Machine;
+pub(crate) mod image;
+pub(crate) mod loopback;
+pub(crate) mod processes;
+pub(crate) mod threads;
+
 use crate::launch::Launch;
+use crate::settings::Machine;
 use isles_runtime::limits::{READY_BYTES_MAX, backlog_bytes_max};
 use isles_transport_shm::Geometry;
 
@@ -47,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_figures_of_the_memory_page_are_those_of_the_code() {
-        let document = include_str!("../../../docs/memory.md");
+        let document = include_str!("../../../../docs/memory.md");
         for places in [2, 8, 48, 256] {
             let mib = |bytes: u64| bytes.div_ceil(1 << 20);
             let [shared, heap] = place_bytes_max(places, SMALL_TASK_BYTES);

@@ -1,15 +1,16 @@
 //! Places that are processes of this host; the first one starts the others from the same program.
 
-use crate::image;
 use crate::launch::{Launch, LaunchError};
+use crate::machine::image;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
-use isles_transport_shm::Segment;
-use isles_transport_shm::processes::{self, Program};
+use isles_transport_shm::processes::Program;
+use isles_transport_shm::{Segment, processes};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,12 +1,13 @@
 //! Invented places in one thread: the order of everything is fixed by a seed.
 
+pub use isles_transport::loopback::{Plan, PlannedDeath};
+
 use crate::launch::Launch;
 use isles_runtime::capture::TaskOutcome;
-use isles_runtime::run::{self, MainTask};
-use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step};
+use isles_runtime::run::MainTask;
+use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step, run};
 use isles_transport::PlaceId;
 use isles_transport::loopback::World;
-pub use isles_transport::loopback::{Plan, PlannedDeath};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;

@@ -1,9 +1,12 @@
-//! The variables `ISLES_*`, and what they may say.
+//! The settings of a run: the variables `ISLES_*`, the flags that stand for them, and what they may say.
 
-use crate::chip::{self, ChipSettings, ModelledChip};
-use crate::export::{EXPORTS, Export, ExportRequest};
-use crate::pinning;
-use crate::unknown_variables::warn_of_unknown_variables;
+pub(crate) mod pinning;
+pub(crate) mod unknown_variables;
+
+use crate::chip;
+use crate::chip::{ChipSettings, ModelledChip};
+use crate::output::{EXPORTS, Export, ExportRequest};
+use crate::settings::unknown_variables::warn_of_unknown_variables;
 use isles_runtime::run::Stall;
 use isles_transport_shm::{PLACES_MAX, Pinning};
 use std::cell::RefCell;

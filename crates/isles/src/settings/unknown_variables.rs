@@ -4,9 +4,10 @@
 //! own. There is no list of names here: known is what [`Environment::names`] asks for. Invariant: a run tells them
 //! once, however many places, processes and launches it consists of.
 
-use crate::environment::{Environment, FLAGS_VARIABLE, SWEEP_VARIABLE};
+use crate::settings::{Environment, FLAGS_VARIABLE, SWEEP_VARIABLE};
 use isles_transport_shm::processes::JOIN_VARIABLE;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::sync::Once;
 
 /// How all our variables begin.
@@ -83,7 +84,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// The page that lists the variables.
-    const PAGE: &str = include_str!("../../../docs/machines.md");
+    const PAGE: &str = include_str!("../../../../docs/machines.md");
 
     fn of(name: &str) -> String {
         warnings([name.to_owned()].into_iter()).join("\n")
