@@ -3,11 +3,12 @@
 //! Each kind of message has a number, a fixed head, and a body that its receiver decodes. Heads are written with
 //! fixed widths: the smallest travelling body fits one cache line together with the transport's own header.
 
-use crate::image::Entry;
+use crate::call::image::Entry;
+use crate::finish::Scope;
 use crate::local::Local;
-use crate::scope::Scope;
+use crate::run::report;
 use crate::wire::{DecodeError, Reader, Writer};
-use crate::{call, finish, part, phaser, report, team};
+use crate::{call, finish, part, phaser, team};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{FinishId, TaskRefusal, Violation};
 use isles_transport::{Arrival, Body, Death, HandlerId, Message};

@@ -1,6 +1,6 @@
 //! State of one place that tasks change, and wait for.
 
-use crate::coop::{OPERATION, cooperate};
+use crate::task::coop::{OPERATION, cooperate};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::poll_fn;

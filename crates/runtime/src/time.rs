@@ -1,7 +1,21 @@
-//! Time as a program sees it, and what its steps cost where time is modelled.
+//! Time as a program sees it: what its steps cost where time is modelled, and timers.
+//!
+//! Deadlines of finishes and sleeping tasks are in one table, in the order of their times. An idle place waits until
+//! the first is due; a busy one looks at its clock now and then, which costs it next to nothing. The invariant: a timer
+//! is in the table until it is due or given up, and is carried out at most once.
 
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::{CLOCK_LOOKS_APART, CLOCK_STEPS_MAX};
 use crate::local::Local;
+use isles_protocol::finish::Key;
 use isles_transport::Work;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// A number of cycles of the core that a place runs on.
@@ -32,4 +46,199 @@ pub fn work(cost: impl Into<Work>) {
 #[track_caller]
 pub fn now() -> Duration {
     Local::with(|local| local.clock().now())
+}
+
+/// The name of a timer: when it is due, and which of those it is.
+pub(crate) type TimerId = (Duration, u64);
+
+/// What happens when a timer is due.
+pub(crate) enum Due {
+    /// The finish is cancelled.
+    Deadline(Key),
+    /// The task goes on.
+    Wake(Waker),
+}
+
+/// The timers of a place.
+#[derive(Default)]
+pub(crate) struct Timers {
+    entries: RefCell<BTreeMap<TimerId, Due>>,
+    /// How many there have ever been.
+    serial: Cell<u64>,
+    /// Whether there are any; looked at in every step.
+    any: Cell<bool>,
+    /// Busy steps until the clock is looked at again, and how many there are between two looks now.
+    steps_left: Cell<u32>,
+    steps_apart: Cell<u32>,
+    /// What the clock showed at the last look.
+    last_look: Cell<Duration>,
+}
+
+impl Timers {
+    /// Notes what is due at `time`.
+    pub(crate) fn set(&self, time: Duration, due: Due) -> TimerId {
+        let id = (time, self.serial.replace(self.serial.get() + 1));
+        self.entries.borrow_mut().insert(id, due);
+        self.any.set(true);
+        id
+    }
+
+    /// Gives a timer up, if it was not due yet.
+    pub(crate) fn give_up(&self, id: TimerId) {
+        let mut entries = self.entries.borrow_mut();
+        let given_up = entries.remove(&id);
+        self.any.set(!entries.is_empty());
+        drop(entries);
+        drop(given_up);
+    }
+
+    /// Whether a timer has been due; else it wakes `waker` when it is.
+    fn poll(&self, id: TimerId, waker: &Waker) -> bool {
+        let mut entries = self.entries.borrow_mut();
+        let Some(due) = entries.get_mut(&id) else { return true };
+        *due = Due::Wake(waker.clone());
+        false
+    }
+
+    /// When the first timer is due.
+    pub(crate) fn next(&self) -> Option<Duration> {
+        self.entries.borrow().first_key_value().map(|((time, _), _)| *time)
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.borrow().len()
+    }
+
+    /// Gives all timers up, for the end of the place.
+    pub(crate) fn clear(&self) {
+        self.any.set(false);
+        let entries = self.entries.take();
+        drop(entries);
+    }
+
+    /// Carries out what is due; returns how much that was.
+    pub(crate) fn expire(&self, local: &Local) -> usize {
+        if !self.any.get() {
+            return 0;
+        }
+        self.expire_until(local, local.clock().now())
+    }
+
+    /// As [`Timers::expire`] in a step in which something happened: looks at the clock in one of several, so that looks
+    /// are neither much more nor much less than [`CLOCK_LOOKS_APART`] apart.
+    #[inline]
+    pub(crate) fn expire_busy(&self, local: &Local) {
+        if self.any.get() {
+            let left = self.steps_left.get();
+            if left > 0 { self.steps_left.set(left - 1) } else { self.look(local) }
+        }
+    }
+
+    #[cold]
+    fn look(&self, local: &Local) {
+        let now = local.clock().now();
+        let apart = self.steps_apart.get();
+        let apart = match now.saturating_sub(self.last_look.replace(now)) {
+            passed if passed > CLOCK_LOOKS_APART => 0,
+            passed if passed < CLOCK_LOOKS_APART / 2 => (2 * apart + 1).min(CLOCK_STEPS_MAX),
+            _ => apart,
+        };
+        self.steps_apart.set(apart);
+        self.steps_left.set(apart);
+        self.expire_until(local, now);
+    }
+
+    fn expire_until(&self, local: &Local, now: Duration) -> usize {
+        let mut count = 0;
+        while let Some(due) = self.take_first(now) {
+            count += 1;
+            match due {
+                Due::Deadline(key) => local.finishes.expire(local, key),
+                Due::Wake(waker) => waker.wake(),
+            }
+        }
+        count
+    }
+
+    fn take_first(&self, now: Duration) -> Option<Due> {
+        let mut entries = self.entries.borrow_mut();
+        let first = entries.first_entry().filter(|first| first.key().0 <= now)?;
+        let due = first.remove();
+        self.any.set(!entries.is_empty());
+        Some(due)
+    }
+}
+
+/// The wait of [`sleep`]. Dropped earlier, it leaves nothing behind.
+#[must_use = "a sleep waits only where it is awaited"]
+pub struct Sleep {
+    time: Duration,
+    timer: Option<TimerId>,
+    /// A clock is one of a place.
+    place: PhantomData<Rc<()>>,
+}
+
+/// Waits until `limit` has passed since the call, by the clock of the place: the host's, or on a modelled chip the
+/// chip's. Others run meanwhile, and a place where all tasks sleep waits without computing.
+///
+/// It never ends early; how late it ends depends on what else the place does, since a place runs one task at a time.
+///
+/// # Panics
+/// Outside of a place.
+#[track_caller]
+pub fn sleep(limit: Duration) -> Sleep {
+    let time = Local::with(|local| local.clock().now().saturating_add(limit));
+    Sleep { time, timer: None, place: PhantomData }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        Local::with(|local| match self.timer {
+            None => {
+                // Also if the time has come: the others have a turn first.
+                let due = Due::Wake(context.waker().clone());
+                self.timer = Some(local.timers.set(self.time, due));
+                Poll::Pending
+            }
+            Some(timer) if local.timers.poll(timer, context.waker()) => Poll::Ready(()),
+            Some(_) => Poll::Pending,
+        })
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer {
+            Local::try_with(|local| local.timers.give_up(timer));
+        }
+    }
+}
+
+/// Waits for `future`, for at most `limit` from the call on; then it is dropped.
+///
+/// What it has started elsewhere goes on, except for calls, whose bodies are dropped too: to end tasks at all places,
+/// give a [`finish`](crate::finish) a deadline.
+///
+/// # Errors
+/// [`DeadlinePassed`](ErrorKind::DeadlinePassed).
+///
+/// # Panics
+/// Outside of a place.
+#[track_caller]
+pub fn timeout<F: Future>(limit: Duration, future: F) -> impl Future<Output = Result<F::Output>> {
+    let sleep = sleep(limit);
+    async move {
+        let (mut future, mut sleep) = (pin!(future), pin!(sleep));
+        poll_fn(|context| {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Poll::Ready(Ok(output));
+            }
+            let late = || Error::new(ErrorKind::DeadlinePassed, format!("it was not over within {limit:?}"));
+            sleep.as_mut().poll(context).map(|()| Err(late()))
+        })
+        .await
+    }
 }

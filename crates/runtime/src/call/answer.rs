@@ -3,10 +3,10 @@
 use super::pending::CallId;
 use crate::capture::Ship;
 use crate::error::{Error, ErrorKind, Result};
+use crate::finish::Scope;
 use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
-use crate::scope::Scope;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;

@@ -5,13 +5,13 @@
 
 use super::answer::ReplyGuard;
 use super::check_roundtrip;
+use crate::call::image::Descriptor;
+use crate::call::site::{Direction, Site};
+use crate::call::span;
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, Result};
-use crate::image::Descriptor;
 use crate::local::Local;
 use crate::message::Arrived;
-use crate::site::{Direction, Site};
-use crate::span;
 use crate::task::Priority;
 use crate::wire::DecodeError;
 use isles_transport::Source;

@@ -7,24 +7,27 @@
 
 mod answer;
 mod body;
+pub(crate) mod function;
+pub(crate) mod image;
 mod pending;
+pub(crate) mod site;
+pub(crate) mod span;
 
 pub(crate) use answer::ReplyTo;
 pub(crate) use pending::{CallId, Calls};
 
+use crate::call::image::Descriptor;
+use crate::call::site::{Direction, INTERNAL, Site};
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;
 use crate::capture::{Ship, TaskOutcome, Travel};
-use crate::coop::{CALL, cooperate};
 use crate::error::{Error, ErrorKind, Result};
-use crate::image::Descriptor;
+use crate::finish::{RemoteScope, Scope};
 use crate::local::{Local, encode_again};
 use crate::message::{Arrived, Handler, Head, Refused};
 use crate::phaser;
 use crate::place::Place;
-use crate::scope::{RemoteScope, Scope};
-use crate::site::{Direction, INTERNAL, Site};
-use crate::span;
 use crate::task::Priority;
+use crate::task::coop::{CALL, cooperate};
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Key, TaskRefusal};

@@ -1,11 +1,11 @@
 //! Calls of this place that are not answered yet.
 
 use super::answer::Answer;
+use crate::call::site::SiteCell;
 use crate::error::{Error, Result};
+use crate::finish::Scope;
 use crate::local::Local;
 use crate::message::Handler;
-use crate::scope::Scope;
-use crate::site::SiteCell;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
@@ -248,9 +248,9 @@ fn abandon(local: &Local, slot: CallId) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::site::INTERNAL;
+    use crate::finish::RemoteScope;
     use crate::local::Clock;
-    use crate::scope::RemoteScope;
-    use crate::site::INTERNAL;
     use isles_protocol::finish::Finishes;
     use isles_transport::loopback::{Plan, World};
 

@@ -1,11 +1,12 @@
 //! The future behind `finish(..)`, its deadline, and cancellation.
 
-use crate::coop;
+use crate::call::span;
+use crate::call::span::OpenSpan;
+use crate::error::foreign::BodyError;
 use crate::error::{Error, Result};
-use crate::foreign_error::BodyError;
+use crate::finish::Scope;
 use crate::local::Local;
-use crate::scope::Scope;
-use crate::span::{self, OpenSpan};
+use crate::task::coop;
 use isles_protocol::finish::{Key, Reason};
 use isles_transport::Source;
 use std::cell::Cell;

@@ -10,14 +10,14 @@ pub(crate) use future::finish_at;
 pub use future::{Canceller, Finish, Outcome, cancel, finish};
 pub(crate) use table::FinishTable;
 
+use crate::call::CallId;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
 use crate::message::Refused;
-use crate::scope::Scope;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
-use isles_protocol::finish::{Control, Fault, Key, Payload, Reason};
+use isles_protocol::finish::{Control, Fault, FinishId, Key, Payload, Reason};
 use std::panic::Location;
 
 impl Local {
@@ -99,4 +99,32 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 /// Tells the protocol that a place died.
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
     local.finishes.place_died(local, place);
+}
+
+/// Which finish counts what a task starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The finish behind this key; the task itself is one of its live tasks.
+    Counted(Key),
+    /// The body of an `at!`: the caller's task is counted, and this body only once it starts something. The
+    /// number is its entry in the place's table of [`RemoteScope`] scopes.
+    Remote(u32),
+    /// None: the task was started with `spawn_detached`.
+    Detached,
+}
+
+/// The scope of the body of an `at!` from another place.
+pub(crate) struct RemoteScope {
+    /// The finish of the caller's task.
+    pub(crate) finish: FinishId,
+    /// The caller's place.
+    pub(crate) caller: PlaceId,
+    /// The key here, once the body has started or asked something under the finish.
+    pub(crate) key: Option<Key>,
+    /// Whether the finish counts the body; then the answer says so.
+    pub(crate) counted: bool,
+    /// The caller's name of the call.
+    pub(crate) call: CallId,
+    /// Whether the caller has gone: the body is to be dropped.
+    pub(crate) abandoned: bool,
 }

@@ -2,13 +2,13 @@
 
 use super::error_of;
 use crate::error::Error;
+use crate::finish::Scope;
 use crate::limits::{BUSY_STEPS_MAX, REST};
 use crate::local::Local;
+use crate::local::output_queue::OutputQueue;
 use crate::message::Handler;
-use crate::output_queue::OutputQueue;
-use crate::part;
-use crate::scope::Scope;
-use crate::timer::{Due, TimerId};
+use crate::time::{Due, TimerId};
+use crate::{finish, part};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{
     Control, Explanation, Fault, FinishId, FinishKind, Finishes, Key, Outcome, Output, Reason, TaskRefusal,
@@ -220,7 +220,7 @@ impl FinishTable {
         if let Some(reason) = &outcome.cancelled {
             // Tasks that hand on what the cancellation did to them add nothing to it.
             errors.retain(|error| !error.is_cancellation());
-            errors.insert(0, super::cancelled(reason, deadline_passed));
+            errors.insert(0, finish::cancelled(reason, deadline_passed));
         }
         Some(Error::collect(errors, outcome.faults_lost).map_or(Ok(()), Err))
     }

@@ -3,12 +3,11 @@
 use crate::call;
 use crate::capture::form::OwnedCapture;
 use crate::capture::{Handle, Land, Ship};
-use crate::coop::{OPERATION, cooperate};
 use crate::error::{Error, Result};
 use crate::local::Local;
-use crate::part::PartRef;
-use crate::part::{InternalSite, SerdeCapture};
+use crate::part::{InternalSite, PartRef, SerdeCapture};
 use crate::place::Place;
+use crate::task::coop::{OPERATION, cooperate};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use serde::{Deserialize, Serialize};

@@ -1,18 +1,24 @@
 //! Handles: small values that stand for something on one place or on all, and can be sent anywhere.
 //!
-//! The flavours share one mechanism, `part`: creating a handle makes its parts, the last handle gone, anywhere, frees
-//! them.
+//! The kinds share one mechanism, `part`: creating a handle makes its parts, the last handle gone, anywhere, frees
+//! them. Here is also the simplest kind, [`Global`]: a reference to a value of one place.
 
 mod counter;
-mod global;
 mod place_local;
-mod replicated;
 
 pub(crate) use counter::WordTable;
 pub use counter::{Counter, CounterNumber};
-pub use global::{Global, NotHome, Opened};
-pub use place_local::{PlaceGuard, PlaceLocal, PlaceRef};
-pub use replicated::Replicated;
+pub use place_local::{PlaceGuard, PlaceLocal, PlaceRef, Replicated};
+
+use crate::capture::Handle;
+use crate::local::Local;
+use crate::part::PartRef;
+use crate::place::Place;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::rc::Rc;
 
 /// Implements serde and `Handle` for a handle of the form `{ share: PartRef, value: Rc<T> }`.
 macro_rules! travels_by_share {
@@ -43,3 +49,82 @@ macro_rules! travels_by_share {
     };
 }
 pub(crate) use travels_by_share;
+
+/// A reference to a value that stays where it was made (X10's `GlobalRef`).
+///
+/// It can be sent to any place and back; only at its [`home`](Global::home) can it be opened. The value lives
+/// until the last reference, at any place, is gone.
+pub struct Global<T: 'static> {
+    share: PartRef,
+    value: PhantomData<Rc<T>>,
+}
+
+/// A global reference was opened away from home: go there with `at!(reference.home(), ..)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotHome {
+    /// Where the value is.
+    pub home: Place,
+    /// Where it was asked for.
+    pub here: Place,
+}
+
+impl fmt::Display for NotHome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a reference to a value of {} was opened at {}", self.home, self.here)?;
+        write!(f, "; what opens it belongs into `at!(reference.home(), ..)`")
+    }
+}
+
+impl std::error::Error for NotHome {}
+
+/// A value opened at its home.
+pub struct Opened<T>(Rc<T>);
+
+impl<T> Deref for Opened<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: 'static> Global<T> {
+    /// A reference to `value`, whose home is here.
+    pub fn new(value: T) -> Self {
+        Global { share: PartRef::make(Rc::new(value), false), value: PhantomData }
+    }
+
+    /// The place where the value is.
+    pub fn home(&self) -> Place {
+        Place::of(self.share.id().home)
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// [`NotHome`]: this is another place.
+    pub fn open(&self) -> Result<Opened<T>, NotHome> {
+        let here = Place::of(Local::with(Local::here));
+        self.share.value().map(Opened).ok_or(NotHome { home: self.home(), here })
+    }
+}
+
+impl<T: 'static> Clone for Global<T> {
+    fn clone(&self) -> Self {
+        Global { share: self.share.clone(), value: PhantomData }
+    }
+}
+
+impl<T: 'static> Serialize for Global<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.share.serialize(serializer)
+    }
+}
+
+impl<'de, T: 'static> Deserialize<'de> for Global<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        PartRef::deserialize(deserializer).map(|share| Global { share, value: PhantomData })
+    }
+}
+
+impl<T: 'static> Handle for Global<T> {}

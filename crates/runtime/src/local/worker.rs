@@ -2,13 +2,12 @@
 
 use super::{FlagGuard, Local};
 use crate::error::ErrorKind;
-use crate::finish::fault_of;
+use crate::finish::{Scope, fault_of};
 use crate::limits::{READY_BATCH, WAIT_MAX};
-use crate::message::{self, Handler};
-use crate::part;
-use crate::process;
-use crate::scope::Scope;
+use crate::message::Handler;
+use crate::run::process;
 use crate::task::{Ended, TaskRef};
+use crate::{message, part};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Inbound, Next};
 use std::time::Duration;

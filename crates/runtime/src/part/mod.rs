@@ -14,7 +14,9 @@
 //! before the end.
 
 mod replicate;
-mod table;
+pub(crate) mod table;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use replicate::{InternalSite, SerdeCapture, fold, replicate};
 pub(crate) use table::PartTable;

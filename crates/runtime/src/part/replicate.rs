@@ -1,15 +1,15 @@
 //! Making a part on all places, and folding it back into one value.
 
 use super::{PartId, PartRef};
+use crate::call::function::Function;
+use crate::call::site::{INTERNAL, Site, SiteCell};
 use crate::capture::form::OwnedCapture;
 use crate::capture::{Land, Ship, Travel, roundtrip_check};
-use crate::coop::{OPERATION, cooperate};
 use crate::error::{Error, ErrorKind, Result};
-use crate::function::Function;
-use crate::join::join_all;
+use crate::everywhere::join_all;
 use crate::local::Local;
 use crate::place::Place;
-use crate::site::{INTERNAL, Site, SiteCell};
+use crate::task::coop::{OPERATION, cooperate};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::{call, finish};
 use isles_protocol::PlaceId;

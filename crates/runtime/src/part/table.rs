@@ -5,10 +5,10 @@
 //! lead to the home, and the home counts at least one handle as lent.
 
 use super::{PartId, PartMessage, Value};
-use crate::hasher::NumberHasherBuilder;
 use crate::limits::{DUE_MAX, RETURN_WAIT, RETURNS_MAX};
 use isles_protocol::PlaceId;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 /// The parts of one place.
@@ -282,6 +282,31 @@ fn note_due(entry: &mut Entry, due: &mut Vec<PartId>, id: PartId) {
     }
 }
 
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;
+/// Builds the hasher of a table whose keys are a few numbers.
+pub(crate) type NumberHasherBuilder = BuildHasherDefault<NumberHasher>;
+
+/// Hashes numbers of 32 and 64 bits.
+#[derive(Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    /// Multiplies by 2^64 over the golden ratio, whose high bits come to where the table looks (Knuth, volume 3, 6.4).
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,9 +1,14 @@
 //! The books of three places and the messages between them: no part goes too early, and none stays.
 
+use super::table::*;
 use super::*;
+use crate::limits::RETURN_WAIT;
+use isles_protocol::PlaceId;
 use proptest::prelude::*;
+use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
+use std::time::Duration;
 
 const PLACES: usize = 3;
 const HOME: PlaceId = PlaceId(0);

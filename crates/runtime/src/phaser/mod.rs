@@ -11,9 +11,9 @@ pub(crate) use table::{PhaserTable, place_died, receive};
 pub(crate) use travel::{land_here, not_in_calls, receive_registered, send_along};
 
 use crate::capture::Handle;
-use crate::coop::{OPERATION, cooperate};
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
+use crate::task::coop::{OPERATION, cooperate};
 use isles_protocol::phaser::{Advanced, Party, PhaserError};
 use std::cell::Cell;
 use std::fmt;

@@ -6,8 +6,8 @@
 use super::Registration;
 use super::travel::TravellingRegistrations;
 use crate::local::Local;
+use crate::local::output_queue::OutputQueue;
 use crate::message::{Handler, Refused};
-use crate::output_queue::OutputQueue;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::phaser::{Advanced, Control, Output, Party, PhaserError, Phasers, RegistrationTransfer};

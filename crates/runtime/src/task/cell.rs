@@ -5,12 +5,13 @@
 //! of `worker`; what its end means to a finish is the business of whoever reads [`Ended`].
 
 use super::injector::Injector;
-use super::pool::{self, Pool};
+use super::pool;
+use super::pool::Pool;
 use super::state::{AfterPoll, State};
 use super::sync::alloc;
+use crate::call::site::{SiteCell, SiteNumber};
 use crate::error::Error;
-use crate::scope::Scope;
-use crate::site::{SiteCell, SiteNumber};
+use crate::finish::Scope;
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;
 use std::future::Future;

@@ -1,6 +1,7 @@
 //! Tasks: their memory, their state, and how they come back to their place when they are woken.
 
 mod cell;
+pub(crate) mod coop;
 mod injector;
 #[cfg(all(test, loom))]
 mod model;

@@ -3,8 +3,8 @@
 use super::cell::{Ended, Priority, TaskRef};
 use super::injector::Injector;
 use super::pool::Pool;
-use crate::scope::Scope;
-use crate::site::INTERNAL;
+use crate::call::site::INTERNAL;
+use crate::finish::Scope;
 use isles_transport::Unpark;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -5,16 +5,17 @@
 //! cancelled task) tells the other members, whose waits then end with an error. What is sent to whom is the
 //! business of the callers.
 
-use super::Team;
 use super::algorithms::{AHEAD_MAX, BarrierAlgorithm, CHUNKS_UNDER_WAY, YIELD_EVERY, barrier_algorithm};
-use super::header::{self, Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader};
+use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader};
 use super::schedule::{Chunks, Shape, Tree, dissemination};
 use super::state::{ElementName, TeamState};
-use crate::coop::{self, yield_now};
+use super::{Team, header};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{PLACES_MAX, ROOM_GUESS};
 use crate::local::Local;
 use crate::message::Handler;
+use crate::task::coop;
+use crate::task::coop::yield_now;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_transport::Class;

@@ -3,10 +3,12 @@
 //! A task's body may fail with any error type; the error then travels as text, because the place that hears
 //! of it may be another process. What a program can act on is the [`ErrorKind`].
 
+pub(crate) mod foreign;
+pub(crate) mod panic;
+
+use crate::call::site::INTERNAL;
 use crate::limits::ERROR_TEXT_BYTES_MIN;
 use crate::local::Local;
-use crate::panic;
-use crate::site::INTERNAL;
 use crate::wire::{DecodeError, EncodeError};
 use isles_protocol::PlaceId;
 use isles_transport::Death;

@@ -1,10 +1,10 @@
 //! What a place has done, told to the first place at the end of the run or when a run stands still.
 
+use crate::call::site::SiteCount;
 use crate::error::{Error, ErrorKind, named};
+use crate::finish::Scope;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
-use crate::scope::Scope;
-use crate::site::SiteCount;
 use crate::team::ProgressQuery;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;

@@ -1,15 +1,16 @@
 //! A run from its first task to the farewell of the last place.
 
+pub(crate) mod process;
+pub(crate) mod report;
+
+use crate::call::site::INTERNAL;
 use crate::capture::TaskOutcome;
-use crate::error::Result;
-use crate::finish::finish_at;
+use crate::error::{Result, panic};
+use crate::finish::{Scope, finish_at};
 use crate::limits::{EXPLAIN_WAIT, FAREWELL_WAIT};
 use crate::local::{Local, Step};
-use crate::panic;
 use crate::part;
-use crate::report::{self, RunMessage, RunReport};
-use crate::scope::Scope;
-use crate::site::INTERNAL;
+use crate::run::report::{RunMessage, RunReport};
 use crate::task::Priority;
 use isles_protocol::PlaceId;
 use isles_transport::Class;

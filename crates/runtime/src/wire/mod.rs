@@ -11,10 +11,13 @@
 
 mod interior_mutability;
 mod numbers;
+pub mod plain;
 mod reading;
+#[cfg(test)]
+mod tests;
 mod writing;
 
-use crate::panic;
+use crate::error::panic;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_transport::BlockMemory;
 use serde::Serialize;
@@ -510,7 +513,3 @@ impl<T: NoUninit + AnyBitPattern> Deref for PodSlice<T> {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "wire/tests.rs"]
-mod tests;

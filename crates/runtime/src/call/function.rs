@@ -9,7 +9,7 @@
 //! lies in the code of this image, which the handshake found to be the sender's, and the check word is that of its
 //! offset and type.
 
-use crate::image::code;
+use crate::call::image::code;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::type_name;
 
