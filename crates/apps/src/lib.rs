@@ -9,5 +9,4 @@
 pub mod bc;
 pub mod console;
 pub mod graph;
-pub mod progress;
 pub mod registry;

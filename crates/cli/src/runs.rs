@@ -6,7 +6,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as Arguments};
 use isles::SWEEP_VARIABLE;
-use isles_apps::progress::Progress;
+use isles_apps::console::Progress;
 use isles_apps::registry::{App, ExportArguments, Failure, FlagValue};
 use serde_json::Value;
 use std::env;

@@ -4,8 +4,9 @@
 //! starts it and ends it. Invariant: no value of [`ModelledChip`] exists, so nothing here but the refusals is ever run.
 
 use crate::launch::{Launch, LaunchError};
+use crate::machine::Machine;
 use crate::output::{Claim, ExportRequest};
-use crate::settings::{CHIP_ONLY, ConfigError, Machine, SettingSources};
+use crate::settings::{CHIP_ONLY, ConfigError, SettingSources};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport};
 

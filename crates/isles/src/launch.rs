@@ -2,10 +2,11 @@
 
 use super::output;
 use crate::chip::ChipSettings;
+use crate::machine::Machine;
 use crate::machine::{loopback, processes, threads};
 use crate::output::{Claim, ExportRequest};
 use crate::settings;
-use crate::settings::{ConfigError, Environment, Flag, Machine, Report, Setting, pinning};
+use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};

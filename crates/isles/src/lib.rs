@@ -52,12 +52,13 @@ pub use isles_runtime::{
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
+pub use machine::Machine;
 pub use machine::SMALL_TASK_BYTES;
 pub use machine::loopback::{Plan, PlannedDeath, simulate};
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use output::{Claim, Destination, write_to_standard};
 pub use settings::unknown_variables::warn_of_unknown_variables;
-pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Machine, Report, SWEEP_VARIABLE};
+pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE};
 
 /// What most programs need.
 pub mod prelude {
@@ -78,7 +79,7 @@ pub fn fuzz_tape(bytes: &[u8]) {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::launch::main;
-    pub use crate::settings::Machine;
+    pub use crate::machine::Machine;
     pub use crate::test::test;
     pub use isles_runtime::capture::*;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};

@@ -8,7 +8,8 @@
 //! files are compared, not their names.
 
 use crate::launch::{Launch, LaunchError};
-use crate::settings::{ConfigError, Machine};
+use crate::machine::Machine;
+use crate::settings::ConfigError;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

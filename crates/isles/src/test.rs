@@ -1,8 +1,9 @@
 //! One test on one machine: what `#[isles::test]` expands to.
 
 use crate::launch::Launch;
+use crate::machine::Machine;
 use crate::machine::{loopback, processes, threads};
-use crate::settings::{Environment, Machine};
+use crate::settings::Environment;
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_transport_shm::processes::{JOIN_VARIABLE, Program, unmute};

@@ -6,12 +6,10 @@
 
 #![forbid(unsafe_code)]
 
-mod exchange_counts;
-#[cfg(test)]
-mod exploration;
 pub mod finish;
-mod membership;
 pub mod phaser;
 mod place;
+#[cfg(test)]
+mod tests;
 
 pub use place::PlaceId;

@@ -7,7 +7,7 @@
 //! the end of a peer that broke the format or died. Whom a broken peer accuses is not looked at: it may be anybody.
 //! What cannot be seen in one thread, a peer that writes while the place reads, is not tried here.
 
-use crate::block::BlockDescriptor;
+use crate::arena::block::BlockDescriptor;
 use crate::endpoint::ShmEndpoint;
 use crate::layout::{Geometry, PlaceBlock};
 use crate::ring::{Credit, GRAIN, Header, RecordKind};

@@ -7,8 +7,8 @@
 //! one entry a place (or an ordered pair of places), so that each offset is one multiplication away.
 
 use crate::arena::CACHED_BYTES_MAX;
-use crate::doorbell::{Doorbell, PLACES_MAX};
 use crate::endpoint::BATCH;
+use crate::parking::{Doorbell, PLACES_MAX};
 use crate::ring::{Credit, GRAIN, HEADER_BYTES, payload_max};
 use isles_transport::{Class, PlaceId};
 use std::mem::{align_of, offset_of, size_of};

@@ -33,24 +33,11 @@
 
 #![cfg_attr(loom, allow(dead_code, reason = "under loom only the modelled half of the crate is built"))]
 
-mod doorbell;
-mod futex;
-mod membarrier;
-mod parking;
-mod ring;
-mod sync;
-
-#[cfg(all(test, loom))]
-mod model;
-
-#[cfg(not(loom))]
-mod affinity;
 #[cfg(not(loom))]
 mod arena;
 #[cfg(not(loom))]
-mod block;
-#[cfg(not(loom))]
 mod endpoint;
+mod futex;
 #[cfg(all(any(test, fuzzing), not(loom)))]
 #[doc(hidden)]
 pub mod fuzz;
@@ -58,25 +45,25 @@ pub mod fuzz;
 mod layout;
 #[cfg(not(loom))]
 mod lifecycle;
-#[cfg(not(loom))]
-mod mapped_ring;
+mod membarrier;
+#[cfg(all(test, loom))]
+mod model;
+mod parking;
 #[cfg(not(loom))]
 mod pinning;
 #[cfg(not(loom))]
 pub mod processes;
+mod ring;
 #[cfg(not(loom))]
 mod segment;
-#[cfg(not(loom))]
-mod wait_policy;
+mod sync;
 
-#[cfg(not(loom))]
-pub use affinity::allowed as processors;
-pub use doorbell::PLACES_MAX;
 #[cfg(not(loom))]
 pub use endpoint::ShmEndpoint;
 #[cfg(not(loom))]
 pub use layout::{BatchLimits, Geometry, PROCESSORS_MAX};
+pub use parking::PLACES_MAX;
 #[cfg(not(loom))]
-pub use pinning::Pinning;
+pub use pinning::{Pinning, allowed as processors};
 #[cfg(not(loom))]
 pub use segment::{Image, MemoryError, Segment, SegmentError};

@@ -5,9 +5,9 @@
 //! real thing is a check that no two threads touch one payload at a time, and stale payload in every header
 //! word that a record covers.
 
-use crate::doorbell::{self, Doorbell};
+use super::parking;
 use crate::membarrier;
-use crate::parking::{self, Fencing, park, signal, wake_parked};
+use crate::parking::{Doorbell, Fencing, park, signal, wake_parked};
 use crate::ring::{Consumer, Credit, GRAIN, Producer, PutError, RecordKind, RingMemory, TakeOutcome, span};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use loom::cell::UnsafeCell;
@@ -226,7 +226,7 @@ fn a_bell_is_never_slept_through() {
                         // Stands for a published record.
                         // PAIR model.sent: publish
                         sent[source].fetch_add(1, Ordering::Release);
-                        doorbell::ring(&bell, 1, source as u32);
+                        parking::ring(&bell, 1, source as u32);
                         signal(&word, Fencing::Both);
                     }
                 })
@@ -234,7 +234,7 @@ fn a_bell_is_never_slept_through() {
             .collect();
         let mut seen = [0, 0];
         while seen != [2, 1] {
-            let bits = doorbell::take(&bell, 1, 0);
+            let bits = parking::take(&bell, 1, 0);
             for source in 0..2 {
                 if bits >> source & 1 == 1 {
                     // PAIR model.sent: observe
@@ -242,7 +242,7 @@ fn a_bell_is_never_slept_through() {
                 }
             }
             if bits == 0 {
-                park(&word, Fencing::Both, None, || doorbell::rings(&bell, 1, 1));
+                park(&word, Fencing::Both, None, || parking::rings(&bell, 1, 1));
             }
         }
         senders.into_iter().for_each(|sender| sender.join().unwrap());

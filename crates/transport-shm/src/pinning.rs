@@ -1,10 +1,13 @@
-//! Which processor is kept for which place.
+//! Which processor is kept for which place, and moving a thread to one.
 //!
-//! A place is moved to its processor and stays free to leave it (`docs/decisions/0006-free-places.md`), so a
-//! processor that is kept is a start and a place to return to, not a fence. Runs of one host keep out of each other's
-//! way by claims: a claim is an abstract socket, which the kernel frees with the process however that ends, and which
+//! A place is moved to its processor and stays free to leave it (`docs/decisions/0006-free-places.md`), so a processor
+//! that is kept is a start and a place to return to, not a fence; what the thread starts inherits the processors that
+//! the program was given. That set is taken when the segment is created. Runs of one host keep out of each other's way
+//! by claims: a claim is an abstract socket, which the kernel frees with the process however that ends, and which
 //! places of all users see. It is a hint: where it cannot be made, the run starts all the same.
 
+use crate::layout::PROCESSORS_MAX;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -74,6 +77,44 @@ impl CoreAssignment {
     }
 }
 
+/// The processors that the calling thread may use, in order; never empty.
+pub fn allowed() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return vec![0] };
+    let limit = PROCESSORS_MAX.min(CpuSet::MAX_CPU);
+    (0..limit).filter(|processor| set.is_set(*processor)).collect()
+}
+
+/// Binds the calling thread to one processor; `false` if the system refused.
+fn bind(processor: usize) -> bool {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    sched_setaffinity(None, &set).is_ok()
+}
+
+/// Moves the calling thread to one processor and leaves it free to go elsewhere.
+pub(crate) fn start_on(processor: usize) {
+    // Refused, or bound and never freed: it runs in either case.
+    if let Ok(free) = sched_getaffinity(None)
+        && bind(processor)
+    {
+        let _ = sched_setaffinity(None, &free);
+    }
+}
+
+/// The set as bits, for the header of a segment.
+pub(crate) fn encode(processors: &[usize]) -> [u8; PROCESSORS_MAX / 8] {
+    let mut bits = [0; PROCESSORS_MAX / 8];
+    for processor in processors {
+        bits[processor / 8] |= 1 << (processor % 8);
+    }
+    bits
+}
+
+/// The processors behind the bits.
+pub(crate) fn decode(bits: &[u8; PROCESSORS_MAX / 8]) -> Vec<usize> {
+    (0..PROCESSORS_MAX).filter(|processor| bits[processor / 8] >> (processor % 8) & 1 == 1).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +142,18 @@ mod tests {
         let list = Pinning::Processors(vec![5, 2]);
         assert_eq!(of(&list, 2), [5, 2]);
         assert_eq!(of(&list, 1), [5], "a list is what the user wants, also for one");
+    }
+
+    #[test]
+    fn what_starts_somewhere_may_leave_it() {
+        let before = allowed();
+        start_on(*before.last().unwrap());
+        assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn a_set_of_processors_comes_back_from_its_bits() {
+        let set = vec![0, 1, 7, 8, 63, 64, 1023];
+        assert_eq!(decode(&encode(&set)), set);
     }
 }

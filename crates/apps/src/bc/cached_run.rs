@@ -9,8 +9,9 @@
 use super::effort::Effort;
 use super::run::{Balance, compute};
 use super::scores::Scores;
-use crate::graph::{self, Graph, ReadOptions};
-use crate::progress::Progress;
+use crate::console::Progress;
+use crate::graph;
+use crate::graph::{Graph, ReadOptions};
 use crate::registry::Failure;
 use isles::{ChipReport, Launch, ModelledChip};
 use std::cell::RefCell;

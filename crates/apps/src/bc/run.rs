@@ -1,12 +1,12 @@
 //! Betweenness over all places: the graph once at each, the sources dealt out, the scores folded together.
 
-use super::place_work::{self, PlaceWork};
-use super::{Scores, cached_run, output};
-use crate::console;
+use super::place_work::PlaceWork;
+use super::{Scores, cached_run, output, place_work};
+use crate::console::Progress;
 use crate::graph::rmat::Rmat;
-use crate::graph::{self, Graph, ReadOptions, Weights};
-use crate::progress::Progress;
+use crate::graph::{Graph, ReadOptions, Weights};
 use crate::registry::{App, Failure};
+use crate::{console, graph};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use isles::prelude::*;
 use isles::{Claim, Destination, Launch, Machine, RunReport};

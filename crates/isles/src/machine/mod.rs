@@ -1,4 +1,4 @@
-//! The machines that start places of their own, and the stated bound on the memory of a place under load.
+//! The machines, and the stated bound on the memory of a place under load.
 //!
 //! One file a machine; modelled chips, which are a feature, are a folder of
 //! their own. The bound is here because only this crate knows both halves: what the transport keeps in the segment, and
@@ -10,10 +10,54 @@ pub(crate) mod loopback;
 pub(crate) mod processes;
 pub(crate) mod threads;
 
+use crate::chip::ModelledChip;
 use crate::launch::Launch;
-use crate::settings::Machine;
 use isles_runtime::limits::{READY_BYTES_MAX, backlog_bytes_max};
-use isles_transport_shm::Geometry;
+use isles_transport_shm::{Geometry, PLACES_MAX};
+use std::fmt;
+
+/// What the places of a run are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Machine {
+    /// Threads of this process.
+    Threads,
+    /// Processes of this host that share memory; the first one starts the others from the same program.
+    Processes,
+    /// Invented places in one thread, in an order that a seed fixes; for tests.
+    Loopback,
+    /// The cores of a modelled chip, in one thread: the same answers, and a predicted time. Without the feature `chip`
+    /// there is no such chip.
+    Chip(ModelledChip),
+}
+
+impl Machine {
+    /// Its name on the command line and in `ISLES_MACHINE`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Machine::Threads => "threads",
+            Machine::Processes => "processes",
+            Machine::Loopback => "loopback",
+            Machine::Chip(chip) => chip.machine(),
+        }
+    }
+
+    /// The most places that it can have, and where that comes from, for a sentence.
+    ///
+    /// Of threads and processes it is the bitmaps of the memory that they share; the loopback, whose driver looks at
+    /// all places at each step, keeps to the same number.
+    pub(crate) fn places_max(self) -> (u32, String) {
+        match self {
+            Machine::Threads | Machine::Processes | Machine::Loopback => (PLACES_MAX, String::new()),
+            Machine::Chip(chip) => chip.places_max(),
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// What a place needs beside its messages: tables, stacks, pages of the program that it touches.
 const IDLE_BYTES: u64 = 2 << 20;

@@ -5,56 +5,14 @@ pub(crate) mod unknown_variables;
 
 use crate::chip;
 use crate::chip::{ChipSettings, ModelledChip};
+use crate::machine::Machine;
 use crate::output::{EXPORTS, Export, ExportRequest};
 use crate::settings::unknown_variables::warn_of_unknown_variables;
 use isles_runtime::run::Stall;
-use isles_transport_shm::{PLACES_MAX, Pinning};
+use isles_transport_shm::Pinning;
 use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
-
-/// What the places of a run are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Machine {
-    /// Threads of this process.
-    Threads,
-    /// Processes of this host that share memory; the first one starts the others from the same program.
-    Processes,
-    /// Invented places in one thread, in an order that a seed fixes; for tests.
-    Loopback,
-    /// The cores of a modelled chip, in one thread: the same answers, and a predicted time. Without the feature `chip`
-    /// there is no such chip.
-    Chip(ModelledChip),
-}
-
-impl Machine {
-    /// Its name on the command line and in `ISLES_MACHINE`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Machine::Threads => "threads",
-            Machine::Processes => "processes",
-            Machine::Loopback => "loopback",
-            Machine::Chip(chip) => chip.machine(),
-        }
-    }
-
-    /// The most places that it can have, and where that comes from, for a sentence.
-    ///
-    /// Of threads and processes it is the bitmaps of the memory that they share; the loopback, whose driver looks at
-    /// all places at each step, keeps to the same number.
-    pub(crate) fn places_max(self) -> (u32, String) {
-        match self {
-            Machine::Threads | Machine::Processes | Machine::Loopback => (PLACES_MAX, String::new()),
-            Machine::Chip(chip) => chip.places_max(),
-        }
-    }
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// What is printed at the end of a run, to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,8 +7,7 @@
 use super::fault::{Fault, Outcome, Reason};
 use super::id::{FinishId, Key};
 use crate::PlaceId;
-use crate::exchange_counts::Entry;
-use crate::membership::MembershipView;
+use crate::place::{Entry, MembershipView};
 use serde::{Deserialize, Serialize};
 
 /// A message between two places about finishes; fields are what the sender knew when it sent it.

@@ -4,7 +4,7 @@
 //! is the runtime's affair: the payload of a fault is bytes to this crate. The invariant: a dead place is
 //! named once and never crowded out by task faults.
 
-use super::kind::FinishKind;
+use super::id::FinishKind;
 use super::limits::{FAULTS_MAX, PAYLOAD_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};

@@ -6,8 +6,7 @@
 use super::control::{Control, Output, Report, Violation};
 use super::fault::{Fault, Outcome, Reason};
 use super::finishes::Finishes;
-use super::id::FinishId;
-use super::kind::FinishKind;
+use super::id::{FinishId, FinishKind};
 use super::ledger::Ledger;
 use super::limits::FORGET_BATCH;
 use super::slot::{Role, Slot};

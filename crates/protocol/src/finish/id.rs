@@ -1,8 +1,11 @@
-//! The two names of a finish: one that travels, one that a place uses for itself.
+//! The two names of a finish, one that travels and one that a place uses for itself; and the shape it turned out to
+//! have.
 //!
-//! They are apart because the traveling name must be unique in the run and comes from peers, while the
-//! local one must be fast and is never taken from a message. Neither keeps anything alive.
-//! The invariant: a [`FinishId`] is never used for two finishes of one run.
+//! The names are apart because the travelling one must be unique in the run and comes from peers, while the local one
+//! must be fast and is never taken from a message. Neither keeps anything alive. X10 lets a compiler or a pragma choose
+//! among finish protocols; here one protocol serves all shapes at the cost of the cheapest, and the shape is observed.
+//! It steers nothing; it is for reports to people. The invariant: a [`FinishId`] is never used for two finishes of one
+//! run.
 
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
@@ -77,4 +80,18 @@ impl std::fmt::Display for FinishId {
 pub struct Key {
     pub(super) slot: u32,
     pub(super) generation: u32,
+}
+
+/// What a finish needed, from cheap to dear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FinishKind {
+    /// All tasks stayed at the home: no message.
+    Local,
+    /// The home sent one task away, which sent none: one report.
+    Single,
+    /// Only the home sent tasks away: one report a place, and one question and answer for a place that was
+    /// busy again after its report.
+    Spmd,
+    /// Tasks sent tasks.
+    General,
 }

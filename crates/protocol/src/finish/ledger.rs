@@ -5,10 +5,10 @@
 //! It sends nothing itself. The invariant: `unsettled` counts the non-zero cells of `reached`, and
 //! `awaited` the places from which an answer is outstanding.
 
-use super::kind::FinishKind;
+use super::id::FinishKind;
 use super::limits::SPARE_LEDGERS_MAX;
 use crate::PlaceId;
-use crate::exchange_counts::{Entry, Hint};
+use crate::place::{Entry, Hint};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 

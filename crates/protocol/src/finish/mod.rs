@@ -11,27 +11,22 @@
 //! 3. A place that `place_died` names runs no task and sends nothing any more.
 
 mod control;
-mod explanation;
 mod fault;
 mod finishes;
 mod home;
 mod id;
-mod kind;
 mod ledger;
 mod limits;
 mod proxy;
 mod slot;
-
 #[cfg(test)]
 mod tests;
 
-pub use crate::exchange_counts::Entry;
+pub use crate::place::Entry;
 pub use control::{Control, Output, Report, TaskRefusal, Violation};
-pub use explanation::{Explanation, Waiting};
 pub use fault::{Fault, Outcome, Payload, PayloadTooLong, Reason, Text};
-pub use finishes::Finishes;
-pub use id::{FinishId, Key};
-pub use kind::FinishKind;
+pub use finishes::{Explanation, Finishes, Waiting};
+pub use id::{FinishId, FinishKind, Key};
 pub use limits::{
     CONTROL_BYTES_MAX, FAULTS_MAX, FORGET_BATCH, PAYLOAD_BYTES_MAX, REPORT_ENTRIES_MAX, TEXT_BYTES_MAX,
 };

@@ -9,7 +9,7 @@ use super::fault::{Faults, Reason};
 use super::id::{FinishId, Key};
 use super::ledger::Ledger;
 use super::limits::{IDLE_ENTRIES_MAX, REPORT_ENTRIES_MAX};
-use crate::exchange_counts::ExchangeCounts;
+use crate::place::ExchangeCounts;
 
 /// One place's part of one finish.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

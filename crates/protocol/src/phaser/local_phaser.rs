@@ -3,12 +3,12 @@
 //! Counting only; what follows from a count is decided in `phasers`. The invariant: `active` counts the parties of
 //! the share that have not signalled in `phase`, and a phase ends only while it is zero.
 
+use super::Party;
 use super::coordinator::Coordinator;
 use super::id::PhaserId;
-use super::message::{Advanced, Output, REPORT_ENTRIES_MAX, Report};
-use super::{Party, message::Control};
+use super::message::{Advanced, Control, Output, REPORT_ENTRIES_MAX, Report};
 use crate::PlaceId;
-use crate::exchange_counts::ExchangeCounts;
+use crate::place::ExchangeCounts;
 
 /// One place's share of a phaser.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@
 
 use super::id::{Party, PhaserId};
 use crate::PlaceId;
-use crate::exchange_counts::Entry;
+use crate::place::Entry;
 use serde::{Deserialize, Serialize};
 
 /// Most table entries in one part of a report.

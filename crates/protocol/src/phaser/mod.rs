@@ -17,11 +17,10 @@ mod id;
 mod local_phaser;
 mod message;
 mod phasers;
-
 #[cfg(test)]
 mod tests;
 
-pub use crate::exchange_counts::Entry;
+pub use crate::place::Entry;
 pub use id::{Party, PhaserId, RegistrationTransfer};
 pub use message::{Advanced, Control, Output, PhaserError, REPORT_ENTRIES_MAX, Report, Violation};
 pub use phasers::Phasers;

@@ -9,7 +9,7 @@ use super::id::{Party, PhaserId, RegistrationTransfer};
 use super::local_phaser::{LocalPhaser, PartyRecord, Role, State};
 use super::message::{Advanced, Control, Output, PhaserError, Report, Violation};
 use crate::PlaceId;
-use crate::membership::MembershipView;
+use crate::place::MembershipView;
 use std::collections::BTreeMap;
 
 /// The phasers of one place, opened here or elsewhere.

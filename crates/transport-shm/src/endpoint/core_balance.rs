@@ -11,9 +11,9 @@
 //!
 //! One that works is never moved: where it runs is the system's affair.
 
-use crate::affinity;
 use crate::layout::PlaceBlock;
 use crate::lifecycle::Lifecycle;
+use crate::pinning;
 use crate::segment::{Segment, View};
 use isles_transport::PlaceId;
 use std::cell::Cell;
@@ -55,7 +55,7 @@ impl CoreBalance {
         let returns = own.returns.load(Ordering::Relaxed) != 0;
         let others = self.blocks.iter().enumerate().filter(|(index, _)| *index != self.here);
         if belongs_home(here, self.home, returns, others.filter_map(|(_, block)| awake_on(block))) {
-            affinity::start_on(self.home);
+            pinning::start_on(self.home);
         }
     }
 
@@ -76,7 +76,7 @@ impl CoreBalance {
             awake[processor] += 1;
         }
         if let Some(other) = better(&awake, here) {
-            affinity::start_on(self.processors[other]);
+            pinning::start_on(self.processors[other]);
             self.publish();
         }
     }

@@ -4,12 +4,11 @@
 //! `deliver`, gives credit back, and tells of deaths. What a peer wrote is checked before it is believed; a
 //! peer that broke the format is declared dead and never read again. It sends nothing.
 
-use crate::block::{BlockDescriptor, ShmBlock};
-use crate::doorbell;
+use crate::arena::block::{BlockDescriptor, ShmBlock};
 use crate::layout::PlaceBlock;
 use crate::lifecycle::{CorruptionReport, Lifecycle};
-use crate::mapped_ring::MappedRing;
 use crate::parking;
+use crate::ring::mapped::MappedRing;
 use crate::ring::{Consumer, Fault, Record, RecordKind, TakeOutcome};
 use crate::segment::{Segment, View};
 use isles_transport::{Arrival, Body, Class, Death, HandlerId, Inbound, Message, Next, PlaceId};
@@ -19,7 +18,7 @@ use std::cell::{Cell, RefCell};
 pub(crate) const BATCH: usize = 64;
 
 /// Words of one class of a bell.
-const BELL_WORDS: usize = doorbell::PLACES_MAX as usize / 64;
+const BELL_WORDS: usize = parking::PLACES_MAX as usize / 64;
 
 /// The way from one peer.
 struct Inlet {
@@ -174,7 +173,7 @@ impl Inlets {
         for class in classes(inbound) {
             let pending = &self.pending[*class as usize];
             for index in 0..self.bell_words() {
-                pending.add(index, doorbell::take(&own.bell, *class as usize, index));
+                pending.add(index, parking::take(&own.bell, *class as usize, index));
                 count += self.drain_pending(pending, index, *class, deliver);
             }
         }
@@ -346,7 +345,7 @@ impl Inlets {
             Some(own) => {
                 let words = self.bell_words();
                 classes(inbound).iter().any(|class| {
-                    doorbell::rings(&own.bell, *class as usize, words)
+                    parking::rings(&own.bell, *class as usize, words)
                         || !self.pending[*class as usize].is_empty()
                 })
             }

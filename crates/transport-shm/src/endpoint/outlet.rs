@@ -3,12 +3,12 @@
 //! One [`Outlet`] a peer, with a ring for each class, and the arena from which blocks are lent. It publishes,
 //! rings the receiver's bell and wakes it; it receives nothing.
 
+use crate::arena::block::{ArenaMemory, BlockDescriptor};
 use crate::arena::{AllocationError, Arena};
-use crate::block::{ArenaMemory, BlockDescriptor};
-use crate::doorbell;
 use crate::layout::PlaceBlock;
-use crate::mapped_ring::MappedRing;
-use crate::parking::{self, Fencing};
+use crate::parking;
+use crate::parking::Fencing;
+use crate::ring::mapped::MappedRing;
 use crate::ring::{Fault, Producer, PutError, RecordKind};
 use crate::segment::{Segment, View};
 use crate::sync::AtomicU32;
@@ -204,7 +204,7 @@ impl Outlets {
         match outlet.producer(class).put(kind, handler.0, room, fill) {
             Ok(()) => {
                 if self.rings {
-                    doorbell::ring(&outlet.peer.bell, class as usize, self.here.0);
+                    parking::ring(&outlet.peer.bell, class as usize, self.here.0);
                 }
                 parking::signal(&outlet.peer.sleeping.0, self.fencing);
                 Ok(())

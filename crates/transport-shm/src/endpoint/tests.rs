@@ -2,9 +2,9 @@
 
 use super::outlet::ANNOUNCED_BYTES_MIN;
 use super::*;
-use crate::doorbell;
 use crate::layout::{Geometry, PAGE_BYTES};
 use crate::lifecycle::ExitCause;
+use crate::parking;
 use crate::ring::{Header, RecordKind};
 use isles_transport::{Block, Body, Message};
 use std::sync::atomic::Ordering;
@@ -99,7 +99,7 @@ fn bells_of_places_that_do_not_exist_mean_nothing() {
     let segment = segment(9);
     let endpoints = endpoints(&segment);
     for source in [0, 9, 63, 64, 255] {
-        doorbell::ring(&segment.block(PlaceId(0)).bell, DATA as usize, source);
+        parking::ring(&segment.block(PlaceId(0)).bell, DATA as usize, source);
     }
     send(&endpoints[8], 0, DATA, &[5]).unwrap();
     assert_eq!(hear(&endpoints[0]), ["8: [5]"]);

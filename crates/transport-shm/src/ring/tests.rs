@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::layout::{Geometry, Layout};
-use crate::mapped_ring::MappedRing;
+use crate::ring::mapped::MappedRing;
 use crate::segment::Segment;
 use isles_transport::{Class, PlaceId};
 use proptest::prelude::*;

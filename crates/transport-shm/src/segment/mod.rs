@@ -11,18 +11,18 @@ mod tests;
 pub use mapping::MemoryError;
 pub(crate) use mapping::{Mapping, View};
 
-use crate::affinity;
+use super::{parking, pinning};
 use crate::endpoint::ShmEndpoint;
-use crate::futex;
 use crate::layout::{
     Geometry, Layout, MAGIC, PAGE_BYTES, PROCESSORS_MAX, PlaceBlock, SegmentHeader, VERSION,
 };
 use crate::lifecycle::{ExitCause, Lifecycle};
-use crate::membarrier;
-use crate::parking::{self, Fencing};
+use crate::parking::Fencing;
 use crate::pinning::{CoreAssignment, Pinning};
+use crate::{futex, membarrier};
 use isles_transport::{Class, PlaceId};
-use rustix::fs::{self, SealFlags};
+use rustix::fs;
+use rustix::fs::SealFlags;
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -137,7 +137,7 @@ impl Segment {
         geometry.check().map_err(SegmentError::BadGeometry)?;
         let layout = Layout::of(geometry);
         let mapping = Mapping::create(layout.total_bytes, layout.reserved_bytes())?;
-        let processors = affinity::allowed();
+        let processors = pinning::allowed();
         let fencing = choose_fencing(&geometry, processors.len());
         write_head(&mapping, &layout, image, fencing, &processors);
         let segment = Segment(Arc::new(Attachment { mapping, layout, fencing, homes: OnceLock::new() }));
@@ -226,7 +226,7 @@ impl Segment {
     /// Left where they were started, 8 places on 2 processors took a quarter longer for a hop round a ring in the first
     /// hundredths of a second.
     pub fn settle(&self, place: PlaceId) {
-        self.home(place).into_iter().for_each(affinity::start_on);
+        self.home(place).into_iter().for_each(pinning::start_on);
     }
 
     /// Whether there are more places than processors for them.
@@ -246,7 +246,7 @@ impl Segment {
 
     /// The processors that the creator of the segment was allowed to use.
     pub(crate) fn allowed(&self) -> Vec<usize> {
-        affinity::decode(&self.head().processor_set)
+        pinning::decode(&self.head().processor_set)
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -382,7 +382,7 @@ fn write_head(mapping: &Mapping, layout: &Layout, image: Image, fencing: Fencing
     head.arena_bytes = geometry.arena_bytes;
     head.fencing = (fencing == Fencing::Sleeper).into();
     head.processors = processors.len() as u32;
-    head.processor_set = affinity::encode(processors);
+    head.processor_set = pinning::encode(processors);
 }
 
 /// Reads and checks the header of the file, before all of it is mapped.

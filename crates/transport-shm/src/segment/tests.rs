@@ -116,12 +116,12 @@ fn a_segment_is_not_in_any_file_system() {
 fn a_place_that_settles_stays_free_to_leave() {
     let segment = create(2);
     assert_eq!(segment.home(PlaceId(1)), None, "nothing is kept unless somebody asks");
-    let allowed = affinity::allowed();
+    let allowed = pinning::allowed();
     let list = vec![*allowed.last().unwrap(), allowed[0]];
     segment.keep_processors(&Pinning::Processors(list.clone()));
     for (place, processor) in segment.all_places().zip(list) {
         assert_eq!(segment.home(place), Some(processor));
         segment.settle(place);
-        assert_eq!(affinity::allowed(), allowed);
+        assert_eq!(pinning::allowed(), allowed);
     }
 }

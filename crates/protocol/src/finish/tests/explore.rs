@@ -1,7 +1,7 @@
 //! All interleavings of small worlds: never released early, never hanging, nothing left behind.
 
 use super::world::{Mutant, Setting, Step, World};
-use crate::exploration::explore;
+use crate::tests::explore;
 use Step::*;
 
 const LIMIT: usize = 200_000;

@@ -1,7 +1,7 @@
 //! Random programs in random order over more places than exhaustive exploration can bear.
 
 use super::world::{Action, Mutant, Setting, Step, World};
-use crate::exploration::run;
+use crate::tests::run;
 use proptest::prelude::*;
 
 /// Steps of script `script`: they start later scripts only, so that every program ends.

@@ -5,7 +5,7 @@
 //! The invariant: two equal worlds have the same future.
 
 use super::super::*;
-use crate::{PlaceId, exploration};
+use crate::PlaceId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
@@ -577,7 +577,7 @@ impl<'a> World<'a> {
     }
 }
 
-impl exploration::World for World<'_> {
+impl crate::tests::World for World<'_> {
     type Action = Action;
 
     /// Everything that can happen next, in a fixed order; equal choices once.

@@ -1,7 +1,7 @@
 //! All interleavings of small worlds, and random runs of larger ones: no phase ends early, none hangs, nothing stays.
 
 use super::world::{Action, Mutant, Setting, Step, World};
-use crate::exploration::{explore, run};
+use crate::tests::{explore, run};
 use Step::*;
 use proptest::prelude::*;
 

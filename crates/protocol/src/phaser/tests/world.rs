@@ -3,7 +3,7 @@
 //! It does what a runtime does, keeps the ground truth beside the machines, and checks each new phase against it.
 
 use super::super::*;
-use crate::{PlaceId, exploration};
+use crate::PlaceId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
@@ -272,7 +272,7 @@ impl<'a> World<'a> {
     }
 }
 
-impl exploration::World for World<'_> {
+impl crate::tests::World for World<'_> {
     type Action = Action;
 
     fn actions(&self) -> Vec<Action> {

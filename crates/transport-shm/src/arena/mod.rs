@@ -12,11 +12,15 @@
 //! [`PAGE_BYTES`]; what is lent has pages; *kept* is the part of *free* that has; of each class at most `credit` bytes,
 //! or one block, are lent to receivers that have not taken them out of their rings.
 
+#[cfg(not(loom))]
+pub(crate) mod block;
 mod ranges;
+#[cfg(test)]
+mod tests;
 
-use self::ranges::Ranges;
 use crate::layout::{BLOCK_HEADER_BYTES, PAGE_BYTES};
 use isles_transport::{Class, PlaceId};
+use ranges::Ranges;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -303,6 +307,3 @@ impl Arena {
         self.trim(self.need.cached_max(), store);
     }
 }
-
-#[cfg(test)]
-mod tests;

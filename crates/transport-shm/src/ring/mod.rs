@@ -15,6 +15,11 @@
 //!   exceeds the consumer's published head plus the capacity;
 //! - the consumer believes nothing: each header is checked before its record is touched.
 
+#[cfg(not(loom))]
+pub(crate) mod mapped;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use std::cell::Cell;
 
@@ -542,6 +547,3 @@ impl<T: RingMemory> Consumer<T> {
         TakeOutcome::RecordAndStarved
     }
 }
-
-#[cfg(all(test, not(loom)))]
-mod tests;
