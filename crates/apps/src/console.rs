@@ -27,7 +27,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
 /// Lets `content` write to standard output; errors as those of [`print()`].
 ///
 /// # Errors
-/// What `content` gives, but for a closed pipe.
+/// What `content` returns, but for a closed pipe.
 pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     isles::write_to_standard(content)
 }

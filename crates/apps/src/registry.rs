@@ -203,11 +203,11 @@ pub struct ExportArguments {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
 
-    /// Modelled picoseconds by core and spending as folded stacks
+    /// Modelled picoseconds by core and category as folded stacks
     #[arg(long, value_name = "FILE")]
     pub folded: Option<String>,
 
-    /// Modelled nanojoules by core and spending as folded stacks
+    /// Modelled nanojoules by core and category as folded stacks
     #[arg(long, value_name = "FILE")]
     pub joules: Option<String>,
 

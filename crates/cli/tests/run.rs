@@ -8,7 +8,7 @@ use serde_json::Value;
 /// How messages may cross a modelled chip.
 const PROTOCOLS: [&str; 3] = ["doorbell", "rcce-x10", "sections"];
 
-/// Runs `isles run bc` and gives its JSON document, as text.
+/// Runs `isles run bc` and returns its JSON document, as text.
 fn document(arguments: &[&str]) -> String {
     let scene = Scene::new("run");
     let ended = scene.run(&[&["run", "bc", "--json", "-", "--csv", "/dev/null"], arguments].concat());

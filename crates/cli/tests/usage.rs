@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Runs `isles` with bad arguments and gives its one line.
+/// Runs `isles` with bad arguments and returns its one line.
 fn refuse(arguments: &[&str]) -> String {
     let scene = Scene::new("usage");
     let line = scene.run(arguments).refusal().to_owned();

@@ -226,7 +226,7 @@ impl Drop for AtomicFile {
 /// Lets `content` write to standard output, to the last byte.
 ///
 /// # Errors
-/// What `content` gives, but for a closed pipe: who reads may stop reading.
+/// What `content` returns, but for a closed pipe: who reads may stop reading.
 pub fn write_to_standard(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match content(&mut out).and_then(|()| out.flush()) {

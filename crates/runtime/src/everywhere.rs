@@ -34,7 +34,7 @@ where
     Error::collect(errors, 0).map_or(Ok(values), Err)
 }
 
-/// Waits for all `futures`; gives their outputs in the same order.
+/// Waits for all `futures`; returns their outputs in the same order.
 pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let woken = Arc::new(Woken::all(futures.len()));
     let mut waiting = futures.len();

@@ -98,7 +98,7 @@ fn beyond_errors(report: &Report) -> Vec<String> {
     all.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what.to_owned()).collect()
 }
 
-/// Of all that places did, by how much of it each spending is.
+/// Of all that places did, by how much of it each category is.
 fn of_time(chip: &Chip, report: &Report, besides: &mut Vec<String>) -> ErrorFactor {
     let (mut all, mut sum) = (0.0, ErrorFactor { least: 0.0, most: 0.0 });
     for (category, _) in TIME_CATEGORIES {
@@ -119,7 +119,7 @@ fn spent(report: &Report, category: TimeCategory) -> u128 {
     report.ledgers.iter().map(|ledger| u128::from(ledger.time(category).0)).sum()
 }
 
-/// The widest error of what a spending rests on; none for what ends when others are done.
+/// The widest error of what a category of time rests on; none for what ends when others are done.
 fn of_category(
     chip: &Chip,
     report: &Report,

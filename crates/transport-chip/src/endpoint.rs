@@ -51,7 +51,7 @@ impl ChipEndpoint {
     }
 }
 
-/// Delivers a message; gives the memory that it lay in, if that is the world's.
+/// Delivers a message; returns the memory that it lay in, if that is the world's.
 fn hand_over(message: ReceivedMessage, deliver: &mut dyn FnMut(Arrival<'_>)) -> Option<Content> {
     let ReceivedMessage { source, class, handler, load, .. } = message;
     let mut hand = |body| deliver(Arrival::Message(Message { source, class, handler, body }));

@@ -164,7 +164,7 @@ fn two_wants(delay: u64) -> [u32; 2] {
 
 #[test]
 fn who_was_refused_and_could_then_send_to_another_is_woken_when_there_is_room() {
-    // Among these the receipt is written before the sender looks again and arrives after that.
+    // Among these the acknowledgement is written before the sender looks again and arrives after that.
     let lost: Vec<_> = (1_950_000..2_050_000)
         .step_by(2_000)
         .filter(|delay| two_wants(*delay) != [UNREAD_MAX + 1, 1])

@@ -158,8 +158,8 @@ fn a_core_that_has_run_ahead_changes_when_it_is_done() {
     assert_eq!(world.report().ledgers[1].total().0, ahead + 10 * period(16));
 }
 
-/// One message from the first to the second place after a pause, when both have the divider; gives how long the second
-/// one took from its arrival to the end of its receipt, and all time that it polled.
+/// One message from the first to the second place after a pause, when both have the divider; returns how long the
+/// second one took from its arrival to the end of its receiving, and all time that it polled.
 fn receipt(divider: u32) -> (u64, String) {
     let (world, endpoints) = place(2);
     let mut sent = false;

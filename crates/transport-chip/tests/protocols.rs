@@ -186,8 +186,8 @@ fn a_section_holds_one_message_of_each_class_for_its_receiver_alone() {
     assert_eq!(send(a, C, Class::Data, 8), Ok(()));
 }
 
-/// The first place is refused by the second one, whose answer then comes while the first still has its turn, and in
-/// the same turn looks whether the third one has answered; gives whether it can send to the second one in a later turn.
+/// The first place is refused by the second one, whose answer then comes while the first still has its turn, and in the
+/// same turn looks whether the third one has answered; returns whether it can send to the second one in a later turn.
 fn refused_then_looked(protocol: Protocol) -> bool {
     let (world, endpoints) = scc(protocol, 3);
     let a = &endpoints[0];

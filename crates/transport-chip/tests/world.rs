@@ -57,7 +57,7 @@ fn run(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> Repor
     world.report()
 }
 
-/// One message of 16 bytes from the first to the last of so many places; gives the time at both when it is taken in.
+/// One message of 16 bytes from the first to the last of so many places; returns the time at both when it is taken in.
 fn one_message(places: u32) -> [Picoseconds; 2] {
     let (world, endpoints) = scc(places);
     let last = PlaceId(places - 1);
@@ -242,7 +242,8 @@ fn many_senders_to_one_place_wait_for_its_port_and_its_links() {
     assert!(crowded > 3.0 * (WRITE + 8.0 * HOP) + 100.0, "{crowded} ns");
 }
 
-/// Places send to each other at random until each has sent `count` messages; gives the report and what came, in order.
+/// Places send to each other at random until each has sent `count` messages; returns the report and what came, in
+/// order.
 fn gossip(seed: u64, count: u32) -> (Report, Vec<(u32, u8)>) {
     let world = ChipWorld::new(12, costs(), seed).unwrap();
     let endpoints: Vec<ChipEndpoint> = (0..12).map(|place| world.endpoint(PlaceId(place))).collect();

@@ -1,10 +1,10 @@
 //! Runs of one graph on a modelled chip, one after the other, whose sources are computed only once.
 //!
 //! What a source takes of a core depends on the graph alone, and nearly all of a run's time on this host is the
-//! computing of sources. So a rehearsal computes them all, keeps what each took, and every run after that says so again
-//! instead of doing it. Its places send what those of a real run send; only of the scores that they fold together at
-//! the end each place has an equal part instead of its own, so that these messages are a few bytes in a hundred longer
-//! or shorter. Its scores mean nothing and are not shown. Invariant: a run without a rehearsal never sees one.
+//! computing of sources. So a cached run computes them all, keeps what each took, and every run after that says so
+//! again instead of doing it. Its places send what those of a real run send; only of the scores that they fold together
+//! at the end each place has an equal part instead of its own, so that these messages are a few bytes in a hundred
+//! longer or shorter. Its scores mean nothing and are not shown. Invariant: a run without the cache never sees it.
 
 use super::effort::Effort;
 use super::run::{Balance, compute};

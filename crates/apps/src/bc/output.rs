@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// Writes a line `vertex,betweenness` and one line a vertex.
 ///
 /// # Errors
-/// What `out` gives.
+/// What `out` returns.
 pub fn write_csv(mut out: impl Write, scores: &Scores) -> io::Result<()> {
     writeln!(out, "vertex,betweenness")?;
     for (vertex, score) in scores.values().enumerate() {
@@ -32,7 +32,7 @@ struct Document<'a, A> {
 /// `betweenness` with one number a vertex.
 ///
 /// # Errors
-/// What `out` gives, or what serialising `run` gives.
+/// What `out` returns, or what serialising `run` gives.
 pub fn write_json(mut out: impl Write, scores: &Scores, run: &impl Serialize) -> io::Result<()> {
     let betweenness = scores.values().collect();
     let (sources, edges_traversed) = (scores.sources(), scores.edges_traversed());

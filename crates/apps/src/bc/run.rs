@@ -1,4 +1,4 @@
-//! Betweenness over all places: the graph once at each, the sources dealt out, the scores folded together.
+//! Betweenness over all places: the graph once at each, the sources assigned, the scores folded together.
 
 use super::place_work::PlaceWork;
 use super::{Scores, cached_run, output, place_work};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// The application `bc`.
 pub struct Betweenness;
 
-/// How the sources are dealt out to the places.
+/// How the sources are assigned to the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Balance {
@@ -60,7 +60,7 @@ struct Arguments {
     #[arg(long)]
     directed: bool,
 
-    /// How the sources are dealt out
+    /// How the sources are assigned
     #[arg(long, value_enum, default_value = "dynamic")]
     balance: Balance,
 
@@ -254,7 +254,7 @@ async fn add_sources(
         own.lock().share.add(started);
         isles::yield_now().await; // a source is long: messages, and the news of a death, have waited
         if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
-            progress.tell(source + 1); // sources are dealt out in order, so about as many are done
+            progress.tell(source + 1); // sources are assigned in order, so about as many are done
         }
     }
     Ok(())

@@ -88,7 +88,7 @@ impl Scores {
         effort.passes(graph).into_iter().for_each(isles::work);
     }
 
-    /// The same without saying what it took; gives that instead.
+    /// The same without saying what it took; returns that instead.
     pub(super) fn count_source(&mut self, graph: &Graph, source: u64) -> Effort {
         let shape = Shape::of(graph);
         assert!(source < shape.vertices, "source {source} of a graph with {} vertices", shape.vertices);

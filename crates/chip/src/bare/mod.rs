@@ -10,7 +10,7 @@
 //! time. Invariant: only the core that an event is for goes on, and only at the time of the event.
 //!
 //! Read on in `operation` (what a program can do), `state` (what the cores share); then `rcce`,
-//! `broadcast`, `relay` and `reduce` (the papers).
+//! `broadcast`, `async_broadcast` and `reduce` (the papers).
 
 pub mod broadcast;
 mod interrupts;

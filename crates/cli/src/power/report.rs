@@ -240,7 +240,7 @@ fn point_row(point: &Point) -> PointRow {
 /// Writes all attempts as one object.
 ///
 /// # Errors
-/// What `out` gives.
+/// What `out` returns.
 pub fn write_json(mut out: impl Write, file: &str, attempts: &[Attempt]) -> io::Result<()> {
     let fits = attempts.iter().map(FitRow::of).collect();
     serde_json::to_writer_pretty(&mut out, &Document { schema: "isles.power-fit.1", file, fits })?;

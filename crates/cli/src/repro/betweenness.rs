@@ -1,8 +1,8 @@
 //! Betweenness centrality on the graphs of the X10 paper: how much faster many cores are than one, by protocol.
 //!
-//! Each row is a run of `isles run bc` of its own, with the sources dealt out beforehand as in X10's program. The paper
+//! Each row is a run of `isles run bc` of its own, with the sources assigned beforehand as in X10's program. The paper
 //! calls its graphs weighted, with all weights one, so they are searched by Dijkstra's algorithm; some rows say what
-//! breadth-first search comes to. Every source of every graph is computed once and rehearsed in all runs of that graph;
+//! breadth-first search comes to. Every source of every graph is computed once and replayed in all runs of that graph;
 //! that takes minutes.
 
 use super::row::{Band, Basis, Family, Row};

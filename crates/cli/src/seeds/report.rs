@@ -116,7 +116,7 @@ fn span(values: Vec<f64>) -> ValueRange {
 /// Writes all of it as one object.
 ///
 /// # Errors
-/// What `out` gives.
+/// What `out` returns.
 pub fn write_json(
     out: &mut dyn Write,
     outcomes: &[Outcome],

@@ -289,7 +289,7 @@ impl Running {
         }
     }
 
-    /// Waits for the end, and gives what was not read yet.
+    /// Waits for the end, and returns what was not read yet.
     pub fn finish(mut self) -> Ended {
         let mut status = None;
         until("the command ends", || {

@@ -48,7 +48,7 @@ impl ModelledChip {
     }
 }
 
-/// Begins to record what the exports of `launch` need; gives the trace that is begun.
+/// Begins to record what the exports of `launch` need; returns the trace that is begun.
 pub(crate) fn begin(
     launch: &Launch,
     chip: ModelledChip,

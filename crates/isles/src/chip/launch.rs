@@ -104,7 +104,7 @@ impl Launch {
         }
     }
 
-    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; gives what the chip did instead
+    /// As [`Launch::run`] on the machine that is `chip`, whatever machine was chosen; returns what the chip did instead
     /// of printing it. Warnings are printed.
     ///
     /// # Errors

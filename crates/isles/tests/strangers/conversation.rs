@@ -1,9 +1,9 @@
 //! One place among peers that say anything at all.
 //!
 //! Everything that a place reads from a peer comes through here: heads of messages, captures, answers, reports of
-//! finishes, letters of teams, tickets and reports of phasers, counts of handles, the end of the run. It is a file of
-//! its own because two programs feed it: the test beside it with invented bytes, and the fuzz target `messages` with
-//! bytes that a fuzzer looks for. It checks no answer: a place that goes on working has passed.
+//! finishes, messages of teams, registrations and reports of phasers, counts of handles, the end of the run. It is a
+//! file of its own because two programs feed it: the test beside it with invented bytes, and the fuzz target `messages`
+//! with bytes that a fuzzer looks for. It checks no answer: a place that goes on working has passed.
 //!
 //! The place runs a small program in a simulated world whose other places are bare endpoints. What the places of that
 //! world say to each other when all of them are sound is the *stock*: genuine messages, with entries, finishes and
@@ -304,7 +304,7 @@ pub fn stock() -> (usize, usize) {
     })
 }
 
-/// Says a message of `bytes` in `class` to a place that waits for its peer; gives the error of the finish that does.
+/// Says a message of `bytes` in `class` to a place that waits for its peer; returns the error of the finish that does.
 #[cfg(not(fuzzing))]
 pub fn awaits_peer_that_says(class: Class, handler: u16, bytes: &[u8]) -> Option<Error> {
     STOCK.with(|_| ());
@@ -332,7 +332,7 @@ pub fn awaits_peer_that_says(class: Class, handler: u16, bytes: &[u8]) -> Option
     error.take()
 }
 
-/// Has a peer hand on a task of a finish whose home has died; gives whether that peer still lives.
+/// Has a peer hand on a task of a finish whose home has died; returns whether that peer still lives.
 #[cfg(not(fuzzing))]
 pub fn hands_on_a_task_of_the_dead() -> bool {
     STOCK.with(|_| ());

@@ -37,7 +37,7 @@ impl Member {
 }
 
 impl Coordinator {
-    /// The chair of a new phaser with one party at `home`.
+    /// The coordinator of a new phaser with one party at `home`.
     pub(super) fn new(home: PlaceId) -> Coordinator {
         let member = Member { parties: 1, ..Member::default() };
         Coordinator { members: BTreeMap::from([(home, member)]), lagging: 1, ..Coordinator::default() }

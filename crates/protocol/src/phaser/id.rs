@@ -38,9 +38,9 @@ impl std::fmt::Display for PhaserId {
 pub struct RegistrationTransfer {
     /// The phaser.
     pub(super) phaser: PhaserId,
-    /// The phase that it is in while the ticket travels: it cannot end before the ticket has arrived.
+    /// The phase that it is in while the registration travels: it cannot end before it has arrived.
     pub(super) phase: u64,
-    /// What the receiver has to tell if it learns of the phase from this ticket.
+    /// What the receiver has to tell if it learns of the phase from this registration.
     pub(super) dead: Option<PlaceId>,
 }
 

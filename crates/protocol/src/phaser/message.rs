@@ -95,9 +95,9 @@ pub enum PhaserError {
     UnknownPlace(PlaceId),
     /// There is no such phaser (any more): the peer is wrong.
     UnknownPhaser(PhaserId),
-    /// The ticket is for a phase that cannot be: the peer is wrong.
+    /// The registration is for a phase that cannot be: the peer is wrong.
     WrongPhase {
-        /// The phase of the ticket.
+        /// The phase of the registration.
         ticket: u64,
         /// The phase here.
         here: u64,

@@ -10,7 +10,7 @@
 //! and the proof in docs/design/finish.md holds with "live" read as "has not signalled".
 //!
 //! The runtime promises what it promises for finishes: control messages between live places arrive, once, in order; a
-//! registration departs before its ticket can arrive; what `place_died` names is silent for good.
+//! registration departs before it can arrive; what `place_died` names is silent for good.
 
 mod coordinator;
 mod id;

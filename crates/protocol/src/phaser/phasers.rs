@@ -63,7 +63,8 @@ impl Phasers {
         Ok(self.sit(share))
     }
 
-    /// Registers a task that travels to `to`; the ticket goes with it. The phase cannot end before it has arrived.
+    /// Registers a task that travels to `to`; the registration goes with it. The phase cannot end before it has
+    /// arrived.
     ///
     /// # Errors
     /// As [`Phasers::register`], and [`PhaserError::DeadPlace`] or [`PhaserError::UnknownPlace`] of `to`.
@@ -337,7 +338,7 @@ impl Phasers {
         index
     }
 
-    /// A ticket may bring the news of its phase before the home does.
+    /// A registration may bring the news of its phase before the home does.
     fn catch_up(&mut self, ticket: RegistrationTransfer, out: &mut Vec<Output>) -> Result<(), PhaserError> {
         let Some(index) = self.find(ticket.phaser) else { return Ok(()) };
         let share = &self.shares[index];

@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::{Reader, Writer};
 use serde::Deserialize;
 
-/// Sends `capture` through bytes; gives what landed and how many bytes it took.
+/// Sends `capture` through bytes; returns what landed and how many bytes it took.
 fn landed<C: Travel>(capture: &C) -> (C::Landed, usize) {
     let mut counter = Writer::new(&mut []);
     capture.encode(&mut counter).unwrap();
@@ -125,7 +125,7 @@ fn what_is_no_handle_gives_its_fields() {
     assert_eq!(landed(&capture).0.bind(), 4u32);
 }
 
-/// Sends `value` back through bytes and gives the number of bytes.
+/// Sends `value` back through bytes and returns the number of bytes.
 macro_rules! returned {
     ($value:expr) => {{
         let value = $value;

@@ -149,7 +149,7 @@ impl Counter {
         async { Ok(done.await?.map(N::of_count)) }
     }
 
-    /// Adds `count`; gives the number before. Wraps around at 2⁶⁴.
+    /// Adds `count`; returns the number before. Wraps around at 2⁶⁴.
     ///
     /// # Errors
     /// The home is dead.
@@ -168,7 +168,7 @@ impl Counter {
         self.add(0)
     }
 
-    /// Sets the number; gives the one before.
+    /// Sets the number; returns the one before.
     ///
     /// # Errors
     /// The home is dead.

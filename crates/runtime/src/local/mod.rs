@@ -203,7 +203,7 @@ impl Local {
         }
     }
 
-    /// Takes the place away from the calling thread, which is about to end or was made by a fork; gives its number.
+    /// Takes the place away from the calling thread, which is about to end or was made by a fork; returns its number.
     pub(crate) fn leave_thread() -> Option<PlaceId> {
         let here = Self::try_with(Local::here);
         // A thread that is past its end has none.

@@ -226,7 +226,7 @@ impl Outbox {
             .all(|to| matches!(first(to), Some(Waiting::Part(number)) if *number == multicast.number))
     }
 
-    /// Offers a multicast, without those who have died since; gives how many do not wait for it any more.
+    /// Offers a multicast, without those who have died since; returns how many do not wait for it any more.
     fn offer_multicast(&mut self, multicast: &mut Multicast, post: &mut dyn Transmit) -> usize {
         let mut gone = 0;
         loop {
@@ -247,7 +247,7 @@ impl Outbox {
         }
     }
 
-    /// Takes out what stands first for these receivers; gives how many they are.
+    /// Takes out what stands first for these receivers; returns how many they are.
     fn pop_first(&mut self, places: impl IntoIterator<Item = PlaceId>, class: Class) -> usize {
         let queues = &mut self.queues[class as usize];
         let mut count = 0;
@@ -264,7 +264,7 @@ impl Outbox {
     }
 }
 
-/// Offers what waits for `to` alone to `send` until it refuses; gives how much is gone.
+/// Offers what waits for `to` alone to `send` until it refuses; returns how much is gone.
 fn offer(to: PlaceId, class: Class, line: &mut ReceiverQueue, post: &mut dyn Transmit) -> usize {
     let mut gone = 0;
     while let Some(Waiting::One(message)) = line.front()

@@ -93,7 +93,7 @@ impl Phaser {
         party.map(|party| Phaser::from_registration(Ok(party))).map_err(refused)
     }
 
-    /// Ends the phase for this task, unless `resume` has done so, and waits until all have; gives the phase that
+    /// Ends the phase for this task, unless `resume` has done so, and waits until all have; returns the phase that
     /// begins.
     ///
     /// If the future is dropped, the phase stays ended for this task, and the next `advance` takes up the wait.

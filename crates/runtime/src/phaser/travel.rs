@@ -6,7 +6,8 @@
 //! captures, in which a phaser is only its position in that list. The receiver takes in the tickets first. Spawns
 //! without a phaser pay nothing for it.
 //!
-//! The invariant: each ticket that arrives is taken by one handle, or left at once; also if the task could not be read.
+//! The invariant: each registration that arrives is taken by one handle, or left at once; also if the task could not be
+//! read.
 
 use super::{Phaser, Registration, refused};
 use crate::call;
@@ -39,7 +40,7 @@ impl TravellingRegistrations {
         Some(registrations.len() as u32 - 1)
     }
 
-    /// Writes captures with their phasers; gives the phasers.
+    /// Writes captures with their phasers; returns the phasers.
     fn write<C: Travel>(
         &self,
         captures: &C,
@@ -50,7 +51,7 @@ impl TravellingRegistrations {
         (written, self.being_written.replace(before).unwrap_or_default())
     }
 
-    /// Lets `read` take `registrations`; gives those that it left.
+    /// Lets `read` take `registrations`; returns those that it left.
     fn read<R>(
         &self,
         registrations: impl Iterator<Item = Registration>,

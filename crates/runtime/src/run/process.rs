@@ -96,7 +96,7 @@ mod tests {
     /// Exit code of a child that was not ended.
     const EXIT_WENT_ON: libc::c_int = 77;
 
-    /// Runs a task that forks, and `asks` in the child; gives how the child ended.
+    /// Runs a task that forks, and `asks` in the child; returns how the child ended.
     fn exit_of_child(asks: fn()) -> libc::c_int {
         let local = Local::new(Box::new(World::new(2, Plan::calm(0)).endpoint(PlaceId(0))), Clock::host());
         let child = std::rc::Rc::new(std::cell::Cell::new(0));

@@ -434,7 +434,7 @@ impl<'t> OngoingCollective<'t> {
             .map(drop)
     }
 
-    /// Takes a chunk of a slice; the number of bytes in all is in its letter.
+    /// Takes a chunk of a slice; the number of bytes in all is in its header.
     #[inline]
     pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
         let (step, mut arrival) = (index % MEETING, None);

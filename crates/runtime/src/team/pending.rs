@@ -91,7 +91,7 @@ impl PendingMessages {
         }
     }
 
-    /// Forgets all of them; gives what they were, to be dropped when nothing is borrowed.
+    /// Forgets all of them; returns what they were, to be dropped when nothing is borrowed.
     pub(super) fn clear(&mut self) -> impl Sized + use<> {
         self.blocks = 0;
         match &mut self.queues {

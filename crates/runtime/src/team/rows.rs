@@ -262,7 +262,7 @@ async fn push_row<T: NoUninit>(ongoing: &OngoingCollective<'_>, to: usize, row: 
     ongoing.settle(to, size_of_val(row), chunks).await
 }
 
-/// Sends each other member its row, all of them at once; gives back this member's own.
+/// Sends each other member its row, all of them at once; returns this member's own.
 async fn push_rows<T: NoUninit + AnyBitPattern>(
     ongoing: &OngoingCollective<'_>,
     rows: &[&[T]],

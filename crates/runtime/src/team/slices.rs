@@ -2,7 +2,7 @@
 //!
 //! Elements move as they lie in memory, in chunks, written by the sender where the receiver reads them; the
 //! sender writes the next chunk meanwhile. Operators work element by element, straight from the arrived
-//! memory. Slices that are dealt out or put together are in [`super::rows`].
+//! memory. Slices that are scattered or gathered are in [`super::rows`].
 //!
 //! Invariant: all members pass slices of the same length. Each message says the length, so that a difference
 //! is an error.

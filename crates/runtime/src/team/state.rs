@@ -175,7 +175,7 @@ impl TeamState {
         self.tag.get().describe(Some(self.element.get()()))
     }
 
-    /// Breaks the team up for `reason` and tells the others, unless it is broken already; gives `reason` back.
+    /// Breaks the team up for `reason` and tells the others, unless it is broken already; returns `reason` back.
     #[cold]
     pub(super) fn leave(&self, local: &Local, reason: Error) -> Error {
         if !self.is_broken.get() {

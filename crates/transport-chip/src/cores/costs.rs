@@ -113,7 +113,7 @@ impl Costs {
         Costs { buffer_lines, ..self }
     }
 
-    /// Whether `policy` can govern the places of a seating on the chip.
+    /// Whether `policy` can govern the places of a core map on the chip.
     ///
     /// # Errors
     /// [`GovernorError`]: it cannot.
@@ -121,7 +121,7 @@ impl Costs {
         self.governor(policy, core_map).map(|_| ())
     }
 
-    /// A policy for the places of a seating, and the gear of each voltage domain to start in.
+    /// A policy for the places of a core map, and the gear of each voltage domain to start in.
     pub(super) fn governor(
         &self,
         policy: Policy,

@@ -99,7 +99,7 @@ impl Cores {
         self.meters.last_shift(self.core_map.core(place), time)
     }
 
-    /// Lets `place` have another gear, for a question about it; gives the one that it has.
+    /// Lets `place` have another gear, for a question about it; returns the one that it has.
     pub(crate) fn assume_gear(&mut self, place: PlaceId, gear: GearId) -> GearId {
         let core = &mut self.cores[place.index()];
         if gear != core.gear {

@@ -58,7 +58,7 @@ pub(crate) struct InterruptService {
 }
 
 impl InterruptService {
-    /// Lets it work for so long, at `at` or later; gives when it begins.
+    /// Lets it work for so long, at `at` or later; returns when it begins.
     pub(crate) fn reserve(
         &mut self,
         present: Picoseconds,

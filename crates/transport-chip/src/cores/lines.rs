@@ -242,7 +242,7 @@ impl Cores {
 }
 
 impl Cores {
-    /// Puts a packet of `flits` flits into the mesh; gives when all of it is there. The core goes on at once.
+    /// Puts a packet of `flits` flits into the mesh; returns when all of it is there. The core goes on at once.
     #[inline]
     pub(crate) fn carry(
         &mut self,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The end of all time.
 pub(crate) const NEVER: Picoseconds = Picoseconds(u64::MAX);
 
-/// Energies by spending.
+/// Energies by category.
 pub(crate) type EnergyByCategory = [Attojoules; TIME_CATEGORIES.len()];
 
 /// A change of a core's rate or voltage.
@@ -124,7 +124,7 @@ impl Meters {
         }
     }
 
-    /// Makes the changes of a core that are due at its clock `now`, with its ledger until then; gives its gear.
+    /// Makes the changes of a core that are due at its clock `now`, with its ledger until then; returns its gear.
     pub(crate) fn pass(&mut self, core: usize, ledger: &Ledger, now: Picoseconds) -> GearId {
         while self.next_shift(core) <= now {
             for model in 0..self.plan.models.len() {

@@ -64,7 +64,7 @@ impl ModelEnergy {
         cores.iter().map(|core| self.core(core.0 as usize)).sum()
     }
 
-    /// What these cores have drawn for the spending of that number.
+    /// What these cores have drawn for the category of that number.
     pub(crate) fn category(&self, cores: &[CoreId], number: usize) -> Attojoules {
         cores.iter().map(|core| self.cores[core.0 as usize][number]).sum()
     }

@@ -64,7 +64,7 @@ impl Drop for ChipBlock {
     }
 }
 
-/// What a letter brings.
+/// What an entry brings.
 pub(crate) enum Fragment {
     /// A part of a block, or of a message that goes in two, of so many bytes; not the last one.
     Part { of: usize },
@@ -81,7 +81,7 @@ pub(crate) struct InboxEntry {
     pub(crate) source: PlaceId,
     /// Lines to read in the ring, or packets to take.
     pub(crate) lines: u32,
-    /// Lines to read in the sender's buffer, or packets for which it asks a receipt.
+    /// Lines to read in the sender's buffer, or packets for which it asks for an acknowledgement.
     pub(crate) fetch: u32,
     /// The slots there that it lies in, as its protocol notes them.
     pub(crate) slots: u8,
@@ -133,7 +133,7 @@ impl Inbox {
         }
     }
 
-    /// When a letter of `source` on `lane` arrives that would come at `arrival`: not before one that waits already.
+    /// When an entry of `source` on `lane` arrives that would come at `arrival`: not before one that waits already.
     #[inline]
     pub(crate) fn behind(&self, source: PlaceId, lane: u32, arrival: Picoseconds) -> Picoseconds {
         let mut later = self.queue.iter().rev().take_while(|queued| queued.key.time() > arrival);
@@ -157,12 +157,12 @@ impl Inbox {
         self.queue.iter_mut()
     }
 
-    /// When the first letter arrives.
+    /// When the first entry arrives.
     pub(crate) fn first_arrival(&self) -> Option<Picoseconds> {
         self.queue.front().map(|queued| queued.key.time())
     }
 
-    /// The first letter, of both classes or of control only, if it had arrived at `until`.
+    /// The first entry, of both classes or of control only, if it had arrived at `until`.
     #[inline]
     pub(crate) fn take(&mut self, until: Picoseconds, control_only: bool) -> Option<InboxEntry> {
         let first = self.queue.front().filter(|queued| queued.key.time() <= until)?;
@@ -176,14 +176,14 @@ impl Inbox {
         first
     }
 
-    /// The first letter of control behind one of data, likewise.
+    /// The first entry of control behind one of data, likewise.
     fn take_control(&mut self, until: Picoseconds) -> Option<InboxEntry> {
         let mut arrived = self.queue.iter().take_while(|queued| queued.key.time() <= until);
         let index = arrived.position(|queued| queued.class_index() == Class::Control as usize)?;
         self.queue.remove(index)
     }
 
-    /// Takes out all letters.
+    /// Takes out all entries.
     pub(crate) fn clear(&mut self) -> impl Iterator<Item = InboxEntry> + '_ {
         self.queue.drain(..)
     }

@@ -34,7 +34,7 @@ use std::ops::Range;
 /// about 600; the rest is shared by both sides (`docs/chip/protocols/README.md`).
 pub(crate) const SEND_CYCLES: u64 = 300;
 
-/// Instructions of a receipt beside its lines; estimated likewise.
+/// Instructions of receiving a message, beside its lines; estimated likewise.
 pub(crate) const RECEIVE_CYCLES: u64 = 300;
 
 /// Instructions of one poll beside its lines: invalidating them, comparing a word for two places.
@@ -224,7 +224,7 @@ pub(crate) trait ProtocolModel {
     /// Whether a block could be begun now; looks for credit if that is needed.
     fn can_begin_block(&mut self, cores: &mut Cores, out: &Outgoing) -> bool;
 
-    /// Writes a message for which there is room; gives when its first part arrives. A place that stands in a call sends
+    /// Writes a message for which there is room; returns when its first part arrives. A place that is in a call sends
     /// it then; `attend` tells.
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds>;
 
@@ -238,12 +238,12 @@ pub(crate) trait ProtocolModel {
         false
     }
 
-    /// Writes the `len` bytes of such a message to where all its receivers fetch it; gives that slot.
+    /// Writes the `len` bytes of such a message to where all its receivers fetch it; returns that slot.
     fn stage_multicast(&mut self, _cores: &mut Cores, _out: &Multicast<'_>, _len: usize) -> u8 {
         unreachable!("a protocol without multicasts has room for none")
     }
 
-    /// Tells one of the receivers of a slot of its message; gives when that arrives.
+    /// Tells one of the receivers of a slot of its message; returns when that arrives.
     fn announce_multicast(
         &mut self,
         _cores: &mut Cores,
@@ -258,12 +258,12 @@ pub(crate) trait ProtocolModel {
     /// arrive.
     fn begin_block(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent, wakeups: &mut Wakeups);
 
-    /// Whether places ever stand in a call of the protocol; the same for all of a run.
+    /// Whether places ever are in a call of the protocol; the same for all of a run.
     fn has_blocking_sends(&self) -> bool {
         false
     }
 
-    /// Whether `place` stands in a call of the protocol, and does nothing else until something comes for that.
+    /// Whether `place` is in a call of the protocol, and does nothing else until something comes for that.
     fn is_blocked_in_send(&self, _place: PlaceId) -> bool {
         false
     }

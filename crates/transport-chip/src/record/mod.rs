@@ -1,6 +1,6 @@
 //! What a run writes down of itself while it goes on: who sends how much to whom, and what each core does when.
 //!
-//! Hooks for the world: it says when a core spends time, and when a send or a receipt begins and ends; what runs there
+//! Hooks for the world: it says when a core spends time, and when sending or receiving begins and ends; what runs there
 //! says when a span does (`spans`). The model must not wait for its own trace, so what it notes is as small as can be,
 //! in words of 64 bits: a stretch of time takes one word, because it begins where the last one of its core has ended,
 //! and so does the end of a span; a message and the beginning of a span take two. The thread of `writer` makes the
@@ -152,9 +152,9 @@ enum TraceEvent {
     SpanEnded { place: PlaceId, lane: u32 },
 }
 
-/// The first word of an entry, from its least bit on: what it is (a spending or one of these), the place, and the time.
-/// That of a message has the other place and the class instead of a time, and its bytes are the second word. That of a
-/// span has its lane; its topic is the second word, and above it the other place and one, or 0.
+/// The first word of an entry, from its least bit on: what it is (a category of time or one of these), the place, and
+/// the time. That of a message has the other place and the class instead of a time, and its bytes are the second word.
+/// That of a span has its lane; its topic is the second word, and above it the other place and one, or 0.
 const BEGUN: u64 = 8;
 const ABANDONED: u64 = 9;
 const RECEIVED_PIECE: u64 = 10;

@@ -71,7 +71,7 @@ impl WorldState {
         let engaged: Vec<_> = everyone.filter(|other| self.is_blocked_in_send(*other)).collect();
         self.protocol.abort_place(place);
         if left {
-            // Nobody is told; but who stands in a call on account of it looks again.
+            // Nobody is told; but who is in a call on account of it looks again.
             let now = self.cores.now(place);
             engaged.into_iter().for_each(|other| self.wake(other, now));
         } else {

@@ -109,7 +109,7 @@ pub(crate) enum Delivery {
 }
 
 impl WorldState {
-    /// Looks for messages; gives the time until which it saw.
+    /// Looks for messages; returns the time until which it saw.
     pub(crate) fn poll(&mut self, place: PlaceId) -> Picoseconds {
         let seen = self.cores.now(place);
         if self.is_blocked_in_send(place) {

@@ -100,13 +100,13 @@ impl ChipWorld {
         )
     }
 
-    /// As [`ChipWorld::with_protocol`], with the places of a seating, each on its core.
+    /// As [`ChipWorld::with_protocol`], with the places of a core map, each on its core.
     ///
     /// # Errors
     /// [`WorldError`]: the chip cannot join so many in that way.
     ///
     /// # Panics
-    /// If the seating is of another chip.
+    /// If the core map is of another chip.
     pub fn with_core_map(
         core_map: CoreMap,
         costs: Costs,

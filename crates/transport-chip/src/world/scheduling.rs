@@ -1,6 +1,6 @@
 //! Turns: who is next, what a place comes to at the end of its turn, and when a waiting one has its next.
 //!
-//! It asks the protocol when something comes and knows nothing of messages. A place that stands in a call of the
+//! It asks the protocol when something comes and knows nothing of messages. A place that is in a call of the
 //! protocol, or that has left and still has blocks under way, has turns that the driver never sees.
 //! Invariant: a waiting place has at most one turn, and none after the first look that finds something.
 
@@ -69,7 +69,7 @@ impl WorldState {
         false
     }
 
-    /// Lets `place` work for its program; once it stands in a call, when that is over.
+    /// Lets `place` work for its program; once it is in a call, when that is over.
     pub(crate) fn work(&mut self, place: PlaceId, work: &Work) {
         let demand = self.cores.demand(work);
         self.settle(place);
@@ -116,7 +116,7 @@ impl WorldState {
         }
     }
 
-    /// Whether `place` stands in a call of the protocol.
+    /// Whether `place` is in a call of the protocol.
     #[inline]
     pub(super) fn is_blocked_in_send(&self, place: PlaceId) -> bool {
         self.has_blocking_sends && self.protocol.is_blocked_in_send(place)

@@ -74,7 +74,7 @@ impl PlaceStatus {
 pub(crate) struct WorldState {
     pub(crate) cores: Cores,
     pub(crate) protocol: Box<dyn ProtocolModel>,
-    /// Whether places ever stand in a call of `protocol`.
+    /// Whether places ever are in a call of `protocol`.
     pub(super) has_blocking_sends: bool,
     pub(crate) live_blocks: Rc<Cell<usize>>,
     pub(super) statuses: Vec<PlaceStatus>,

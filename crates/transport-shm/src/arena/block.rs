@@ -34,13 +34,13 @@ impl BlockDescriptor {
     /// Bytes on the wire.
     pub const BYTES: usize = 16;
 
-    /// Writes the ticket.
+    /// Writes the descriptor.
     pub fn encode(&self, room: &mut [u8]) {
         room[..8].copy_from_slice(&self.offset.to_le_bytes());
         room[8..BlockDescriptor::BYTES].copy_from_slice(&self.len.to_le_bytes());
     }
 
-    /// Reads a ticket and checks that it names memory of an arena, and no more than a block may have.
+    /// Reads a descriptor and checks that it names memory of an arena, and no more than a block may have.
     ///
     /// Reading holes of a shared file makes pages: a length without a bound would make its receiver take all memory.
     pub fn decode(payload: &[u8], geometry: &Geometry) -> Result<BlockDescriptor, Fault> {
@@ -78,7 +78,7 @@ impl ArenaMemory {
     ///
     /// The block was lent by this place's own arena and has not been sent yet.
     pub fn write(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) {
-        // Relaxed: the record that carries the ticket is released later.
+        // Relaxed: the record that carries the descriptor is released later.
         self.word(offset).store(LENT, Ordering::Relaxed);
         let payload = self.segment.mapping().range(self.start + offset + BLOCK_HEADER_BYTES, len);
         // NEED: the message is written where the receiver will read it.

@@ -64,7 +64,7 @@ struct Loan {
     bytes: u64,
     to: PlaceId,
     class: Class,
-    /// Whether it counts as lying in the receiver's ring.
+    /// Whether it counts as being in the receiver's ring.
     untaken: bool,
 }
 

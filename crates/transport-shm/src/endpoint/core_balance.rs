@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 /// Turns between two looks at the other places: some 0.4 milliseconds of waiting with 8 places on 2 processors.
 const TURNS: u32 = 64;
 
-/// The berth of one place.
+/// The core of one place.
 pub(super) struct CoreBalance {
     here: usize,
     blocks: Vec<View<PlaceBlock>>,
@@ -32,7 +32,7 @@ pub(super) struct CoreBalance {
 }
 
 impl CoreBalance {
-    /// The berth of `here`, if a processor is kept for it.
+    /// The core balance of `here`, if a processor is kept for it.
     pub fn of(segment: &Segment, here: PlaceId) -> Option<CoreBalance> {
         let block = |place| View::new(segment, segment.layout().place_block(place));
         let berth = CoreBalance {

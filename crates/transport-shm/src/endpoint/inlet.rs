@@ -263,7 +263,7 @@ impl Inlets {
         Next::Taken
     }
 
-    /// Shows one record to `deliver`; gives the bytes of a large message.
+    /// Shows one record to `deliver`; returns the bytes of a large message.
     #[inline]
     fn show(
         &self,

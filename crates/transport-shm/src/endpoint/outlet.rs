@@ -166,7 +166,7 @@ impl Outlets {
             ticket.encode(room);
             Some(BlockDescriptor::BYTES)
         };
-        // The ring is asked first: `write` runs only once the ticket is sure to have room.
+        // The ring is asked first: `write` runs only once the descriptor is sure to have room.
         self.put(outlet, to, class, RecordKind::Block, handler, BlockDescriptor::BYTES, &mut write)?;
         loan.keep();
         Ok(())

@@ -83,7 +83,7 @@ fn send(endpoint: &dyn Endpoint, (to, class, number): (PlaceId, Class, u64)) -> 
     })
 }
 
-/// Sends the next of `letters`; gives what to do.
+/// Sends the next of `messages`; returns what to do.
 fn send_next(endpoint: &dyn Endpoint, letters: &mut Vec<(PlaceId, Class, u64)>) -> Step {
     let Some(letter) = letters.last() else { return Step::Idle };
     match send(endpoint, *letter) {
@@ -152,7 +152,7 @@ impl Survivor {
         }
     }
 
-    /// Sends to `victim` until the answer is that it is dead; gives whether a message went.
+    /// Sends to `victim` until the answer is that it is dead; returns whether a message went.
     fn press(&mut self, endpoint: &dyn Endpoint, victim: PlaceId) -> bool {
         let seen = &mut self.seen[victim.index()];
         if !seen.told && self.end != End::UnderPressure {

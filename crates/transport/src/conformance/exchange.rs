@@ -1,8 +1,8 @@
-//! The script of most promises: everybody sends letters to everybody and checks what comes.
+//! The script of most promises: everybody sends messages to everybody and checks what comes.
 //!
 //! It keeps blocks after the call that brought them, checks them again, and drops them in a drawn order; never
 //! waits while it keeps one, so any transport that can carry one block at a time gets through.
-//! Invariant: it is done when all letters are sent, all expected ones are seen and no block is kept.
+//! Invariant: it is done when all messages are sent, all expected ones are seen and no block is kept.
 
 use super::traffic::{Route, SendForm, TestMessage, Traffic, letters};
 use super::{Script, Step};
@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::{Arrival, Block, Body, Class, Endpoint, Inbound, Message, Next, PlaceId, SendError};
 use std::collections::VecDeque;
 
-/// Most letters to one place in one step.
+/// Most messages to one place in one step.
 const LETTERS_PER_STEP: usize = 8;
 
 /// Chance that a step drops a kept block, in percent.
@@ -36,7 +36,7 @@ struct Lanes {
 }
 
 impl Exchange {
-    /// Exchanges the letters of `traffic`.
+    /// Exchanges the messages of `traffic`.
     pub(super) fn of(here: PlaceId, traffic: Traffic) -> Exchange {
         Exchange::after(here, |_| (), traffic)
     }
@@ -103,7 +103,7 @@ impl Lanes {
         lanes
     }
 
-    /// Sends some letters on each route; gives how many went.
+    /// Sends some messages on each route; returns how many went.
     fn send(&mut self, endpoint: &dyn Endpoint) -> usize {
         let mut sent = 0;
         for (route, letters) in &mut self.outgoing {
@@ -119,7 +119,7 @@ impl Lanes {
         sent
     }
 
-    /// Takes the next message of some routes alone; gives how many.
+    /// Takes the next message of some routes alone; returns how many.
     fn pick(&mut self, endpoint: &dyn Endpoint, random: &mut Random) -> usize {
         let mut picked = 0;
         for (route, letters) in &mut self.incoming {
@@ -143,7 +143,7 @@ impl Lanes {
         picked
     }
 
-    /// Checks one message against what is due; gives its block, to be kept.
+    /// Checks one message against what is due; returns its block, to be kept.
     fn check(&mut self, here: PlaceId, message: Message<'_>) -> Option<(Route, TestMessage, Block)> {
         let route = Route { source: message.source, target: here, class: message.class };
         let lane = self.incoming.iter_mut().find(|(incoming, _)| *incoming == route);
@@ -157,7 +157,7 @@ impl Lanes {
     }
 }
 
-/// Sends one letter; false if there was no room.
+/// Sends one message; false if there was no room.
 fn send_test_message(endpoint: &dyn Endpoint, route: Route, letter: &TestMessage) -> bool {
     let (target, class, handler) = (route.target, route.class, letter.handler);
     let answer = if letter.kind == SendForm::Block {

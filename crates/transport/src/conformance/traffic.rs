@@ -21,7 +21,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// How a letter is sent.
+/// How a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SendForm {
     Small,
@@ -52,7 +52,7 @@ pub(super) fn small_max(class: Class, limits: &Limits) -> usize {
     }
 }
 
-/// The letters of `route`, in order.
+/// The messages of `route`, in order.
 pub(super) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<TestMessage> {
     let pair = u64::from(route.source.0) << 32 | u64::from(route.target.0);
     let mut random = Random::new(scramble(pair ^ (route.class as u64) << 63));
@@ -66,12 +66,12 @@ pub(super) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<Te
 }
 
 impl TestMessage {
-    /// Writes the content of this letter; `bytes` is of its length.
+    /// Writes the content of this message; `bytes` is of its length.
     pub(super) fn write(&self, bytes: &mut [u8]) {
         Random::new(self.key).fill(bytes);
     }
 
-    /// Panics unless `handler` and `body` are this letter, as it arrives on `route`.
+    /// Panics unless `handler` and `body` are this message, as it arrives on `route`.
     pub(super) fn check(&self, route: Route, handler: HandlerId, body: &Body<'_>) {
         assert_eq!(handler, self.handler, "{route}: order broken");
         match (self.kind, body) {
@@ -85,7 +85,7 @@ impl TestMessage {
         self.check_bytes(route, body.bytes());
     }
 
-    /// Panics unless `bytes` are the content of this letter.
+    /// Panics unless `bytes` are the content of this message.
     pub(super) fn check_bytes(&self, route: Route, bytes: &[u8]) {
         assert_eq!(bytes.len(), self.len, "{route}: length changed, letter {}", self.handler.0);
         let mut expected = vec![0; self.len];

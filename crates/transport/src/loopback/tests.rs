@@ -32,7 +32,7 @@ fn arrivals(at: &dyn Endpoint, inbound: Inbound) -> Vec<String> {
     seen
 }
 
-/// Three places send to each other for a while; gives the order of what place 2 got, and the world.
+/// Three places send to each other for a while; returns the order of what place 2 got, and the world.
 fn gossip(plan: Plan) -> (Vec<String>, World) {
     let world = World::new(3, plan);
     let endpoints: Vec<_> = [A, B, C].map(|place| world.endpoint(place)).into();

@@ -113,7 +113,7 @@ fn header(launch: &Launch, chip: ModelledChip) -> io::Result<Header> {
     })
 }
 
-/// Checks that the tape that `launch` asks for can be played on `chip`, and gives it; none if it asks for none.
+/// Checks that the tape that `launch` asks for can be played on `chip`, and returns it; none if it asks for none.
 ///
 /// # Errors
 /// It cannot; the line says why.

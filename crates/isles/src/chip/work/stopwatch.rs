@@ -156,7 +156,7 @@ impl Stopwatch {
         self.since.set(Some(self.reading()));
     }
 
-    /// Stops; gives whether it ran.
+    /// Stops; returns whether it ran.
     fn stop(&self) -> bool {
         let Some(since) = self.since.take() else { return false };
         let taken = self.reading().saturating_sub(since);

@@ -141,7 +141,7 @@ enum InFlightMessage {
 pub enum Action {
     /// A task does its next step, or is dropped if its finish is cancelled.
     Run(u32, usize),
-    /// A parcel arrives.
+    /// A message arrives.
     Deliver(u32, u32, usize),
     /// The next control message arrives.
     Hear(u32, u32),

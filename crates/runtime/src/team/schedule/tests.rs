@@ -115,7 +115,7 @@ fn expected(size: usize) -> String {
     values.remove(0)
 }
 
-/// Plays the steps of all members against each other; gives the values that they end with.
+/// Plays the steps of all members against each other; returns the values that they end with.
 fn play(size: usize, steps: impl Fn(usize) -> Vec<ReductionStep>) -> Vec<String> {
     let mut values: Vec<String> = (0..size).map(|rank| rank.to_string()).collect();
     let mut next = vec![0; size];
@@ -186,7 +186,7 @@ fn only_the_root_of_a_reduction_does_not_give() {
     }
 }
 
-/// Plays a reduction by halves of a vector of `len` elements; gives the vectors that the members end with.
+/// Plays a reduction by halves of a vector of `len` elements; returns the vectors that the members end with.
 fn play_halves(size: usize, len: usize) -> Vec<Vec<String>> {
     let folding = ReductionTree::new(size, 0);
     let mut vectors: Vec<Vec<String>> = (0..size).map(|rank| vec![rank.to_string(); len]).collect();

@@ -225,7 +225,7 @@ impl<'a> EventBuilder<'a> {
         self.number(number);
     }
 
-    /// Ends the event, which happens at `moment`; gives how many bytes it has.
+    /// Ends the event, which happens at `moment`; returns how many bytes it has.
     #[inline]
     pub(super) fn end(mut self, moment: EncodedTime) -> usize {
         self.bytes[EVENT_LEN] = self.len - EVENT_LEN as u8 - 1;

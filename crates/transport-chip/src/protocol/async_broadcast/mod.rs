@@ -64,7 +64,7 @@ struct PlaceState {
     owed: BTreeMap<(PlaceId, Class), u32>,
     /// On their way here.
     acknowledgements: Vec<Acknowledgement>,
-    /// Whether it has found no room since it looked for receipts last: then it looks in its next turn.
+    /// Whether it has found no room since it looked for acknowledgements last: then it looks in its next turn.
     waits: bool,
     /// When the turn began in which it looked last.
     looked: Picoseconds,
@@ -111,7 +111,7 @@ impl AsyncBroadcast {
         SLOTS as u32 * (1 + self.children + SLOT_LINES) + self.acknowledgement_lines()
     }
 
-    /// Lines with the receipts of all others, two bytes of each.
+    /// Lines with the acknowledgements of all others, two bytes of each.
     fn acknowledgement_lines(&self) -> u32 {
         (2 * (self.place_states.len() as u32 - 1)).div_ceil(self.line_bytes)
     }
@@ -142,8 +142,8 @@ struct Acknowledgement {
 }
 
 impl AsyncBroadcast {
-    /// Whether this message may lie unread at each of its receivers. Who finds no room looks for receipts, at once and
-    /// in its next turn, whatever else it sends meanwhile.
+    /// Whether this message may lie unread at each of its receivers. Who finds no room looks for acknowledgements, at
+    /// once and in its next turn, whatever else it sends meanwhile.
     pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
         if self.is_full(out) {
             self.look(cores, out.from);
@@ -164,7 +164,7 @@ impl AsyncBroadcast {
         self.place_states[place.index()].system.settle(cores, place);
     }
 
-    /// Lets `place` look for receipts if it found no room since it looked last.
+    /// Lets `place` look for acknowledgements if it found no room since it looked last.
     pub(crate) fn make_progress(&mut self, cores: &mut Cores, place: PlaceId) {
         if std::mem::take(&mut self.place_states[place.index()].waits) {
             self.look(cores, place);
@@ -177,7 +177,7 @@ impl AsyncBroadcast {
         if waits { cores.own_read(place, self.acknowledgement_lines()) } else { Picoseconds::ZERO }
     }
 
-    /// Takes the receipts that had come when the turn began; once a turn.
+    /// Takes the acknowledgements that had come when the turn began; once a turn.
     fn look(&mut self, cores: &mut Cores, place: PlaceId) {
         let (seen, acknowledgement_lines) = (cores.present(), self.acknowledgement_lines());
         let place_state = &mut self.place_states[place.index()];
@@ -196,7 +196,7 @@ impl AsyncBroadcast {
         }
     }
 
-    /// When the first receipt that `place` waits for has come, or will.
+    /// When the first acknowledgement that `place` waits for has come, or will.
     pub(crate) fn first_acknowledgement(&self, place: PlaceId) -> Option<Picoseconds> {
         let place_state = &self.place_states[place.index()];
         let arrivals = place_state.acknowledgements.iter().map(|acknowledgement| acknowledgement.arrival);

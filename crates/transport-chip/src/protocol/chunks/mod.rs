@@ -70,7 +70,7 @@ pub(crate) struct Chunks<H> {
     place_states: Vec<PlaceState>,
     /// By part.
     held: Vec<Option<PartInUse>>,
-    /// What places send next, and what they have taken while they stood in a send.
+    /// What places send next, and what they have taken while they were blocked in a send.
     blocking_sends: BlockingSends,
     /// Instructions of a poll.
     poll_cycles: u64,
@@ -283,7 +283,7 @@ impl<H: Handshake> ProtocolModel for Chunks<H> {
             let place_state = &mut self.place_states[place.index()];
             place_state.streams.retain(|other| *other != lane);
             place_state.answers.retain(|(_, other)| *other != lane);
-            // A place that stands in its last send would answer for it.
+            // A place that is blocked in its last send would answer for it.
             self.lanes[lane].arriving = None;
             self.place_states[gone.index()].heads.retain(|(_, other)| *other != lane);
         }
@@ -299,7 +299,7 @@ impl<H: Handshake> ProtocolModel for Chunks<H> {
             self.lanes[lane].arriving = None;
         }
         if H::WAITS {
-            // Who stands in a send to it is let go.
+            // Who is blocked in a send to it is let go.
             let senders = (0..self.place_states.len() as u32).map(PlaceId);
             senders.filter(|place| *place != gone).for_each(|place| self.forget_receiver(place, gone));
         }

@@ -17,7 +17,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 
 impl<H: Handshake> Chunks<H> {
-    /// Begins a message whose part is free; gives when its first chunk arrives.
+    /// Begins a message whose part is free; returns when its first chunk arrives.
     pub(super) fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Picoseconds {
         let lane = self.lane_out(out);
         cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
@@ -27,7 +27,7 @@ impl<H: Handshake> Chunks<H> {
         self.push(cores, lane).expect("a free part takes a chunk")
     }
 
-    /// Writes the next chunk of a lane if its last one is answered; gives when it arrives.
+    /// Writes the next chunk of a lane if its last one is answered; returns when it arrives.
     pub(super) fn push(&mut self, cores: &mut Cores, lane: usize) -> Option<Picoseconds> {
         let (route, part) = (self.route_of(lane), self.part_of(lane));
         if self.held[part].is_some_and(|held| held.awaited) {
@@ -134,7 +134,7 @@ impl<H: Handshake> Chunks<H> {
 }
 
 impl<H: Handshake> Chunks<H> {
-    /// Serves what arrives for a place that stands in a send: takes it, answers, and keeps it for later.
+    /// Serves what arrives for a place that is blocked in a send: takes it, answers, and keeps it for later.
     pub(super) fn serve(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         self.poll(cores, place);
         let present = cores.present();
@@ -153,7 +153,7 @@ impl<H: Handshake> Chunks<H> {
         }
     }
 
-    /// When a place that stands in a send begins the next message, if it waits for no answer: at once.
+    /// When a place that is blocked in a send begins the next message, if it waits for no answer: at once.
     pub(super) fn resumes(&self, place: PlaceId) -> Option<Picoseconds> {
         let is_awaited = self.own_parts(place).next().is_some();
         (!is_awaited && !self.blocking_sends.of(place).is_empty()).then_some(Picoseconds::ZERO)

@@ -22,13 +22,13 @@ impl Doorbell {
     }
 
     /// When an entry of a lane is found that arrives then: not before what was relayed earlier.
-    #[inline(never)] // Without relays none comes here.
+    #[inline(never)] // Without asynchronous broadcasts none comes here.
     pub(super) fn behind(&self, lane: usize, arrival: Picoseconds) -> Picoseconds {
         let place_state = &self.place_states[self.target_of(lane).index()];
         place_state.inbox.behind(self.source_of(lane), lane as u32, arrival)
     }
 
-    /// Lets one of the receivers of a relayed message find it; gives when it does.
+    /// Lets one of the receivers of a message that comes down a tree find it; returns when it does.
     pub(super) fn find_relayed(
         &mut self,
         out: &Outgoing,
@@ -45,7 +45,7 @@ impl Doorbell {
         arrival
     }
 
-    /// Takes a letter that was relayed.
+    /// Takes an entry that came down a tree.
     #[cold]
     pub(super) fn take_relayed(
         &mut self,

@@ -91,7 +91,7 @@ impl Doorbell {
         self.pairs.ends(lane).0
     }
 
-    /// Writes an entry and rings the doorbell; gives when that arrives.
+    /// Writes an entry and rings the doorbell; returns when that arrives.
     fn ring(
         &mut self,
         cores: &mut Cores,

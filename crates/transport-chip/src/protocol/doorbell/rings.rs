@@ -148,7 +148,7 @@ impl Doorbell {
 }
 
 impl Doorbell {
-    /// Writes a message for which there is room, among places that have cells; gives when its first part arrives.
+    /// Writes a message for which there is room, among places that have cells; returns when its first part arrives.
     #[inline(never)] // Where places are many, none comes here.
     pub(super) fn write(
         &mut self,

@@ -78,7 +78,8 @@ pub(crate) trait Driver {
     /// What the place spends to read a message of so many bytes.
     fn read(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds;
 
-    /// A receipt of `reader` for `sender`; what each spends on it. `is_due` if the sender may be waiting for it.
+    /// An acknowledgement of `reader` for `sender`; what each spends on it. `is_due` if the sender may be waiting for
+    /// it.
     fn acknowledgement(
         &self,
         cores: &Cores,
@@ -269,7 +270,7 @@ impl<D: Driver> ProtocolModel for InterruptDriven<D> {
 }
 
 impl<D: Driver> InterruptDriven<D> {
-    /// Sends a packet with `bytes` bytes of a lane; gives when it can be found.
+    /// Sends a packet with `bytes` bytes of a lane; returns when it can be found.
     fn inject(&mut self, cores: &mut Cores, lane: usize, bytes: usize, piece: Fragment) -> Picoseconds {
         let (source, target, class) = self.pairs.ends(lane);
         let packet = Packet { source, target, class, lines: self.driver.lines(bytes) };
@@ -317,7 +318,7 @@ impl<D: Driver> InterruptDriven<D> {
         stream.is_none() && unread + HEADER_BYTES + len <= D::UNREAD_MAX
     }
 
-    /// Takes the receipts that had come when the turn began.
+    /// Takes the acknowledgements that had come when the turn began.
     fn read_acknowledgements(&mut self, cores: &Cores, place: PlaceId) {
         let seen = cores.present();
         let (place_states, lanes) = (&mut self.place_states, &mut self.lanes);

@@ -5,10 +5,10 @@
 //! packets       what is left                written by the owner, read by receivers: one ring
 //! ```
 //!
-//! A packet of up to 1,500 bytes lies in the sender's buffer; its descriptor at the receiver says where. Of each
-//! pair of cores one packet is under way, until the receiver's driver has copied it; packets leave a core in the order
-//! in which they came. What the driver does is Intel's (its source, 2009); what the stack above it costs nobody
-//! has published. There is a connection for each class, which is ours. Of receipts only those are charged for which
+//! A packet of up to 1,500 bytes lies in the sender's buffer; its descriptor at the receiver says where. Of each pair
+//! of cores one packet is under way, until the receiver's driver has copied it; packets leave a core in the order in
+//! which they came. What the driver does is Intel's (its source, 2009); what the stack above it costs nobody has
+//! published. There is a connection for each class, which is ours. Of acknowledgements only those are charged for which
 //! the sender may be waiting; others ride on packets.
 
 use super::{Driver, Packet};

@@ -29,8 +29,8 @@ use isles_transport::{Class, HandlerId, PlaceId};
 /// received packets. Assumed; the hardware has no such bound, its library keeps one.
 const WINDOW: u32 = 256;
 
-/// What leaves less than this of a window free asks for a receipt. So much is therefore never lost to packets for which
-/// nobody has asked, and it is more than a message needs.
+/// What leaves less than this of a window free asks for an acknowledgement. So much is therefore never lost to packets
+/// for which nobody has asked, and it is more than a message needs.
 const RESERVE: u32 = 64;
 
 /// Packets of the longest message that is no block, by class, control first; also of a piece of a block.
@@ -51,7 +51,7 @@ impl Packets {
         Packets { costs, tie_break, place_states }
     }
 
-    /// Sends packets of together `bytes` bytes; gives when all of them are there.
+    /// Sends packets of together `bytes` bytes; returns when all of them are there.
     fn inject(
         &mut self,
         cores: &mut Cores,
@@ -120,7 +120,7 @@ struct PlaceState {
     /// Packets that may still be sent, by class.
     free: [u32; 2],
     streams: Vec<BlockSend>,
-    /// Receipts on their way here.
+    /// Acknowledgements on their way here.
     acknowledgements: Vec<Acknowledgement>,
     /// What has arrived here or will, by class.
     inbox: Inbox,
@@ -128,7 +128,7 @@ struct PlaceState {
     owed: Vec<OwedAcknowledgement>,
     /// Messages and pieces sent from here so far.
     sequence: u32,
-    /// Packets sent from here for which no receipt is asked, by class.
+    /// Packets sent from here for which no acknowledgement is asked, by class.
     unacknowledged: [Unacknowledged; 2],
 }
 
@@ -154,9 +154,9 @@ impl PlaceState {
         }
     }
 
-    /// Notes that so many packets go to a place; gives for how many they ask a receipt.
+    /// Notes that so many packets go to a place; returns for how many they ask for an acknowledgement.
     ///
-    /// Little is asked as long as much is free: a receipt then tells of many packets.
+    /// Little is asked as long as much is free: an acknowledgement then tells of many packets.
     fn dispatch(&mut self, target: PlaceId, class: Class, packets: u32) -> u32 {
         self.sequence = self.sequence.wrapping_add(1);
         let free = &mut self.free[class as usize];
@@ -164,7 +164,7 @@ impl PlaceState {
         self.unacknowledged[class as usize].note(target, packets, *free < RESERVE)
     }
 
-    /// Notes that the sender of a letter gets a receipt for it, if it asks for one.
+    /// Notes that the sender of an entry gets an acknowledgement for it, if it asks for one.
     fn owe(&mut self, queued: &InboxEntry) {
         if queued.fetch > 0 {
             self.owed.push(OwedAcknowledgement {
@@ -175,7 +175,7 @@ impl PlaceState {
         }
     }
 
-    /// Settles what `source` asks of here, without a receipt; gives for how many packets, by class.
+    /// Settles what `source` asks of here, without an acknowledgement; returns for how many packets, by class.
     fn forget(&mut self, source: PlaceId) -> [u32; 2] {
         let mut packets = [0; 2];
         for queued in self.inbox.queue_mut().filter(|queued| queued.source == source) {
@@ -220,8 +220,8 @@ impl PeerCount {
 }
 
 impl Unacknowledged {
-    /// Notes packets to a place, unless `asks`; gives for how many a receipt is asked then, those before them counted.
-    /// Who finds another receiver in its entry asks anyhow, for these only.
+    /// Notes packets to a place, unless `asks`; returns for how many an acknowledgement is asked then, those before
+    /// them counted. Who finds another receiver in its entry asks anyhow, for these only.
     #[inline]
     fn note(&mut self, target: PlaceId, packets: u32, asks: bool) -> u32 {
         if self.0.is_empty() {
@@ -429,7 +429,7 @@ impl Packets {
         self.costs.carried(free) >= HEADER_BYTES + len && !self.is_streaming(out)
     }
 
-    /// Takes the receipts that had arrived when the turn began.
+    /// Takes the acknowledgements that had arrived when the turn began.
     fn read_acknowledgements(&mut self, cores: &mut Cores, place: PlaceId) {
         cores.spend(place, cores.cycles(place, POLL_CYCLES), TimeCategory::Polling);
         let seen = cores.present();

@@ -361,7 +361,7 @@ impl Rcce {
         message.into_iter().for_each(|message| self.blocking_sends.kept.put(place, message));
     }
 
-    /// Sends a message, or the place stands in its send from now on. Gives when the first chunk arrives.
+    /// Sends a message, or the place is blocked in its send from now on. Gives when the first chunk arrives.
     fn post(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
         if !self.is_blocked_in_send(out.from) {
             self.clear_the_way(cores, out.from);
@@ -373,7 +373,7 @@ impl Rcce {
         None
     }
 
-    /// Looks, for who stands in a send, whether the next meeting can begin; receives before what has come for it.
+    /// Looks, for who is blocked in a send, whether the next meeting can begin; receives before what has come for it.
     fn stand(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let next = self.blocking_sends.of(place).next();
         let Some(out) = next.filter(|_| !self.place_states[place.index()].is_in_rendezvous()) else { return };

@@ -16,7 +16,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
 impl Rcce {
-    /// Takes both registers and sends the first chunk; gives when that arrives.
+    /// Takes both registers and sends the first chunk; returns when that arrives.
     pub(super) fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Picoseconds {
         let Outgoing { from, to, class, handler } = *out;
         cores.spend(from, look_at_registers(cores, out), TimeCategory::Handling);
@@ -29,7 +29,7 @@ impl Rcce {
         self.put(cores, from, sending)
     }
 
-    /// Puts the next chunk of a message and sets the flag; gives when that arrives.
+    /// Puts the next chunk of a message and sets the flag; returns when that arrives.
     fn put(&mut self, cores: &mut Cores, place: PlaceId, mut sending: PartialSend) -> Picoseconds {
         let lines = sending.left.min(self.division.chunk_lines);
         sending.left -= lines;
@@ -103,7 +103,7 @@ impl Rcce {
     }
 
     /// The receiver's part of a meeting between the first chunk and the last one, which it takes in its own turn if it
-    /// does not stand in a send.
+    /// does not are blocked in a send.
     pub(super) fn receive_on(&mut self, cores: &mut Cores, place: PlaceId) {
         if !self.place_states[place.index()].receiving {
             return;
