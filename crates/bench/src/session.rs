@@ -31,11 +31,11 @@ pub struct Session {
     /// The slow groups that the first look has left out, by name.
     pub left_out: Vec<String>,
     /// The groups with at least one wanted row.
-    pub groups: Vec<Outcome>,
+    pub groups: Vec<SessionOutcome>,
 }
 
 /// What came out of one group.
-pub struct Outcome {
+pub struct SessionOutcome {
     /// The group.
     pub group: &'static Group,
     /// Its wanted rows.
@@ -78,7 +78,7 @@ impl Session {
         if options.install {
             install_peers(&wanted, options, &workshop)?;
         }
-        let of = |(group, rows)| Outcome::of(group, rows, options, &workshop);
+        let of = |(group, rows)| SessionOutcome::of(group, rows, options, &workshop);
         Ok(Session {
             machine,
             suite: options.suite,
@@ -141,8 +141,8 @@ fn install_peers(
     Ok(())
 }
 
-impl Outcome {
-    fn join(&mut self, later: Outcome) {
+impl SessionOutcome {
+    fn join(&mut self, later: SessionOutcome) {
         for row in later.rows {
             if self.rows.iter().all(|own| own.name != row.name) {
                 self.rows.push(row);
@@ -164,8 +164,8 @@ impl Outcome {
         rows: Vec<&'static Row>,
         options: &Options,
         workshop: &WorkFolder,
-    ) -> Outcome {
-        let mut outcome = Outcome {
+    ) -> SessionOutcome {
+        let mut outcome = SessionOutcome {
             group,
             rows,
             figures: Figures::new(),
@@ -246,7 +246,7 @@ pub(crate) mod tests {
             effort: Effort { batch: Duration::from_millis(20), repetitions: 11 },
             quick: false,
             left_out: vec!["cold".to_owned()],
-            groups: vec![Outcome {
+            groups: vec![SessionOutcome {
                 group,
                 rows: vec![row],
                 figures: [

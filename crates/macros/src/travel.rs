@@ -18,7 +18,7 @@ use syn::spanned::Spanned;
 /// # Errors
 /// What the body uses cannot be seen.
 pub fn at(call: &Call) -> syn::Result<TokenStream> {
-    let Parts { site, captures, remote } = parts(call, returned)?;
+    let TravelParts { site, captures, remote } = parts(call, returned)?;
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;
     let place = place(call);
     let here = local(call);
@@ -63,7 +63,7 @@ pub fn everywhere(arguments: TokenStream) -> syn::Result<TokenStream> {
 /// # Errors
 /// What the body uses cannot be seen.
 pub fn spawn_at(call: &Call) -> syn::Result<TokenStream> {
-    let Parts { site, captures, remote } = parts(call, ended)?;
+    let TravelParts { site, captures, remote } = parts(call, ended)?;
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;
     let place = place(call);
     Ok(quote! {{
@@ -88,7 +88,7 @@ fn place(call: &Call) -> TokenStream {
 }
 
 /// What both macros have in common.
-struct Parts {
+struct TravelParts {
     /// The type that stands for the call site.
     site: TokenStream,
     captures: Captures,
@@ -97,7 +97,7 @@ struct Parts {
 }
 
 /// `ending` turns the value of the body into what the closure gives back.
-fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Parts> {
+fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<TravelParts> {
     let captures = match &call.list {
         Some(list) => Captures::listed(list),
         None => Captures::found(&usage::of(&call.body)?),
@@ -120,7 +120,7 @@ fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Par
         });
         #check
     };
-    Ok(Parts { site: site(), captures, remote })
+    Ok(TravelParts { site: site(), captures, remote })
 }
 
 /// The type that stands for the call site, with its counters.

@@ -40,9 +40,9 @@ pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut waiting = futures.len();
     let member = |(number, future)| {
         let waker = Waker::from(Arc::new(MemberWaker { number, woken: Arc::clone(&woken) }));
-        Member { waker, state: State::Waiting(Box::pin(future)) }
+        JoinedFuture { waker, state: FutureState::Waiting(Box::pin(future)) }
     };
-    let mut members: Vec<Member<F>> = futures.into_iter().enumerate().map(member).collect();
+    let mut members: Vec<JoinedFuture<F>> = futures.into_iter().enumerate().map(member).collect();
     std::future::poll_fn(move |context| {
         for number in woken.take(context.waker()) {
             waiting -= usize::from(members[number].poll().is_ready());
@@ -50,7 +50,7 @@ pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
         if waiting > 0 {
             return Poll::Pending;
         }
-        Poll::Ready(members.drain(..).filter_map(Member::output).collect())
+        Poll::Ready(members.drain(..).filter_map(JoinedFuture::output).collect())
     })
     .await
 }
@@ -114,24 +114,24 @@ impl Wake for MemberWaker {
 }
 
 /// One future of a join.
-struct Member<F: Future> {
+struct JoinedFuture<F: Future> {
     waker: Waker,
-    state: State<F>,
+    state: FutureState<F>,
 }
 
 /// A future, or what came out of it.
-enum State<F: Future> {
+enum FutureState<F: Future> {
     Waiting(Pin<Box<F>>),
     Over(F::Output),
 }
 
-impl<F: Future> Member<F> {
+impl<F: Future> JoinedFuture<F> {
     /// Polls it; ready once, when it ends.
     fn poll(&mut self) -> Poll<()> {
-        if let State::Waiting(future) = &mut self.state
+        if let FutureState::Waiting(future) = &mut self.state
             && let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&self.waker))
         {
-            self.state = State::Over(output);
+            self.state = FutureState::Over(output);
             return Poll::Ready(());
         }
         Poll::Pending
@@ -139,8 +139,8 @@ impl<F: Future> Member<F> {
 
     fn output(self) -> Option<F::Output> {
         match self.state {
-            State::Over(output) => Some(output),
-            State::Waiting(_) => None,
+            FutureState::Over(output) => Some(output),
+            FutureState::Waiting(_) => None,
         }
     }
 }

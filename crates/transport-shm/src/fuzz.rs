@@ -10,7 +10,7 @@
 use crate::arena::block::BlockDescriptor;
 use crate::endpoint::ShmEndpoint;
 use crate::layout::{Geometry, PlaceBlock};
-use crate::ring::{Credit, GRAIN, Header, RecordKind};
+use crate::ring::{Credit, GRAIN, RecordHeader, RecordKind};
 use crate::segment::Segment;
 use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,10 +58,10 @@ impl Script<'_> {
     }
 
     /// A header that may well be one.
-    fn header(&mut self) -> Header {
+    fn header(&mut self) -> RecordHeader {
         let kind = [RecordKind::Inline, RecordKind::Block, RecordKind::Skip][usize::from(self.byte() % 3)];
         let len = u64::from(self.byte()) << (self.byte() % 5);
-        Header::new(kind, u16::from(self.byte()), len as usize)
+        RecordHeader::new(kind, u16::from(self.byte()), len as usize)
     }
 }
 
@@ -116,7 +116,7 @@ impl Pair {
                 self.scribble(
                     class,
                     grain * GRAIN,
-                    Header::new(RecordKind::Block, 0, BlockDescriptor::BYTES).0,
+                    RecordHeader::new(RecordKind::Block, 0, BlockDescriptor::BYTES).0,
                 );
                 self.scribble(class, grain * GRAIN + 8, ticket.offset);
                 self.scribble(class, grain * GRAIN + 16, ticket.len);

@@ -3,7 +3,7 @@
 //! A word, so that state and cause change together. Low byte: the state. For a place that broke the format the
 //! other bytes say how, where and who saw it; see [`Lifecycle::encode`]. It does not watch processes.
 
-use crate::ring::Fault;
+use crate::ring::RingFault;
 use isles_transport::{Class, Death, PlaceId};
 
 /// Where a place is in its life.
@@ -38,7 +38,7 @@ pub(crate) enum ExitCause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CorruptionReport {
     /// What was broken.
-    pub fault: Fault,
+    pub fault: RingFault,
     /// The class of the ring.
     pub class: Class,
     /// Who saw it, at the other end of the ring.
@@ -113,12 +113,12 @@ impl CorruptionReport {
     /// One line that names what, which ring, where, and who saw it.
     fn text(&self, place: PlaceId) -> String {
         let what = match self.fault {
-            Fault::Mark => "a header without its mark",
-            Fault::RecordKind => "a header of unknown kind",
-            Fault::Length => "a record that leaves the ring",
-            Fault::Head => "a head outside what was sent",
-            Fault::Block => "a block outside the arena of its sender",
-            Fault::Message => "a message that no sound place sends",
+            RingFault::Mark => "a header without its mark",
+            RingFault::RecordKind => "a header of unknown kind",
+            RingFault::Length => "a record that leaves the ring",
+            RingFault::Head => "a head outside what was sent",
+            RingFault::Block => "a block outside the arena of its sender",
+            RingFault::Message => "a message that no sound place sends",
         };
         let class = match self.class {
             Class::Control => "control",
@@ -126,10 +126,10 @@ impl CorruptionReport {
         };
         let (offset, witness) = (self.offset, self.witness);
         match self.fault {
-            Fault::Head => {
+            RingFault::Head => {
                 format!("{what}, in the {class} ring from {witness} to {place}, seen by {witness}")
             }
-            Fault::Message => format!("{what}, from {place} to {witness}, seen by {witness}"),
+            RingFault::Message => format!("{what}, from {place} to {witness}, seen by {witness}"),
             _ => format!(
                 "{what}, in the {class} ring from {place} to {witness} at byte {offset}, seen by {witness}"
             ),
@@ -137,25 +137,25 @@ impl CorruptionReport {
     }
 }
 
-fn fault_number(fault: Fault) -> u64 {
+fn fault_number(fault: RingFault) -> u64 {
     match fault {
-        Fault::Mark => 0,
-        Fault::RecordKind => 1,
-        Fault::Length => 2,
-        Fault::Head => 3,
-        Fault::Block => 4,
-        Fault::Message => 5,
+        RingFault::Mark => 0,
+        RingFault::RecordKind => 1,
+        RingFault::Length => 2,
+        RingFault::Head => 3,
+        RingFault::Block => 4,
+        RingFault::Message => 5,
     }
 }
 
-fn numbered_fault(number: u64) -> Fault {
+fn numbered_fault(number: u64) -> RingFault {
     match number {
-        1 => Fault::RecordKind,
-        2 => Fault::Length,
-        3 => Fault::Head,
-        4 => Fault::Block,
-        5 => Fault::Message,
-        _ => Fault::Mark,
+        1 => RingFault::RecordKind,
+        2 => RingFault::Length,
+        3 => RingFault::Head,
+        4 => RingFault::Block,
+        5 => RingFault::Message,
+        _ => RingFault::Mark,
     }
 }
 
@@ -176,9 +176,14 @@ mod tests {
             ]
             .map(Lifecycle::Ended),
         );
-        for fault in
-            [Fault::Mark, Fault::RecordKind, Fault::Length, Fault::Head, Fault::Block, Fault::Message]
-        {
+        for fault in [
+            RingFault::Mark,
+            RingFault::RecordKind,
+            RingFault::Length,
+            RingFault::Head,
+            RingFault::Block,
+            RingFault::Message,
+        ] {
             for class in [Class::Control, Class::Data] {
                 lives.push(Lifecycle::Corrupt(CorruptionReport {
                     fault,

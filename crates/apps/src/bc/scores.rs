@@ -20,7 +20,7 @@ use std::fmt;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Scores {
     /// What the sums belong to; none before the first source.
-    shape: Option<Shape>,
+    shape: Option<ScoresShape>,
     /// Sum of the dependencies of each vertex, in units of `2^-fraction_bits`.
     sums: Vec<u128>,
     /// Sources added.
@@ -33,16 +33,16 @@ pub struct Scores {
 
 /// What two scores must agree on before they can be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Shape {
+struct ScoresShape {
     vertices: u64,
     arcs: u64,
     directed: bool,
     weighted: bool,
 }
 
-impl Shape {
-    fn of(graph: &Graph) -> Shape {
-        Shape {
+impl ScoresShape {
+    fn of(graph: &Graph) -> ScoresShape {
+        ScoresShape {
             vertices: graph.vertices(),
             arcs: graph.arcs(),
             directed: graph.is_directed(),
@@ -90,7 +90,7 @@ impl Scores {
 
     /// The same without saying what it took; returns that instead.
     pub(super) fn count_source(&mut self, graph: &Graph, source: u64) -> Effort {
-        let shape = Shape::of(graph);
+        let shape = ScoresShape::of(graph);
         assert!(source < shape.vertices, "source {source} of a graph with {} vertices", shape.vertices);
         let known = *self.shape.get_or_insert(shape);
         assert_eq!(known, shape, "scores of one graph cannot take a source of another");
@@ -160,7 +160,7 @@ impl Scores {
 
     /// The score of each vertex, in order of the vertices.
     pub fn values(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
-        let unit = self.shape.map_or(0.0, Shape::unit);
+        let unit = self.shape.map_or(0.0, ScoresShape::unit);
         self.sums.iter().map(move |&sum| sum as f64 * unit)
     }
 
@@ -173,7 +173,7 @@ impl Scores {
             vertices.truncate(count);
         }
         vertices.sort_unstable_by_key(key);
-        let unit = self.shape.map_or(0.0, Shape::unit);
+        let unit = self.shape.map_or(0.0, ScoresShape::unit);
         let ranked = |vertex: u32| Ranked { vertex, score: self.sums[vertex as usize] as f64 * unit };
         Top(vertices.into_iter().map(ranked).collect())
     }

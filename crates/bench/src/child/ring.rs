@@ -20,19 +20,19 @@ struct Index(AtomicU64);
 
 /// Word 0 is the message; word 1 is used by the marked ring only: the number of the message, from 1.
 #[repr(align(64))]
-struct Slot([AtomicU64; 8]);
+struct RingSlot([AtomicU64; 8]);
 
 struct Ring {
     /// Slots taken since creation; only the consumer stores.
     head: Index,
     /// Slots filled since creation; only the producer of the index ring stores.
     tail: Index,
-    slots: Box<[Slot]>,
+    slots: Box<[RingSlot]>,
 }
 
 /// One side of a ring, on lines of its own: two threads write two of them at each push and pop.
 #[repr(align(128))]
-struct Side<'a> {
+struct RingSide<'a> {
     ring: &'a Ring,
     /// The own counter.
     own: u64,
@@ -126,21 +126,21 @@ fn rate(effort: Effort, mut push: impl FnMut(u64), mut pop: impl FnMut() -> u64 
 
 impl Ring {
     fn new() -> Ring {
-        let slots = (0..SLOTS).map(|_| Slot(Default::default())).collect();
+        let slots = (0..SLOTS).map(|_| RingSlot(Default::default())).collect();
         Ring { head: Index(AtomicU64::new(0)), tail: Index(AtomicU64::new(0)), slots }
     }
 
     /// The view of one side at the start.
-    fn side(&self) -> Side<'_> {
-        Side { ring: self, own: 0, seen: 0 }
+    fn side(&self) -> RingSide<'_> {
+        RingSide { ring: self, own: 0, seen: 0 }
     }
 
-    fn slot(&self, number: u64) -> &Slot {
+    fn slot(&self, number: u64) -> &RingSlot {
         &self.slots[(number % SLOTS) as usize]
     }
 }
 
-impl Side<'_> {
+impl RingSide<'_> {
     fn wait_for_room(&mut self) {
         while self.own - self.seen == SLOTS {
             self.seen = self.ring.head.0.load(Acquire); // PAIR bench.ring.head: observe

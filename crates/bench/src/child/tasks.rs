@@ -56,7 +56,7 @@ fn tokio(effort: Effort, mut builder: tokio::runtime::Builder) {
     let runtime = builder.build().expect("threads can be started");
     let seconds = seconds_of_whole(effort, || {
         runtime.block_on(async {
-            let open = Open::new(TASKS);
+            let open = OpenTasks::new(TASKS);
             for number in 0..TASKS {
                 let one = open.clone();
                 drop(tokio::spawn(async move {
@@ -76,7 +76,7 @@ pub fn smol(effort: Effort) {
     let executor = async_executor::LocalExecutor::new();
     let seconds = seconds_of_whole(effort, || {
         futures_lite::future::block_on(executor.run(async {
-            let open = Open::new(TASKS);
+            let open = OpenTasks::new(TASKS);
             for number in 0..TASKS {
                 let one = open.clone();
                 let task = executor.spawn(async move {
@@ -94,11 +94,11 @@ pub fn smol(effort: Effort) {
 /// The tasks that have not ended. It is to tokio and smol what a scope is to rayon and a finish to Isles: whoever waits
 /// for all keeps no handle of each.
 #[derive(Clone)]
-struct Open(Arc<(AtomicUsize, Mutex<Option<Waker>>)>);
+struct OpenTasks(Arc<(AtomicUsize, Mutex<Option<Waker>>)>);
 
-impl Open {
-    fn new(tasks: usize) -> Open {
-        Open(Arc::new((AtomicUsize::new(tasks), Mutex::new(None))))
+impl OpenTasks {
+    fn new(tasks: usize) -> OpenTasks {
+        OpenTasks(Arc::new((AtomicUsize::new(tasks), Mutex::new(None))))
     }
 
     fn ended(self) {

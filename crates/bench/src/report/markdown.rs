@@ -7,7 +7,7 @@
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
 use crate::report::table::{digits, spread};
 use crate::samples::Samples;
-use crate::session::{Outcome, Session};
+use crate::session::{Session, SessionOutcome};
 use crate::suite::Suite;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -96,7 +96,7 @@ fn names(list: &str) -> Result<BTreeSet<String>, String> {
     Ok(names)
 }
 
-fn all_rows(session: &Session) -> impl Iterator<Item = (&'static Row, &Outcome)> {
+fn all_rows(session: &Session) -> impl Iterator<Item = (&'static Row, &SessionOutcome)> {
     session.groups.iter().flat_map(|outcome| outcome.rows.iter().map(move |row| (*row, outcome)))
 }
 
@@ -136,7 +136,7 @@ fn wrapped(text: &str) -> String {
     lines
 }
 
-fn write_row(text: &mut String, row: &Row, outcome: &Outcome, runs: usize) {
+fn write_row(text: &mut String, row: &Row, outcome: &SessionOutcome, runs: usize) {
     let figures = &outcome.figures;
     let ours = row.ours(figures);
     let value = match ours {
@@ -182,7 +182,7 @@ fn said(verdict: &Verdict, value: &str, ratio: &str) -> String {
 }
 
 /// All peers from the best to the worst, then who is absent, then what stands beside.
-fn peers(row: &Row, outcome: &Outcome) -> String {
+fn peers(row: &Row, outcome: &SessionOutcome) -> String {
     let measured = |of: &[Figure]| {
         let present = of.iter().filter_map(|peer| Some((*peer, samples(&outcome.figures, *peer)?)));
         let mut present: Vec<_> = present.collect();

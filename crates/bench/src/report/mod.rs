@@ -12,7 +12,7 @@ use crate::measure::{Better, Figure, Figures, Row, Verdict, samples};
 use crate::options::Effort;
 use crate::program::Missing;
 use crate::samples::Samples;
-use crate::session::{Outcome, Session};
+use crate::session::{Session, SessionOutcome};
 use crate::suite::Suite;
 use isles_apps::console;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use std::time::Duration;
 const FORMAT: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
-struct Report {
+struct SessionReport {
     format: u32,
     suite: String,
     machine: Machine,
@@ -104,8 +104,8 @@ fn text(session: &Session) -> String {
     text
 }
 
-fn report(session: &Session) -> Report {
-    Report {
+fn report(session: &Session) -> SessionReport {
+    SessionReport {
         format: FORMAT,
         suite: session.suite.name().to_owned(),
         machine: session.machine.clone(),
@@ -118,7 +118,7 @@ fn report(session: &Session) -> Report {
     }
 }
 
-fn group(outcome: &Outcome) -> GroupReport {
+fn group(outcome: &SessionOutcome) -> GroupReport {
     GroupReport {
         name: outcome.group.name.to_owned(),
         setting: outcome.group.setting.to_owned(),
@@ -128,7 +128,7 @@ fn group(outcome: &Outcome) -> GroupReport {
     }
 }
 
-fn row_report(row: &Row, outcome: &Outcome) -> RowReport {
+fn row_report(row: &Row, outcome: &SessionOutcome) -> RowReport {
     let reports =
         |figures: &[Figure]| figures.iter().filter_map(|one| figure_report(*one, outcome)).collect();
     RowReport {
@@ -143,7 +143,7 @@ fn row_report(row: &Row, outcome: &Outcome) -> RowReport {
     }
 }
 
-fn figure_report(figure: Figure, outcome: &Outcome) -> Option<FigureReport> {
+fn figure_report(figure: Figure, outcome: &SessionOutcome) -> Option<FigureReport> {
     let values = samples(&outcome.figures, figure)?;
     Some(FigureReport {
         contender: figure.contender.to_owned(),
@@ -158,15 +158,15 @@ fn figure_report(figure: Figure, outcome: &Outcome) -> Option<FigureReport> {
 /// The session that the text holds; its rows and contenders are looked up in the suite.
 fn session(text: &str) -> Result<Session, String> {
     #[derive(Deserialize)]
-    struct Format {
+    struct FormatNumber {
         format: u32,
     }
-    let Format { format } =
+    let FormatNumber { format } =
         serde_json::from_str(text).map_err(|error| format!("not written by isles bench --json: {error}"))?;
     if format != FORMAT {
         return Err(format!("format {format}, and this version reads format {FORMAT}: measure again"));
     }
-    let report: Report = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let report: SessionReport = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let suite = Suite::ALL.into_iter().find(|suite| suite.name() == report.suite);
     let suite = suite.ok_or_else(|| format!("no suite {:?}", report.suite))?;
     Ok(Session {
@@ -183,7 +183,7 @@ fn session(text: &str) -> Result<Session, String> {
     })
 }
 
-fn outcome(suite: Suite, report: GroupReport) -> Result<Outcome, String> {
+fn outcome(suite: Suite, report: GroupReport) -> Result<SessionOutcome, String> {
     let unknown = |name: &str| format!("no {name:?} in this version of the suite: measure again");
     let group = suite.groups().iter().find(|group| group.name == report.name);
     let group = group.ok_or_else(|| unknown(&report.name))?;
@@ -196,7 +196,7 @@ fn outcome(suite: Suite, report: GroupReport) -> Result<Outcome, String> {
             figures.insert((contender.label, figure.name), figure.values);
         }
     }
-    Ok(Outcome { group, rows, figures, versions: report.versions, absences: report.absent })
+    Ok(SessionOutcome { group, rows, figures, versions: report.versions, absences: report.absent })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use crate::machine::LOAD_DOUBTFUL;
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
 use crate::samples::Samples;
-use crate::session::{Outcome, Session};
+use crate::session::{Session, SessionOutcome};
 use crate::suite::Suite;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -67,7 +67,7 @@ fn heading(session: &Session) -> String {
     text
 }
 
-fn write_row(text: &mut String, row: &Row, outcome: &Outcome) {
+fn write_row(text: &mut String, row: &Row, outcome: &SessionOutcome) {
     let direction = match row.better {
         Better::Less => "less is better",
         Better::More => "more is better",
@@ -85,7 +85,7 @@ fn write_row(text: &mut String, row: &Row, outcome: &Outcome) {
     }
 }
 
-fn write_figure(text: &mut String, row: &Row, figure: Figure, outcome: &Outcome) {
+fn write_figure(text: &mut String, row: &Row, figure: Figure, outcome: &SessionOutcome) {
     let Some(values) = samples(&outcome.figures, figure) else {
         let _ = writeln!(text, "  {:<26} {}", row.label(figure), reason(outcome, figure));
         return;
@@ -98,7 +98,7 @@ fn write_figure(text: &mut String, row: &Row, figure: Figure, outcome: &Outcome)
     let _ = writeln!(text, "  {:<26} {min:>10} {median:>10} {max:>10} {ratio:>14}", row.label(figure));
 }
 
-fn reason(outcome: &Outcome, figure: Figure) -> String {
+fn reason(outcome: &SessionOutcome, figure: Figure) -> String {
     match outcome.absences.get(figure.contender) {
         Some(absence) => format!("absent: {} ({})", absence.why, absence.remedy),
         None => format!("absent: it did not print {}", figure.name),

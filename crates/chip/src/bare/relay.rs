@@ -33,14 +33,14 @@ pub struct Plan {
 
 /// A chunk of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Chunk {
+struct BroadcastChunk {
     source: u32,
     number: u32,
 }
 
 /// A slot as its owner knows it.
 #[derive(Clone, Debug, Default)]
-struct Slot {
+struct TreeSlot {
     /// Chunks that have been in it.
     count: u32,
     /// The positions of the children that have not fetched the last one.
@@ -52,9 +52,9 @@ pub struct Relay {
     here: Participant,
     plan: Plan,
     layout: Layout,
-    slots: [Slot; SLOTS],
+    slots: [TreeSlot; SLOTS],
     /// Chunks in private memory that wait for a slot.
-    queue: VecDeque<Chunk>,
+    queue: VecDeque<BroadcastChunk>,
     /// By participant, what has been had of each of its slots.
     had: Vec<[u32; SLOTS]>,
     /// Chunks still to come from others.
@@ -68,7 +68,7 @@ impl Relay {
         let chunks = plan.lines.div_ceil(layout.slot_lines);
         let is_source = here.rank() < plan.sources;
         let own = if is_source { chunks } else { 0 };
-        let queue = (0..own).map(|number| Chunk { source: here.rank(), number }).collect();
+        let queue = (0..own).map(|number| BroadcastChunk { source: here.rank(), number }).collect();
         Relay {
             had: vec![[0; SLOTS]; here.participants as usize],
             missing: chunks * plan.sources - own,
@@ -112,7 +112,7 @@ impl Relay {
     }
 
     /// Where a chunk lies in private memory, and its lines.
-    fn place(&self, chunk: Chunk) -> (u64, u32) {
+    fn place(&self, chunk: BroadcastChunk) -> (u64, u32) {
         let at = chunk.number * self.layout.slot_lines;
         (u64::from(chunk.source * self.plan.lines + at), self.layout.slot_lines.min(self.plan.lines - at))
     }
@@ -148,7 +148,7 @@ impl Relay {
     }
 
     /// Writes a chunk of private memory into a free slot and announces it.
-    async fn put(&mut self, chunk: Chunk, slot: usize) {
+    async fn put(&mut self, chunk: BroadcastChunk, slot: usize) {
         let (memory, lines) = self.place(chunk);
         let me = self.here.core.id();
         self.here.put(me, self.layout.slot(slot as u32), memory, lines).await;
@@ -156,7 +156,7 @@ impl Relay {
     }
 
     /// Writes the header of a slot that holds its chunk, and interrupts the children.
-    async fn announce(&mut self, chunk: Chunk, slot: usize) {
+    async fn announce(&mut self, chunk: BroadcastChunk, slot: usize) {
         let children = self.kin(chunk.source).children;
         self.slots[slot].count += 1;
         let header = words([self.slots[slot].count, chunk.source, chunk.number]);
@@ -174,7 +174,7 @@ impl Relay {
         for slot in 0..SLOTS {
             let header = self.here.core.read_line(parent, Layout::notice(slot as u32)).await;
             let [count, source, number] = [0, 1, 2].map(|at| word(&header, at));
-            let chunk = Chunk { source, number };
+            let chunk = BroadcastChunk { source, number };
             let is_new = count > self.had[parent.0 as usize][slot];
             if is_new && self.kin(source).parent == Some(parent) {
                 self.take(parent, slot, count, chunk).await;
@@ -183,7 +183,7 @@ impl Relay {
     }
 
     /// Fetches one chunk, says so, and passes it on now or later.
-    async fn take(&mut self, parent: CoreId, slot: usize, count: u32, chunk: Chunk) {
+    async fn take(&mut self, parent: CoreId, slot: usize, count: u32, chunk: BroadcastChunk) {
         let (memory, lines) = self.place(chunk);
         let (from, me) = (self.layout.slot(slot as u32), self.here.core.id());
         let TreeNeighbours { children, position, .. } = self.kin(chunk.source);

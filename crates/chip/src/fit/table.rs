@@ -64,7 +64,7 @@ struct Column {
 /// # Errors
 /// The faults of the text in the order of their lines; at least one, and twenty at most.
 pub fn read(name: &str, text: &str) -> Result<Vec<Measurement>, Vec<Fault>> {
-    let mut reader = Reader { file: name, columns: Vec::new(), faults: Vec::new(), found: Vec::new() };
+    let mut reader = TableReader { file: name, columns: Vec::new(), faults: Vec::new(), found: Vec::new() };
     if text.len() > TEXT_BYTES_MAX {
         reader.fault(1, format!("the file has more than {TEXT_BYTES_MAX} bytes; allowed: as many at most"));
         return Err(reader.faults);
@@ -89,14 +89,14 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Measurement>, Vec<Fault>> {
     if reader.faults.is_empty() { Ok(reader.found) } else { Err(reader.faults) }
 }
 
-struct Reader<'a> {
+struct TableReader<'a> {
     file: &'a str,
     columns: Vec<Column>,
     faults: Vec<Fault>,
     found: Vec<Measurement>,
 }
 
-impl Reader<'_> {
+impl TableReader<'_> {
     fn fault(&mut self, line: usize, text: String) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(Fault { file: self.file.to_owned(), line, text });

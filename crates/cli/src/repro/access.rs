@@ -5,7 +5,7 @@
 
 use super::bare::{bare, run};
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use isles_chip::cost::Mode;
 use isles_chip::energy::Load;
 use isles_chip::quantity::Picoseconds;
@@ -24,7 +24,7 @@ pub const LINES: Experiment = Experiment {
     about: "one line of a message buffer by distance, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
     instructions: "",
-    rows: Rows::Model(lines),
+    rows: RowSource::Model(lines),
 };
 
 /// V2.
@@ -33,7 +33,7 @@ pub const BANDWIDTH: Experiment = Experiment {
     about: "lines of a message buffer back to back, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
     instructions: "",
-    rows: Rows::Model(bandwidth),
+    rows: RowSource::Model(bandwidth),
 };
 
 /// V6.
@@ -42,7 +42,7 @@ pub const CYCLES: Experiment = Experiment {
     about: "core cycles of an access from nearest to farthest, at 800/1600/1066",
     source: "Rotta et al., 6th MARC symposium (2012), paper 3",
     instructions: "",
-    rows: Rows::Model(cycles),
+    rows: RowSource::Model(cycles),
 };
 
 /// A setting of the clocks that the chip file has.
@@ -125,7 +125,7 @@ pub const CACHES: Experiment = Experiment {
     about: "lines read by each core from memory and from its first cache, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
     instructions: "",
-    rows: Rows::Model(caches),
+    rows: RowSource::Model(caches),
 };
 
 /// V7.
@@ -134,7 +134,7 @@ pub const CONTROLLER: Experiment = Experiment {
     about: "cores that read from one memory controller at once: time of a line against alone, at 800/1600/1066",
     source: "Rotta et al., 6th MARC symposium (2012), paper 3: three do not interfere, beyond it grows linearly",
     instructions: "",
-    rows: Rows::Model(controller),
+    rows: RowSource::Model(controller),
 };
 
 /// Lines of shared memory.
@@ -143,7 +143,7 @@ pub const SHARED: Experiment = Experiment {
     about: "core cycles of a line written through to shared memory by core 0, by controller, at 533/800/800",
     source: "Barrelfish technical note 005; its clocks are not stated",
     instructions: "",
-    rows: Rows::Model(shared),
+    rows: RowSource::Model(shared),
 };
 
 /// V8.
@@ -152,7 +152,7 @@ pub const FLUSH: Experiment = Experiment {
     about: "core cycles of a software flush of the second cache, at 800/1600/1066",
     source: "Rotta et al., 6th MARC symposium (2012), paper 3",
     instructions: "",
-    rows: Rows::Model(flush),
+    rows: RowSource::Model(flush),
 };
 
 fn caches(chip: &Chip) -> Vec<Row> {
@@ -251,7 +251,7 @@ pub const C6678: Experiment = Experiment {
     about: "an interrupt and the memory of the C6678",
     source: "OpenComRTOS on the C6678, 6th MARC symposium (2012), paper 10",
     instructions: "",
-    rows: Rows::Model(texas),
+    rows: RowSource::Model(texas),
 };
 
 /// V19.
@@ -260,7 +260,7 @@ pub const GREEN: Experiment = Experiment {
     about: "power of a node of Blue Gene/P at Linpack",
     source: "Green500, November 2007: 31.10 kW for a rack of 1,024 nodes",
     instructions: "",
-    rows: Rows::Model(blue_gene),
+    rows: RowSource::Model(blue_gene),
 };
 
 fn find(name: &str) -> Chip {

@@ -3,7 +3,7 @@
 
 use super::access::{STANDARD, preset};
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use isles_chip::Chip;
 use isles_chip::bare::{BareChip, BareCore};
 use isles_chip::quantity::Picoseconds;
@@ -38,7 +38,7 @@ pub const INTERRUPTS: Experiment = Experiment {
     about: "core cycles from the raising of an interrupt to its arrival at the last target, at 533/800/800",
     source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5",
     instructions: "",
-    rows: Rows::Model(interrupts),
+    rows: RowSource::Model(interrupts),
 };
 
 fn interrupts(chip: &Chip) -> Vec<Row> {

@@ -6,7 +6,7 @@
 //! that takes minutes.
 
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use isles::{Launch, ModelledChip, Protocol};
 use isles_apps::bc::CachedRun;
 use isles_apps::console;
@@ -18,7 +18,7 @@ pub const BETWEENNESS: Experiment = Experiment {
     about: "betweenness centrality of R-MAT graphs, weights of one: how many times faster than one core, at 533/800/800",
     source: "X10 on the SCC (2011): 25 times with rcce-x10 on 48 cores, smaller graphs less",
     instructions: "",
-    rows: Rows::Runs(betweenness),
+    rows: RowSource::Runs(betweenness),
 };
 
 /// The graphs, smallest first.

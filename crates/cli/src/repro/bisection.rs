@@ -3,7 +3,7 @@
 use super::access::STANDARD;
 use super::bare::{bare, run};
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use isles_chip::Chip;
 use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::topology::CoreId;
@@ -18,7 +18,7 @@ pub const BISECTION: Experiment = Experiment {
     instructions: "nothing beside the lines but 20 cycles a call (bare), because the source measured\n\
                    the times of lines (V1) with its own copy, so they hold its instructions. Chosen with the\n\
                    message alone in view; where a row says so, iRCCE's",
-    rows: Rows::Model(bisection),
+    rows: RowSource::Model(bisection),
 };
 
 /// Bytes of a message.

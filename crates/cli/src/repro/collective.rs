@@ -6,7 +6,7 @@
 use super::access::STANDARD;
 use super::bare::{bare, pattern, run};
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use crate::runs::{numbers, refusal};
 use clap::Args;
 use isles_apps::registry::Failure;
@@ -31,7 +31,7 @@ pub const GAINS: Experiment = Experiment {
     source: "SCC interconnect evaluation (2011); for which length, and with what copy, is not known",
     instructions: "RCCE's for the serial forms, iRCCE's for the new ones, chosen with the factors in\n\
                    view; where a row says so, the bare copy, which the message of the same source (V3) needs",
-    rows: Rows::Model(gains),
+    rows: RowSource::Model(gains),
 };
 
 /// V9.
@@ -41,7 +41,7 @@ pub const BROADCAST: Experiment = Experiment {
     source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5",
     instructions: "the copy of iRCCE, as the source says, and the calls of RCCE, chosen with the first\n\
                    row of each form in view; where a row says so, the calls of iRCCE",
-    rows: Rows::Model(broadcast),
+    rows: RowSource::Model(broadcast),
 };
 
 /// V10, the throughput.
@@ -50,7 +50,7 @@ pub const THROUGHPUT: Experiment = Experiment {
     about: "bytes that each core receives a second, asynchronous broadcast, by children and sources",
     source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, has them in figures only",
     instructions: "the copy of iRCCE and the calls of RCCE, as for `broadcast`",
-    rows: Rows::Model(throughput),
+    rows: RowSource::Model(throughput),
 };
 
 /// Microseconds of one broadcast of so many lines that no cache holds.

@@ -61,11 +61,11 @@ pub struct Experiment {
     /// Which set of instruction costs its programs have beside their accesses, and why; empty if they have none.
     instructions: &'static str,
     /// Runs it.
-    rows: Rows,
+    rows: RowSource,
 }
 
 /// How an experiment comes by its rows.
-enum Rows {
+enum RowSource {
     /// Out of the chip file, and of programs on bare cores.
     Model(fn(&Chip) -> Vec<Row>),
     /// Out of runs of Isles on the modelled chip: only if it is asked for by name, because it may take minutes and
@@ -75,15 +75,15 @@ enum Rows {
 
 impl Experiment {
     fn is_by_name(&self) -> bool {
-        matches!(self.rows, Rows::Runs(_))
+        matches!(self.rows, RowSource::Runs(_))
     }
 
-    fn run(&'static self, chip: &Chip) -> Result<Outcome, Failure> {
+    fn run(&'static self, chip: &Chip) -> Result<ExperimentOutcome, Failure> {
         let rows = match self.rows {
-            Rows::Model(rows) => rows(chip),
-            Rows::Runs(rows) => rows()?,
+            RowSource::Model(rows) => rows(chip),
+            RowSource::Runs(rows) => rows()?,
         };
-        Ok(Outcome { experiment: self, rows })
+        Ok(ExperimentOutcome { experiment: self, rows })
     }
 }
 
@@ -115,13 +115,13 @@ const EXPERIMENTS: &[Experiment] = &[
 ];
 
 /// The rows of one experiment.
-pub struct Outcome {
+pub struct ExperimentOutcome {
     experiment: &'static Experiment,
     rows: Vec<Row>,
 }
 
 /// How the rows can be written.
-type Format = fn(&[Outcome]) -> String;
+type Format = fn(&[ExperimentOutcome]) -> String;
 
 /// Carries it out.
 pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
@@ -135,7 +135,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     let mut outcomes =
         chosen.into_iter().map(|experiment| experiment.run(&chip)).collect::<Result<Vec<_>, _>>()?;
     if let Some(request) = request {
-        let own = |outcome: &&mut Outcome| outcome.experiment.name == collective::BROADCAST.name;
+        let own = |outcome: &&mut ExperimentOutcome| outcome.experiment.name == collective::BROADCAST.name;
         outcomes.iter_mut().filter(own).for_each(|outcome| outcome.rows.extend(request.rows(&chip)));
     }
     let text = row::text(&outcomes, left_out(&arguments.names).as_deref());
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn figures_out_of_their_bands_are_counted_and_those_that_must_be_in_them_are_named() {
         let rows = vec![doubled("V3"), doubled("V5"), doubled("")];
-        let outcomes = [Outcome { experiment: &super::bisection::BISECTION, rows }];
+        let outcomes = [ExperimentOutcome { experiment: &super::bisection::BISECTION, rows }];
         assert_eq!(super::row::missed(&outcomes), 1);
         let page = super::row::markdown(&outcomes);
         let summary: Vec<&str> = page.lines().take(4).collect();

@@ -6,7 +6,7 @@
 use super::access::STANDARD;
 use super::bare::{bare, pattern, run};
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use isles_chip::Chip;
 use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::topology::CoreId;
@@ -17,7 +17,7 @@ pub const PING_PONG: Experiment = Experiment {
     about: "half a ping-pong of RCCE and iRCCE between the cores of a tile, at 533/800/800",
     source: "iRCCE's measurement with RCCE 1.0.13 in LPD-EPFL/tm2c-threads",
     instructions: "each library's, fitted to its rows that are calibrated",
-    rows: Rows::Model(ping_pong),
+    rows: RowSource::Model(ping_pong),
 };
 
 #[allow(clippy::approx_constant)] // a time that happens to be near pi

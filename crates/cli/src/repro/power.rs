@@ -1,7 +1,7 @@
 //! Powers of the chip by its clock.
 
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use crate::power::MEASURED;
 use isles_chip::Chip;
 use isles_chip::energy::{Load, OperatingPoint, PowerModel};
@@ -14,7 +14,7 @@ pub const MANYMAN: Experiment = Experiment {
     about: "the chip's power by clock and load, model `manyman`",
     source: "van Tol et al. (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
     instructions: "",
-    rows: Rows::Model(manyman),
+    rows: RowSource::Model(manyman),
 };
 
 /// V17.
@@ -23,7 +23,7 @@ pub const CICHOWSKI: Experiment = Experiment {
     about: "the chip's power by clock, model `cichowski`, from the published coefficients",
     source: "Cichowski et al., 6th MARC symposium (2012), paper 9",
     instructions: "",
-    rows: Rows::Model(cichowski),
+    rows: RowSource::Model(cichowski),
 };
 
 /// V18.
@@ -32,7 +32,7 @@ pub const MESH: Experiment = Experiment {
     about: "power of all routers of the mesh at full load",
     source: "Intel, JSSC 2011: 550 mW a router at 2 GHz and 1.1 V with 1.28 Tb/s",
     instructions: "",
-    rows: Rows::Model(mesh),
+    rows: RowSource::Model(mesh),
 };
 
 fn point(megahertz: f64, volts: f64) -> OperatingPoint {

@@ -9,7 +9,7 @@
 use super::access::{STANDARD, nanoseconds, preset};
 use super::ping_pong::{RCCE, length};
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use isles::{Launch, ModelledChip, Protocol, at, now, places};
 use isles_apps::registry::Failure;
 use isles_chip::Chip;
@@ -23,7 +23,7 @@ pub const PROTOCOLS: Experiment = Experiment {
     source: "rcce: iRCCE's measurement with RCCE 1.0.13; ring: OpenComRTOS, 6th MARC symposium (2012), paper 10",
     instructions: "RCCE's for `rcce`; of the others `doorbell`, `rcce-x10` and `sections` copy as iRCCE,\n\
                    and what they spend on a call is estimated",
-    rows: Rows::Model(protocols),
+    rows: RowSource::Model(protocols),
 };
 
 /// Bytes whose figures were in view when the library's instructions and stores were fitted.
@@ -93,7 +93,7 @@ pub const ECHO: Experiment = Experiment {
     about: "half of `at!` with bytes there and back between the cores of a tile, by protocol of Isles, at 533/800/800",
     source: "ours alone; compare with ping-pong",
     instructions: "",
-    rows: Rows::Runs(echo),
+    rows: RowSource::Runs(echo),
 };
 
 /// Bytes of a message.

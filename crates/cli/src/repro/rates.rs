@@ -5,7 +5,7 @@
 //! with `work` is ours, and the rows are ratios of runs. Invariant: every row could come out on the wrong side.
 
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use isles::prelude::*;
 use isles::{GovernorPolicy, IdlePolicy, Launch, ModelledChip, Placement, Work, place_count};
 use isles_apps::registry::Failure;
@@ -20,7 +20,7 @@ pub const RATES: Experiment = Experiment {
     about: "a planner, a stencil and loops over memory by cores and rate, power model `manyman`, at 533/800/800",
     source: "V20, V21: battery-operated CPS, 6th MARC symposium (2012), paper 7; V22: Gschwandtner et al., in paper 8",
     instructions: "",
-    rows: Rows::Runs(rates),
+    rows: RowSource::Runs(rates),
 };
 
 /// All cores.

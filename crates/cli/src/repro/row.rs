@@ -4,7 +4,7 @@
 //! all four forms hold every row, and the first three the same digits, so that the page can be compared with what the
 //! command prints.
 
-use super::Outcome;
+use super::ExperimentOutcome;
 use serde::Serialize;
 
 /// The numbers of the validation deck whose rows must be in their bands.
@@ -172,7 +172,7 @@ fn cells(row: &Row) -> [String; 6] {
 }
 
 /// Which rows are out of their bands although they must not be, and last how many are.
-fn summary(outcomes: &[Outcome]) -> Vec<String> {
+fn summary(outcomes: &[ExperimentOutcome]) -> Vec<String> {
     let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
     let count = |verdict| rows().filter(|row| row.verdict() == verdict).count();
     let (inside, outside, alone) = (count(Verdict::In), count(Verdict::Out), count(Verdict::Alone));
@@ -194,14 +194,14 @@ fn summary(outcomes: &[Outcome]) -> Vec<String> {
 }
 
 /// How many rows are out of their bands although they must not be.
-pub fn missed(outcomes: &[Outcome]) -> usize {
+pub fn missed(outcomes: &[ExperimentOutcome]) -> usize {
     outcomes.iter().flat_map(|outcome| &outcome.rows).filter(|row| row.is_missed()).count()
 }
 
 /// For people, in columns; with a line on what is not there.
-pub fn text(outcomes: &[Outcome], left_out: Option<&str>) -> String {
+pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     let mut text = String::new();
-    for Outcome { experiment, rows } in outcomes {
+    for ExperimentOutcome { experiment, rows } in outcomes {
         text += &format!("{}: {}\n", experiment.name, experiment.about);
         if !experiment.instructions.is_empty() {
             text += &format!("  instructions: {}\n", experiment.instructions.replace('\n', "\n    "));
@@ -222,9 +222,9 @@ pub fn text(outcomes: &[Outcome], left_out: Option<&str>) -> String {
 }
 
 /// For a page.
-pub fn markdown(outcomes: &[Outcome]) -> String {
+pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
     let mut text = summary(outcomes).join("\n") + "\n";
-    for Outcome { experiment, rows } in outcomes {
+    for ExperimentOutcome { experiment, rows } in outcomes {
         text +=
             &format!("\n### {}\n\n{}.\nSource: {}.\n", experiment.name, experiment.about, experiment.source);
         if !experiment.instructions.is_empty() {
@@ -240,7 +240,7 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
 }
 
 /// One line a row; figures as they are, not rounded.
-pub fn csv(outcomes: &[Outcome]) -> String {
+pub fn csv(outcomes: &[ExperimentOutcome]) -> String {
     let mut text = "experiment,deck,figure,unit,published,ours,error_percent,band,verdict,basis\n".to_owned();
     for record in records(outcomes) {
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -262,13 +262,13 @@ pub fn csv(outcomes: &[Outcome]) -> String {
 }
 
 /// One object; see `docs/reproduction.md`.
-pub fn json(outcomes: &[Outcome]) -> String {
-    let report = Report { schema: "isles.repro.1", chip: "scc", rows: records(outcomes) };
+pub fn json(outcomes: &[ExperimentOutcome]) -> String {
+    let report = ReproReport { schema: "isles.repro.1", chip: "scc", rows: records(outcomes) };
     serde_json::to_string_pretty(&report).expect("plain values become JSON") + "\n"
 }
 
 #[derive(Serialize)]
-struct Report {
+struct ReproReport {
     schema: &'static str,
     chip: &'static str,
     rows: Vec<Record>,
@@ -289,8 +289,8 @@ struct Record {
     basis: &'static str,
 }
 
-fn records(outcomes: &[Outcome]) -> Vec<Record> {
-    let record = |outcome: &Outcome, row: &Row| Record {
+fn records(outcomes: &[ExperimentOutcome]) -> Vec<Record> {
+    let record = |outcome: &ExperimentOutcome, row: &Row| Record {
         experiment: outcome.experiment.name,
         deck: row.deck,
         figure: row.figure.clone(),

@@ -5,7 +5,7 @@
 
 use super::ping_pong::length;
 use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, Rows};
+use super::{Experiment, RowSource};
 use isles::prelude::*;
 use isles::{Broadcast, Launch, ModelledChip, Reduce, Shape};
 use isles_apps::registry::Failure;
@@ -19,7 +19,7 @@ pub const TEAMS: Experiment = Experiment {
     about: "collectives of a team of 48 places, by tree and as the model chooses, at 533/800/800",
     source: "ours alone; compare with broadcast and collectives",
     instructions: "",
-    rows: Rows::Runs(teams),
+    rows: RowSource::Runs(teams),
 };
 
 /// Bytes of a slice.

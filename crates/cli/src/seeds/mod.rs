@@ -12,7 +12,7 @@ use clap::{ArgMatches, Args};
 use isles::{CodeTime, Destination, Launch, Machine};
 use isles_apps::console;
 use isles_apps::registry::{App, Failure, FlagValue, PlaceArguments};
-use report::{Outcome, text, write_json};
+use report::{SeedOutcome, text, write_json};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -74,14 +74,14 @@ pub fn compare(
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
         Ok((outcome(seed, &summary).ok_or_else(lacking)?, settings(&summary)))
     })?;
-    let (outcomes, mut settings): (Vec<Outcome>, Vec<Map<String, Value>>) = ended.into_iter().unzip();
+    let (outcomes, mut settings): (Vec<SeedOutcome>, Vec<Map<String, Value>>) = ended.into_iter().unzip();
     settings.truncate(1);
     tell(&outcomes, &settings.pop().unwrap_or_default(), json)
 }
 
 /// Prints the table, and writes the document where it shall go; to standard error if that is standard output.
 fn tell(
-    outcomes: &[Outcome],
+    outcomes: &[SeedOutcome],
     settings: &Map<String, Value>,
     json: Option<Destination>,
 ) -> Result<(), Failure> {
@@ -137,8 +137,8 @@ fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
     Ok(())
 }
 
-fn outcome(seed: usize, summary: &Value) -> Option<Outcome> {
-    Some(Outcome {
+fn outcome(seed: usize, summary: &Value) -> Option<SeedOutcome> {
+    Some(SeedOutcome {
         seed,
         predicted_ps: summary["predicted_ps"].as_u64()?,
         energy_j: summary["energy"]["models"][0]["total_j"].as_f64(),

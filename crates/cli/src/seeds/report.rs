@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 /// What a run with one seed came to.
 #[derive(Serialize)]
-pub struct Outcome {
+pub struct SeedOutcome {
     pub seed: usize,
     pub predicted_ps: u64,
     /// By the first power model of the chip, if its file has one.
@@ -23,7 +23,7 @@ pub struct Outcome {
 struct Document<'a> {
     schema: &'static str,
     settings: &'a Map<String, Value>,
-    seeds: &'a [Outcome],
+    seeds: &'a [SeedOutcome],
     predicted_ps: ValueRange,
     energy_j: Option<ValueRange>,
 }
@@ -39,12 +39,12 @@ struct ValueRange {
 }
 
 /// A row for each seed, then least, median and most of time and energy, and what that means.
-pub fn text(outcomes: &[Outcome]) -> String {
+pub fn text(outcomes: &[SeedOutcome]) -> String {
     let mut text = String::from("seed            time          energy  digest\n");
     let (times, energies) = spans(outcomes);
     let time = Unit::of(&TIMES, times.median);
     let energy = Unit::of(&ENERGIES, energies.as_ref().map_or(0.0, |span| span.median));
-    for Outcome { seed, predicted_ps, energy_j, digest } in outcomes {
+    for SeedOutcome { seed, predicted_ps, energy_j, digest } in outcomes {
         let time = time.text(*predicted_ps as f64);
         let energy = energy_j.map_or("-".to_owned(), |joules| energy.text(joules));
         let _ = writeln!(text, "{seed:>4}  {time:>14}  {energy:>14}  {digest}"); // a string takes all
@@ -102,7 +102,7 @@ impl Unit {
 }
 
 /// How far time and energy move; the latter if all runs have one.
-fn spans(outcomes: &[Outcome]) -> (ValueRange, Option<ValueRange>) {
+fn spans(outcomes: &[SeedOutcome]) -> (ValueRange, Option<ValueRange>) {
     let times = outcomes.iter().map(|outcome| outcome.predicted_ps as f64).collect();
     let energies: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.energy_j).collect();
     (span(times), energies.map(span))
@@ -119,7 +119,7 @@ fn span(values: Vec<f64>) -> ValueRange {
 /// What `out` returns.
 pub fn write_json(
     out: &mut dyn Write,
-    outcomes: &[Outcome],
+    outcomes: &[SeedOutcome],
     settings: &Map<String, Value>,
 ) -> io::Result<()> {
     let (predicted_ps, energy_j) = spans(outcomes);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_table_has_a_row_a_seed_and_the_spread_of_each_figure_that_is_known() {
-        let outcome = |seed: usize, energy_j| Outcome {
+        let outcome = |seed: usize, energy_j| SeedOutcome {
             seed,
             predicted_ps: [1_000_000_000, 3_000_000_000][seed],
             energy_j,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Control {
     /// To the home: no task of the finish is live here, and these were the counts since the last report.
-    Report(Report),
+    Report(FinishReport),
     /// From the home: report when no task is live here and `missing` more tasks than last reported arrived.
     Ask {
         /// The finish.
@@ -40,7 +40,7 @@ pub enum Control {
 
 /// What a quiet place tells the home of a finish; possibly one part of several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Report {
+pub struct FinishReport {
     /// The finish.
     pub finish: FinishId,
     /// How many questions of the home this answers; told in the last part.

@@ -3,7 +3,7 @@
 //! A part of [`Finishes`], in its own file because it is the half that decides. docs/design/finish.md has the proof.
 //! It never looks into proxies. The invariant: a finish is released only by `conclude`.
 
-use super::control::{Control, Output, Report, Violation};
+use super::control::{Control, FinishReport, Output, Violation};
 use super::fault::{Fault, Outcome, Reason};
 use super::finishes::Finishes;
 use super::id::{FinishId, FinishKind};
@@ -23,7 +23,7 @@ impl Finishes {
     pub(super) fn hear(
         &mut self,
         from: PlaceId,
-        report: Report,
+        report: FinishReport,
         out: &mut Vec<Output>,
     ) -> Result<(), Violation> {
         if report.finish.home != self.membership.here {
@@ -43,7 +43,7 @@ impl Finishes {
     }
 
     /// Refuses a report that no correct place sends.
-    fn check(&self, from: PlaceId, index: usize, report: &Report) -> Result<(), Violation> {
+    fn check(&self, from: PlaceId, index: usize, report: &FinishReport) -> Result<(), Violation> {
         if let Some(entry) = report.entries.iter().find(|entry| !self.membership.knows(entry.place)) {
             return Err(Violation::UnknownPlace(entry.place));
         }
@@ -63,7 +63,7 @@ impl Finishes {
     }
 
     /// Enters the counts of a report into the ledger.
-    fn enter(&mut self, from: PlaceId, index: usize, report: &Report, out: &mut Vec<Output>) {
+    fn enter(&mut self, from: PlaceId, index: usize, report: &FinishReport, out: &mut Vec<Output>) {
         let Slot { id, faults, cancelled, role: Role::Home(ledger), .. } = &mut self.slots[index] else {
             return;
         };

@@ -23,7 +23,7 @@ mod slot;
 mod tests;
 
 pub use crate::place::Entry;
-pub use control::{Control, Output, Report, TaskRefusal, Violation};
+pub use control::{Control, FinishReport, Output, TaskRefusal, Violation};
 pub use fault::{Fault, Outcome, Payload, PayloadTooLong, Reason, Text};
 pub use finishes::{Explanation, Finishes, Waiting};
 pub use id::{FinishId, FinishKind, Key};

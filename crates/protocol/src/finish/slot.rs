@@ -4,7 +4,7 @@
 //! count reaching zero is decided in `finishes`. The invariant: `exchange_counts` holds what no report has told yet
 //! (at the home: what is not yet in the ledger), and is only told when `live` is zero.
 
-use super::control::{Control, Output, Report};
+use super::control::{Control, FinishReport, Output};
 use super::fault::{Faults, Reason};
 use super::id::{FinishId, Key};
 use super::ledger::Ledger;
@@ -121,7 +121,7 @@ impl Slot {
             let part = entries.by_ref().take(REPORT_ENTRIES_MAX).collect();
             let fault = kept.next();
             let more = entries.peek().is_some() || kept.peek().is_some();
-            let report = Report {
+            let report = FinishReport {
                 finish: self.id,
                 answers: if more { 0 } else { answers },
                 entries: part,

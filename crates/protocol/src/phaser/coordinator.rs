@@ -4,7 +4,7 @@
 //! zero, and no question is unanswered; docs/design/finish.md proves the same for a finish. It sends nothing itself.
 //! The invariant: `lagging` counts the members that `lags` holds for.
 
-use super::message::Report;
+use super::message::PhaserReport;
 use crate::PlaceId;
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl Coordinator {
         &mut self,
         place: PlaceId,
         phase: u64,
-        report: &Report,
+        report: &PhaserReport,
         is_alive: impl Fn(PlaceId) -> bool,
     ) {
         self.change(place, phase, |member| {

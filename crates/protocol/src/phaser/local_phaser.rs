@@ -6,7 +6,7 @@
 use super::Party;
 use super::coordinator::Coordinator;
 use super::id::PhaserId;
-use super::message::{Advanced, Control, Output, REPORT_ENTRIES_MAX, Report};
+use super::message::{Advanced, Control, Output, PhaserReport, REPORT_ENTRIES_MAX};
 use crate::PlaceId;
 use crate::place::ExchangeCounts;
 
@@ -95,10 +95,10 @@ impl LocalPhaser {
     }
 
     /// All that the home does not know, in as many parts as needed.
-    pub(super) fn reports(&mut self) -> Vec<Report> {
+    pub(super) fn reports(&mut self) -> Vec<PhaserReport> {
         let entries: Vec<_> = self.tally.entries().collect();
         let parts = entries.len().div_ceil(REPORT_ENTRIES_MAX).max(1);
-        let part = |index: usize| Report {
+        let part = |index: usize| PhaserReport {
             phaser: self.id,
             phase: self.phase,
             parties: self.parties,

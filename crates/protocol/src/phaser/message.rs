@@ -15,7 +15,7 @@ pub const REPORT_ENTRIES_MAX: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Control {
     /// To the home: all parties here have signalled.
-    Report(Report),
+    Report(PhaserReport),
     /// From the home: the phase before `phase` is over.
     Advance {
         /// The phaser.
@@ -36,7 +36,7 @@ pub enum Control {
 
 /// What a place tells the home when all its parties have signalled; possibly one part of several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Report {
+pub struct PhaserReport {
     /// The phaser.
     pub phaser: PhaserId,
     /// The phase in which they have signalled.

@@ -22,5 +22,5 @@ mod tests;
 
 pub use crate::place::Entry;
 pub use id::{Party, PhaserId, RegistrationTransfer};
-pub use message::{Advanced, Control, Output, PhaserError, REPORT_ENTRIES_MAX, Report, Violation};
+pub use message::{Advanced, Control, Output, PhaserError, PhaserReport, REPORT_ENTRIES_MAX, Violation};
 pub use phasers::Phasers;

@@ -7,7 +7,7 @@
 use super::coordinator::Coordinator;
 use super::id::{Party, PhaserId, RegistrationTransfer};
 use super::local_phaser::{LocalPhaser, PartyRecord, Role, State};
-use super::message::{Advanced, Control, Output, PhaserError, Report, Violation};
+use super::message::{Advanced, Control, Output, PhaserError, PhaserReport, Violation};
 use crate::PlaceId;
 use crate::place::MembershipView;
 use std::collections::BTreeMap;
@@ -396,7 +396,7 @@ impl Phasers {
         self.settle(index, out);
     }
 
-    fn enter(&mut self, from: PlaceId, index: usize, report: &Report) {
+    fn enter(&mut self, from: PlaceId, index: usize, report: &PhaserReport) {
         let LocalPhaser { phase, role: Role::Home(coordinator), .. } = &mut self.shares[index] else {
             return;
         };
@@ -425,7 +425,7 @@ impl Phasers {
     }
 
     /// Takes in a report to a phaser opened here.
-    fn hear(&mut self, from: PlaceId, report: &Report, out: &mut Vec<Output>) -> Result<(), Violation> {
+    fn hear(&mut self, from: PlaceId, report: &PhaserReport, out: &mut Vec<Output>) -> Result<(), Violation> {
         let id = report.phaser;
         if id.home != self.membership.here {
             return Err(Violation::NotItsHome(id));

@@ -46,10 +46,10 @@ struct Pending {
     scope: Scope,
     key: Option<Key>,
     site: &'static SiteCell,
-    state: State,
+    state: CallState,
 }
 
-enum State {
+enum CallState {
     /// The caller waits; no waker until it has been polled.
     Waiting(Option<Waker>),
     /// The answer is here and not yet taken.
@@ -100,7 +100,7 @@ impl Calls {
     ) -> CallId {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        let pending = Pending { generation, to, scope, key, site, state: State::Waiting(None) };
+        let pending = Pending { generation, to, scope, key, site, state: CallState::Waiting(None) };
         CallId { index: self.pending.insert(pending) as u32, generation }
     }
 
@@ -116,19 +116,19 @@ impl Calls {
     }
 
     fn is_waiting(&mut self, slot: CallId) -> bool {
-        self.get(slot).is_some_and(|pending| matches!(pending.state, State::Waiting(_)))
+        self.get(slot).is_some_and(|pending| matches!(pending.state, CallState::Waiting(_)))
     }
 
     /// Takes the answer, if it is here; else notes who waits.
     fn take(&mut self, slot: CallId, context: &mut Context<'_>) -> Option<Result<Answer>> {
         let pending = self.get(slot)?;
-        if let State::Waiting(waker) = &mut pending.state {
+        if let CallState::Waiting(waker) = &mut pending.state {
             waker.replace(context.waker().clone());
             return None;
         }
         match self.pending.remove(slot.index as usize).state {
-            State::Answered(answer) => Some(answer),
-            State::Waiting(_) | State::Abandoned => None,
+            CallState::Answered(answer) => Some(answer),
+            CallState::Waiting(_) | CallState::Abandoned => None,
         }
     }
 
@@ -141,15 +141,15 @@ impl Calls {
     ) -> Option<CallCompletion> {
         let pending = self.get(slot).filter(|pending| pending.to == source)?;
         let (to, scope, key) = (pending.to, pending.scope, pending.key);
-        match std::mem::replace(&mut pending.state, State::Answered(answer)) {
-            State::Waiting(waker) => Some(CallCompletion { to, scope, key, waker }),
-            State::Abandoned => {
+        match std::mem::replace(&mut pending.state, CallState::Answered(answer)) {
+            CallState::Waiting(waker) => Some(CallCompletion { to, scope, key, waker }),
+            CallState::Abandoned => {
                 self.pending.remove(slot.index as usize);
                 // The caller was counted when it went, and its scope is no more.
                 Some(CallCompletion { to, scope: Scope::Detached, key, waker: None })
             }
-            State::Answered(first) => {
-                pending.state = State::Answered(first);
+            CallState::Answered(first) => {
+                pending.state = CallState::Answered(first);
                 None
             }
         }
@@ -166,7 +166,8 @@ impl Calls {
 
     /// The calls that wait, as the place and the site of each; for reports.
     pub(crate) fn waiting(&self) -> Vec<(PlaceId, &'static str)> {
-        let waiting = self.pending.iter().filter(|(_, pending)| matches!(pending.state, State::Waiting(_)));
+        let waiting =
+            self.pending.iter().filter(|(_, pending)| matches!(pending.state, CallState::Waiting(_)));
         waiting.map(|(_, pending)| (pending.to, pending.site.location())).collect()
     }
 }
@@ -229,11 +230,11 @@ fn look_for(local: &Local, slot: CallId) {
 fn abandon(local: &Local, slot: CallId) {
     let mut calls = local.calls.borrow_mut();
     let Some(pending) = calls.get(slot) else { return };
-    if !matches!(pending.state, State::Waiting(_)) {
+    if !matches!(pending.state, CallState::Waiting(_)) {
         calls.pending.remove(slot.index as usize);
         return;
     }
-    pending.state = State::Abandoned;
+    pending.state = CallState::Abandoned;
     let (scope, to) = (pending.scope, pending.to);
     drop(calls);
     // The body that asked ends before the answer says whether it counts, so it counts.

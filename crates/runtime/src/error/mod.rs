@@ -345,9 +345,9 @@ impl<'de> Deserialize<'de> for Error {
 }
 
 /// What went wrong and where it was started, without the place.
-struct Fault<'a>(&'a Body);
+struct BodyText<'a>(&'a Body);
 
-impl fmt::Display for Fault<'_> {
+impl fmt::Display for BodyText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let body = self.0;
         match &body.kind {
@@ -381,7 +381,7 @@ fn alike(causes: &[Body]) -> Vec<Vec<&Body>> {
     let mut group_of = HashMap::new();
     let mut groups: Vec<Vec<&Body>> = Vec::new();
     for cause in causes {
-        let group = *group_of.entry(Fault(cause).to_string()).or_insert(groups.len());
+        let group = *group_of.entry(BodyText(cause).to_string()).or_insert(groups.len());
         if group == groups.len() {
             groups.push(Vec::new());
         }
@@ -401,7 +401,7 @@ fn write_alike(f: &mut fmt::Formatter<'_>, alike: &[&Body]) -> fmt::Result {
     let at = if places.is_empty() { String::new() } else { format!("at {}", named(&places)) };
     let words = [times, at].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
     let colon = if words.is_empty() { "" } else { ": " };
-    write!(f, "\n  {words}{colon}{}", Fault(alike[0]))
+    write!(f, "\n  {words}{colon}{}", BodyText(alike[0]))
 }
 
 /// Places by name: `place 3`, `62 places (0, 2, 4-63)`.
@@ -438,7 +438,7 @@ impl fmt::Display for Body {
         if let Some(place) = self.place {
             write!(f, "at {place}: ")?;
         }
-        Fault(self).fmt(f)
+        BodyText(self).fmt(f)
     }
 }
 

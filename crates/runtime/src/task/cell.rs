@@ -7,7 +7,7 @@
 use super::injector::Injector;
 use super::pool;
 use super::pool::Pool;
-use super::state::{AfterPoll, State};
+use super::state::{AfterPoll, TaskState};
 use super::sync::alloc;
 use crate::call::site::{SiteCell, SiteNumber};
 use crate::error::Error;
@@ -36,8 +36,8 @@ pub enum Priority {
 const UNLISTED: u32 = u32::MAX;
 
 /// What the worker needs of any task.
-pub(crate) struct Header {
-    pub(super) state: State,
+pub(crate) struct TaskHeader {
+    pub(super) state: TaskState,
     kind: &'static TaskVtable,
     injector: &'static Injector,
     /// The finish that counts the task; constant.
@@ -49,17 +49,17 @@ pub(crate) struct Header {
 }
 
 /// Polls the future of a cell; see `poll_future`.
-type PollFn = unsafe fn(NonNull<Header>, &mut Context<'_>) -> Poll<Result<(), Error>>;
+type PollFn = unsafe fn(NonNull<TaskHeader>, &mut Context<'_>) -> Poll<Result<(), Error>>;
 
 // A header and a future of two words fill one line, which a task that only counts is: a million of them that wait
 // take half the memory, and half the time, of two lines each.
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Header>() == 48);
+const _: () = assert!(size_of::<TaskHeader>() == 48);
 
 /// What differs from one type of future to another, and by urgency.
 struct TaskVtable {
     poll: PollFn,
-    drop_future: unsafe fn(NonNull<Header>),
+    drop_future: unsafe fn(NonNull<TaskHeader>),
     /// Of the whole cell.
     layout: Layout,
     priority: Priority,
@@ -76,7 +76,7 @@ impl TaskVtable {
     }
 }
 
-impl Header {
+impl TaskHeader {
     /// How urgent the task is; constant.
     #[inline]
     pub(crate) fn priority(&self) -> Priority {
@@ -86,7 +86,7 @@ impl Header {
 
 #[repr(C)]
 struct TaskCell<F> {
-    header: Header,
+    header: TaskHeader,
     future: ManuallyDrop<F>,
 }
 
@@ -95,7 +95,7 @@ struct TaskCell<F> {
 /// Holding one proves that the memory is alive. It does not free on drop: a task is let go by
 /// [`TaskRef::conclude`], or by its queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TaskRef(NonNull<Header>);
+pub(crate) struct TaskRef(NonNull<TaskHeader>);
 
 // NEED: a foreign thread's waker hands the task to the injector of its place.
 // SOUND: other threads touch only `state`, `injector` and `free`, never the future or the cells.
@@ -129,8 +129,8 @@ impl TaskRef {
             Priority::High => const { &TaskVtable::of::<F>(Priority::High) },
             Priority::Low => const { &TaskVtable::of::<F>(Priority::Low) },
         };
-        let (state, listed) = (State::scheduled(), Cell::new(UNLISTED));
-        let header = Header { state, kind, injector, scope, site: site.number(), listed };
+        let (state, listed) = (TaskState::scheduled(), Cell::new(UNLISTED));
+        let header = TaskHeader { state, kind, injector, scope, site: site.number(), listed };
         let cell = take_memory(const { Layout::new::<TaskCell<F>>() }, pool).cast::<TaskCell<F>>();
         // NEED: the memory of a cell is uninitialised.
         // SOUND: it has the layout of the cell, and is ours.
@@ -139,7 +139,7 @@ impl TaskRef {
     }
 
     /// What the worker needs of the task.
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &TaskHeader {
         // NEED: the header stands behind an erased pointer.
         // SOUND: the place's reference keeps the memory alive.
         unsafe { self.0.as_ref() }
@@ -253,7 +253,7 @@ impl TaskRef {
 }
 
 /// The part of a waker that needs the injector of the task's place.
-fn wake(task: NonNull<Header>) {
+fn wake(task: NonNull<TaskHeader>) {
     // NEED: wakers hold erased pointers.
     // SOUND: the waker that calls holds a reference, or the place does.
     let header = unsafe { task.as_ref() };
@@ -278,11 +278,11 @@ static WAKER: RawWakerVTable = RawWakerVTable::new(
     |data| TaskRef(header_of(data)).release(),
 );
 
-fn raw_waker(task: NonNull<Header>) -> RawWaker {
+fn raw_waker(task: NonNull<TaskHeader>) -> RawWaker {
     RawWaker::new(task.as_ptr().cast_const().cast(), &WAKER)
 }
 
-fn header_of(data: *const ()) -> NonNull<Header> {
+fn header_of(data: *const ()) -> NonNull<TaskHeader> {
     // NEED: `RawWaker` takes a plain pointer.
     // SOUND: it was made from a `NonNull` by `raw_waker`.
     unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }
@@ -291,7 +291,7 @@ fn header_of(data: *const ()) -> NonNull<Header> {
 /// # Safety
 /// `task` is a cell of `F` whose future is alive, and the caller is its owner in the state RUNNING.
 unsafe fn poll_future<F: Future<Output = Result<(), Error>>>(
-    task: NonNull<Header>,
+    task: NonNull<TaskHeader>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), Error>> {
     // NEED: back from the erased pointer to the cell.
@@ -313,7 +313,7 @@ unsafe fn poll_future<F: Future<Output = Result<(), Error>>>(
 
 /// # Safety
 /// `task` is a cell of `F` whose future is alive and not being polled, and the caller is its owner.
-unsafe fn drop_future<F>(task: NonNull<Header>) {
+unsafe fn drop_future<F>(task: NonNull<TaskHeader>) {
     // NEED: back from the erased pointer to the cell.
     // SOUND: by the contract.
     let future = unsafe { &mut (*task.as_ptr().cast::<TaskCell<F>>()).future };

@@ -8,7 +8,7 @@
 use super::cell::{Ended, Priority, TaskRef};
 use super::injector::Injector;
 use super::pool::Pool;
-use super::state::{AfterPoll, State};
+use super::state::{AfterPoll, TaskState};
 use super::sync::{AtomicUsize, Ordering};
 use crate::Error;
 use crate::call::site::INTERNAL;
@@ -29,7 +29,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 
 /// The word of a task that another thread holds too, and what it guards.
 struct Guarded {
-    state: State,
+    state: TaskState,
     /// The future and the memory: read by everybody who holds a reference, written by whoever lets the last one go.
     memory: UnsafeCell<()>,
     /// What the task waits for.
@@ -42,7 +42,7 @@ struct Guarded {
 impl Guarded {
     /// A task that runs and has given one waker away.
     fn running() -> Arc<Guarded> {
-        let state = State::scheduled();
+        let state = TaskState::scheduled();
         assert!(state.start());
         state.retain();
         let (done, queued) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -185,11 +185,11 @@ impl Bare {
 
 /// What a task waits for, and where it leaves its waker.
 #[derive(Default)]
-struct Event(Mutex<(bool, Option<Waker>)>);
+struct Signal(Mutex<(bool, Option<Waker>)>);
 
-impl Event {
+impl Signal {
     /// Waits for `event`, with as much in the task as `ballast` holds.
-    fn wait<const N: usize>(event: Arc<Event>) -> impl Future<Output = Result<(), Error>> {
+    fn wait<const N: usize>(event: Arc<Signal>) -> impl Future<Output = Result<(), Error>> {
         let ballast = [0_u8; N];
         poll_fn(move |context| {
             let _ = &ballast;
@@ -213,8 +213,8 @@ impl Event {
 /// One task that another thread wakes; with memory of the pool, or of the general allocator.
 fn wake_one<const BALLAST: usize>(with: impl Fn(Waker) + Copy + Send + Sync + 'static) {
     check(move || {
-        let (bare, event) = (Bare::new(), Arc::<Event>::default());
-        let task = bare.task(Event::wait::<BALLAST>(event.clone()));
+        let (bare, event) = (Bare::new(), Arc::<Signal>::default());
+        let task = bare.task(Signal::wait::<BALLAST>(event.clone()));
         let waking = thread::spawn(move || event.happen().into_iter().for_each(with));
         bare.complete([task]);
         waking.join().unwrap();
@@ -244,8 +244,8 @@ fn wakers_that_are_cloned_and_used_twice_wake_once_more_at_most() {
 #[test]
 fn two_threads_may_wake_two_tasks() {
     check(|| {
-        let (bare, events) = (Bare::new(), [Arc::<Event>::default(), Arc::default()]);
-        let tasks = events.clone().map(|event| bare.task(Event::wait::<0>(event)));
+        let (bare, events) = (Bare::new(), [Arc::<Signal>::default(), Arc::default()]);
+        let tasks = events.clone().map(|event| bare.task(Signal::wait::<0>(event)));
         let threads =
             events.map(|event| thread::spawn(move || event.happen().into_iter().for_each(Waker::wake)));
         bare.complete(tasks);
@@ -258,8 +258,8 @@ fn two_threads_may_wake_two_tasks() {
 /// A place that ends while another thread wakes its task, and lets its waker go.
 fn end_while_waking<const BALLAST: usize>() {
     check(|| {
-        let (bare, event) = (Bare::new(), Arc::<Event>::default());
-        let task = bare.task(Event::wait::<BALLAST>(event.clone()));
+        let (bare, event) = (Bare::new(), Arc::<Signal>::default());
+        let task = bare.task(Signal::wait::<BALLAST>(event.clone()));
         // NEED: as in `complete`.
         // SOUND: as there.
         assert!(matches!(unsafe { task.run(&bare.pool) }, Some(Ended::Suspended)));

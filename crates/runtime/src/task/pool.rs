@@ -33,7 +33,7 @@ const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, CHUNK_BY
 };
 
 /// The first bytes of a chunk. All fields belong to the thread of the pool.
-struct Chunk {
+struct PoolChunk {
     class: u32,
     /// Cells handed out.
     live: Cell<u32>,
@@ -42,12 +42,12 @@ struct Chunk {
     /// First byte never handed out.
     fresh: Cell<usize>,
     /// The next chunk with room, in the pool's list.
-    next: Cell<*mut Chunk>,
+    next: Cell<*mut PoolChunk>,
     /// Whether the chunk stands in that list.
     listed: Cell<bool>,
 }
 
-const _: () = assert!(size_of::<Chunk>() <= CELL_UNIT);
+const _: () = assert!(size_of::<PoolChunk>() <= CELL_UNIT);
 
 /// The cells of one place.
 #[derive(Default)]
@@ -57,7 +57,7 @@ pub(crate) struct Pool {
 
 struct Class {
     /// Chunks with room; the first one serves.
-    open: Cell<*mut Chunk>,
+    open: Cell<*mut PoolChunk>,
     /// Chunks in that list without a live cell.
     spare: Cell<u32>,
 }
@@ -94,7 +94,7 @@ impl Pool {
         let Some(chunk) = NonNull::new(class.open.get()) else { return self.grow(index) };
         // NEED: chunks are raw memory, linked by their first bytes.
         // SOUND: a chunk in the list is alive, belongs to this thread and has room.
-        let (head, cell) = unsafe { (chunk.as_ref(), Chunk::take(chunk)) };
+        let (head, cell) = unsafe { (chunk.as_ref(), PoolChunk::take(chunk)) };
         if !head.has_room() {
             class.open.set(head.next.get());
             head.listed.set(false);
@@ -109,7 +109,7 @@ impl Pool {
     #[cold]
     fn grow(&self, index: usize) -> NonNull<u8> {
         let class = &self.classes[index];
-        let chunk = Chunk::make(index as u32);
+        let chunk = PoolChunk::make(index as u32);
         class.open.set(chunk.as_ptr());
         class.spare.set(1);
         self.take(Layout::from_size_align((index + 1) * CELL_UNIT, CELL_UNIT).expect("a multiple of a line"))
@@ -122,7 +122,7 @@ impl Pool {
     /// 2. The caller is the thread of the pool.
     #[inline]
     pub(super) unsafe fn give_back(&self, cell: NonNull<u8>) {
-        let chunk = Chunk::of(cell);
+        let chunk = PoolChunk::of(cell);
         // NEED: chunks are raw memory; free cells are linked through theirs.
         // SOUND: by the contract the chunk is alive, for this cell was, and the cell is unused.
         let head = unsafe { chunk.as_ref() };
@@ -204,13 +204,13 @@ impl Drop for Pool {
     }
 }
 
-impl Chunk {
-    fn make(class: u32) -> NonNull<Chunk> {
+impl PoolChunk {
+    fn make(class: u32) -> NonNull<PoolChunk> {
         // NEED: chunks are aligned to their size, which no collection offers.
         // SOUND: the layout is not empty.
         let memory = unsafe { alloc(CHUNK_LAYOUT) };
-        let Some(chunk) = NonNull::new(memory.cast::<Chunk>()) else { handle_alloc_error(CHUNK_LAYOUT) };
-        let head = Chunk {
+        let Some(chunk) = NonNull::new(memory.cast::<PoolChunk>()) else { handle_alloc_error(CHUNK_LAYOUT) };
+        let head = PoolChunk {
             class,
             live: Cell::new(0),
             free: Cell::new(null_mut()),
@@ -225,7 +225,7 @@ impl Chunk {
     }
 
     /// The chunk of a cell.
-    fn of(cell: NonNull<u8>) -> NonNull<Chunk> {
+    fn of(cell: NonNull<u8>) -> NonNull<PoolChunk> {
         let chunk = cell.as_ptr().map_addr(|address| address & !(CHUNK_BYTES - 1));
         // NEED: the address of a chunk follows from that of its cells.
         // SOUND: chunks are aligned to their size, and never at address zero.
@@ -247,7 +247,7 @@ impl Chunk {
     /// # Safety
     /// The chunk is alive, belongs to this thread, and has room.
     #[inline]
-    unsafe fn take(chunk: NonNull<Chunk>) -> NonNull<u8> {
+    unsafe fn take(chunk: NonNull<PoolChunk>) -> NonNull<u8> {
         // NEED: chunks are raw memory; free cells are linked through theirs.
         // SOUND: by the contract; a cell in the free list holds the address of the next, and a fresh one lies inside
         // the chunk.

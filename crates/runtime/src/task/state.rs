@@ -18,7 +18,7 @@ const OVER: usize = 4;
 const REFERENCE: usize = 8;
 
 /// The state word; see the file header.
-pub(super) struct State(AtomicUsize);
+pub(super) struct TaskState(AtomicUsize);
 
 /// What the owner must do after a poll that returned `Pending`.
 #[derive(PartialEq, Eq, Debug)]
@@ -29,11 +29,11 @@ pub(super) enum AfterPoll {
     Again,
 }
 
-impl State {
+impl TaskState {
     /// A task that is about to be queued, held by its place alone.
     #[inline]
     pub(super) fn scheduled() -> Self {
-        State(AtomicUsize::new(SCHEDULED | REFERENCE))
+        TaskState(AtomicUsize::new(SCHEDULED | REFERENCE))
     }
 
     /// Marks the task as woken; true if the caller must queue it.
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_second_wake_queues_nothing() {
-        let state = State::scheduled();
+        let state = TaskState::scheduled();
         assert!(state.start());
         state.retain();
         assert_eq!(state.suspend(), AfterPoll::Suspended);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_wake_during_the_poll_runs_the_task_again() {
-        let state = State::scheduled();
+        let state = TaskState::scheduled();
         assert!(state.start());
         state.retain();
         assert!(!state.wake());
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_task_that_ends_while_queued_is_left_to_the_queue() {
-        let state = State::scheduled();
+        let state = TaskState::scheduled();
         assert!(state.conclude());
         assert!(!state.start());
         assert!(state.release());
@@ -164,10 +164,10 @@ mod tests {
 
     #[test]
     fn a_task_that_ends_alone_needs_no_second_look() {
-        let alone = State::scheduled();
+        let alone = TaskState::scheduled();
         assert!(alone.start());
         assert!(alone.conclude_last());
-        let held = State::scheduled();
+        let held = TaskState::scheduled();
         assert!(held.start());
         held.retain();
         assert!(!held.conclude_last());
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_last_reference_is_told_so() {
-        let state = State::scheduled();
+        let state = TaskState::scheduled();
         assert!(state.start());
         state.retain();
         assert!(!state.conclude());

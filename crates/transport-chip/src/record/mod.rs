@@ -243,14 +243,14 @@ impl TraceEvent {
 const CHUNK_WORDS: usize = 1 << 13;
 
 /// Room for entries, and those that are in it.
-struct Chunk {
+struct EventChunk {
     words: Box<[u64; CHUNK_WORDS]>,
     len: usize,
 }
 
-impl Chunk {
-    fn new() -> Chunk {
-        Chunk { words: Box::new([0; CHUNK_WORDS]), len: 0 }
+impl EventChunk {
+    fn new() -> EventChunk {
+        EventChunk { words: Box::new([0; CHUNK_WORDS]), len: 0 }
     }
 
     fn is_empty(&self) -> bool {

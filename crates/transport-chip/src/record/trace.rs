@@ -9,7 +9,7 @@
 //! is described before it counts.
 
 use super::spans::{SpanName, Spans};
-use super::{Chunk, InitialState, PLACES_MAX, TraceEvent, TraceSink, Transfer};
+use super::{EventChunk, InitialState, PLACES_MAX, TraceEvent, TraceSink, Transfer};
 use crate::energy::Energy;
 use crate::export::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Name, Track};
 use crate::protocol::inbox::LaneIndex;
@@ -148,7 +148,7 @@ impl Trace {
     }
 
     /// Takes all that is in a chunk.
-    pub(super) fn take_all(&mut self, chunk: &Chunk) {
+    pub(super) fn take_all(&mut self, chunk: &EventChunk) {
         chunk.entries().for_each(|entry| self.take(entry));
     }
 

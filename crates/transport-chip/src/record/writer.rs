@@ -10,7 +10,7 @@
 //! is raised at the model.
 
 use super::spans::{OpenSpans, SpanName};
-use super::{Chunk, TIME_MAX, Trace, TraceEvent};
+use super::{EventChunk, TIME_MAX, Trace, TraceEvent};
 use crate::energy::Energy;
 use crate::report::TimeCategory;
 use isles_chip::quantity::Picoseconds;
@@ -27,7 +27,7 @@ const CHUNKS: usize = 8;
 
 /// What the thread is to do next.
 enum WriterCommand {
-    Read(Chunk),
+    Read(EventChunk),
     Shift(SupplyResponse),
     /// The next topic of spans.
     Add(SpanName),
@@ -38,10 +38,10 @@ enum WriterCommand {
 /// A trace under way.
 pub(crate) struct TraceWriter {
     /// What is noted and not handed over.
-    chunk: Chunk,
+    chunk: EventChunk,
     spans: OpenSpans,
     /// Chunks that have been read.
-    empty: Receiver<Chunk>,
+    empty: Receiver<EventChunk>,
     /// None when its end is known.
     thread: Option<Thread>,
 }
@@ -62,7 +62,7 @@ impl TraceWriter {
         let thread = Builder::new().name("isles-trace".into());
         let handle = thread.spawn(move || write(trace, &ordered, &read))?;
         Ok(TraceWriter {
-            chunk: Chunk::new(),
+            chunk: EventChunk::new(),
             spans: OpenSpans::default(),
             empty,
             thread: Some(Thread { orders, handle }),
@@ -149,7 +149,7 @@ impl TraceWriter {
 
     fn hand_over(&mut self) {
         if !self.chunk.is_empty() {
-            let empty = self.empty.try_recv().unwrap_or_else(|_| Chunk::new());
+            let empty = self.empty.try_recv().unwrap_or_else(|_| EventChunk::new());
             let full = mem::replace(&mut self.chunk, empty);
             self.order(WriterCommand::Read(full));
         }
@@ -177,7 +177,7 @@ impl Drop for TraceWriter {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         // If it is gone it has panicked.
-        let _ = thread.orders.send(WriterCommand::Read(mem::replace(&mut self.chunk, Chunk::new())));
+        let _ = thread.orders.send(WriterCommand::Read(mem::replace(&mut self.chunk, EventChunk::new())));
         match thread.end() {
             Err(panic) if !panicking() => resume_unwind(panic),
             _ => {}
@@ -186,7 +186,11 @@ impl Drop for TraceWriter {
 }
 
 /// Writes `trace` until it is to be finished, or nobody is left who could say so.
-fn write(mut trace: Trace, orders: &Receiver<WriterCommand>, read: &SyncSender<Chunk>) -> io::Result<()> {
+fn write(
+    mut trace: Trace,
+    orders: &Receiver<WriterCommand>,
+    read: &SyncSender<EventChunk>,
+) -> io::Result<()> {
     for order in orders {
         match order {
             WriterCommand::Read(mut chunk) => {

@@ -8,7 +8,7 @@
 use crate::arena::BlockStore;
 use crate::layout::{BLOCK_HEADER_BYTES, Geometry};
 use crate::parking;
-use crate::ring::Fault;
+use crate::ring::RingFault;
 use crate::segment::Segment;
 use isles_transport::{BlockMemory, PlaceId};
 use std::ptr::NonNull;
@@ -43,8 +43,8 @@ impl BlockDescriptor {
     /// Reads a descriptor and checks that it names memory of an arena, and no more than a block may have.
     ///
     /// Reading holes of a shared file makes pages: a length without a bound would make its receiver take all memory.
-    pub fn decode(payload: &[u8], geometry: &Geometry) -> Result<BlockDescriptor, Fault> {
-        let payload: &[u8; BlockDescriptor::BYTES] = payload.try_into().map_err(|_| Fault::Block)?;
+    pub fn decode(payload: &[u8], geometry: &Geometry) -> Result<BlockDescriptor, RingFault> {
+        let payload: &[u8; BlockDescriptor::BYTES] = payload.try_into().map_err(|_| RingFault::Block)?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| payload[at + byte]));
         let ticket = BlockDescriptor { offset: word(0), len: word(8) };
         let end =
@@ -56,7 +56,7 @@ impl BlockDescriptor {
         {
             Ok(ticket)
         } else {
-            Err(Fault::Block)
+            Err(RingFault::Block)
         }
     }
 }
@@ -173,7 +173,7 @@ impl Drop for ShmBlock {
 mod tests {
     use super::*;
 
-    fn decode(offset: u64, len: u64) -> Result<BlockDescriptor, Fault> {
+    fn decode(offset: u64, len: u64) -> Result<BlockDescriptor, RingFault> {
         let mut bytes = [0; BlockDescriptor::BYTES];
         BlockDescriptor { offset, len }.encode(&mut bytes);
         BlockDescriptor::decode(&bytes, &Geometry::for_places(2))
@@ -190,9 +190,9 @@ mod tests {
         for (offset, len) in
             [(0, max + 1), (0, arena_bytes - 64), (last, 1), (32, 8), (0, u64::MAX), (u64::MAX - 63, 64)]
         {
-            assert_eq!(decode(offset, len), Err(Fault::Block), "{len} bytes at {offset}");
+            assert_eq!(decode(offset, len), Err(RingFault::Block), "{len} bytes at {offset}");
         }
         let short = BlockDescriptor::decode(&[0; BlockDescriptor::BYTES - 1], &Geometry::for_places(2));
-        assert_eq!(short, Err(Fault::Block));
+        assert_eq!(short, Err(RingFault::Block));
     }
 }

@@ -9,7 +9,7 @@ use crate::layout::PlaceBlock;
 use crate::lifecycle::{CorruptionReport, Lifecycle};
 use crate::parking;
 use crate::ring::mapped::MappedRing;
-use crate::ring::{Consumer, Fault, Record, RecordKind, TakeOutcome};
+use crate::ring::{Consumer, Record, RecordKind, RingFault, TakeOutcome};
 use crate::segment::{Segment, View};
 use isles_transport::{Arrival, Body, Class, Death, HandlerId, Inbound, Message, Next, PlaceId};
 use std::cell::{Cell, RefCell};
@@ -271,7 +271,7 @@ impl Inlets {
         class: Class,
         record: Record<'_>,
         deliver: &mut dyn FnMut(Arrival<'_>),
-    ) -> Result<u64, Fault> {
+    ) -> Result<u64, RingFault> {
         let handler = HandlerId(record.handler);
         let (body, large) = if record.kind == RecordKind::Block {
             let ticket = BlockDescriptor::decode(record.payload, self.segment.geometry())?;
@@ -296,7 +296,7 @@ impl Inlets {
 
     /// Declares `place` dead for everybody, because of what it wrote into a ring, and reads it no more.
     #[cold]
-    pub fn condemn(&self, place: PlaceId, class: Class, fault: Fault, offset: u64) {
+    pub fn condemn(&self, place: PlaceId, class: Class, fault: RingFault, offset: u64) {
         if let Some(inlet) = self.inlet(place) {
             inlet.broken.set(true);
         }

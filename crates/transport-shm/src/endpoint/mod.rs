@@ -16,7 +16,7 @@ mod waiter;
 
 use crate::layout::{SegmentHeader, WORDS};
 use crate::lifecycle::Lifecycle;
-use crate::ring::Fault;
+use crate::ring::RingFault;
 use crate::segment::{Segment, View};
 pub(crate) use inlet::BATCH;
 use inlet::Inlets;
@@ -91,7 +91,7 @@ impl ShmEndpoint {
 
     /// Declares a place dead, because it broke the format.
     #[cold]
-    fn declare_dead(&self, place: PlaceId, class: Class, fault: Fault) {
+    fn declare_dead(&self, place: PlaceId, class: Class, fault: RingFault) {
         self.inlets.condemn(place, class, fault, 0);
         self.outlets.close(place);
     }
@@ -194,7 +194,7 @@ impl Endpoint for ShmEndpoint {
 
     fn condemn(&self, place: PlaceId) {
         // The text of this fault names no ring.
-        self.declare_dead(place, Class::Data, Fault::Message);
+        self.declare_dead(place, Class::Data, RingFault::Message);
     }
 
     fn death(&self, place: PlaceId) -> Option<Death> {

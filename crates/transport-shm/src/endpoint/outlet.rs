@@ -9,7 +9,7 @@ use crate::layout::PlaceBlock;
 use crate::parking;
 use crate::parking::Fencing;
 use crate::ring::mapped::MappedRing;
-use crate::ring::{Fault, Producer, PutError, RecordKind};
+use crate::ring::{Producer, PutError, RecordKind, RingFault};
 use crate::segment::{Segment, View};
 use crate::sync::AtomicU32;
 use isles_transport::{Class, HandlerId, PlaceId, SendError};
@@ -22,7 +22,7 @@ pub(super) enum SendFailure {
     /// As the caller of the endpoint is told.
     Send(SendError),
     /// The receiver broke the format.
-    Fault(Fault),
+    Fault(RingFault),
 }
 
 impl From<SendError> for SendFailure {

@@ -5,7 +5,7 @@ use super::*;
 use crate::layout::{Geometry, PAGE_BYTES};
 use crate::lifecycle::ExitCause;
 use crate::parking;
-use crate::ring::{Header, RecordKind};
+use crate::ring::{RecordHeader, RecordKind};
 use isles_transport::{Block, Body, Message};
 use std::sync::atomic::Ordering;
 
@@ -74,7 +74,7 @@ fn a_block_outside_the_arena_is_the_death_of_its_sender() {
         for (at, value) in [(8, offset), (16, len)] {
             segment.mapping().view::<AtomicU64>(ring + at).store(value, Ordering::Relaxed);
         }
-        let header = Header::new(RecordKind::Block, 0, 16);
+        let header = RecordHeader::new(RecordKind::Block, 0, 16);
         scribble(&segment, 1, 0, Class::Control, 0, header.0);
         let cause = "1: a block outside the arena of its sender, in the control ring from place 1 to place 0 \
                      at byte 0, seen by place 0";

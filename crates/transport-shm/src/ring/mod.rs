@@ -93,28 +93,28 @@ pub(crate) enum RecordKind {
 ///
 /// Kept as the word: taking it apart into fields costs more than the fields are worth, at every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header(pub u64);
+pub(crate) struct RecordHeader(pub u64);
 
-impl Header {
+impl RecordHeader {
     /// The header of a record of `len` payload bytes; of a skip, `len` bytes to the end of the memory.
-    pub fn new(kind: RecordKind, handler: u16, len: usize) -> Header {
+    pub fn new(kind: RecordKind, handler: u16, len: usize) -> RecordHeader {
         let kind = match kind {
             RecordKind::Inline => 1u64,
             RecordKind::Block => 2,
             RecordKind::Skip => 3,
         };
-        Header(MARK << 56 | kind << 48 | u64::from(handler) << 32 | len as u64)
+        RecordHeader(MARK << 56 | kind << 48 | u64::from(handler) << 32 | len as u64)
     }
 
     /// What follows, if this is a header at all.
     #[inline]
-    fn kind(self) -> Result<RecordKind, Fault> {
+    fn kind(self) -> Result<RecordKind, RingFault> {
         match (self.0 >> 48) ^ (MARK << 8) {
             1 => Ok(RecordKind::Inline),
             2 => Ok(RecordKind::Block),
             3 => Ok(RecordKind::Skip),
-            unknown if unknown <= 0xFF => Err(Fault::RecordKind),
-            _ => Err(Fault::Mark),
+            unknown if unknown <= 0xFF => Err(RingFault::RecordKind),
+            _ => Err(RingFault::Mark),
         }
     }
 
@@ -133,7 +133,7 @@ impl Header {
 
 /// How a peer broke the format of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum RingFault {
     /// A header word without the mark.
     Mark,
     /// A kind that does not exist.
@@ -158,7 +158,7 @@ pub(crate) enum PutError {
     /// The writer gave up.
     Abandoned,
     /// The consumer broke the format.
-    Fault(Fault),
+    Fault(RingFault),
 }
 
 /// Bytes from one record to the next for a payload of `len` bytes.
@@ -246,9 +246,9 @@ impl<T: RingMemory> Producer<T> {
             self.cleared.set(cleared);
         }
         if skip != 0 {
-            self.publish(start, Header::new(RecordKind::Skip, 0, skip as usize));
+            self.publish(start, RecordHeader::new(RecordKind::Skip, 0, skip as usize));
         }
-        self.publish(start + span(used), Header::new(kind, handler, used));
+        self.publish(start + span(used), RecordHeader::new(kind, handler, used));
         self.clear_ahead();
         if extent > SHORT_SPAN_MAX {
             self.fetch_next(extent);
@@ -275,7 +275,7 @@ impl<T: RingMemory> Producer<T> {
 
     /// Clears the header word at `next`, then shows the record at the tail to the consumer.
     #[inline]
-    fn publish(&self, next: u64, header: Header) {
+    fn publish(&self, next: u64, header: RecordHeader) {
         if next >= self.cleared.get() {
             // Relaxed: ordered before the header by the release below.
             self.track.word(next).store(0, Ordering::Relaxed);
@@ -352,7 +352,7 @@ impl<T: RingMemory> Producer<T> {
         // PAIR ring.head: observe
         let head = self.track.credit().head.load(Ordering::Acquire);
         if head < self.head.get() || head > self.tail.get() || !head.is_multiple_of(GRAIN) {
-            return Err(PutError::Fault(Fault::Head));
+            return Err(PutError::Fault(RingFault::Head));
         }
         self.head.set(head);
         Ok(())
@@ -436,7 +436,7 @@ impl<T: RingMemory> Consumer<T> {
 
     /// Shows the next record, if there is one, to `look`; the record is gone even if `look` unwinds.
     #[inline]
-    pub fn take(&self, look: impl FnOnce(Record<'_>)) -> Result<TakeOutcome, Fault> {
+    pub fn take(&self, look: impl FnOnce(Record<'_>)) -> Result<TakeOutcome, RingFault> {
         let Some((header, kind)) = self.next()? else { return Ok(TakeOutcome::Nothing) };
         let position = self.head.get();
         self.head.set(position + span(header.len()));
@@ -465,7 +465,7 @@ impl<T: RingMemory> Consumer<T> {
 
     /// The header of the next record, after what it skips; none if nothing is there.
     #[inline]
-    fn next(&self) -> Result<Option<(Header, RecordKind)>, Fault> {
+    fn next(&self) -> Result<Option<(RecordHeader, RecordKind)>, RingFault> {
         let header = self.header();
         if header.0 == 0 {
             return Ok(None);
@@ -480,16 +480,16 @@ impl<T: RingMemory> Consumer<T> {
             return Ok(None);
         }
         match self.check(header)? {
-            RecordKind::Skip => Err(Fault::RecordKind),
+            RecordKind::Skip => Err(RingFault::RecordKind),
             kind => Ok(Some((header, kind))),
         }
     }
 
     /// The word at the head: a header, garbage, or zero.
     #[inline]
-    fn header(&self) -> Header {
+    fn header(&self) -> RecordHeader {
         // PAIR ring.record: observe
-        Header(self.track.word(self.head.get()).load(Ordering::Acquire))
+        RecordHeader(self.track.word(self.head.get()).load(Ordering::Acquire))
     }
 
     /// Size of the ring in bytes.
@@ -509,7 +509,7 @@ impl<T: RingMemory> Consumer<T> {
 
     /// What the record at the head is, if its header is one and it stays inside the memory.
     #[inline]
-    fn check(&self, header: Header) -> Result<RecordKind, Fault> {
+    fn check(&self, header: RecordHeader) -> Result<RecordKind, RingFault> {
         let kind = header.kind()?;
         let capacity = self.track.capacity();
         let rest = capacity - self.offset();
@@ -519,7 +519,7 @@ impl<T: RingMemory> Consumer<T> {
                 header.len() <= payload_max(capacity) && span(header.len()) <= rest
             }
         };
-        if sound { Ok(kind) } else { Err(Fault::Length) }
+        if sound { Ok(kind) } else { Err(RingFault::Length) }
     }
 
     /// Publishes the head once a quarter of the ring has been taken.

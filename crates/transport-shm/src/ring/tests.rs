@@ -64,7 +64,7 @@ fn put(producer: &Producer<MappedRing>, number: u64, room: usize, used: usize) -
     })
 }
 
-fn take(consumer: &Consumer<MappedRing>) -> Result<Option<(u16, Vec<u8>)>, Fault> {
+fn take(consumer: &Consumer<MappedRing>) -> Result<Option<(u16, Vec<u8>)>, RingFault> {
     let mut seen = None;
     consumer.take(|record| seen = Some((record.handler, record.payload.to_vec())))?;
     Ok(seen)
@@ -138,7 +138,7 @@ proptest! {
         let header = consumer.offset() as usize;
         let word = u64::from_le_bytes(garbage[header..header + 8].try_into().unwrap());
         prop_assume!(word != 0 && word >> 56 != MARK);
-        prop_assert_eq!(take(&consumer), Err(Fault::Mark));
+        prop_assert_eq!(take(&consumer), Err(RingFault::Mark));
     }
 
     #[test]
@@ -156,10 +156,10 @@ proptest! {
                 prop_assert!(inside);
                 prop_assert_eq!((seen, payload.len()), (handler, len as usize));
             }
-            (1 | 2, answer) => prop_assert_eq!((answer, inside), (Err(Fault::Length), false)),
+            (1 | 2, answer) => prop_assert_eq!((answer, inside), (Err(RingFault::Length), false)),
             (3, Ok(None)) => prop_assert_eq!(u64::from(len), CAPACITY),
-            (3, answer) => prop_assert_eq!(answer, Err(Fault::Length)),
-            (_, answer) => prop_assert_eq!(answer, Err(Fault::RecordKind)),
+            (3, answer) => prop_assert_eq!(answer, Err(RingFault::Length)),
+            (_, answer) => prop_assert_eq!(answer, Err(RingFault::RecordKind)),
         }
     }
 }
@@ -180,11 +180,11 @@ fn scribble_at(segment: &Segment, offset: u64, word: u64) {
 #[test]
 fn two_skips_in_a_row_are_a_fault_and_not_a_loop() {
     let (segment, _producer, consumer) = ends();
-    let skip = Header::new(RecordKind::Skip, 0, CAPACITY as usize);
+    let skip = RecordHeader::new(RecordKind::Skip, 0, CAPACITY as usize);
     scribble(&segment, &skip.0.to_le_bytes());
-    assert_eq!(take(&consumer), Err(Fault::RecordKind));
+    assert_eq!(take(&consumer), Err(RingFault::RecordKind));
     assert_eq!(consumer.take_if(|_| true), None, "it is left to who can say what is wrong");
-    assert_eq!(take(&consumer), Err(Fault::RecordKind));
+    assert_eq!(take(&consumer), Err(RingFault::RecordKind));
 }
 
 #[test]
@@ -194,9 +194,9 @@ fn a_record_that_would_cross_the_end_is_a_fault() {
         put(&producer, 0, 8, 8).unwrap();
         take(&consumer).unwrap();
     }
-    let header = Header::new(RecordKind::Inline, 0, 2 * GRAIN as usize);
+    let header = RecordHeader::new(RecordKind::Inline, 0, 2 * GRAIN as usize);
     scribble_at(&segment, consumer.offset(), header.0);
-    assert_eq!(take(&consumer), Err(Fault::Length));
+    assert_eq!(take(&consumer), Err(RingFault::Length));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_head_that_the_consumer_cannot_have_reached_is_a_fault() {
         let credit = Layout::of(*segment.geometry()).credit(PlaceId(0), PlaceId(1), Class::Data);
         segment.mapping().view::<Credit>(credit).head.store(head, Ordering::Relaxed);
         let refusal = (0..).find_map(|number| put(&producer, number, 8, 8).err());
-        assert_eq!(refusal, Some(PutError::Fault(Fault::Head)));
+        assert_eq!(refusal, Some(PutError::Fault(RingFault::Head)));
     }
 }
 

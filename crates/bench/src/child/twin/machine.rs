@@ -23,7 +23,7 @@ const BROADCAST: usize = 1_024;
 const CHILDREN: u32 = 4;
 
 /// What one place of the machine knows: how far its barrier and its broadcast are.
-struct Member {
+struct MachinePlace {
     endpoint: ChipEndpoint,
     /// Children that have not come to the barrier.
     missing: u32,
@@ -38,9 +38,9 @@ const COME: HandlerId = HandlerId(1);
 const GO: HandlerId = HandlerId(2);
 const CONTENT: HandlerId = HandlerId(3);
 
-impl Member {
-    fn new(endpoint: ChipEndpoint) -> Member {
-        let mut member = Member { endpoint, missing: 0, owes: Vec::new(), silent: true, done: false };
+impl MachinePlace {
+    fn new(endpoint: ChipEndpoint) -> MachinePlace {
+        let mut member = MachinePlace { endpoint, missing: 0, owes: Vec::new(), silent: true, done: false };
         member.missing = member.children().count() as u32;
         member
     }
@@ -92,8 +92,8 @@ pub fn machine(_effort: Effort) {
     let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
     let world = ChipWorld::new(PLACES, Costs::of(&chip).expect("it carries packets"), 0);
     let world = world.unwrap_or_else(|error| panic!("{error}"));
-    let mut members: Vec<Member> =
-        (0..PLACES).map(|place| Member::new(world.endpoint(PlaceId(place)))).collect();
+    let mut members: Vec<MachinePlace> =
+        (0..PLACES).map(|place| MachinePlace::new(world.endpoint(PlaceId(place)))).collect();
     drive(&world, |place| members[place.index()].step());
     assert!(members.iter().all(|member| member.done), "the broadcast came to all");
     say("seconds", started.elapsed().as_secs_f64());

@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{fmt, io};
 use stopwatch::{HostCode, Stopwatch};
-use tape::{Header, Playback, TAPE_BYTES_MAX, Tape};
+use tape::{Playback, TAPE_BYTES_MAX, Tape, TapeHeader};
 
 /// The largest ratio, in thousandths: a million.
 const RATIO_MAX: u32 = 1_000_000_000;
@@ -96,9 +96,9 @@ fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) 
 }
 
 /// What a run of `launch` on `chip` has on its tape; the ratio is not known here.
-fn header(launch: &Launch, chip: ModelledChip) -> io::Result<Header> {
+fn header(launch: &Launch, chip: ModelledChip) -> io::Result<TapeHeader> {
     let settings = &launch.chip;
-    Ok(Header {
+    Ok(TapeHeader {
         program: digest_of_program()?,
         chip: chip.chip().fingerprint().to_le_bytes(),
         places: launch.places,
@@ -139,7 +139,7 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
 }
 
 /// What a tape would have to be for this run, and is not.
-fn difference(tape: &Header, run: &Header, chip: ModelledChip) -> Option<String> {
+fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option<String> {
     let words = |arguments: &[Vec<u8>]| -> String {
         let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
         format!("{:?}", words.join(" "))
@@ -199,7 +199,7 @@ pub(crate) fn tape_of(
         return Err(io::Error::other("more was measured than a tape holds"));
     }
     let ratio = if let CodeTime::Host(ratio) = launch.chip.work.value { ratio } else { 0 };
-    let header = Header { ratio, ..header(launch, chip)? };
+    let header = TapeHeader { ratio, ..header(launch, chip)? };
     Ok(Tape { header, measurements: measurements.clone() }.encode())
 }
 

@@ -27,7 +27,7 @@ const CODE_MAX: u128 = 25 * 86_400 * 1_000_000_000_000;
 
 /// Of which run a tape is. A run of another one is another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct TapeHeader {
     /// A digest of the program's file.
     pub(crate) program: [u8; 16],
     /// A digest of the chip's file.
@@ -102,7 +102,7 @@ impl Measurements {
 /// A whole tape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tape {
-    pub(crate) header: Header,
+    pub(crate) header: TapeHeader,
     pub(crate) measurements: Measurements,
 }
 
@@ -111,8 +111,8 @@ impl Tape {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
-        let Header { program, chip, places, ratio, seed, arguments, .. } = &self.header;
-        let Header { protocol, placement, governor, rest, collectives, .. } = &self.header;
+        let TapeHeader { program, chip, places, ratio, seed, arguments, .. } = &self.header;
+        let TapeHeader { protocol, placement, governor, rest, collectives, .. } = &self.header;
         bytes.extend([*program, *chip].concat());
         bytes.extend([places.to_le_bytes(), ratio.to_le_bytes()].concat());
         bytes.extend(seed.to_le_bytes());
@@ -148,14 +148,14 @@ impl Tape {
 
     /// What stands between version and check; none if it is not well formed.
     fn decode_content(content: &[u8]) -> Option<Tape> {
-        let mut reader = Reader(content);
+        let mut reader = TapeReader(content);
         let header = reader.header()?;
         let number = reader.number()?;
         let bytes = reader.bytes()?;
         if !reader.0.is_empty() {
             return None;
         }
-        let (mut found, mut total) = (Reader(bytes), 0_u128);
+        let (mut found, mut total) = (TapeReader(bytes), 0_u128);
         for _ in 0..number {
             let measurement = found.measurement().filter(|measurement| measurement.place < header.places)?;
             total += u128::from(measurement.nanoseconds);
@@ -187,7 +187,7 @@ impl Playback {
     /// The next measurement, if there is one and it is of `place`. With none the run is not that of the tape.
     pub(crate) fn next(&mut self, place: u32) -> Option<u64> {
         let bytes = &self.tape.measurements.bytes;
-        let mut reader = Reader(bytes.get(self.next..)?);
+        let mut reader = TapeReader(bytes.get(self.next..)?);
         let measurement = reader.measurement().filter(|measurement| measurement.place == place)?;
         self.next = bytes.len() - reader.0.len();
         self.played += 1;
@@ -215,9 +215,9 @@ fn write_bytes(bytes: &mut Vec<u8>, content: &[u8]) {
 }
 
 /// Takes parts from the front of bytes; none where they are not what is asked for.
-struct Reader<'a>(&'a [u8]);
+struct TapeReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> TapeReader<'a> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(self.bytes()?.to_vec()).ok()
     }
 
-    fn header(&mut self) -> Option<Header> {
+    fn header(&mut self) -> Option<TapeHeader> {
         let (program, chip) = (self.take()?, self.take()?);
         let (places, ratio) = (u32::from_le_bytes(self.take()?), u32::from_le_bytes(self.take()?));
         let seed = u64::from_le_bytes(self.take()?);
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
         for _ in 0..self.number()? {
             arguments.push(self.bytes()?.to_vec());
         }
-        Some(Header {
+        Some(TapeHeader {
             program,
             chip,
             places,
@@ -312,7 +312,7 @@ mod tests {
         for (place, nanoseconds) in measured {
             measurements.push(Measurement { place: place % places, nanoseconds: *nanoseconds });
         }
-        let header = Header {
+        let header = TapeHeader {
             program: [7; 16],
             chip: [9; 16],
             places,

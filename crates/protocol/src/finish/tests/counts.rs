@@ -335,7 +335,7 @@ fn the_largest_message_fits_its_bound() {
     let entry = Entry { place: PlaceId(u32::MAX), sent: u64::MAX, received: u64::MAX };
     let text = Text::from("x".repeat(2 * TEXT_BYTES_MAX));
     let payload = Payload::try_from(vec![0xff; PAYLOAD_BYTES_MAX]).unwrap();
-    let report = Control::Report(Report {
+    let report = Control::Report(FinishReport {
         finish,
         answers: u32::MAX,
         entries: vec![entry; REPORT_ENTRIES_MAX],

@@ -29,12 +29,12 @@ fn fault() -> impl Strategy<Value = Fault> {
     ]
 }
 
-fn report() -> impl Strategy<Value = Report> {
+fn report() -> impl Strategy<Value = FinishReport> {
     let entry =
         (place(), count(), count()).prop_map(|(place, sent, received)| Entry { place, sent, received });
     let entries = proptest::collection::vec(entry, 0..4);
     (finish(), 0..3_u32, entries, proptest::option::of(fault()), count(), any::<bool>()).prop_map(
-        |(finish, answers, entries, fault, faults_lost, more)| Report {
+        |(finish, answers, entries, fault, faults_lost, more)| FinishReport {
             finish,
             answers,
             entries,
@@ -105,7 +105,8 @@ proptest! {
 fn a_report_about_an_unknown_finish_is_answered_by_forget() {
     let mut place = Finishes::new(PlaceId(0), 2);
     let finish = FinishId { home: PlaceId(0), serial: 7, slot: 0 };
-    let report = Report { finish, answers: 0, entries: vec![], fault: None, faults_lost: 0, more: false };
+    let report =
+        FinishReport { finish, answers: 0, entries: vec![], fault: None, faults_lost: 0, more: false };
     let mut out = Vec::new();
     place.receive(PlaceId(1), Control::Report(report), &mut out).unwrap();
     assert_eq!(out, [Output::Send { to: PlaceId(1), control: Control::Forget { serials: vec![7] } }]);

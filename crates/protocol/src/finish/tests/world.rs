@@ -675,5 +675,5 @@ impl crate::tests::World for World<'_> {
 
 fn empty_answer(finish: FinishId) -> Control {
     let entries = Vec::new();
-    Control::Report(Report { finish, answers: 1, entries, fault: None, faults_lost: 0, more: false })
+    Control::Report(FinishReport { finish, answers: 1, entries, fault: None, faults_lost: 0, more: false })
 }

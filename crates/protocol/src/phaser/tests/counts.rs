@@ -193,7 +193,7 @@ fn nonsense_from_peers_is_a_violation() {
     let phaser = net.places[0].shares[0].id;
     let entry = |place| Entry { place: PlaceId(place), sent: u64::MAX, received: u64::MAX };
     let report = |phase, answers, entries| {
-        Control::Report(Report { phaser, phase, parties: u64::MAX, answers, entries, more: false })
+        Control::Report(PhaserReport { phaser, phase, parties: u64::MAX, answers, entries, more: false })
     };
     let mut out = Vec::new();
     let false_report = Err(Violation::FalseReport(phaser));
@@ -226,7 +226,7 @@ fn the_largest_message_is_small() {
     let entry = Entry { place: PlaceId(u32::MAX), sent: u64::MAX, received: u64::MAX };
     let entries = vec![entry; REPORT_ENTRIES_MAX];
     let report =
-        Report { phaser, phase: u64::MAX, parties: u64::MAX, answers: u32::MAX, entries, more: true };
+        PhaserReport { phaser, phase: u64::MAX, parties: u64::MAX, answers: u32::MAX, entries, more: true };
     let bytes = postcard::to_allocvec(&Control::Report(report)).unwrap();
     assert!(bytes.len() <= crate::finish::CONTROL_BYTES_MAX, "{} bytes", bytes.len());
 }

@@ -253,7 +253,7 @@ impl<'a> World<'a> {
             (Mutant::SkipOrphans, &mut Control::Ask { phaser, .. }) => {
                 let entries = Vec::new();
                 let parties = self.machines[to as usize].held() as u64;
-                let report = Report { phaser, phase: 0, parties, answers: 1, entries, more: false };
+                let report = PhaserReport { phaser, phase: 0, parties, answers: 1, entries, more: false };
                 self.controls.entry((to, from)).or_default().push_back(Control::Report(report));
                 return;
             }

@@ -59,13 +59,13 @@ impl EventPrefix {
 
 /// A time, as it is written. The end of one span is the beginning of the next, so times are worth keeping.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EncodedTime(Number);
+pub(crate) struct EncodedTime(EncodedNumber);
 
 impl EncodedTime {
     /// The scale: a picosecond is written where a nanosecond is read.
     #[inline]
     pub(crate) fn new(time: Picoseconds) -> EncodedTime {
-        EncodedTime(Number::new(time.0))
+        EncodedTime(EncodedNumber::new(time.0))
     }
 
     /// Whether it takes more than eight bytes.
@@ -77,7 +77,7 @@ impl EncodedTime {
 
 /// A number of variable length.
 #[derive(Clone, Copy, Debug)]
-struct Number {
+struct EncodedNumber {
     /// Its bytes; the number itself if these are too many.
     word: u64,
     len: u8,
@@ -96,21 +96,21 @@ const MARKS: [u64; SHORT as usize] = {
     marks
 };
 
-impl Number {
+impl EncodedNumber {
     /// Seven bits to each byte, and a mark on all but the last.
     #[inline]
-    fn new(value: u64) -> Number {
+    fn new(value: u64) -> EncodedNumber {
         if value < 0x80 {
-            return Number { word: value, len: 1 };
+            return EncodedNumber { word: value, len: 1 };
         }
         if value >> (7 * SHORT) > 0 {
-            return Number { word: value, len: SHORT + 1 + (value >> 63) as u8 };
+            return EncodedNumber { word: value, len: SHORT + 1 + (value >> 63) as u8 };
         }
         let value = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
         let value = value & 0x3fff_0000_3fff | (value & 0x0fff_c000_0fff_c000) << 2;
         let value = value & 0x007f_007f_007f_007f | (value & 0x3f80_3f80_3f80_3f80) << 1;
         let last = (value | 1).ilog2() / 8;
-        Number { word: value | MARKS[last as usize % MARKS.len()], len: last as u8 + 1 }
+        EncodedNumber { word: value | MARKS[last as usize % MARKS.len()], len: last as u8 + 1 }
     }
 
     #[inline]
@@ -170,7 +170,7 @@ impl<'a> EventBuilder<'a> {
     }
 
     #[inline]
-    fn number(&mut self, number: Number) {
+    fn number(&mut self, number: EncodedNumber) {
         if number.is_long() {
             return self.long_number(number.word);
         }
@@ -195,8 +195,8 @@ impl<'a> EventBuilder<'a> {
     /// A field with a number.
     #[inline]
     pub(super) fn field(&mut self, field: u32, value: u64) {
-        self.number(Number::new(u64::from(field << 3 | VARINT)));
-        self.number(Number::new(value));
+        self.number(EncodedNumber::new(u64::from(field << 3 | VARINT)));
+        self.number(EncodedNumber::new(value));
     }
 
     /// A field with eight bytes, whose number is from 16 on, so that its tag takes two.
@@ -210,7 +210,7 @@ impl<'a> EventBuilder<'a> {
     /// A number with a name.
     #[inline]
     pub(super) fn note(&mut self, name: Name, value: u64) {
-        let number = Number::new(value);
+        let number = EncodedNumber::new(value);
         let head = [
             tag_byte(event::NOTE, LENGTH_DELIMITED),
             3 + number.len,
@@ -301,7 +301,7 @@ mod tests {
     fn numbers_of_all_lengths_are_written_as_varints() {
         for value in numbers() {
             let mut draft = EventBuilder { bytes: &mut [0; ROOM], len: 1 };
-            draft.number(Number::new(value));
+            draft.number(EncodedNumber::new(value));
             let mut expected = vec![0];
             varint(&mut expected, value);
             assert_eq!(draft.bytes[..usize::from(draft.len)], expected, "{value:#x}");
