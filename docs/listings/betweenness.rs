@@ -76,6 +76,7 @@ async fn main() -> isles::Result<()> {
             spawn_at!(place, {
                 while let Some(source) = next.take_below(graph.vertices()).await? {
                     scores.lock().add_source(&graph, source);
+                    work(Cycles(200 * graph.vertices() as u64)); // what a source costs on a modelled core
                 }
             });
         }

@@ -160,3 +160,72 @@ fn a_hundred_thousand_tasks_sleep_at_once() {
         Ok(())
     });
 }
+
+/// What `main` comes to on two cores of the SCC.
+fn on_chip<F: Future<Output = Result<()>> + 'static>(main: impl FnOnce() -> F + 'static) -> Result<()> {
+    let chip = isles::ModelledChip::new("scc").unwrap();
+    isles::Launch::from_environment().unwrap().places(2).run_on_chip(chip, main).unwrap().0
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+#[test]
+fn times_beyond_the_clock_of_a_chip_are_never_and_others_pass() {
+    let far = || async {
+        for never in [Duration::MAX, 214 * DAY, 10_000 * DAY] {
+            let there = here().next();
+            let waits = timeout(Duration::from_millis(50), at!(there, [never] isles::sleep(never).await));
+            assert_eq!(*waits.await.map(drop).unwrap_err().kind(), ErrorKind::DeadlinePassed);
+            let short = finish(async {
+                for place in places() {
+                    spawn_at!(place, isles::sleep(Duration::from_millis(5)).await);
+                }
+            });
+            short.deadline(never).await?;
+        }
+        let before = isles::now();
+        isles::sleep(213 * DAY).await;
+        assert!(isles::now() - before >= 213 * DAY);
+        Ok(())
+    };
+    on_chip(far).unwrap();
+}
+
+#[test]
+fn a_sleep_beyond_the_clock_of_a_chip_stands_still_and_says_so() {
+    let error = on_chip(|| async {
+        isles::sleep(214 * DAY).await;
+        Ok(())
+    });
+    let error = error.unwrap_err();
+    assert!(error.to_string().contains("the run stands still"), "{error}");
+}
+
+#[test]
+fn a_deadline_passes_beside_a_loop_of_free_operations_on_a_chip() {
+    let deadline = Duration::from_millis(2);
+    on_chip(move || async move {
+        let monitor = Rc::new(Monitor::new(0_u64));
+        for free in 0..3 {
+            let monitor = Rc::clone(&monitor);
+            let before = isles::now();
+            let busy = finish(async move {
+                spawn(async move {
+                    loop {
+                        match free {
+                            0 => drop(at!(here(), {}).await),
+                            1 => monitor.when(|_| true, |count| *count += 1).await,
+                            _ => drop(finish(async {}).await),
+                        }
+                    }
+                });
+            });
+            let error = busy.deadline(deadline).await.unwrap_err();
+            assert_eq!(*error.kind(), ErrorKind::DeadlinePassed);
+            let took = isles::now() - before;
+            assert!(took < deadline * 2, "{free}: {took:?}");
+        }
+        Ok(())
+    })
+    .unwrap();
+}

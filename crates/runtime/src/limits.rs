@@ -18,6 +18,10 @@ pub const READY_BYTES_MAX: usize = 16 << 20;
 /// Tasks that a worker polls before it looks for messages again.
 pub(crate) const READY_BATCH: usize = 64;
 
+/// How long, by the clock of its modelled core, a place goes on with operations that end at once before it looks at its
+/// messages: about two calls between cores of the SCC, so that a look costs a few parts in a hundred.
+pub(crate) const TURN_TIME_MAX: Duration = Duration::from_micros(10);
+
 /// First guess of the room that a message needs, in bytes; longer ones are measured by the first attempt.
 pub(crate) const ROOM_GUESS: usize = 256;
 

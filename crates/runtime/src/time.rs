@@ -9,6 +9,7 @@ use crate::limits::{CLOCK_LOOKS_APART, CLOCK_STEPS_MAX};
 use crate::local::Local;
 use isles_protocol::finish::Key;
 use isles_transport::Work;
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -19,7 +20,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// A number of cycles of the core that a place runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cycles(pub u64);
 
 impl From<Cycles> for Work {

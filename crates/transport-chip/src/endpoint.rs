@@ -25,7 +25,7 @@ const BATCH: usize = 64;
 /// Longest block: a fifth of the private memory of an SCC core as it was configured (320 MB).
 const BLOCK_BYTES_MAX: usize = 64 << 20;
 
-/// The endpoint of one place of a [`ChipWorld`](crate::World).
+/// The endpoint of one place of a [`ChipWorld`](crate::ChipWorld).
 ///
 /// Once its place is killed it is cut off: sends answer [`SendError::DeadPlace`], nothing arrives.
 pub struct ChipEndpoint {
@@ -200,7 +200,7 @@ impl Endpoint for ChipEndpoint {
         delivered
     }
 
-    /// Returns at once: the driver asks [`ChipWorld::next`](crate::World::next) instead.
+    /// Returns at once: the driver asks [`ChipWorld::next`](crate::ChipWorld::next) instead.
     fn wait(&self, _timeout: Option<Duration>) {
         self.reentry.check_wait();
     }

@@ -27,7 +27,7 @@ pub enum TimeCategory {
     Waiting,
     /// Halted, between two looks for messages.
     Sleeping,
-    /// What was measured of the program on the host, see [`ChipWorld::charge`](crate::World::charge).
+    /// What was measured of the program on the host, see [`ChipWorld::charge`](crate::ChipWorld::charge).
     Measured,
 }
 
@@ -51,6 +51,12 @@ impl Ledger {
     /// The time of `category`.
     pub fn time(&self, category: TimeCategory) -> Picoseconds {
         Picoseconds(self.0[category as usize])
+    }
+
+    /// The time in which the core did something for the program or its messages: all but polling, waiting and sleeping.
+    pub fn busy(&self) -> Picoseconds {
+        let idle = [TimeCategory::Polling, TimeCategory::Waiting, TimeCategory::Sleeping];
+        Picoseconds(self.total().0 - idle.iter().map(|category| self.time(*category).0).sum::<u64>())
     }
 
     /// All time.

@@ -25,7 +25,7 @@ pub(crate) fn close_all(stopwatch: &Stopwatch, locals: &[Rc<Local>]) {
 
 fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
     let clock = Rc::clone(stopwatch);
-    let clock = Clock::Invented(Box::new(move || clock.now(place)));
+    let clock = Clock::Modelled(Box::new(move || clock.now(place)));
     Local::new(Box::new(TimedEndpoint::new(place, stopwatch)), clock)
 }
 

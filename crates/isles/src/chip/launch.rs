@@ -119,15 +119,15 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        self.model(chip, main, |_, _| ())
+        self.model(chip, main, |_, _, _| ())
     }
 
-    /// Runs on a modelled chip; `tell` gets what the chip did and how long that took this host.
+    /// Runs on a modelled chip; `tell` gets what the chip and the places did and how long that took this host.
     fn model<M, F>(
         &self,
         chip: ModelledChip,
         main: M,
-        tell: impl FnOnce(&ChipReport, Duration),
+        tell: impl FnOnce(&ChipReport, &RunReport, Duration),
     ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError>
     where
         M: FnOnce() -> F,
@@ -139,7 +139,7 @@ impl Launch {
         let (result, report, ended) = run(self, chip, main)?;
         let host = started.elapsed();
         let modelled = ended.report.clone();
-        tell(&modelled, host);
+        tell(&modelled, &report, host);
         // A warning that nobody can read changes nothing.
         if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
             let reads = if stale.number == 1 { "read" } else { "reads" };
@@ -160,7 +160,7 @@ impl Launch {
     }
 
     /// Prints the prediction to standard error, as one line, or with all figures if the report `chip` is wanted.
-    fn tell(&self, chip: ModelledChip, modelled: &ChipReport, host: Duration) {
+    fn tell(&self, chip: ModelledChip, modelled: &ChipReport, report: &RunReport, host: Duration) {
         // As above.
         let _ = writeln!(io::stderr(), "{}", heading(chip, self, modelled, host));
         if self.reports.contains(&Report::Chip) {
@@ -169,7 +169,8 @@ impl Launch {
             let bands = Bands::of(chip.chip(), modelled);
             let _ = writeln!(
                 io::stderr(),
-                "{modelled}\n{bands}\nspeed           {speed:.0} events a second on this host"
+                "{modelled}\n{}{bands}\nspeed           {speed:.0} events a second on this host",
+                by_place(modelled, report)
             );
         }
     }
@@ -187,7 +188,9 @@ impl ModelledChip {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        let tell = |modelled: &ChipReport, host| launch.tell(self, modelled, host);
+        let tell = |modelled: &ChipReport, report: &RunReport, host| {
+            launch.tell(self, modelled, report, host);
+        };
         launch.model(self, main, tell).map(|(result, report, _)| (result, report))
     }
 
@@ -254,6 +257,37 @@ where
     let tape = settings.work.value.to_string();
     let ended = ended.map_err(|(played, all)| LaunchError::Diverged { tape, played, all })?;
     Ok((result, RunReport { places }, ended))
+}
+
+/// Places in one line of [`by_place`].
+const PLACES_IN_A_LINE: usize = 12;
+
+/// Places that [`by_place`] lists; of more it says the least and the most.
+const PLACES_LISTED_MAX: usize = 48;
+
+/// Two rows of the report: the tasks that ended at each place, and the share of the predicted time for which each was
+/// busy.
+///
+/// A place is busy while it works, copies and handles messages, not while it polls, waits or sleeps.
+fn by_place(modelled: &ChipReport, report: &RunReport) -> String {
+    let tasks = report.places.iter().map(|place| place.as_ref().map_or(0.0, |place| place.tasks as f64));
+    let whole = (modelled.time.0 as f64).max(1.0);
+    let busy = modelled.ledgers.iter().map(|ledger| 100.0 * ledger.busy().0 as f64 / whole);
+    let row = |about: &str, unit: &str, digits: usize, values: Vec<f64>| {
+        let text = |value: &f64| format!("{value:.digits$}{unit}");
+        if values.len() > PLACES_LISTED_MAX {
+            let [least, most] =
+                [f64::min, f64::max].map(|of| values.iter().copied().reduce(of).unwrap_or(0.0));
+            return format!("{about:<16}from {} to {} at a place\n", text(&least), text(&most));
+        }
+        let lines = values.chunks(PLACES_IN_A_LINE).enumerate();
+        let line = |(number, values): (usize, &[f64])| {
+            let about = if number == 0 { about } else { "" };
+            format!("{about:<16}{}\n", values.iter().map(text).collect::<Vec<_>>().join(", "))
+        };
+        lines.map(line).collect()
+    };
+    row("tasks by place", "", 0, tasks.collect()) + &row("busy by place", " %", 1, busy.collect())
 }
 
 /// One line that says what the chip would have taken.

@@ -72,7 +72,7 @@ impl Driver {
         let world = World::new(places, plan);
         let local = |place| {
             let clock = world.clone();
-            let clock = Clock::Invented(Box::new(move || Duration::from_micros(clock.step())));
+            let clock = Clock::Steps(Box::new(move || Duration::from_micros(clock.step())));
             Local::new(Box::new(world.endpoint(PlaceId(place))), clock)
         };
         let locals: Vec<Rc<Local>> = (0..places).map(local).collect();

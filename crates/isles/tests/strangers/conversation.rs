@@ -200,7 +200,7 @@ fn recorded(world: &World, place: PlaceId, said: &Rc<RefCell<Vec<Piece>>>) -> Rc
 
 fn clock(world: &World) -> Clock {
     let world = world.clone();
-    Clock::Invented(Box::new(move || Duration::from_micros(world.step())))
+    Clock::Steps(Box::new(move || Duration::from_micros(world.step())))
 }
 
 /// An endpoint that keeps a copy of what it sends.

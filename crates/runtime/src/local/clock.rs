@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-/// The time source of a machine: the host's, or a modelled world's.
+/// The time source of a machine: the host's, or that of a world in one thread.
 pub enum Clock {
     /// Time since the place started, by the host's monotonic clock.
     Host(Instant),
-    /// Time that a driver invents; the function answers what it is now.
-    Invented(Box<dyn Fn() -> Duration>),
+    /// Time of a modelled core: it moves with what the place does, also within a turn.
+    Modelled(Box<dyn Fn() -> Duration>),
+    /// Steps of a driver: none passes within a turn of a place.
+    Steps(Box<dyn Fn() -> Duration>),
 }
 
 impl Clock {
@@ -20,7 +22,7 @@ impl Clock {
     pub fn now(&self) -> Duration {
         match self {
             Clock::Host(start) => start.elapsed(),
-            Clock::Invented(now) => now(),
+            Clock::Modelled(now) | Clock::Steps(now) => now(),
         }
     }
 }

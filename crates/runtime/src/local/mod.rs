@@ -38,6 +38,7 @@ use slab::Slab;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The state of one place.
 pub struct Local {
@@ -81,6 +82,8 @@ pub struct Local {
     pub(crate) tally: Totals,
     /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
+    /// On a modelled chip: what the clock showed when tasks began to run in this turn.
+    pub(crate) turn_start: Cell<Duration>,
     /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
     pub(crate) gave_way: Cell<bool>,
     /// What the other places said at the end of the run; used at the first place only.
@@ -168,6 +171,7 @@ impl Local {
             site_counts: RefCell::default(),
             tally: Totals::default(),
             spent: Cell::new(0),
+            turn_start: Cell::new(Duration::ZERO),
             gave_way: Cell::new(false),
             explanations: RefCell::default(),
             any_abandoned: Cell::new(false),

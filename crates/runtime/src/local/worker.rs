@@ -1,6 +1,6 @@
 //! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
 
-use super::{FlagGuard, Local};
+use super::{Clock, FlagGuard, Local};
 use crate::error::ErrorKind;
 use crate::finish::{Scope, fault_of};
 use crate::limits::{READY_BATCH, WAIT_MAX};
@@ -26,6 +26,9 @@ impl Local {
     pub fn step(&self) -> Step {
         let arrived = self.take_in(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
+        if let Clock::Modelled(now) = &self.clock {
+            self.turn_start.set(now());
+        }
         let ran = self.run_ready();
         let flushed = self.flush_outbox();
         if arrived + woken + ran + flushed == 0 {

@@ -3,14 +3,23 @@
 //! An operation that ends in its first poll, with a value or an error, spends from a budget of its place; where that is
 //! spent, the next operation lets the other tasks and the messages of the place have their turn before it begins. So a
 //! loop of operations cannot keep its place to itself, whatever they answer. One that waits gives way by waiting.
+//!
+//! Places that share a thread have nobody who interrupts them, so there such an operation ends the turn of its place,
+//! as [`yield_now`] does. On a modelled chip it does so, too, when the clock of the place has moved on by
+//! [`TURN_TIME_MAX`] since the turn began: what other places have sent meanwhile is looked at before more is taken from
+//! them.
 
-use crate::local::Local;
+use crate::limits::TURN_TIME_MAX;
+use crate::local::{Clock, Local};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
 /// Effort of operations that end at once before a task gives way.
 const BUDGET: u32 = 64;
+
+/// The same where time passes between turns only: each operation on a handle has a turn.
+const BUDGET_IN_STEPS: u32 = OPERATION;
 
 /// Effort of an operation on a handle, a phaser or a finish: a few dozen nanoseconds.
 pub(crate) const OPERATION: u32 = 8;
@@ -35,19 +44,34 @@ pub async fn yield_now() {
 /// Whether an operation may begin; if not, the task goes to the back of the queue of ready tasks, with a new budget.
 #[inline]
 pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
-    // Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
-    let is_spent = Local::with(|local| {
-        let is_spent = local.spent.get() >= BUDGET;
-        if is_spent {
-            local.spent.set(0);
-        }
-        is_spent
-    });
-    if is_spent {
+    if Local::with(must_give_way) {
         context.waker().wake_by_ref();
         return Poll::Pending;
     }
     Poll::Ready(())
+}
+
+/// Whether the budget of the place is spent, or its turn has been long enough; then a new budget begins.
+///
+/// Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
+#[inline]
+fn must_give_way(local: &Local) -> bool {
+    let spent = local.spent.get();
+    let is_over = match local.clock() {
+        Clock::Host(_) => spent >= BUDGET,
+        Clock::Steps(_) => spent >= BUDGET_IN_STEPS,
+        Clock::Modelled(now) => {
+            spent >= BUDGET || now().saturating_sub(local.turn_start.get()) >= TURN_TIME_MAX
+        }
+    };
+    if is_over {
+        local.spent.set(0);
+        // On a host another thread may serve the place's peers meanwhile; a batch of tasks costs less than a look.
+        if !matches!(local.clock(), Clock::Host(_)) {
+            local.gave_way.set(true);
+        }
+    }
+    is_over
 }
 
 /// Notes that an operation has ended in its first poll.

@@ -581,7 +581,7 @@ mod tests {
     fn what_is_left_of_teams_whose_handles_never_came_is_given_up_and_the_rest_is_kept() {
         let world = World::new(2, Plan::calm(0));
         // Invented time, so that nobody waits for room in a queue.
-        let clock = || Clock::Invented(Box::new(Duration::default));
+        let clock = || Clock::Steps(Box::new(Duration::default));
         let locals = [0, 1].map(|place| Local::new(Box::new(world.endpoint(PlaceId(place))), clock()));
         let pair = [0, 1].map(|place| Place::of(PlaceId(place)));
         // As far as a member gets that is alone; then its task is dropped.

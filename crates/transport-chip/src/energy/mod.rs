@@ -211,6 +211,6 @@ impl Energy {
             (drawn.0 > 0).then(|| format!("{name} {}", joules(drawn)))
         };
         let parts: Vec<String> = TIME_CATEGORIES.into_iter().enumerate().filter_map(part).collect();
-        writeln!(f, "  by spending   {}", parts.join(", "))
+        writeln!(f, "  by category   {}", parts.join(", "))
     }
 }

@@ -21,7 +21,7 @@ use crate::report::{Flow, LinkLoad, Report, TimeCategory, Traffic};
 use crate::shared::{MemoryRegion, SharedMemoryState};
 use crate::world::state::WorldState;
 use isles_chip::governor::{GovernorError, Policy};
-use isles_chip::quantity::Picoseconds;
+use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
 use isles_chip::shared::CachePolicy;
 use isles_transport::{PlaceId, Unpark};
 use std::cell::RefCell;
@@ -169,7 +169,7 @@ impl ChipWorld {
         let mut state = self.shared.state.borrow_mut();
         state.settle(place);
         match turn {
-            TurnOutcome::Idle { due } if !unparked => state.park(place, due.map(picoseconds)),
+            TurnOutcome::Idle { due } if !unparked => state.park(place, due.and_then(picoseconds)),
             _ => state.go_on(place),
         }
     }
@@ -239,9 +239,15 @@ impl ChipWorld {
     }
 }
 
-/// The first picosecond at which a clock that is cut to nanoseconds shows `time`.
-fn picoseconds(time: Duration) -> Picoseconds {
-    Picoseconds(u64::try_from(time.as_nanos().saturating_mul(1_000)).unwrap_or(u64::MAX))
+/// The last time that a place can be woken for: an hour before the end of a core's clock, so that the looks, copies and
+/// changes of clocks which follow a wake-up do not run past it.
+const DUE_MAX: Picoseconds = Picoseconds(u64::MAX - 3_600 * PICOSECONDS_PER_SECOND);
+
+/// The first picosecond at which a clock that is cut to nanoseconds shows `time`; none if that is beyond [`DUE_MAX`],
+/// which is never.
+fn picoseconds(time: Duration) -> Option<Picoseconds> {
+    let due = time.as_nanos().checked_mul(1_000).and_then(|due| u64::try_from(due).ok());
+    due.map(Picoseconds).filter(|due| *due <= DUE_MAX)
 }
 
 /// Why so many places cannot run on a chip.

@@ -1,0 +1,97 @@
+//! Work that places take one after the other from a counter: each place gets a share, on every machine whose places
+//! share a thread, and a modelled chip is as fast as with a task that gives way by itself.
+
+use isles::prelude::*;
+use isles::{ChipReport, Launch, ModelledChip, Plan, Result, simulate};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What a unit of work costs on a modelled core: 94 µs of the SCC.
+const UNIT: Cycles = Cycles(50_000);
+
+/// Deals out `units` of work by a counter at the first place; returns how many each place has taken.
+async fn deal(units: u64, cost: Cycles, gives_way: bool) -> Result<Vec<u64>> {
+    let taken = PlaceLocal::new(|| 0_u64).await?;
+    let next = Counter::new();
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                while next.take_below(units).await?.is_some() {
+                    work(cost);
+                    *taken.lock() += 1;
+                    if gives_way {
+                        isles::yield_now().await;
+                    }
+                }
+            });
+        }
+    })
+    .await?;
+    everywhere!(*taken.lock()).await
+}
+
+/// What `deal` comes to on so many cores of the SCC, and the report.
+fn on_chip(places: u32, units: u64, cost: Cycles, gives_way: bool) -> (Vec<u64>, ChipReport) {
+    let taken = Rc::new(RefCell::new(Vec::new()));
+    let out = Rc::clone(&taken);
+    let main = move || async move {
+        *out.borrow_mut() = deal(units, cost, gives_way).await?;
+        Ok::<_, isles::Error>(())
+    };
+    let launch = Launch::from_environment().unwrap().places(places);
+    let (result, _, report) = launch.run_on_chip(ModelledChip::new("scc").unwrap(), main).unwrap();
+    result.unwrap();
+    (taken.take(), report)
+}
+
+fn assert_spread(taken: &[u64], units: u64) {
+    assert_eq!(taken.iter().sum::<u64>(), units);
+    let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
+    assert!(*least > 0, "each place has a share: {taken:?}");
+    assert!(*most <= units.div_ceil(taken.len() as u64) * 4, "no place has most of it: {taken:?}");
+}
+
+#[test]
+fn each_core_of_a_chip_takes_a_share_and_more_cores_take_less_time() {
+    let mut before = u64::MAX;
+    for places in [1, 2, 8, 48] {
+        let (taken, report) = on_chip(places, 480, UNIT, false);
+        assert_spread(&taken, 480);
+        assert!(report.time.0 < before / 10 * 9, "{places} places take {}", report.time);
+        before = report.time.0;
+    }
+}
+
+#[test]
+fn a_chip_is_nearly_as_fast_as_with_tasks_that_give_way_by_themselves() {
+    for cost in [UNIT, Cycles(2_000), Cycles(20_000)] {
+        let (_, alone) = on_chip(1, 480, cost, false);
+        let speedup = |gives_way| {
+            let (taken, report) = on_chip(48, 480, cost, gives_way);
+            assert_eq!(taken.iter().sum::<u64>(), 480);
+            alone.time.0 as f64 / report.time.0 as f64
+        };
+        let (ours, explicit) = (speedup(false), speedup(true));
+        assert!(ours >= 0.7 * explicit, "{cost:?}: {ours:.2} times, {explicit:.2} with `yield_now`");
+    }
+}
+
+#[test]
+fn each_place_of_the_loopback_takes_a_share_in_whatever_order() {
+    // An adversarial plan keeps a message back for up to 200 turns.
+    let plans = (0..20).flat_map(|seed| [(Plan::calm(seed), 101), (Plan::adversarial(seed), 4_000)]);
+    for (plan, units) in plans {
+        let taken = Rc::new(RefCell::new(Vec::new()));
+        let out = Rc::clone(&taken);
+        let main = move || async move {
+            *out.borrow_mut() = deal(units, UNIT, false).await?;
+            Ok::<_, isles::Error>(())
+        };
+        let seed = plan.seed;
+        let (result, ..) = simulate(4, plan, main);
+        result.unwrap();
+        let taken = taken.take();
+        assert!(taken.iter().all(|taken| *taken > 0), "seed {seed}, {units} units: {taken:?}");
+        assert_eq!(taken.iter().sum::<u64>(), units);
+    }
+}
