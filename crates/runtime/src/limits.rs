@@ -43,6 +43,12 @@ pub(crate) const CROWD_REFUSALS: u32 = 4;
 /// How long the first place waits for the others to say that they have ended, before it goes without them.
 pub(crate) const FAREWELL_WAIT: Duration = Duration::from_secs(5);
 
+/// How long nothing happens at the first place before all places say to each other in which collectives they wait.
+pub(crate) const COMPARE_WAIT: Duration = Duration::from_secs(1);
+
+/// How often a place that is told to end looks at its messages once more.
+pub(crate) const LAST_LOOKS: usize = 64;
+
 /// How long the first place waits for the others to explain what they wait for, before it gives a run up.
 pub(crate) const EXPLAIN_WAIT: Duration = Duration::from_millis(500);
 

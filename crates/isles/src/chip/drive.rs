@@ -5,10 +5,14 @@
 //! stopwatch runs during turns only.
 
 use super::work::stopwatch::{Stopwatch, TimedEndpoint};
+use crate::machine::ComparedWaits;
 use isles_runtime::{Clock, Local, Step, run};
 use isles_transport::PlaceId;
 use isles_transport_chip::{ChipWorld, TurnOutcome};
 use std::rc::Rc;
+
+/// Turns that [`attend_all`] gives at most.
+const ATTENDED_MAX: usize = 100_000;
 
 /// The places of a world, with the stopwatch of their code.
 pub(crate) fn all_locals(stopwatch: &Rc<Stopwatch>, places: u32) -> Vec<Rc<Local>> {
@@ -29,17 +33,36 @@ fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
     Local::new(Box::new(TimedEndpoint::new(place, stopwatch)), clock)
 }
 
+/// Lets all places take in what is still on its way to them, and run no task; for messages of collectives that are over.
+pub(crate) fn attend_all(world: &ChipWorld, locals: &[Rc<Local>]) {
+    for _ in 0..ATTENDED_MAX {
+        let Some(place) = world.next() else { return };
+        let local = &locals[place.index()];
+        let turn = match local.enter(|| local.attend()) {
+            Step::Busy => TurnOutcome::Busy,
+            Step::Idle => TurnOutcome::Idle { due: None },
+        };
+        world.end_turn(place, turn);
+    }
+}
+
 /// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
 pub(crate) fn drive<R>(
     (world, stopwatch): (&ChipWorld, &Stopwatch),
     locals: &[Rc<Local>],
     mut over: impl FnMut() -> Option<R>,
 ) -> Option<R> {
+    let mut compared = ComparedWaits::default();
     loop {
         if let Some(result) = over() {
             return Some(result);
         }
-        let place = world.next().filter(|_| !stopwatch.has_diverged())?;
+        let Some(place) = world.next().filter(|_| !stopwatch.has_diverged()) else {
+            if stopwatch.has_diverged() || !compared.goes_on(locals, |place| world.wake(place)) {
+                return None;
+            }
+            continue;
+        };
         let local = &locals[place.index()];
         stopwatch.begin_turn();
         let turn = match local.enter(|| local.step()) {

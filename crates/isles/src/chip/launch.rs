@@ -5,7 +5,7 @@
 
 use super::clocks::ChipScope;
 use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};
-use super::drive::{all_locals, close_all, drive};
+use super::drive::{all_locals, attend_all, close_all, drive};
 use super::export::{ChipRun, predicted};
 use super::modelled::ModelledChip;
 use super::settings::ChipSettings;
@@ -14,6 +14,7 @@ use super::{export, work};
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
 use crate::machine::loopback::stalled;
+use crate::machine::teams_in_step;
 use crate::output;
 use crate::settings::{ConfigError, Report, Setting};
 use isles_chip::governor::Policy;
@@ -253,6 +254,12 @@ where
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
     let ended = measured.map(|measured| ChipRun::end(&world, draft, measured));
     let places = locals.iter().map(|local| Some(local.report())).collect();
+    let result = result.and_then(|()| {
+        if locals.iter().any(|local| local.teams_may_be_apart()) {
+            attend_all(&world, &locals);
+        }
+        teams_in_step(&locals)
+    });
     close_all(&stopwatch, &locals);
     let tape = settings.work.value.to_string();
     let ended = ended.map_err(|(played, all)| LaunchError::Diverged { tape, played, all })?;

@@ -3,6 +3,7 @@
 pub use isles_transport::loopback::{Plan, PlannedDeath};
 
 use crate::launch::Launch;
+use crate::machine::{ComparedWaits, teams_in_step};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
 use isles_runtime::{Clock, Error, ErrorKind, Local, Result, RunReport, Step, run};
@@ -42,6 +43,7 @@ where
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
     let result = driver.drive(|| root.take());
     let result = result.unwrap_or_else(|| Err(stalled(&locals)));
+    let result = result.and_then(|()| driver.settle_teams());
     let digest = driver.world.digest();
     let places = locals.iter().map(|local| Some(local.report())).collect();
     // No send waits for others from here on.
@@ -51,6 +53,9 @@ where
     }
     (result, RunReport { places }, digest)
 }
+
+/// Steps in which messages of collectives that are over are waited for.
+const SETTLED_STEPS_MAX: usize = 10_000;
 
 /// Turns that may stop in the middle, one within the other; bounds the stack.
 const SUSPENDED_MAX: usize = 4;
@@ -87,14 +92,30 @@ impl Driver {
 
     /// Gives turns in the world's order until `over` has a result; `None` if nothing will ever happen again.
     fn drive<R>(&self, mut over: impl FnMut() -> Option<R>) -> Option<R> {
+        let mut compared = ComparedWaits::default();
         loop {
             if let Some(result) = over() {
                 return Some(result);
             }
-            if !self.go_on() {
+            if !self.go_on() && !compared.goes_on(&self.locals, |_| ()) {
                 return None;
             }
         }
+    }
+
+    /// Lets all places take in what collectives that are over have left under way, and says whether they were the same.
+    fn settle_teams(&self) -> Result<()> {
+        if self.locals.iter().any(|local| local.teams_may_be_apart()) {
+            // Places may send to each other for ever; what a team sends comes within that many steps.
+            for _ in 0..SETTLED_STEPS_MAX {
+                let attended =
+                    self.locals.iter().filter(|local| local.enter(|| local.attend()) == Step::Busy);
+                if attended.count() == 0 && !self.world.advance() {
+                    break;
+                }
+            }
+        }
+        teams_in_step(&self.locals)
     }
 
     /// Gives one place a turn, or lets time pass; false if nothing will ever happen again.

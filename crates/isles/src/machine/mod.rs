@@ -1,9 +1,10 @@
 //! The machines, and the stated bound on the memory of a place under load.
 //!
-//! One file a machine; modelled chips, which are a feature, are a folder of
-//! their own. The bound is here because only this crate knows both halves: what the transport keeps in the segment, and
-//! what the runtime keeps on the heap. It computes from the constants that the code uses and holds no figure of its own
-//! but that of an idle place. `docs/memory.md` says what is bounded, what is the program's own, and why.
+//! One file a machine; modelled chips, which are a feature, are a folder of their own. Here is also what machines whose
+//! places share a thread do about teams when nothing happens any more, and at the end of a run. The bound is here
+//! because only this crate knows both halves: what the transport keeps in the segment, and what the runtime keeps on the
+//! heap. It computes from the constants that the code uses and holds no figure of its own but that of an idle place.
+//! `docs/memory.md` says what is bounded, what is the program's own, and why.
 
 pub(crate) mod image;
 pub(crate) mod loopback;
@@ -12,9 +13,12 @@ pub(crate) mod threads;
 
 use crate::chip::ModelledChip;
 use crate::launch::Launch;
+use isles_runtime::Local;
 use isles_runtime::limits::{READY_BYTES_MAX, backlog_bytes_max};
+use isles_transport::PlaceId;
 use isles_transport_shm::{Geometry, PLACES_MAX};
 use std::fmt;
+use std::rc::Rc;
 
 /// What the places of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +61,40 @@ impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// How often places in one thread were asked to compare in which collectives they wait.
+///
+/// When nothing will ever happen again, members of a team may wait for each other in different collectives. Then they
+/// say so to each other, and their calls end with an error; only if that changes nothing, the run stands still.
+#[derive(Default)]
+pub(crate) struct ComparedWaits {
+    is_compared: bool,
+    broken: usize,
+}
+
+impl ComparedWaits {
+    /// Whether something may happen yet: places are to say where they wait, for the first time or since another team was
+    /// broken up.
+    ///
+    /// `wake` lets a place have a turn.
+    pub(crate) fn goes_on(&mut self, locals: &[Rc<Local>], wake: impl Fn(PlaceId)) -> bool {
+        let broken = locals.iter().map(|local| local.broken_teams()).sum();
+        if std::mem::replace(&mut self.is_compared, true) && broken == self.broken {
+            return false;
+        }
+        self.broken = broken;
+        let asked = locals.iter().filter(|local| local.compare_waits_soon());
+        asked.map(|local| wake(local.here())).count() > 0
+    }
+}
+
+/// The end of a run of places in one thread as far as teams have a say in it.
+///
+/// # Errors
+/// Members of a team were in different collectives, and no call of the program has ended with that error.
+pub(crate) fn teams_in_step(locals: &[Rc<Local>]) -> isles_runtime::Result<()> {
+    locals.iter().try_for_each(|local| local.enter(|| local.unheard()))
 }
 
 /// What a place needs beside its messages: tables, stacks, pages of the program that it touches.

@@ -20,6 +20,7 @@ pub use worker::Step;
 
 use crate::call::Calls;
 use crate::call::site::{SiteCell, SiteCounts};
+use crate::error::Error;
 use crate::finish::{FinishTable, RemoteScope, Scope};
 use crate::handle::WordTable;
 use crate::part::PartTable;
@@ -92,6 +93,10 @@ pub struct Local {
     pub(crate) explanations: RefCell<BTreeMap<PlaceId, Vec<String>>>,
     /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.
     pub(crate) any_abandoned: Cell<bool>,
+    /// Whether the place is to say in which collectives it waits.
+    pub(crate) compares_waits: Cell<bool>,
+    /// The first fault of a team that no call of the program ended with; used at the first place only.
+    unheard: RefCell<Option<Error>>,
     /// The places that this one was told are dead.
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
     /// Whether the first place has told this one to end.
@@ -175,6 +180,8 @@ impl Local {
             gave_way: Cell::new(false),
             explanations: RefCell::default(),
             any_abandoned: Cell::new(false),
+            compares_waits: Cell::new(false),
+            unheard: RefCell::default(),
             deaths: RefCell::default(),
             dismissed: Cell::new(false),
             collectives: OnceCell::new(),
@@ -262,6 +269,44 @@ impl Local {
     /// The attachment to the other places.
     pub(crate) fn endpoint(&self) -> &dyn Endpoint {
         &*self.endpoint
+    }
+
+    /// Keeps the fault of a team that no call of the program ended with; the first one counts.
+    pub(crate) fn note_unheard(&self, fault: Option<Error>) {
+        if let Some(fault) = fault {
+            self.unheard.borrow_mut().get_or_insert(fault);
+        }
+    }
+
+    /// The end of the run as far as teams have a say in it.
+    ///
+    /// # Errors
+    /// The members of a team were in different collectives, and no call of the program has ended with that error.
+    pub fn unheard(&self) -> crate::Result<()> {
+        let found = self.teams.borrow().unheard();
+        self.note_unheard(found);
+        self.unheard.take().map_or(Ok(()), Err)
+    }
+
+    /// Lets the place say, in its next turn, in which collectives it waits; false if it waits in none. Its unparker is
+    /// told.
+    pub fn compare_waits_soon(&self) -> bool {
+        let waits = self.teams.borrow().waits();
+        if waits {
+            self.compares_waits.set(true);
+            self.endpoint.unparker().unpark();
+        }
+        waits
+    }
+
+    /// How many teams of this place are of no use any more.
+    pub fn broken_teams(&self) -> usize {
+        self.teams.borrow().broken()
+    }
+
+    /// Whether messages of collectives that are over here may still be under way.
+    pub fn teams_may_be_apart(&self) -> bool {
+        self.teams.borrow().may_be_apart()
     }
 
     /// Whether this place has learnt that `place` is dead.

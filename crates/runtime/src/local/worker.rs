@@ -7,6 +7,7 @@ use crate::limits::{READY_BATCH, WAIT_MAX};
 use crate::message::Handler;
 use crate::run::process;
 use crate::task::{Ended, TaskRef};
+use crate::team::compare_waits;
 use crate::{message, part};
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Inbound, Next};
@@ -41,7 +42,7 @@ impl Local {
     }
 
     /// Takes in what has arrived and sends what waits, but runs no task; for the time when the program is over.
-    pub(crate) fn attend(&self) -> Step {
+    pub fn attend(&self) -> Step {
         // Data, too, whatever is queued already: its senders may wait for room, and end only then.
         match self.take_in(Inbound::All) + self.flush_outbox() {
             0 => Step::Idle,
@@ -51,7 +52,11 @@ impl Local {
 
     /// What is looked at only when there is nothing else to do.
     fn idle_step(&self) -> Step {
-        let was_busy = self.timers.expire(self) > 0 || self.finishes.idle(self) || part::settle_in_time(self);
+        let compares = self.compares_waits.take() && compare_waits(self) > 0;
+        let was_busy = compares
+            || self.timers.expire(self) > 0
+            || self.finishes.idle(self)
+            || part::settle_in_time(self);
         if was_busy { Step::Busy } else { Step::Idle }
     }
 

@@ -7,11 +7,12 @@ use crate::call::site::INTERNAL;
 use crate::capture::TaskOutcome;
 use crate::error::{Result, panic};
 use crate::finish::{Scope, finish_at};
-use crate::limits::{EXPLAIN_WAIT, FAREWELL_WAIT};
+use crate::limits::{COMPARE_WAIT, EXPLAIN_WAIT, FAREWELL_WAIT, LAST_LOOKS};
 use crate::local::{Local, Step};
 use crate::part;
 use crate::run::report::{RunMessage, RunReport};
 use crate::task::Priority;
+use crate::team::compare_waits;
 use isles_protocol::PlaceId;
 use isles_transport::Class;
 use std::cell::Cell;
@@ -92,8 +93,9 @@ where
         let root = MainTask::start(local, main);
         let driven = drive(local, Local::step, stall, || root.is_over());
         let report = shut_down(local);
+        let unheard = local.unheard();
         leave(local);
-        (root.take().unwrap_or(driven), report)
+        (root.take().unwrap_or(driven).and(unheard), report)
     })
 }
 
@@ -103,10 +105,13 @@ pub fn serve(local: &Rc<Local>) {
         panic::watch();
         // Only the first place judges silence.
         let _ = drive(local, Local::step, Stall::default(), || local.dismissed.get());
+        // Messages of teams that came before the word of the first place may lie in other queues.
+        (0..LAST_LOOKS).take_while(|_| local.attend() == Step::Busy).for_each(drop);
         part::settle(local);
         let report = Box::new(local.report());
         if !local.is_dead(PlaceId(0)) {
-            report::tell(local, PlaceId(0), &RunMessage::Farewell(report));
+            let unheard = local.unheard().err();
+            report::tell(local, PlaceId(0), &RunMessage::Farewell(report, unheard));
             local.settle_outbox(PlaceId(0), Class::Control, FAREWELL_WAIT);
         }
         leave(local);
@@ -120,7 +125,8 @@ fn drive(
     stall: Stall,
     mut over: impl FnMut() -> bool,
 ) -> Result<()> {
-    let mut silence = StallWatch { stall, since: None, told: None, judged: false, explained: 0 };
+    let mut silence =
+        StallWatch { stall, since: None, compared: false, told: None, judged: false, explained: 0 };
     while !over() {
         if step(local) == Step::Busy {
             silence.interrupt(local);
@@ -149,6 +155,8 @@ struct StallWatch {
     stall: Stall,
     /// When it was first noticed, by the place's clock.
     since: Option<Duration>,
+    /// Whether the places have said to each other in which collectives they wait.
+    compared: bool,
     /// When it was told; once is enough.
     told: Option<Duration>,
     /// Whether those that did not answer then have been named.
@@ -171,11 +179,11 @@ impl StallWatch {
 
     /// Does what is due if the silence has lasted. Reads the clock only from the second idle turn on.
     fn watch(&mut self, local: &Local) -> Result<()> {
-        let Some(earliest) = [self.stall.report, self.stall.limit].into_iter().flatten().min() else {
+        if local.here() != PlaceId(0) {
             return Ok(());
-        };
+        }
         let Some(since) = self.since else {
-            (self.since, self.told) = (Some(Duration::MAX), None);
+            (self.since, self.told, self.compared) = (Some(Duration::MAX), None, false);
             return Ok(());
         };
         let now = local.clock().now();
@@ -184,6 +192,15 @@ impl StallWatch {
             return Ok(());
         }
         let silence = now.saturating_sub(since);
+        if silence >= COMPARE_WAIT && !std::mem::replace(&mut self.compared, true) {
+            compare_waits(local);
+            for place in local.others().filter(|place| !local.is_dead(*place)) {
+                report::tell(local, place, &RunMessage::CompareWaits);
+            }
+        }
+        let Some(earliest) = [self.stall.report, self.stall.limit].into_iter().flatten().min() else {
+            return Ok(());
+        };
         let Some(told) = self.told else {
             if silence >= earliest {
                 (self.told, self.judged, self.explained) = (Some(now), false, 0);

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, named};
 use crate::finish::Scope;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
-use crate::team::ProgressQuery;
+use crate::team::{ProgressQuery, compare_waits};
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Explanation, Waiting};
@@ -190,8 +190,10 @@ impl fmt::Display for RunReport {
 pub(crate) enum RunMessage {
     /// From the first place: the program has ended.
     Dismiss,
-    /// To the first place: this place has ended, and what it did.
-    Farewell(Box<PlaceReport>),
+    /// To the first place: this place has ended, what it did, and the fault of a team that no call there ended with.
+    Farewell(Box<PlaceReport>, Option<Error>),
+    /// From the first place, where nothing happens: say to the members of your teams in which collectives you wait.
+    CompareWaits,
     /// Say what you wait for, and whether you have begun what the sender waits for.
     Explain(Vec<ProgressQuery>),
     /// What the sender waits for.
@@ -207,9 +209,11 @@ pub(crate) fn tell(local: &Local, to: PlaceId, message: &RunMessage) {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
         RunMessage::Dismiss if source == PlaceId(0) => local.dismissed.set(true),
-        RunMessage::Farewell(report) if local.here() == PlaceId(0) => {
+        RunMessage::Farewell(report, unheard) if local.here() == PlaceId(0) => {
             local.farewells.borrow_mut().insert(source, *report);
+            local.note_unheard(unheard);
         }
+        RunMessage::CompareWaits => _ = compare_waits(local),
         RunMessage::Explain(questions) => {
             let lines = explanation(local, source, &questions);
             tell(local, source, &RunMessage::Explained(lines));
@@ -218,7 +222,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             print(&lines);
             local.explanations.borrow_mut().insert(source, lines);
         }
-        RunMessage::Dismiss | RunMessage::Farewell(_) => return Err(Refused::NotItsHome),
+        RunMessage::Dismiss | RunMessage::Farewell(..) => return Err(Refused::NotItsHome),
     }
     Ok(())
 }

@@ -141,10 +141,12 @@ pub(super) enum TeamNotice {
     Over = 29,
     /// To all others: the team is of no use any more. What follows says why, in the wire form of an error.
     Broken = 30,
+    /// To all others: in which collective the sender waits, as its tag follows. Sent only when nothing happens any more.
+    Waits = 31,
 }
 
 impl TeamNotice {
-    const ALL: [TeamNotice; 3] = [TeamNotice::Asked, TeamNotice::Over, TeamNotice::Broken];
+    const ALL: [TeamNotice; 4] = [TeamNotice::Asked, TeamNotice::Over, TeamNotice::Broken, TeamNotice::Waits];
 }
 
 /// The type of what a collective carries: the lowest bits of the compiler's own hash of it, which is the same at all
@@ -263,7 +265,7 @@ pub(super) const STEPS: usize = 1 << (KIND_SHIFT - STEP_SHIFT);
 // A root is the rank of a place, and so is a step at most, beside what `ongoing` adds to it.
 const _: () = assert!(crate::limits::PLACES_MAX as u64 <= 1 << (u64::BITS - ROOT_SHIFT));
 const _: () = assert!(
-    CollectiveKind::NAMES.len() as u64 <= TeamNotice::Asked as u64 && TeamNotice::Broken as u64 <= KIND_BITS
+    CollectiveKind::NAMES.len() as u64 <= TeamNotice::Asked as u64 && TeamNotice::Waits as u64 <= KIND_BITS
 );
 
 impl CollectiveTag {

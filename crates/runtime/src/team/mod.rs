@@ -23,7 +23,7 @@ mod values;
 
 pub use algorithms::{BroadcastAlgorithm, Collectives};
 pub use schedule::Shape;
-pub(crate) use state::{ProgressQuery, TeamTable, place_died, receive};
+pub(crate) use state::{ProgressQuery, TeamTable, compare_waits, place_died, receive};
 
 use crate::capture::Handle;
 use crate::error::Result;

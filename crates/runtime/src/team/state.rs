@@ -58,6 +58,9 @@ pub(super) struct TeamState {
     broken: RefCell<Option<Error>>,
     /// Whether `broken` holds something.
     is_broken: Cell<bool>,
+    /// The members were found in different collectives when no call here was under way that could end with that error,
+    /// and none has since.
+    unheard: Cell<bool>,
     /// This place has found `broken` out before it knew who the members are, so that nobody is told yet.
     untold: Cell<bool>,
     /// A task looks for messages at this moment.
@@ -81,6 +84,7 @@ impl TeamState {
             known: std::array::from_fn(|_| Cell::new((CollectiveTag::NONE, PlaceId(0)))),
             broken: RefCell::new(None),
             is_broken: Cell::new(false),
+            unheard: Cell::new(false),
             untold: Cell::new(false),
             looking: Cell::new(false),
             waiting: RefCell::new(None),
@@ -167,6 +171,7 @@ impl TeamState {
             format!("{place} in {}", tag.describe(is_own.then(self.element.get())))
         });
         let text = format!("the members of the team are in different collectives: {one}, {other}");
+        self.unheard.set(!self.busy.get() && !self.is_broken.get());
         self.leave(local, Error::new(ErrorKind::Misused, text))
     }
 
@@ -190,8 +195,8 @@ impl TeamState {
 
     /// Tells all other members why the team is of no use any more.
     fn tell_others(&self, local: &Local) {
-        let Some(reason) = self.broken() else { return };
-        let reason = reason.to_wire(ERROR_BYTES_MAX);
+        let reason = self.broken.borrow().as_ref().map(|reason| reason.to_wire(ERROR_BYTES_MAX));
+        let Some(reason) = reason else { return };
         for member in self.members().iter().filter(|member| *member != local.here()) {
             notify(local, member, self.id, TeamNotice::Broken, &reason);
         }
@@ -208,10 +213,14 @@ impl TeamState {
         self.wake();
     }
 
-    /// Why the team is of no use any more, if it is not.
+    /// Why the team is of no use any more, if it is not; the caller hands that on to the program.
     #[inline]
     pub(super) fn broken(&self) -> Option<Error> {
-        if self.is_broken.get() { self.broken.borrow().clone() } else { None }
+        if !self.is_broken.get() {
+            return None;
+        }
+        self.unheard.set(false);
+        self.broken.borrow().clone()
     }
 
     /// Takes in what came from `source`.
@@ -481,6 +490,27 @@ impl TeamTable {
         lines
     }
 
+    /// The fault of a team that no call at this place could end with, because its members were found in different
+    /// collectives when those were over here; each is returned once.
+    pub(crate) fn unheard(&self) -> Option<Error> {
+        self.states.iter().find(|state| state.unheard.get()).and_then(|state| state.broken())
+    }
+
+    /// Whether a task waits for another member in some team.
+    pub(crate) fn waits(&self) -> bool {
+        self.states.iter().any(|state| state.waiting.borrow().is_some())
+    }
+
+    /// How many teams are of no use any more.
+    pub(crate) fn broken(&self) -> usize {
+        self.states.iter().filter(|state| state.is_broken.get()).count()
+    }
+
+    /// Whether a team has had collectives since its members last waited for each other.
+    pub(crate) fn may_be_apart(&self) -> bool {
+        self.states.iter().any(|state| state.loose.get() > 0)
+    }
+
     /// Forgets team `id`: no handle to it is left anywhere.
     pub(super) fn forget(&mut self, id: TeamId) -> Option<Rc<TeamState>> {
         let index = self.states.iter().position(|state| state.id == id)?;
@@ -501,6 +531,11 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     }
     let Some(state) = local.teams.borrow_mut().state_of_message(local, header.team) else { return Ok(()) };
     match notice {
+        Some(TeamNotice::Waits) => {
+            let tag = reader.take_serde()?;
+            // A mismatch breaks the team up, which ends the wait here and there.
+            _ = state.is_broken.get() || state.compare(local, source, tag).is_err();
+        }
         Some(_) => state.break_up(Error::from_wire(reader.rest())),
         None => state.put(local, source, Arrival::take(header, reader)),
     }
@@ -508,6 +543,23 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         ask(local);
     }
     Ok(())
+}
+
+/// Says to all members of each team in which this place waits in which collective that is; returns how many were told.
+///
+/// For when nothing happens any more: members that wait for each other in different collectives learn it so, and the
+/// calls of all of them end with an error.
+pub(crate) fn compare_waits(local: &Local) -> usize {
+    let states: Vec<Rc<TeamState>> = local.teams.borrow().states.clone();
+    let mut told = 0;
+    for state in states.iter().filter(|state| state.waiting.borrow().is_some()) {
+        let tag = postcard::to_allocvec(&state.tag.get()).expect("a tag is two numbers");
+        for member in state.members().iter().filter(|member| *member != local.here()) {
+            notify(local, member, state.id, TeamNotice::Waits, &tag);
+            told += 1;
+        }
+    }
+    told
 }
 
 /// Asks the makers of the teams of which no handle has come, if that is due.
