@@ -69,8 +69,18 @@ async fn exits() -> isles::Result<()> {
     at!(here().next(), std::process::exit(3)).await
 }
 
+/// A local array of 4 MB, there before an `await` and after it.
+async fn large() -> isles::Result<()> {
+    let array = [7_u8; 4 << 20];
+    let sum = array.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+    assert_eq!(at!(here().next(), sum).await?, 7 << 22);
+    assert_eq!(array[array.len() / 2], 7);
+    Ok(())
+}
+
 fn program(case: &str) -> ExitCode {
     match case {
+        "large" => isles::__private::main(large),
         "with a hook" => isles::__private::main(with_a_hook_of_its_own),
         "exits" => isles::__private::main(exits),
         "everywhere" => isles::__private::main(everywhere),
@@ -133,6 +143,8 @@ fn main() -> ExitCode {
             let said = ended.1.lines().filter(|line| !line.starts_with("chip:scc: ")).collect::<String>();
             assert_eq!((ended.0, said.as_str()), (Some(EXIT_CLOSED_PIPE), ""), "{case} on {machine}");
         }
+        let (code, said) = after_all("large", machine);
+        assert_eq!(code, Some(0), "on {machine}: {said}");
         let (code, said) = after_all("exits", machine);
         assert!(code == Some(1) && said.contains("error: "), "{code:?} on {machine}: {said}");
         let how =
