@@ -3,6 +3,8 @@
 //! A test without the harness, which would write to the closed pipe itself, and whose exit code would hide the
 //! program's: called by itself it runs the cases, called with the name of a case it is the program of that case.
 
+mod destructors;
+
 use isles::prelude::*;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -80,6 +82,9 @@ async fn large() -> isles::Result<()> {
 
 fn program(case: &str) -> ExitCode {
     match case {
+        "parts" => isles::__private::main(destructors::parts),
+        "payloads" => isles::__private::main(destructors::payloads),
+        "answers" => isles::__private::main(destructors::answers),
         "large" => isles::__private::main(large),
         "with a hook" => isles::__private::main(with_a_hook_of_its_own),
         "exits" => isles::__private::main(exits),
@@ -92,7 +97,7 @@ fn program(case: &str) -> ExitCode {
 
 fn command(case: &str, machine: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env(CASE, case).env("ISLES_MACHINE", machine).env("ISLES_PLACES", "3");
+    command.env(CASE, case).env("ISLES_MACHINE", machine).env("ISLES_PLACES", "3").env("RUST_BACKTRACE", "0");
     command
 }
 
@@ -145,6 +150,7 @@ fn main() -> ExitCode {
         }
         let (code, said) = after_all("large", machine);
         assert_eq!(code, Some(0), "on {machine}: {said}");
+        destructors::check(machine);
         let (code, said) = after_all("exits", machine);
         assert!(code == Some(1) && said.contains("error: "), "{code:?} on {machine}: {said}");
         let how =
