@@ -12,6 +12,7 @@ use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
 use isles_transport_shm::Pinning;
 use std::io::Write;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 use std::{fmt, io};
@@ -235,6 +236,7 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
+        let main = || on_heap(main);
         processes::serve_if_joined();
         self.check_outputs()?;
         if matches!(self.machine, Machine::Threads | Machine::Processes) {
@@ -280,6 +282,15 @@ fn is_closed_output(error: &Error) -> bool {
     }
 }
 
+/// The future of `main`, on the heap from the start.
+///
+/// A future holds the local variables of its function. The runtime wraps it several times, and each time would move it
+/// through a stack frame of its own. Here it is on the stack once, in a frame that has ended before the first poll.
+#[inline(never)]
+pub(crate) fn on_heap<F>(main: impl FnOnce() -> F) -> Pin<Box<F>> {
+    Box::pin(main())
+}
+
 /// What `#[isles::main]` expands to.
 pub fn main<M, F>(main: M) -> ExitCode
 where
@@ -289,7 +300,7 @@ where
 {
     processes::serve_if_joined();
     let main = || {
-        let main = main();
+        let main = on_heap(main);
         async { main.await.into_main_result() }
     };
     let launched = Launch::from_environment().map_err(LaunchError::from).and_then(|launch| launch.run(main));

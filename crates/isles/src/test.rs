@@ -1,12 +1,13 @@
 //! One test on one machine: what `#[isles::test]` expands to.
 
-use crate::launch::Launch;
-use crate::machine::Machine;
+use crate::launch::{Launch, on_heap};
+use crate::machine::{Machine, STACK_BYTES};
 use crate::machine::{loopback, processes, threads};
 use crate::settings::Environment;
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_transport_shm::processes::{JOIN_VARIABLE, Program, unmute};
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 /// How long nothing may happen before a test says what it waits for, and before it fails, unless the environment
@@ -25,6 +26,27 @@ const SEEDS: u64 = 8;
 /// machine cannot be set up.
 pub fn test<M, F>(machine: Machine, places: u32, name: &'static str, body: M)
 where
+    M: Fn() -> F + Sync,
+    F: Future + 'static,
+    F::Output: MainOutcome,
+{
+    // The threads of the harness have a quarter of the stack that the first thread of a program has.
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let thread = match std::thread::current().name() {
+        Some(name) => thread.name(name.to_owned()),
+        None => thread,
+    };
+    let ended = std::thread::scope(|scope| {
+        let thread = thread.spawn_scoped(scope, || run(machine, places, name, &body));
+        thread.unwrap_or_else(|error| panic!("the thread of the test could not be started: {error}")).join()
+    });
+    // Its message was printed by the thread.
+    ended.unwrap_or_else(|panic| resume_unwind(panic));
+}
+
+/// As [`test`], on this thread.
+fn run<M, F>(machine: Machine, places: u32, name: &'static str, body: &M)
+where
     M: Fn() -> F,
     F: Future + 'static,
     F::Output: MainOutcome,
@@ -35,7 +57,7 @@ where
     }
     processes::serve_if_joined();
     let body = || {
-        let body = body();
+        let body = on_heap(body);
         async { body.await.into_main_result() }
     };
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));

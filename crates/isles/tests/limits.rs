@@ -59,3 +59,11 @@ fn a_missing_proc_is_named_with_its_remedy_and_threads_do_without() {
     let said = String::from_utf8_lossy(&processes.stderr).into_owned();
     assert!(!processes.status.success() && said.contains(line), "{said}");
 }
+
+#[isles::test(places = 2)]
+async fn a_test_has_the_stack_of_a_program() -> isles::Result<()> {
+    let array = [7_u8; 4 << 20];
+    assert_eq!(at!(here().next(), here().index()).await?, 1);
+    assert_eq!(array[array.len() / 2], 7);
+    Ok(())
+}

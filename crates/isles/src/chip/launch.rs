@@ -11,7 +11,7 @@ use super::modelled::ModelledChip;
 use super::settings::ChipSettings;
 use super::work::CodeTime;
 use super::{export, work};
-use crate::launch::{Launch, LaunchError};
+use crate::launch::{Launch, LaunchError, on_heap};
 use crate::machine::Machine;
 use crate::machine::loopback::stalled;
 use crate::machine::teams_in_step;
@@ -120,7 +120,7 @@ impl Launch {
         F: Future + 'static,
         F::Output: TaskOutcome,
     {
-        self.model(chip, main, |_, _, _| ())
+        self.model(chip, || on_heap(main), |_, _, _| ())
     }
 
     /// Runs on a modelled chip; `tell` gets what the chip and the places did and how long that took this host.

@@ -2,7 +2,7 @@
 
 pub use isles_transport::loopback::{Plan, PlannedDeath};
 
-use crate::launch::Launch;
+use crate::launch::{Launch, on_heap};
 use crate::machine::{ComparedWaits, teams_in_step};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::run::MainTask;
@@ -38,6 +38,7 @@ where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
+    let main = || on_heap(main);
     let driver = Driver::new(places, plan);
     let locals = driver.locals.clone();
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));

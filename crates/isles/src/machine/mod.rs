@@ -20,6 +20,9 @@ use isles_transport_shm::{Geometry, PLACES_MAX};
 use std::fmt;
 use std::rc::Rc;
 
+/// Stack of the thread of a place in bytes: as much as the first thread of a process usually has.
+pub(crate) const STACK_BYTES: usize = 8 << 20;
+
 /// What the places of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Machine {

@@ -1,7 +1,7 @@
 //! Places that are processes of this host; the first one starts the others from the same program.
 
 use crate::launch::{Launch, LaunchError};
-use crate::machine::image;
+use crate::machine::{STACK_BYTES, image};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
@@ -17,9 +17,6 @@ use std::time::Duration;
 /// How long the places may take to join, and to end when the run is over.
 const JOIN_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(5);
-
-/// Stack of the thread of a place in bytes: as much as the first thread of a process usually has.
-const STACK_BYTES: usize = 8 << 20;
 
 /// Exit code of a process whose place panicked outside of any task; Rust's own.
 const EXIT_PANICKED: i32 = 101;

@@ -1,6 +1,7 @@
 //! Places that are threads of this process, over a segment of their own.
 
 use crate::launch::{Launch, LaunchError};
+use crate::machine::STACK_BYTES;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
@@ -21,7 +22,7 @@ where
     let mut threads = BTreeMap::new();
     for place in (1..launch.places).map(PlaceId) {
         let shared = segment.clone();
-        let thread = std::thread::Builder::new().name(place.to_string());
+        let thread = std::thread::Builder::new().name(place.to_string()).stack_size(STACK_BYTES);
         let body = move || {
             shared.settle(place);
             match shared.endpoint(place) {

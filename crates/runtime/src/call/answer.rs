@@ -2,7 +2,7 @@
 
 use super::pending::CallId;
 use crate::capture::Ship;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, panic};
 use crate::finish::Scope;
 use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
@@ -113,6 +113,9 @@ impl ReplyGuard {
         }
         if let Some(key) = key {
             local.finishes.end(local, key, None);
+        }
+        if let Ok(value) = result {
+            panic::drop_caught(value);
         }
     }
 }

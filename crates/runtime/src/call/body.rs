@@ -9,7 +9,7 @@ use crate::call::image::Descriptor;
 use crate::call::site::{Direction, Site};
 use crate::call::span;
 use crate::capture::{Ship, TaskOutcome, Travel};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic};
 use crate::local::Local;
 use crate::message::Arrived;
 use crate::task::Priority;
@@ -115,13 +115,27 @@ where
 {
     let source = || Some(Source::of_text(S::LOCATION));
     let span = Local::with(|local| local.span(span::BODY, Some(answering.caller()), source));
-    let result = CatchPanic::new(body).await.and_then(|value| {
-        check_roundtrip::<S>(Direction::Back, || value.check_roundtrip())?;
-        Ok(value)
-    });
+    let result = CatchPanic::new(body).await;
+    let result = result.and_then(|value| checked_value::<S, R>(value, R::check_roundtrip));
     drop(span);
     answering.send(result);
     Ok(())
+}
+
+/// The value of a body, if `check_roundtrip` of it finds nothing, or is not asked.
+///
+/// # Errors
+/// As for `check_roundtrip`; the value is then dropped, and if that panics, that is not told: a copy of it has most
+/// likely done the same before.
+pub(super) fn checked_value<S: Site, V>(value: V, check: impl FnOnce(&V) -> Result<()>) -> Result<V> {
+    match check_roundtrip::<S>(Direction::Back, || check(&value)) {
+        Ok(()) => Ok(value),
+        Err(error) => {
+            // The panic is printed by the hook.
+            _ = panic::caught(|| drop(value));
+            Err(error)
+        }
+    }
 }
 
 /// A future whose panic becomes its error.

@@ -66,8 +66,7 @@ where
             Ok(_) => body::CatchPanic::new(body).await?,
             Err(error) => return Err(error),
         };
-        check_roundtrip::<S>(Direction::Back, || R::check_roundtrip_value(&value))?;
-        Ok(value)
+        body::checked_value::<S, R::Value>(value, R::check_roundtrip_value)
     };
     let result = cooperate(CALL, tried_body).await;
     result.map_err(|error| error.at(here, Some(S::LOCATION)))

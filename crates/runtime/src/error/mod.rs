@@ -145,8 +145,8 @@ impl Error {
 
     /// The error of a body that panicked with `payload`.
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
-        let text = panic::describe(&*payload);
         let is_closed_output = panic::is_closed_output(&*payload);
+        let text = panic::describe(payload);
         Error::new(if is_closed_output { ErrorKind::OutputClosed } else { ErrorKind::Panicked }, text)
     }
 

@@ -6,12 +6,15 @@
 //! run for the first time, and when a panic came without a note. Invariant: a note is of this thread, and is taken
 //! by whoever catches the panic.
 
+use crate::error::{Error, ErrorKind};
 use crate::local::Local;
 use std::any::Any;
 use std::cell::RefCell;
+use std::io::Write;
+use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
-use std::ptr;
 use std::sync::Mutex;
+use std::{io, mem, ptr};
 
 /// What `println!` says when it panics, up to the cause.
 const PRINT_FAILED: &str = "failed printing to stdout: ";
@@ -67,18 +70,53 @@ fn address(hook: &Hook) -> usize {
 /// What the panic says, see [`describe`].
 #[inline]
 pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| describe(&*payload).into())
+    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| describe(payload).into())
+}
+
+/// Drops a value of the program in the middle of an operation of the runtime, which goes on if that panics: nobody
+/// waits for the drop, so the panic is a line on standard error.
+pub(crate) fn drop_caught<T>(value: T) {
+    if const { !needs_drop::<T>() } {
+        return;
+    }
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        tell_failed_drop(payload);
+    }
+}
+
+#[cold]
+fn tell_failed_drop(payload: Box<dyn Any + Send>) {
+    let error = Error::panicked(payload);
+    // As of a detached task: nobody reads what the destructor prints, which is no fault.
+    if *error.kind() != ErrorKind::OutputClosed {
+        let here = Local::try_with(Local::here);
+        let error = here.into_iter().fold(error, |error, here| error.at(here, None));
+        // In one piece: another place may print at the same time.
+        let line = format!("isles: the drop of a value failed {error}\n");
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
 }
 
 /// The line and the text of the panic whose payload was caught last on this thread.
 ///
 /// The line is not known if a hook of the program kept it from us, which it does once.
-pub(crate) fn describe(payload: &(dyn Any + Send)) -> String {
+pub(crate) fn describe(payload: Box<dyn Any + Send>) -> String {
     let site = LAST.take().unwrap_or_else(|| {
         watch();
         "an unknown line".to_owned()
     });
-    format!("at {site}: {}", text(payload).unwrap_or("the payload is no text"))
+    let described = format!("at {site}: {}", text(&*payload).unwrap_or("the payload is no text"));
+    discard(payload);
+    described
+}
+
+/// Drops the payload of a panic, which is a value of the program. If that panics, its own payload is leaked: to drop
+/// that may panic again, for ever.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(second);
+        LAST.take();
+    }
 }
 
 /// What a panic says, if it is text.

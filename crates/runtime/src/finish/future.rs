@@ -173,7 +173,12 @@ where
             }
             // NEED: pin projection to the body.
             // SOUND: as above; `set` drops the body where it stands.
-            unsafe { Pin::new_unchecked(&mut this.body) }.set(None);
+            let drop_body = || unsafe { Pin::new_unchecked(&mut this.body) }.set(None);
+            if let Err(error) = catch_unwind(AssertUnwindSafe(drop_body)).map_err(Error::panicked)
+                && let Some(Ok(_)) = &this.result
+            {
+                this.result = Some(Err(error));
+            }
             Local::with(|local| local.finishes.end(local, key, None));
         }
         let Some(released) = Local::with(|local| local.finishes.poll(local, key, context.waker())) else {
@@ -234,11 +239,22 @@ where
 {
     fn drop(&mut self) {
         let Some(key) = self.key.take() else { return };
-        let running = self.body.is_some();
+        let _abandoned = AbandonGuard { key, running: self.body.is_some() };
         // NEED: the body must be dropped while its finish is open: what it holds may still count there.
         // SOUND: the body is pinned; `set` drops it where it stands.
         unsafe { Pin::new_unchecked(&mut self.body) }.set(None);
-        Local::try_with(|local| abandon(local, key, running));
+    }
+}
+
+/// Abandons a finish when its body is dropped, also if that panics.
+struct AbandonGuard {
+    key: Key,
+    running: bool,
+}
+
+impl Drop for AbandonGuard {
+    fn drop(&mut self) {
+        Local::try_with(|local| abandon(local, self.key, self.running));
     }
 }
 

@@ -14,8 +14,9 @@ use std::rc::Rc;
 
 /// A handle to one instance of `T` at each place (X10's `PlaceLocalHandle`); used at a place, it means the one there.
 pub struct PlaceLocal<T: 'static> {
-    share: PartRef,
+    // Goes before `share`, so that the last to drop the instance is the table of parts, which catches a panic.
     value: Rc<RefCell<T>>,
+    share: PartRef,
 }
 
 travels_by_share!(PlaceLocal, RefCell<T>);
@@ -150,8 +151,9 @@ impl<T> DerefMut for PlaceGuard<'_, T> {
 /// The copies are made once, by [`Replicated::new`]; the handle is a few bytes wherever it travels. The copies are
 /// read-only: what one place did to its own would not be seen by the others.
 pub struct Replicated<T: 'static> {
-    share: PartRef,
+    // As in `PlaceLocal`.
     value: Rc<T>,
+    share: PartRef,
 }
 
 travels_by_share!(Replicated, T);

@@ -23,6 +23,7 @@ pub(crate) use table::PartTable;
 use table::{NotLent, Settled};
 
 use crate::capture::roundtrip_check;
+use crate::error::panic;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -165,8 +166,8 @@ pub(crate) fn settle(local: &Local) {
 }
 
 fn carry_out(local: &Local, settled: Settled) {
-    // The values are dropped here, when nothing is borrowed: their own drops may come back.
-    drop(settled.freed);
+    // The values are dropped here, when nothing is borrowed: their own drops may come back, or panic.
+    settled.freed.into_iter().for_each(panic::drop_caught);
     for (to, message) in settled.messages {
         // A dead place holds no handles that matter any more.
         let _ = local.send(to, Class::Control, Handler::Part.id(), |writer| writer.put_serde(&message));
@@ -185,7 +186,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         }),
         PartMessage::Free(id) if id.home == source => {
             let freed = local.parts.borrow_mut().free(id);
-            drop(freed);
+            panic::drop_caught(freed);
             Ok(())
         }
         PartMessage::Free(_) => Err(Refused::NotItsHome),

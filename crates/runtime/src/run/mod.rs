@@ -248,7 +248,7 @@ pub fn close(local: &Local) {
         if values.is_empty() {
             break;
         }
-        drop(values);
+        values.into_iter().for_each(panic::drop_caught);
     }
     local.close_injector();
 }

@@ -10,7 +10,7 @@ use super::pool::Pool;
 use super::state::{AfterPoll, TaskState};
 use super::sync::alloc;
 use crate::call::site::{SiteCell, SiteNumber};
-use crate::error::Error;
+use crate::error::{Error, panic};
 use crate::finish::Scope;
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;
@@ -321,7 +321,9 @@ unsafe fn drop_future<F>(task: NonNull<TaskHeader>) {
     // SOUND: by the contract; it is dropped here once and never polled again.
     let drop_it = || unsafe { ManuallyDrop::drop(future) };
     // A panic in a destructor of a task that is cancelled has nobody to tell.
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(drop_it));
+    if let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(drop_it)) {
+        panic::discard(payload);
+    }
 }
 
 /// Memory for a cell: from the pool of its place, if it fits.

@@ -3,6 +3,8 @@
 //! A test without the harness, which would write to the closed pipe itself, and whose exit code would hide the
 //! program's: called by itself it runs the cases, called with the name of a case it is the program of that case.
 
+mod destructors;
+
 use isles::prelude::*;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -69,8 +71,21 @@ async fn exits() -> isles::Result<()> {
     at!(here().next(), std::process::exit(3)).await
 }
 
+/// A local array of 4 MB, there before an `await` and after it.
+async fn large() -> isles::Result<()> {
+    let array = [7_u8; 4 << 20];
+    let sum = array.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+    assert_eq!(at!(here().next(), sum).await?, 7 << 22);
+    assert_eq!(array[array.len() / 2], 7);
+    Ok(())
+}
+
 fn program(case: &str) -> ExitCode {
     match case {
+        "parts" => isles::__private::main(destructors::parts),
+        "payloads" => isles::__private::main(destructors::payloads),
+        "answers" => isles::__private::main(destructors::answers),
+        "large" => isles::__private::main(large),
         "with a hook" => isles::__private::main(with_a_hook_of_its_own),
         "exits" => isles::__private::main(exits),
         "everywhere" => isles::__private::main(everywhere),
@@ -82,7 +97,7 @@ fn program(case: &str) -> ExitCode {
 
 fn command(case: &str, machine: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env(CASE, case).env("ISLES_MACHINE", machine).env("ISLES_PLACES", "3");
+    command.env(CASE, case).env("ISLES_MACHINE", machine).env("ISLES_PLACES", "3").env("RUST_BACKTRACE", "0");
     command
 }
 
@@ -133,6 +148,9 @@ fn main() -> ExitCode {
             let said = ended.1.lines().filter(|line| !line.starts_with("chip:scc: ")).collect::<String>();
             assert_eq!((ended.0, said.as_str()), (Some(EXIT_CLOSED_PIPE), ""), "{case} on {machine}");
         }
+        let (code, said) = after_all("large", machine);
+        assert_eq!(code, Some(0), "on {machine}: {said}");
+        destructors::check(machine);
         let (code, said) = after_all("exits", machine);
         assert!(code == Some(1) && said.contains("error: "), "{code:?} on {machine}: {said}");
         let how =
