@@ -50,6 +50,36 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
     );
 }
 
+/// The names of the commands that a help lists.
+fn commands_in(help: &str) -> Vec<String> {
+    let list = help.split("Commands:\n").nth(1).unwrap_or_default();
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    // A text that goes on in the next line is indented further.
+    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_help_is_at_most_100_columns_wide() {
+    let scene = Scene::new("help");
+    let mut seen = 0;
+    let mut open: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(words) = open.pop() {
+        // `isles bench` has the help of another program.
+        if words.last().is_some_and(|word| word == "help" || word == "bench") {
+            continue;
+        }
+        let arguments: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = scene.run(&arguments).stdout;
+        for line in help.lines() {
+            assert!(line.chars().count() <= 100, "isles {}: {line:?}", arguments.join(" "));
+        }
+        seen += 1;
+        open.extend(commands_in(&help).into_iter().map(|name| [words.clone(), vec![name]].concat()));
+    }
+    assert!(seen >= 15, "only {seen} helps were seen");
+}
+
 #[test]
 fn the_first_help_says_what_the_command_is_and_begins_with_running() {
     let scene = Scene::new("help");

@@ -64,7 +64,7 @@ pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE};
 pub mod prelude {
     pub use crate::{
         Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, Work, at, everywhere,
-        finish, here, now, places, spawn, spawn_at, spawn_detached, work,
+        finish, here, now, place_count, places, spawn, spawn_at, spawn_detached, work, yield_now,
     };
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 #[isles::test(places = 3)]
 async fn tasks_wait_on_the_monitors_of_a_place_local() -> Result<()> {
-    let boxes = PlaceLocal::new(|| Monitor::new(Vec::new())).await?;
+    let boxes = PlaceLocal::new(Monitor::<Vec<usize>>::default).await?;
     let sum = PlaceLocal::new(|| Cell::new(0)).await?;
     finish(async {
         for place in places() {
@@ -49,7 +49,8 @@ async fn an_instance_that_is_in_use_says_how() -> Result<()> {
     drop(shared);
     let _guard = number.lock();
     assert!(panic_text(|| drop(number.read())).contains("the instance is locked"));
-    assert!(panic_text(|| drop(number.lock())).contains("the instance is locked"));
+    let text = panic_text(|| drop(number.lock()));
+    assert!(text.contains("the instance is locked") && text.contains("`read()`"), "{text}");
     assert_eq!(number.reduce(|a, b| a + b).await.unwrap_err().kind(), &ErrorKind::Misused);
     Ok(())
 }
@@ -146,11 +147,11 @@ async fn a_reduction_over_a_locked_instance_names_its_place_and_the_line_of_the_
                     let _guard = number.lock();
                     locked.add(1).await?;
                     while release.get().await? == 0 {
-                        isles::yield_now().await;
+                        yield_now().await;
                     }
                 });
                 while locked.get().await? == 0 {
-                    isles::yield_now().await;
+                    yield_now().await;
                 }
                 let error = number.reduce(|a, b| a + b).await.unwrap_err();
                 release.add(1).await?;

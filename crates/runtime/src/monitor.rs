@@ -66,6 +66,12 @@ impl<T> Monitor<T> {
     }
 }
 
+impl<T: Default> Default for Monitor<T> {
+    fn default() -> Self {
+        Monitor::new(T::default())
+    }
+}
+
 /// Forgets a waiter that is dropped.
 struct WaiterGuard<'a, T> {
     monitor: &'a Monitor<T>,

@@ -69,7 +69,7 @@ pub enum ErrorKind {
 /// Any `std::error::Error` converts into it with `?`. It does not implement that trait itself, so that this
 /// conversion can exist; it converts into the boxes of such errors with `?`, with the feature `anyhow` into
 /// `anyhow::Error`, and [`Error::into_std`] gives one.
-pub struct Error(Box<Body>);
+pub struct Error(Box<Body>); // For `.context(..)` write: .map_err(isles::Error::into_std).context(..)
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Body {

@@ -63,11 +63,11 @@ impl WordTable {
     }
 }
 
-/// Integers that a counter gives out.
+/// Integers that a counter gives out: all of Rust's of up to 64 bits, so that a bare literal is one, too.
 pub trait CounterNumber: Copy + sealed::Sealed {
-    /// As a counter holds it.
+    /// The number as a counter holds it; 0 for a negative one, below which a counter has nothing.
     fn to_count(self) -> u64;
-    /// Back; the number is below one of this type.
+    /// The number back; it is below one of this type.
     fn of_count(count: u64) -> Self;
 }
 
@@ -80,7 +80,7 @@ macro_rules! counter_numbers {
         impl sealed::Sealed for $number {}
         impl CounterNumber for $number {
             fn to_count(self) -> u64 {
-                self as u64
+                u64::try_from(self).unwrap_or(0)
             }
             fn of_count(count: u64) -> Self {
                 count as $number
@@ -88,7 +88,7 @@ macro_rules! counter_numbers {
         }
     )*};
 }
-counter_numbers!(u8, u16, u32, u64, usize);
+counter_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
 /// What can be done to a counter.
 #[derive(Clone, Copy, Serialize, Deserialize)]

@@ -28,8 +28,8 @@ pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
 pub struct PlaceRef<'a, T>(Ref<'a, T>);
 
 /// What is said of an instance that is in use.
-const LOCKED: &str =
-    "the instance is locked: a guard of `lock` was held across an `await`, or is still there";
+const LOCKED: &str = "the instance is locked: a guard of `lock` was held across an `await`, or is still there; \
+     what tasks wait on, such as a `Monitor`, is reached by `read()`: `states.read().when(..).await`";
 
 impl<T: 'static> PlaceLocal<T> {
     /// Makes one instance at every place with `make`; ends when all are there.
