@@ -33,7 +33,8 @@ fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
     Local::new(Box::new(TimedEndpoint::new(place, stopwatch)), clock)
 }
 
-/// Lets all places take in what is still on its way to them, and run no task; for messages of collectives that are over.
+/// Lets all places take in what is still on its way to them, and run no task; for messages of collectives that are
+/// over.
 pub(crate) fn attend_all(world: &ChipWorld, locals: &[Rc<Local>]) {
     for _ in 0..ATTENDED_MAX {
         let Some(place) = world.next() else { return };

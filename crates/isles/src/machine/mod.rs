@@ -2,9 +2,9 @@
 //!
 //! One file a machine; modelled chips, which are a feature, are a folder of their own. Here is also what machines whose
 //! places share a thread do about teams when nothing happens any more, and at the end of a run. The bound is here
-//! because only this crate knows both halves: what the transport keeps in the segment, and what the runtime keeps on the
-//! heap. It computes from the constants that the code uses and holds no figure of its own but that of an idle place.
-//! `docs/memory.md` says what is bounded, what is the program's own, and why.
+//! because only this crate knows both halves: what the transport keeps in the segment, and what the runtime keeps on
+//! the heap. It computes from the constants that the code uses and holds no figure of its own but that of an idle
+//! place. `docs/memory.md` says what is bounded, what is the program's own, and why.
 
 pub(crate) mod image;
 pub(crate) mod loopback;
@@ -77,8 +77,8 @@ pub(crate) struct ComparedWaits {
 }
 
 impl ComparedWaits {
-    /// Whether something may happen yet: places are to say where they wait, for the first time or since another team was
-    /// broken up.
+    /// Whether something may happen yet: places are to say where they wait, for the first time or since another team
+    /// was broken up.
     ///
     /// `wake` lets a place have a turn.
     pub(crate) fn goes_on(&mut self, locals: &[Rc<Local>], wake: impl Fn(PlaceId)) -> bool {

@@ -141,7 +141,8 @@ pub(super) enum TeamNotice {
     Over = 29,
     /// To all others: the team is of no use any more. What follows says why, in the wire form of an error.
     Broken = 30,
-    /// To all others: in which collective the sender waits, as its tag follows. Sent only when nothing happens any more.
+    /// To all others: in which collective the sender waits, as its tag follows. Sent only when nothing happens any
+    /// more.
     Waits = 31,
 }
 
