@@ -4,7 +4,7 @@
 //
 //     mpirun -n RANKS mpi SECTION BATCH_MILLISECONDS REPETITIONS
 //
-// with SECTION one of `message`, `collective`, `large` (2 ranks) and `crowd` (any number). Prints one line
+// with SECTION one of `message`, `rounds`, `collective`, `large` (2 ranks) and `crowd` (any number). Prints one line
 // `measured NAME VALUE` for each figure: the median over the repetitions, each of which is one batch long
 // enough for the clock. It does not judge and knows no target.
 //
@@ -14,13 +14,17 @@
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SETTLING_SECONDS 0.5
 
+enum { STEPS_A_ROUND = 100000, BUSY = 4 };
 enum { WINDOW = 64, LARGE_WINDOW = 8, LARGE = 2 << 20 };
 
 static int rank, ranks, repetitions;
@@ -78,6 +82,34 @@ static void ping_pong(long count, int bytes) {
             MPI_Send(near_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
         }
     }
+}
+
+// Ping-pongs in rounds before each of which both ranks sleep; the first round is not counted.
+static void rounds(const char *name) {
+    double *seconds = malloc(sizeof(double) * repetitions);
+    for (int i = -1; i < repetitions; i++) {
+        usleep(30000);
+        double found = seconds_of(ping_pong, STEPS_A_ROUND, 8) / STEPS_A_ROUND;
+        if (i >= 0) seconds[i] = found;
+    }
+    qsort(seconds, repetitions, sizeof(double), ascending);
+    if (rank == 0) printf("measured %s %.9g\n", name, 1e6 / 2 * seconds[repetitions / 2]);
+    fflush(stdout);
+    free(seconds);
+}
+
+// A process that computes for nothing, at the lowest priority, on any core.
+static pid_t busy_process(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        cpu_set_t all;
+        CPU_ZERO(&all);
+        for (int core = 0; core < CPU_SETSIZE; core++) CPU_SET(core, &all);
+        sched_setaffinity(0, sizeof all, &all);
+        nice(19);
+        for (volatile long i = 0;; i++) {}
+    }
+    return child;
 }
 
 // There, and eight bytes back: what a call with a large argument does.
@@ -284,6 +316,12 @@ int main(int count, char **words) {
         measure("half_round_trip_us", ping_pong, 8, 1e6 / 2, 0);
         measure("rate_million", small_stream, 8, WINDOW / 1e6, 1);
         measure("blocking_rate_million", blocking_stream, 8, WINDOW / 1e6, 1);
+    } else if (strcmp(section, "rounds") == 0) {
+        rounds("half_round_trip_us");
+        pid_t busy[BUSY];
+        if (rank == 0) for (int i = 0; i < BUSY; i++) busy[i] = busy_process();
+        rounds("crowded_us");
+        if (rank == 0) for (int i = 0; i < BUSY; i++) { kill(busy[i], SIGKILL); waitpid(busy[i], NULL, 0); }
     } else if (strcmp(section, "collective") == 0) {
         measure("barrier_us", barrier, 0, 1e6, 0);
         measure("all_reduce_us", all_reduce, 8, 1e6, 0);

@@ -26,6 +26,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-raw", raw::run),
     ("isles-message", calls::messages),
     ("isles-sleeping", calls::sleeping),
+    ("isles-after-sleep", calls::after_sleep),
+    ("isles-crowded", calls::crowded),
     ("isles-spawn", calls::spawns),
     ("isles-large", transfers::large),
     ("isles-generic", calls::generic),

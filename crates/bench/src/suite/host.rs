@@ -22,6 +22,8 @@ const FUTEX: &str = "futex";
 const ONE_PLACE: &str = "isles, 1 place";
 const TWO_PLACES: &str = "isles, 2 places";
 const THREADS: &str = "isles, machine threads";
+const STEADY: &str = "isles, steady";
+const BUSY_HOST: &str = "isles, busy host";
 const SEQUENTIAL: &str = "the kernel, no places";
 const RAW: &str = "isles, raw message";
 const GENERIC: &str = "isles, vector";
@@ -34,6 +36,7 @@ const PAIR: &str = "2 places on 2 cores, machine processes";
 pub const GROUPS: &[Group] = &[
     MESSAGE,
     SLEEPING,
+    ROUNDS,
     LOCAL,
     COLLECTIVE,
     LARGE,
@@ -171,6 +174,39 @@ const SLEEPING: Group = Group {
             question: "empty at! to a place that has slept for 1 ms, so that its processor sleeps as well",
             ours: figure(ISLES, "long_asleep_us"),
             peers: &[figure(FUTEX, "long_asleep_us")],
+            ..ROW
+        },
+    ],
+};
+
+const ROUNDS: Group = Group {
+    name: "rounds",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: ISLES, program: ours("isles-after-sleep", 2) },
+        Contender { label: BUSY_HOST, program: ours("isles-crowded", 2) },
+        Contender { label: STEADY, program: ours("isles-message", 2) },
+        open_mpi("rounds", 2),
+        mpich("rounds", 2),
+    ],
+    rows: &[
+        Row {
+            name: "at-after-sleep",
+            question: "100,000 empty at! one after the other, half round trip, in rounds before each of which both \
+                       places sleep 30 ms; MPI: 8 bytes; steady: the same without the sleep",
+            ours: figure(ISLES, "half_round_trip_us"),
+            peers: &[figure(OPEN_MPI, "half_round_trip_us"), figure(MPICH, "half_round_trip_us")],
+            beside: &[figure(STEADY, "half_round_trip_us")],
+            targets: &[Target::BestOf { limit: 1.2, of: &[STEADY], words: "steady calls" }],
+            ..ROW
+        },
+        Row {
+            name: "at-crowded",
+            question: "the same beside four busy processes of the lowest priority",
+            ours: figure(BUSY_HOST, "half_round_trip_us"),
+            peers: &[figure(OPEN_MPI, "crowded_us"), figure(MPICH, "crowded_us")],
+            targets: &[of_better_mpi(1.0)],
             ..ROW
         },
     ],

@@ -10,6 +10,7 @@ use crate::parking;
 use crate::parking::Fencing;
 use crate::segment::{Segment, View};
 use isles_transport::{PlaceId, Unpark};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -30,9 +31,15 @@ const LOOKS: u32 = 32;
 /// the middle leaves its announcement.
 const COMING_MAX: Duration = Duration::from_millis(2);
 
+/// Longest that a place looks in a loop, where its last waits ended soon after it had gone to sleep. Less than what a
+/// wake-up takes where it is slow; a place that is woken more rarely than this looks no longer than the policy says.
+const SPIN_MAX: Duration = Duration::from_micros(250);
+
 /// The waiting of one place.
 pub(super) struct Waiter {
     wait_policy: WaitPolicy,
+    /// How long to look in a loop now: what the policy says, or longer ([`Waiter::adapt`]).
+    spin: Cell<Duration>,
     /// The processor of this place, if one is kept for it.
     core_balance: Option<CoreBalance>,
     unpark_signal: Arc<UnparkSignal>,
@@ -61,6 +68,7 @@ impl Waiter {
         let wait_policy = WaitPolicy::of(segment.places(), segment.processors());
         Waiter {
             wait_policy,
+            spin: Cell::new(wait_policy.spin),
             core_balance: CoreBalance::of(segment, here),
             unpark_signal: Arc::new(unpark_signal),
         }
@@ -97,14 +105,29 @@ impl Waiter {
             }
             let longest = before_sleep();
             let timeout = timeout.into_iter().chain(longest).min();
+            let start = Instant::now();
             parking::park(&self.unpark_signal.own.sleeping.0, self.unpark_signal.fencing, timeout, ready);
+            self.adapt(start.elapsed());
         }
         self.take_unpark();
     }
 
+    /// Chooses how long the next wait looks in a loop, after a sleep that has lasted `slept`.
+    ///
+    /// Where a wake-up takes longer than a place looks, as on a busy host, two places that answer each other would sleep
+    /// at every message and never find each other awake again. So a short sleep makes the next looks longer, and a long
+    /// one ends that: an idle place sleeps as soon as ever.
+    fn adapt(&self, slept: Duration) {
+        if self.wait_policy.spin.is_zero() {
+            return;
+        }
+        let waited = self.spin.get() + slept;
+        self.spin.set(if waited <= SPIN_MAX { (2 * waited).min(SPIN_MAX) } else { self.wait_policy.spin });
+    }
+
     /// Looks in a loop, keeping the processor; whether something was found, or the time was over.
     fn look(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
-        let limit = timeout.map_or(self.wait_policy.spin, |timeout| timeout.min(self.wait_policy.spin));
+        let limit = timeout.map_or(self.spin.get(), |timeout| timeout.min(self.spin.get()));
         if limit.is_zero() {
             return false;
         }

@@ -1,5 +1,5 @@
-//! Calls and tasks: the smallest ones to the other place, to one that sleeps, a million at one place, and pairs of
-//! forms that should cost the same.
+//! Calls and tasks: the smallest ones to the other place, to one that sleeps or has slept, beside busy processes, a
+//! million at one place, and pairs of forms that should cost the same.
 //!
 //! The pairs have no peer: each form is compared with another one of itself, in the same process and batch by batch in
 //! turn, and they differ in one thing only. The invariants: every task and call of a batch has ended when its clock is
@@ -12,6 +12,7 @@ use crate::options::Effort;
 use isles::CanTravel;
 use isles::prelude::*;
 use std::hint::black_box;
+use std::process::{Child, Command};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -78,6 +79,68 @@ async fn there_and_back(effort: Effort, pause: Duration) -> isles::Result<f64> {
         seconds.push(start.elapsed().as_secs_f64());
     }
     Ok(median(seconds))
+}
+
+/// How long the places sleep before a round of calls, and the calls of a round.
+const NAP: Duration = Duration::from_millis(30);
+const CALLS_A_ROUND: u32 = 100_000;
+
+/// Busy processes beside the run for [`crowded`], all of the lowest priority.
+const BUSY: usize = 4;
+
+/// Prints `half_round_trip_us` of calls one after the other, in rounds before each of which both places sleep.
+pub fn after_sleep(effort: Effort) {
+    run(move || rounds(effort));
+}
+
+/// The same beside busy processes.
+pub fn crowded(effort: Effort) {
+    run(move || async move {
+        let _busy = BusyProcesses::start(BUSY);
+        rounds(effort).await
+    });
+}
+
+async fn rounds(effort: Effort) -> isles::Result<()> {
+    let there = here().next();
+    let mut seconds = Vec::new();
+    // As many rounds as the other figures have repetitions, and one more that is not counted.
+    for round in 0..=effort.repetitions {
+        isles::sleep(NAP).await;
+        let start = Instant::now();
+        for _ in 0..CALLS_A_ROUND {
+            at!(there, {}).await?;
+        }
+        if round > 0 {
+            seconds.push(start.elapsed().as_secs_f64() / f64::from(CALLS_A_ROUND));
+        }
+    }
+    say("half_round_trip_us", median(seconds) * 1e6 / 2.0);
+    Ok(())
+}
+
+/// Processes that compute for nothing; they end when this is dropped.
+struct BusyProcesses(Vec<Child>);
+
+impl BusyProcesses {
+    fn start(count: usize) -> BusyProcesses {
+        let start = |_| {
+            let mut command = Command::new("nice");
+            command.args(["-n", "19", "sh", "-c", "while :; do :; done"]);
+            command.spawn().expect("a shell can be started")
+        };
+        BusyProcesses((0..count).map(start).collect())
+    }
+}
+
+impl Drop for BusyProcesses {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // One that has ended by itself needs no end.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 const TASKS: usize = 1_000_000;
