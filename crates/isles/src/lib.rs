@@ -84,7 +84,7 @@ pub mod __private {
     pub use isles_runtime::capture::*;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
-        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, everywhere, is_here,
-        place_of, spawn_at, try_here,
+        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error, body_result,
+        everywhere, is_here, place_of, spawn_at, try_here,
     };
 }

@@ -32,6 +32,12 @@ async fn a_body_takes_errors_of_any_library_with_their_causes() -> isles::Result
         assert_eq!((error.kind(), error.place()), (&ErrorKind::Failed, Some(place.id())));
         let error = at!(place, of_box(&bad)? + 1).await.unwrap_err();
         assert!(error.to_string().contains(": invalid digit"), "{error}");
+        let error = at!(place, of_shared_box(&bad)? + of_box(&good)?).await.unwrap_err();
+        assert!(error.to_string().contains(": invalid digit"), "{error}");
+        let error = at!(place, Err::<u8, Box<dyn Std + Send + Sync>>("inline".into())?).await.unwrap_err();
+        assert!(error.to_string().contains(": inline"), "{error}");
+        let task = finish(async { spawn_at!(place, [bad] { of_shared_box(&bad)?; }) }).await.unwrap_err();
+        assert!(task.to_string().contains(": invalid digit"), "{task}");
         let error = at!(place, {
             Err("a text")?;
             1
