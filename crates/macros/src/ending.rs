@@ -1,8 +1,8 @@
 //! How errors leave a body that uses `?`: in a form that takes what `isles::Error` itself cannot.
 //!
 //! Inside of such a body `?` converts into `BodyError`; a call before it does so for more types than `?` can, but not
-//! within macros. What a body gives back without `?`, an `Err(..)` or a result of its own at an end or in a `return`, is
-//! converted here in the same way, so that the body need not know. Syntax only: closures, `async` blocks, items and
+//! within macros. What a body gives back without `?`, an `Err(..)` or a result of its own at an end or in a `return`,
+//! is converted here in the same way, so that the body need not know. Syntax only: closures, `async` blocks, items and
 //! macros have ends of their own.
 
 use crate::flow::{self, Flow};
