@@ -30,6 +30,7 @@ mod chip;
 #[cfg(not(feature = "chip"))]
 #[path = "chip_absent.rs"]
 mod chip;
+mod init;
 mod launch;
 mod machine;
 mod output;
@@ -78,6 +79,7 @@ pub fn fuzz_tape(bytes: &[u8]) {
 /// What the macros expand to; no part of the interface.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::init::run as init;
     pub use crate::launch::main;
     pub use crate::machine::Machine;
     pub use crate::test::test;
