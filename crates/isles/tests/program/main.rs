@@ -87,7 +87,11 @@ fn runs_within() {
         let ended = launch.clone().machine(machine).run(async || println!("{}", isles::place_count()));
         match ended {
             Ok((result, _)) => result.unwrap(),
-            Err(error) => eprintln!("{machine}: {error}"),
+            Err(error) => {
+                // In one piece, since several processes print.
+                let line = format!("{machine}: {error}\n");
+                eprint!("{line}");
+            }
         }
     }
 }
