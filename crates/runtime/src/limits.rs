@@ -26,7 +26,7 @@ pub(crate) const ERROR_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 
 /// Longest text of one error, in bytes; of a longer one the middle is left out. Beside it there is room for a line of
 /// the program, so that an error has the same text at its own place and at others.
-pub(crate) const ERROR_TEXT_BYTES_MAX: usize = 768;
+pub(crate) const ERROR_TEXT_BYTES_MAX: usize = 896;
 
 /// Most causes of an error that are looked at: a chain of them may have no end.
 pub(crate) const CAUSES_MAX: usize = 1 << 16;
