@@ -118,7 +118,19 @@ fn print_help(error: &clap::Error) -> Result<(), Failure> {
 
 /// What is wrong with the arguments, without the general advice that follows it.
 fn one_line(error: &clap::Error) -> String {
-    bad_value(error).or_else(|| unknown_command(error)).unwrap_or_else(|| first_sentence(error))
+    let told = not_text(error).or_else(|| bad_value(error));
+    told.or_else(|| unknown_command(error)).unwrap_or_else(|| first_sentence(error))
+}
+
+/// The first argument that is no text, if the error is about such a one. Programs that are launched can read it.
+fn not_text(error: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg, ContextKind::InvalidValue];
+    let shown = kinds.into_iter().filter_map(|kind| context(error, kind)).collect::<String>();
+    if error.kind() != ErrorKind::InvalidUtf8 && !shown.contains(char::REPLACEMENT_CHARACTER) {
+        return None;
+    }
+    let argument = std::env::args_os().find(|argument| argument.to_str().is_none())?;
+    Some(format!("error: the argument {argument:?} is no text; allowed: UTF-8"))
 }
 
 /// What clap knows of an error.
@@ -133,10 +145,10 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
 /// The innermost command that was named before the word `end`, and how it is called.
 fn named<'a>(whole: &'a Command, end: &str) -> (&'a Command, String) {
     let (mut innermost, mut name) = (whole, String::from("isles"));
-    for word in std::env::args().skip(1).take_while(|word| word != end) {
+    for word in std::env::args_os().skip(1).take_while(|word| word != end) {
         if let Some(next) = innermost.find_subcommand(&word) {
             innermost = next;
-            name = format!("{name} {word}");
+            name = format!("{name} {}", word.display());
         }
     }
     (innermost, name)

@@ -325,6 +325,30 @@ fn variables_without_a_meaning_are_told_once_a_run_and_change_nothing() {
 }
 
 #[test]
+fn an_argument_that_is_no_text_is_named() {
+    let scene = Scene::new("usage");
+    for before in [
+        &[][..],
+        &["run"],
+        &["run", "bc"],
+        &["run", "bc", "--graph"],
+        &["launch", "-n"],
+        &["data"],
+        &["sweep"],
+    ] {
+        let mut command = scene.isles(before);
+        command.arg(OsStr::from_bytes(b"a\xff"));
+        let ended = ended(command);
+        assert_eq!(
+            ended.refusal(),
+            r#"error: the argument "a\xFF" is no text; allowed: UTF-8"#,
+            "{before:?}"
+        );
+    }
+    scene.assert_nothing_left();
+}
+
+#[test]
 fn a_bad_variable_is_refused_unless_a_flag_takes_its_place() {
     let scene = Scene::new("usage");
     let files = ["--json", "/dev/null", "--csv", "/dev/null"];

@@ -30,6 +30,7 @@ mod chip;
 #[cfg(not(feature = "chip"))]
 #[path = "chip_absent.rs"]
 mod chip;
+mod init;
 mod launch;
 mod machine;
 mod output;
@@ -78,13 +79,14 @@ pub fn fuzz_tape(bytes: &[u8]) {
 /// What the macros expand to; no part of the interface.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::init::run as init;
     pub use crate::launch::main;
     pub use crate::machine::Machine;
     pub use crate::test::test;
     pub use isles_runtime::capture::*;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
-        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, everywhere, is_here,
-        place_of, spawn_at, try_here,
+        BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error, body_result,
+        everywhere, is_here, place_of, spawn_at, try_here,
     };
 }

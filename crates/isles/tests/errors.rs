@@ -32,6 +32,12 @@ async fn a_body_takes_errors_of_any_library_with_their_causes() -> isles::Result
         assert_eq!((error.kind(), error.place()), (&ErrorKind::Failed, Some(place.id())));
         let error = at!(place, of_box(&bad)? + 1).await.unwrap_err();
         assert!(error.to_string().contains(": invalid digit"), "{error}");
+        let error = at!(place, of_shared_box(&bad)? + of_box(&good)?).await.unwrap_err();
+        assert!(error.to_string().contains(": invalid digit"), "{error}");
+        let error = at!(place, Err::<u8, Box<dyn Std + Send + Sync>>("inline".into())?).await.unwrap_err();
+        assert!(error.to_string().contains(": inline"), "{error}");
+        let task = finish(async { spawn_at!(place, [bad] { of_shared_box(&bad)?; }) }).await.unwrap_err();
+        assert!(task.to_string().contains(": invalid digit"), "{task}");
         let error = at!(place, {
             Err("a text")?;
             1
@@ -82,6 +88,41 @@ async fn tasks_and_finishes_end_with_errors_of_any_library() -> isles::Result<()
     ] {
         assert!(error.to_string().contains("no answer: no number: invalid"), "{error}");
     }
+    Ok(())
+}
+
+/// An error with a thousand causes.
+fn deep() -> anyhow::Result<()> {
+    let root = Err(anyhow::anyhow!("the root"));
+    (0..1000).fold(root, |result, number| anyhow::Context::context(result, format!("cause {number}")))
+}
+
+fn long() -> isles::Result<u8> {
+    Err(Error::message("long ".repeat(1000)))
+}
+
+#[isles::test(places = 2)]
+async fn a_long_text_is_cut_in_its_middle_alike_at_every_place() -> isles::Result<()> {
+    let kept = |error: Error, place: Place| {
+        let text = error.to_string();
+        let (begin, end) =
+            (format!("at {place}: cause 999: cause 998: "), ": cause 1: cause 0: the root (started at");
+        assert!(
+            text.starts_with(&begin) && text.contains(end) && text.contains(" bytes left out … "),
+            "{text}"
+        );
+        let text = text.strip_prefix(&format!("at {place}: ")).unwrap();
+        text.split_once(" (started at ").unwrap().0.to_owned()
+    };
+    let mut texts = Vec::new();
+    for place in places() {
+        texts.push(kept(at!(place, deep()?).await.unwrap_err(), place));
+        texts.push(kept(finish(async { spawn_at!(place, deep()) }).await.unwrap_err(), place));
+        let long = at!(place, long()? + 1).await.unwrap_err();
+        assert!(long.to_string().len() < 1024 && long.to_string().contains(" bytes left out … "), "{long}");
+    }
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "{texts:?}");
     Ok(())
 }
 

@@ -7,7 +7,10 @@ use isles::prelude::*;
 use isles::{ErrorKind, Plan, Result, simulate, timeout};
 use std::cell::{Cell, RefCell};
 use std::future::pending;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(20);
@@ -137,6 +140,62 @@ fn sleeps_that_are_dropped_and_deadlines_that_are_kept_leave_no_timer() {
         let began = isles::now();
         isles::sleep(Duration::from_secs(2)).await;
         assert!(isles::now() - began < Duration::from_millis(2_001));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_waker_may_drop_a_sleep_when_it_is_dropped_or_cloned() {
+    thread_local!(static HELD: RefCell<Option<Pin<Box<isles::Sleep>>>> = const { RefCell::new(None) });
+    struct Dropping;
+    impl Wake for Dropping {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Dropping {
+        fn drop(&mut self) {
+            HELD.take();
+        }
+    }
+    invented(async {
+        let mut noop = Context::from_waker(Waker::noop());
+        let mut held = Box::pin(isles::sleep(SHORT));
+        assert!(held.as_mut().poll(&mut noop).is_pending());
+        HELD.set(Some(held));
+        let mut sleep = pin!(isles::sleep(SHORT));
+        let dropping = Waker::from(Arc::new(Dropping));
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(&dropping)).is_pending());
+        drop(dropping);
+        assert!(sleep.as_mut().poll(&mut noop).is_pending());
+        assert!(HELD.take().is_none());
+        sleep.await;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_sleep_belongs_to_the_place_and_the_run_where_it_was_made() {
+    thread_local!(static MOVED: RefCell<Option<Pin<Box<isles::Sleep>>>> = const { RefCell::new(None) });
+    async fn wait() {
+        MOVED.take().unwrap().await;
+    }
+    let make = || {
+        let mut sleep = Box::pin(isles::sleep(SHORT));
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        MOVED.set(Some(sleep));
+    };
+    invented(async move {
+        make();
+        let error = at!(Place::new(1).unwrap(), wait().await).await.unwrap_err();
+        let said = "a `Sleep` that was made at place 0 was polled at place 1; it ends at its own place only";
+        assert!(error.to_string().contains(said), "{error}");
+        make();
+        at!(Place::new(1).unwrap(), drop(MOVED.take())).await?;
+        make();
+        Ok(())
+    });
+    invented(async {
+        let error = at!(here(), wait().await).await.unwrap_err();
+        assert!(error.to_string().contains("was made in another run"), "{error}");
         Ok(())
     });
 }

@@ -1,8 +1,9 @@
 //! How errors leave a body that uses `?`: in a form that takes what `isles::Error` itself cannot.
 //!
-//! Inside of such a body `?` converts into `BodyError`. What a body gives back without `?`, an `Err(..)` or a result of
-//! its own at an end or in a `return`, is converted here in the same way, so that the body need not know. Syntax only:
-//! closures, `async` blocks, items and macros have ends of their own.
+//! Inside of such a body `?` converts into `BodyError`; a call before it does so for more types than `?` can, but not
+//! within macros. What a body gives back without `?`, an `Err(..)` or a result of its own at an end or in a `return`,
+//! is converted here in the same way, so that the body need not know. Syntax only: closures, `async` blocks, items and
+//! macros have ends of their own.
 
 use crate::flow::{self, Flow};
 use quote::quote_spanned;
@@ -16,9 +17,7 @@ pub fn lifted(body: &Expr, flow: Flow) -> Expr {
     if flow.ends_in_result {
         ends(&mut body);
     }
-    if flow.returns {
-        Returns.visit_expr_mut(&mut body);
-    }
+    Exits.visit_expr_mut(&mut body);
     body
 }
 
@@ -57,8 +56,8 @@ fn convert(result: &mut Expr) {
         Expr::Call(call) if is_plain(&call.func, "Ok") => {}
         Expr::Call(call) if is_plain(&call.func, "Err") => call.args.iter_mut().for_each(convert_error),
         other => {
-            let from = quote_spanned!(other.span()=> ::isles::__private::BodyError::from);
-            *other = parse_quote!(::core::result::Result::map_err(#other, #from));
+            let result = quote_spanned!(other.span()=> ::isles::__private::body_result);
+            *other = parse_quote!(#result(#other));
         }
     }
 }
@@ -73,15 +72,22 @@ fn is_plain(function: &Expr, name: &str) -> bool {
 /// Converts what stands in `Err(..)`; `error.into()` does so itself.
 fn convert_error(error: &mut Expr) {
     if !matches!(error, Expr::MethodCall(call) if call.method == "into" && call.args.is_empty()) {
-        let from = quote_spanned!(error.span()=> ::isles::__private::BodyError::from);
+        let from = quote_spanned!(error.span()=> ::isles::__private::body_error);
         *error = parse_quote!(#from(#error));
     }
 }
 
-/// Converts what is returned.
-struct Returns;
+/// Converts what is returned, and what stands before `?`.
+struct Exits;
 
-impl VisitMut for Returns {
+impl VisitMut for Exits {
+    fn visit_expr_try_mut(&mut self, expr: &mut syn::ExprTry) {
+        visit_mut::visit_expr_try_mut(self, expr);
+        let inner = &expr.expr;
+        let result = quote_spanned!(inner.span()=> ::isles::__private::body_result);
+        *expr.expr = parse_quote!(#result(#inner));
+    }
+
     fn visit_expr_return_mut(&mut self, expr: &mut syn::ExprReturn) {
         visit_mut::visit_expr_return_mut(self, expr);
         expr.expr.iter_mut().for_each(|result| ends(result));

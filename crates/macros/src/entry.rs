@@ -31,7 +31,7 @@ pub fn main(arguments: TokenStream, function: &ItemFn) -> syn::Result<TokenStrea
     }
     check(function, "main")?;
     let visibility = &function.vis;
-    let init = init.map(|init| quote_spanned!(init.span()=> let () = #init();));
+    let init = init.map(|init| quote_spanned!(init.span()=> ::isles::__private::init(#init);));
     Ok(quote! {
         #visibility fn main() -> ::std::process::ExitCode {
             #function

@@ -25,7 +25,7 @@ pub mod wire;
 
 pub use call::site::{Site, SiteCell};
 pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with, try_here};
-pub use error::foreign::{BodyError, StdError};
+pub use error::foreign::{BodyError, StdError, body_error, body_result};
 pub use error::{Error, ErrorKind, Result};
 pub use everywhere::everywhere;
 pub use finish::{Canceller, Finish, Outcome, cancel, finish};

@@ -28,6 +28,13 @@ pub(crate) const ROOM_GUESS: usize = 256;
 /// Longest wire form of one error, in bytes; longer texts are cut. What a finish carries of each fault.
 pub(crate) const ERROR_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 
+/// Longest text of one error, in bytes; of a longer one the middle is left out. Beside it there is room for a line of
+/// the program, so that an error has the same text at its own place and at others.
+pub(crate) const ERROR_TEXT_BYTES_MAX: usize = 896;
+
+/// Most causes of an error that are looked at: a chain of them may have no end.
+pub(crate) const CAUSES_MAX: usize = 1 << 16;
+
 /// Texts of an error that are never cut below this many bytes, as long as anything else can go.
 pub(crate) const ERROR_TEXT_BYTES_MIN: usize = 64;
 
@@ -92,4 +99,5 @@ pub fn backlog_bytes_max(turn_messages: usize, turn_bytes: usize, task_bytes: us
 
 const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
 // Everything of an error but its texts takes less than 64 bytes.
-const _: () = assert!(ERROR_BYTES_MAX >= 64 + ERROR_TEXT_BYTES_MIN);
+const _: () = assert!(ERROR_BYTES_MAX >= 64 + ERROR_TEXT_BYTES_MAX);
+const _: () = assert!(ERROR_TEXT_BYTES_MAX > ERROR_TEXT_BYTES_MIN);

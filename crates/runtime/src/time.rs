@@ -7,6 +7,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{CLOCK_LOOKS_APART, CLOCK_STEPS_MAX};
 use crate::local::Local;
+use crate::task::Injector;
+use isles_protocol::PlaceId;
 use isles_protocol::finish::Key;
 use isles_transport::Work;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use std::{mem, ptr};
 
 /// A number of cycles of the core that a place runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -95,10 +98,22 @@ impl Timers {
 
     /// Whether a timer has been due; else it wakes `waker` when it is.
     fn poll(&self, id: TimerId, waker: &Waker) -> bool {
-        let mut entries = self.entries.borrow_mut();
-        let Some(due) = entries.get_mut(&id) else { return true };
-        *due = Due::Wake(waker.clone());
-        false
+        match self.entries.borrow().get(&id) {
+            None => return true,
+            Some(Due::Wake(known)) if known.will_wake(waker) => return false,
+            Some(_) => {}
+        }
+        // To clone a waker and to drop one may run code of the program, which may come back here.
+        let mut due = Due::Wake(waker.clone());
+        let is_set = match self.entries.borrow_mut().get_mut(&id) {
+            None => false,
+            Some(before) => {
+                mem::swap(before, &mut due);
+                true
+            }
+        };
+        drop(due);
+        !is_set
     }
 
     /// When the first timer is due.
@@ -176,8 +191,11 @@ impl Timers {
 pub struct Sleep {
     time: Duration,
     timer: Option<TimerId>,
+    /// The place that it was made at, and what is that place's only in the whole process.
+    place: PlaceId,
+    owner: &'static Injector,
     /// A clock is one of a place.
-    place: PhantomData<Rc<()>>,
+    unsent: PhantomData<Rc<()>>,
 }
 
 /// Waits until `limit` has passed since the call, by the clock of the place: the host's, or on a modelled chip the
@@ -186,11 +204,34 @@ pub struct Sleep {
 /// It never ends early; how late it ends depends on what else the place does, since a place runs one task at a time.
 ///
 /// # Panics
-/// Outside of a place.
+/// Outside of a place; and the wait, if it is moved to another place, which has another clock.
 #[track_caller]
 pub fn sleep(limit: Duration) -> Sleep {
-    let time = Local::with(|local| local.clock().now().saturating_add(limit));
-    Sleep { time, timer: None, place: PhantomData }
+    Local::with(|local| Sleep {
+        time: local.clock().now().saturating_add(limit),
+        timer: None,
+        place: local.here(),
+        owner: local.injector(),
+        unsent: PhantomData,
+    })
+}
+
+impl Sleep {
+    /// Whether it was made at this place, in this run.
+    fn is_of(&self, local: &Local) -> bool {
+        ptr::eq(self.owner, local.injector())
+    }
+
+    #[cold]
+    fn refuse(&self, here: PlaceId) -> ! {
+        if here == self.place {
+            panic!(
+                "a `Sleep` that was made in another run was polled at {here}; it ends in its own run only"
+            );
+        }
+        let place = self.place;
+        panic!("a `Sleep` that was made at {place} was polled at {here}; it ends at its own place only");
+    }
 }
 
 impl Future for Sleep {
@@ -198,6 +239,7 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         Local::with(|local| match self.timer {
+            _ if !self.is_of(local) => self.refuse(local.here()),
             None => {
                 // Also if the time has come: the others have a turn first.
                 let due = Due::Wake(context.waker().clone());
@@ -213,7 +255,8 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
-            Local::try_with(|local| local.timers.give_up(timer));
+            // At another place it cannot be given up: then it is due, and wakes a task that does not wait any more.
+            Local::try_with(|local| self.is_of(local).then(|| local.timers.give_up(timer)));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Places that are processes of this host; the first one starts the others from the same program.
 
+use crate::init;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::{STACK_BYTES, image};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
-use isles_transport_shm::processes::Program;
+use isles_transport_shm::processes::{JoinError, Program};
 use isles_transport_shm::{Segment, processes};
 use std::fmt::Display;
 use std::fs::File;
@@ -45,11 +46,16 @@ where
     fn unable(error: impl Display) -> LaunchError {
         LaunchError::Machine(format!("machine processes: {error}"))
     }
+    if init::is_running() {
+        return Err(unable(
+            "no run can be started in `init`, which runs in each of its processes; start it in `main`",
+        ));
+    }
     let image = image::identity().map_err(unable)?;
     let segment = Segment::for_places(launch.places, image).map_err(unable)?;
     segment.keep_processors(&launch.pinning.value);
     let children = processes::spawn(&segment, program, (1..launch.places).map(PlaceId)).map_err(unable)?;
-    children.rendezvous(JOIN_LIMIT).map_err(unable)?;
+    children.rendezvous(JOIN_LIMIT).map_err(|error| unable(why_not_joined(&error, init::exists())))?;
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
     let local = Local::new(Box::new(endpoint), Clock::host());
@@ -59,12 +65,22 @@ where
     Ok(outcome)
 }
 
-/// Serves as a place, and ends the process, if it was started as one; else does nothing.
+/// Why a place has not joined. Before it does, a process runs `init` and nothing else of ours.
+fn why_not_joined(error: &processes::LaunchError, has_init: bool) -> String {
+    match error {
+        processes::LaunchError::Late(place) if has_init => {
+            format!("{place} did not join within {} s: its `init` still runs", JOIN_LIMIT.as_secs())
+        }
+        error => error.to_string(),
+    }
+}
+
+/// Serves as a place, and ends the process, if it was started as one; else, and while `init` runs, does nothing.
 ///
 /// `#[isles::main]` and [`Launch::run`] do this; a program with a `main` of its own calls it first, so that
 /// the processes it starts do not read arguments and files again.
 pub fn serve_if_joined() {
-    if std::env::var_os(processes::JOIN_VARIABLE).is_none() {
+    if init::is_running() || std::env::var_os(processes::JOIN_VARIABLE).is_none() {
         return;
     }
     let joined = match image::identity() {
@@ -73,6 +89,9 @@ pub fn serve_if_joined() {
     };
     let (segment, place) = match joined {
         Some(Ok(joined)) => joined,
+        Some(Err(error @ JoinError::BadVariable { .. })) if init::exists() => {
+            fail(&format_args!("{error}; `init` must leave descriptors alone that it has not opened"))
+        }
         Some(Err(error)) => fail(&error),
         None => return,
     };
@@ -123,6 +142,20 @@ fn serve(segment: &Segment, place: PlaceId) {
 }
 
 fn fail(error: &dyn Display) -> ! {
-    eprintln!("error: this process cannot join as a place: {error}");
+    let hint =
+        if init::exists() { "; `init` must leave descriptors alone that it has not opened" } else { "" };
+    eprintln!("error: this process cannot join as a place: {error}{hint}");
     std::process::exit(2);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_place_is_told_to_be_in_its_init_if_there_is_one() {
+        let late = processes::LaunchError::Late(PlaceId(2));
+        assert_eq!(why_not_joined(&late, false), "place 2 did not join in time");
+        assert_eq!(why_not_joined(&late, true), "place 2 did not join within 30 s: its `init` still runs");
+    }
 }

@@ -18,7 +18,7 @@ impl Drop for Fragile {
 }
 
 /// Each place answers.
-async fn all_answer() -> isles::Result<()> {
+pub(crate) async fn all_answer() -> isles::Result<()> {
     for place in places() {
         assert_eq!(at!(place, here()).await?, place);
     }

@@ -80,11 +80,31 @@ async fn large() -> isles::Result<()> {
     Ok(())
 }
 
+/// An `init` that starts runs of its own.
+fn runs_within() {
+    let launch = isles::Launch::from_environment().unwrap().places(2);
+    for machine in [isles::Machine::Threads, isles::Machine::Processes] {
+        let ended = launch.clone().machine(machine).run(async || println!("{}", isles::place_count()));
+        match ended {
+            Ok((result, _)) => result.unwrap(),
+            Err(error) => {
+                // In one piece, since several processes print.
+                let line = format!("{machine}: {error}\n");
+                eprint!("{line}");
+            }
+        }
+    }
+}
+
 fn program(case: &str) -> ExitCode {
     match case {
         "parts" => isles::__private::main(destructors::parts),
         "payloads" => isles::__private::main(destructors::payloads),
         "answers" => isles::__private::main(destructors::answers),
+        "init" => {
+            isles::__private::init(runs_within);
+            isles::__private::main(destructors::all_answer)
+        }
         "large" => isles::__private::main(large),
         "with a hook" => isles::__private::main(with_a_hook_of_its_own),
         "exits" => isles::__private::main(exits),
@@ -151,6 +171,11 @@ fn main() -> ExitCode {
         let (code, said) = after_all("large", machine);
         assert_eq!(code, Some(0), "on {machine}: {said}");
         destructors::check(machine);
+        let (code, said) = after_all("init", machine);
+        // Each process has its own `init`, which hears what the matter is.
+        let told = said.matches("processes: machine processes: no run can be started in `init`").count();
+        let processes = if *machine == "processes" { 3 } else { 1 };
+        assert_eq!((code, told), (Some(0), processes), "on {machine}: {said}");
         let (code, said) = after_all("exits", machine);
         assert!(code == Some(1) && said.contains("error: "), "{code:?} on {machine}: {said}");
         let how =

@@ -69,7 +69,7 @@ where
         body::checked_value::<S, R::Value>(value, R::check_roundtrip_value)
     };
     let result = cooperate(CALL, tried_body).await;
-    result.map_err(|error| error.at(here, Some(S::LOCATION)))
+    result.map_err(|error| error.at(here, None).travelled().at(here, Some(S::LOCATION)))
 }
 
 /// What came of trying out the captures of a body that gives back an `R`, where the place is here.

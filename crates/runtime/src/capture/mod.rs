@@ -25,6 +25,7 @@ use crate::limits::ROOM_GUESS;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, LinkedList, VecDeque};
 use std::sync::atomic;
 
 /// What a call site sends with its body. It holds references: the sender copies nothing and keeps its variables.
@@ -175,11 +176,15 @@ impl<T: ?Sized> InteriorMutable for std::sync::Mutex<T> {}
 impl<T: ?Sized> InteriorMutable for std::sync::RwLock<T> {}
 impl<T: InteriorMutable + ?Sized> InteriorMutable for &T {}
 impl<T: InteriorMutable, const N: usize> InteriorMutable for [T; N] {}
+impl<T: InteriorMutable, E> InteriorMutable for Result<T, E> {}
+impl<K, V: InteriorMutable> InteriorMutable for BTreeMap<K, V> {}
+impl<K, V: InteriorMutable, S> InteriorMutable for HashMap<K, V, S> {}
 
 changeable! {
     atomic::AtomicBool atomic::AtomicI8 atomic::AtomicI16 atomic::AtomicI32 atomic::AtomicI64 atomic::AtomicIsize
     atomic::AtomicU8 atomic::AtomicU16 atomic::AtomicU32 atomic::AtomicU64 atomic::AtomicUsize;
     ([T]) (Vec<T>) (Option<T>) (Box<T>) (std::rc::Rc<T>) (std::sync::Arc<T>)
+    (BTreeSet<T>) (BinaryHeap<T>) (LinkedList<T>) (VecDeque<T>)
 }
 
 /// Changeable types that may travel: none. It exists for its message.

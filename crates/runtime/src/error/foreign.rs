@@ -99,6 +99,64 @@ impl<E: Into<Box<dyn Std>>> From<E> for BodyError {
     }
 }
 
+/// What `?` in a body takes, each kind of error by a `Way` of its own, which the compiler finds.
+///
+/// A box that can be sent is no `std::error::Error` and does not convert into a box that cannot, but the standard
+/// library might make it so: two conversions into [`BodyError`] would overlap some day. Two ways never do.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`?` in a body cannot take a `{Self}`",
+    label = "this result has an error of type `{Self}`",
+    note = "it takes any `std::error::Error`, `anyhow::Error`, boxed errors and `String`; otherwise write `.map_err(isles::Error::message)?` for what has a text"
+)]
+pub trait IntoBodyError<Way> {
+    /// The error as the body gives it.
+    fn into_body_error(self) -> BodyError;
+}
+
+/// The way of errors that convert into a box.
+#[doc(hidden)]
+pub enum ByConversion {}
+
+/// The way of boxes with `Send` and `Sync`.
+#[doc(hidden)]
+pub enum OfSharedBox {}
+
+/// The way of boxes with `Send`.
+#[doc(hidden)]
+pub enum OfSentBox {}
+
+impl<E: Into<Box<dyn Std>>> IntoBodyError<ByConversion> for E {
+    fn into_body_error(self) -> BodyError {
+        BodyError::from(self)
+    }
+}
+
+impl IntoBodyError<OfSharedBox> for Box<dyn Std + Send + Sync> {
+    fn into_body_error(self) -> BodyError {
+        BodyError::of(self)
+    }
+}
+
+impl IntoBodyError<OfSentBox> for Box<dyn Std + Send> {
+    fn into_body_error(self) -> BodyError {
+        BodyError::of(self)
+    }
+}
+
+/// The result before a `?` of a body, with its error as the body gives it.
+#[doc(hidden)]
+#[inline]
+pub fn body_result<V, E: IntoBodyError<Way>, Way>(result: Result<V, E>) -> Result<V, BodyError> {
+    result.map_err(E::into_body_error)
+}
+
+/// What stands in an `Err(..)` at the end of a body.
+#[doc(hidden)]
+pub fn body_error<E: IntoBodyError<Way>, Way>(error: E) -> BodyError {
+    error.into_body_error()
+}
+
 impl From<BodyError> for Error {
     fn from(error: BodyError) -> Self {
         error.0

@@ -5,9 +5,10 @@
 
 pub(crate) mod foreign;
 pub(crate) mod panic;
+mod text;
 
 use crate::call::site::INTERNAL;
-use crate::limits::ERROR_TEXT_BYTES_MIN;
+use crate::limits::{CAUSES_MAX, ERROR_BYTES_MAX, ERROR_TEXT_BYTES_MAX, ERROR_TEXT_BYTES_MIN};
 use crate::local::Local;
 use crate::wire::{DecodeError, EncodeError};
 use isles_protocol::PlaceId;
@@ -17,7 +18,9 @@ use std::any::Any;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::fmt::Write;
 use std::panic::Location;
+use text::BoundedText;
 
 /// Deepest nesting of causes that is read: a peer must not choose how much of the stack reading takes.
 const NESTING_MAX: u32 = 16;
@@ -225,7 +228,7 @@ impl Error {
 
     /// The wire form, at most `len_max` bytes: what is said is cut to make it fit, where it happened is kept.
     pub(crate) fn to_wire(&self, len_max: usize) -> Vec<u8> {
-        let mut body = (*self.0).clone();
+        let mut body = self.0.cut(ERROR_TEXT_BYTES_MAX);
         loop {
             // An error holds strings and numbers only, which always encode.
             let bytes = postcard::to_allocvec(&body).unwrap_or_default();
@@ -234,6 +237,12 @@ impl Error {
             }
             body.shorten(bytes.len() - len_max);
         }
+    }
+
+    /// The error as it would arrive from another place.
+    pub(crate) fn travelled(self) -> Self {
+        let is_short = self.0.causes.is_empty() && self.0.text.len() <= ERROR_TEXT_BYTES_MAX;
+        if is_short { self } else { Error::from_wire(&self.to_wire(ERROR_BYTES_MAX)) }
     }
 
     /// Reads the wire form.
@@ -263,6 +272,18 @@ fn causes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Res
 }
 
 impl Body {
+    /// A copy whose texts are at most `len_max` bytes each.
+    fn cut(&self, len_max: usize) -> Body {
+        Body {
+            kind: self.kind.clone(),
+            text: text::cut(&self.text, len_max),
+            place: self.place,
+            site: self.site.clone(),
+            causes: self.causes.iter().map(|cause| cause.cut(len_max)).collect(),
+            uncounted: self.uncounted,
+        }
+    }
+
     fn called_at(&mut self, caller: &str) {
         // The death of a place names the finish that it struck.
         let is_named = self.site.is_some() || self.text.contains(caller);
@@ -286,11 +307,11 @@ impl Body {
         if text.len() > ERROR_TEXT_BYTES_MIN {
             // A half at most, so that several long texts share the loss.
             let half = ERROR_TEXT_BYTES_MIN.max(text.len() / 2);
-            cut(text, half.max(text.len().saturating_sub(excess)));
+            *text = text::cut(text, half.max(text.len().saturating_sub(excess)));
         } else if self.causes.pop().is_some() {
             self.uncounted += 1;
         } else if let Some(site) = &mut self.site {
-            cut(site, site.len().saturating_sub(excess));
+            site.truncate(text::boundary_before(site, site.len().saturating_sub(excess)));
         }
     }
 
@@ -301,12 +322,6 @@ impl Body {
     }
 }
 
-/// Cuts a text to at most `len_max` bytes, at the end of a character.
-fn cut(text: &mut String, len_max: usize) {
-    let end = (0..=len_max.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
-    text.truncate(end.unwrap_or(0));
-}
-
 impl<E: std::error::Error> From<E> for Error {
     fn from(error: E) -> Self {
         Error::of_chain(&error)
@@ -314,15 +329,19 @@ impl<E: std::error::Error> From<E> for Error {
 }
 
 impl Error {
-    /// The error of a body that failed with `error`: its text and those of its causes.
+    /// The error of a body that failed with `error`: its text and those of its causes, as far as they would travel.
     pub(crate) fn of_chain(error: &dyn std::error::Error) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            text = format!("{text}: {cause}");
-            source = cause.source();
+        let mut text = BoundedText::new(ERROR_TEXT_BYTES_MAX);
+        let mut causes = std::iter::successors(Some(error), |error| error.source());
+        for (number, cause) in causes.by_ref().take(CAUSES_MAX).enumerate() {
+            let colon = if number > 0 { ": " } else { "" };
+            // A `Display` that fails has written what it could.
+            let _ = write!(text, "{colon}{cause}");
         }
-        Error::new(ErrorKind::Failed, text)
+        if causes.next().is_some() {
+            let _ = write!(text, ": and more than {CAUSES_MAX} causes");
+        }
+        Error::new(ErrorKind::Failed, text.into_string())
     }
 }
 
@@ -457,7 +476,6 @@ impl fmt::Debug for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::ERROR_BYTES_MAX;
 
     #[test]
     fn one_collected_error_is_itself() {
@@ -507,12 +525,55 @@ mod tests {
     fn a_long_error_keeps_where_it_happened_and_what_fits_of_its_text() {
         for pad in ["", "x", "xy"] {
             let text = format!("{pad}{}", "€".repeat(4000));
-            let (back, len) = sent(&Error::message(&text).at(PlaceId(3), Some("src/far.rs:12:5")));
+            let error = Error::message(&text).at(PlaceId(3), Some("src/far.rs:12:5"));
+            let (back, len) = sent(&error);
             assert_eq!((back.kind(), back.place()), (&ErrorKind::Failed, Some(PlaceId(3))));
             assert_eq!(back.site(), Some("src/far.rs:12:5"));
-            assert!(text.starts_with(&back.0.text) && !back.0.text.is_empty(), "{back}");
-            assert!((ERROR_BYTES_MAX - 4..=ERROR_BYTES_MAX).contains(&len), "{len} bytes");
+            assert!(back.text().contains(" bytes left out … €") && back.text().ends_with('€'), "{back}");
+            assert!((ERROR_TEXT_BYTES_MAX..=ERROR_BYTES_MAX).contains(&len), "{len} bytes");
+            assert_eq!(back.to_string(), error.travelled().to_string());
         }
+    }
+
+    /// An error with so many causes, the last of which is the root; or one that is its own cause.
+    #[derive(Debug)]
+    struct Chained(usize, Option<Box<Chained>>);
+
+    const ENDLESS: usize = usize::MAX;
+
+    impl fmt::Display for Chained {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "cause {}", self.0)
+        }
+    }
+
+    impl std::error::Error for Chained {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            let cause = self.1.as_deref().or((self.0 == ENDLESS).then_some(self));
+            cause.map(|cause| cause as _)
+        }
+    }
+
+    #[test]
+    fn of_a_long_chain_the_first_and_the_innermost_causes_are_kept() {
+        let chain =
+            (1..20_000).fold(Chained(0, None), |cause, number| Chained(number, Some(Box::new(cause))));
+        let error = Error::of_chain(&chain);
+        assert!(error.text().starts_with("cause 19999: cause 19998: "), "{error}");
+        assert!(
+            error.text().ends_with(": cause 1: cause 0") && error.text().contains(" left out "),
+            "{error}"
+        );
+        assert!(error.text().len() <= ERROR_TEXT_BYTES_MAX);
+        assert_eq!(sent(&error).0.to_string(), error.to_string());
+        // To drop the chain would take a stack that is as deep as it is long.
+        std::mem::forget(chain);
+    }
+
+    #[test]
+    fn a_chain_without_an_end_is_left() {
+        let text = Error::from(Chained(ENDLESS, None)).text().to_owned();
+        assert!(text.ends_with(&format!(": and more than {CAUSES_MAX} causes")), "{text}");
     }
 
     #[test]

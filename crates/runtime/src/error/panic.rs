@@ -99,7 +99,7 @@ fn tell_failed_drop(payload: Box<dyn Any + Send>) {
 
 /// The line and the text of the panic whose payload was caught last on this thread.
 ///
-/// The line is not known if a hook of the program kept it from us, which it does once.
+/// The line is not known if a hook of the program kept it from us, as it does until the first panic is caught here.
 pub(crate) fn describe(payload: Box<dyn Any + Send>) -> String {
     let site = LAST.take().unwrap_or_else(|| {
         watch();

@@ -1,0 +1,31 @@
+//! What `#[isles::main(init = ..)]` runs first in each process, and what is known of that.
+//!
+//! In a process that was started as a place it runs before that joins, so nothing may join meanwhile: a run that `init`
+//! starts itself would take the place of the run around it. Invariant: no process joins while its `init` runs.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// There is no `init`, or it has not begun.
+const NONE: u8 = 0;
+const RUNNING: u8 = 1;
+const OVER: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(NONE);
+
+/// Runs the `init` of this process. If it panics, the process ends, and nothing asks any more.
+pub fn run(init: impl FnOnce()) {
+    // Relaxed is enough, here and below: who asks is called by `init`, or after it.
+    STATE.store(RUNNING, Ordering::Relaxed);
+    init();
+    STATE.store(OVER, Ordering::Relaxed);
+}
+
+/// Whether the `init` of this process runs now.
+pub(crate) fn is_running() -> bool {
+    STATE.load(Ordering::Relaxed) == RUNNING
+}
+
+/// Whether the program has an `init`, which this process has begun.
+pub(crate) fn exists() -> bool {
+    STATE.load(Ordering::Relaxed) != NONE
+}
