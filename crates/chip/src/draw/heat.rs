@@ -181,7 +181,7 @@ fn draw_tile(chip: &Chip, heat: &TileHeat, out: &mut String) {
     let (left, top) = (x - TILE / 2, y - TILE / 2);
     let share = heat.share.unwrap_or(0.0).clamp(0.0, 1.0);
     let filled = f64::from(TILE) * share;
-    let said = heat.share.map_or_else(|| "\u{2013}".to_owned(), |share| percent(share));
+    let said = heat.share.map_or_else(|| "\u{2013}".to_owned(), percent);
     let _ = writeln!(
         out,
         "<g><title>{}</title><rect class=\"tile\" x=\"{left}\" y=\"{top}\" width=\"{TILE}\" height=\"{TILE}\"/>\
