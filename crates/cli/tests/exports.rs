@@ -52,7 +52,7 @@ fn the_report_leaves_out_what_nothing_was_spent_on_and_the_summary_does_not() {
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
         let ledgers = [&summary["ledger_ps"], &summary["energy"]["by_spending_j"]];
-        for (line, ledger) in ["cores           ", "  by spending   "].into_iter().zip(ledgers) {
+        for (line, ledger) in ["cores           ", "  by category   "].into_iter().zip(ledgers) {
             let line = ended.stderr.lines().find_map(|text| text.strip_prefix(line)).unwrap();
             let told: Vec<&str> = line.split(", ").filter_map(|part| part.split(' ').next()).collect();
             let spent = names.into_iter().filter(|name| ledger[name].as_f64().unwrap() > 0.0);
@@ -104,7 +104,11 @@ fn a_run_writes_all_that_it_can_and_has_the_digest_of_one_that_writes_nothing() 
     assert_eq!(Some(rows("l.csv", 8)), summary["flit_hops"].as_u64());
     assert_eq!(Some(rows("t.csv", 2)), summary["messages"].as_u64());
     assert_eq!(Some(rows("t.csv", 3)), summary["bytes"].as_u64());
-    assert!(scene.result("h.svg").contains("chip:scc with 8 places"));
+    let map = scene.result("h.svg");
+    assert!(map.contains("chip:scc with 8 places") && map.contains("the busiest "), "{map}");
+    // Eight places are on the first four tiles; the others have a dash.
+    assert!(map.contains("<title>tile 3: core 6, place 6: ") && map.contains("; core 7, place 7: "), "{map}");
+    assert_eq!(map.matches(">\u{2013}</text>").count(), 20, "{map}");
     assert!(scene.result("f.txt").contains("chip:scc;tile 3;core 7;waiting "));
     assert!(scene.result("j.txt").contains("chip:scc;tile 3;core 7;waiting "));
     assert_eq!(summary["energy"]["models"][0]["name"].as_str(), Some("manyman"));

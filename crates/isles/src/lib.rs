@@ -34,6 +34,7 @@ mod init;
 mod launch;
 mod machine;
 mod output;
+mod random;
 mod settings;
 mod test;
 
@@ -58,6 +59,7 @@ pub use machine::SMALL_TASK_BYTES;
 pub use machine::loopback::{Plan, PlannedDeath, simulate};
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use output::{Claim, Destination, write_to_standard};
+pub use random::{Random, random_here};
 pub use settings::unknown_variables::warn_of_unknown_variables;
 pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE};
 

@@ -1,15 +1,21 @@
-//! A small seeded generator of random numbers.
+//! A small seeded generator of random numbers, for programs too.
 //!
-//! Tests and simulated worlds need numbers that are the same on every machine and with every version of
+//! Programs, tests and simulated worlds need numbers that are the same on every machine and with every version of
 //! every library; so the generator lives here and depends on nothing. It is not for secrets.
-//! Invariant: the sequence of a seed never changes, because kept failures are replayed by their seed.
+//! Invariant: the sequence of a seed never changes, nor that of a stream, because kept failures are replayed by their
+//! seed, and published results are repeated by theirs.
 
 use std::ops::RangeInclusive;
 
-/// xoshiro256**, seeded by SplitMix64.
+/// A generator of random numbers: xoshiro256**, seeded by SplitMix64.
 ///
-/// Both after D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47
-/// (2021), and their public-domain reference code at <https://prng.di.unimi.it/>.
+/// The generator is by D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47
+/// (2021), the seeding by G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number generators", OOPSLA
+/// (2014), both after the public-domain reference code at <https://prng.di.unimi.it/>. The numbers depend on nothing but
+/// the seed and the stream. They are not for secrets.
+///
+/// A generator does not travel to another place: there would be two that give the same numbers. Make one where it is
+/// used, by [`Random::stream`].
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
@@ -20,6 +26,16 @@ impl Random {
     pub fn new(seed: u64) -> Random {
         let mut counter = seed;
         Random { state: std::array::from_fn(|_| split_mix(&mut counter)) }
+    }
+
+    /// The generator of one of the 2⁶⁴ streams of `seed`: one for each item of work, say.
+    ///
+    /// The split: the first SplitMix64 output of `seed`, plus `stream`, goes through the output function of SplitMix64,
+    /// and what comes out is the seed of the stream. That function is one-to-one, so no two streams of a seed begin
+    /// alike. The chance that any two of n streams overlap within L numbers each is about n² L / 2²⁵⁶.
+    pub fn stream(seed: u64, stream: u64) -> Random {
+        let mut counter = seed;
+        Random::new(scramble(split_mix(&mut counter).wrapping_add(stream)))
     }
 
     /// The next 64 random bits.
@@ -34,6 +50,11 @@ impl Random {
         s[2] ^= shifted;
         s[3] = s[3].rotate_left(45);
         bits
+    }
+
+    /// A number from 0 to below 1: one of the 2⁵³ multiples of 2⁻⁵³, each equally likely.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// A number of `0 .. bound`, each equally likely; `bound` must not be 0.
@@ -111,6 +132,52 @@ mod tests {
         let mut random = Random { state: [1, 2, 3, 4] };
         let outputs: Vec<u64> = (0..5).map(|_| random.bits()).collect();
         assert_eq!(outputs, [11_520, 0, 1_509_978_240, 1_215_971_899_390_074_240, 1_216_172_134_540_287_360]);
+    }
+
+    /// The figures are those of a second program, in Python, after the same reference code.
+    #[test]
+    fn a_stream_has_the_numbers_that_its_definition_gives() {
+        for (seed, stream, expected) in [
+            (0, 0, [3_511_563_966_469_552_396, 1_630_724_456_284_939_571, 16_421_453_466_650_696_744]),
+            (0, 1, [12_808_541_522_913_893_084, 70_563_601_368_932_264, 17_183_687_349_849_785_022]),
+            (42, 7, [17_854_260_268_781_168_342, 13_802_981_482_967_654_971, 14_240_964_081_725_561_958]),
+            (
+                u64::MAX,
+                u64::MAX,
+                [4_307_259_719_911_048_251, 16_892_809_208_441_706_825, 15_687_288_783_682_397_546],
+            ),
+        ] {
+            let mut random = Random::stream(seed, stream);
+            assert_eq!([(); 3].map(|()| random.bits()), expected, "seed {seed}, stream {stream}");
+        }
+        let mut random = Random::stream(42, 7);
+        assert_eq!([random.unit(), random.unit()], [0.967_881_388_576_708_4, 0.748_261_125_530_536]);
+    }
+
+    #[test]
+    fn neighbouring_streams_have_nothing_in_common() {
+        const STREAMS: u64 = 10_000;
+        // Of that many fair bits, five standard deviations from half.
+        let is_fair =
+            |ones: u64, bits: u64| (ones as f64 - bits as f64 / 2.0).abs() < 2.5 * (bits as f64).sqrt();
+        for seed in [0, 1, u64::MAX] {
+            let firsts: Vec<u64> = (0..STREAMS).map(|stream| Random::stream(seed, stream).bits()).collect();
+            for bit in 0..64 {
+                let ones = firsts.iter().filter(|first| *first >> bit & 1 == 1).count() as u64;
+                assert!(is_fair(ones, STREAMS), "seed {seed}, bit {bit}: {ones}");
+            }
+            let differences = firsts.windows(2).map(|pair| u64::from((pair[0] ^ pair[1]).count_ones()));
+            assert!(is_fair(differences.sum(), 64 * (STREAMS - 1)), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_below_1_and_fair() {
+        let mut random = Random::new(3);
+        let units: Vec<f64> = (0..10_000).map(|_| random.unit()).collect();
+        assert!(units.iter().all(|unit| (0.0..1.0).contains(unit)));
+        let mean = units.iter().sum::<f64>() / 10_000.0;
+        assert!((mean - 0.5).abs() < 5.0 * (1.0_f64 / 12.0 / 10_000.0).sqrt(), "{mean}");
     }
 
     #[test]

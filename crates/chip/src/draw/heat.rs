@@ -1,39 +1,62 @@
-//! A heat map of a chip's links: each direction in the colour of how much of the time it was taken.
+//! A heat map of a run: each direction of each link in the colour of how much of the time it was taken, and each tile
+//! filled up to how much of the time its cores were busy.
 //!
 //! As the drawing of the chip, hand-written SVG without script or reference. It takes shares and knows not where
-//! they come from. The scale goes from nothing to the busiest link of the run, and says so in a legend.
+//! they come from. Invariant: a colour means the same share in every map, so that maps can be compared, and a mesh that
+//! is idle looks idle.
 
-use super::svg::{MARGIN, PITCH, SIDE, TILES_MAX, escape, middle, stub};
+use super::svg::{MARGIN, PITCH, SIDE, TILES_MAX, escape, middle, stub, switch};
 use super::{TooLarge, cores};
 use crate::chip::Chip;
-use crate::topology::{Link, Port, Stop, TileId};
+use crate::topology::{Link, Port, Shape, Stop, TileId};
 use std::fmt::Write;
 
 /// Half the distance between the two directions of a link.
-const APART: f64 = 7.0;
+const APART: f64 = 9.0;
 
-/// Colours from the least to the most, as red, green and blue; between them it is linear.
-const SCALE: [[f64; 3]; 5] = [
-    [255.0, 243.0, 176.0],
-    [254.0, 204.0, 92.0],
-    [253.0, 141.0, 60.0],
-    [227.0, 26.0, 28.0],
-    [110.0, 0.0, 30.0],
+/// The side of a tile: smaller than in the drawing of the chip, so that more of the links is seen.
+const TILE: u32 = SIDE * 4 / 5;
+
+/// Classes of utilisation: the share at which each ends, in percent, and its colour.
+///
+/// They are finer below, because a link that carries nothing but single lines is full long before it always passes
+/// flits.
+const CLASSES: [(f64, &str); 7] = [
+    (0.1, "#fffbe6"),
+    (1.0, "#fff0b3"),
+    (5.0, "#fecf6a"),
+    (10.0, "#fd9a43"),
+    (25.0, "#f05a2b"),
+    (50.0, "#bd0026"),
+    (100.0, "#5e0019"),
 ];
 
 /// The colour of a link that nothing crossed.
-const UNUSED: &str = "#d8d8d8";
+const UNUSED: &str = "#dcdcdc";
 
-const STYLE: &str = "<style>text{font:13px sans-serif;text-anchor:middle;fill:#222}.title{font-size:16px}\
-.small{font-size:11px;fill:#555}.tile{stroke:#444;fill:#f7f7f7}.link{stroke-width:9}</style>\n";
+const STYLE: &str = "<style>text{font:15px sans-serif;text-anchor:middle;fill:#222}.title{font-size:17px}\
+.small{font-size:14px;fill:#444}.left{text-anchor:start}.tile{stroke:#444;fill:#fff}.busy{fill:#9ec5ec}\
+.frame{stroke:#444;fill:none}.link{stroke:#777;stroke-width:0.7}.mark{fill:#444}.marked{fill:#fff;font-size:13px}\
+</style>\n";
 
-/// One directed link, and how hot it is.
+/// One directed link, and how much of the time it was taken.
 #[derive(Clone, Debug)]
-pub struct Heat {
+pub struct LinkHeat {
     /// Which link.
     pub link: Link,
     /// The share of the time that it was taken, from 0 to 1.
     pub share: f64,
+    /// What is shown when one points at it.
+    pub about: String,
+}
+
+/// One tile, and how much of the time its cores were busy.
+#[derive(Clone, Debug)]
+pub struct TileHeat {
+    /// Which tile.
+    pub tile: TileId,
+    /// The mean share of its cores, from 0 to 1; `None` if nothing ran on any of them.
+    pub share: Option<f64>,
     /// What is shown when one points at it.
     pub about: String,
 }
@@ -46,71 +69,101 @@ pub fn check_heat(chip: &Chip) -> Result<(), TooLarge> {
     TooLarge::check(chip, TILES_MAX)
 }
 
-/// The chip with its links in colours; `caption` stands below its title.
+/// The chip with its links in colours and its tiles filled; `caption` stands below its title.
 ///
 /// # Errors
 /// [`TooLarge`]: nobody could read it.
-pub fn heat(chip: &Chip, caption: &str, links: &[Heat]) -> Result<String, TooLarge> {
+pub fn heat(chip: &Chip, caption: &str, links: &[LinkHeat], tiles: &[TileHeat]) -> Result<String, TooLarge> {
     check_heat(chip)?;
     let [columns, rows, levels] = chip.topology().extent();
-    let (width, height) = (2 * MARGIN + (columns * levels).max(4) * PITCH, 2 * MARGIN + (rows + 1) * PITCH);
+    let below = if chip.topology().shape() == Shape::Crossbar { PITCH / 2 } else { PITCH / 5 };
+    let (width, bottom) = (2 * MARGIN + (columns * levels).max(4) * PITCH, MARGIN + rows * PITCH + below);
+    let height = bottom + LEGEND_HEIGHT;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n{STYLE}"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n{STYLE}\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n"
     );
     let (title, caption) = (escape(chip.title()), escape(caption));
-    let _ = writeln!(out, "<text class=\"title\" x=\"{}\" y=\"26\">{title}</text>", width / 2);
-    let _ = writeln!(out, "<text class=\"small\" x=\"{}\" y=\"44\">{caption}</text>", width / 2);
-    let hottest = links.iter().map(|heat| heat.share).fold(0.0, f64::max);
+    let _ = writeln!(out, "<text class=\"title\" x=\"{}\" y=\"24\">{title}</text>", width / 2);
+    let _ = writeln!(out, "<text class=\"small\" x=\"{}\" y=\"46\">{caption}</text>", width / 2);
     for heat in links {
-        draw_link(chip, heat, hottest, &mut out);
+        draw_link(chip, heat, &mut out);
     }
-    for tile in (0..chip.topology().tiles()).map(TileId) {
-        draw_tile(chip, tile, &mut out);
+    switch(chip, &mut out);
+    for heat in tiles {
+        draw_tile(chip, heat, &mut out);
     }
-    legend(hottest, height - MARGIN - PITCH / 4, &mut out);
+    legend(links, bottom, &mut out);
     out.push_str("</svg>\n");
     Ok(out)
 }
 
-/// A line beside that of the other direction; the traffic keeps to the right.
-fn draw_link(chip: &Chip, heat: &Heat, hottest: f64, out: &mut String) {
-    let Some(((x1, y1), (x2, y2))) = ends(chip, heat.link) else { return };
-    let length = (x2 - x1).hypot(y2 - y1).max(1.0);
-    let (aside_x, aside_y) = (-(y2 - y1) / length * APART, (x2 - x1) / length * APART);
-    let colour = if heat.share > 0.0 { colour(heat.share / hottest) } else { UNUSED.to_owned() };
+/// An arrow beside that of the other direction; the traffic keeps to the right.
+fn draw_link(chip: &Chip, heat: &LinkHeat, out: &mut String) {
+    let Some((from, to)) = ends(chip, heat.link) else { return };
     let _ = writeln!(
         out,
-        "<line class=\"link\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{colour}\">\
-         <title>{}</title></line>",
-        x1 + aside_x,
-        y1 + aside_y,
-        x2 + aside_x,
-        y2 + aside_y,
+        "<polygon class=\"link\" points=\"{}\" fill=\"{}\"><title>{}</title></polygon>",
+        arrow(from, to),
+        colour(heat.share),
         escape(&heat.about)
     );
 }
 
 type Point = (f64, f64);
 
-/// From where to where a link is drawn: between tiles, to the switch, or a short way out over the end of a torus.
+/// The corners of an arrow to the right of the line from one point to another.
+fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
+    const HALF_SHAFT: f64 = 3.6;
+    const HALF_HEAD: f64 = 7.6;
+    const HEAD: f64 = 13.0;
+    let length = (x2 - x1).hypot(y2 - y1).max(1.0);
+    let (along_x, along_y) = ((x2 - x1) / length, (y2 - y1) / length);
+    let corners = [
+        (0.0, -HALF_SHAFT),
+        (length - HEAD, -HALF_SHAFT),
+        (length - HEAD, -HALF_HEAD),
+        (length, 0.0),
+        (length - HEAD, HALF_HEAD),
+        (length - HEAD, HALF_SHAFT),
+        (0.0, HALF_SHAFT),
+    ];
+    let point = |(far, aside): Point| {
+        let aside = aside + APART;
+        format!("{:.1},{:.1}", x1 + along_x * far - along_y * aside, y1 + along_y * far + along_x * aside)
+    };
+    corners.map(point).join(" ")
+}
+
+/// From where to where a link is drawn: between the edges of tiles, to the switch, or a short way over the end of a
+/// torus.
 fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
-    let point = |(x, y): (u32, u32)| (f64::from(x), f64::from(y));
     let own = middle(chip, link.tile);
-    let below = |(x, y): (u32, u32)| (x, y + PITCH * 3 / 4);
-    let (from, to) = match (link.port, chip.topology().ends(link)?) {
-        (Port::Out, _) => (own, below(own)),
-        (Port::In, _) => (below(own), own),
+    let below = |(x, y): (u32, u32)| (x, y + PITCH * 5 / 8);
+    let (from, to, is_tile) = match (link.port, chip.topology().ends(link)?) {
+        (Port::Out, _) => (own, below(own), [true, false]),
+        (Port::In, _) => (below(own), own, [false, true]),
         (port, (_, Stop::Tile(next))) => {
             let forward = matches!(port, Port::East | Port::North | Port::Up);
             match (forward, next < link.tile) {
-                (true, true) => (own, stub(port, own)),
-                (false, false) => (own, outwards(port, own)),
-                _ => (own, middle(chip, next)),
+                (true, true) => (own, stub(port, own), [true, false]),
+                (false, false) => (own, outwards(port, own), [true, false]),
+                _ => (own, middle(chip, next), [true, true]),
             }
         }
         (_, (_, Stop::Switch)) => return None,
     };
-    Some((point(from), point(to)))
+    let point = |(x, y): (u32, u32)| (f64::from(x), f64::from(y));
+    let edge = |from: Point, to: Point, is_tile| if is_tile { towards(from, to) } else { from };
+    let (from, to) = (point(from), point(to));
+    Some((edge(from, to, is_tile[0]), edge(to, from, is_tile[1])))
+}
+
+/// The point at the edge of the tile around `middle` from where the way to `other` begins.
+fn towards(middle: Point, other: Point) -> Point {
+    let (x, y) = (other.0 - middle.0, other.1 - middle.1);
+    let scale = f64::from(TILE / 2) / x.abs().max(y.abs()).max(1.0);
+    (middle.0 + x * scale, middle.1 + y * scale)
 }
 
 /// The mirror image of [`stub`], for the links towards smaller coordinates.
@@ -122,96 +175,165 @@ fn outwards(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
     }
 }
 
-fn draw_tile(chip: &Chip, tile: TileId, out: &mut String) {
-    let (x, y) = middle(chip, tile);
-    // Smaller than in the drawing of the chip, so that more of the links is seen.
-    let side = SIDE * 5 / 8;
-    let (left, top) = (x - side / 2, y - side / 2);
+/// A tile with its cores, filled from below up to its share.
+fn draw_tile(chip: &Chip, heat: &TileHeat, out: &mut String) {
+    let (x, y) = middle(chip, heat.tile);
+    let (left, top) = (x - TILE / 2, y - TILE / 2);
+    let share = heat.share.unwrap_or(0.0).clamp(0.0, 1.0);
+    let filled = f64::from(TILE) * share;
+    let said = heat.share.map_or_else(|| "\u{2013}".to_owned(), percent);
     let _ = writeln!(
         out,
-        "<g><rect class=\"tile\" x=\"{left}\" y=\"{top}\" width=\"{side}\" height=\"{side}\" rx=\"6\"/>\
-         <text x=\"{x}\" y=\"{}\">{}</text></g>",
-        y + 5,
-        cores(chip, tile)
+        "<g><title>{}</title><rect class=\"tile\" x=\"{left}\" y=\"{top}\" width=\"{TILE}\" height=\"{TILE}\"/>\
+         <rect class=\"busy\" x=\"{left}\" y=\"{:.1}\" width=\"{TILE}\" height=\"{filled:.1}\"/>\
+         <rect class=\"frame\" x=\"{left}\" y=\"{top}\" width=\"{TILE}\" height=\"{TILE}\"/>\
+         <text x=\"{x}\" y=\"{}\">{}</text><text class=\"small\" x=\"{x}\" y=\"{}\">{said}</text></g>",
+        escape(&heat.about),
+        f64::from(top + TILE) - filled,
+        y - 4,
+        cores(chip, heat.tile),
+        y + 17
     );
 }
 
-/// Patches of the scale with the shares that they stand for.
-fn legend(hottest: f64, y: u32, out: &mut String) {
-    const PATCHES: u32 = 10;
-    let step = 30;
-    for patch in 0..PATCHES {
-        let fill = colour(f64::from(patch) / f64::from(PATCHES - 1));
-        let x = MARGIN + patch * step;
-        let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{step}\" height=\"14\" fill=\"{fill}\"/>");
-    }
-    let percent = hottest * 100.0;
-    for (share, text) in [(0, "0 %".to_owned()), (PATCHES, format!("{percent:.3} %"))] {
+/// What the legend takes.
+const LEGEND_HEIGHT: u32 = 146;
+
+/// What colours, arrows and fillings mean, from `top` on.
+fn legend(links: &[LinkHeat], top: u32, out: &mut String) {
+    const STEP: u32 = 60;
+    const PATCH: u32 = 14;
+    let y = top + 46;
+    let line = |x: u32, y: u32, text: &str, out: &mut String| {
+        let _ = writeln!(out, "<text class=\"small left\" x=\"{x}\" y=\"{y}\">{}</text>", escape(text));
+    };
+    let busiest = links.iter().max_by(|a, b| a.share.total_cmp(&b.share));
+    let busiest = busiest.map(|heat| format!(" (the busiest {})", percent(heat.share))).unwrap_or_default();
+    line(MARGIN, y - 30, "Links, in the direction of the arrow:", out);
+    line(MARGIN, y - 10, &format!("share of the run in which flits passed{busiest}"), out);
+    let fills = std::iter::once(UNUSED).chain(CLASSES.map(|(_, fill)| fill));
+    let names = std::iter::once("none".to_owned()).chain(CLASSES.map(|(end, _)| format!("\u{2264} {end} %")));
+    for (number, (fill, name)) in (0..).zip(fills.zip(names)) {
+        let x = MARGIN + number * STEP;
         let _ = writeln!(
             out,
-            "<text class=\"small\" x=\"{}\" y=\"{}\">{text}</text>",
-            MARGIN + share * step,
-            y + 30
+            "<rect class=\"link\" x=\"{x}\" y=\"{y}\" width=\"{STEP}\" height=\"{PATCH}\" fill=\"{fill}\"/>\
+             <text class=\"small\" x=\"{}\" y=\"{}\">{name}</text>",
+            x + STEP / 2,
+            y + PATCH + 16
         );
     }
+    let y = y + PATCH + 34;
     let _ = writeln!(
         out,
-        "<text class=\"small\" x=\"{}\" y=\"{}\">share of the run in which flits passed the link; grey: none</text>",
-        MARGIN + PATCHES * step / 2,
-        y - 8
+        "<rect class=\"busy\" x=\"{MARGIN}\" y=\"{}\" width=\"24\" height=\"10\"/>\
+         <rect class=\"frame\" x=\"{MARGIN}\" y=\"{y}\" width=\"24\" height=\"24\"/>",
+        y + 14
     );
+    line(MARGIN + 34, y + 10, "Tiles, with the numbers of their cores: filled up to the share of", out);
+    line(MARGIN + 34, y + 26, "the run in which these did more than wait (\u{2013}: no place there)", out);
 }
 
-/// The colour of a share of the scale, from 0 to 1.
-fn colour(share: f64) -> String {
-    let position = share.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
-    let index = (position as usize).min(SCALE.len() - 2);
-    let rest = position - index as f64;
-    let mix = |part: usize| SCALE[index][part] + (SCALE[index + 1][part] - SCALE[index][part]) * rest;
-    format!("#{:02x}{:02x}{:02x}", mix(0) as u8, mix(1) as u8, mix(2) as u8)
+/// A share in percent, with the digits that tell small ones apart.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        percent if percent < 0.001 => "< 0.001 %".to_owned(),
+        percent if percent < 0.1 => format!("{percent:.3} %"),
+        percent if percent < 10.0 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// The colour of a share from 0 to 1.
+fn colour(share: f64) -> &'static str {
+    if share <= 0.0 {
+        return UNUSED;
+    }
+    let class = CLASSES.iter().find(|(end, _)| share * 100.0 <= *end);
+    class.unwrap_or(&CLASSES[CLASSES.len() - 1]).1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
-    fn map(name: &str, share: impl Fn(Link) -> f64) -> (Chip, String) {
+    fn map(name: &str, share: impl Fn(Link) -> f64, busy: impl Fn(TileId) -> Option<f64>) -> (Chip, String) {
         let chip = Chip::find(name).unwrap_or_else(|error| panic!("{error}"));
-        let heat = |link| Heat { link, share: share(link), about: "a < b".to_owned() };
-        let links: Vec<Heat> = chip.topology().links().map(heat).collect();
-        let svg = super::heat(&chip, "5 & 6", &links).unwrap();
+        let about = || "a < b".to_owned();
+        let link = |link| LinkHeat { link, share: share(link), about: about() };
+        let tile = |tile| TileHeat { tile, share: busy(tile), about: about() };
+        let links: Vec<LinkHeat> = chip.topology().links().map(link).collect();
+        let tiles: Vec<TileHeat> = (0..chip.topology().tiles()).map(TileId).map(tile).collect();
+        let svg = heat(&chip, "5 & 6", &links, &tiles).unwrap();
         (chip, svg)
     }
 
+    /// The lines of the arrows.
+    fn arrows(svg: &str) -> impl Iterator<Item = &str> {
+        svg.lines().filter(|line| line.starts_with("<polygon "))
+    }
+
     #[test]
-    fn each_direction_of_each_link_is_a_line_in_its_colour() {
+    fn a_colour_means_the_same_share_in_every_map() {
+        assert_eq!([0.0, 0.0003, 0.004, 0.9].map(colour), [UNUSED, CLASSES[0].1, CLASSES[1].1, CLASSES[6].1]);
+        // The busiest link of an idle mesh is as pale as the others.
+        let (_, idle) = map("scc", |link| if link.tile.0 == 0 { 0.0003 } else { 0.0001 }, |_| None);
+        assert!(arrows(&idle).all(|line| line.contains(CLASSES[0].1)), "{idle}");
+        assert!(idle.contains("(the busiest 0.030 %)<"), "{idle}");
+        let (_, full) = map("scc", |_| 0.9, |_| None);
+        assert!(arrows(&full).all(|line| line.contains(CLASSES[6].1)), "{full}");
+    }
+
+    #[test]
+    fn each_direction_of_each_link_is_an_arrow_of_its_own() {
         for name in ["scc", "c6678", "mesh"] {
-            let (chip, svg) = map(name, |link| f64::from(link.tile.0) / 1_000.0);
-            let links = chip.topology().links();
-            assert_eq!(svg.matches("<line ").count(), links.count(), "{name}");
-            let cold = chip.topology().links().filter(|link| link.tile.0 == 0).count();
-            assert_eq!(svg.matches(UNUSED).count(), cold, "{name}");
-            let hottest = chip.topology().links().filter(|link| link.tile.0 + 1 == chip.topology().tiles());
-            assert_eq!(svg.matches("stroke=\"#6e001e\"").count(), hottest.count(), "{name}");
+            let (chip, svg) = map(name, |link| f64::from(link.tile.0) / 1_000.0, |_| Some(0.5));
+            let links = chip.topology().links().count();
+            let points: BTreeSet<&str> =
+                arrows(&svg).filter_map(|line| line.split(" fill=").next()).collect();
+            assert_eq!((arrows(&svg).count(), points.len()), (links, links), "{name}");
             assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
+            assert_eq!(svg.matches("<g>").count(), chip.topology().tiles() as usize);
             assert!(svg.contains("a &lt; b") && svg.contains("5 &amp; 6") && svg.ends_with("</svg>\n"));
         }
     }
 
     #[test]
-    fn the_two_directions_do_not_lie_on_each_other() {
-        let (chip, svg) = map("scc", |_| 0.5);
-        let line = |text: &str| text.split(" stroke=").next().unwrap_or_default().to_owned();
-        let lines: std::collections::BTreeSet<String> =
-            svg.lines().filter(|text| text.starts_with("<line ")).map(line).collect();
-        assert_eq!(lines.len(), chip.topology().links().count());
+    fn an_arrow_points_where_its_link_leads_and_keeps_to_the_right() {
+        let tip = |from, to| arrow(from, to).split(' ').nth(3).map(str::to_owned);
+        assert_eq!(tip((0.0, 0.0), (50.0, 0.0)).as_deref(), Some("50.0,9.0"));
+        assert_eq!(tip((50.0, 0.0), (0.0, 0.0)).as_deref(), Some("0.0,-9.0"));
+        let (chip, _) = map("scc", |_| 0.0, |_| None);
+        let east = ends(&chip, Link { tile: TileId(0), port: Port::East }).unwrap();
+        let west = ends(&chip, Link { tile: TileId(1), port: Port::West }).unwrap();
+        assert_eq!((east.0, east.1), (west.1, west.0));
+        assert!(east.0.0 < east.1.0 && east.0.1 == east.1.1, "{east:?}");
+        let north = ends(&chip, Link { tile: TileId(0), port: Port::North }).unwrap();
+        assert!(north.1.1 < north.0.1, "{north:?}");
+    }
+
+    #[test]
+    fn a_tile_is_filled_up_to_its_share_and_one_without_a_place_is_not() {
+        let (_, svg) = map("scc", |_| 0.0, |tile| (tile.0 > 0).then_some(0.25));
+        let filled =
+            |height: &str| svg.matches(&format!("height=\"{height}\"/><rect class=\"frame\"")).count();
+        assert_eq!((filled("0.0"), filled("16.0")), (1, 23), "{svg}");
+        assert_eq!((svg.matches(">25 %<").count(), svg.matches(">\u{2013}<").count()), (23, 1));
+    }
+
+    #[test]
+    fn shares_are_said_with_the_digits_that_they_need() {
+        let said = [0.0, 0.000_001, 0.000_3, 0.004_24, 0.5, 1.0].map(percent);
+        assert_eq!(said, ["0 %", "< 0.001 %", "0.030 %", "0.4 %", "50 %", "100 %"]);
     }
 
     #[test]
     fn a_run_without_traffic_has_a_map_and_a_torus_too_large_has_none() {
-        let (_, svg) = map("scc", |_| 0.0);
-        assert!(svg.contains("0.000 %") && !svg.contains("NaN"));
+        let (_, svg) = map("scc", |_| 0.0, |_| Some(0.0));
+        assert!(svg.contains("(the busiest 0 %)<") && !svg.contains("NaN"));
         let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("{error}"));
-        assert!(super::heat(&chip, "", &[]).is_err());
+        assert!(heat(&chip, "", &[], &[]).is_err());
     }
 }

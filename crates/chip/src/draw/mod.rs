@@ -7,7 +7,7 @@ mod heat;
 mod svg;
 mod text;
 
-pub use heat::{Heat, check_heat, heat};
+pub use heat::{LinkHeat, TileHeat, check_heat, heat};
 pub use svg::svg;
 pub use text::{constants, drawing, powers, summary};
 

@@ -70,18 +70,20 @@ fn links(chip: &Chip, out: &mut String) {
         };
         let _ = writeln!(out, "<line class=\"link\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
     }
-    if topology.shape() == Shape::Crossbar {
-        let [columns, rows, levels] = topology.extent();
-        let (y, width) = (MARGIN + rows * PITCH + PITCH / 8, columns * levels * PITCH);
-        let _ =
-            writeln!(out, "<rect class=\"mark\" x=\"{MARGIN}\" y=\"{y}\" width=\"{width}\" height=\"20\"/>");
-        let _ = writeln!(
-            out,
-            "<text class=\"marked\" x=\"{}\" y=\"{}\">switch</text>",
-            MARGIN + width / 2,
-            y + 14
-        );
+    switch(chip, out);
+}
+
+/// The switch of a crossbar, below its tiles; nothing on another chip.
+pub(super) fn switch(chip: &Chip, out: &mut String) {
+    let topology = chip.topology();
+    if topology.shape() != Shape::Crossbar {
+        return;
     }
+    let [columns, rows, levels] = topology.extent();
+    let (y, width) = (MARGIN + rows * PITCH + PITCH / 8, columns * levels * PITCH);
+    let _ = writeln!(out, "<rect class=\"mark\" x=\"{MARGIN}\" y=\"{y}\" width=\"{width}\" height=\"20\"/>");
+    let _ =
+        writeln!(out, "<text class=\"marked\" x=\"{}\" y=\"{}\">switch</text>", MARGIN + width / 2, y + 14);
 }
 
 /// Where the line of a link over the end of a torus stops.

@@ -14,9 +14,9 @@ use crate::launch::{Launch, LaunchError};
 use crate::output::{AtomicFile, Export, ExportRequest};
 use crate::settings::ConfigError;
 use isles_chip::draw;
-use isles_chip::draw::Heat;
+use isles_chip::draw::{LinkHeat, TileHeat};
 use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
-use isles_chip::topology::Stop;
+use isles_chip::topology::{Stop, TileId};
 use isles_transport_chip::export::RunFacts;
 use isles_transport_chip::{ChipWorld, Flow, LinkLoad, Report, export};
 use std::io;
@@ -186,7 +186,7 @@ impl ChipRun {
             Stop::Tile(tile) => format!("tile {tile}"),
             Stop::Switch => "the switch".to_owned(),
         };
-        let heat = |load: &LinkLoad| Heat {
+        let link = |load: &LinkLoad| LinkHeat {
             link: load.link,
             share: load.utilisation,
             about: format!(
@@ -197,10 +197,31 @@ impl ChipRun {
                 load.utilisation * 100.0
             ),
         };
-        let links: Vec<Heat> = self.links.iter().map(heat).collect();
+        let links: Vec<LinkHeat> = self.links.iter().map(link).collect();
+        let tiles: Vec<TileHeat> =
+            (0..chip.chip().topology().tiles()).map(|tile| self.tile_heat(chip, TileId(tile))).collect();
         let (predicted, places) = (predicted(self.report.time), self.report.ledgers.len());
         let caption = format!("{} with {places} places, {predicted} predicted", chip.machine());
-        draw::heat(chip.chip(), &caption, &links)
+        draw::heat(chip.chip(), &caption, &links, &tiles)
+    }
+
+    /// How much of the run the cores of `tile` were busy; one without a place never was.
+    fn tile_heat(&self, chip: ModelledChip, tile: TileId) -> TileHeat {
+        let (topology, report) = (chip.chip().topology(), &self.report);
+        let whole = (report.time.0 as f64).max(1.0);
+        let places = report.cores.iter().zip(&report.ledgers).enumerate();
+        let here = places.filter(|(_, (core, _))| topology.tile_of(**core) == tile);
+        let shares: Vec<(String, f64)> = here
+            .map(|(place, (core, ledger))| {
+                let share = (ledger.busy().0 as f64 / whole).min(1.0);
+                (format!("core {core}, place {place}: {:.1} % busy", share * 100.0), share)
+            })
+            .collect();
+        let sum: f64 = shares.iter().map(|(_, share)| share).sum();
+        let about: Vec<String> = shares.into_iter().map(|(about, _)| about).collect();
+        let share = (!about.is_empty()).then(|| sum / f64::from(topology.cores_per_tile()));
+        let about = if about.is_empty() { "no place".to_owned() } else { about.join("; ") };
+        TileHeat { tile, share, about: format!("tile {tile}: {about}") }
     }
 }
 
