@@ -6,12 +6,13 @@ use crate::machine::{STACK_BYTES, image};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
-use isles_transport_shm::processes::{JoinError, Program};
+use isles_transport_shm::processes::{JoinError, ProcessExit, Program};
 use isles_transport_shm::{Segment, processes};
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,6 +22,10 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Exit code of a process whose place panicked outside of any task; Rust's own.
 const EXIT_PANICKED: i32 = 101;
+
+/// Exit code of a process that cannot join because `init` has closed what it was to join by. The first process, which
+/// started it, says so, and for all places at once.
+const EXIT_DESCRIPTORS_CLOSED: i32 = 120;
 
 /// Runs `main` at the first place, in this process.
 pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
@@ -65,11 +70,25 @@ where
     Ok(outcome)
 }
 
+/// Whether the process was started by one that runs the same program.
+fn was_started_by_its_program() -> bool {
+    let program_of = |process: &str| std::fs::metadata(format!("/proc/{process}/exe")).ok();
+    let parent = std::os::unix::process::parent_id().to_string();
+    program_of("self")
+        .zip(program_of(&parent))
+        .is_some_and(|(ours, parent)| (ours.dev(), ours.ino()) == (parent.dev(), parent.ino()))
+}
+
 /// Why a place has not joined. Before it does, a process runs `init` and nothing else of ours.
 fn why_not_joined(error: &processes::LaunchError, has_init: bool) -> String {
     match error {
         processes::LaunchError::Late(place) if has_init => {
             format!("{place} did not join within {} s: its `init` still runs", JOIN_LIMIT.as_secs())
+        }
+        processes::LaunchError::EndedEarly { place, exit: ProcessExit::Code(EXIT_DESCRIPTORS_CLOSED) }
+            if has_init =>
+        {
+            format!("{place} could not join: its `init` has closed descriptors that it had not opened")
         }
         error => error.to_string(),
     }
@@ -89,8 +108,8 @@ pub fn serve_if_joined() {
     };
     let (segment, place) = match joined {
         Some(Ok(joined)) => joined,
-        Some(Err(error @ JoinError::BadVariable { .. })) if init::exists() => {
-            fail(&format_args!("{error}; `init` must leave descriptors alone that it has not opened"))
+        Some(Err(JoinError::BadVariable { .. })) if init::exists() && was_started_by_its_program() => {
+            std::process::exit(EXIT_DESCRIPTORS_CLOSED)
         }
         Some(Err(error)) => fail(&error),
         None => return,

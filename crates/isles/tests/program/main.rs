@@ -7,6 +7,7 @@ mod destructors;
 
 use isles::prelude::*;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ const EXIT_CLOSED_PIPE: i32 = 141;
 
 /// The variable that says which program this process is.
 const CASE: &str = "ISLES_TEST_CASE";
+
+/// The variable that says that the descriptors of this process are closed.
+const CLOSED: &str = "ISLES_TEST_CLOSED";
 
 /// The machines of this build.
 const MACHINES: &[&str] = if cfg!(feature = "chip") {
@@ -80,6 +84,17 @@ async fn large() -> isles::Result<()> {
     Ok(())
 }
 
+/// An `init` after which, in a place's process, all descriptors are closed that it has not opened.
+fn closes_descriptors() {
+    if std::env::var_os("ISLES_JOIN").is_some() && std::env::var_os(CLOSED).is_none() {
+        // A shell closes them, because no safe code of ours can, and becomes this program again.
+        let close = (3..10).map(|descriptor| format!("{descriptor}>&- ")).collect::<String>();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("exec {close}; exec \"$0\"")]).arg(std::env::current_exe().unwrap());
+        panic!("{}", shell.env(CLOSED, "").exec());
+    }
+}
+
 /// An `init` that starts runs of its own.
 fn runs_within() {
     let launch = isles::Launch::from_environment().unwrap().places(2);
@@ -101,6 +116,10 @@ fn program(case: &str) -> ExitCode {
         "parts" => isles::__private::main(destructors::parts),
         "payloads" => isles::__private::main(destructors::payloads),
         "answers" => isles::__private::main(destructors::answers),
+        "closes" => {
+            isles::__private::init(closes_descriptors);
+            isles::__private::main(destructors::all_answer)
+        }
         "init" => {
             isles::__private::init(runs_within);
             isles::__private::main(destructors::all_answer)
@@ -162,6 +181,10 @@ fn main() -> ExitCode {
     let said = String::from_utf8_lossy(&hooked.stderr);
     let line = format!("error: at place 0: panicked at {}:", file!());
     assert!(said.contains("the hook of the program") && said.contains(&line), "{said}");
+    let (code, said) = after_all("closes", "processes");
+    let line = " could not join: its `init` has closed descriptors that it had not opened\n";
+    let is_told_once = said.starts_with("error: machine processes: place ") && said.ends_with(line);
+    assert!(code == Some(2) && is_told_once && said.lines().count() == 1, "{code:?}: {said}");
     for machine in MACHINES {
         for case in ["everywhere", "called", "in the main task"] {
             let ended = after_one_line(case, machine);

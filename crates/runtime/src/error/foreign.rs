@@ -45,8 +45,8 @@ impl Error {
     /// An error of any library: a box, `anyhow::Error`, a text. The texts of all its causes are kept, and what was an
     /// [`Error`] is that one again.
     ///
-    /// For functions that give [`crate::Result`]: `result.map_err(isles::Error::from_boxed)?`. A body, `finish` and
-    /// `spawn` take such errors as they are.
+    /// For functions that give [`crate::Result`]: `result.map_err(isles::Error::from_boxed)?`. A body takes such errors
+    /// as they are; so do `finish` and `spawn`, but for a `Box<dyn Error + Send + Sync>`.
     pub fn from_boxed(error: impl Into<Box<dyn Std + Send + Sync>>) -> Error {
         let error: Box<dyn Std> = error.into();
         BodyError::of(error).0
