@@ -8,5 +8,7 @@
 
 pub mod bc;
 pub mod console;
+pub mod frame;
 pub mod graph;
+pub mod pi;
 pub mod registry;

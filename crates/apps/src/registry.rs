@@ -32,7 +32,7 @@ pub trait App: Sync {
 }
 
 /// All applications.
-pub const APPS: &[&dyn App] = &[&crate::bc::Betweenness];
+pub const APPS: &[&dyn App] = &[&crate::bc::Betweenness, &crate::pi::Pi];
 
 /// Why an application ended without a result.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub enum Failure {
     Usage(String),
     /// The run failed: exit code 1.
     Run(isles::Error),
+    /// The result is not what it must be: exit code 1. What it was checked against.
+    Refuted(String),
     /// A run in another process failed: exit code 1.
     Ended(String),
     /// A result could not be written: exit code 1.
@@ -62,7 +64,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
-            Failure::Run(_) | Failure::Ended(_) | Failure::Output { .. } => 1,
+            Failure::Run(_) | Failure::Refuted(_) | Failure::Ended(_) | Failure::Output { .. } => 1,
         }
     }
 }
@@ -71,6 +73,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(text) | Failure::Ended(text) => f.write_str(text),
+            Failure::Refuted(text) => write!(f, "the result is not confirmed: {text}"),
             Failure::Run(error) => error.fmt(f),
             Failure::Output { path, cause } => write!(f, "cannot write {path}: {cause}"),
         }

@@ -46,6 +46,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Lists the applications of the suite, with what each computes
+    List,
     /// Starts a program of yours over places
     Launch(Box<launch::Arguments>),
     /// Shows and fetches the graphs that Isles knows
@@ -209,6 +211,7 @@ fn first_sentence(error: &clap::Error) -> String {
 
 fn carry_out(verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::List => run::list(),
         Verb::Launch(arguments) => launch::launch(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),
         Verb::Chip(verb) => chip::carry_out(&verb),

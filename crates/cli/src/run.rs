@@ -3,6 +3,7 @@
 use crate::seeds::{self, SeedsArguments};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::SWEEP_VARIABLE;
+use isles_apps::console;
 use isles_apps::registry::{APPS, Failure, PlaceArguments};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
@@ -14,6 +15,13 @@ pub fn command() -> Command {
         PlaceArguments::augment_args(own).about(app.about())
     });
     Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
+}
+
+/// Prints a line for each application.
+pub fn list() -> Result<(), Failure> {
+    let lines = APPS.iter().map(|app| format!("{:<6}{}\n", app.name(), app.about()));
+    console::print(lines.collect::<String>() + "isles run NAME --help says what each can be told\n")
+        .map_err(Failure::stdout)
 }
 
 /// Lets this process end with the sweep, or the comparison of seeds, that started it, if one did: nobody else waits for

@@ -77,6 +77,28 @@ fn a_chip_is_nearly_as_fast_as_with_tasks_that_give_way_by_themselves() {
 }
 
 #[test]
+fn operations_proceed_where_the_code_before_them_takes_longer_than_a_turn() {
+    let polls = Rc::new(std::cell::Cell::new(0));
+    let counted = Rc::clone(&polls);
+    let main = move || async move {
+        let counter = Counter::new();
+        // Each poll of the operation costs what a hundred turns may take, as measured code may.
+        let mut take = std::pin::pin!(counter.take_below(3_u64));
+        let taken = std::future::poll_fn(|context| {
+            work(Cycles(1_000_000));
+            counted.set(counted.get() + 1);
+            assert!(counted.get() <= 3, "the operation never proceeds");
+            take.as_mut().poll(context)
+        });
+        assert_eq!(taken.await?, Some(0));
+        Ok::<_, isles::Error>(())
+    };
+    let launch = Launch::from_environment().unwrap().places(1);
+    launch.run_on_chip(ModelledChip::new("scc").unwrap(), main).unwrap().0.unwrap();
+    assert_eq!(polls.get(), 2, "it gives way once");
+}
+
+#[test]
 fn each_place_of_the_loopback_takes_a_share_in_whatever_order() {
     // An adversarial plan keeps a message back for up to 200 turns.
     let plans = (0..20).flat_map(|seed| [(Plan::calm(seed), 101), (Plan::adversarial(seed), 4_000)]);

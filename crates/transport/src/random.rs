@@ -9,10 +9,10 @@ use std::ops::RangeInclusive;
 
 /// A generator of random numbers: xoshiro256**, seeded by SplitMix64.
 ///
-/// The generator is by D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47
-/// (2021), the seeding by G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number generators", OOPSLA
-/// (2014), both after the public-domain reference code at <https://prng.di.unimi.it/>. The numbers depend on nothing but
-/// the seed and the stream. They are not for secrets.
+/// The generator is by D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021),
+/// the seeding by G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number generators", OOPSLA (2014), both
+/// after the public-domain reference code at <https://prng.di.unimi.it/>. The numbers depend on nothing but the seed
+/// and the stream. They are not for secrets.
 ///
 /// A generator does not travel to another place: there would be two that give the same numbers. Make one where it is
 /// used, by [`Random::stream`].

@@ -4,6 +4,7 @@
 //! decimals that read back to the same bits. Invariant: the same scores give the same bytes.
 
 use super::Scores;
+use crate::frame::write_json as write_document;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -33,10 +34,8 @@ struct Document<'a, A> {
 ///
 /// # Errors
 /// What `out` returns, or what serialising `run` gives.
-pub fn write_json(mut out: impl Write, scores: &Scores, run: &impl Serialize) -> io::Result<()> {
+pub fn write_json(out: impl Write, scores: &Scores, run: &impl Serialize) -> io::Result<()> {
     let betweenness = scores.values().collect();
     let (sources, edges_traversed) = (scores.sources(), scores.edges_traversed());
-    serde_json::to_writer(&mut out, &Document { run, sources, edges_traversed, betweenness })?;
-    writeln!(out)?;
-    out.flush()
+    write_document(out, &Document { run, sources, edges_traversed, betweenness })
 }

@@ -45,7 +45,7 @@ pub(super) fn table(shares: &[PlaceWork], elapsed: Duration) -> String {
         let busy = 100.0 * seconds / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
         let line = format!(
             "{place:>5}  {sources:>10}  {share:>4.1} %  {busy:>5.1} %  {:>10}  {}",
-            super::run::duration(*seconds),
+            crate::frame::duration(*seconds),
             bar(*seconds, most)
         );
         let _ = writeln!(text, "{}", line.trim_end()); // a string takes all

@@ -3,16 +3,17 @@
 use super::place_work::PlaceWork;
 use super::{Scores, cached_run, output, place_work};
 use crate::console::Progress;
+use crate::frame::{OutputArguments, Outputs, RunFacts, SILENT, count, duration};
+use crate::graph;
 use crate::graph::rmat::Rmat;
 use crate::graph::{Graph, ReadOptions, Weights};
 use crate::registry::{App, Failure};
-use crate::{console, graph};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use isles::prelude::*;
-use isles::{Claim, Destination, Launch, Machine, RunReport};
+use isles::{Claim, Launch, Machine, RunReport};
 use serde::Serialize;
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -68,13 +69,8 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value = "10", allow_hyphen_values = true, value_parser = top)]
     top: usize,
 
-    /// Where the JSON goes; - is standard output [default: out/bc-GRAPH.json]
-    #[arg(long, value_name = "FILE")]
-    json: Option<String>,
-
-    /// Where the CSV goes; - is standard output [default: out/bc-GRAPH.csv]
-    #[arg(long, value_name = "FILE")]
-    csv: Option<String>,
+    #[command(flatten)]
+    outputs: OutputArguments,
 }
 
 /// Reads a number of vertices.
@@ -117,7 +113,7 @@ impl App for Betweenness {
     }
 
     fn silent(&self) -> &'static [(&'static str, &'static str)] {
-        &[("json", "/dev/null"), ("csv", "/dev/null"), ("top", "0")]
+        const { &[SILENT[0], SILENT[1], ("top", "0")] }
     }
 
     fn reads(&self, arguments: &ArgMatches) -> Vec<Claim> {
@@ -130,10 +126,12 @@ impl App for Betweenness {
         let mut arguments =
             Arguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
         arguments.graph = arguments.graph()?;
-        let results = Results::check(&arguments, &launch)?;
+        let name = Path::new(&arguments.graph).file_name();
+        let name = name.map_or(arguments.graph.as_str().into(), |name| name.to_string_lossy());
+        let outputs = Outputs::check(&format!("bc-{name}"), &arguments.outputs, &launch)?;
         let graph = open(&arguments)?;
         let facts = RunSummary::of(&arguments, &graph, &launch);
-        results.tell(&facts.heading())?;
+        outputs.tell(&facts.heading())?;
         let balance = arguments.balance;
         // On a chip asking for them would be part of the prediction; its report says more.
         let shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
@@ -145,7 +143,13 @@ impl App for Betweenness {
         })?;
         result.map_err(Failure::Run)?;
         let BcResult { scores, seconds, shares } = found.take().unwrap_or_default();
-        results.write(facts.complete(&scores, (seconds, shares), &report), &scores, arguments.top)
+        let facts = facts.complete(&scores, (seconds, shares), &report);
+        outputs.write(
+            &format!("{}{}", ranking(&scores, arguments.top), facts.figures()),
+            |out| output::write_json(out, &scores, &facts),
+            |out| output::write_csv(out, &scores),
+            None,
+        )
     }
 }
 
@@ -263,21 +267,15 @@ async fn add_sources(
 /// What is known of a run; the head of the JSON document.
 #[derive(Clone, Debug, Serialize)]
 struct RunSummary {
-    version: &'static str,
+    #[serde(flatten)]
+    facts: RunFacts,
     graph: String,
     vertices: u64,
     edges: u64,
     directed: bool,
     weights: Lengths,
-    machine: &'static str,
-    places: u32,
-    /// Processors that this process may use; 0 if the system does not say.
-    processors: usize,
     balance: Balance,
-    seconds: f64,
     edges_traversed_per_second: f64,
-    messages: u64,
-    bytes_moved: u64,
     /// What each place did, in order of the places; empty on a modelled chip.
     shares: Vec<PlaceWork>,
 }
@@ -285,44 +283,38 @@ struct RunSummary {
 impl RunSummary {
     fn of(arguments: &Arguments, graph: &Graph, launch: &Launch) -> Self {
         RunSummary {
-            version: env!("CARGO_PKG_VERSION"),
+            facts: RunFacts::of(launch),
             graph: arguments.graph.clone(),
             vertices: graph.vertices(),
             edges: graph.edges(),
             directed: graph.is_directed(),
             weights: arguments.weights,
-            machine: launch.chosen_machine().name(),
-            places: launch.chosen_places(),
-            processors: std::thread::available_parallelism().map_or(0, usize::from),
             balance: arguments.balance,
-            seconds: 0.0,
             edges_traversed_per_second: 0.0,
-            messages: 0,
-            bytes_moved: 0,
             shares: Vec::new(),
         }
     }
 
     fn heading(&self) -> String {
-        let RunSummary { graph, vertices, edges, places, machine, .. } = self;
+        let RunSummary { graph, vertices, edges, facts, .. } = self;
         let kind = if self.directed { "directed" } else { "undirected" };
         let [vertices, edges] = [count(*vertices, "vertex", "vertices"), count(*edges, "edge", "edges")];
-        let places = count(u64::from(*places), "place", "places");
-        format!("{graph}: {vertices}, {edges}, {kind}; {places} ({machine})")
+        format!("{graph}: {vertices}, {edges}, {kind}; {}", facts.where_it_runs())
     }
 
     fn figures(&self) -> String {
-        let RunSummary { seconds, edges_traversed_per_second, bytes_moved, messages, shares, .. } = self;
+        let RunSummary { facts, edges_traversed_per_second, shares, .. } = self;
         let speed = edges_traversed_per_second / 1e6;
         let shares = match shares.as_slice() {
             [] => String::new(),
-            shares => place_work::table(shares, Duration::from_secs_f64(*seconds)) + "\n",
+            shares => place_work::table(shares, Duration::from_secs_f64(facts.seconds)) + "\n",
         };
         format!(
             "{shares}time   {} for all sources\n\
              speed  {speed:.1} million edges traversed a second\n\
-             moved  {bytes_moved} bytes in {messages} messages",
-            duration(*seconds)
+             moved  {}",
+            duration(facts.seconds),
+            facts.moved()
         )
     }
 
@@ -332,77 +324,11 @@ impl RunSummary {
         (seconds, shares): (f64, Vec<PlaceWork>),
         report: &RunReport,
     ) -> Self {
-        (self.seconds, self.shares) = (seconds, shares);
+        self.facts.complete(seconds, report);
+        self.shares = shares;
         self.edges_traversed_per_second = scores.edges_traversed() as f64 / seconds;
-        self.messages = report.messages();
-        self.bytes_moved = report.bytes();
         self
     }
-}
-
-/// Seconds in a unit that shows at least three digits.
-pub(super) fn duration(seconds: f64) -> String {
-    match seconds {
-        1.0.. => format!("{seconds:.3} s"),
-        1e-3.. => format!("{:.3} ms", seconds * 1e3),
-        _ => format!("{:.3} µs", seconds * 1e6),
-    }
-}
-
-/// A number with its noun.
-fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
-/// Where the results go.
-struct Results {
-    json: Destination,
-    csv: Destination,
-    /// Whether nothing else goes to standard output.
-    is_free: bool,
-}
-
-impl Results {
-    /// Checks that both can be written, apart from each other and from all else that the run reads and writes.
-    fn check(arguments: &Arguments, launch: &Launch) -> Result<Results, Failure> {
-        let default = |ending| Path::new("out").join(format!("bc-{}.{ending}", file_name(&arguments.graph)));
-        let mut claims = launch.claims();
-        let json = Destination::check("--json", arguments.json.as_deref(), &default("json"), &claims)?;
-        claims.push(Claim::written(&json, "--json"));
-        let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"), &claims)?;
-        Ok(Results { json, csv, is_free: launch.leaves_standard_output_free() })
-    }
-
-    /// Tells people a line: on standard error where standard output carries a file.
-    fn tell(&self, text: &str) -> Result<(), Failure> {
-        tell(self.leaves_standard_output_free(), text)
-    }
-
-    fn leaves_standard_output_free(&self) -> bool {
-        self.is_free && !(self.json.is_standard() || self.csv.is_standard())
-    }
-
-    /// Tells the result and writes the files; what fails keeps nothing else from being written.
-    fn write(self, facts: RunSummary, scores: &Scores, top: usize) -> Result<(), Failure> {
-        let is_free = self.leaves_standard_output_free();
-        let told = tell(is_free, &format!("{}{}", ranking(scores, top), facts.figures()));
-        let json = self.json.write(|out| output::write_json(out, scores, &facts));
-        let csv = self.csv.write(|out| output::write_csv(out, scores));
-        let name = |path: &Option<PathBuf>| match path {
-            Some(path) => tell(is_free, &format!("wrote  {}", path.display())),
-            None => Ok(()),
-        };
-        let results = [json, csv].map(|result| result.map_err(Failure::from).and_then(|path| name(&path)));
-        results.into_iter().fold(told, Result::and)
-    }
-}
-
-fn tell(is_result: bool, text: &str) -> Result<(), Failure> {
-    if is_result {
-        return console::print(format_args!("{text}\n")).map_err(Failure::stdout);
-    }
-    console::notice(text);
-    Ok(())
 }
 
 /// The most central vertices as lines, and what they are called; none when none are wanted.
@@ -411,11 +337,4 @@ fn ranking(scores: &Scores, top: usize) -> String {
         0 => String::new(),
         top => format!("{}\nA vertex is its number in the graph, from 0.\n\n", scores.top(top)),
     }
-}
-
-/// The name of a graph as part of a file's name.
-fn file_name(graph: &str) -> String {
-    let name = Path::new(graph).file_name().map_or(graph.into(), |name| name.to_string_lossy());
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    name.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect()
 }

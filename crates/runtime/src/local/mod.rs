@@ -85,6 +85,8 @@ pub struct Local {
     pub(crate) spent: Cell<u32>,
     /// On a modelled chip: what the clock showed when tasks began to run in this turn.
     pub(crate) turn_start: Cell<Duration>,
+    /// On a modelled chip: whether an operation has given way because of the time, and none has proceeded since.
+    pub(crate) turn_ended_early: Cell<bool>,
     /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
     pub(crate) gave_way: Cell<bool>,
     /// What the other places said at the end of the run; used at the first place only.
@@ -177,6 +179,7 @@ impl Local {
             tally: Totals::default(),
             spent: Cell::new(0),
             turn_start: Cell::new(Duration::ZERO),
+            turn_ended_early: Cell::new(false),
             gave_way: Cell::new(false),
             explanations: RefCell::default(),
             any_abandoned: Cell::new(false),

@@ -114,9 +114,9 @@ impl Waiter {
 
     /// Chooses how long the next wait looks in a loop, after a sleep that has lasted `slept`.
     ///
-    /// Where a wake-up takes longer than a place looks, as on a busy host, two places that answer each other would sleep
-    /// at every message and never find each other awake again. So a short sleep makes the next looks longer, and a long
-    /// one ends that: an idle place sleeps as soon as ever.
+    /// Where a wake-up takes longer than a place looks, as on a busy host, two places that answer each other would
+    /// sleep at every message and never find each other awake again. So a short sleep makes the next looks longer, and
+    /// a long one ends that: an idle place sleeps as soon as ever.
     fn adapt(&self, slept: Duration) {
         if self.wait_policy.spin.is_zero() {
             return;

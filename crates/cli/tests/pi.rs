@@ -1,0 +1,46 @@
+//! `isles run pi`, the smallest application: the same hits on every machine, a verification, and files.
+
+mod scene;
+
+use scene::Scene;
+use serde_json::Value;
+
+/// What `isles run pi` with these arguments writes as JSON.
+fn document(arguments: &[&str]) -> Value {
+    let scene = Scene::new("pi");
+    let ended = scene.run(&[&["run", "pi", "--json", "-", "--csv", "/dev/null"], arguments].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn the_hits_are_the_same_on_every_machine_and_with_any_number_of_places() {
+    let one = document(&["--points", "99999", "--places", "1", "--machine", "threads"]);
+    let off = (one["pi"].as_f64().unwrap() - std::f64::consts::PI).abs();
+    assert!(off < 5.0 * 1.6422 / 99_999_f64.sqrt(), "{one}");
+    assert_eq!(one["verification"]["holds"], true);
+    for (machine, places) in [("threads", "2"), ("processes", "3"), ("loopback", "4"), ("chip:scc", "48")] {
+        let other = document(&["--points", "99999", "--places", places, "--machine", machine]);
+        assert_eq!(other["hits"], one["hits"], "{machine}");
+        assert_eq!(other["run"]["places"].to_string(), places);
+    }
+    let seeded = document(&["--points", "99999", "--random-seed", "2", "--machine", "threads"]);
+    assert_ne!(seeded["hits"], one["hits"]);
+}
+
+#[test]
+fn a_run_says_what_its_result_was_checked_against_and_keeps_files() {
+    let scene = Scene::new("pi-files");
+    let ended = scene.run(&["run", "pi", "--points", "100000", "--places", "2"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.starts_with("100000 points; 2 places (processes)\n"), "{ended:?}");
+    assert!(ended.stdout.contains("\nchecked  "), "{ended:?}");
+    assert!(ended.stdout.contains(" is the deviation of so many points\n"), "{ended:?}");
+    assert!(ended.stdout.ends_with("wrote  out/pi.json\nwrote  out/pi.csv\n"), "{ended:?}");
+    assert_eq!(scene.result("out/pi.csv").lines().count(), 2);
+    let refused = scene.run(&["run", "pi", "--points", "0"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let listed = scene.run(&["list"]);
+    assert!(listed.stdout.starts_with("bc    Betweenness"), "{listed:?}");
+    assert!(listed.stdout.contains("\npi    "), "{listed:?}");
+}
