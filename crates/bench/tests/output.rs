@@ -25,3 +25,13 @@ fn a_closed_pipe_is_quiet_and_a_full_device_one_line() {
         assert_eq!(said.lines().count(), 1, "{said}");
     }
 }
+
+#[test]
+fn the_help_is_at_most_100_columns_wide() {
+    let help = run("--help", Stdio::piped());
+    let text = String::from_utf8(help.stdout).unwrap();
+    assert!(text.starts_with("usage: isles bench core") && help.status.success(), "{text}");
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line:?}");
+    }
+}

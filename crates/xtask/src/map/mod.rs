@@ -38,8 +38,12 @@ const RULES: &[Rule] = &[
 ];
 
 /// Foreign packages and the only crates that may use them.
+///
+/// Those of tests are not for `isles`: whoever runs an example of it builds what its tests depend on.
 const FOREIGN: &[(&str, &[&str])] = &[
     ("axum", &["dashboard"]),
+    ("proptest", &["apps", "chip", "protocol", "runtime", "transport-chip", "transport-shm"]),
+    ("trybuild", &["macros"]),
     ("hyper", &["dashboard"]),
     ("reqwest", &[]),
     ("tiny_http", &[]),
