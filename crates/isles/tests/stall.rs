@@ -25,6 +25,16 @@ async fn meets_nobody() -> Result<()> {
     Team::world().barrier().await
 }
 
+#[isles::test(places = 3, machines = [threads, processes])]
+#[ignore = "stands still on purpose"]
+async fn two_of_three_meet() -> Result<()> {
+    finish(async {
+        spawn_at!(here().next(), Team::world().barrier().await?);
+        Team::world().barrier().await
+    })
+    .await
+}
+
 #[isles::test(places = 3, machines = [processes])]
 #[ignore = "prints on purpose"]
 async fn speaks_everywhere() -> Result<()> {
@@ -38,14 +48,22 @@ async fn speaks_everywhere() -> Result<()> {
 
 /// What comes of the test `name` if it may be silent for a fifth of a second.
 fn run_impatiently(name: &str) -> Output {
+    run_with_patience(name, "0.1", "0.2")
+}
+
+fn run_with_patience(name: &str, report: &str, limit: &str) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([name, "--exact", "--ignored", "--nocapture"]);
-    command.env("ISLES_STALL", "0.1").env("ISLES_STALL_LIMIT", "0.2").output().unwrap()
+    command.env("ISLES_STALL", report).env("ISLES_STALL_LIMIT", limit).output().unwrap()
 }
 
 #[track_caller]
 fn assert_fails_saying(name: &str, expected: &[&str]) {
-    let output = run_impatiently(name);
+    assert_says(name, &run_impatiently(name), expected);
+}
+
+#[track_caller]
+fn assert_says(name: &str, output: &Output, expected: &[&str]) {
     let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("0 passed; 1 failed"), "{name}: {text}");
     let message = &text[text.find("panicked at").expect("the test panics")..];
@@ -99,6 +117,16 @@ fn a_collective_to_which_members_do_not_come_is_named_with_them() {
             "place 2: has not begun `barrier` number 1 of the team of all places, as place 0 did",
         ];
         assert_fails_saying(&format!("meets_nobody::{machine}"), &said);
+    }
+}
+
+/// Members say to each other in which collectives they wait after a second; that is no progress.
+#[test]
+fn a_run_in_which_members_compare_their_waits_still_stands_still() {
+    for machine in ["threads", "processes"] {
+        let name = format!("two_of_three_meet::{machine}");
+        let said = ["nothing has happened for ", "place 2: has not begun `barrier` number 1"];
+        assert_says(&name, &run_with_patience(&name, "1.3", "1.6"), &said);
     }
 }
 

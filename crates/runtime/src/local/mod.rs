@@ -97,6 +97,8 @@ pub struct Local {
     pub(crate) any_abandoned: Cell<bool>,
     /// Whether the place is to say in which collectives it waits.
     pub(crate) compares_waits: Cell<bool>,
+    /// How often a member of a team has said in which collective it waits.
+    pub(crate) waits_heard: Cell<usize>,
     /// The first fault of a team that no call of the program ended with; used at the first place only.
     unheard: RefCell<Option<Error>>,
     /// The places that this one was told are dead.
@@ -184,6 +186,7 @@ impl Local {
             explanations: RefCell::default(),
             any_abandoned: Cell::new(false),
             compares_waits: Cell::new(false),
+            waits_heard: Cell::new(0),
             unheard: RefCell::default(),
             deaths: RefCell::default(),
             dismissed: Cell::new(false),
@@ -300,6 +303,11 @@ impl Local {
             self.endpoint.unparker().unpark();
         }
         waits
+    }
+
+    /// How often another place has said what it waits for: explanations since the last request, and waits in teams.
+    pub(crate) fn heard_of_waits(&self) -> usize {
+        self.explanations.borrow().len() + self.waits_heard.get()
     }
 
     /// How many teams of this place are of no use any more.

@@ -125,8 +125,7 @@ fn drive(
     stall: Stall,
     mut over: impl FnMut() -> bool,
 ) -> Result<()> {
-    let mut silence =
-        StallWatch { stall, since: None, compared: false, told: None, judged: false, explained: 0 };
+    let mut silence = StallWatch { stall, since: None, compared: false, told: None, judged: false, heard: 0 };
     while !over() {
         if step(local) == Step::Busy {
             silence.interrupt(local);
@@ -161,17 +160,17 @@ struct StallWatch {
     told: Option<Duration>,
     /// Whether those that did not answer then have been named.
     judged: bool,
-    /// Explanations of other places that had come before.
-    explained: usize,
+    /// What other places had said of their waits before, as [`Local::heard_of_waits`] counts it.
+    heard: usize,
 }
 
 impl StallWatch {
-    /// Something has happened. If it was no more than that another place explained itself, that is still silence.
+    /// Something has happened. If it was no more than that another place said what it waits for, that is still silence.
     #[inline]
     fn interrupt(&mut self, local: &Local) {
         if self.since.is_some() {
-            let explained = local.explanations.borrow().len();
-            if std::mem::replace(&mut self.explained, explained) == explained {
+            let heard = local.heard_of_waits();
+            if std::mem::replace(&mut self.heard, heard) == heard {
                 self.since = None;
             }
         }
@@ -184,6 +183,7 @@ impl StallWatch {
         }
         let Some(since) = self.since else {
             (self.since, self.told, self.compared) = (Some(Duration::MAX), None, false);
+            self.heard = local.heard_of_waits();
             return Ok(());
         };
         let now = local.clock().now();
@@ -203,8 +203,9 @@ impl StallWatch {
         };
         let Some(told) = self.told else {
             if silence >= earliest {
-                (self.told, self.judged, self.explained) = (Some(now), false, 0);
+                (self.told, self.judged) = (Some(now), false);
                 report::print_stall(local, silence);
+                self.heard = local.heard_of_waits();
             }
             return Ok(());
         };

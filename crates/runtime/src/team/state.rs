@@ -533,6 +533,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     match notice {
         Some(TeamNotice::Waits) => {
             let tag = reader.take_serde()?;
+            local.waits_heard.set(local.waits_heard.get() + 1);
             // A mismatch breaks the team up, which ends the wait here and there.
             _ = state.is_broken.get() || state.compare(local, source, tag).is_err();
         }
