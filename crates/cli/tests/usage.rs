@@ -770,7 +770,7 @@ fn a_cap_without_a_unit_is_told_what_a_cap_is() {
 fn commands_that_do_not_exist_are_named_with_those_that_do() {
     assert_says(
         &refuse(&["walk"]),
-        &["error: isles has no command \"walk\"; allowed: launch, ", "run", "sweep"],
+        &["error: isles has no command \"walk\"; allowed: list, launch, ", "run", "sweep"],
     );
     assert_eq!(refuse(&["run", "walk"]), "error: isles run has no command \"walk\"; allowed: bc, pi");
     assert_says(

@@ -306,10 +306,10 @@ fn places_are_told_eight_in_a_line() {
 }
 
 #[test]
-fn what_is_told_by_spending_is_what_places_have_drawn() {
+fn what_is_told_by_category_is_what_places_have_drawn() {
     let report = talk(&scc());
     let text = report.to_string();
-    let categories = text.lines().find_map(|line| line.strip_prefix("  by spending   ")).unwrap();
+    let categories = text.lines().find_map(|line| line.strip_prefix("  by category   ")).unwrap();
     let parts: Vec<Vec<&str>> = categories.split(", ").map(|part| part.split(' ').collect()).collect();
     let names: Vec<&str> = parts.iter().map(|part| part[0]).collect();
     assert_eq!(names, ["working", "handling", "copying", "polling", "waiting"]);
