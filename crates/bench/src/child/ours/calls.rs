@@ -56,8 +56,8 @@ async fn tasks_per_second(effort: Effort, there: Place) -> isles::Result<f64> {
     Ok(seconds)
 }
 
-/// What a place with a processor of its own looks for work before it sleeps.
-const AWAKE: Duration = Duration::from_micros(50);
+/// Longer than a place with a processor of its own ever looks for work before it sleeps: 250 µs after short sleeps.
+const AWAKE: Duration = Duration::from_micros(300);
 
 /// Prints `there_and_back_us`, and `long_asleep_us` after a longer pause.
 pub fn sleeping(effort: Effort) {
