@@ -1,7 +1,7 @@
 //! The application `pi`: π from random points in a square, as the smallest example of the suite.
 //!
 //! Batches of points are taken from a counter; each has random numbers of its own, so the number of hits depends on the
-//! seed only. It is checked by the error that so many points lead to expect.
+//! seed only. The result is compared with π: it may be off by a few standard deviations of the number of points.
 
 use crate::frame::{OutputArguments, Outputs, RunFacts, SILENT, Verification, count, duration, write_json};
 use crate::registry::{App, Failure};
@@ -94,7 +94,7 @@ impl App for Pi {
         let (error, expected_error) = ((pi - PI).abs(), (PI * (4.0 - PI) / points as f64).sqrt());
         let verification = Verification {
             holds: error <= DEVIATIONS_MAX * expected_error,
-            text: format!("{error:.1e} from π; {expected_error:.1e} is the deviation of so many points"),
+            text: format!("{error:.1e} from π; {expected_error:.1e} is one standard deviation"),
         };
         let text = format!(
             "pi     {pi:.10}\ntime   {}\nspeed  {:.1} million points a second\nmoved  {}",

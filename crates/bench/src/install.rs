@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 pub enum Package {
     /// From the distribution, by apt-get.
     Debian(&'static str),
-    /// From Python's index, by pip, into the workshop: the person's own Python stays as it is.
+    /// From Python's index, by pip, into the folder: the person's own Python stays as it is.
     Python(&'static str),
 }
 
@@ -30,7 +30,7 @@ impl Package {
     ///
     /// # Errors
     /// One line: what could not be installed, and why.
-    pub fn install(self, workshop: &WorkFolder) -> Result<(), String> {
+    pub fn install(self, folder: &WorkFolder) -> Result<(), String> {
         match self {
             Package::Debian(names) => {
                 let mut update = Command::new("apt-get");
@@ -44,7 +44,7 @@ impl Package {
             Package::Python(names) => {
                 let mut pip = Command::new("python3");
                 pip.args(["-m", "pip", "install", "--quiet", "--upgrade", "--target"]);
-                pip.arg(workshop.python_modules()).args(names.split(' '));
+                pip.arg(folder.python_modules()).args(names.split(' '));
                 self.succeed(pip)
             }
         }

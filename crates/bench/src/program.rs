@@ -95,7 +95,7 @@ impl Program {
     ///
     /// # Errors
     /// What is missing and how to install it.
-    pub fn command(&self, workshop: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
+    pub fn command(&self, folder: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
         match *self {
             Program::Peer(name) => this_binary(name, effort),
             Program::Isles { child, machine, places } => {
@@ -103,12 +103,12 @@ impl Program {
                 command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
                 Ok(command)
             }
-            Program::Mpi { library, section, ranks } => mpi(workshop, library, section, ranks, effort),
-            Program::Go => go(workshop, effort),
+            Program::Mpi { library, section, ranks } => mpi(folder, library, section, ranks, effort),
+            Program::Go => go(folder, effort),
             Program::SimGrid { section, model, style, messages, bytes } => {
-                simgrid(workshop, [section, model, style, &messages.to_string(), &bytes.to_string()])
+                simgrid(folder, [section, model, style, &messages.to_string(), &bytes.to_string()])
             }
-            Program::Betweenness { module, graph } => betweenness(workshop, module, graph),
+            Program::Betweenness { module, graph } => betweenness(folder, module, graph),
         }
     }
 }
@@ -194,7 +194,7 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
 }
 
 fn mpi(
-    workshop: &WorkFolder,
+    folder: &WorkFolder,
     library: MpiLibrary,
     section: &str,
     ranks: u32,
@@ -205,7 +205,7 @@ fn mpi(
             return Err(Missing::of_package(format!("{tool} not found"), library.package()));
         }
     }
-    let program = workshop.build(
+    let program = folder.build(
         library.compiler(),
         &["-O3", "-x", "c"],
         &[],
@@ -218,18 +218,18 @@ fn mpi(
     Ok(command)
 }
 
-fn go(workshop: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
+fn go(folder: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
     let present = Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if present.is_err() {
         return Err(Missing::of_package("go not found", Package::Debian("golang-go")));
     }
-    let program = workshop.build("go", &["build"], &[], "spawn.go", include_str!("../peers/spawn.go"))?;
+    let program = folder.build("go", &["build"], &[], "spawn.go", include_str!("../peers/spawn.go"))?;
     let mut command = Command::new(program);
     put_effort(&mut command, effort);
     Ok(command)
 }
 
-fn simgrid(workshop: &WorkFolder, words: [&str; 5]) -> Result<Command, Missing> {
+fn simgrid(folder: &WorkFolder, words: [&str; 5]) -> Result<Command, Missing> {
     let package = Package::Debian("g++ libsimgrid-dev");
     if !is_installed("g++") {
         return Err(Missing::of_package("g++ not found", package));
@@ -240,7 +240,7 @@ fn simgrid(workshop: &WorkFolder, words: [&str; 5]) -> Result<Command, Missing> 
         return Err(Missing::of_package("simgrid/s4u.hpp not found", package));
     }
     let source = include_str!("../peers/simgrid.cpp");
-    let program = workshop.build("g++", &["-O2"], &["-lsimgrid"], "simgrid.cpp", source)?;
+    let program = folder.build("g++", &["-O2"], &["-lsimgrid"], "simgrid.cpp", source)?;
     let mut command = Command::new(program);
     command.args(words);
     Ok(command)
@@ -251,18 +251,18 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.is_ok_and(|status| status.success())
 }
 
-fn betweenness(workshop: &WorkFolder, module: &'static str, graph: &str) -> Result<Command, Missing> {
+fn betweenness(folder: &WorkFolder, module: &'static str, graph: &str) -> Result<Command, Missing> {
     let python = || {
         let mut python = Command::new("python3");
-        python.env("PYTHONPATH", workshop.python_modules());
+        python.env("PYTHONPATH", folder.python_modules());
         python
     };
     if !succeeds(python().args(["-c", &format!("import {module}")])) {
         let package = Package::Python(module);
         return Err(Missing::of_package(format!("python3 has no module {module}"), package));
     }
-    let edges = workshop.edges(graph)?;
-    let script = workshop.lay("betweenness.py", include_str!("../peers/betweenness.py"))?;
+    let edges = folder.edges(graph)?;
+    let script = folder.lay("betweenness.py", include_str!("../peers/betweenness.py"))?;
     let mut command = python();
     command.arg(script).arg(module).arg(edges);
     Ok(command)

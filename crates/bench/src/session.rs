@@ -58,7 +58,7 @@ impl Session {
     /// # Errors
     /// The cache folder cannot be used; one line.
     pub fn run(options: &Options) -> Result<Session, String> {
-        let workshop = WorkFolder::open()?;
+        let folder = WorkFolder::open()?;
         let machine = Machine::here();
         if machine.load_average.is_some_and(|load| load > LOAD_DOUBTFUL) {
             eprintln!(
@@ -76,9 +76,9 @@ impl Session {
             }
         }
         if options.install {
-            install_peers(&wanted, options, &workshop)?;
+            install_peers(&wanted, options, &folder)?;
         }
-        let of = |(group, rows)| SessionOutcome::of(group, rows, options, &workshop);
+        let of = |(group, rows)| SessionOutcome::of(group, rows, options, &folder);
         Ok(Session {
             machine,
             suite: options.suite,
@@ -125,16 +125,16 @@ impl Session {
 fn install_peers(
     wanted: &[(&'static Group, Vec<&'static Row>)],
     options: &Options,
-    workshop: &WorkFolder,
+    folder: &WorkFolder,
 ) -> Result<(), String> {
     let mut done = BTreeSet::new();
     for (group, rows) in wanted {
         for contender in group.contenders.iter().filter(|contender| is_wanted(contender, rows)) {
-            let absence = contender.program.command(workshop, options.effort).err();
+            let absence = contender.program.command(folder, options.effort).err();
             let package = absence.and_then(|absence| absence.package);
             if let Some(package) = package.filter(|package| done.insert(*package)) {
                 eprintln!("isles-bench: installing {package}, for {}", contender.label);
-                package.install(workshop)?;
+                package.install(folder)?;
             }
         }
     }
@@ -163,7 +163,7 @@ impl SessionOutcome {
         group: &'static Group,
         rows: Vec<&'static Row>,
         options: &Options,
-        workshop: &WorkFolder,
+        folder: &WorkFolder,
     ) -> SessionOutcome {
         let mut outcome = SessionOutcome {
             group,
@@ -180,7 +180,7 @@ impl SessionOutcome {
                     continue;
                 }
                 announce(&format!("{}: round {round} of {rounds}: {}", group.name, contender.label));
-                match run_once(contender, options, workshop) {
+                match run_once(contender, options, folder) {
                     Ok(output) => {
                         for (name, value) in output.figures {
                             values.entry((contender.label, name)).or_default().push(value);
@@ -202,8 +202,8 @@ impl SessionOutcome {
     }
 }
 
-fn run_once(contender: &Contender, options: &Options, workshop: &WorkFolder) -> Result<Output, Missing> {
-    let mut command = contender.program.command(workshop, options.effort)?;
+fn run_once(contender: &Contender, options: &Options, folder: &WorkFolder) -> Result<Output, Missing> {
+    let mut command = contender.program.command(folder, options.effort)?;
     Output::of(&mut command, RUN_LIMIT)
         .map_err(|why| Missing::new(why, "its run failed; run it again or report it"))
 }

@@ -35,7 +35,7 @@ fn a_run_says_what_its_result_was_checked_against_and_keeps_files() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.starts_with("100000 points; 2 places (processes)\n"), "{ended:?}");
     assert!(ended.stdout.contains("\nchecked  "), "{ended:?}");
-    assert!(ended.stdout.contains(" is the deviation of so many points\n"), "{ended:?}");
+    assert!(ended.stdout.contains(" is one standard deviation\n"), "{ended:?}");
     assert!(ended.stdout.ends_with("wrote  out/pi.json\nwrote  out/pi.csv\n"), "{ended:?}");
     assert_eq!(scene.result("out/pi.csv").lines().count(), 2);
     let refused = scene.run(&["run", "pi", "--points", "0"]);

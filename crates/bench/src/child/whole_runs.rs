@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 pub fn cold_run(_effort: Effort) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     assert!(source.join("run").exists(), "{}: no checkout with a `run`", source.display());
-    let workshop = WorkFolder::open().expect("there is a cache folder");
-    let fresh = workshop.fresh_folder("cold").expect("the cache folder can be written");
+    let folder = WorkFolder::open().expect("there is a cache folder");
+    let fresh = folder.fresh_folder("cold").expect("the cache folder can be written");
     copy(source, &fresh);
     let cargo_home = fresh.join("cargo-home");
     std::fs::create_dir(&cargo_home).expect("the cache folder can be written");

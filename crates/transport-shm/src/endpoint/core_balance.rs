@@ -35,15 +35,15 @@ impl CoreBalance {
     /// The core balance of `here`, if a processor is kept for it.
     pub fn of(segment: &Segment, here: PlaceId) -> Option<CoreBalance> {
         let block = |place| View::new(segment, segment.layout().place_block(place));
-        let berth = CoreBalance {
+        let balance = CoreBalance {
             here: here.index(),
             blocks: segment.all_places().map(block).collect(),
             processors: segment.allowed(),
             home: segment.home(here)?,
             turns: Cell::new(0),
         };
-        berth.publish();
-        Some(berth)
+        balance.publish();
+        Some(balance)
     }
 
     /// Returns to the place's own processor from where it does not belong.
@@ -144,22 +144,22 @@ mod tests {
         /// Whoever looks next: after at most as many moves as places the run is even.
         #[test]
         fn moves_of_single_places_end_even(
-            mut berths in prop::collection::vec(0_usize..4, 1..40),
+            mut cores in prop::collection::vec(0_usize..4, 1..40),
             order in prop::collection::vec(any::<prop::sample::Index>(), 400),
         ) {
-            let count = |berths: &[usize]| {
+            let count = |cores: &[usize]| {
                 let mut awake = vec![0; 4];
-                berths.iter().for_each(|berth| awake[*berth] += 1);
+                cores.iter().for_each(|core| awake[*core] += 1);
                 awake
             };
-            let (places, mut moves) = (berths.len(), 0);
+            let (places, mut moves) = (cores.len(), 0);
             for place in order.iter().map(|index| index.index(places)).chain(0..places) {
-                if let Some(other) = better(&count(&berths), berths[place]) {
-                    berths[place] = other;
+                if let Some(other) = better(&count(&cores), cores[place]) {
+                    cores[place] = other;
                     moves += 1;
                 }
             }
-            let awake = count(&berths);
+            let awake = count(&cores);
             prop_assert!(moves <= places);
             prop_assert!(awake.iter().max().unwrap() - awake.iter().min().unwrap() <= 1, "{awake:?}");
         }
