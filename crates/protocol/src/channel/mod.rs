@@ -28,9 +28,12 @@ impl SlotPool {
         is_there
     }
 
-    /// The home has given so many.
-    pub fn grant(&mut self, slots: u32) {
-        self.unused = self.unused.saturating_add(slots);
+    /// The home has given so many: how many go back, because the channel was closed meanwhile.
+    #[must_use = "slots that go back must be returned"]
+    pub fn grant(&mut self, slots: u32) -> u32 {
+        let (kept, back) = if self.is_closed { (0, slots) } else { (slots, 0) };
+        self.unused = self.unused.saturating_add(kept);
+        back
     }
 
     /// The home wants them back: how many there were.

@@ -224,7 +224,7 @@ impl World {
                 };
                 assert!(self.sent.insert(value));
                 if slots > 0 {
-                    self.pools.get_mut(&place).unwrap().grant(slots);
+                    assert_eq!(self.pools.get_mut(&place).unwrap().grant(slots), 0, "in order");
                 }
             }
             ToPlace::Granted(id) => match self.operations.remove(&id) {
@@ -256,7 +256,9 @@ impl World {
                 Some(Operation::GivenUp(None)) => self.say(place, Message::PutBack(value)),
                 other => panic!("a value for {other:?}"),
             },
-            ToPlace::Slots(slots) => self.pools.get_mut(&place).unwrap().grant(slots),
+            ToPlace::Slots(slots) => {
+                assert_eq!(self.pools.get_mut(&place).unwrap().grant(slots), 0, "in order");
+            }
             ToPlace::Recall => {
                 let slots = self.pools.get_mut(&place).unwrap().recall();
                 self.say(place, Message::ReturnSlots(slots));
