@@ -8,6 +8,7 @@
 
 use rustix::fd::AsFd;
 use rustix::termios::tcgetwinsize;
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
 use std::io::{IsTerminal, Write};
@@ -63,7 +64,7 @@ const CELLS_MAX: usize = 40;
 
 /// The progress of a run with a known number of steps, told to standard error.
 pub struct Progress {
-    unit: &'static str,
+    unit: Cow<'static, str>,
     total: u64,
     started: Instant,
     /// When something was last told.
@@ -74,11 +75,11 @@ pub struct Progress {
 
 impl Progress {
     /// Progress over `total` steps, named `unit` in the plural.
-    pub fn new(total: u64, unit: &'static str) -> Self {
+    pub fn new(total: u64, unit: impl Into<Cow<'static, str>>) -> Self {
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let now = Instant::now();
         let drawn = std::io::stderr().is_terminal() && !is_dumb;
-        Progress { unit, total, started: now, told: now, drawn }
+        Progress { unit: unit.into(), total, started: now, told: now, drawn }
     }
 
     /// Whether it is time to tell again; cheap, so that a loop can ask at each turn.
@@ -89,7 +90,7 @@ impl Progress {
     /// Tells that `done` steps are done.
     pub fn tell(&mut self, done: u64) {
         self.told = Instant::now();
-        let parts = parts(done, self.total, self.unit, self.started.elapsed());
+        let parts = parts(done, self.total, &self.unit, self.started.elapsed());
         if self.drawn {
             let width = columns(std::io::stderr()).unwrap_or(COLUMNS);
             redraw(&bar(&parts, done, self.total, width));

@@ -6,9 +6,22 @@
 
 #![forbid(unsafe_code)]
 
-pub mod bc;
 pub mod console;
 pub mod frame;
 pub mod graph;
-pub mod pi;
 pub mod registry;
+
+/// Declares the applications: a module each, and the type in it that is the application.
+macro_rules! applications {
+    ($($module:ident: $application:ident,)*) => {
+        $(pub mod $module;)*
+
+        /// All applications, in the order in which they are listed.
+        pub const APPS: &[&dyn registry::App] = &[$(frame::Framed::<$module::$application>::APP),*];
+    };
+}
+
+applications! {
+    bc: Betweenness,
+    pi: Pi,
+}

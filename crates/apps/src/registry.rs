@@ -1,13 +1,14 @@
-//! The applications, by name.
+//! The applications, by name, and what every run can be told of its places.
 //!
-//! An application is what `isles run NAME` runs. The registry owns what all have in common: where places and
-//! machine come from, and how failures end. An application folder has no `main` of its own.
+//! An application is what `isles run NAME` runs. The list of them is in the crate's root. An application folder has no
+//! `main` of its own. Invariant: a setting that is not allowed is said before anything starts.
 
+use crate::APPS;
 use clap::{ArgMatches, Args, Command};
 use isles::{Claim, Flag, Launch, Machine};
 use std::fmt;
 
-/// One application of the suite.
+/// One application of the suite, whatever its type; see [`crate::frame::Application`].
 pub trait App: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
@@ -15,24 +16,34 @@ pub trait App: Sync {
     /// One line that says what it computes.
     fn about(&self) -> &'static str;
 
-    /// Adds its own arguments to `command`.
-    fn arguments(&self, command: Command) -> Command;
+    /// Adds the arguments of this application alone to `command`.
+    fn own_arguments(&self, command: Command) -> Command;
 
-    /// The names of its arguments that say what it writes, each with the value by which it writes nothing.
-    fn silent(&self) -> &'static [(&'static str, &'static str)];
+    /// Adds the arguments that say what becomes of a result, which all applications have.
+    fn frame_arguments(&self, command: Command) -> Command;
 
-    /// The files that it will read. `arguments` may lack those that [`App::silent`] names.
-    fn reads(&self, arguments: &ArgMatches) -> Vec<Claim>;
+    /// The files that it will read. `matches` may lack the arguments of the frame.
+    ///
+    /// # Errors
+    /// An argument cannot be read.
+    fn reads(&self, matches: &ArgMatches) -> Result<Vec<Claim>, Failure>;
 
     /// Runs it over the places of `launch`, and writes its results.
     ///
     /// # Errors
     /// [`Failure`], which also says the exit code.
-    fn run(&self, arguments: &ArgMatches, launch: Launch) -> Result<(), Failure>;
+    fn run(&self, matches: &ArgMatches, launch: Launch) -> Result<(), Failure>;
 }
 
-/// All applications.
-pub const APPS: &[&dyn App] = &[&crate::bc::Betweenness, &crate::pi::Pi];
+/// The application of this name.
+///
+/// # Errors
+/// There is none; `source` is where the name was said.
+pub fn app(source: &str, name: &str) -> Result<&'static dyn App, Failure> {
+    let names = || APPS.iter().map(|app| app.name()).collect::<Vec<_>>().join(", ");
+    let found = APPS.iter().find(|app| app.name() == name);
+    found.copied().ok_or_else(|| Failure::Usage(format!("{source} is {name:?}; allowed: {}", names())))
+}
 
 /// Why an application ended without a result.
 #[derive(Debug)]

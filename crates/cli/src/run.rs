@@ -3,16 +3,16 @@
 use crate::seeds::{self, SeedsArguments};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::SWEEP_VARIABLE;
-use isles_apps::console;
-use isles_apps::registry::{APPS, Failure, PlaceArguments};
+use isles_apps::registry::{self, Failure, PlaceArguments};
+use isles_apps::{APPS, console};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// The command with one subcommand an application.
 pub fn command() -> Command {
     let apps = APPS.iter().map(|app| {
         // Last, because arguments bring what they say of themselves.
-        let own = SeedsArguments::augment_args(app.arguments(Command::new(app.name())));
-        PlaceArguments::augment_args(own).about(app.about())
+        let own = app.frame_arguments(app.own_arguments(Command::new(app.name())));
+        PlaceArguments::augment_args(SeedsArguments::augment_args(own)).about(app.about())
     });
     Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
 }
@@ -46,15 +46,14 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, matches)) = matches.subcommand() else {
         return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
     };
-    let app = APPS.iter().find(|app| app.name() == name);
-    let app = app.ok_or_else(|| Failure::Usage(format!("there is no application {name:?}")))?;
+    let app = registry::app("the application", name)?;
     let places =
         PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
     let several =
         SeedsArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
-    let launch = places.launch(app.reads(matches))?;
+    let launch = places.launch(app.reads(matches)?)?;
     if let Some(number) = several.seeds {
-        return seeds::compare(&number, (*app, matches), (&places, &launch));
+        return seeds::compare(&number, (app, matches), (&places, &launch));
     }
     launch.check_tape()?;
     app.run(matches, launch)

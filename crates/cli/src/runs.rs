@@ -7,6 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as Arguments};
 use isles::SWEEP_VARIABLE;
 use isles_apps::console::Progress;
+use isles_apps::frame::NO_FILES;
 use isles_apps::registry::{App, ExportArguments, Failure, FlagValue};
 use serde_json::Value;
 use std::env;
@@ -103,18 +104,13 @@ pub fn summary<'a>(
         .map_err(|fault| failed(format!("the summary of a run cannot be read: {fault}")))
 }
 
-/// Whether an argument of `app` says what it writes.
-pub fn is_silenced(app: &dyn App, argument: &str) -> bool {
-    app.silent().iter().any(|(name, _)| *name == argument)
-}
-
 /// What the application was told, for another process, which writes nothing.
 pub fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
     let mut own = Vec::new();
-    for argument in app.arguments(Arguments::new(app.name())).get_arguments() {
+    for argument in app.own_arguments(Arguments::new(app.name())).get_arguments() {
         let name = argument.get_id().as_str();
         let Some(flag) = argument.get_long() else { continue };
-        if is_silenced(app, name) || matches.value_source(name) != Some(ValueSource::CommandLine) {
+        if matches.value_source(name) != Some(ValueSource::CommandLine) {
             continue;
         }
         let values = matches.get_raw(name).into_iter().flatten();
@@ -122,9 +118,7 @@ pub fn own_arguments(app: &dyn App, matches: &ArgMatches) -> Vec<String> {
         own.push(format!("--{flag}"));
         own.extend(values.filter(|_| takes_values).map(|value| value.to_string_lossy().into_owned()));
     }
-    for (name, value) in app.silent() {
-        own.extend([format!("--{name}"), (*value).to_owned()]);
-    }
+    own.extend(NO_FILES.map(str::to_owned));
     own
 }
 

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use scene::Scene;
+use scene::{Scene, words};
 use serde_json::Value;
 
 /// What `isles run pi` with these arguments writes as JSON.
@@ -43,4 +43,21 @@ fn a_run_says_what_its_result_was_checked_against_and_keeps_files() {
     let listed = scene.run(&["list"]);
     assert!(listed.stdout.starts_with("bc    Betweenness"), "{listed:?}");
     assert!(listed.stdout.contains("\npi    "), "{listed:?}");
+}
+
+#[test]
+fn it_can_be_swept_and_compared_by_seeds_as_any_application() {
+    let scene = Scene::new("pi-sweep");
+    let line = "sweep --app pi --points 200000 --places 1,4 --dividers 3 --all";
+    let swept = scene.run(&words(line));
+    assert_eq!(swept.code, Some(0), "{swept:?}");
+    assert!(swept.stdout.contains("choice: 4 places, 533 MHz"), "{swept:?}");
+    let help = scene.run(&words("sweep --app pi --help"));
+    assert!(help.stdout.contains("--points") && !help.stdout.contains("--graph"), "{help:?}");
+    let other = scene.run(&words("sweep --app pi --graph karate"));
+    assert_eq!(other.code, Some(2), "{other:?}");
+    let seeds =
+        scene.run(&words("run pi --points 200000 --machine chip:scc --places 4 --seeds 2 --random-seed 7"));
+    assert_eq!(seeds.code, Some(0), "{seeds:?}");
+    scene.assert_nothing_left();
 }

@@ -227,3 +227,19 @@ fn known_graphs_are_listed_with_where_they_are() {
     until("nothing runs", || scene.processes().is_empty());
     scene.assert_nothing_left();
 }
+
+#[test]
+fn scores_are_checked_against_their_definition_when_that_is_asked_for() {
+    let scene = Scene::new("verified");
+    for graph in ["karate", "rmat:6,0.5,0.2,0.2,0.1"] {
+        for weights in ["ignore", "unit"] {
+            let line = ["run", "bc", "--graph", graph, "--weights", weights, "--places", "2", "--verify"];
+            let ended = scene.run(&line);
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            assert!(ended.stdout.contains("\nchecked  8 scores against their definition"), "{ended:?}");
+        }
+    }
+    let written: serde_json::Value = serde_json::from_str(&scene.result("out/bc-karate.json")).unwrap();
+    assert_eq!(written["verification"]["holds"], true);
+    assert_eq!(written["run"]["app"], "bc");
+}

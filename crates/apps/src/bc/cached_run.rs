@@ -7,9 +7,10 @@
 //! longer or shorter. Its scores mean nothing and are not shown. Invariant: a run without the cache never sees it.
 
 use super::effort::Effort;
-use super::run::{Balance, compute};
+use super::run::{BcInput, Betweenness, Lengths};
 use super::scores::Scores;
 use crate::console::Progress;
+use crate::frame::{Application, Balance, Dealer};
 use crate::graph;
 use crate::graph::{Graph, ReadOptions};
 use crate::registry::Failure;
@@ -81,13 +82,20 @@ impl CachedRun {
         let (_forget, graph) = (ClearCache, self.graph.clone());
         KNOWN.set(Some(Rc::clone(&self.known)));
         let main = move || async move {
-            compute(graph, Balance::Static, false).await?;
+            plain_run(graph).await?;
             Ok::<_, isles::Error>(())
         };
         let (result, _, report) = launch.run_on_chip(chip, main)?;
         result.map_err(Failure::Run)?;
         Ok(report)
     }
+}
+
+/// The scores of a run with the sources assigned beforehand.
+async fn plain_run(graph: Graph) -> isles::Result<Scores> {
+    let weights = if graph.is_weighted() { Lengths::Unit } else { Lengths::Ignore };
+    let input = BcInput::new("", graph, weights, Balance::Static);
+    Ok(Betweenness::compute(input, Dealer::plain::<Betweenness>()).await?.0.scores)
 }
 
 /// Adds `source` to the scores of a place, or says only what it takes if that is known.
@@ -119,7 +127,7 @@ mod tests {
         let rehearsed = rehearsal.run(&launch(6), chip()).unwrap();
         let graph = rehearsal.graph.clone();
         let main = move || async move {
-            let scores = compute(graph, Balance::Static, false).await?.scores;
+            let scores = plain_run(graph).await?;
             assert_eq!(scores.sources(), 34, "this run knows of no rehearsal");
             assert!((scores.values().next().unwrap() - 231.071_428_571_4).abs() < 1e-9);
             Ok::<_, isles::Error>(())

@@ -11,10 +11,9 @@ mod cached_run;
 mod count;
 mod dijkstra;
 mod effort;
-pub mod output;
-mod place_work;
 mod run;
 mod scores;
+mod verify;
 
 #[cfg(test)]
 mod tests;

@@ -10,11 +10,12 @@
 
 use super::count::WideFloat;
 use super::effort::Effort;
-use super::place_work::bar;
+use crate::frame::bar;
 use super::{bfs, dijkstra};
 use crate::graph::Graph;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::io::{self, Write};
 
 /// Betweenness scores of the vertices of one graph, from the sources added so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -162,6 +163,19 @@ impl Scores {
     pub fn values(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         let unit = self.shape.map_or(0.0, ScoresShape::unit);
         self.sums.iter().map(move |&sum| sum as f64 * unit)
+    }
+
+    /// Writes a line `vertex,betweenness` and one line a vertex; numbers are the shortest decimals that read back to
+    /// the same bits.
+    ///
+    /// # Errors
+    /// What `out` returns.
+    pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
+        writeln!(out, "vertex,betweenness")?;
+        for (vertex, score) in self.values().enumerate() {
+            writeln!(out, "{vertex},{score}")?;
+        }
+        out.flush()
     }
 
     /// The `count` vertices of the highest scores, or all; of equal scores the lower vertex first.

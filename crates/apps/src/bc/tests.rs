@@ -1,8 +1,8 @@
 //! Goldens, laws and an independent slow implementation against the kernels.
 
 use super::count::WideFloat;
-use super::output::{write_csv, write_json};
-use super::{Scores, bfs, dijkstra};
+use super::run::BcFound;
+use super::{Scores, bfs, dijkstra, verify};
 use crate::graph::{Graph, ReadOptions, open};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -342,27 +342,49 @@ fn the_table_names_the_highest_first_and_of_equals_the_lower() {
 #[test]
 fn csv_has_one_line_a_vertex() {
     let mut bytes = Vec::new();
-    write_csv(&mut bytes, &all(&undirected(4, &[(0, 1), (1, 2), (2, 3), (3, 0)]))).unwrap();
+    all(&undirected(4, &[(0, 1), (1, 2), (2, 3), (3, 0)])).write_csv(&mut bytes).unwrap();
     assert_eq!(String::from_utf8(bytes).unwrap(), "vertex,betweenness\n0,0.5\n1,0.5\n2,0.5\n3,0.5\n");
 }
 
 #[test]
 fn json_reads_back_to_the_same_bits() {
     let scores = all(&named("karate"));
-    let mut bytes = Vec::new();
-    write_json(&mut bytes, &scores, &serde_json::json!({"graph": "karate"})).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-    assert_eq!(document["run"]["graph"], "karate");
+    let values: Vec<f64> = scores.values().collect();
+    let text = serde_json::to_string(&BcFound::of(scores)).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["sources"], 34);
     assert_eq!(document["edges_traversed"], 34 * 156);
     let read: Vec<f64> =
         document["betweenness"].as_array().unwrap().iter().map(|score| score.as_f64().unwrap()).collect();
-    assert_eq!(read, scores.values().collect::<Vec<_>>());
+    assert_eq!(read, values);
 }
 
 #[test]
 fn a_full_disk_is_an_error_of_the_writer() {
-    let scores = all(&named("karate"));
-    assert!(write_csv(&mut [0u8; 20][..], &scores).is_err());
-    assert!(write_json(&mut [0u8; 20][..], &scores, &()).is_err());
+    assert!(all(&named("karate")).write_csv(&mut [0u8; 20][..]).is_err());
+}
+
+#[test]
+fn scores_of_another_graph_or_of_too_few_sources_are_refuted() {
+    let karate = named("karate");
+    let holds = |graph: &Graph, scores: &Scores| verify::by_definition(graph, scores).unwrap().holds;
+    assert!(holds(&karate, &all(&karate)));
+    let ends = |graph: &Graph| -> Vec<(u32, u32)> {
+        let of = |from: u32| graph.neighbours(from).iter().map(move |&to| (from, to)).collect::<Vec<_>>();
+        (0..graph.vertices() as u32).flat_map(of).filter(|(from, to)| from < to).collect()
+    };
+    let fewer = undirected(34, &ends(&karate)[1..]);
+    assert!(!holds(&karate, &all(&fewer)));
+    let mut scores = Scores::zero();
+    (0..33).for_each(|source| scores.add_source(&karate, source));
+    assert!(!holds(&karate, &scores));
+}
+
+proptest! {
+    #[test]
+    fn what_the_kernels_find_is_confirmed(case in cases(), weighted: bool) {
+        let graph = case.graph(weighted);
+        let verification = verify::by_definition(&graph, &all(&graph)).unwrap();
+        prop_assert!(verification.holds, "{}", verification.text);
+    }
 }

@@ -8,7 +8,7 @@ mod report;
 
 use crate::runs::{self, own_arguments, refusal};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, Command};
 use isles::{CodeTime, Destination, Launch, Machine};
 use isles_apps::console;
 use isles_apps::registry::{App, Failure, FlagValue, PlaceArguments};
@@ -102,9 +102,10 @@ fn read(number: &str) -> Result<u32, Failure> {
     good.ok_or_else(|| refusal("--seeds", number, &format!("a whole number from 2 to {SEEDS_MAX}")))
 }
 
-/// Refuses what the application would write.
+/// Refuses what is to become of a result.
 fn check(app: &dyn App, matches: &ArgMatches) -> Result<(), Failure> {
-    for (name, _) in app.silent() {
+    for argument in app.frame_arguments(Command::new(app.name())).get_arguments() {
+        let name = argument.get_id().as_str();
         if matches.value_source(name) == Some(ValueSource::CommandLine) {
             let value = matches.get_raw(name).into_iter().flatten().next().unwrap_or_default();
             let allowed = "nothing with --seeds, whose runs show no results";

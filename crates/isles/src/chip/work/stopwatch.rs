@@ -5,7 +5,8 @@
 //! serialising, and the tasks of Isles. Measurements are taken, or played from a tape, at the same moments of the same
 //! run, before an operation acts; so their order is that of the run. Where the program says what its code costs, the
 //! host's coarse clock is read, which costs little and ticks every few milliseconds: each tick falls into what takes
-//! long, so sums are right and single turns are not.
+//! long, so sums are right and single turns are not. Beside other programs it also ticks for these, so of its time only
+//! the share counts that this thread had of the processor.
 //! Invariant: with a tape, or with nothing to charge, the run does not depend on any clock of this host.
 
 use super::tape::{Measurement, Measurements, Playback};
@@ -33,14 +34,36 @@ const READINGS: u32 = 1_000;
 /// What becomes of the time of code.
 #[derive(Debug)]
 enum TimeSource {
-    /// The program says what its steps cost; it is only watched whether it does.
-    Said,
+    /// The program says what its steps cost; it is only watched whether it does, from this moment on.
+    Said(HostMoment),
     /// Measured now, in the time of the processor that this thread gets; and put on a tape.
     Host { reading_ns: u64, tape: Measurements },
     /// Measured before.
     Tape(Playback),
     /// The run is over.
     Over,
+}
+
+/// A moment on this host, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct HostMoment {
+    time: u64,
+    /// In the time of the processor that this thread got.
+    own_time: u64,
+}
+
+impl HostMoment {
+    fn now() -> HostMoment {
+        let [time, own_time] = [ClockId::Monotonic, ClockId::ThreadCPUTime].map(nanoseconds);
+        HostMoment { time, own_time }
+    }
+
+    /// The share of the time since then in which this thread had a processor, at most 1.
+    fn running_share(self) -> f64 {
+        let HostMoment { time, own_time } = HostMoment::now();
+        let [all, own] = [time.abs_diff(self.time), own_time.abs_diff(self.own_time)];
+        (own as f64 / all.max(1) as f64).min(1.0)
+    }
 }
 
 /// What the code of all places took on this host.
@@ -117,7 +140,7 @@ impl Stopwatch {
 
     /// Watches whether the program says what its code costs.
     pub(crate) fn watch(world: &ChipWorld, rate: Rate) -> Rc<Stopwatch> {
-        Self::new(world, TimeSource::Said, CycleConverter::new(0, rate, 0))
+        Self::new(world, TimeSource::Said(HostMoment::now()), CycleConverter::new(0, rate, 0))
     }
 
     /// Does nothing: for places of which only the chip's part is of interest.
@@ -146,7 +169,7 @@ impl Stopwatch {
     /// What the clock shows: the host's where something is measured, and where it is charged the thread's own.
     fn reading(&self) -> u64 {
         match &*self.source.borrow() {
-            TimeSource::Said => nanoseconds(ClockId::MonotonicCoarse),
+            TimeSource::Said(_) => nanoseconds(ClockId::MonotonicCoarse),
             TimeSource::Host { .. } => nanoseconds(ClockId::ThreadCPUTime),
             TimeSource::Tape(_) | TimeSource::Over => 0,
         }
@@ -169,7 +192,7 @@ impl Stopwatch {
     /// Charges `place` what was measured since it was charged last.
     fn settle(&self, place: PlaceId) {
         let nanoseconds = match &mut *self.source.borrow_mut() {
-            TimeSource::Said | TimeSource::Over => return,
+            TimeSource::Said(_) | TimeSource::Over => return,
             TimeSource::Host { tape, .. } => {
                 let nanoseconds = self.pending.take();
                 tape.push(Measurement { place: place.0, nanoseconds });
@@ -219,7 +242,7 @@ impl Stopwatch {
         self.stop();
         self.settle(place);
         let charged = self.charged.take();
-        if let TimeSource::Said = &*self.source.borrow() {
+        if let TimeSource::Said(_) = &*self.source.borrow() {
             let [free, paid] = self.turns.get();
             self.turns.set(if charged { [free, paid + 1] } else { [free + 1, paid] });
             let own = Duration::from_nanos(self.pending.take());
@@ -234,9 +257,11 @@ impl Stopwatch {
         self.during(place, |_| self.world.now(place))
     }
 
-    /// What the code took, without what the tasks of Isles may take of each turn.
-    fn code_without_isles(&self) -> HostCode {
+    /// What the code took if this thread had this share of a processor, without what the tasks of Isles may take of
+    /// each turn.
+    fn code_without_isles(&self, running_share: f64) -> HostCode {
         let HostCode { total, uncharged } = self.code.get();
+        let [total, uncharged] = [total, uncharged].map(|time| time.mul_f64(running_share));
         let [free, paid] = self.turns.get().map(|turns| Duration::from_nanos(ALLOWANCE_NS * turns));
         let (paid, free) = ((total - uncharged).saturating_sub(paid), uncharged.saturating_sub(free));
         HostCode { total: paid + free, uncharged: free }
@@ -268,7 +293,10 @@ impl Stopwatch {
                 let whole = played == all && !self.diverged.get();
                 if whole { Ok((self.code.get(), Measurements::default())) } else { Err((played, all)) }
             }
-            TimeSource::Said | TimeSource::Over => Ok((self.code_without_isles(), Measurements::default())),
+            TimeSource::Said(begin) => {
+                Ok((self.code_without_isles(begin.running_share()), Measurements::default()))
+            }
+            TimeSource::Over => Ok((self.code_without_isles(1.0), Measurements::default())),
         }
     }
 }
@@ -412,7 +440,7 @@ impl Endpoint for TimedEndpoint {
 
     /// What the program says is charged only where nothing is measured: else it would count twice.
     fn work(&self, work: &Work) {
-        if let TimeSource::Said = &*self.stopwatch.source.borrow() {
+        if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
             self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
             self.endpoint.work(work);
         }
@@ -464,9 +492,11 @@ mod tests {
             stopwatch.pending.set(1_000_000_000);
             stopwatch.end_turn(PLACE);
         }
-        let (code, _) = stopwatch.end().unwrap();
         let own = Duration::from_secs(1) - Duration::from_nanos(ALLOWANCE_NS);
-        assert_eq!(code, HostCode { total: 3 * own, uncharged: 2 * own });
+        assert_eq!(stopwatch.code_without_isles(1.0), HostCode { total: 3 * own, uncharged: 2 * own });
+        let half = Duration::from_millis(500) - Duration::from_nanos(ALLOWANCE_NS);
+        let beside_another = stopwatch.code_without_isles(0.5);
+        assert_eq!(beside_another, HostCode { total: 3 * half, uncharged: 2 * half });
         assert!(world.now(PLACE) > Duration::ZERO, "the cycle that was said is charged");
     }
 
@@ -491,6 +521,14 @@ mod tests {
         let mut expected = Measurements::default();
         expected.push(Measurement { place: 0, nanoseconds: 1_000_000 });
         assert_eq!(tape, expected);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_has_no_processor() {
+        let begin = HostMoment::now();
+        assert!((0.0..=1.0).contains(&begin.running_share()));
+        std::thread::park_timeout(Duration::from_millis(20));
+        assert!(begin.running_share() < 0.9, "{begin:?}");
     }
 
     #[test]

@@ -1,21 +1,20 @@
-//! What all applications have in common: where results go, the head of each result, and the verification on it.
+//! Where results go: to people, and into files that can be written before anything runs.
 //!
-//! An application computes and says what it found; the frame checks before the run that results can be written, tells
-//! people on standard output, or on standard error where that carries a file, writes JSON and CSV, and says in one line
-//! what the result was checked against. It computes nothing itself. Invariant: what fails keeps nothing else from being
-//! written, and a result that is not confirmed ends with exit code 1.
+//! People are told on standard output, or on standard error where that carries a file. Invariant: what fails keeps
+//! nothing else from being written, and a result that is not confirmed ends with exit code 1.
 
+use super::Verification;
 use crate::console;
 use crate::registry::Failure;
 use clap::Args;
-use isles::{Claim, Destination, Launch, RunReport};
+use isles::{Claim, Destination, Launch};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Where the results of an application go.
 #[derive(Args, Clone, Debug, Default)]
-pub struct OutputArguments {
+pub(super) struct OutputArguments {
     /// Where the JSON goes; - is standard output [default: a file in out/, named after the run]
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
@@ -25,65 +24,11 @@ pub struct OutputArguments {
     csv: Option<String>,
 }
 
-/// The names of the arguments by which an application writes no files, each with the value for it.
-pub const SILENT: [(&str, &str); 2] = [("json", "/dev/null"), ("csv", "/dev/null")];
-
-/// What is known of every run; the beginning of the head of its JSON document.
-#[derive(Clone, Debug, Serialize)]
-pub struct RunFacts {
-    version: &'static str,
-    machine: &'static str,
-    /// How many places.
-    pub places: u32,
-    /// Processors that this process may use; 0 if the system does not say.
-    processors: usize,
-    /// Seconds that the computation took: of this host, or on a modelled chip of the chip.
-    pub seconds: f64,
-    messages: u64,
-    bytes_moved: u64,
-}
-
-impl RunFacts {
-    /// What is known before the run.
-    pub fn of(launch: &Launch) -> RunFacts {
-        RunFacts {
-            version: env!("CARGO_PKG_VERSION"),
-            machine: launch.chosen_machine().name(),
-            places: launch.chosen_places(),
-            processors: std::thread::available_parallelism().map_or(0, usize::from),
-            seconds: 0.0,
-            messages: 0,
-            bytes_moved: 0,
-        }
-    }
-
-    /// The places and the machine, for a heading: `4 places (processes)`.
-    pub fn where_it_runs(&self) -> String {
-        format!("{} ({})", count(u64::from(self.places), "place", "places"), self.machine)
-    }
-
-    /// Adds what the run came to.
-    pub fn complete(&mut self, seconds: f64, report: &RunReport) {
-        (self.seconds, self.messages, self.bytes_moved) = (seconds, report.messages(), report.bytes());
-    }
-
-    /// What moved between places, for people.
-    pub fn moved(&self) -> String {
-        format!("{} bytes in {} messages", self.bytes_moved, self.messages)
-    }
-}
-
-/// What a result was checked against, and whether it is confirmed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Verification {
-    /// Whether the result is what it must be.
-    pub holds: bool,
-    /// Against what it was checked, and what came of that, in one line.
-    pub text: String,
-}
+/// The arguments with which an application writes no files.
+pub const NO_FILES: [&str; 4] = ["--json", "/dev/null", "--csv", "/dev/null"];
 
 /// The files of a run, which can be written.
-pub struct Outputs {
+pub(super) struct Outputs {
     json: Destination,
     csv: Destination,
     /// Whether nothing else goes to standard output.
@@ -156,24 +101,10 @@ fn tell(is_result: bool, text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// What `out` returns.
-pub fn write_json(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
+pub(super) fn write_json(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut out, document)?;
     writeln!(out)?;
     out.flush()
-}
-
-/// Seconds in a unit that shows at least three digits.
-pub fn duration(seconds: f64) -> String {
-    match seconds {
-        1.0.. => format!("{seconds:.3} s"),
-        1e-3.. => format!("{:.3} ms", seconds * 1e3),
-        _ => format!("{:.3} µs", seconds * 1e6),
-    }
-}
-
-/// A number with its noun.
-pub fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// A text as part of a file's name.

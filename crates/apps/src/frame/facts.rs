@@ -1,0 +1,90 @@
+//! What is known of every run, and how figures are told.
+//!
+//! Knows no application. Invariant: what is told to people and what is written is the same figure.
+
+use isles::{Launch, RunReport};
+use serde::Serialize;
+
+/// What is known of every run; the beginning of the head of its JSON document.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunFacts {
+    version: &'static str,
+    machine: &'static str,
+    /// How many places.
+    pub places: u32,
+    /// Processors that this process may use; 0 if the system does not say.
+    processors: usize,
+    /// Seconds that the computation took: of this host, or on a modelled chip of the chip.
+    pub seconds: f64,
+    messages: u64,
+    bytes_moved: u64,
+}
+
+impl RunFacts {
+    /// What is known before the run.
+    pub fn of(launch: &Launch) -> RunFacts {
+        RunFacts {
+            version: env!("CARGO_PKG_VERSION"),
+            machine: launch.chosen_machine().name(),
+            places: launch.chosen_places(),
+            processors: std::thread::available_parallelism().map_or(0, usize::from),
+            seconds: 0.0,
+            messages: 0,
+            bytes_moved: 0,
+        }
+    }
+
+    /// The places and the machine, for a heading: `4 places (processes)`.
+    pub fn where_it_runs(&self) -> String {
+        format!("{} ({})", count(u64::from(self.places), "place", "places"), self.machine)
+    }
+
+    /// Adds what the run came to.
+    pub fn complete(&mut self, seconds: f64, report: &RunReport) {
+        (self.seconds, self.messages, self.bytes_moved) = (seconds, report.messages(), report.bytes());
+    }
+
+    /// What moved between places, for people.
+    pub fn moved(&self) -> String {
+        format!("{} bytes in {} messages", self.bytes_moved, self.messages)
+    }
+}
+
+/// What a result was checked against, and whether it is confirmed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verification {
+    /// Whether the result is what it must be.
+    pub holds: bool,
+    /// Against what it was checked, and what came of that, in one line.
+    pub text: String,
+}
+
+impl Verification {
+    /// That of a result which was to be checked and cannot be.
+    pub(super) fn impossible() -> Verification {
+        Verification { holds: false, text: "there is nothing to check it against".to_owned() }
+    }
+}
+
+/// Seconds in a unit that shows at least three digits.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        1.0.. => format!("{seconds:.3} s"),
+        1e-3.. => format!("{:.3} ms", seconds * 1e3),
+        _ => format!("{:.3} µs", seconds * 1e6),
+    }
+}
+
+/// A number with its noun.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Cells of the longest bar.
+const CELLS: usize = 20;
+
+/// A bar for `value` beside others, the greatest of which is `most`; no blanks behind it.
+pub fn bar(value: f64, most: f64) -> String {
+    let cells = if most > 0.0 { (value / most * CELLS as f64).round() as usize } else { 0 };
+    "█".repeat(cells.min(CELLS))
+}

@@ -1,0 +1,213 @@
+//! What all applications have in common: an [`Application`] is arguments, kernel and verification, the rest is here.
+//!
+//! The frame checks before the run that results can be written, says what runs where, deals out the work and tells how
+//! far it is, times it, tells the result to people, writes JSON and CSV, and says in one line what the result was
+//! checked against. It computes nothing itself. Invariant: an application's answer does not depend on its frame.
+
+mod facts;
+mod outputs;
+mod work_units;
+
+pub use facts::{Verification, bar, count};
+pub use outputs::NO_FILES;
+pub use work_units::{Balance, PlaceWork, UnitQueue, WorkDone, WorkUnits};
+
+use crate::registry::{App, Failure};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use facts::{RunFacts, duration};
+use isles::{Claim, Launch, Machine};
+use outputs::{OutputArguments, Outputs, write_json};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+/// An application of the suite. The type holds its own arguments; those of places, machine and files are the frame's.
+pub trait Application: Args + 'static {
+    /// Its name on the command line.
+    const NAME: &'static str;
+
+    /// One line that says what it computes.
+    const ABOUT: &'static str;
+
+    /// The last line of its help.
+    const NOTE: &'static str = "";
+
+    /// What the units of its work are, in the plural.
+    const UNITS: &'static str;
+
+    /// What is there before any place starts; its fields stand in `run` of the JSON document.
+    type Input: Serialize + 'static;
+
+    /// What its places find out; its fields stand in the JSON document.
+    type Found: Serialize + 'static;
+
+    /// What the files of this run are named after.
+    fn run_name(&self) -> String {
+        Self::NAME.to_owned()
+    }
+
+    /// The files that it will read.
+    fn reads(&self) -> Vec<Claim> {
+        Vec::new()
+    }
+
+    /// Checks the arguments, and reads what is to be read.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: something is not allowed.
+    fn open(&self) -> Result<Self::Input, Failure>;
+
+    /// What is computed, in one line.
+    fn heading(&self, input: &Self::Input) -> String;
+
+    /// Computes it, from the first place, over all places.
+    fn compute(
+        input: Self::Input,
+        dealer: Dealer,
+    ) -> impl Future<Output = isles::Result<(Self::Found, WorkDone)>> + 'static;
+
+    /// The result, for people; no line feed at its end.
+    fn text(&self, found: &Self::Found) -> String;
+
+    /// What was done in a second, if it took so many, for people.
+    fn speed(&self, found: &Self::Found, seconds: f64) -> String;
+
+    /// Checks the result; if `is_thorough`, also by what takes long. None if there is nothing to check it against.
+    ///
+    /// # Errors
+    /// What is needed for it cannot be had any more.
+    fn verify(&self, found: &Self::Found, is_thorough: bool) -> Result<Option<Verification>, Failure>;
+
+    /// Writes the result as CSV: a line of names, then lines of values.
+    ///
+    /// # Errors
+    /// What `out` returns.
+    fn write_csv(&self, found: &Self::Found, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// What deals out the work of a run.
+pub struct Dealer {
+    /// What the units are, in the plural.
+    what: &'static str,
+    asks_shares: bool,
+}
+
+impl Dealer {
+    /// One for [`Application`] `A`, which does not ask what each place did.
+    pub fn plain<A: Application>() -> Dealer {
+        Dealer { what: A::UNITS, asks_shares: false }
+    }
+
+    /// Work of `count` units.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn units(&self, count: u64, balance: Balance) -> isles::Result<WorkUnits> {
+        WorkUnits::new(count, self.what, balance, self.asks_shares).await
+    }
+}
+
+/// An [`Application`] in its frame, as the registry has it.
+pub struct Framed<A>(PhantomData<fn() -> A>);
+
+impl<A: Application> Framed<A> {
+    /// The one of this type.
+    pub const APP: &'static dyn App = &Framed::<A>(PhantomData);
+}
+
+/// What the frame itself is told.
+#[derive(Args, Clone, Debug)]
+struct FrameArguments {
+    #[command(flatten)]
+    outputs: OutputArguments,
+
+    /// Check the result also by what takes long; that there is nothing to check it against is then a failure
+    #[arg(long)]
+    verify: bool,
+}
+
+/// The JSON document of a run.
+#[derive(Serialize)]
+struct Document<'a, S, F> {
+    run: RunHead<'a, S>,
+    verification: Option<&'a Verification>,
+    #[serde(flatten)]
+    result: F,
+}
+
+/// What was run.
+#[derive(Serialize)]
+struct RunHead<'a, S> {
+    app: &'static str,
+    #[serde(flatten)]
+    facts: &'a RunFacts,
+    #[serde(flatten)]
+    settings: S,
+    /// What each place did, in order of the places; empty on a modelled chip.
+    shares: &'a [PlaceWork],
+}
+
+fn parsed<T: FromArgMatches>(matches: &ArgMatches) -> Result<T, Failure> {
+    T::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+impl<A: Application> App for Framed<A> {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        A::ABOUT
+    }
+
+    fn own_arguments(&self, command: Command) -> Command {
+        A::augment_args(command).after_help(A::NOTE)
+    }
+
+    fn frame_arguments(&self, command: Command) -> Command {
+        FrameArguments::augment_args(command)
+    }
+
+    fn reads(&self, matches: &ArgMatches) -> Result<Vec<Claim>, Failure> {
+        Ok(parsed::<A>(matches)?.reads())
+    }
+
+    fn run(&self, matches: &ArgMatches, launch: Launch) -> Result<(), Failure> {
+        let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
+        let outputs = Outputs::check(&app.run_name(), &outputs, &launch)?;
+        let input = app.open()?;
+        let mut facts = RunFacts::of(&launch);
+        outputs.tell(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
+        let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
+        // On a chip asking for shares would be part of the prediction; its report says more.
+        let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
+        let dealer = Dealer { what: A::UNITS, asks_shares };
+        let found = Rc::new(RefCell::new(None));
+        let place = Rc::clone(&found);
+        let (result, report) = launch.run(move || async move {
+            *place.borrow_mut() = Some(A::compute(input, dealer).await?);
+            Ok::<_, isles::Error>(())
+        })?;
+        result.map_err(Failure::Run)?;
+        let nothing = || Failure::Ended("the run ended without a result".to_owned());
+        let (found, work) = found.take().ok_or_else(nothing)?;
+        facts.complete(work.seconds, &report);
+        let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
+        let shares = if work.shares.is_empty() { String::new() } else { work.table(A::UNITS) + "\n" };
+        let (seconds, speed, moved) =
+            (duration(work.seconds), app.speed(&found, work.seconds), facts.moved());
+        let mut result = app.text(&found);
+        result.push_str(if result.is_empty() { "" } else { "\n\n" });
+        let text = format!("{result}{shares}time   {seconds}\nspeed  {speed}\nmoved  {moved}");
+        let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
+        let document = Document { run, verification: verification.as_ref(), result: &found };
+        outputs.write(
+            &text,
+            |out| write_json(out, &document),
+            |out| app.write_csv(&found, out),
+            verification.as_ref(),
+        )
+    }
+}

@@ -1,0 +1,166 @@
+//! The units of work of a run, dealt out to the places, and what each place did of them.
+//!
+//! A kernel says how many units there are and takes them one after the other; dealing them, telling how far all are,
+//! giving messages their turn between two units, and noting how long each place computed is done here. It knows neither
+//! what a unit is nor what comes of it. Invariants: each unit is dealt to one place, once; what each place did is no
+//! part of the answer.
+
+use super::facts::{bar, duration};
+use crate::console::Progress;
+use clap::ValueEnum;
+use isles::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+/// How units of work are assigned to the places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Balance {
+    /// Of n places, place p takes the units p, p + n, p + 2 n and so on.
+    Static,
+    /// Every place takes the next unit from a counter that all share.
+    Dynamic,
+}
+
+/// Units of work that are dealt out to all places. Bodies that travel capture it, and each takes units from a
+/// [`UnitQueue`] of its own.
+#[derive(Serialize, Deserialize)]
+pub struct WorkUnits {
+    count: u64,
+    /// What they are, in the plural.
+    what: Cow<'static, str>,
+    balance: Balance,
+    next: Counter,
+    shares: PlaceLocal<PlaceWork>,
+    asks_shares: bool,
+}
+
+impl WorkUnits {
+    /// `count` units, called `what`, from 0 up. If it `asks_shares`, [`WorkUnits::done`] says what each place did.
+    pub(super) async fn new(
+        count: u64,
+        what: &'static str,
+        balance: Balance,
+        asks_shares: bool,
+    ) -> isles::Result<WorkUnits> {
+        let shares = PlaceLocal::new(PlaceWork::default).await?;
+        Ok(WorkUnits { count, what: Cow::Borrowed(what), balance, next: Counter::new(), shares, asks_shares })
+    }
+
+    /// The units that this place takes.
+    pub fn here(&self) -> UnitQueue<'_> {
+        let progress = (here().index() == 0).then(|| Progress::new(self.count, self.what.clone()));
+        UnitQueue { units: self, next: here().index() as u64, started: None, progress }
+    }
+
+    /// What the places did since `started`, a time of [`now`].
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
+        let seconds = (now() - started).as_secs_f64();
+        let mut shares = Vec::new();
+        for place in places().filter(|_| self.asks_shares) {
+            shares.push(at!(place, *self.shares.lock()).await?);
+        }
+        Ok(WorkDone { seconds, shares })
+    }
+}
+
+/// The units of one place, one after the other.
+pub struct UnitQueue<'a> {
+    units: &'a WorkUnits,
+    /// The next one, with static balance.
+    next: u64,
+    /// When the unit under way was taken.
+    started: Option<Instant>,
+    /// How far all are; the first place tells.
+    progress: Option<Progress>,
+}
+
+impl UnitQueue<'_> {
+    /// The next unit; none if there is none, or if a place is dead: what that had done is lost, and its loss is the
+    /// error of the whole, so the others need not go on.
+    ///
+    /// # Errors
+    /// The place of the shared counter has died.
+    pub async fn take(&mut self) -> isles::Result<Option<u64>> {
+        if let Some(started) = self.started.take() {
+            self.units.shares.lock().add(started);
+            isles::yield_now().await; // a unit is long: messages, and the news of a death, have waited
+        }
+        if places().any(Place::is_dead) {
+            return Ok(None);
+        }
+        let unit = match self.units.balance {
+            Balance::Dynamic => self.units.next.take_below(self.units.count).await?,
+            Balance::Static => Some(self.next).filter(|unit| *unit < self.units.count),
+        };
+        let Some(unit) = unit else { return Ok(None) };
+        self.next += place_count() as u64;
+        if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
+            progress.tell(unit); // units are dealt in order, so about as many are done
+        }
+        self.started = Some(Instant::now());
+        Ok(Some(unit))
+    }
+}
+
+/// What the places did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WorkDone {
+    /// Seconds that it took: of this host, or on a modelled chip of the chip.
+    pub seconds: f64,
+    /// What each place did, in order of the places; empty on a modelled chip, where asking for it would be part of the
+    /// prediction.
+    pub shares: Vec<PlaceWork>,
+}
+
+/// What one place did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlaceWork {
+    /// Units that it took.
+    pub units: u64,
+    /// Seconds of this host that they took, waiting for a processor included.
+    pub seconds: f64,
+}
+
+impl PlaceWork {
+    /// Adds a unit that took from `started` until now.
+    fn add(&mut self, started: Instant) {
+        self.units += 1;
+        self.seconds += started.elapsed().as_secs_f64();
+    }
+}
+
+impl WorkDone {
+    /// The longest time of a place over the mean of all; 1 if nothing was done.
+    pub fn imbalance(&self) -> f64 {
+        let mean = self.shares.iter().map(|share| share.seconds).sum::<f64>() / self.shares.len() as f64;
+        if mean > 0.0 { self.most() / mean } else { 1.0 }
+    }
+
+    fn most(&self) -> f64 {
+        self.shares.iter().map(|share| share.seconds).fold(0.0, f64::max)
+    }
+
+    /// A line for each place: its units, called `what`, their part of all, the time they took, and a bar of it.
+    pub(super) fn table(&self, what: &str) -> String {
+        let all: u64 = self.shares.iter().map(|share| share.units).sum();
+        let mut text =
+            format!("{:>5}  {what:>10}  {:>6}  {:>7}  {:>10}\n", "place", "share", "busy", "computing");
+        for (place, PlaceWork { units, seconds }) in self.shares.iter().enumerate() {
+            let share = 100.0 * *units as f64 / all.max(1) as f64;
+            let busy = 100.0 * seconds / self.seconds.max(Duration::from_nanos(1).as_secs_f64());
+            let line = format!(
+                "{place:>5}  {units:>10}  {share:>4.1} %  {busy:>5.1} %  {:>10}  {}",
+                duration(*seconds),
+                bar(*seconds, self.most())
+            );
+            let _ = writeln!(text, "{}", line.trim_end()); // a string takes all
+        }
+        text
+    }
+}
