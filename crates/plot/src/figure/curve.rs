@@ -92,15 +92,17 @@ impl Curve {
         let points = || shown.iter().flat_map(|one| &one.points);
         let xs: Vec<f64> = points().map(|point| point.x).collect();
         let bands = points().filter_map(|point| point.band).flat_map(|band| [band.low, band.high]);
-        let ys: Vec<f64> =
-            points().map(|point| point.y).chain(bands.filter(|value| self.y.can_show(*value))).collect();
+        // A speed-up is read by its height.
+        let zero = (self.ideal && self.y.scale == Scale::Linear).then_some(0.0);
+        let bands = bands.filter(|value| self.y.can_show(*value)).chain(zero);
+        let ys: Vec<f64> = points().map(|point| point.y).chain(bands).collect();
         let widest = shown.iter().map(|one| width(&one.label, SMALL)).fold(0.0, f64::max);
         let labelled = shown.len() > 1 && widest <= LABEL_MAX && ends_at_the_right(&shown, &self.x);
         if shown.len() > 1 && !labelled {
             let entries: Vec<LegendEntry> = shown.iter().map(legend_entry).collect();
             page.legend(&entries);
         }
-        let right = if labelled { MARGIN + widest + 34.0 } else { RIGHT };
+        let right = if labelled { MARGIN + widest + 37.0 } else { RIGHT };
         let options = PanelOptions {
             x: (&self.x, &xs),
             y: (&self.y, &ys),
@@ -215,10 +217,14 @@ fn ideal(panel: &Panel) -> Element {
     let mut drawn = Vec::new();
     if let [.., before, last] = spots[..] {
         drawn.push(path(&spots, "guide", "none"));
-        // At the left of the line, where it is a line of text below its end.
+        // At the left of the line, where it is a line of text below its end; at the right, if there is no room.
         let across = (last.x - before.x) / (before.y - last.y).max(0.1) * SMALL;
-        let at = Spot { x: last.x - across.min(60.0) - 8.0, y: last.y + SMALL };
-        drawn.push(text("ideal", at, Anchor::End, "small halo"));
+        let left = last.x - across.min(60.0) - 8.0;
+        let (x, anchor) = match left - width("ideal", SMALL) < panel.area.left {
+            true => (last.x + 6.0, Anchor::Start),
+            false => (left, Anchor::End),
+        };
+        drawn.push(text("ideal", Spot { x, y: last.y + SMALL }, anchor, "small halo"));
     }
     group("ideal", drawn)
 }
@@ -255,10 +261,10 @@ fn labels(panel: &Panel, shown: &[Shown<'_>]) -> Element {
     let mut drawn = element("g", "labels");
     for ((one, end), y) in shown.iter().zip(ends).zip(placed) {
         let start = Spot { x: panel.area.right + 16.0, y };
-        let lead = line(Spot { x: end.x + 7.0, ..end }, Spot { x: start.x - 8.0, y }, "lead");
+        let lead = line(Spot { x: end.x + 7.0, ..end }, Spot { x: start.x - 9.0, y }, "lead");
         let mark = group(&one.look.class(), [group("key", [one.look.mark(start, "")])]);
         let label = fit(&one.label, SMALL, LABEL_MAX);
-        let name = text(&label, Spot { x: start.x + 9.0, y: y + SMALL * 0.35 }, Anchor::Start, "small");
+        let name = text(&label, Spot { x: start.x + 12.0, y: y + SMALL * 0.35 }, Anchor::Start, "small");
         for part in [lead, mark, name] {
             drawn.get_children_mut().push(Box::new(part));
         }
