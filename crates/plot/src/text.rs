@@ -161,6 +161,8 @@ impl DisplayUnit {
         }
         let known = BASES.into_iter().find_map(|base| {
             let prefix = text.strip_suffix(base)?;
+            // As programs write it that keep to ASCII.
+            let prefix = if prefix == "u" { "µ" } else { prefix };
             let (_, factor) = PREFIXES.iter().find(|(name, _)| *name == prefix)?;
             Some(DisplayUnit::Prefixed { factor: *factor, base })
         });
@@ -217,6 +219,7 @@ mod tests {
         let shown = |unit: &str, value| DisplayUnit::of(unit).show(value, 3);
         assert_eq!(shown("µs", 2.7), "2.7 µs");
         assert_eq!(shown("µs", 184_164.0), "184 ms");
+        assert_eq!(shown("us", 2.7), "2.7 µs");
         assert_eq!(shown("s", 0.999_9), "1 s");
         assert_eq!(shown("MB/s", 2702.0), "2.7 GB/s");
         assert_eq!(shown("B", 262_144.0), "256 KiB");

@@ -48,6 +48,7 @@ struct BenchRow {
 #[derive(Deserialize)]
 struct BenchFigure {
     contender: String,
+    name: String,
     median: f64,
     min: f64,
     max: f64,
@@ -159,9 +160,10 @@ pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Fail
         .collect();
     let runs = all.iter().map(|(_, results)| results.runs).max().unwrap_or_default();
     let suite = all.first().map(|(_, results)| results.suite.as_str()).unwrap_or_default();
+    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     match request.kind("the JSON of bench", Kind::Bars, &[Kind::Bars, Kind::Curve])? {
         Kind::Curve => curve(&rows),
-        _ => ratios(&rows, &format!("isles bench {suite}, {runs} runs"), all.len() == 1),
+        _ => ratios(&rows, &format!("isles bench {suite}, {runs}"), all.len() == 1),
     }
 }
 
@@ -223,12 +225,14 @@ fn curve(files: &RowsOfFiles<'_>) -> Result<Figure, Failure> {
         for row in rows.iter().filter(is_alike) {
             let Some((_, x)) = row.size() else { continue };
             for figure in row.isles.iter().chain(&row.peers) {
-                let contender = &figure.contender;
-                let name = if files.len() == 1 {
-                    contender.clone()
-                } else {
-                    format!("{contender}, {}", file.label())
-                };
+                let is_other =
+                    |other: &&BenchFigure| other.contender == figure.contender && other.name != figure.name;
+                let of =
+                    if row.peers.iter().any(|other| is_other(&other)) { figure.name.as_str() } else { "" };
+                let file = if files.len() == 1 { String::new() } else { file.label() };
+                let parts = [figure.contender.as_str(), of, file.as_str()];
+                let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                let name = parts.join(", ");
                 let band = Some(Interval { low: figure.min, high: figure.max });
                 let point = CurvePoint { x, y: figure.median, band };
                 match series.iter_mut().find(|series| series.name == name) {
@@ -263,6 +267,7 @@ mod tests {
         let median = median(values.to_vec());
         BenchFigure {
             contender: contender.to_owned(),
+            name: String::new(),
             median,
             min: median,
             max: median,

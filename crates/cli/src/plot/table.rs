@@ -36,7 +36,7 @@ impl CsvTable {
         }
         let row = |(number, line)| match cells(line) {
             cells if cells.len() == names.len() => Ok((number, cells)),
-            cells => Err(format!("has {} cells in line {number} and {} names", cells.len(), names.len())),
+            cells => Err(format!("has {} of {} cells in line {number}", cells.len(), names.len())),
         };
         let rows = lines.map(row).collect::<Result<Vec<_>, _>>()?;
         if rows.is_empty() {
@@ -319,7 +319,7 @@ mod tests {
         let fault = |text: &str| CsvTable::parse(text).err().unwrap();
         assert_eq!(fault("a"), "has one column");
         assert_eq!(fault("1,2\n3,4"), "begins with numbers (1,2) and not with the names of the columns");
-        assert_eq!(fault("a,b\n1,2\n\n1,2,3"), "has 3 cells in line 4 and 2 names");
+        assert_eq!(fault("a,b\n1,2\n\n1,2,3"), "has 3 of 2 cells in line 4");
         assert_eq!(fault("a,b"), "has names and no line of values");
         let table = CsvTable::parse("a,b\n1,\n2,inf").unwrap();
         assert_eq!(
