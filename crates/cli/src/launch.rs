@@ -1,7 +1,9 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
+use crate::plot::Picture;
+use crate::runs::refusal;
 use clap::Args;
-use isles::{Claim, FLAGS_VARIABLE, Flag};
+use isles::{Claim, Destination, FLAGS_VARIABLE, Flag};
 use isles_apps::console;
 use isles_apps::registry::{Failure, FlagValue, PlaceArguments};
 use std::env;
@@ -100,8 +102,71 @@ pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
         cargo.arg(manifest).arg("--");
         cargo
     };
-    command.args(arguments);
-    become_program(command)
+    let Some(picture) = BenchPicture::take(arguments)? else {
+        command.args(arguments);
+        return become_program(command);
+    };
+    command.args(&picture.words);
+    let started = command.status();
+    let status = started.map_err(|cause| unstartable(&command, &cause))?;
+    let drawn = if status.success() { picture.draw() } else { Ok(()) };
+    picture.clear();
+    match status.success() {
+        true => drawn,
+        // It has said why.
+        false => std::process::exit(status.code().unwrap_or(1)),
+    }
+}
+
+/// The picture that `--svg` asks for, and the words without it.
+struct BenchPicture {
+    svg: Destination,
+    /// What the program is told; with `--json` in any case.
+    words: Vec<OsString>,
+    json: PathBuf,
+    /// Whether nobody asked for that file.
+    is_scratch: bool,
+}
+
+impl BenchPicture {
+    /// Takes `--svg FILE` out of the words, if it is there.
+    fn take(words: &[OsString]) -> Result<Option<BenchPicture>, Failure> {
+        let Some(at) = words.iter().position(|word| word == "--svg") else { return Ok(None) };
+        let said = |word: &OsString| word.to_string_lossy().into_owned();
+        let path = words.get(at + 1).map(said).ok_or_else(|| refusal("--svg", "", "- or a file"))?;
+        let mut words: Vec<OsString> = [&words[..at], &words[at + 2..]].concat();
+        if let Some(other) = words.iter().find(|word| *word == "table" || *word == "--list") {
+            let allowed = format!("nothing with {}; isles plot draws what was measured before", said(other));
+            return Err(refusal("--svg", &path, &allowed));
+        }
+        let json = words.iter().rposition(|word| word == "--json").and_then(|at| words.get(at + 1)).map(said);
+        let is_scratch = json.is_none();
+        let json = match json.as_deref() {
+            Some("-") => return Err(refusal("--json", "-", "a file, because --svg draws what is in it")),
+            Some(json) => PathBuf::from(json),
+            None => env::temp_dir().join(format!("isles-bench-{}.json", std::process::id())),
+        };
+        let claim = Destination::check("--json", Some(&json.to_string_lossy()), &json, &[])?;
+        let claims = [Claim::written(&claim, "--json")];
+        let svg = Destination::check("--svg", Some(&path), Path::new(&path), &claims)?;
+        if is_scratch {
+            words.extend(["--json".into(), json.clone().into_os_string()]);
+        }
+        Ok(Some(BenchPicture { svg, words, json, is_scratch }))
+    }
+
+    fn draw(&self) -> Result<(), Failure> {
+        let cause = |cause| Failure::Output { path: self.json.display().to_string(), cause };
+        let text = std::fs::read_to_string(&self.json).map_err(cause)?;
+        Picture::of_text("the outcome", &text)?.write(self.svg.clone())
+    }
+
+    /// Takes the file away that nobody asked for.
+    fn clear(&self) {
+        if self.is_scratch {
+            let _ = std::fs::remove_file(&self.json); // of a run that failed there is none
+        }
+    }
 }
 
 /// The manifest of the sources of Isles that `inside` lies in.
@@ -112,6 +177,9 @@ fn manifest_above(inside: &Path) -> Option<PathBuf> {
 
 fn become_program(mut command: Command) -> Result<(), Failure> {
     let cause = command.exec();
-    let program = command.get_program().display();
-    Err(Failure::Usage(format!("cannot start {program}: {cause}")))
+    Err(unstartable(&command, &cause))
+}
+
+fn unstartable(command: &Command, cause: &std::io::Error) -> Failure {
+    Failure::Usage(format!("cannot start {}: {cause}", command.get_program().display()))
 }

@@ -1,5 +1,5 @@
 //! The `isles` command: runs applications, sweeps settings, launches programs, fetches data, shows chips, fits powers,
-//! repeats published experiments.
+//! repeats published experiments, draws results.
 //!
 //! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is
 //! one line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
@@ -10,6 +10,7 @@
 mod chip;
 mod data_sets;
 mod launch;
+mod plot;
 mod power;
 mod repro;
 mod run;
@@ -61,6 +62,8 @@ enum Verb {
     Power(power::Verb),
     /// Runs published experiments on the modelled chip and prints both figures
     Repro(repro::Arguments),
+    /// Draws results as SVG: curves, bars, published against ours, time against energy
+    Plot(plot::Arguments),
     /// Measures Isles and its peers (the program isles-bench)
     #[command(disable_help_flag = true)]
     Bench(launch::BenchArguments),
@@ -217,6 +220,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::Chip(verb) => chip::carry_out(&verb),
         Verb::Power(verb) => power::carry_out(&verb),
         Verb::Repro(arguments) => repro::carry_out(&arguments),
+        Verb::Plot(arguments) => plot::carry_out(&arguments),
         Verb::Bench(arguments) => launch::bench(&arguments),
     }
 }

@@ -16,6 +16,7 @@ mod rates;
 mod row;
 mod teams;
 
+use crate::plot::Picture;
 use clap::Args;
 use collective::RequestArguments;
 use isles::{Claim, Destination};
@@ -48,6 +49,10 @@ pub struct Arguments {
     /// Writes the tables of docs/reproduction.md into this file; - is standard output
     #[arg(long, value_name = "FILE")]
     markdown: Option<String>,
+    /// Draws the rows into this file as SVG: all against what was published, one experiment as a curve; - is standard
+    /// output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<String>,
 }
 
 /// One experiment.
@@ -139,13 +144,16 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         outcomes.iter_mut().filter(own).for_each(|outcome| outcome.rows.extend(request.rows(&chip)));
     }
     let text = row::text(&outcomes, left_out(&arguments.names).as_deref());
-    if files.iter().any(|(destination, _)| destination.is_standard()) {
-        console::notice(text.trim_end());
-    } else {
+    if files.leave_standard_output_free() {
         console::print(text).map_err(Failure::stdout)?;
+    } else {
+        console::notice(text.trim_end());
     }
-    for (destination, format) in files {
+    for (destination, format) in files.texts {
         destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
+    }
+    if let Some(svg) = files.svg {
+        Picture::of_text("the rows", &row::json(&outcomes))?.write(svg)?;
     }
     ending(arguments.strict, row::missed(&outcomes))
 }
@@ -158,6 +166,11 @@ fn ending(is_strict: bool, missed: usize) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// What the experiment of that name is, in a line.
+pub fn about(name: &str) -> Option<&'static str> {
+    EXPERIMENTS.iter().find(|experiment| experiment.name == name).map(|experiment| experiment.about)
 }
 
 /// The experiments of these names in their order, each once; of no name, all that are not only by name.
@@ -198,20 +211,36 @@ fn left_out(names: &[String]) -> Option<String> {
 }
 
 /// Where the rows go besides the table for people, each place once.
-fn files(arguments: &Arguments) -> Result<Vec<(Destination, Format)>, Failure> {
+struct RowFiles {
+    texts: Vec<(Destination, Format)>,
+    svg: Option<Destination>,
+}
+
+impl RowFiles {
+    fn leave_standard_output_free(&self) -> bool {
+        let mut all = self.texts.iter().map(|(destination, _)| destination).chain(&self.svg);
+        !all.any(Destination::is_standard)
+    }
+}
+
+/// Checks all files that are asked for.
+fn files(arguments: &Arguments) -> Result<RowFiles, Failure> {
     let wanted: [(&str, &Option<String>, Format); 3] = [
         ("--csv", &arguments.csv, row::csv),
         ("--json", &arguments.json, row::json),
         ("--markdown", &arguments.markdown, row::markdown),
     ];
-    let (mut files, mut claims) = (Vec::new(), Vec::new());
+    let (mut texts, mut claims) = (Vec::new(), Vec::new());
     for (flag, path, format) in wanted {
         let Some(path) = path else { continue };
         let destination = Destination::check(flag, Some(path), Path::new(path), &claims)?;
         claims.push(Claim::written(&destination, flag));
-        files.push((destination, format));
+        texts.push((destination, format));
     }
-    Ok(files)
+    let svg = arguments.svg.as_deref();
+    let svg =
+        svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
+    Ok(RowFiles { texts, svg })
 }
 
 fn list() -> String {

@@ -9,6 +9,7 @@ mod choice;
 mod point;
 mod table;
 
+use crate::plot::Picture;
 use crate::runs::{numbers, own_arguments, refusal};
 use choice::{Limits, choose};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -59,6 +60,10 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
 
+    /// Where a picture goes as SVG: time against energy, or the speed-up if only places vary; - is standard output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<String>,
+
     // Last, because it has a heading of its own.
     /// What all runs are told of the chip.
     #[command(flatten)]
@@ -107,14 +112,19 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
     let app = registry::app("--app", &arguments.app)?;
     let limits = Limits::read(arguments.cap.as_deref(), arguments.deadline.as_deref())?;
     let chip = arguments.machine.strip_prefix("chip:").and_then(crate::chip::read);
-    let reads: Vec<Claim> = chip.into_iter().chain(app.reads(matches)?).collect();
+    let mut claims: Vec<Claim> = chip.into_iter().chain(app.reads(matches)?).collect();
     let csv = arguments.csv.as_deref();
-    let csv = csv.map(|path| Destination::check("--csv", Some(path), Path::new(path), &reads)).transpose()?;
+    let csv =
+        csv.map(|path| Destination::check("--csv", Some(path), Path::new(path), &claims)).transpose()?;
+    claims.extend(csv.as_ref().map(|csv| Claim::written(csv, "--csv")));
+    let svg = arguments.svg.as_deref();
+    let svg =
+        svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
     let context = SweepContext::of(&arguments)?;
     let settings = context.settings(&arguments, &limits)?;
     let runner = Runner { app, own: own_arguments(app, matches), context: &context };
     let points = runner.run(&settings)?;
-    tell(&arguments, &limits, &points, csv)
+    tell(&arguments, &limits, &points, [csv, svg])
 }
 
 /// Prints the table, the choice and the reason; if there is none it says so and writes nothing.
@@ -122,21 +132,23 @@ fn tell(
     arguments: &Arguments,
     limits: &Limits,
     points: &[Point],
-    csv: Option<Destination>,
+    [csv, svg]: [Option<Destination>; 2],
 ) -> Result<(), Failure> {
     let chosen = choose(limits, points).map_err(Failure::Usage)?;
     let text = table::text(limits, points, &chosen, arguments.all);
-    match csv {
-        Some(csv) if csv.is_standard() => {
-            console::notice(text.trim_end());
-            csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
-        }
-        csv => {
-            console::print(text).map_err(Failure::stdout)?;
-            if let Some(csv) = csv {
-                csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
-            }
-        }
+    if [&csv, &svg].into_iter().flatten().any(Destination::is_standard) {
+        console::notice(text.trim_end());
+    } else {
+        console::print(text).map_err(Failure::stdout)?;
+    }
+    if let Some(csv) = csv {
+        csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
+    }
+    if let Some(svg) = svg {
+        let mut rows = Vec::new();
+        table::write_csv(&mut rows, limits, points).map_err(Failure::stdout)?;
+        let picture = Picture::of_text("the settings", &String::from_utf8_lossy(&rows))?;
+        picture.of_runs(&arguments.app, &arguments.machine).write(svg)?;
     }
     Ok(())
 }

@@ -1,0 +1,339 @@
+//! Pictures of reproduced experiments: all figures against what was published, or one experiment as a curve.
+//!
+//! What a figure of an experiment is over stands in its name: `RCCE, 32 B` is the series `RCCE` at 32 bytes. Of the
+//! quantities in the names, the one that has the most values is what the curve is over. Invariant: a figure that nobody
+//! published is in no parity, and in a curve it is ours alone.
+
+use super::input::{Content, InputFile};
+use super::table::CsvTable;
+use super::{InputOrigin, Kind, PlotRequest, scale_for};
+use crate::runs::refusal;
+use isles_apps::registry::Failure;
+use isles_plot::{Axis, Curve, CurvePoint, Figure, Interval, Origin, Parity, ParityPoint, Scale, Series};
+use serde::Deserialize;
+
+/// What a figure takes of the rows of `isles repro`.
+#[derive(Deserialize)]
+pub struct ReproResults {
+    /// The modelled chip, if the file says it.
+    chip: String,
+    rows: Vec<ReproRow>,
+}
+
+#[derive(Clone, Deserialize)]
+struct ReproRow {
+    experiment: String,
+    figure: String,
+    unit: String,
+    published: Option<f64>,
+    ours: f64,
+    band: String,
+    basis: String,
+}
+
+impl ReproResults {
+    /// The same, if there is something to draw.
+    pub fn of_json(results: ReproResults) -> Result<ReproResults, String> {
+        if results.rows.is_empty() { Err("has no rows".to_owned()) } else { Ok(results) }
+    }
+
+    /// The rows out of a CSV, which does not name the chip.
+    pub fn of_csv(table: &CsvTable) -> Result<ReproResults, String> {
+        let [experiments, figures, units, bands, bases] =
+            ["experiment", "figure", "unit", "band", "basis"].map(|name| table.texts(name));
+        if units.is_empty() {
+            return Err("has no column unit".to_owned());
+        }
+        let (published, ours) = (table.numbers("published")?, table.numbers("ours")?);
+        let row = |number: usize| {
+            Some(ReproRow {
+                experiment: experiments[number].to_owned(),
+                figure: figures[number].to_owned(),
+                unit: units[number].to_owned(),
+                published: published[number],
+                ours: ours[number]?,
+                band: bands[number].to_owned(),
+                basis: bases[number].to_owned(),
+            })
+        };
+        let rows: Vec<ReproRow> = (0..ours.len()).filter_map(row).collect();
+        ReproResults::of_json(ReproResults { chip: String::new(), rows })
+    }
+
+    pub fn origin(&self) -> InputOrigin {
+        let chip = (!self.chip.is_empty()).then(|| format!("chip:{}", self.chip));
+        InputOrigin { chip, ..InputOrigin::default() }
+    }
+}
+
+impl ReproRow {
+    /// Where ours must lie.
+    fn allowed(&self) -> Option<Interval> {
+        let published = self.published?;
+        if self.band == "at most" {
+            return Some(Interval { low: f64::NEG_INFINITY, high: published });
+        }
+        let share = self.band.parse::<f64>().ok()? / 100.0;
+        let (one, other) = (published * (1.0 - share), published * (1.0 + share));
+        // The band is rounded as it is written, and its edge is in it.
+        let edge = published.abs() * 1e-9;
+        Some(Interval { low: one.min(other) - edge, high: one.max(other) + edge })
+    }
+}
+
+/// The figure of the rows of `isles repro`.
+///
+/// # Errors
+/// There is no such experiment, or the kind does not suit it.
+pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
+    let all: Vec<(&InputFile, &ReproResults)> = files
+        .iter()
+        .filter_map(|file| match &file.content {
+            Content::Repro(results) => Some((file, results)),
+            _ => None,
+        })
+        .collect();
+    let mut known: Vec<&str> = Vec::new();
+    for row in all.iter().flat_map(|(_, results)| &results.rows) {
+        if !known.contains(&row.experiment.as_str()) {
+            known.push(&row.experiment);
+        }
+    }
+    if let Some(only) = request.only.as_deref().filter(|only| !known.contains(only)) {
+        return Err(refusal("--only", only, &known.join(", ")));
+    }
+    let one = match (request.only.as_deref(), &known[..]) {
+        (None, [one]) => Some(*one),
+        (only, _) => only,
+    };
+    let is_chosen = |row: &&ReproRow| one.is_none_or(|one| row.experiment == one);
+    let mut chosen: Vec<(String, Vec<ReproRow>)> = Vec::new();
+    for (file, results) in &all {
+        let rows: Vec<ReproRow> = results.rows.iter().filter(is_chosen).cloned().collect();
+        chosen.push((if all.len() == 1 { String::new() } else { file.label() }, rows));
+    }
+    let curve = one.and_then(|one| curve(one, &chosen));
+    let default = if curve.is_some() { Kind::Curve } else { Kind::Parity };
+    match (request.kind("the rows of repro", default, &[Kind::Parity, Kind::Curve])?, curve) {
+        (Kind::Curve, Some(curve)) => Ok(curve),
+        (Kind::Curve, None) => {
+            let allowed =
+                "parity here; a curve needs --only with an experiment whose figures are over a number";
+            Err(refusal("--kind", "curve", allowed))
+        }
+        _ => parity(one, &chosen),
+    }
+}
+
+/// What the experiment of that name is, for a title.
+fn about(name: &str) -> String {
+    let about = crate::repro::about(name).unwrap_or(name).replace('`', "");
+    let mut letters = about.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn parity(one: Option<&str>, chosen: &[(String, Vec<ReproRow>)]) -> Result<Figure, Failure> {
+    let (mut series, mut points): (Vec<String>, Vec<ParityPoint>) = (Vec::new(), Vec::new());
+    for (file, rows) in chosen {
+        for row in rows {
+            let name = if file.is_empty() { row.basis.clone() } else { format!("{file}, {}", row.basis) };
+            let number = series.iter().position(|other| *other == name).unwrap_or_else(|| {
+                series.push(name);
+                series.len() - 1
+            });
+            let Some(published) = row.published else { continue };
+            points.push(ParityPoint {
+                label: if one.is_some() {
+                    row.figure.clone()
+                } else {
+                    format!("{}: {}", row.experiment, row.figure)
+                },
+                unit: row.unit.clone(),
+                published,
+                ours: row.ours,
+                allowed: row.allowed(),
+                series: number,
+            });
+        }
+    }
+    if points.is_empty() {
+        let allowed = "rows of which at least one was published";
+        return Err(Failure::Usage(format!("no figure of these rows was published; allowed: {allowed}")));
+    }
+    Ok(Figure::Parity(Parity {
+        title: one.map_or_else(|| "Published figures and those of the modelled chip".to_owned(), about),
+        subtitle: format!("{} published figures, each in its own unit", points.len()),
+        published: Axis::new("Published", "", Scale::Log),
+        ours: Axis::new("Ours", "", Scale::Log),
+        series,
+        points,
+    }))
+}
+
+/// A quantity in the name of a figure.
+#[derive(Clone, Debug, PartialEq)]
+struct FigureQuantity {
+    /// What it is, in one word.
+    word: String,
+    value: f64,
+    /// Which part of the name, of those between commas.
+    part: usize,
+}
+
+/// The units of quantities in names: as they are written, what a curve is then over, its unit, and the factor to it.
+const UNITS: [(&str, &str, &str, f64); 11] = [
+    ("B", "Length", "B", 1.0),
+    ("KiB", "Length", "B", 1024.0),
+    ("MiB", "Length", "B", 1_048_576.0),
+    ("MHz", "Clock", "MHz", 1.0),
+    ("hop", "Hops", "", 1.0),
+    ("hops", "Hops", "", 1.0),
+    ("line", "Lines of 32 bytes", "", 1.0),
+    ("lines", "Lines of 32 bytes", "", 1.0),
+    ("core", "Cores", "", 1.0),
+    ("cores", "Cores", "", 1.0),
+    ("places", "Places", "", 1.0),
+];
+
+/// The quantities in a name.
+fn quantities(figure: &str) -> Vec<FigureQuantity> {
+    let quantity = |(part, text): (usize, &str)| {
+        if let Some((letter, value)) = text.split_once(" = ") {
+            let word = if letter.trim() == "k" { "Children (k)" } else { letter.trim() }.to_owned();
+            return Some(FigureQuantity { word, value: value.trim().parse().ok()?, part });
+        }
+        let (value, unit) = text.trim().split_once(' ')?;
+        let (_, word, _, factor) = UNITS.iter().find(|(name, ..)| *name == unit)?;
+        let value: f64 = value.replace(',', "").parse().ok()?;
+        Some(FigureQuantity { word: (*word).to_owned(), value: value * factor, part })
+    };
+    figure.split(", ").enumerate().filter_map(quantity).collect()
+}
+
+/// The curve of one experiment, if its figures are over a number.
+fn curve(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> Option<Figure> {
+    let rows = || chosen.iter().flat_map(|(_, rows)| rows);
+    let mut values: Vec<(String, Vec<f64>)> = Vec::new();
+    for quantity in rows().flat_map(|row| quantities(&row.figure)) {
+        match values.iter_mut().find(|(word, _)| *word == quantity.word) {
+            Some((_, known)) if known.contains(&quantity.value) => {}
+            Some((_, known)) => known.push(quantity.value),
+            None => values.push((quantity.word, vec![quantity.value])),
+        }
+    }
+    let (word, over) =
+        values.into_iter().max_by_key(|(_, values)| values.len()).filter(|(_, values)| values.len() > 1)?;
+    let over_it = |row: &&ReproRow| quantities(&row.figure).iter().any(|quantity| quantity.word == word);
+    let unit = most_frequent(rows().filter(over_it).map(|row| row.unit.as_str()))?.to_owned();
+    let mut series: Vec<Series> = Vec::new();
+    let mut left_out = rows().count();
+    for (file, rows) in chosen {
+        for row in rows.iter().filter(|row| row.unit == unit) {
+            let Some(quantity) = quantities(&row.figure).into_iter().find(|quantity| quantity.word == word)
+            else {
+                continue;
+            };
+            left_out -= 1;
+            let parts = row.figure.split(", ").enumerate().filter(|(part, _)| *part != quantity.part);
+            let parts: Vec<&str> =
+                parts.map(|(_, text)| text).chain((!file.is_empty()).then_some(file.as_str())).collect();
+            let name = if parts.is_empty() { name.to_owned() } else { parts.join(", ") };
+            add(&mut series, &name, Origin::Ours, CurvePoint::new(quantity.value, row.ours));
+            if let Some(published) = row.published {
+                let band = row.allowed().filter(|band| band.low.is_finite());
+                add(
+                    &mut series,
+                    &name,
+                    Origin::Published,
+                    CurvePoint { x: quantity.value, y: published, band },
+                );
+            }
+        }
+    }
+    let ys: Vec<f64> = series.iter().flat_map(|series| &series.points).map(|point| point.y).collect();
+    let x_unit = UNITS.iter().find(|(_, known, ..)| *known == word).map_or("", |(_, _, unit, _)| *unit);
+    let origins = match series.iter().any(|series| series.origin == Origin::Published) {
+        true => "rings: published, with bands; lines: Isles",
+        false => "lines: Isles; nothing of it was published",
+    };
+    let others = match left_out {
+        0 => String::new(),
+        1 => "; one more figure is of another kind".to_owned(),
+        more => format!("; {more} more figures are of other kinds"),
+    };
+    Some(Figure::Curve(Curve {
+        title: about(name),
+        subtitle: format!("{origins}{others}"),
+        x: Axis::new(word, x_unit, scale_for(over)),
+        y: Axis::new(what_is_in(&unit), unit, scale_for(ys)),
+        series,
+        ideal: false,
+    }))
+}
+
+fn add(series: &mut Vec<Series>, name: &str, origin: Origin, point: CurvePoint) {
+    match series.iter_mut().find(|series| series.name == name && series.origin == origin) {
+        Some(series) => series.points.push(point),
+        None => series.push(Series { name: name.to_owned(), origin, points: vec![point] }),
+    }
+}
+
+/// The text that comes most often, the first of several.
+fn most_frequent<'a>(texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for text in texts {
+        match counts.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((text, 1)),
+        }
+    }
+    counts.iter().rev().max_by_key(|(_, count)| *count).map(|(text, _)| *text)
+}
+
+/// What is measured in a unit.
+fn what_is_in(unit: &str) -> &'static str {
+    match unit {
+        "s" | "ms" | "µs" | "ns" | "ps" => "Time",
+        "W" | "mW" => "Power",
+        "J" | "mJ" => "Energy",
+        "" => "Ratio",
+        unit if unit.ends_with("B/s") => "Throughput",
+        _ => "Value",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quantities_of_a_figure_stand_in_its_name() {
+        let found = |figure: &str| {
+            let of = |quantity: FigureQuantity| (quantity.word, quantity.value, quantity.part);
+            quantities(figure).into_iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(found("RCCE, 32 B"), [("Length".to_owned(), 32.0, 1)]);
+        assert_eq!(found("iRCCE, 1 MiB"), [("Length".to_owned(), 1_048_576.0, 1)]);
+        assert_eq!(found("533 MHz, loaded"), [("Clock".to_owned(), 533.0, 0)]);
+        assert_eq!(found("5 sources, k = 7"), [("Children (k)".to_owned(), 7.0, 1)]);
+        assert!(found("mean error of the 16").is_empty());
+    }
+
+    #[test]
+    fn the_edge_of_a_band_is_in_it_and_a_bound_has_no_lower_end() {
+        let row = |band: &str| ReproRow {
+            experiment: String::new(),
+            figure: String::new(),
+            unit: String::new(),
+            published: Some(200.0),
+            ours: 0.0,
+            band: band.to_owned(),
+            basis: String::new(),
+        };
+        let allowed = row("10").allowed().unwrap();
+        assert!(allowed.contains(180.0) && allowed.contains(220.0) && !allowed.contains(220.1));
+        let allowed = row("at most").allowed().unwrap();
+        assert!(allowed.contains(-1.0) && allowed.contains(200.0) && !allowed.contains(200.1));
+        assert_eq!(row("").allowed(), None);
+    }
+}

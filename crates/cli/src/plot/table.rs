@@ -1,0 +1,331 @@
+//! Tables as CSV: any one with a line of names, so that people can draw their own figures.
+//!
+//! The first column is what the others are over; a name may end in its unit, as `time (µs)`. Invariants: every line has
+//! as many cells as there are names; a cell that a figure takes is a finite number or empty.
+
+use super::input::{Content, InputFile};
+use super::{Kind, PlotRequest, scale_for};
+use isles_apps::registry::Failure;
+use isles_plot::{
+    Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Origin, Parity, ParityPoint, Plane,
+    PlanePoint, PlaneSeries, Scale, Series,
+};
+
+/// A line of names and lines of cells.
+pub struct CsvTable {
+    names: Vec<String>,
+    /// With the number of each line in the file.
+    rows: Vec<(usize, Vec<String>)>,
+}
+
+impl CsvTable {
+    /// Reads it; quoted cells may hold commas and doubled quotes, but no line feeds.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn parse(text: &str) -> Result<CsvTable, String> {
+        let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim_end()));
+        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let (_, head) = lines.next().ok_or("is empty")?;
+        let names = cells(head);
+        if names.len() < 2 {
+            return Err("has one column".to_owned());
+        }
+        if names.iter().any(|name| name.parse::<f64>().is_ok()) {
+            return Err(format!("begins with numbers ({head}) and not with the names of the columns"));
+        }
+        let row = |(number, line)| match cells(line) {
+            cells if cells.len() == names.len() => Ok((number, cells)),
+            cells => Err(format!("has {} of {} cells in line {number}", cells.len(), names.len())),
+        };
+        let rows = lines.map(row).collect::<Result<Vec<_>, _>>()?;
+        if rows.is_empty() {
+            return Err("has names and no line of values".to_owned());
+        }
+        Ok(CsvTable { names, rows })
+    }
+
+    /// Whether there is a column of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|other| other == name)
+    }
+
+    /// The cells of the column of that name; of none, nothing.
+    pub fn texts(&self, name: &str) -> Vec<&str> {
+        let column = self.names.iter().position(|other| other == name);
+        column.map_or_else(Vec::new, |column| self.column(column).collect())
+    }
+
+    /// The numbers of the column of that name, none for an empty cell.
+    ///
+    /// # Errors
+    /// A cell that is no finite number, in words.
+    pub fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>, String> {
+        let column = self.names.iter().position(|other| other == name);
+        self.numbers_of(column.ok_or_else(|| format!("has no column {name}"))?)
+    }
+
+    fn column(&self, column: usize) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(move |(_, cells)| cells[column].as_str())
+    }
+
+    fn numbers_of(&self, column: usize) -> Result<Vec<Option<f64>>, String> {
+        let number = |(line, cells): &(usize, Vec<String>)| {
+            let cell = &cells[column];
+            let fault = || {
+                format!("has {cell:?} in line {line} under {}, which is no finite number", self.names[column])
+            };
+            match cell.parse::<f64>() {
+                _ if cell.is_empty() => Ok(None),
+                Ok(number) if number.is_finite() => Ok(Some(number)),
+                _ => Err(fault()),
+            }
+        };
+        self.rows.iter().map(number).collect()
+    }
+
+    /// All numbers of a column that may have no empty cell.
+    fn full_numbers_of(&self, column: usize) -> Result<Vec<f64>, String> {
+        let empty = || format!("has an empty cell under {}", self.names[column]);
+        self.numbers_of(column)?.into_iter().collect::<Option<Vec<f64>>>().ok_or_else(empty)
+    }
+
+    /// Whether all cells of a column are numbers.
+    fn is_numeric(&self, column: usize) -> bool {
+        self.column(column).all(|cell| cell.parse::<f64>().is_ok())
+    }
+}
+
+/// The cells of a line.
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut letters = line.chars().peekable();
+    let mut is_quoted = false;
+    while let Some(letter) = letters.next() {
+        let cell = cells.last_mut().expect("there is always one");
+        match letter {
+            '"' if is_quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                cell.push('"');
+            }
+            '"' if is_quoted || cell.is_empty() => is_quoted = !is_quoted,
+            ',' if !is_quoted => cells.push(String::new()),
+            letter => cell.push(letter),
+        }
+    }
+    cells.iter().map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// A name and the unit in brackets at its end.
+fn split_unit(name: &str) -> (String, String) {
+    for (open, close) in [('(', ')'), ('[', ']')] {
+        if let Some((label, unit)) = name.strip_suffix(close).and_then(|rest| rest.rsplit_once(open)) {
+            return (label.trim().to_owned(), unit.trim().to_owned());
+        }
+    }
+    (name.to_owned(), String::new())
+}
+
+/// The figure of tables.
+///
+/// # Errors
+/// The kind does not suit them, or a cell is no number.
+pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
+    let tables: Vec<(&InputFile, &CsvTable)> = files
+        .iter()
+        .filter_map(|file| match &file.content {
+            Content::Table(table) => Some((file, table)),
+            _ => None,
+        })
+        .collect();
+    let default = if tables.iter().all(|(_, table)| table.is_numeric(0)) { Kind::Curve } else { Kind::Bars };
+    let all = [Kind::Curve, Kind::Bars, Kind::Plane, Kind::Parity];
+    match request.kind("a CSV with a line of names", default, &all)? {
+        Kind::Curve => curve(&tables),
+        Kind::Bars => bars(&tables),
+        Kind::Plane => plane(&tables),
+        Kind::Parity => parity(&tables),
+    }
+}
+
+type Tables<'a> = [(&'a InputFile, &'a CsvTable)];
+
+/// The same with the file at fault.
+fn of<T>(file: &InputFile, result: Result<T, String>) -> Result<T, Failure> {
+    result.map_err(|fault| {
+        Failure::Usage(format!("{:?} {fault}; allowed: finite numbers under names", file.path))
+    })
+}
+
+/// The first table, which names the axes.
+fn first<'a>(tables: &Tables<'a>) -> Result<&'a CsvTable, Failure> {
+    tables.first().map(|(_, table)| *table).ok_or_else(|| Failure::Usage("which file?".to_owned()))
+}
+
+/// The names of all columns after the first, with the unit if all have one and the same.
+fn value_axis(tables: &Tables<'_>, values: impl IntoIterator<Item = f64>) -> Axis {
+    let names: Vec<(String, String)> =
+        tables.iter().flat_map(|(_, table)| &table.names[1..]).map(|name| split_unit(name)).collect();
+    let same = |all: Vec<&String>| all.windows(2).all(|pair| pair[0] == pair[1]).then(|| all[0].clone());
+    let label = same(names.iter().map(|(label, _)| label).collect()).unwrap_or_default();
+    let unit = same(names.iter().map(|(_, unit)| unit).collect()).unwrap_or_default();
+    Axis::new(label, unit, scale_for(values))
+}
+
+/// What a series is called: its column, its file, or both.
+fn series_name(tables: &Tables<'_>, file: &InputFile, table: &CsvTable, column: usize) -> String {
+    let (label, _) = split_unit(&table.names[column]);
+    match (tables.len(), table.names.len()) {
+        (1, _) => label,
+        (_, 2) => file.label(),
+        _ => format!("{}, {label}", file.label()),
+    }
+}
+
+fn title(tables: &Tables<'_>) -> String {
+    let names: Vec<String> = tables.iter().map(|(file, _)| file.label()).collect();
+    names.join(", ")
+}
+
+fn curve(tables: &Tables<'_>) -> Result<Figure, Failure> {
+    let mut series = Vec::new();
+    for (file, table) in tables {
+        let xs = of(file, table.full_numbers_of(0))?;
+        for column in 1..table.names.len() {
+            let ys = of(file, table.numbers_of(column))?;
+            let points = xs.iter().zip(ys).filter_map(|(x, y)| Some(CurvePoint::new(*x, y?))).collect();
+            let name = series_name(tables, file, table, column);
+            series.push(Series { name, origin: Origin::Ours, points });
+        }
+    }
+    let points = || series.iter().flat_map(|series: &Series| &series.points);
+    let (label, unit) = split_unit(&first(tables)?.names[0]);
+    let (x, y) =
+        (scale_for(points().map(|point| point.x)), value_axis(tables, points().map(|point| point.y)));
+    let (title, subtitle) = (title(tables), String::new());
+    Ok(Figure::Curve(Curve { title, subtitle, x: Axis::new(label, unit, x), y, series, ideal: false }))
+}
+
+fn bars(tables: &Tables<'_>) -> Result<Figure, Failure> {
+    let mut categories: Vec<String> = Vec::new();
+    for name in tables.iter().flat_map(|(_, table)| table.column(0)) {
+        if !categories.iter().any(|other| other == name) {
+            categories.push(name.to_owned());
+        }
+    }
+    let mut series = Vec::new();
+    for (file, table) in tables {
+        for column in 1..table.names.len() {
+            let found = of(file, table.numbers_of(column))?;
+            let value = |category: &String| {
+                let row = table.column(0).position(|name| name == category)?;
+                found[row]
+            };
+            let values = categories.iter().map(value).collect();
+            series.push(BarSeries { name: series_name(tables, file, table, column), values });
+        }
+    }
+    let value = Axis { scale: Scale::Linear, ..value_axis(tables, []) };
+    let (categories_label, _) = split_unit(&first(tables)?.names[0]);
+    let (title, subtitle, arrangement) = (title(tables), String::new(), Arrangement::Grouped);
+    Ok(Figure::Bars(Bars { title, subtitle, categories_label, categories, value, series, arrangement }))
+}
+
+/// The label of each row: the first column that is no number, or nothing.
+fn row_labels(table: &CsvTable) -> Vec<String> {
+    let column = (0..table.names.len()).find(|column| !table.is_numeric(*column));
+    match column {
+        Some(column) => table.column(column).map(str::to_owned).collect(),
+        None => vec![String::new(); table.rows.len()],
+    }
+}
+
+/// The first two columns of numbers, with their names.
+fn two_columns(file: &InputFile, table: &CsvTable) -> Result<[(String, Vec<f64>); 2], Failure> {
+    let numeric: Vec<usize> = (0..table.names.len()).filter(|column| table.is_numeric(*column)).collect();
+    let [one, other, ..] = numeric[..] else {
+        return Err(file.refusal(
+            "a table with less than two columns of numbers; allowed: two, which are set against each other",
+        ));
+    };
+    let column = |column: usize| {
+        Ok::<_, Failure>((table.names[column].clone(), of(file, table.full_numbers_of(column))?))
+    };
+    Ok([column(one)?, column(other)?])
+}
+
+fn plane(tables: &Tables<'_>) -> Result<Figure, Failure> {
+    let (mut series, mut names) = (Vec::new(), None);
+    for (file, table) in tables {
+        let [(x_name, xs), (y_name, ys)] = two_columns(file, table)?;
+        names.get_or_insert((x_name, y_name));
+        let labelled = xs.into_iter().zip(ys).zip(row_labels(table));
+        let points = labelled.map(|((x, y), label)| PlanePoint { x, y, label }).collect();
+        series.push(PlaneSeries { name: file.label(), points });
+    }
+    let points = || series.iter().flat_map(|series: &PlaneSeries| &series.points);
+    let (x_name, y_name) = names.unwrap_or_default();
+    let axis = |name: &str, scale| {
+        let (label, unit) = split_unit(name);
+        Axis::new(label, unit, scale)
+    };
+    let x = axis(&x_name, scale_for(points().map(|point| point.x)));
+    let y = axis(&y_name, scale_for(points().map(|point| point.y)));
+    Ok(Figure::Plane(Plane { title: title(tables), subtitle: String::new(), x, y, series }))
+}
+
+fn parity(tables: &Tables<'_>) -> Result<Figure, Failure> {
+    let (mut points, mut names) = (Vec::new(), None);
+    for (series, (file, table)) in tables.iter().enumerate() {
+        let [(x_name, published), (y_name, ours)] = two_columns(file, table)?;
+        names.get_or_insert((x_name, y_name));
+        for ((published, ours), label) in published.into_iter().zip(ours).zip(row_labels(table)) {
+            points.push(ParityPoint { label, unit: String::new(), published, ours, allowed: None, series });
+        }
+    }
+    let (x_name, y_name) = names.unwrap_or_default();
+    let axis = |name: &str| {
+        let (label, unit) = split_unit(name);
+        Axis::new(label, unit, Scale::Log)
+    };
+    Ok(Figure::Parity(Parity {
+        title: title(tables),
+        subtitle: String::new(),
+        published: axis(&x_name),
+        ours: axis(&y_name),
+        series: tables.iter().map(|(file, _)| file.label()).collect(),
+        points,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_may_be_quoted() {
+        assert_eq!(cells(r#"a,"b, ""c""", d ,"#), ["a", r#"b, "c""#, "d", ""]);
+    }
+
+    #[test]
+    fn a_unit_stands_in_brackets_at_the_end_of_a_name() {
+        assert_eq!(split_unit("time (µs)"), ("time".to_owned(), "µs".to_owned()));
+        assert_eq!(split_unit("length [B]"), ("length".to_owned(), "B".to_owned()));
+        assert_eq!(split_unit("places"), ("places".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_table_is_said_with_its_line() {
+        let fault = |text: &str| CsvTable::parse(text).err().unwrap();
+        assert_eq!(fault("a"), "has one column");
+        assert_eq!(fault("1,2\n3,4"), "begins with numbers (1,2) and not with the names of the columns");
+        assert_eq!(fault("a,b\n1,2\n\n1,2,3"), "has 3 of 2 cells in line 4");
+        assert_eq!(fault("a,b"), "has names and no line of values");
+        let table = CsvTable::parse("a,b\n1,\n2,inf").unwrap();
+        assert_eq!(
+            table.numbers("b").unwrap_err(),
+            "has \"inf\" in line 3 under b, which is no finite number"
+        );
+        assert_eq!(table.numbers("a"), Ok(vec![Some(1.0), Some(2.0)]));
+    }
+}

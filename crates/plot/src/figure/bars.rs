@@ -1,0 +1,264 @@
+//! Amounts by category, as bars: where time or energy went, ratios to others.
+//!
+//! Bars stand if the names of the categories are numbers or fit below them, and lie if not; a figure of bars that lie
+//! grows with their number. Stacks are for parts of a whole, groups for things that compete. Invariant: a bar begins at
+//! the foot of the axis, which is zero, or one on a logarithmic axis, where what is above and below one is the message.
+
+use super::count;
+use crate::axis::{Axis, Ruler, RulerOptions, Scale};
+use crate::canvas::{Anchor, Look, SMALL, Spot, WIDTH, group, line, rectangle, text};
+use crate::labels::Block;
+use crate::page::{LegendEntry, MARGIN, Page, SMALL_LINE, series_group};
+use crate::text::{DisplayUnit, fit, width};
+use svg::node::element::Element;
+
+/// Amounts by category.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bars {
+    /// What is shown.
+    pub title: String,
+    /// Under which conditions, or nothing.
+    pub subtitle: String,
+    /// What the categories are, or nothing.
+    pub categories_label: String,
+    /// The names of the categories.
+    pub categories: Vec<String>,
+    /// What the values are.
+    pub value: Axis,
+    /// The series; each has a value or none for each category.
+    pub series: Vec<BarSeries>,
+    /// How the series of a category stand to each other.
+    pub arrangement: Arrangement,
+}
+
+/// Values of one thing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BarSeries {
+    /// Its name; of a single series it is not shown.
+    pub name: String,
+    /// One for each category.
+    pub values: Vec<Option<f64>>,
+}
+
+/// How the series of a category stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Side by side.
+    Grouped,
+    /// On each other; values below zero are left out.
+    Stacked,
+}
+
+/// One bar that can be drawn.
+struct Span {
+    series: usize,
+    category: usize,
+    from: f64,
+    to: f64,
+    value: f64,
+}
+
+/// Height of the area, if bars stand.
+const HEIGHT: f64 = 280.0;
+
+/// Thickness of a bar that lies, with the gap after a group.
+const THICKNESS: f64 = 15.0;
+const GAP: f64 = 9.0;
+
+/// The widest name of a category beside bars that lie.
+const NAME_MAX: f64 = 230.0;
+
+/// The most bars with their values written.
+const WRITTEN: usize = 48;
+
+impl Bars {
+    pub(crate) fn draw(&self) -> Page {
+        let mut page = Page::new(&self.title, &self.subtitle);
+        let all: usize = self.series.iter().map(|series| series.values.iter().flatten().count()).sum();
+        let spans = self.spans();
+        if self.series.len() > 1 {
+            let entries: Vec<LegendEntry> = self.series.iter().enumerate().map(legend_entry).collect();
+            page.legend(&entries);
+        }
+        let foot = self.foot();
+        let values: Vec<f64> = spans.iter().map(|span| span.to).collect();
+        let stands = self.stands();
+        let labels_max = if stands { HEIGHT / 42.0 } else { 6.0 } as usize;
+        let options = RulerOptions { labels_max, foot: Some(foot), whole: false };
+        let ruler = Ruler::of(&self.value, &values, options);
+        match stands {
+            true => self.vertical(&mut page, &ruler, &spans),
+            false => self.horizontal(&mut page, &ruler, &spans),
+        }
+        page.describe(format!(
+            "{} by {}: {} of {}.",
+            ruler.title,
+            if self.categories_label.is_empty() { "category" } else { &self.categories_label },
+            count(spans.len(), "bar", "bars"),
+            self.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>().join(", ")
+        ));
+        page.note_left_out(all - spans.len(), self.value.scale == Scale::Log);
+        page
+    }
+
+    /// Where bars begin.
+    fn foot(&self) -> f64 {
+        if self.value.scale == Scale::Log { 1.0 } else { 0.0 }
+    }
+
+    fn is_stacked(&self) -> bool {
+        self.arrangement == Arrangement::Stacked
+    }
+
+    /// What can be drawn.
+    fn spans(&self) -> Vec<Span> {
+        let mut tops = vec![self.foot(); self.categories.len()];
+        let mut spans = Vec::new();
+        for (number, series) in self.series.iter().enumerate() {
+            for (category, value) in series.values.iter().enumerate().take(self.categories.len()) {
+                let Some(value) = value.filter(|value| self.value.can_show(*value)) else { continue };
+                let (from, to) = match self.arrangement {
+                    Arrangement::Grouped => (self.foot(), value),
+                    Arrangement::Stacked => (tops[category], tops[category] + value),
+                };
+                if self.is_stacked() && (value < 0.0 || !self.value.can_show(to)) {
+                    continue;
+                }
+                tops[category] = to;
+                spans.push(Span { series: number, category, from, to, value });
+            }
+        }
+        spans
+    }
+
+    /// Whether the bars stand: the names below them are numbers, of which some may be left out, or short.
+    fn stands(&self) -> bool {
+        let slot = (WIDTH - 100.0) / self.categories.len().max(1) as f64;
+        let are_numbers = self.categories.iter().all(|name| name.parse::<f64>().is_ok());
+        are_numbers || self.categories.iter().all(|name| width(name, SMALL) < slot - 6.0)
+    }
+
+    /// How many bars lie or stand beside each other in a category.
+    fn beside(&self) -> usize {
+        if self.is_stacked() { 1 } else { self.series.len().max(1) }
+    }
+
+    fn vertical(&self, page: &mut Page, ruler: &Ruler, spans: &[Span]) {
+        let widest = ruler.labels.iter().map(|mark| width(&mark.label, SMALL)).fold(0.0, f64::max);
+        if !ruler.title.is_empty() {
+            let at = Spot { x: MARGIN, y: page.cursor + SMALL };
+            page.add(text(&fit(&ruler.title, SMALL, WIDTH - 2.0 * MARGIN), at, Anchor::Start, "small"));
+            page.cursor += SMALL + 6.0;
+        }
+        let (left, top) = (MARGIN + widest + 8.0, page.cursor + 6.0);
+        let area = Block { left, top, right: WIDTH - MARGIN, bottom: top + HEIGHT };
+        let y = |value: f64| area.bottom - ruler.at(value) * HEIGHT;
+        let mut frame = Vec::new();
+        for mark in &ruler.labels {
+            let y = area.bottom - mark.at * HEIGHT;
+            frame.push(line(Spot { x: left, y }, Spot { x: area.right, y }, "grid"));
+            frame.push(text(&mark.label, Spot { x: left - 8.0, y: y + SMALL * 0.35 }, Anchor::End, "small"));
+        }
+        let slot = (area.right - left) / self.categories.len().max(1) as f64;
+        let mut taken = f64::NEG_INFINITY;
+        for (number, name) in self.categories.iter().enumerate() {
+            let x = left + slot * (number as f64 + 0.5);
+            let half = width(name, SMALL) / 2.0;
+            if x - half > taken + 6.0 {
+                let at = Spot { x, y: area.bottom + 18.0 };
+                frame.push(text(name, at, Anchor::Middle, "small"));
+                taken = x + half;
+            }
+        }
+        let title = fit(&self.categories_label, SMALL, area.right - left);
+        if !title.is_empty() {
+            let at = Spot { x: (left + area.right) / 2.0, y: area.bottom + 36.0 };
+            frame.push(text(&title, at, Anchor::Middle, "small"));
+        }
+        page.add(group("frame", frame));
+        let thickness = slot * if slot > 6.0 { 0.76 } else { 1.0 } / self.beside() as f64;
+        let place = |span: &Span| {
+            let beside = if self.is_stacked() { 0 } else { span.series };
+            let start = left + slot * (span.category as f64 + 0.5) - thickness * self.beside() as f64 / 2.0;
+            let x = start + thickness * beside as f64;
+            (Spot { x, y: y(span.from) }, Spot { x: x + thickness, y: y(span.to) })
+        };
+        self.add_bars(page, spans, place);
+        let foot = y(self.foot());
+        page.add(line(Spot { x: left, y: foot }, Spot { x: area.right, y: foot }, "axis"));
+        page.cursor = area.bottom + if title.is_empty() { 20.0 } else { 38.0 };
+    }
+
+    fn horizontal(&self, page: &mut Page, ruler: &Ruler, spans: &[Span]) {
+        let widest = self.categories.iter().map(|name| width(name, SMALL)).fold(0.0, f64::max);
+        let left = MARGIN + widest.min(NAME_MAX) + 10.0;
+        let unit = DisplayUnit::of(&self.value.unit);
+        let written = !self.is_stacked() && spans.len() <= WRITTEN;
+        let room = if written { 62.0 } else { 14.0 };
+        let right = WIDTH - MARGIN - room;
+        let slot = THICKNESS * self.beside() as f64 + GAP;
+        let top = page.cursor + 4.0;
+        let bottom = top + slot * self.categories.len() as f64;
+        let x = |value: f64| left + ruler.at(value) * (right - left);
+        let mut frame = Vec::new();
+        for mark in &ruler.labels {
+            let x = left + mark.at * (right - left);
+            frame.push(line(Spot { x, y: top }, Spot { x, y: bottom }, "grid"));
+            frame.push(text(&mark.label, Spot { x, y: bottom + 16.0 }, Anchor::Middle, "small"));
+        }
+        for (number, name) in self.categories.iter().enumerate() {
+            let y = top + slot * (number as f64 + 0.5) + SMALL * 0.35;
+            let name = fit(name, SMALL, NAME_MAX);
+            frame.push(text(&name, Spot { x: left - 10.0, y }, Anchor::End, "small"));
+        }
+        let title = fit(&ruler.title, SMALL, WIDTH - 2.0 * MARGIN);
+        let half = width(&title, SMALL) / 2.0;
+        let middle = ((left + right) / 2.0).clamp(MARGIN + half, (WIDTH - MARGIN - half).max(MARGIN + half));
+        frame.push(text(&title, Spot { x: middle, y: bottom + 34.0 }, Anchor::Middle, "small"));
+        page.add(group("frame", frame));
+        let place = |span: &Span| {
+            let beside = if self.is_stacked() { 0 } else { span.series };
+            let y = top + slot * span.category as f64 + GAP / 2.0 + THICKNESS * beside as f64;
+            (Spot { x: x(span.from), y: y + 1.0 }, Spot { x: x(span.to), y: y + THICKNESS - 1.0 })
+        };
+        self.add_bars(page, spans, place);
+        if written {
+            let value = |span: &Span| {
+                let (from, to) = place(span);
+                let at = Spot { x: from.x.max(to.x) + 5.0, y: to.y - 2.0 };
+                text(&unit.show(span.value, 3), at, Anchor::Start, "small halo")
+            };
+            page.add(group("labels", spans.iter().map(value)));
+        }
+        let foot = x(self.foot());
+        page.add(line(Spot { x: foot, y: top }, Spot { x: foot, y: bottom }, "axis"));
+        page.cursor = bottom + 34.0 + SMALL_LINE * 0.25;
+    }
+
+    /// The bars, series by series; `place` says between which corners one lies.
+    fn add_bars(&self, page: &mut Page, spans: &[Span], place: impl Fn(&Span) -> (Spot, Spot)) {
+        let unit = DisplayUnit::of(&self.value.unit);
+        for (number, series) in self.series.iter().enumerate() {
+            let bar = |span: &Span| {
+                let (one, other) = place(span);
+                let mut bar = rectangle(one, other, &format!("bar edge f{}", number % 6));
+                let category = &self.categories[span.category];
+                let note = format!("{}, {category}: {}", series.name, unit.show(span.value, 4));
+                let title = crate::canvas::with_text(Element::new("title"), &note);
+                bar.get_children_mut().push(Box::new(title));
+                bar
+            };
+            let mine = spans.iter().filter(|span| span.series == number).map(bar).collect();
+            page.add(series_group(Look::of(number), &series.name, mine));
+        }
+    }
+}
+
+fn legend_entry((number, series): (usize, &BarSeries)) -> LegendEntry {
+    let sample = move |at: Spot| {
+        let (one, other) = (Spot { x: at.x - 6.0, y: at.y - 6.0 }, Spot { x: at.x + 6.0, y: at.y + 6.0 });
+        let swatch = rectangle(one, other, &format!("swatch edge f{}", number % 6));
+        vec![group(&Look::of(number).class(), [swatch])]
+    };
+    LegendEntry { sample: Box::new(sample), reach: 6.0, label: series.name.clone() }
+}

@@ -1,0 +1,61 @@
+//! The four kinds of figures; each kind has its data and its drawing in one file.
+//!
+//! What is here is what they share: intervals, and which values can be drawn. A kind lays out what only it has, and
+//! takes axes, marks, legends and the sheet from the modules around. Invariant: each point that is drawn is one
+//! element of the class `mark` (or `bar`), so that a figure can be counted.
+
+mod bars;
+mod curve;
+mod parity;
+mod plane;
+
+pub use bars::{Arrangement, BarSeries, Bars};
+pub use curve::{Curve, CurvePoint, Origin, Series};
+pub use parity::{Parity, ParityPoint};
+pub use plane::{Plane, PlanePoint, PlaneSeries};
+
+/// A picture of results.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figure {
+    /// Values over others: speed-up over places, time over length.
+    Curve(Curve),
+    /// Amounts by category: where time or energy went.
+    Bars(Bars),
+    /// Published figures against ours.
+    Parity(Parity),
+    /// Two costs of the same runs against each other: time and energy.
+    Plane(Plane),
+}
+
+impl Figure {
+    /// The title, to be changed.
+    pub fn title_mut(&mut self) -> &mut String {
+        match self {
+            Figure::Curve(curve) => &mut curve.title,
+            Figure::Bars(bars) => &mut bars.title,
+            Figure::Parity(parity) => &mut parity.title,
+            Figure::Plane(plane) => &mut plane.title,
+        }
+    }
+}
+
+/// From one value to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The least.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether a value lies in it, or at an end.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+/// A number with its noun.
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

@@ -1,0 +1,198 @@
+//! Two costs of the same runs against each other, with the runs that no other beats in both.
+//!
+//! Less is better on both axes, so those runs (the Pareto front) lie at the lower left; a step line joins them, because
+//! between two of them nothing is known to be reachable. Invariant: only points of the front have labels, and of those
+//! the ones that find room; a note says how many did not.
+
+use super::count;
+use crate::axis::{Axis, Scale};
+use crate::canvas::{Look, SMALL, Spot, group, line, path, text};
+use crate::labels::{Block, Labeller};
+use crate::page::{LegendEntry, Page, mark_sample, series_group};
+use crate::panel::{Panel, PanelOptions, RIGHT};
+use crate::text::{DisplayUnit, fit, width};
+use svg::node::element::Element;
+
+/// Two costs against each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plane {
+    /// What is shown.
+    pub title: String,
+    /// Under which conditions, or nothing.
+    pub subtitle: String,
+    /// One cost, of which less is better.
+    pub x: Axis,
+    /// The other.
+    pub y: Axis,
+    /// What is compared; each series has a front of its own.
+    pub series: Vec<PlaneSeries>,
+}
+
+/// Runs of one thing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaneSeries {
+    /// Its name; of a single series it is not shown.
+    pub name: String,
+    /// The runs.
+    pub points: Vec<PlanePoint>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanePoint {
+    /// One cost.
+    pub x: f64,
+    /// The other.
+    pub y: f64,
+    /// What is told of the run if it is on the front.
+    pub label: String,
+}
+
+/// Height of the area within the axes.
+const HEIGHT: f64 = 340.0;
+
+/// The widest label.
+const LABEL_MAX: f64 = 210.0;
+
+impl Plane {
+    pub(crate) fn draw(&self) -> Page {
+        let mut page = Page::new(&self.title, &self.subtitle);
+        let can_show = |point: &&PlanePoint| self.x.can_show(point.x) && self.y.can_show(point.y);
+        let shown: Vec<Vec<&PlanePoint>> =
+            self.series.iter().map(|series| series.points.iter().filter(can_show).collect()).collect();
+        let xs: Vec<f64> = shown.iter().flatten().map(|point| point.x).collect();
+        let ys: Vec<f64> = shown.iter().flatten().map(|point| point.y).collect();
+        if self.series.len() > 1 {
+            let entry = |(number, series): (usize, &PlaneSeries)| LegendEntry {
+                sample: mark_sample(Look::of(number), "key"),
+                reach: 6.0,
+                label: series.name.clone(),
+            };
+            let entries: Vec<LegendEntry> = self.series.iter().enumerate().map(entry).collect();
+            page.legend(&entries);
+        }
+        let options = PanelOptions {
+            x: (&self.x, &xs),
+            y: (&self.y, &ys),
+            height: HEIGHT,
+            left_min: 0.0,
+            right: RIGHT,
+            is_last: true,
+        };
+        let panel = Panel::on(&mut page, &options);
+        let fronts: Vec<Vec<&PlanePoint>> = shown.iter().map(|points| front(points)).collect();
+        for (number, (points, front)) in shown.iter().zip(&fronts).enumerate() {
+            page.add(self.series(&panel, number, points, front));
+        }
+        let marks = shown.iter().flatten().map(|point| Block::around(panel.spot(point.x, point.y), 5.0));
+        let steps = fronts.iter().flat_map(|front| {
+            let corners = corners(&panel, front);
+            corners.windows(2).map(|pair| between(pair[0], pair[1])).collect::<Vec<_>>()
+        });
+        let mut labeller = Labeller::new(panel.area, marks.chain(steps).collect());
+        let mut missing = 0;
+        for point in fronts.iter().flatten().filter(|point| !point.label.is_empty()) {
+            match label(&panel, &mut labeller, point) {
+                Some(label) => page.add(label),
+                None => missing += 1,
+            }
+        }
+        let all: usize = self.series.iter().map(|series| series.points.len()).sum();
+        page.describe(format!(
+            "{} against {}: {}, of which no other beats {} in both.",
+            panel.y.title,
+            panel.x.title,
+            count(xs.len(), "run", "runs"),
+            fronts.iter().map(Vec::len).sum::<usize>()
+        ));
+        if missing > 0 {
+            page.note(format!("No room for {}.", count(missing, "more label", "more labels")));
+        }
+        page.note_left_out(all - xs.len(), self.x.scale == Scale::Log || self.y.scale == Scale::Log);
+        page
+    }
+
+    fn series(&self, panel: &Panel, number: usize, points: &[&PlanePoint], front: &[&PlanePoint]) -> Element {
+        let look = Look::of(number);
+        let (x, y) = (DisplayUnit::of(&self.x.unit), DisplayUnit::of(&self.y.unit));
+        let corners = corners(panel, front);
+        let mut drawn = Vec::new();
+        if corners.len() > 1 {
+            drawn.push(path(&corners, "thin front", "4 3"));
+        }
+        for point in points {
+            let note = format!("{}: {}, {}", point.label, x.show(point.x, 4), y.show(point.y, 4));
+            // Those on the front are filled, so that they are found without colours.
+            let look =
+                if front.iter().any(|other| std::ptr::eq(*other, *point)) { look } else { look.hollow() };
+            drawn.push(look.mark(panel.spot(point.x, point.y), &note));
+        }
+        series_group(look, &self.series[number].name, drawn)
+    }
+}
+
+/// The points that no other beats in one cost without being worse in the other, from left to right; of equal ones the
+/// first.
+fn front<'a>(points: &[&'a PlanePoint]) -> Vec<&'a PlanePoint> {
+    let mut sorted: Vec<&PlanePoint> = points.to_vec();
+    sorted.sort_by(|one, other| one.x.total_cmp(&other.x).then(one.y.total_cmp(&other.y)));
+    let mut least = f64::INFINITY;
+    sorted.retain(|point| {
+        let is_better = point.y < least;
+        least = least.min(point.y);
+        is_better
+    });
+    sorted
+}
+
+/// The step line that joins the points of a front.
+fn corners(panel: &Panel, front: &[&PlanePoint]) -> Vec<Spot> {
+    let mut corners: Vec<Spot> = Vec::new();
+    for point in front {
+        let spot = panel.spot(point.x, point.y);
+        if let Some(before) = corners.last().copied() {
+            corners.push(Spot { x: spot.x, y: before.y });
+        }
+        corners.push(spot);
+    }
+    corners
+}
+
+fn between(one: Spot, other: Spot) -> Block {
+    Block {
+        left: one.x.min(other.x) - 1.0,
+        top: one.y.min(other.y) - 1.0,
+        right: one.x.max(other.x) + 1.0,
+        bottom: one.y.max(other.y) + 1.0,
+    }
+}
+
+fn label(panel: &Panel, labeller: &mut Labeller, point: &PlanePoint) -> Option<Element> {
+    let label = fit(&point.label, SMALL, LABEL_MAX);
+    let spot = panel.spot(point.x, point.y);
+    let slot = labeller.place(spot, width(&label, SMALL), SMALL)?;
+    let lead = slot.is_far.then(|| line(spot, Spot { y: slot.at.y - SMALL * 0.35, ..slot.at }, "lead"));
+    let name = text(&label, slot.at, slot.anchor, "small halo");
+    Some(group("labels", lead.into_iter().chain([name])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_holds_what_no_other_beats() {
+        let point = |x, y| PlanePoint { x, y, label: String::new() };
+        let points = [
+            point(1.0, 9.0),
+            point(2.0, 9.0),
+            point(3.0, 4.0),
+            point(3.0, 5.0),
+            point(4.0, 4.0),
+            point(9.0, 1.0),
+        ];
+        let all: Vec<&PlanePoint> = points.iter().collect();
+        let found: Vec<f64> = front(&all).iter().map(|point| point.x).collect();
+        assert_eq!(found, [1.0, 3.0, 9.0]);
+    }
+}

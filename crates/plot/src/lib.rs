@@ -1,0 +1,41 @@
+//! Pictures of results as SVG: curves, bars, published figures against ours, time against energy.
+//!
+//! A [`Figure`] is data: what is shown, in which units. [`write_svg`] lays it out and draws it. It knows neither the
+//! files of Isles nor its commands; who has results makes a figure of them. The looks follow three rules. Text has at
+//! least 11 pixels where the picture is 600 wide. Series differ by shape and dash and not by colour alone. And the
+//! picture brings its own paper, light or dark as the reader's screen asks. Invariant: the same figure gives the same
+//! bytes, and no figure fails: values that cannot be drawn are left out, and the picture says how many.
+
+#![forbid(unsafe_code)]
+
+mod axis;
+mod canvas;
+mod figure;
+mod labels;
+mod page;
+mod panel;
+mod text;
+
+pub use axis::{Axis, Scale};
+pub use figure::{
+    Arrangement, BarSeries, Bars, Curve, CurvePoint, Figure, Interval, Origin, Parity, ParityPoint, Plane,
+    PlanePoint, PlaneSeries, Series,
+};
+pub use page::Provenance;
+
+use page::Page;
+use std::io::{self, Write};
+
+/// Writes the figure as one SVG document, with its provenance as metadata and as a line of small text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_svg(out: &mut dyn Write, figure: &Figure, provenance: &Provenance) -> io::Result<()> {
+    let page = match figure {
+        Figure::Curve(curve) => curve.draw(),
+        Figure::Bars(bars) => bars.draw(),
+        Figure::Parity(parity) => parity.draw(),
+        Figure::Plane(plane) => plane.draw(),
+    };
+    Page::write(page, provenance, out)
+}
