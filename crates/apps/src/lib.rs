@@ -10,5 +10,6 @@ pub mod bc;
 pub mod console;
 pub mod frame;
 pub mod graph;
+pub mod hf;
 pub mod pi;
 pub mod registry;

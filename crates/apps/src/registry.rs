@@ -32,7 +32,7 @@ pub trait App: Sync {
 }
 
 /// All applications.
-pub const APPS: &[&dyn App] = &[&crate::bc::Betweenness, &crate::pi::Pi];
+pub const APPS: &[&dyn App] = &[&crate::bc::Betweenness, &crate::hf::HartreeFock, &crate::pi::Pi];
 
 /// Why an application ended without a result.
 #[derive(Debug)]

@@ -1,0 +1,156 @@
+//! One Fock build over all places: the density to each, units to each, the sums to the first.
+//!
+//! Every place has the functions and a density of its own. The density goes out by a broadcast, the sums come back by
+//! a reduction of whole numbers; between them places need each other only to take the next unit from a counter.
+//! Invariant: the sums are the same whatever the number of places, the balance and the machine.
+
+use super::fock::{FockBuilder, Functions, UnitEffort, WorkUnit, units};
+use super::integrals::one_electron;
+use super::matrix::Matrix;
+use super::{effort, fock};
+use crate::console::Progress;
+use clap::ValueEnum;
+use isles::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// How the units are assigned to the places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum UnitBalance {
+    /// Of n places, place p takes the units p, p + n, p + 2 n and so on.
+    Static,
+    /// Every place takes the next unit from a counter that all share.
+    Dynamic,
+}
+
+/// What one place did in all builds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct BuildShare {
+    /// Units that it took.
+    pub(super) units: u64,
+    /// Quartets of shells whose integrals it computed.
+    pub(super) quartets: u64,
+    /// Seconds of this host that they took, waiting for a processor included.
+    pub(super) seconds: f64,
+}
+
+/// What a place keeps between builds.
+pub(super) struct BuildState {
+    builder: FockBuilder,
+    functions: usize,
+    /// At the first place, the density of the next build and the sums of the last, up to the diagonal.
+    density: Vec<f64>,
+    sums: Vec<i64>,
+    share: BuildShare,
+    /// Whether the time for the pairs of shells was said.
+    is_charged: bool,
+}
+
+impl BuildState {
+    /// Prepares the pairs of shells.
+    fn new(functions: Functions) -> BuildState {
+        let size = one_electron::functions(&functions.shells);
+        BuildState {
+            builder: FockBuilder::new(&functions),
+            functions: size,
+            density: vec![0.0; size * (size + 1) / 2],
+            sums: Vec::new(),
+            share: BuildShare::default(),
+            is_charged: false,
+        }
+    }
+
+    /// Adds a unit to the sums of this place.
+    fn add(&mut self, unit: u64) {
+        let started = Instant::now();
+        let effort: UnitEffort = self.builder.add_unit(WorkUnit::new(unit, self.builder.shells()));
+        work(effort::of_unit(&effort, self.functions));
+        self.share.units += 1;
+        self.share.quartets += effort.quartets;
+        self.share.seconds += started.elapsed().as_secs_f64();
+    }
+}
+
+/// The places with the functions of a molecule.
+pub(super) struct SharedBuild {
+    states: PlaceLocal<BuildState>,
+    balance: UnitBalance,
+    size: usize,
+}
+
+impl SharedBuild {
+    /// Gives every place the functions.
+    pub(super) async fn new(functions: &Functions, balance: UnitBalance) -> isles::Result<SharedBuild> {
+        let states = PlaceLocal::with(functions.clone(), BuildState::new).await?;
+        Ok(SharedBuild { states, balance, size: one_electron::functions(&functions.shells) })
+    }
+
+    /// The two-electron part of the Fock matrix for a density, built by all places; called at the first.
+    pub(super) async fn of(&self, density: &Matrix) -> isles::Result<Matrix> {
+        let SharedBuild { states, balance, size } = self;
+        let (balance, next) = (*balance, Counter::new());
+        states.lock().density = fock::packed(density);
+        finish(async {
+            for place in places() {
+                spawn_at!(place, take_part(states, balance, next).await?);
+            }
+        })
+        .await?;
+        Ok(fock::matrix(*size, &states.lock().sums))
+    }
+
+    /// What each place did, in order of the places.
+    pub(super) async fn shares(&self) -> isles::Result<Vec<BuildShare>> {
+        let states = &self.states;
+        let mut shares = Vec::new();
+        for place in places() {
+            shares.push(at!(place, states.lock().share).await?);
+        }
+        Ok(shares)
+    }
+}
+
+/// The part of this place in a build.
+async fn take_part(
+    states: &PlaceLocal<BuildState>,
+    balance: UnitBalance,
+    next: Counter,
+) -> isles::Result<()> {
+    let team = Team::world();
+    let mut density = std::mem::take(&mut states.lock().density);
+    team.broadcast_slice(0, &mut density).await?;
+    let all = {
+        let mut state = states.lock();
+        state.builder.begin(&density);
+        state.density = density;
+        if !std::mem::replace(&mut state.is_charged, true) {
+            work(effort::of_integrals(&state.builder.preparation()));
+        }
+        units(state.builder.shells())
+    };
+    let mut progress = (here().index() == 0).then(|| Progress::new(all, "units"));
+    let mut own = here().index() as u64;
+    loop {
+        let unit = match balance {
+            UnitBalance::Dynamic => next.take_below(all).await?,
+            UnitBalance::Static => Some(own).filter(|unit| *unit < all),
+        };
+        let Some(unit) = unit else { break };
+        own += place_count() as u64;
+        // What a dead place had added is lost, and its loss is the error of the whole: the others need not go on.
+        if places().any(Place::is_dead) {
+            break;
+        }
+        states.lock().add(unit);
+        isles::yield_now().await; // requests for units, and the news of a death, have waited
+        if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
+            progress.tell(unit + 1); // units are assigned in order, so about as many are done
+        }
+    }
+    drop(progress);
+    let mut sums = states.lock().builder.sums();
+    team.reduce_slice(0, &mut sums, i64::wrapping_add).await?;
+    states.lock().sums = sums;
+    Ok(())
+}
