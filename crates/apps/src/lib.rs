@@ -23,5 +23,6 @@ macro_rules! applications {
 
 applications! {
     bc: Betweenness,
+    hf: HartreeFock,
     pi: Pi,
 }

@@ -381,8 +381,8 @@ fn arguments_that_do_not_exist_are_named() {
 #[test]
 fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
     for (line, says) in [
-        ("run", "isles run needs a command; allowed: bc, pi"),
-        ("run --graph karate", "isles run needs a command before \"--graph\"; allowed: bc, pi"),
+        ("run", "isles run needs a command; allowed: APPS"),
+        ("run --graph karate", "isles run needs a command before \"--graph\"; allowed: APPS"),
         ("run bc --csv", "a value is missing: --csv <FILE>"),
         ("run bc --balance", "--balance is \"\"; allowed: static, dynamic"),
         ("sweep --app bc --cap", "a value is missing: --cap <WATTS>"),
@@ -393,8 +393,13 @@ fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
         ),
         ("chip draw", "isles chip has no command \"draw\"; allowed: list, show, check"),
     ] {
-        assert_eq!(refuse(&words(line)), format!("error: {says}"));
+        assert_eq!(refuse(&words(line)), format!("error: {says}").replace("APPS", &applications()));
     }
+}
+
+/// The names of all applications, as a refusal lists them.
+fn applications() -> String {
+    isles_apps::APPS.iter().map(|app| app.name()).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
@@ -772,7 +777,11 @@ fn commands_that_do_not_exist_are_named_with_those_that_do() {
         &refuse(&["walk"]),
         &["error: isles has no command \"walk\"; allowed: list, launch, ", "run", "sweep"],
     );
-    assert_eq!(refuse(&["run", "walk"]), "error: isles run has no command \"walk\"; allowed: bc, pi");
+    let names = applications();
+    assert_eq!(
+        refuse(&["run", "walk"]),
+        format!("error: isles run has no command \"walk\"; allowed: {names}")
+    );
     assert_says(
         &refuse(&["chip", "walk"]),
         &["isles chip has no command \"walk\"; allowed: list, show, check"],

@@ -26,7 +26,7 @@ pub enum Balance {
 
 /// Units of work that are dealt out to all places. Bodies that travel capture it, and each takes units from a
 /// [`UnitQueue`] of its own.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct WorkUnits {
     count: u64,
     /// What they are, in the plural.
@@ -47,6 +47,11 @@ impl WorkUnits {
     ) -> isles::Result<WorkUnits> {
         let shares = PlaceLocal::new(PlaceWork::default).await?;
         Ok(WorkUnits { count, what: Cow::Borrowed(what), balance, next: Counter::new(), shares, asks_shares })
+    }
+
+    /// The same units once more, from the first on; what each place does of them adds up.
+    pub fn again(&self) -> WorkUnits {
+        WorkUnits { next: Counter::new(), ..self.clone() }
     }
 
     /// The units that this place takes.

@@ -1,0 +1,77 @@
+//! What the steps of a calculation take of a core, counted, for modelled chips.
+//!
+//! The integrals count their own additions and multiplications (see [`Operations`]); what stands beside them was
+//! counted in the code by eye, as a compiler for a core with eight floating-point registers and one operand in memory
+//! would do it. What an operation takes is the chip file's matter: on the SCC's P54C cores 3 cycles for a float, 39
+//! for a division, 1 for an integer. Nothing was fitted: no time of a Hartree-Fock program on that chip was at hand,
+//! so the shape over places is worth more than the seconds. Invariant: the work of a unit depends on the molecule and
+//! the density only.
+
+use super::fock::UnitEffort;
+use super::integrals::Operations;
+use isles::Work;
+
+/// Bytes of a number, and of a sum of the Fock matrix.
+const NUMBER: u64 = 8;
+
+/// Of a unit, among `functions` functions.
+pub(super) fn of_unit(effort: &UnitEffort, functions: usize) -> Work {
+    let UnitEffort { candidates, quartets, operations, integrals, pair_bytes, elements } = *effort;
+    let matrix = (functions * functions) as u64 * NUMBER;
+    // A candidate: four look-ups of the density's largest elements and their comparisons. A quartet: its loops over
+    // groups and cells. An integral: its factor, and six products with their sums. An element: to a whole number of
+    // two words.
+    of_integrals(&operations)
+        .floats(2 * candidates + 13 * integrals + 2 * elements)
+        .integers(24 * candidates + 200 * quartets + 14 * integrals + 8 * elements)
+        .branches(4 * candidates + 40 * quartets + elements)
+        .streamed(pair_bytes)
+        .pieces(quartets)
+        .scattered(candidates, matrix / 8)
+        .scattered(12 * quartets, 2 * matrix)
+}
+
+/// Of integrals alone.
+pub(super) fn of_integrals(operations: &Operations) -> Work {
+    let Operations { quartets, floats } = *operations;
+    // Each addition with its multiplication loads two numbers that are no operands in registers, and stores one. A
+    // quartet of primitives looks up a row of the table of Boys functions, of 1,025 rows with 15 numbers.
+    Work::new()
+        .floats(floats)
+        .integers(3 * floats / 2 + 30 * quartets)
+        .divisions(2 * quartets)
+        .branches(6 * quartets)
+        .scattered(4 * quartets, 1025 * 15 * NUMBER)
+}
+
+/// Of the linear algebra of an iteration, which the first place does alone.
+pub(super) fn of_iteration(functions: usize, pairs_of_electrons: usize) -> Work {
+    let cube = (functions as u64).pow(3);
+    // Ten products of matrices, for the commutator, the orthonormal functions and back; the tridiagonal form 4/3 n^3,
+    // its transformation 4/3 n^3, the rotations of about 1.7 n steps 3 n^3, each twice for addition and
+    // multiplication.
+    let floats = 20 * cube + 12 * cube + 2 * (functions * functions * pairs_of_electrons) as u64;
+    let bytes = 14 * (functions * functions) as u64 * NUMBER;
+    Work::new().floats(floats).integers(3 * floats / 2).branches(floats / 8).streamed(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_quartets_are_more_work_of_each_kind() {
+        let one = UnitEffort {
+            candidates: 3,
+            quartets: 2,
+            operations: Operations { quartets: 10, floats: 1000 },
+            integrals: 18,
+            pair_bytes: 640,
+            elements: 12,
+        };
+        let work = of_unit(&one, 7);
+        assert_eq!((work.floats, work.divisions, work.streamed_bytes), (1000 + 6 + 234 + 24, 20, 640));
+        assert_eq!(work.tables[1], isles::Table { accesses: 3, bytes: 49 });
+        assert!(of_iteration(8, 3).floats > 4 * of_iteration(4, 3).floats);
+    }
+}

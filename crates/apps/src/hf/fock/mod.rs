@@ -1,0 +1,183 @@
+//! The two-electron part of the Fock matrix, built directly: integrals are computed, used and forgotten.
+//!
+//! A [`FockBuilder`] holds what a place needs: the pairs of shells, a density, and the sums of the units that it was
+//! given. It knows no other places. Quartets are left out by Schwarz's bound with the largest elements of the density
+//! that they meet (M. Häser, R. Ahlrichs, J. Comput. Chem. 10, 104 (1989)), so a small change of a density takes
+//! little time. Invariant: what a unit adds depends on the shells and the density only, so the sum of all units does
+//! not depend on who computed which.
+
+mod digest;
+mod fixed_point;
+mod unit;
+
+pub use unit::{WorkUnit, units};
+
+use super::basis::shell::Shell;
+use super::integrals::{Operations, PRIMITIVES_MIN, Repulsion, ShellPair, one_electron, pairs};
+use super::matrix::Matrix;
+use digest::Panels;
+use fixed_point::{FixedPointSums, mean};
+use serde::{Deserialize, Serialize};
+
+/// Quartets that cannot add more than this to any element are left out, in hartree.
+pub const NEGLIGIBLE: f64 = 1e-12;
+
+/// The functions of a molecule: all that a place needs to know of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Functions {
+    /// The shells, in order of the atoms.
+    pub shells: Vec<Shell>,
+    /// Whether d shells have six functions.
+    pub is_cartesian: bool,
+}
+
+/// Builds the two-electron part of Fock matrices, unit by unit.
+pub struct FockBuilder {
+    shells: usize,
+    pairs: Vec<ShellPair>,
+    preparation: Operations,
+    density: Matrix,
+    /// The largest element of the density for each unordered pair of shells.
+    largest: Vec<f64>,
+    sums: FixedPointSums,
+    panels: Panels,
+    repulsion: Repulsion,
+}
+
+/// What a unit took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitEffort {
+    /// Quartets of shells that were looked at, and that were not left out.
+    pub candidates: u64,
+    /// Those of which the integrals were computed.
+    pub quartets: u64,
+    /// What the integrals took.
+    pub operations: Operations,
+    /// Integrals, each of which meets six elements of the density.
+    pub integrals: u64,
+    /// Bytes of pairs that were read.
+    pub pair_bytes: u64,
+    /// Elements that went into the sums of the place.
+    pub elements: u64,
+}
+
+impl FockBuilder {
+    /// Prepares the pairs of shells; the density is zero.
+    pub fn new(functions: &Functions) -> FockBuilder {
+        let size = one_electron::functions(&functions.shells);
+        let (pairs, preparation) = pairs(&functions.shells, functions.is_cartesian);
+        FockBuilder {
+            shells: functions.shells.len(),
+            density: Matrix::zero(size),
+            largest: vec![0.0; pairs.len()],
+            sums: FixedPointSums::zero(size),
+            panels: Panels::default(),
+            repulsion: Repulsion::new(PRIMITIVES_MIN),
+            pairs,
+            preparation,
+        }
+    }
+
+    /// The pairs of shells.
+    pub fn pairs(&self) -> &[ShellPair] {
+        &self.pairs
+    }
+
+    /// What the bounds of the pairs took.
+    pub fn preparation(&self) -> Operations {
+        self.preparation
+    }
+
+    /// How many shells there are.
+    pub fn shells(&self) -> usize {
+        self.shells
+    }
+
+    /// Begins a build for a symmetric density, row by row up to the diagonal.
+    pub fn begin(&mut self, packed: &[f64]) {
+        let size = self.density.size();
+        let mut elements = packed.iter();
+        for row in 0..size {
+            for column in 0..=row {
+                let element = elements.next().expect("an element for each place up to the diagonal");
+                self.density.set_both([row, column], *element);
+            }
+        }
+        let density = &self.density;
+        for (largest, pair) in self.largest.iter_mut().zip(&self.pairs) {
+            let [row, column] = pair.first;
+            let rows =
+                (row..row + pair.functions[0]).map(|row| &density.row(row)[column..][..pair.functions[1]]);
+            *largest = rows.flatten().fold(0.0, |largest, element| element.abs().max(largest));
+        }
+        self.sums.clear();
+    }
+
+    /// Adds what a unit has to the sums of this place.
+    pub fn add_unit(&mut self, unit: WorkUnit) -> UnitEffort {
+        let mut effort = UnitEffort::default();
+        let size = self.density.size();
+        let bra = &self.pairs[unit.bra];
+        self.panels.clear(bra, size);
+        for number in unit.kets() {
+            let ket = &self.pairs[number];
+            effort.candidates += 1;
+            if bra.bound * ket.bound * largest_met(&self.largest, unit.bra, number, [bra, ket]) < NEGLIGIBLE {
+                continue;
+            }
+            let (integrals, operations) = self.repulsion.block(bra, ket);
+            // Up to eight quartets are equal; of each symmetric pair of elements one is written, and folding halves
+            // them.
+            let orders = |pair: &ShellPair| if pair.shells[0] == pair.shells[1] { 1.0 } else { 2.0 };
+            let same = if unit.bra == number { 0.5 } else { 1.0 };
+            self.panels.add(integrals, same * orders(bra) * orders(ket), [bra, ket], &self.density);
+            for (row, sums) in self.panels.ket[..ket.components()].chunks_exact(ket.functions[1]).enumerate()
+            {
+                self.sums.add(ket.first[0] + row, ket.first[1], sums.iter().copied());
+            }
+            effort.quartets += 1;
+            effort.operations.add(operations);
+            effort.integrals += (bra.components() * ket.components()) as u64;
+            effort.pair_bytes += ket.bytes();
+            effort.elements += ket.components() as u64;
+        }
+        for (row, sums) in self.panels.coulomb.chunks_exact(bra.functions[1]).enumerate() {
+            self.sums.add(bra.first[0] + row, bra.first[1], sums.iter().copied());
+        }
+        for (first, rows) in bra.first.into_iter().zip(&self.panels.exchange) {
+            for (row, sums) in rows.chunks_exact(size).enumerate() {
+                self.sums.add(first + row, 0, sums.iter().map(|sum| -0.25 * sum));
+            }
+        }
+        effort.elements += (bra.components() + size * (bra.functions[0] + bra.functions[1])) as u64;
+        effort
+    }
+
+    /// The sums of the units that this place was given, to be added to those of other places.
+    pub fn sums(&self) -> Vec<i64> {
+        self.sums.folded()
+    }
+}
+
+/// The two-electron part of the Fock matrix from the sums of all units.
+pub fn matrix(size: usize, sums: &[i64]) -> Matrix {
+    let mut matrix = Matrix::zero(size);
+    let places = (0..size).flat_map(|row| (0..=row).map(move |column| [row, column]));
+    places.zip(sums).for_each(|(place, sum)| matrix.set_both(place, mean(*sum)));
+    matrix
+}
+
+/// A symmetric matrix row by row up to the diagonal.
+pub fn packed(matrix: &Matrix) -> Vec<f64> {
+    (0..matrix.size()).flat_map(|row| &matrix.row(row)[..=row]).copied().collect()
+}
+
+/// The largest element of the density that a quartet meets, those of the exchange halved.
+fn largest_met(largest: &[f64], bra: usize, ket: usize, [first, second]: [&ShellPair; 2]) -> f64 {
+    let [i, j] = first.shells;
+    let [k, l] = second.shells;
+    let exchange =
+        [(i, k), (i, l), (j, k), (j, l)].map(|(one, other)| largest[unit::pair_number(one, other)]);
+    let exchange = exchange.into_iter().fold(0.0, f64::max);
+    largest[bra].max(largest[ket]).max(0.5 * exchange)
+}

@@ -1,0 +1,172 @@
+//! What can be wrong with a description of a molecule or a basis set.
+//!
+//! One enum for both, because their reader does the same with each: print one line, stop. Invariant: each message
+//! names the source, what was found there and what is allowed.
+
+use super::element::Element;
+use std::fmt;
+
+/// Why there is no system to compute.
+#[derive(Debug)]
+pub enum InputError {
+    /// A file could not be read.
+    Unreadable {
+        /// The file.
+        source: String,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// Neither a built-in name nor a file.
+    UnknownName {
+        /// The flag and its value.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// Something else stands where one of the allowed forms must stand.
+    Malformed {
+        /// The file, or the built-in name.
+        source: String,
+        /// The line, from 1.
+        line: usize,
+        /// What stands there, shortened.
+        found: String,
+        /// What may stand there.
+        allowed: String,
+    },
+    /// The text ends before its contents do.
+    Truncated {
+        /// The file.
+        source: String,
+        /// What is missing.
+        missing: String,
+    },
+    /// The basis set has no functions for an element of the molecule.
+    ElementWithoutBasis {
+        /// The basis set.
+        basis: String,
+        /// The element.
+        element: Element,
+    },
+    /// Two nuclei at one point, or nearly so.
+    AtomsAtOnePoint {
+        /// The molecule.
+        molecule: String,
+        /// Their numbers, from 1.
+        atoms: [usize; 2],
+        /// Bohr between them.
+        distance: f64,
+    },
+    /// The number of electrons is not one that closed shells can hold.
+    Electrons {
+        /// The molecule.
+        molecule: String,
+        /// The charge that was asked for.
+        charge: i32,
+        /// Electrons that this leaves, of which there may be none or fewer.
+        electrons: i64,
+    },
+    /// There are more electrons than the functions can hold.
+    FewFunctions {
+        /// The basis set.
+        basis: String,
+        /// How many functions there are.
+        functions: usize,
+        /// How many pairs of electrons there are.
+        pairs: usize,
+    },
+    /// Functions that are nearly sums of others.
+    DependentFunctions {
+        /// The basis set.
+        basis: String,
+        /// The least eigenvalue of the overlap matrix.
+        eigenvalue: f64,
+    },
+    /// More than is supported.
+    TooLarge {
+        /// The file or the name.
+        source: String,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there is.
+        found: usize,
+        /// How much is accepted.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InputError::Unreadable { source, cause } => write!(f, "{source} cannot be read: {cause}"),
+            InputError::UnknownName { found, allowed } => write!(f, "{found}; allowed: {allowed}"),
+            InputError::Malformed { source, line, found, allowed } => {
+                write!(f, "{source}: line {line}: found `{found}`, expected {allowed}")
+            }
+            InputError::Truncated { source, missing } => {
+                write!(f, "{source}: the text ends early, {missing} is missing")
+            }
+            InputError::ElementWithoutBasis { basis, element } => {
+                write!(f, "--basis {basis} has no functions for {element}; allowed: a basis set that has")
+            }
+            InputError::AtomsAtOnePoint { molecule, atoms: [one, other], distance } => write!(
+                f,
+                "{molecule}: atoms {one} and {other} are {distance:.1e} bohr apart; allowed: at least {:.0e} bohr",
+                super::molecule::DISTANCE_MIN
+            ),
+            InputError::Electrons { molecule, charge, electrons: electrons @ ..=0 } => write!(
+                f,
+                "--charge {charge} leaves {molecule} {electrons} electrons; allowed: a charge that leaves at least 2"
+            ),
+            InputError::Electrons { molecule, charge, electrons } => write!(
+                f,
+                "--charge {charge} leaves {molecule} {electrons} electrons; allowed: an even number, all of them paired"
+            ),
+            InputError::FewFunctions { basis, functions, pairs } => write!(
+                f,
+                "--basis {basis} has {functions} functions for {pairs} pairs of electrons; allowed: at least as many"
+            ),
+            InputError::DependentFunctions { basis, eigenvalue } => write!(
+                f,
+                "--basis {basis}: the functions depend on each other, the overlap has the eigenvalue {eigenvalue:.1e}; \
+                 allowed: at least {:.0e}",
+                super::scf::OVERLAP_EIGENVALUE_MIN
+            ),
+            InputError::TooLarge { source, what, found, limit } => {
+                write!(f, "{source}: {found} {what}, at most {limit} are accepted")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InputError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            InputError::Unreadable { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+/// The beginning of a line, printable, for a message of one line.
+pub(super) fn excerpt(line: &str) -> String {
+    const CHARACTERS_MAX: usize = 40;
+    let printable = line.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut short: String = printable.take(CHARACTERS_MAX).collect();
+    if line.trim().chars().count() > CHARACTERS_MAX {
+        short.push_str("...");
+    }
+    short
+}
+
+/// Reads a file of at most `FILE_BYTES_MAX` bytes as text.
+pub(super) fn read_text(path: &str) -> Result<String, InputError> {
+    const FILE_BYTES_MAX: usize = 16 << 20;
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|cause| InputError::Unreadable { source: path.to_owned(), cause })?;
+    if bytes.len() > FILE_BYTES_MAX {
+        let (source, found) = (path.to_owned(), bytes.len());
+        return Err(InputError::TooLarge { source, what: "bytes", found, limit: FILE_BYTES_MAX });
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

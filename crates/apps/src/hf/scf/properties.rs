@@ -1,0 +1,50 @@
+//! What a converged calculation says of the molecule: orbital energies, the gap, the dipole.
+//!
+//! Invariant: nothing here changes the calculation.
+
+use super::super::molecule::Molecule;
+use super::Scf;
+use serde::Serialize;
+
+/// Debye in an atomic unit of the dipole, e a0: CODATA 2018.
+const DEBYE: f64 = 2.541_746_473;
+
+/// What is known of the molecule.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Properties {
+    /// Of the nuclei among each other, in hartree.
+    pub nuclear_repulsion: f64,
+    /// Energies of all orbitals in hartree, ascending; the occupied ones first.
+    pub orbital_energies: Vec<f64>,
+    /// How many orbitals are occupied, by two electrons each.
+    pub occupied: usize,
+    /// From the highest occupied to the lowest other orbital, in hartree; none if all are occupied.
+    pub gap: Option<f64>,
+    /// The dipole in debye, from the center of the nuclear charges.
+    pub dipole: [f64; 3],
+}
+
+impl Properties {
+    /// The length of the dipole, in debye.
+    pub fn dipole_length(&self) -> f64 {
+        self.dipole.iter().map(|part| part * part).sum::<f64>().sqrt()
+    }
+}
+
+/// What the last iteration says of the molecule.
+pub fn properties(scf: &Scf, molecule: &Molecule) -> Properties {
+    let orbital_energies = scf.orbitals(&scf.fock).0;
+    let occupied = scf.pairs_of_electrons;
+    let gap = orbital_energies.get(occupied).map(|lowest| lowest - orbital_energies[occupied - 1]);
+    let nuclear = |axis: usize| -> f64 {
+        molecule.atoms.iter().map(|atom| f64::from(atom.element.number()) * atom.point[axis]).sum()
+    };
+    let charges: f64 = molecule.atoms.iter().map(|atom| f64::from(atom.element.number())).sum();
+    let dipole = [0, 1, 2].map(|axis| {
+        let center = nuclear(axis) / charges;
+        let electrons = scf.density.dot(&scf.moments.dipole[axis]);
+        let shifted = electrons - center * scf.density.dot(&scf.moments.overlap);
+        -DEBYE * shifted
+    });
+    Properties { nuclear_repulsion: scf.nuclear_repulsion, orbital_energies, occupied, gap, dipole }
+}

@@ -1,0 +1,105 @@
+//! One Fock build over all places: the density to each, units to each, the sums to the first.
+//!
+//! Every place has the functions and a density of its own. The density goes out by a broadcast, the sums come back by
+//! a reduction of whole numbers; between them places need each other only to take the next unit from a counter.
+//! Invariant: the sums are the same whatever the number of places, the balance and the machine.
+
+use super::fock::{FockBuilder, Functions, UnitEffort, WorkUnit, units};
+use super::integrals::one_electron;
+use super::matrix::Matrix;
+use super::{effort, fock};
+use crate::frame::{Balance, Dealer, UnitQueue, WorkDone, WorkUnits};
+use isles::prelude::*;
+use std::time::Duration;
+
+/// What a place keeps between builds.
+pub(super) struct BuildState {
+    builder: FockBuilder,
+    functions: usize,
+    /// At the first place, the density of the next build and the sums of the last, up to the diagonal.
+    density: Vec<f64>,
+    sums: Vec<i64>,
+    /// Whether the time for the pairs of shells was said.
+    is_charged: bool,
+}
+
+impl BuildState {
+    /// Prepares the pairs of shells.
+    fn new(functions: Functions) -> BuildState {
+        let size = one_electron::functions(&functions.shells);
+        BuildState {
+            builder: FockBuilder::new(&functions),
+            functions: size,
+            density: vec![0.0; size * (size + 1) / 2],
+            sums: Vec::new(),
+            is_charged: false,
+        }
+    }
+
+    /// Adds a unit to the sums of this place.
+    fn add(&mut self, unit: u64) {
+        let effort: UnitEffort = self.builder.add_unit(WorkUnit::new(unit, self.builder.shells()));
+        work(effort::of_unit(&effort, self.functions));
+    }
+}
+
+/// The places with the functions of a molecule.
+pub(super) struct SharedBuild {
+    states: PlaceLocal<BuildState>,
+    units: WorkUnits,
+    size: usize,
+}
+
+impl SharedBuild {
+    /// Gives every place the functions.
+    pub(super) async fn new(
+        functions: &Functions,
+        dealer: &Dealer,
+        balance: Balance,
+    ) -> isles::Result<SharedBuild> {
+        let states = PlaceLocal::with(functions.clone(), BuildState::new).await?;
+        let units = dealer.units(units(functions.shells.len()), balance).await?;
+        Ok(SharedBuild { states, units, size: one_electron::functions(&functions.shells) })
+    }
+
+    /// The two-electron part of the Fock matrix for a density, built by all places; called at the first.
+    pub(super) async fn of(&self, density: &Matrix) -> isles::Result<Matrix> {
+        let (states, units) = (&self.states, self.units.again());
+        states.lock().density = fock::packed(density);
+        finish(async {
+            for place in places() {
+                spawn_at!(place, take_part(states, units.here()).await?);
+            }
+        })
+        .await?;
+        Ok(fock::matrix(self.size, &states.lock().sums))
+    }
+
+    /// What the places did in all builds since `started`, a time of [`now`].
+    pub(super) async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
+        self.units.done(started).await
+    }
+}
+
+/// The part of this place in a build.
+async fn take_part(states: &PlaceLocal<BuildState>, mut units: UnitQueue<'_>) -> isles::Result<()> {
+    let team = Team::world();
+    let mut density = std::mem::take(&mut states.lock().density);
+    team.broadcast_slice(0, &mut density).await?;
+    {
+        let mut state = states.lock();
+        state.builder.begin(&density);
+        state.density = density;
+        if !std::mem::replace(&mut state.is_charged, true) {
+            work(effort::of_integrals(&state.builder.preparation()));
+        }
+    }
+    while let Some(unit) = units.take().await? {
+        states.lock().add(unit);
+    }
+    drop(units);
+    let mut sums = states.lock().builder.sums();
+    team.reduce_slice(0, &mut sums, i64::wrapping_add).await?;
+    states.lock().sums = sums;
+    Ok(())
+}
