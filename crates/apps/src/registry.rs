@@ -4,6 +4,7 @@
 //! `main` of its own. Invariant: a setting that is not allowed is said before anything starts.
 
 use crate::APPS;
+use crate::frame::Draw;
 use clap::{ArgMatches, Args, Command};
 use isles::{Claim, Flag, Launch, Machine};
 use std::fmt;
@@ -28,11 +29,11 @@ pub trait App: Sync {
     /// An argument cannot be read.
     fn reads(&self, matches: &ArgMatches) -> Result<Vec<Claim>, Failure>;
 
-    /// Runs it over the places of `launch`, and writes its results.
+    /// Runs it over the places of `launch`, and writes its results; its picture, if one is wanted, by `draw`.
     ///
     /// # Errors
     /// [`Failure`], which also says the exit code.
-    fn run(&self, matches: &ArgMatches, launch: Launch) -> Result<(), Failure>;
+    fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure>;
 }
 
 /// The application of this name.

@@ -1,11 +1,13 @@
 //! `isles run`: the applications.
 
+use crate::plot::Picture;
 use crate::seeds::{self, SeedsArguments};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::SWEEP_VARIABLE;
 use isles_apps::registry::{self, Failure, PlaceArguments};
 use isles_apps::{APPS, console};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use std::sync::{Arc, OnceLock};
 
 /// The command with one subcommand an application.
 pub fn command() -> Command {
@@ -56,5 +58,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         return seeds::compare(&number, (app, matches), (&places, &launch));
     }
     launch.check_tape()?;
-    app.run(matches, launch)
+    let summary = Arc::new(OnceLock::new());
+    app.run(matches, launch.keeping_summary(&summary), &|json, svg| {
+        // What places did on a chip its summary knows.
+        let text = summary.get().map_or(json, String::as_str);
+        Picture::of_text("the run", text)?.write(svg)
+    })
 }

@@ -61,3 +61,19 @@ fn it_can_be_swept_and_compared_by_seeds_as_any_application() {
     assert_eq!(seeds.code, Some(0), "{seeds:?}");
     scene.assert_nothing_left();
 }
+
+#[test]
+fn a_run_draws_where_its_time_went_by_place() {
+    let scene = Scene::new("pi-svg");
+    for (machine, says) in
+        [("threads", "What each place did: pi"), ("chip:scc", "Where the time of each place went")]
+    {
+        let line = format!("run pi --points 100000 --machine {machine} --places 3 --svg pi.svg");
+        let ended = scene.run(&words(&line));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let picture = scene.result("pi.svg");
+        assert!(picture.contains(says) && picture.contains(&line), "{machine}: {picture}");
+    }
+    let same = scene.run(&words("run pi --points 100000 --json pi.svg --svg pi.svg")).refusal().to_owned();
+    assert!(same.contains("--svg is \"pi.svg\"; allowed: another file than that of --json"), "{same}");
+}

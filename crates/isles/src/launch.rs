@@ -14,6 +14,7 @@ use isles_transport_shm::Pinning;
 use std::io::Write;
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -106,6 +107,8 @@ pub struct Launch {
     pub(crate) chip: ChipSettings,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
+    /// Where the summary of a run on a modelled chip is kept, if somebody wants it.
+    pub(crate) summary: Option<Arc<OnceLock<String>>>,
 }
 
 impl Launch {
@@ -153,6 +156,7 @@ impl Launch {
             reads: Vec::new(),
             chip: environment.chip,
             seed: environment.seed,
+            summary: None,
         })
     }
 
@@ -183,6 +187,12 @@ impl Launch {
     /// What the program reads, which the run then does not write over.
     pub fn reading(mut self, files: impl IntoIterator<Item = Claim>) -> Launch {
         self.reads.extend(files);
+        self
+    }
+
+    /// Keeps the summary of a run on a modelled chip (what `--summary` writes) in `kept`, which is empty.
+    pub fn keeping_summary(mut self, kept: &Arc<OnceLock<String>>) -> Launch {
+        self.summary = Some(Arc::clone(kept));
         self
     }
 

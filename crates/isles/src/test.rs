@@ -63,6 +63,7 @@ where
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let stall = environment.stall(STALL);
     let launch = Launch {
+        summary: None,
         machine,
         places,
         pinning: environment.pinning,

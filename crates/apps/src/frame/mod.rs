@@ -9,14 +9,14 @@ mod outputs;
 mod work_units;
 
 pub use facts::{Verification, bar, count};
-pub use outputs::NO_FILES;
+pub use outputs::{Draw, NO_FILES};
 pub use work_units::{Balance, PlaceWork, UnitQueue, WorkDone, WorkUnits};
 
 use crate::registry::{App, Failure};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use facts::{RunFacts, duration};
 use isles::{Claim, Launch, Machine};
-use outputs::{OutputArguments, Outputs, write_json};
+use outputs::{OutputArguments, Outputs};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -174,7 +174,7 @@ impl<A: Application> App for Framed<A> {
         Ok(parsed::<A>(matches)?.reads())
     }
 
-    fn run(&self, matches: &ArgMatches, launch: Launch) -> Result<(), Failure> {
+    fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure> {
         let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
         let outputs = Outputs::check(&app.run_name(), &outputs, &launch)?;
         let input = app.open()?;
@@ -203,11 +203,8 @@ impl<A: Application> App for Framed<A> {
         let text = format!("{result}{shares}time   {seconds}\nspeed  {speed}\nmoved  {moved}");
         let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
         let document = Document { run, verification: verification.as_ref(), result: &found };
-        outputs.write(
-            &text,
-            |out| write_json(out, &document),
-            |out| app.write_csv(&found, out),
-            verification.as_ref(),
-        )
+        let json =
+            serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
+        outputs.write(&text, &json, |out| app.write_csv(&found, out), draw, verification.as_ref())
     }
 }

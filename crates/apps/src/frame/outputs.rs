@@ -8,7 +8,6 @@ use crate::console;
 use crate::registry::Failure;
 use clap::Args;
 use isles::{Claim, Destination, Launch};
-use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +21,14 @@ pub(super) struct OutputArguments {
     /// Where the CSV goes; - is standard output [default: a file in out/, named after the run]
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
+
+    /// Also draws where the time went, by place, as SVG; - is standard output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<String>,
 }
+
+/// Draws a run into a file: of its JSON document, and on a modelled chip of its summary, if there is one.
+pub type Draw<'a> = &'a dyn Fn(&str, Destination) -> Result<(), Failure>;
 
 /// The arguments with which an application writes no files.
 pub const NO_FILES: [&str; 4] = ["--json", "/dev/null", "--csv", "/dev/null"];
@@ -31,12 +37,13 @@ pub const NO_FILES: [&str; 4] = ["--json", "/dev/null", "--csv", "/dev/null"];
 pub(super) struct Outputs {
     json: Destination,
     csv: Destination,
+    svg: Option<Destination>,
     /// Whether nothing else goes to standard output.
     is_free: bool,
 }
 
 impl Outputs {
-    /// Checks that both files can be written, apart from each other and from all else that the run reads and writes.
+    /// Checks that all files can be written, apart from each other and from all else that the run reads and writes.
     /// Where no file is named, they are `out/NAME.json` and `out/NAME.csv`.
     ///
     /// # Errors
@@ -47,7 +54,11 @@ impl Outputs {
         let json = Destination::check("--json", arguments.json.as_deref(), &default("json"), &claims)?;
         claims.push(Claim::written(&json, "--json"));
         let csv = Destination::check("--csv", arguments.csv.as_deref(), &default("csv"), &claims)?;
-        Ok(Outputs { json, csv, is_free: launch.leaves_standard_output_free() })
+        claims.push(Claim::written(&csv, "--csv"));
+        let svg = arguments.svg.as_deref();
+        let svg =
+            svg.map(|path| Destination::check("--svg", Some(path), Path::new(path), &claims)).transpose()?;
+        Ok(Outputs { json, csv, svg, is_free: launch.leaves_standard_output_free() })
     }
 
     /// Tells people something: on standard error where standard output carries a file.
@@ -59,18 +70,20 @@ impl Outputs {
     }
 
     fn leaves_standard_output_free(&self) -> bool {
-        self.is_free && !(self.json.is_standard() || self.csv.is_standard())
+        let svg = self.svg.as_ref().is_some_and(Destination::is_standard);
+        self.is_free && !(self.json.is_standard() || self.csv.is_standard() || svg)
     }
 
-    /// Tells the result, writes the files, and ends with the verification, if there is one.
+    /// Tells the result, writes the files, and ends with the verification, if there is one. `json` is the document.
     ///
     /// # Errors
     /// What could not be written; or the result is not confirmed.
     pub fn write(
         self,
         text: &str,
-        json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        json: &str,
         csv: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        draw: Draw<'_>,
         verification: Option<&Verification>,
     ) -> Result<(), Failure> {
         let is_free = self.leaves_standard_output_free();
@@ -83,9 +96,10 @@ impl Outputs {
             Some(path) => tell(is_free, &format!("wrote  {}", path.display())),
             None => Ok(()),
         };
-        let results = [self.json.write(json), self.csv.write(csv)];
+        let results = [self.json.write(|out| out.write_all(json.as_bytes())), self.csv.write(csv)];
         let results = results.map(|result| result.map_err(Failure::from).and_then(|path| name(&path)));
-        results.into_iter().fold(told.and(checked), Result::and)
+        let drawn = self.svg.map_or(Ok(()), |svg| draw(json, svg));
+        results.into_iter().chain([drawn]).fold(told.and(checked), Result::and)
     }
 }
 
@@ -95,16 +109,6 @@ fn tell(is_result: bool, text: &str) -> Result<(), Failure> {
     }
     console::notice(text);
     Ok(())
-}
-
-/// Writes `document` as one line of JSON.
-///
-/// # Errors
-/// What `out` returns.
-pub(super) fn write_json(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut out, document)?;
-    writeln!(out)?;
-    out.flush()
 }
 
 /// A text as part of a file's name.

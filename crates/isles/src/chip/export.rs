@@ -116,6 +116,10 @@ impl ChipRun {
         launch: &Launch,
         (chip, host): (ModelledChip, Duration),
     ) -> Result<(), LaunchError> {
+        if let Some(kept) = &launch.summary {
+            // A second run leaves that of the first.
+            let _ = kept.set(self.summary(launch, (chip, host)));
+        }
         let mut written = Ok(());
         for one in &launch.exports {
             let result = match one.export {
@@ -146,28 +150,7 @@ impl ChipRun {
     ) -> Result<String, LaunchError> {
         let (model, report) = (chip.chip(), &self.report);
         Ok(match one.export {
-            Export::Summary => {
-                let ChipSettings { governor, work, placement, broadcast, reduce, rest, .. } = &launch.chip;
-                let (seed, protocol) = (launch.seed, launch.chip.protocol_on(chip).name());
-                let (governor, work) = (&governor.value.to_string(), &work.value.to_string());
-                let placement = &placement.value.to_string();
-                let (broadcast, reduce) = (&broadcast.value.to_string(), &reduce.to_string());
-                let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
-                let facts = RunFacts {
-                    chip: model,
-                    seed,
-                    protocol,
-                    placement,
-                    governor,
-                    rest: *rest,
-                    collectives: [broadcast, reduce],
-                    work,
-                    host,
-                    host_code,
-                    host_uncharged,
-                };
-                export::summary(&facts, report)
-            }
+            Export::Summary => self.summary(launch, (chip, host)),
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),
             Export::Folded => export::folded(chip.machine(), model.topology(), report),
@@ -179,6 +162,29 @@ impl ChipRun {
             Export::Heat => self.heat(chip).map_err(|error| one.refusal(error.to_string()))?,
             Export::Trace | Export::Tape => String::new(),
         })
+    }
+
+    fn summary(&self, launch: &Launch, (chip, host): (ModelledChip, Duration)) -> String {
+        let ChipSettings { governor, work, placement, broadcast, reduce, rest, .. } = &launch.chip;
+        let (seed, protocol) = (launch.seed, launch.chip.protocol_on(chip).name());
+        let (governor, work) = (&governor.value.to_string(), &work.value.to_string());
+        let placement = &placement.value.to_string();
+        let (broadcast, reduce) = (&broadcast.value.to_string(), &reduce.to_string());
+        let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
+        let facts = RunFacts {
+            chip: chip.chip(),
+            seed,
+            protocol,
+            placement,
+            governor,
+            rest: *rest,
+            collectives: [broadcast, reduce],
+            work,
+            host,
+            host_code,
+            host_uncharged,
+        };
+        export::summary(&facts, &self.report)
     }
 
     fn heat(&self, chip: ModelledChip) -> Result<String, draw::TooLarge> {
