@@ -264,7 +264,8 @@ fn labels(values: &[f64], unit: &DisplayUnit, axis: &Axis) -> (Vec<String>, Stri
             (values.iter().map(|value| unit.show(*value, 4)).collect(), String::new())
         }
         DisplayUnit::Prefixed { factor, base } => {
-            let (prefix, scale) = prefix_for(largest * factor);
+            let typical = if axis.scale == Scale::Log { least } else { largest };
+            let (prefix, scale) = prefix_for(typical * factor);
             let scaled: Vec<f64> = values.iter().map(|value| value * factor / scale).collect();
             (plain(&scaled), format!("{prefix}{base}"))
         }
