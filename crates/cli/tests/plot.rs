@@ -161,6 +161,27 @@ fn the_rows_of_repro_are_a_parity_and_one_experiment_a_curve() {
     assert!(piped.stderr.contains("lines: one line of a message buffer"), "the table gives way: {piped:?}");
 }
 
+/// Where the marks of a picture are.
+fn places(svg: &str) -> Vec<String> {
+    let document = Document::parse(svg).unwrap();
+    document.descendants().filter_map(|node| node.attribute("transform")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_picture_on_the_page_is_what_the_command_draws() {
+    let page = include_str!("../../../docs/pictures/results-ping-pong.svg");
+    let scene = Scene::new("plot");
+    let drawn = run(&scene, "repro ping-pong --svg -").stdout;
+    assert_eq!(
+        places(page),
+        places(&drawn),
+        "isles repro ping-pong --svg docs/pictures/results-ping-pong.svg"
+    );
+    assert!(
+        picture(page).metadata.ends_with("isles repro ping-pong --svg docs/pictures/results-ping-pong.svg")
+    );
+}
+
 /// What a session of the bench writes, with these rows: names, what is better, and medians of Isles and of two peers.
 fn session(rows: &[(&str, &str, f64, [f64; 2])]) -> String {
     let figure = |name: &str, value: f64| {
