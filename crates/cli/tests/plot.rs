@@ -120,6 +120,8 @@ fn the_csv_of_a_sweep_is_a_plane_and_a_speed_up_where_only_places_vary() {
     assert!(own.metadata.contains(&format!("chip: chip:scc; command: isles {SWEEP}")), "{}", own.metadata);
     let curve = Picture::of(&scene, "sweep.csv --kind curve");
     assert_eq!(curve.counts, [("800 MHz".into(), 2), ("533 MHz".into(), 2), ("100 MHz".into(), 2)]);
+    let joules = Picture::of(&scene, "sweep.csv --what energy");
+    assert_eq!((joules.title.as_str(), joules.counts), ("Energy by places", curve.counts));
 
     run(
         &scene,
@@ -312,6 +314,7 @@ const BAD_FILES: &[(&str, &str, &str)] = &[
     ("gap.csv", "a,b\n,2\n", "has an empty cell under a"),
     ("ragged.csv", "a,b\n1,2\n1\n", "has 1 of 2 cells in line 3"),
     ("nameless.csv", "1,2\n3,4\n", "begins with numbers (1,2)"),
+    ("sweep.csv", "places,governor,time_s,energy_j\n1,fixed,,2\n", "has an empty cell under time_s"),
     ("short.csv", "a,b\n", "has names and no line of values"),
     ("sweep.csv", "places,governor,time_s,energy_j\n1,fixed,x,2\n", "has \"x\" in line 2 under time_s"),
 ];
@@ -325,6 +328,12 @@ fn files_that_are_no_results_are_refused_with_what_is_wrong() {
         let line = refusal.refusal();
         assert!(line.contains(name) && line.contains(says), "{says}: {line}");
     }
+    let long = scene.file("long.csv", "a,b\n".to_owned() + &"1,2\n".repeat(20_001));
+    let refusal = scene.run(&["plot", long.to_str().unwrap(), "--out", "x.svg"]);
+    assert!(
+        refusal.refusal().contains("has 20001 lines of values, and a picture shows at most 20000"),
+        "{refusal:?}"
+    );
     let bytes = scene.file("bytes.csv", b"\xff\xfe");
     let refusal = scene.run(&["plot", bytes.to_str().unwrap(), "--out", "x.svg"]);
     assert!(refusal.refusal().contains("a file that can be read (it is no text in UTF-8)"), "{refusal:?}");

@@ -11,6 +11,9 @@ use isles_plot::{
     PlanePoint, PlaneSeries, Scale, Series,
 };
 
+/// The most lines of a table: more than anybody can tell apart, and few enough for a browser.
+const ROWS_MAX: usize = 20_000;
+
 /// A line of names and lines of cells.
 pub struct CsvTable {
     names: Vec<String>,
@@ -39,6 +42,12 @@ impl CsvTable {
             cells => Err(format!("has {} of {} cells in line {number}", cells.len(), names.len())),
         };
         let rows = lines.map(row).collect::<Result<Vec<_>, _>>()?;
+        if rows.len() > ROWS_MAX {
+            return Err(format!(
+                "has {} lines of values, and a picture shows at most {ROWS_MAX}",
+                rows.len()
+            ));
+        }
         if rows.is_empty() {
             return Err("has names and no line of values".to_owned());
         }
