@@ -44,12 +44,13 @@ pub use chip::{
     Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
     ModelEnergy, Placement, PlacementError, Protocol, Reduce, Shape, TimeCategory, clocks, shared_memory,
 };
-pub use isles_macros::{at, everywhere, main, spawn_at, test};
+pub use isles_macros::{at, everywhere, main, select, spawn_at, test};
 pub use isles_runtime::capture::{CanReturn, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
-    Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Replicated, Result,
-    RunReport, Sleep, StdError, Table, Team, Work, cancel, finish, here, now, place_count, places, plain,
+    Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError,
+    RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError,
+    Table, Team, Values, Work, cancel, channel, channel_at, finish, here, now, place_count, places, plain,
     sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
@@ -66,8 +67,9 @@ pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE};
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Replicated, Team, Work, at, everywhere,
-        finish, here, now, place_count, places, spawn, spawn_at, spawn_detached, work, yield_now,
+        Counter, Cycles, Global, Monitor, Phaser, Place, PlaceLocal, Receiver, Replicated, Sender, Team,
+        Work, at, channel, everywhere, finish, here, now, place_count, places, select, spawn, spawn_at,
+        spawn_detached, work, yield_now,
     };
 }
 
@@ -86,6 +88,7 @@ pub mod __private {
     pub use crate::machine::Machine;
     pub use crate::test::test;
     pub use isles_runtime::capture::*;
+    pub use isles_runtime::channel::select;
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
         BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error, body_result,

@@ -1,4 +1,4 @@
-//! `at!`, `everywhere!`, `spawn_at!`, `#[isles::main]` and `#[isles::test]`.
+//! `at!`, `everywhere!`, `spawn_at!`, `select!`, `#[isles::main]` and `#[isles::test]`.
 //!
 //! A crate of its own because procedural macros must be one. It rewrites tokens and nothing else: what a
 //! capture is, how it is written and what may travel is decided by types, in `isles-runtime`, module
@@ -17,6 +17,7 @@ mod entry;
 mod flow;
 mod invocation;
 mod renaming;
+mod select;
 mod text;
 mod travel;
 mod usage;
@@ -68,6 +69,26 @@ pub fn everywhere(input: TokenStream) -> TokenStream {
 pub fn spawn_at(input: TokenStream) -> TokenStream {
     let call = parse_macro_input!(input as call::Call);
     finished(travel::spawn_at(&call))
+}
+
+/// Waits for several futures and goes on with the first that is ready: `select! { pattern = future => body, .. }`.
+///
+/// ```ignore
+/// select! {
+///     job = jobs.recv() => work_on(job?),
+///     sent = results.send(result) => sent?,
+///     () = sleep(limit) => println!("nothing for {limit:?}"),
+///     default => println!("nothing now"),
+/// }
+/// ```
+///
+/// Of operations of channels exactly one happens: a value is sent only by the branch that is chosen, and one that
+/// arrives for another branch is the next to be received. A `send` and a `recv` must stand there as such, not inside of
+/// another future. Where several are ready each has its turn. With `default` nothing waits, but for the answers of
+/// channels of other places. Futures that are not chosen are dropped. Bodies may use `?`, `return` and `break`.
+#[proc_macro]
+pub fn select(input: TokenStream) -> TokenStream {
+    select::select(&parse_macro_input!(input as select::Select)).into()
 }
 
 /// Makes an `async fn main()` the program that place 0 runs; the other places serve.

@@ -6,6 +6,7 @@
 
 mod call;
 pub mod capture;
+pub mod channel;
 mod error;
 mod everywhere;
 mod finish;
@@ -25,6 +26,10 @@ pub mod wire;
 
 pub use call::site::{Site, SiteCell};
 pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with, try_here};
+pub use channel::{
+    Receiver, RecvError, RecvFuture, SendError, SendErrorKind, SendFuture, Sender, Values, channel,
+    channel_at,
+};
 pub use error::foreign::{BodyError, StdError, body_error, body_result};
 pub use error::{Error, ErrorKind, Result};
 pub use everywhere::everywhere;

@@ -8,7 +8,7 @@ use crate::finish::Scope;
 use crate::local::Local;
 use crate::run::report;
 use crate::wire::{DecodeError, Reader, Writer};
-use crate::{call, finish, part, phaser, team};
+use crate::{call, channel, finish, part, phaser, team};
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{FinishId, TaskRefusal, Violation};
 use isles_transport::{Arrival, Body, Death, HandlerId, Message};
@@ -39,10 +39,12 @@ pub(crate) enum Handler {
     Run,
     /// Nobody waits for the answer to a `Call` any more.
     Abandon,
+    /// Values and control of channels.
+    Channel,
 }
 
 impl Handler {
-    const ALL: [Handler; 10] = [
+    const ALL: [Handler; 11] = [
         Handler::Spawn,
         Handler::Call,
         Handler::Reply,
@@ -53,6 +55,7 @@ impl Handler {
         Handler::Registered,
         Handler::Run,
         Handler::Abandon,
+        Handler::Channel,
     ];
 
     /// Its number on the wire.
@@ -128,6 +131,8 @@ pub(crate) enum Refused {
     TaskRefusal(TaskRefusal),
     /// It breaks the protocol of finishes.
     Violation(Violation),
+    /// It uses slots of a channel that it was not given.
+    SlotViolation,
     /// It breaks the protocol of phasers.
     PhaserViolation(isles_protocol::phaser::Violation),
 }
@@ -156,6 +161,7 @@ impl fmt::Display for Refused {
             Refused::NotLent => write!(f, "it gives back handles that were not lent"),
             Refused::TaskRefusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
+            Refused::SlotViolation => write!(f, "it uses slots of a channel that it was not given"),
             Refused::PhaserViolation(violation) => violation.fmt(f),
         }
     }
@@ -241,6 +247,7 @@ fn dispatch(
         Handler::Registered => phaser::receive_registered(local, source, reader),
         Handler::Run => report::receive(local, source, reader),
         Handler::Abandon => call::receive_abandon(local, source, reader),
+        Handler::Channel => channel::receive(local, source, reader),
     }
 }
 
@@ -252,6 +259,7 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     call::place_died(local, place);
     team::place_died(local, place);
     phaser::place_died(local, place);
+    channel::place_died(local, place);
     finish::place_died(local, place);
     if place == PlaceId(0) {
         // Nobody is left to say when the run ends.

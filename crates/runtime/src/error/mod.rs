@@ -58,6 +58,8 @@ pub enum ErrorKind {
     },
     /// An operation was asked of the wrong place, or in the wrong state; the text says which.
     Misused,
+    /// A channel is closed; the text says what was tried.
+    Closed,
     /// Several errors of one finish; [`Error::causes`] lists them.
     Several,
     /// A `println!` of the task panicked because the reader of standard output has gone away, as `head` does.
@@ -370,9 +372,11 @@ impl fmt::Display for BodyText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let body = self.0;
         match &body.kind {
-            ErrorKind::Failed | ErrorKind::Undecodable | ErrorKind::Misused | ErrorKind::OutputClosed => {
-                write!(f, "{}", body.text)?
-            }
+            ErrorKind::Failed
+            | ErrorKind::Undecodable
+            | ErrorKind::Misused
+            | ErrorKind::OutputClosed
+            | ErrorKind::Closed => write!(f, "{}", body.text)?,
             ErrorKind::Panicked => write!(f, "panicked {}", body.text)?,
             ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", body.text)?,
             ErrorKind::Cancelled => write!(f, "cancelled: {}", body.text)?,

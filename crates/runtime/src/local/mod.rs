@@ -15,11 +15,12 @@ mod send;
 mod worker;
 
 pub use clock::Clock;
-pub(crate) use send::{Sent, encode_again};
+pub(crate) use send::{Sent, Unsent, encode_again};
 pub use worker::Step;
 
 use crate::call::Calls;
 use crate::call::site::{SiteCell, SiteCounts};
+use crate::channel::ChannelTable;
 use crate::error::Error;
 use crate::finish::{FinishTable, RemoteScope, Scope};
 use crate::handle::WordTable;
@@ -78,6 +79,9 @@ pub struct Local {
     pub(crate) words: RefCell<WordTable>,
     pub(crate) teams: RefCell<TeamTable>,
     pub(crate) phasers: PhaserTable,
+    pub(crate) channels: RefCell<ChannelTable>,
+    /// Which branch the next `select!` looks at first.
+    pub(crate) select_turn: Cell<u32>,
     pub(crate) timers: Timers,
     pub(crate) site_counts: RefCell<SiteCounts>,
     pub(crate) tally: Totals,
@@ -176,6 +180,8 @@ impl Local {
             calls: RefCell::default(),
             parts: RefCell::default(),
             words: RefCell::default(),
+            channels: RefCell::default(),
+            select_turn: Cell::new(0),
             teams: RefCell::default(),
             site_counts: RefCell::default(),
             tally: Totals::default(),

@@ -18,7 +18,7 @@ pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use replicate::{InternalSite, SerdeCapture, fold, replicate};
+pub(crate) use replicate::{InternalSite, SerdeCapture, SerdeReturn, fold, replicate};
 pub(crate) use table::PartTable;
 use table::{NotLent, Settled};
 

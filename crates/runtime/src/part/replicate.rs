@@ -47,7 +47,7 @@ impl<T: Serialize + DeserializeOwned> Travel for SerdeCapture<'_, T> {
 }
 
 /// A result of the runtime itself.
-struct SerdeReturn<T>(T);
+pub(crate) struct SerdeReturn<T>(pub(crate) T);
 
 impl<T: Serialize + DeserializeOwned> Ship for SerdeReturn<T> {
     type Value = T;

@@ -243,6 +243,7 @@ fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<Str
     let calls = calls.map(|(to, site)| format!("the answer of {to} to the call at {site}"));
     let teams = local.teams.borrow().explain(asker, questions);
     let phasers = local.phasers.explain();
+    let channels = local.channels.borrow().explain();
     let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
     let tasks = tasks.map(|(site, count)| match count {
         1 => format!("1 waiting task started at {site}"),
@@ -252,7 +253,7 @@ fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<Str
         let seconds = next.saturating_sub(local.clock().now()).as_secs_f64();
         format!("the first of {} timers, in {seconds:.1} s", local.timers.len())
     });
-    let causes = finishes.chain(calls).chain(teams).chain(phasers).chain(timers).chain(tasks);
+    let causes = finishes.chain(calls).chain(teams).chain(phasers).chain(channels).chain(timers).chain(tasks);
     let mut lines: Vec<String> = causes.collect();
     if lines.is_empty() && local.here() == PlaceId(0) {
         lines.push(OUTSIDE.to_owned());

@@ -1,0 +1,262 @@
+//! Channels: values between tasks that run, on every machine.
+
+use isles::prelude::*;
+use isles::{ErrorKind, RecvError, SendErrorKind, channel_at};
+use std::time::Duration;
+
+/// Place `number` of the run, or the last one that there is.
+fn place(number: usize) -> Place {
+    places().take(number + 1).next_back().expect("there is always the first place")
+}
+
+#[isles::test]
+async fn values_arrive_in_order_whatever_the_capacity() -> isles::Result<()> {
+    for capacity in [0, 1, 7, 1024] {
+        for from in places() {
+            let (sender, receiver) = channel::<u64>(capacity);
+            finish(async {
+                spawn_at!(from, {
+                    for value in 0..200_u64 {
+                        sender.send(value).await?;
+                    }
+                });
+                for value in 0..200 {
+                    assert_eq!(receiver.recv().await?, value, "capacity {capacity} from {from}");
+                }
+                Ok::<_, isles::Error>(())
+            })
+            .await?;
+        }
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn a_receiver_at_another_place_gets_each_value_once() -> isles::Result<()> {
+    for capacity in [0, 3] {
+        let (sender, receiver) = channel::<u64>(capacity);
+        let sums = PlaceLocal::new(|| 0_u64).await?;
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    while let Ok(value) = receiver.recv().await {
+                        *sums.lock() += value;
+                    }
+                });
+            }
+            for value in 1..=300 {
+                sender.send(value).await?;
+            }
+            sender.close();
+            Ok::<_, isles::Error>(())
+        })
+        .await?;
+        assert_eq!(sums.reduce(|one, other| one + other).await?, 300 * 301 / 2);
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn the_last_sender_anywhere_closes_the_channel() -> isles::Result<()> {
+    for capacity in [0, 2, 64] {
+        let (sender, receiver) = channel::<(u32, String)>(capacity);
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {
+                    let here = here().index() as u32;
+                    for number in 0..10_u32 {
+                        sender.send((here, format!("{here}.{number}"))).await?;
+                    }
+                });
+            }
+            drop(sender);
+            let (mut count, mut values) = (0, receiver.stream());
+            while let Some((from, text)) = values.next().await? {
+                assert!(text.starts_with(&format!("{from}.")));
+                count += 1;
+            }
+            assert_eq!(count, 10 * place_count());
+            Ok::<_, isles::Error>(())
+        })
+        .await?;
+        assert_eq!(receiver.recv().await, Err(RecvError::Closed));
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn a_send_that_nobody_can_receive_has_its_value_back() -> isles::Result<()> {
+    let last = place(3);
+    let (sender, receiver) = channel::<String>(1);
+    sender.send("kept".to_owned()).await?;
+    finish(async {
+        spawn_at!(last, {
+            // It waits for room, which never comes.
+            let error = sender.send("mine".to_owned()).await.expect_err("nobody receives");
+            assert_eq!((error.value.as_str(), error.kind), ("mine", SendErrorKind::Closed));
+            let error = isles::Error::from(sender.send(String::new()).await.expect_err("it is closed"));
+            assert_eq!(error.kind(), &ErrorKind::Closed);
+        });
+        drop(receiver);
+        Ok::<_, isles::Error>(())
+    })
+    .await
+}
+
+#[isles::test]
+async fn what_does_not_wait_says_so() -> isles::Result<()> {
+    let (sender, receiver) = channel::<u8>(1);
+    for place in places() {
+        at!(place, {
+            assert_eq!(receiver.try_recv().await, Err(RecvError::Empty));
+            assert_eq!(receiver.recv_timeout(Duration::from_millis(1)).await, Err(RecvError::DeadlinePassed));
+            sender.try_send(1).await?;
+            assert_eq!(sender.len().await?, 1);
+            let full = sender.try_send(2).await.expect_err("there is no room");
+            assert_eq!((full.value, full.kind), (2, SendErrorKind::Full));
+            let late = sender.send_timeout(3, Duration::from_millis(1)).await.expect_err("there is no room");
+            assert_eq!((late.value, late.kind), (3, SendErrorKind::DeadlinePassed));
+            assert_eq!((receiver.try_recv().await?, receiver.capacity()), (1, 1));
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn a_channel_can_be_sent_over_a_channel() -> isles::Result<()> {
+    let (requests, queue) = channel::<(u64, Sender<u64>)>(0);
+    let server = place(2);
+    finish(async {
+        spawn_at!(server, {
+            let mut requests = queue.stream();
+            while let Some((number, answer)) = requests.next().await? {
+                answer.send(number * number).await?;
+            }
+        });
+        drop(queue);
+        for number in 0..20 {
+            let (answer, receiver) = channel(0);
+            requests.send((number, answer)).await?;
+            assert_eq!(receiver.recv().await?, number * number);
+        }
+        drop(requests);
+        Ok::<_, isles::Error>(())
+    })
+    .await
+}
+
+#[isles::test]
+async fn of_several_channels_the_one_that_is_ready_is_chosen() -> isles::Result<()> {
+    let (first, second) = (place(1), place(2));
+    let (even, evens) = channel::<u32>(0);
+    let (odd, odds) = channel_at::<u32>(first, 0).await?;
+    let (taken, all) = channel::<u32>(64);
+    finish(async {
+        spawn_at!(first, {
+            for number in 0..20_u32 {
+                even.send(2 * number).await?;
+            }
+        });
+        spawn_at!(second, {
+            for number in 0..20_u32 {
+                odd.send(2 * number + 1).await?;
+            }
+        });
+        for _ in 0..40 {
+            let number = select! {
+                number = evens.recv() => number?,
+                number = odds.recv() => number?,
+            };
+            taken.send(number).await?;
+        }
+        Ok::<_, isles::Error>(())
+    })
+    .await?;
+    let mut numbers = Vec::new();
+    while let Ok(number) = all.try_recv().await {
+        numbers.push(number);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..40).collect::<Vec<_>>());
+    Ok(())
+}
+
+#[isles::test]
+async fn a_select_sends_to_one_channel_only() -> isles::Result<()> {
+    let (left, right) = (place(1), place(2));
+    let (to_left, from_left) = channel_at::<u64>(left, 2).await?;
+    let (to_right, from_right) = channel_at::<u64>(right, 0).await?;
+    let sums = PlaceLocal::new(|| 0_u64).await?;
+    finish(async {
+        spawn_at!(left, {
+            let mut values = from_left.stream();
+            while let Some(value) = values.next().await? {
+                *sums.lock() += value;
+            }
+        });
+        spawn_at!(right, {
+            let mut values = from_right.stream();
+            while let Some(value) = values.next().await? {
+                *sums.lock() += value;
+            }
+        });
+        for value in 1..=100 {
+            select! {
+                sent = to_left.send(value) => sent?,
+                sent = to_right.send(value) => sent?,
+            }
+        }
+        to_left.close();
+        to_right.close();
+        Ok::<_, isles::Error>(())
+    })
+    .await?;
+    assert_eq!(sums.reduce(|one, other| one + other).await?, 5050);
+    Ok(())
+}
+
+#[isles::test]
+async fn a_default_does_not_wait_and_other_futures_take_part() -> isles::Result<()> {
+    let (sender, receiver) = channel_at::<u8>(place(1), 1).await?;
+    let nothing = select! {
+        value = receiver.recv() => Some(value?),
+        default => None,
+    };
+    assert_eq!(nothing, None);
+    let late = select! {
+        value = receiver.recv() => Some(value?),
+        () = std::future::ready(()) => None,
+    };
+    assert_eq!(late, None);
+    select! {
+        sent = sender.send(7) => sent?,
+        default => panic!("there is room"),
+    }
+    let full = select! {
+        sent = sender.send(8) => sent.is_ok(),
+        default => false,
+    };
+    assert!(!full);
+    assert_eq!(receiver.recv().await?, 7);
+    Ok(())
+}
+
+#[isles::test]
+async fn what_is_not_allowed_is_said() -> isles::Result<()> {
+    let error = channel_at::<u8>(here(), 2_000_000).await.expect_err("more than 2^20");
+    assert_eq!(error.kind(), &ErrorKind::Misused);
+    assert!(
+        error.to_string().contains("the capacity of a channel is 2000000; allowed: 0 to 1048576"),
+        "{error}"
+    );
+    let (sender, receiver) = channel::<u8>(4);
+    sender.send(1).await?;
+    receiver.close();
+    let refused = sender.send(2).await.expect_err("it is closed");
+    assert_eq!((refused.value, refused.kind.clone()), (2, SendErrorKind::Closed));
+    assert_eq!(refused.to_string(), "the channel is closed");
+    assert_eq!(receiver.recv().await?, 1);
+    assert_eq!(receiver.recv().await, Err(RecvError::Closed));
+    Ok(())
+}

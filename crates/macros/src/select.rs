@@ -1,0 +1,108 @@
+//! `select!`: waits for several futures and goes on with the first that is ready.
+//!
+//! Only parsing and plumbing: which future is chosen, and what becomes of the others, is decided by the runtime's
+//! `channel::select`. Invariant: bodies stand where the macro was called, so `?`, `return` and `break` mean what they
+//! say.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::{Expr, Pat, Token};
+
+/// One branch: `pattern = future => body`.
+struct Branch {
+    pattern: Pat,
+    future: Expr,
+    body: Expr,
+}
+
+/// All branches, and what is done if none is ready now.
+pub(crate) struct Select {
+    branches: Vec<Branch>,
+    default: Option<Expr>,
+}
+
+impl Parse for Select {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let (mut branches, mut default) = (Vec::new(), None);
+        while !input.is_empty() {
+            let is_default = input.peek(syn::Ident) && input.peek2(Token![=>]);
+            let is_default = is_default && input.fork().parse::<syn::Ident>()? == "default";
+            if is_default {
+                let word: syn::Ident = input.parse()?;
+                input.parse::<Token![=>]>()?;
+                let body = input.parse()?;
+                if default.replace(body).is_some() {
+                    return Err(syn::Error::new(word.span(), "a `select!` has one `default`"));
+                }
+            } else {
+                let pattern = Pat::parse_multi(input)?;
+                input.parse::<Token![=]>()?;
+                let future = input.parse()?;
+                input.parse::<Token![=>]>()?;
+                branches.push(Branch { pattern, future, body: input.parse()? });
+            }
+            // After a block the comma may be left out, as in `match`.
+            if input.peek(Token![,]) {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        if branches.is_empty() {
+            return Err(input.error("a `select!` has branches `pattern = future => body`"));
+        }
+        Ok(Select { branches, default })
+    }
+}
+
+/// The code.
+pub(crate) fn select(select: &Select) -> TokenStream {
+    let Select { branches, default } = select;
+    let count = branches.len();
+    let waits = default.is_none();
+    let variants: Vec<_> = (0..count).map(|number| format_ident!("Branch{number}")).collect();
+    let pinned: Vec<_> = (0..count).map(|number| format_ident!("__isles_pinned_{number}")).collect();
+    let locals: Vec<_> = (0..count).map(|number| format_ident!("__isles_branch_{number}")).collect();
+    let numbers = 0..count;
+    let futures = branches.iter().map(|branch| &branch.future);
+    let arms = branches
+        .iter()
+        .zip(&variants)
+        .map(|(Branch { pattern, body, .. }, variant)| quote!(__Chosen::#variant(#pattern) => #body,));
+    let otherwise = match default {
+        Some(body) => quote!(__Chosen::Default => #body,),
+        None => quote!(__Chosen::Default => ::core::unreachable!("a `select!` without `default` waits"),),
+    };
+    quote! {{
+        enum __Chosen<#(#variants),*> { #(#variants(#variants),)* Default }
+        let __isles_chosen = {
+            #(let mut #pinned = ::core::pin::pin!(#futures);)*
+            #(let mut #locals = ::isles::__private::select::Branch::new(#pinned.as_mut());)*
+            let __isles_first = ::isles::__private::select::turn(#count).await;
+            ::core::future::poll_fn(|__isles_context| {
+                #[allow(unused_imports)]
+                use ::isles::__private::select::PollBranch as _;
+                use ::core::task::Poll;
+                let mut __isles_pending = false;
+                // From the first one to the last, then those before it.
+                for __isles_number in (__isles_first..#count).chain(0..__isles_first) {
+                    match __isles_number {
+                        #(#numbers => match #locals.poll_branch(__isles_context, #waits) {
+                            Poll::Ready(::core::option::Option::Some(output)) => {
+                                return Poll::Ready(__Chosen::#variants(output));
+                            }
+                            Poll::Ready(::core::option::Option::None) => {}
+                            Poll::Pending => __isles_pending = true,
+                        },)*
+                        _ => {}
+                    }
+                }
+                if __isles_pending { Poll::Pending } else { Poll::Ready(__Chosen::Default) }
+            })
+            .await
+        };
+        match __isles_chosen {
+            #(#arms)*
+            #otherwise
+        }
+    }}
+}

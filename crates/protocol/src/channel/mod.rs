@@ -1,0 +1,54 @@
+//! Channels: values that go from tasks to tasks through a buffer at one place.
+//!
+//! `docs/design/channels.md` has the protocol and says why nothing is lost or doubled. [`ChannelHome`] is the buffer
+//! with all that wait for it, [`SlotPool`] what another place may send without asking. Invariant: both only say what is
+//! to be done; a value is in one of them, or in what they return.
+
+mod home;
+#[cfg(test)]
+mod tests;
+
+pub use home::{ChannelHome, ChannelStep, Offered, OperationId, SlotViolation, Wanted};
+
+/// Most values that a channel can hold.
+pub const CAPACITY_MAX: u32 = 1 << 20;
+
+/// The slots of one channel that a place has and has not used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotPool {
+    unused: u32,
+    is_closed: bool,
+}
+
+impl SlotPool {
+    /// Takes a slot for a value, if there is one and the channel is open.
+    pub fn take(&mut self) -> bool {
+        let is_there = self.unused > 0 && !self.is_closed;
+        self.unused -= u32::from(is_there);
+        is_there
+    }
+
+    /// The home has given so many: how many go back, because the channel was closed meanwhile.
+    #[must_use = "slots that go back must be returned"]
+    pub fn grant(&mut self, slots: u32) -> u32 {
+        let (kept, back) = if self.is_closed { (0, slots) } else { (slots, 0) };
+        self.unused = self.unused.saturating_add(kept);
+        back
+    }
+
+    /// The home wants them back: how many there were.
+    pub fn recall(&mut self) -> u32 {
+        std::mem::take(&mut self.unused)
+    }
+
+    /// The home says that the channel is closed: how many go back.
+    pub fn close(&mut self) -> u32 {
+        self.is_closed = true;
+        self.recall()
+    }
+
+    /// Whether the home has said that the channel is closed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+}

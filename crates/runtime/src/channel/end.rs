@@ -1,0 +1,792 @@
+//! A channel at one place: its home, or what another place keeps of it.
+//!
+//! Carries out what the protocol says, and keeps the operations that wait here. A value moves: it is in the home, in a
+//! message, in an answer that nobody has taken yet, or with its task. Invariant: nothing is borrowed while a message is
+//! sent, a value is dropped, or a task is woken.
+
+use super::message::{ChannelId, Head};
+use crate::error::Error;
+use crate::local::output_queue::OutputQueue;
+use crate::local::{Local, Unsent};
+use crate::message::{Handler, Refused};
+use crate::wire::{DecodeError, Reader};
+use isles_protocol::PlaceId;
+use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, SlotPool, Wanted};
+use isles_transport::Class;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::panic::Location;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+/// The channels of one place.
+#[derive(Default)]
+pub(crate) struct ChannelTable {
+    serial: u32,
+    ends: HashMap<ChannelId, Rc<dyn AnyEnd>>,
+}
+
+impl ChannelTable {
+    /// What the operations that wait here wait for, one line each.
+    pub(crate) fn explain(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.ends.values().flat_map(|end| end.explain()).collect();
+        lines.sort();
+        lines
+    }
+}
+
+/// An [`End`] of any type.
+pub(super) trait AnyEnd {
+    /// A message about this channel.
+    fn receive(
+        self: Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: Head,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused>;
+
+    /// A place is dead, and all that it sent has arrived.
+    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);
+
+    fn explain(&self) -> Vec<String>;
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+/// What became of an operation.
+#[derive(Debug)]
+pub(super) enum Answer<T> {
+    Accepted,
+    /// The channel is closed; with the value, if the home had it.
+    Refused(Option<T>),
+    Full,
+    Granted,
+    Value(T),
+    Ended,
+    Empty,
+    /// It was given up while it waited; with the value, if the home had it.
+    Cancelled(Option<T>),
+    Counted(u64),
+    Faulty(String),
+    /// The home is dead.
+    Dead,
+}
+
+/// An operation that waits here.
+enum Wait<T> {
+    Pending {
+        waker: Option<Waker>,
+        what: &'static str,
+        caller: &'static Location<'static>,
+    },
+    Answered(Answer<T>),
+    /// Nobody waits any more; the answer will say what is to be put back.
+    GivenUp,
+}
+
+/// A channel at one place.
+pub(crate) struct End<T> {
+    id: ChannelId,
+    here: PlaceId,
+    capacity: u32,
+    /// The buffer, if this is the home.
+    home: Option<RefCell<ChannelHome<T>>>,
+    /// Elsewhere: what may be sent without asking.
+    slots: RefCell<SlotPool>,
+    waits: RefCell<BTreeMap<u64, Wait<T>>>,
+    next: Cell<u64>,
+    steps: OutputQueue<ChannelStep<T>>,
+    /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
+    handles: Cell<u32>,
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> End<T> {
+    /// A new channel whose home is here, counted by two kinds of handles.
+    pub(super) fn make(local: &Local, capacity: u32) -> Rc<End<T>> {
+        let mut channels = local.channels.borrow_mut();
+        let id = ChannelId { home: local.here(), serial: channels.serial };
+        channels.serial += 1;
+        let home = ChannelHome::new(local.here(), capacity);
+        let end = Rc::new(End::new(id, local.here(), capacity, Some(RefCell::new(home))));
+        end.handles.set(2);
+        channels.ends.insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+        end
+    }
+
+    /// The channel of this name here, for a handle that has arrived; none if it is not that of a `T`, or gone.
+    pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<Rc<End<T>>> {
+        let mut channels = local.channels.borrow_mut();
+        let known = match channels.ends.get(&id) {
+            Some(end) => Rc::clone(end).into_any().downcast::<End<T>>().ok()?,
+            None if id.home == local.here() => return None,
+            None => {
+                let end = Rc::new(End::new(id, local.here(), capacity, None));
+                channels.ends.insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+                end
+            }
+        };
+        known.retain();
+        Some(known)
+    }
+
+    fn new(id: ChannelId, here: PlaceId, capacity: u32, home: Option<RefCell<ChannelHome<T>>>) -> End<T> {
+        End {
+            id,
+            here,
+            capacity,
+            home,
+            slots: RefCell::default(),
+            waits: RefCell::default(),
+            next: Cell::new(0),
+            steps: OutputQueue::default(),
+            handles: Cell::new(0),
+        }
+    }
+
+    /// Begins to send. With `asks`, the value stays with the task until there is a slot for it. Ready if it is over;
+    /// else the number to ask for with [`End::poll`].
+    pub(super) fn send(
+        self: &Rc<Self>,
+        value: &mut Option<T>,
+        (asks, waits): (bool, bool),
+        caller: &'static Location<'static>,
+    ) -> Result<Answer<T>, u64> {
+        Local::with(|local| match &self.home {
+            Some(home) => self.send_here(local, home, value, (asks, waits), caller),
+            None => self.send_there(local, value, (asks, waits), caller),
+        })
+    }
+
+    fn send_here(
+        self: &Rc<Self>,
+        local: &Local,
+        home: &RefCell<ChannelHome<T>>,
+        value: &mut Option<T>,
+        (asks, waits): (bool, bool),
+        caller: &'static Location<'static>,
+    ) -> Result<Answer<T>, u64> {
+        let (number, mut steps) = (self.new_number(), Vec::new());
+        let id = OperationId { place: self.here, number };
+        let outcome = if asks {
+            let asked = home.borrow_mut().ask(id, waits, &mut steps);
+            match asked {
+                Offered::Accepted(_) => Ok(Answer::Granted),
+                Offered::Waits => Err(number),
+                Offered::Refused(()) => Ok(Answer::Refused(None)),
+                Offered::Full(()) => Ok(Answer::Full),
+            }
+        } else {
+            let Some(offered) = value.take() else { return Ok(Answer::Refused(None)) };
+            let offered = home.borrow_mut().offer(id, offered, waits, &mut steps);
+            match offered {
+                Offered::Accepted(_) => Ok(Answer::Accepted),
+                Offered::Waits => Err(number),
+                Offered::Refused(back) => Ok(Answer::Refused(Some(back))),
+                Offered::Full(back) => {
+                    *value = Some(back);
+                    Ok(Answer::Full)
+                }
+            }
+        };
+        if outcome.is_err() {
+            self.wait(number, "room in", caller);
+        }
+        self.carry_out(local, steps);
+        outcome
+    }
+
+    fn send_there(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        (asks, waits): (bool, bool),
+        caller: &'static Location<'static>,
+    ) -> Result<Answer<T>, u64> {
+        if local.is_dead(self.id.home) {
+            return Ok(Answer::Dead);
+        }
+        if self.slots.borrow().is_closed() {
+            return Ok(Answer::Refused(None));
+        }
+        let has_slot = self.slots.borrow_mut().take();
+        if has_slot {
+            return Ok(self.send_item(local, value));
+        }
+        let number = self.new_number();
+        self.wait(number, "room in", caller);
+        let sent = match (&*value, asks || !waits) {
+            (Some(value), false) => self.tell(local, self.id.home, &Head::Offer(number), Some(value)),
+            _ => self.tell(local, self.id.home, &Head::Ask(number, waits), None),
+        };
+        match sent {
+            Ok(()) => Err(number),
+            Err(answer) => {
+                self.waits.borrow_mut().remove(&number);
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Sends the value for which there is a slot.
+    pub(super) fn commit(self: &Rc<Self>, value: &mut Option<T>) -> Answer<T> {
+        Local::with(|local| {
+            let Some(home) = &self.home else { return self.send_item(local, value) };
+            let Some(taken) = value.take() else { return Answer::Refused(None) };
+            let mut steps = Vec::new();
+            let back = home.borrow_mut().item(self.here, taken, &mut steps);
+            self.carry_out(local, steps);
+            match back {
+                Ok(None) => Answer::Accepted,
+                Ok(back) => Answer::Refused(back),
+                Err(_) => unreachable!("the slot was given to this place"),
+            }
+        })
+    }
+
+    fn send_item(&self, local: &Local, value: &mut Option<T>) -> Answer<T> {
+        let Some(item) = value.as_ref() else { return Answer::Refused(None) };
+        match self.tell(local, self.id.home, &Head::Item, Some(item)) {
+            Ok(()) => {
+                *value = None;
+                Answer::Accepted
+            }
+            Err(answer) => {
+                // Nothing was sent: the slot is still there.
+                self.return_slots(local, 1);
+                answer
+            }
+        }
+    }
+
+    /// Begins to receive; as [`End::send`].
+    pub(super) fn receive_value(
+        self: &Rc<Self>,
+        waits: bool,
+        caller: &'static Location<'static>,
+    ) -> Result<Answer<T>, u64> {
+        Local::with(|local| {
+            let number = self.new_number();
+            let Some(home) = &self.home else {
+                return self.ask_there(local, (number, "a value of", caller), &Head::Want(number, waits));
+            };
+            let mut steps = Vec::new();
+            let id = OperationId { place: self.here, number };
+            let wanted = home.borrow_mut().want(id, waits, &mut steps);
+            if matches!(wanted, Wanted::Waits) {
+                self.wait(number, "a value of", caller);
+            }
+            self.carry_out(local, steps);
+            match wanted {
+                Wanted::Value(value) => Ok(Answer::Value(value)),
+                Wanted::Waits => Err(number),
+                Wanted::Ended => Ok(Answer::Ended),
+                Wanted::Empty => Ok(Answer::Empty),
+            }
+        })
+    }
+
+    /// Begins to ask how many values there are; as [`End::send`].
+    pub(super) fn count(self: &Rc<Self>, caller: &'static Location<'static>) -> Result<Answer<T>, u64> {
+        if let Some(home) = &self.home {
+            return Ok(Answer::Counted(home.borrow().len() as u64));
+        }
+        let number = self.new_number();
+        Local::with(|local| self.ask_there(local, (number, "the length of", caller), &Head::Count(number)))
+    }
+
+    fn ask_there(
+        &self,
+        local: &Local,
+        (number, what, caller): (u64, &'static str, &'static Location<'static>),
+        head: &Head,
+    ) -> Result<Answer<T>, u64> {
+        if local.is_dead(self.id.home) {
+            return Ok(Answer::Dead);
+        }
+        self.wait(number, what, caller);
+        match self.tell(local, self.id.home, head, None) {
+            Ok(()) => Err(number),
+            Err(answer) => {
+                self.waits.borrow_mut().remove(&number);
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Nothing shall be sent any more, says a task here.
+    pub(super) fn close(self: &Rc<Self>) {
+        Local::try_with(|local| {
+            let Some(home) = &self.home else {
+                let unused = self.slots.borrow_mut().close();
+                // A dead home has no channel that could be closed.
+                let _ = self.tell(local, self.id.home, &Head::Close, None);
+                return self.return_slots(local, unused);
+            };
+            let mut steps = Vec::new();
+            home.borrow_mut().close(&mut steps);
+            self.carry_out(local, steps);
+        });
+    }
+
+    /// At the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
+    pub(super) fn handles_are_gone(self: &Rc<Self>, is_receiver: bool) {
+        let abandoned = Local::try_with(|local| {
+            let mut steps = Vec::new();
+            let mut left = Vec::new();
+            if let Some(home) = &self.home {
+                let mut home = home.borrow_mut();
+                if is_receiver { left = home.abandon(&mut steps) } else { home.close(&mut steps) }
+            }
+            self.carry_out(local, steps);
+            self.handles.set(self.handles.get() - 1);
+            let freed = (self.handles.get() == 0).then(|| local.channels.borrow_mut().ends.remove(&self.id));
+            (left, freed)
+        });
+        drop(abandoned);
+    }
+
+    fn return_slots(&self, local: &Local, slots: u32) {
+        if slots > 0 {
+            // A dead home needs none.
+            let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots), None);
+        }
+    }
+
+    fn put_back(self: &Rc<Self>, local: &Local, value: T) {
+        let Some(home) = &self.home else {
+            // A dead home has no buffer to put it into.
+            let _ = self.tell(local, self.id.home, &Head::PutBack, Some(&value));
+            return;
+        };
+        let mut steps = Vec::new();
+        let nobody = home.borrow_mut().put_back(value, &mut steps);
+        self.carry_out(local, steps);
+        drop(nobody);
+    }
+
+    /// Sends a message; what becomes of the operation if that is not possible.
+    fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: Option<&T>) -> Result<(), Answer<T>> {
+        let sent = local.send(to, Class::Data, Handler::Channel.id(), |writer| {
+            writer.put_serde(&(self.id, head))?;
+            value.map_or(Ok(()), |value| writer.put_value(value))
+        });
+        match sent {
+            Ok(_) => Ok(()),
+            Err(Unsent::DeadPlace(_)) => Err(Answer::Dead),
+            Err(unsent) => Err(Answer::Faulty(Error::from(unsent).text().to_owned())),
+        }
+    }
+
+    fn carry_out(self: &Rc<Self>, local: &Local, steps: Vec<ChannelStep<T>>) {
+        self.steps.carry(steps, |step| self.carry_out_one(local, step));
+    }
+
+    fn carry_out_one(self: &Rc<Self>, local: &Local, step: ChannelStep<T>) {
+        let (id, answer, head) = match step {
+            ChannelStep::Deliver(id, value) => return self.deliver(local, id, value),
+            ChannelStep::Accept(id, slots) => (id, Answer::Accepted, Head::Accepted(id.number, slots)),
+            ChannelStep::Refuse(id, value) => (id, Answer::Refused(value), Head::Refused(id.number)),
+            ChannelStep::End(id) => (id, Answer::Ended, Head::Ended(id.number)),
+            ChannelStep::Grant(id) => (id, Answer::Granted, Head::Granted(id.number)),
+            // What a dead place is to be told is told to nobody.
+            ChannelStep::Announce(to, slots) => {
+                return drop(self.tell(local, to, &Head::Slots(slots), None));
+            }
+            ChannelStep::Recall(to) => return drop(self.tell(local, to, &Head::Recall, None)),
+            ChannelStep::Close(to) => return drop(self.tell(local, to, &Head::Closed, None)),
+        };
+        if id.place == self.here {
+            self.answer(local, id.number, answer);
+        } else {
+            // As above.
+            let _ = self.tell(local, id.place, &head, None);
+        }
+    }
+
+    fn deliver(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
+        if id.place == self.here {
+            return self.answer(local, id.number, Answer::Value(value));
+        }
+        if let Err(Answer::Faulty(text)) = self.tell(local, id.place, &Head::Value(id.number), Some(&value)) {
+            // As above.
+            let _ = self.tell(local, id.place, &Head::Faulty(id.number, text), None);
+        }
+    }
+
+    fn new_number(&self) -> u64 {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        number
+    }
+
+    fn wait(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
+        self.waits.borrow_mut().insert(number, Wait::Pending { waker: None, what, caller });
+    }
+
+    /// What became of an operation, if that is known; else notes whom to wake.
+    pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<Answer<T>> {
+        let mut waits = self.waits.borrow_mut();
+        match waits.get_mut(&number) {
+            Some(Wait::Pending { waker: known, .. }) => {
+                let old = known.replace(waker.clone());
+                drop(waits);
+                drop(old);
+                Poll::Pending
+            }
+            _ => match waits.remove(&number) {
+                Some(Wait::Answered(answer)) => Poll::Ready(answer),
+                _ => Poll::Ready(Answer::Ended),
+            },
+        }
+    }
+
+    /// The answer to an operation of this place has come.
+    fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: Answer<T>) {
+        let mut waits = self.waits.borrow_mut();
+        match waits.get_mut(&number) {
+            Some(wait @ Wait::Pending { .. }) => {
+                let pending = std::mem::replace(wait, Wait::Answered(answer));
+                drop(waits);
+                if let Wait::Pending { waker: Some(waker), .. } = pending {
+                    waker.wake();
+                }
+            }
+            Some(Wait::GivenUp) => {
+                waits.remove(&number);
+                drop(waits);
+                self.undo(local, answer);
+            }
+            // An answer that is there already stands; a second one is no sound home's.
+            Some(Wait::Answered(_)) | None => {
+                drop(waits);
+                self.undo(local, answer);
+            }
+        }
+        self.forget_if_unused(local);
+    }
+
+    /// Puts back what an answer brings for which nobody waits.
+    fn undo(self: &Rc<Self>, local: &Local, answer: Answer<T>) {
+        match answer {
+            Answer::Value(value) => self.put_back(local, value),
+            Answer::Granted if self.home.is_none() => self.return_slots(local, 1),
+            Answer::Granted => {
+                let mut steps = Vec::new();
+                if let Some(home) = &self.home {
+                    // It was given to this place.
+                    let _ = home.borrow_mut().return_slots(self.here, 1, &mut steps);
+                }
+                self.carry_out(local, steps);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends an operation before it is over. Without `is_awaited` nobody will ask for the answer; else it comes soon.
+    pub(super) fn cancel(self: &Rc<Self>, number: u64, is_awaited: bool) {
+        Local::try_with(|local| {
+            let mut waits = self.waits.borrow_mut();
+            let is_pending = matches!(waits.get(&number), Some(Wait::Pending { .. }));
+            let before = match (is_pending, is_awaited) {
+                (true, true) | (false, true) => None,
+                (true, false) => waits.insert(number, Wait::GivenUp),
+                (false, false) => waits.remove(&number),
+            };
+            drop(waits);
+            if let Some(Wait::Answered(answer)) = before {
+                self.undo(local, answer);
+            }
+            if is_pending {
+                self.cancel_at_home(local, number);
+            }
+            self.forget_if_unused(local);
+        });
+    }
+
+    fn cancel_at_home(self: &Rc<Self>, local: &Local, number: u64) {
+        let Some(home) = &self.home else {
+            // A dead home answers by its death.
+            let _ = self.tell(local, self.id.home, &Head::Cancel(number), None);
+            return;
+        };
+        let mut steps = Vec::new();
+        let cancelled = home.borrow_mut().cancel(OperationId { place: self.here, number }, &mut steps);
+        self.carry_out(local, steps);
+        if let Some(value) = cancelled {
+            self.answer(local, number, Answer::Cancelled(value));
+        }
+    }
+
+    /// One handle more here.
+    pub(super) fn retain(&self) {
+        if self.home.is_none() {
+            self.handles.set(self.handles.get() + 1);
+        }
+    }
+
+    /// What is left of the channel here goes when no handle and no operation is left.
+    fn forget_if_unused(&self, local: &Local) {
+        if self.home.is_none() && self.handles.get() == 0 && self.waits.borrow().is_empty() {
+            let unused = self.slots.borrow_mut().recall();
+            self.return_slots(local, unused);
+            let end = local.channels.borrow_mut().ends.remove(&self.id);
+            drop(end);
+        }
+    }
+}
+
+impl<T> End<T> {
+    /// How many values the channel holds at most.
+    pub(super) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// The place of the buffer.
+    pub(super) fn home(&self) -> PlaceId {
+        self.id.home
+    }
+
+    /// The name of the channel.
+    pub(super) fn id(&self) -> ChannelId {
+        self.id
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> End<T> {
+    /// One handle less here.
+    pub(super) fn release(&self) {
+        if self.home.is_none() {
+            self.handles.set(self.handles.get().saturating_sub(1));
+            Local::try_with(|local| self.forget_if_unused(local));
+        }
+    }
+
+    /// A message to the home.
+    fn receive_at_home(
+        self: &Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: Head,
+        reader: &mut Reader<'_>,
+        home: &RefCell<ChannelHome<T>>,
+    ) -> Result<(), Refused> {
+        let mut steps = Vec::new();
+        let id = |number| OperationId { place: source, number };
+        let answer = match head {
+            Head::Offer(number) => match reader.take_value::<T>() {
+                Err(fault) => Some(Head::Faulty(number, fault.to_string())),
+                Ok(value) => {
+                    let outcome = home.borrow_mut().offer(id(number), value, true, &mut steps);
+                    offered(number, outcome)
+                }
+            },
+            Head::Item => {
+                self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
+                None
+            }
+            Head::Ask(number, waits) => match home.borrow_mut().ask(id(number), waits, &mut steps) {
+                Offered::Accepted(_) => Some(Head::Granted(number)),
+                other => offered(number, other),
+            },
+            Head::Want(number, waits) => {
+                let wanted = home.borrow_mut().want(id(number), waits, &mut steps);
+                match wanted {
+                    Wanted::Value(value) => {
+                        self.deliver(local, id(number), value);
+                        None
+                    }
+                    Wanted::Waits => None,
+                    Wanted::Ended => Some(Head::Ended(number)),
+                    Wanted::Empty => Some(Head::Empty(number)),
+                }
+            }
+            Head::PutBack => {
+                let value = reader.take_value::<T>()?;
+                let nobody = home.borrow_mut().put_back(value, &mut steps);
+                drop(nobody);
+                None
+            }
+            Head::Cancel(number) => {
+                let cancelled = home.borrow_mut().cancel(id(number), &mut steps);
+                cancelled.map(|_| Head::Cancelled(number))
+            }
+            Head::ReturnSlots(slots) => {
+                let returned = home.borrow_mut().return_slots(source, slots, &mut steps);
+                returned.map_err(|_| Refused::SlotViolation)?;
+                None
+            }
+            Head::Close => {
+                home.borrow_mut().close(&mut steps);
+                None
+            }
+            Head::Count(number) => Some(Head::Counted(number, home.borrow().len() as u64)),
+            _ => return Err(Refused::NotItsHome),
+        };
+        if let Some(answer) = answer {
+            // A dead place needs no answer.
+            let _ = self.tell(local, source, &answer, None);
+        }
+        self.carry_out(local, steps);
+        Ok(())
+    }
+
+    /// A value for which `source` had a slot, as far as it can be read.
+    fn receive_item(
+        &self,
+        source: PlaceId,
+        value: Result<T, DecodeError>,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<(), Refused> {
+        let received = match value {
+            Ok(value) => home.borrow_mut().item(source, value, steps),
+            Err(fault) => {
+                eprintln!("isles: {}: a value of {source} for a channel is lost: {fault}", self.here);
+                home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
+            }
+        };
+        // What nobody can receive any more is dropped here, where nothing is borrowed.
+        received.map(drop).map_err(|_| Refused::SlotViolation)
+    }
+
+    /// A message of the home to this place.
+    fn receive_from_home(
+        self: &Rc<Self>,
+        local: &Local,
+        head: Head,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        let (number, answer) = match head {
+            Head::Accepted(number, slots) => {
+                let back = self.slots.borrow_mut().grant(slots);
+                self.return_slots(local, back);
+                (number, Answer::Accepted)
+            }
+            Head::Refused(number) => (number, Answer::Refused(None)),
+            Head::Full(number) => (number, Answer::Full),
+            Head::Granted(number) => (number, Answer::Granted),
+            Head::Value(number) => match reader.take_value::<T>() {
+                Ok(value) => (number, Answer::Value(value)),
+                Err(fault) => (number, Answer::Faulty(fault.to_string())),
+            },
+            Head::Ended(number) => (number, Answer::Ended),
+            Head::Empty(number) => (number, Answer::Empty),
+            Head::Cancelled(number) => (number, Answer::Cancelled(None)),
+            Head::Faulty(number, text) => (number, Answer::Faulty(text)),
+            Head::Counted(number, count) => (number, Answer::Counted(count)),
+            Head::Slots(slots) => {
+                let back = self.slots.borrow_mut().grant(slots);
+                self.return_slots(local, back);
+                return Ok(());
+            }
+            Head::Recall | Head::Closed => {
+                let mut pool = self.slots.borrow_mut();
+                let slots = if head == Head::Recall { pool.recall() } else { pool.close() };
+                drop(pool);
+                // Told also if there are none: the home waits for the answer.
+                let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots), None);
+                return Ok(());
+            }
+            _ => return Err(Refused::NotItsHome),
+        };
+        self.answer(local, number, answer);
+        Ok(())
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> AnyEnd for End<T> {
+    fn receive(
+        self: Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: Head,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        match &self.home {
+            Some(home) => self.receive_at_home(local, source, head, reader, home),
+            None if source == self.id.home => self.receive_from_home(local, head, reader),
+            None => Err(Refused::NotItsHome),
+        }
+    }
+
+    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {
+        if let Some(home) = &self.home {
+            let mut steps = Vec::new();
+            let left = home.borrow_mut().place_died(place, &mut steps);
+            self.carry_out(local, steps);
+            return drop(left);
+        }
+        if place == self.id.home {
+            let numbers: Vec<u64> = self.waits.borrow().keys().copied().collect();
+            numbers.into_iter().for_each(|number| self.die(local, number));
+        }
+    }
+
+    fn explain(&self) -> Vec<String> {
+        let line = |wait: &Wait<T>| match wait {
+            Wait::Pending { what, caller, .. } => {
+                Some(format!("{what} a channel of {}, at {caller}", self.id.home))
+            }
+            _ => None,
+        };
+        self.waits.borrow().values().filter_map(line).collect()
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> End<T> {
+    /// The home of a waiting operation is dead.
+    fn die(self: &Rc<Self>, local: &Local, number: u64) {
+        let is_answered = matches!(self.waits.borrow().get(&number), Some(Wait::Answered(_)));
+        if !is_answered {
+            self.answer(local, number, Answer::Dead);
+        }
+    }
+}
+
+/// The answer to an offer, or to the question for a slot; none if it waits.
+fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
+    match outcome {
+        Offered::Accepted(slots) => Some(Head::Accepted(number, slots)),
+        Offered::Waits => None,
+        Offered::Refused(_) => Some(Head::Refused(number)),
+        Offered::Full(_) => Some(Head::Full(number)),
+    }
+}
+
+/// Receives a message about a channel.
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let (id, head) = reader.take_serde::<(ChannelId, Head)>()?;
+    let end = local.channels.borrow().ends.get(&id).cloned();
+    match end {
+        Some(end) => end.receive(local, source, head, reader),
+        None => {
+            // What is gone here has returned the slots that it had.
+            let back = match head {
+                Head::Slots(slots) => slots,
+                // The home waits for an answer all the same.
+                Head::Recall | Head::Closed => 0,
+                _ => return Ok(()),
+            };
+            if id.home == source {
+                let returned = (id, Head::ReturnSlots(back));
+                // A dead home needs none.
+                let _ = local.send(source, Class::Data, Handler::Channel.id(), |to| to.put_serde(&returned));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Tells the channels of this place that a place died.
+pub(crate) fn place_died(local: &Local, place: PlaceId) {
+    let ends: Vec<Rc<dyn AnyEnd>> = local.channels.borrow().ends.values().cloned().collect();
+    ends.into_iter().for_each(|end| end.place_died(local, place));
+}

@@ -1,0 +1,65 @@
+//! What places say to each other about channels.
+//!
+//! Each message is a head and, where it says so, a value as the wire writes it. Heads are read before the type of the
+//! value is known. Invariant: a head that is answered names the operation by the number that its place gave it.
+
+use isles_protocol::PlaceId;
+use serde::{Deserialize, Serialize};
+
+/// The name of a channel in the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct ChannelId {
+    /// Where its buffer is.
+    pub(super) home: PlaceId,
+    /// Counts the channels made at `home`; never reused.
+    pub(super) serial: u32,
+}
+
+/// What is said; see `docs/design/channels.md`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Head {
+    /// To the home, with a value: its sender waits for the answer to this operation.
+    Offer(u64),
+    /// To the home, with a value for which the place had a slot.
+    Item,
+    /// To the home: a slot is wanted; at once, or it waits.
+    Ask(u64, bool),
+    /// To the home: a value is wanted; at once, or it waits.
+    Want(u64, bool),
+    /// To the home, with a value that arrived for nobody.
+    PutBack,
+    /// To the home: nobody waits for the operation any more.
+    Cancel(u64),
+    /// To the home: slots that were not used.
+    ReturnSlots(u32),
+    /// To the home: nothing shall be sent any more.
+    Close,
+    /// To the home: how many values it holds is wanted.
+    Count(u64),
+    /// The value is in the buffer or received; with so many slots.
+    Accepted(u64, u32),
+    /// The channel is closed.
+    Refused(u64),
+    /// There is no room now.
+    Full(u64),
+    /// A slot for the one who asked.
+    Granted(u64),
+    /// With the value that was wanted.
+    Value(u64),
+    /// The channel is closed and empty.
+    Ended(u64),
+    /// There is no value now.
+    Empty(u64),
+    /// The operation waited, and does so no more.
+    Cancelled(u64),
+    /// A value could not be written or read; in words.
+    Faulty(u64, String),
+    /// So many values.
+    Counted(u64, u64),
+    /// Slots are free again.
+    Slots(u32),
+    /// Unused slots are wanted back.
+    Recall,
+    /// The same, and the channel is closed.
+    Closed,
+}
