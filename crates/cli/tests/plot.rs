@@ -74,7 +74,7 @@ fn the_json_of_a_run_is_bars_by_place_and_several_are_a_curve() {
     }
     let bars = Picture::of(&scene, "3.json");
     assert_eq!((bars.title.as_str(), bars.count("3")), ("What each place did: pi", 3));
-    bars.assert_says(&["3 places (threads)", "Place", "Time at work"]);
+    bars.assert_says(&["3 places (threads)", "seed 1", "Place", "Time at work"]);
     assert_eq!(Picture::of(&scene, "2.json 3.json --kind bars").counts, [("2".into(), 2), ("3".into(), 3)]);
     let curve = Picture::of(&scene, "1.json 2.json 3.json");
     assert_eq!((curve.title.as_str(), curve.count("pi (threads)")), ("Speed-up by places", 3));

@@ -4,7 +4,7 @@
 //! energy went. Several runs of one application are a curve over places. Invariant: a speed-up is to the same series at
 //! one place; without such a run the times themselves are drawn.
 
-use super::input::{Content, InputFile};
+use super::input::{Content, InputFile, holding};
 use super::{InputOrigin, Kind, PlotRequest, Spent, scale_for};
 use crate::runs::refusal;
 use isles_apps::registry::Failure;
@@ -26,6 +26,7 @@ struct RunHeadFields {
     places: u32,
     seconds: f64,
     graph: Option<String>,
+    random_seed: Option<u64>,
     #[serde(default)]
     shares: Vec<ShareFields>,
 }
@@ -39,7 +40,7 @@ impl RunResults {
     pub fn origin(&self) -> InputOrigin {
         let run = &self.run;
         let chip = run.machine.starts_with("chip:").then(|| run.machine.clone());
-        InputOrigin { chip, seed: None, measured: measured_by(&run.version) }
+        InputOrigin { chip, seed: run.random_seed, measured: measured_by(&run.version) }
     }
 
     /// What was computed.
@@ -113,13 +114,10 @@ impl ChipSummary {
 /// # Errors
 /// The kind does not suit them, or there is nothing to show.
 pub fn runs(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let runs: Vec<(&InputFile, &RunResults)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Run(run) => Some((file, run)),
-            _ => None,
-        })
-        .collect();
+    let runs: Vec<(&InputFile, &RunResults)> = holding(files, |content| match content {
+        Content::Run(run) => Some(run),
+        _ => None,
+    });
     let places: Vec<u32> = runs.iter().map(|(_, run)| run.run.places).collect();
     let are_several = places.iter().any(|other| *other != places[0]);
     let default = if are_several || request.what.is_some() { Kind::Curve } else { Kind::Bars };
@@ -228,13 +226,10 @@ pub fn scaling(all: &[SpentByPlaces], what: Option<Spent>) -> Figure {
 /// The kind does not suit them, or there is nothing to show.
 pub fn summaries(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
     request.kind("the summary of a run", Kind::Bars, &[Kind::Bars])?;
-    let summaries: Vec<(&InputFile, &ChipSummary)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Summary(summary) => Some((file, summary)),
-            _ => None,
-        })
-        .collect();
+    let summaries: Vec<(&InputFile, &ChipSummary)> = holding(files, |content| match content {
+        Content::Summary(summary) => Some(summary),
+        _ => None,
+    });
     match (request.what, &summaries[..]) {
         (None | Some(Spent::Time), [(_, one)]) => Ok(time_by_place(one)),
         (None | Some(Spent::Time), all) => Ok(time_by_run(all)),

@@ -3,7 +3,7 @@
 //! Invariant: a setting is named as the table of the sweep names it, by its places and its clock, or by its governor if
 //! that chose the clocks.
 
-use super::input::{Content, InputFile};
+use super::input::{Content, InputFile, holding};
 use super::run::{SpentByPlaces, scaling};
 use super::table::CsvTable;
 use super::{Kind, PlotRequest, Spent, scale_for};
@@ -54,13 +54,10 @@ impl SweepRow {
 /// # Errors
 /// The kind does not suit them.
 pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let sweeps: Vec<(&InputFile, &Vec<SweepRow>)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Sweep(rows) => Some((file, rows)),
-            _ => None,
-        })
-        .collect();
+    let sweeps: Vec<(&InputFile, &Vec<SweepRow>)> = holding(files, |content| match content {
+        Content::Sweep(rows) => Some(rows),
+        _ => None,
+    });
     let varies = |rows: &[SweepRow]| {
         let is_other = |of: fn(&SweepRow, &SweepRow) -> bool| rows.iter().any(|row| of(row, &rows[0]));
         (is_other(|row, first| row.places != first.places), is_other(|row, first| row.clock != first.clock))

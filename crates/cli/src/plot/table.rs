@@ -3,7 +3,7 @@
 //! The first column is what the others are over; a name may end in its unit, as `time (µs)`. Invariants: every line has
 //! as many cells as there are names; a cell that a figure takes is a finite number or empty.
 
-use super::input::{Content, InputFile};
+use super::input::{Content, InputFile, holding};
 use super::{Kind, PlotRequest, scale_for};
 use isles_apps::registry::Failure;
 use isles_plot::{
@@ -140,13 +140,10 @@ fn split_unit(name: &str) -> (String, String) {
 /// # Errors
 /// The kind does not suit them, or a cell is no number.
 pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let tables: Vec<(&InputFile, &CsvTable)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Table(table) => Some((file, table)),
-            _ => None,
-        })
-        .collect();
+    let tables: Vec<(&InputFile, &CsvTable)> = holding(files, |content| match content {
+        Content::Table(table) => Some(table),
+        _ => None,
+    });
     let default = if tables.iter().all(|(_, table)| table.is_numeric(0)) { Kind::Curve } else { Kind::Bars };
     let all = [Kind::Curve, Kind::Bars, Kind::Plane, Kind::Parity];
     match request.kind("a CSV with a line of names", default, &all)? {
