@@ -247,7 +247,12 @@ fn bars_with_long_names_lie_and_have_their_values_written() {
     assert!(work.iter().all(|bar| (bar[0] - work[0][0]).abs() < 1e-9), "all begin at the foot");
     assert!((work[2][2] - 3.0 * work[0][2]).abs() < 0.03);
     let words = words(&document);
-    assert!(words.contains("round trip to a neighbour, empty") && words.contains("6 s"), "{words}");
+    assert!(
+        words.contains("round trip to a neighbour, empty")
+            && words.contains("\n6\n")
+            && words.contains("Time (s)"),
+        "{words}"
+    );
 }
 
 fn parity(points: &[(f64, f64, f64)]) -> Parity {

@@ -192,7 +192,6 @@ impl Bars {
     fn horizontal(&self, page: &mut Page, ruler: &Ruler, spans: &[Span]) {
         let widest = self.categories.iter().map(|name| width(name, SMALL)).fold(0.0, f64::max);
         let left = MARGIN + widest.min(NAME_MAX) + 10.0;
-        let unit = DisplayUnit::of(&self.value.unit);
         let written = !self.is_stacked() && spans.len() <= WRITTEN;
         let room = if written { 62.0 } else { 14.0 };
         let right = WIDTH - MARGIN - room;
@@ -226,7 +225,7 @@ impl Bars {
             let value = |span: &Span| {
                 let (from, to) = place(span);
                 let at = Spot { x: from.x.max(to.x) + 5.0, y: to.y - 2.0 };
-                text(&unit.show(span.value, 3), at, Anchor::Start, "small halo")
+                text(&ruler.write(span.value, 3), at, Anchor::Start, "small halo")
             };
             page.add(group("labels", spans.iter().map(value)));
         }
@@ -248,7 +247,7 @@ impl Bars {
             let bar = |span: &Span| {
                 let (one, other) = place(span);
                 let edge = if has_edges { " edge" } else { "" };
-                let mut bar = rectangle(one, other, &format!("bar{edge} f{}", number % 6));
+                let mut bar = rectangle(one, other, &format!("bar{edge} {}", shade(number)));
                 let category = &self.categories[span.category];
                 let note = format!("{}, {category}: {}", series.name, unit.show(span.value, 4));
                 let title = crate::canvas::with_text(Element::new("title"), &note);
@@ -261,10 +260,16 @@ impl Bars {
     }
 }
 
+/// The class of how much of the paper shines through the bars of a series. Colours repeat after six series, and then
+/// with other shades.
+fn shade(number: usize) -> String {
+    format!("f{}", (number + number / 6) % 6)
+}
+
 fn legend_entry((number, series): (usize, &BarSeries)) -> LegendEntry {
     let sample = move |at: Spot| {
         let (one, other) = (Spot { x: at.x - 6.0, y: at.y - 6.0 }, Spot { x: at.x + 6.0, y: at.y + 6.0 });
-        let swatch = rectangle(one, other, &format!("swatch edge f{}", number % 6));
+        let swatch = rectangle(one, other, &format!("swatch edge {}", shade(number)));
         vec![group(&Look::of(number).class(), [swatch])]
     };
     LegendEntry { sample: Box::new(sample), reach: 6.0, label: series.name.clone() }
