@@ -74,7 +74,7 @@ fn the_json_of_a_run_is_bars_by_place_and_several_are_a_curve() {
     }
     let bars = Picture::of(&scene, "3.json");
     assert_eq!((bars.title.as_str(), bars.count("3")), ("What each place did: pi", 3));
-    bars.assert_says(&["3 places (threads)", "Place", "Time at work"]);
+    bars.assert_says(&["3 places (threads)", "seed 1", "Place", "Time at work"]);
     assert_eq!(Picture::of(&scene, "2.json 3.json --kind bars").counts, [("2".into(), 2), ("3".into(), 3)]);
     let curve = Picture::of(&scene, "1.json 2.json 3.json");
     assert_eq!((curve.title.as_str(), curve.count("pi (threads)")), ("Speed-up by places", 3));
@@ -120,6 +120,8 @@ fn the_csv_of_a_sweep_is_a_plane_and_a_speed_up_where_only_places_vary() {
     assert!(own.metadata.contains(&format!("chip: chip:scc; command: isles {SWEEP}")), "{}", own.metadata);
     let curve = Picture::of(&scene, "sweep.csv --kind curve");
     assert_eq!(curve.counts, [("800 MHz".into(), 2), ("533 MHz".into(), 2), ("100 MHz".into(), 2)]);
+    let joules = Picture::of(&scene, "sweep.csv --what energy");
+    assert_eq!((joules.title.as_str(), joules.counts), ("Energy by places", curve.counts));
 
     run(
         &scene,
@@ -159,6 +161,27 @@ fn the_rows_of_repro_are_a_parity_and_one_experiment_a_curve() {
     let piped = run(&scene, "repro lines --svg -");
     assert_eq!(picture(&piped.stdout).counts, curve.counts);
     assert!(piped.stderr.contains("lines: one line of a message buffer"), "the table gives way: {piped:?}");
+}
+
+/// Where the marks of a picture are.
+fn places(svg: &str) -> Vec<String> {
+    let document = Document::parse(svg).unwrap();
+    document.descendants().filter_map(|node| node.attribute("transform")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_picture_on_the_page_is_what_the_command_draws() {
+    let page = include_str!("../../../docs/pictures/results-ping-pong.svg");
+    let scene = Scene::new("plot");
+    let drawn = run(&scene, "repro ping-pong --svg -").stdout;
+    assert_eq!(
+        places(page),
+        places(&drawn),
+        "isles repro ping-pong --svg docs/pictures/results-ping-pong.svg"
+    );
+    assert!(
+        picture(page).metadata.ends_with("isles repro ping-pong --svg docs/pictures/results-ping-pong.svg")
+    );
 }
 
 /// What a session of the bench writes, with these rows: names, what is better, and medians of Isles and of two peers.
@@ -291,6 +314,7 @@ const BAD_FILES: &[(&str, &str, &str)] = &[
     ("gap.csv", "a,b\n,2\n", "has an empty cell under a"),
     ("ragged.csv", "a,b\n1,2\n1\n", "has 1 of 2 cells in line 3"),
     ("nameless.csv", "1,2\n3,4\n", "begins with numbers (1,2)"),
+    ("sweep.csv", "places,governor,time_s,energy_j\n1,fixed,,2\n", "has an empty cell under time_s"),
     ("short.csv", "a,b\n", "has names and no line of values"),
     ("sweep.csv", "places,governor,time_s,energy_j\n1,fixed,x,2\n", "has \"x\" in line 2 under time_s"),
 ];
@@ -304,6 +328,12 @@ fn files_that_are_no_results_are_refused_with_what_is_wrong() {
         let line = refusal.refusal();
         assert!(line.contains(name) && line.contains(says), "{says}: {line}");
     }
+    let long = scene.file("long.csv", "a,b\n".to_owned() + &"1,2\n".repeat(20_001));
+    let refusal = scene.run(&["plot", long.to_str().unwrap(), "--out", "x.svg"]);
+    assert!(
+        refusal.refusal().contains("has 20001 lines of values, and a picture shows at most 20000"),
+        "{refusal:?}"
+    );
     let bytes = scene.file("bytes.csv", b"\xff\xfe");
     let refusal = scene.run(&["plot", bytes.to_str().unwrap(), "--out", "x.svg"]);
     assert!(refusal.refusal().contains("a file that can be read (it is no text in UTF-8)"), "{refusal:?}");

@@ -74,6 +74,7 @@ pub(crate) struct Ruler {
     pub(crate) labels: Vec<AxisLabel>,
     /// Label and unit.
     pub(crate) title: String,
+    notation: Notation,
 }
 
 /// How a ruler is made.
@@ -98,17 +99,25 @@ impl Ruler {
             Scale::Linear => linear_range(least, most, options.foot),
             Scale::Log => log_range(least, most, options.foot),
         };
-        let ruler = Ruler { scale: axis.scale, low, high, labels: Vec::new(), title: String::new() };
+        let (labels, title, notation) = (Vec::new(), String::new(), Notation::default());
+        let ruler = Ruler { scale: axis.scale, low, high, labels, title, notation };
         let unit = DisplayUnit::of(&axis.unit);
         let at = match axis.scale {
             Scale::Linear => linear_values(ruler.low, ruler.high, &unit, options),
             Scale::Log if are_powers_of_two(values) => powers_of_two(low, high, options.labels_max),
             Scale::Log => log_values(low, high, options),
         };
-        let (labels, unit) = labels(&at, &unit, axis);
-        let labels = at.iter().zip(labels).map(|(value, label)| AxisLabel { at: ruler.at(*value), label });
-        let labels = labels.filter(|mark| (-1e-9..=1.0 + 1e-9).contains(&mark.at)).collect();
-        Ruler { labels, title: axis.title(&unit), ..ruler }
+        let notation = Notation::of(&at, unit, axis.scale);
+        let significant = significant(&at);
+        let label =
+            |value: &f64| AxisLabel { at: ruler.at(*value), label: notation.write(*value, significant) };
+        let labels = at.iter().map(label).filter(|mark| (-1e-9..=1.0 + 1e-9).contains(&mark.at)).collect();
+        Ruler { labels, title: axis.title(&notation.unit), notation, ..ruler }
+    }
+
+    /// A value as it is written at this axis.
+    pub(crate) fn write(&self, value: f64, significant: usize) -> String {
+        self.notation.write(value, significant)
     }
 
     /// Where a value lies, as a share of the axis; outside of 0 to 1 if it is outside of the range.
@@ -253,35 +262,49 @@ fn powers_of_two(low: f64, high: f64, labels_max: usize) -> Vec<f64> {
     (first..=last).filter(|power| power % every == 0).map(|power| 2_f64.powi(power)).collect()
 }
 
-/// What is written at the values, and the unit that all share.
-fn labels(values: &[f64], unit: &DisplayUnit, axis: &Axis) -> (Vec<String>, String) {
-    let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-    let least =
-        values.iter().map(|value| value.abs()).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
-    match unit {
-        // Over many powers of ten each value has its own prefix.
-        DisplayUnit::Prefixed { .. } if axis.scale == Scale::Log && largest / least > 900.0 => {
-            (values.iter().map(|value| unit.show(*value, 4)).collect(), String::new())
+/// How the values of an axis are written.
+#[derive(Clone, Debug, Default)]
+struct Notation {
+    /// The unit of each value, if each has its own.
+    each: Option<DisplayUnit>,
+    /// By what values are divided, to be in the unit that all share.
+    divisor: f64,
+    /// That unit; it stands at the title.
+    unit: String,
+}
+
+impl Notation {
+    /// The one that suits these values.
+    fn of(values: &[f64], unit: DisplayUnit, scale: Scale) -> Notation {
+        let sizes = || values.iter().map(|value| value.abs());
+        let largest = sizes().fold(0.0, f64::max);
+        let least = sizes().filter(|size| *size > 0.0).fold(f64::INFINITY, f64::min);
+        match unit {
+            DisplayUnit::Plain(unit) => Notation { each: None, divisor: 1.0, unit },
+            // Over many powers of ten each value has its own prefix.
+            DisplayUnit::Prefixed { factor, base } if scale == Scale::Linear || largest / least <= 900.0 => {
+                let typical = if scale == Scale::Log { least } else { largest };
+                let (prefix, step) = prefix_for(typical * factor);
+                Notation { each: None, divisor: step / factor, unit: format!("{prefix}{base}") }
+            }
+            unit => Notation { each: Some(unit), divisor: 1.0, unit: String::new() },
         }
-        DisplayUnit::Prefixed { factor, base } => {
-            let (prefix, scale) = prefix_for(largest * factor);
-            let scaled: Vec<f64> = values.iter().map(|value| value * factor / scale).collect();
-            (plain(&scaled), format!("{prefix}{base}"))
+    }
+
+    fn write(&self, value: f64, significant: usize) -> String {
+        match &self.each {
+            Some(unit) => unit.show(value, significant),
+            None => number(value / self.divisor, significant),
         }
-        DisplayUnit::Bytes { .. } => {
-            (values.iter().map(|value| unit.show(*value, 4)).collect(), String::new())
-        }
-        DisplayUnit::Plain(unit) => (plain(values), unit.clone()),
     }
 }
 
-/// The values with as many digits as tell them apart.
-fn plain(values: &[f64]) -> Vec<String> {
+/// As many digits as tell the values apart.
+fn significant(values: &[f64]) -> usize {
     let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let apart = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
     let digits = (largest / apart).log10();
-    let significant = if digits.is_finite() { (digits.ceil() as usize + 1).clamp(4, 15) } else { 4 };
-    values.iter().map(|value| number(*value, significant)).collect()
+    if digits.is_finite() { (digits.ceil() as usize + 1).clamp(4, 15) } else { 4 }
 }
 
 #[cfg(test)]

@@ -270,4 +270,40 @@ mod tests {
             assert!(rule.contains(&format!("font-size:{size}px")), "{rule}");
         }
     }
+
+    /// The contrast of two colours as the Web Content Accessibility Guidelines 2.2 define it.
+    fn contrast(one: &str, other: &str) -> f64 {
+        let luminance = |colour: &str| {
+            let part = |at: usize| {
+                let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+                if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+            };
+            0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4) + 0.05
+        };
+        let (one, other) = (luminance(one), luminance(other));
+        one.max(other) / one.min(other)
+    }
+
+    /// The colour that a rule of a sheet gives, without its sign.
+    fn colour<'a>(sheet: &'a str, rule: &str, property: &str) -> &'a str {
+        let (_, rest) = sheet.split_once(rule).unwrap_or_else(|| panic!("{rule}"));
+        let (_, rest) = rest.split_once(&format!("{property}:#")).unwrap();
+        &rest[..6]
+    }
+
+    #[test]
+    fn all_can_be_seen_on_light_and_on_dark_paper() {
+        let (light, dark) = STYLE.split_once("@media (prefers-color-scheme:dark)").unwrap();
+        for (sheet, text) in [(light, "text{font-size"), (dark, "text{")] {
+            let paper = colour(sheet, ".paper", "fill");
+            for rule in [text, ".small"] {
+                let ink = colour(sheet, rule, "fill");
+                assert!(contrast(ink, paper) >= 4.5, "{rule} {ink} on {paper}");
+            }
+            for number in 0..COLOURS {
+                let ink = colour(sheet, &format!(".s{number}{{"), "color");
+                assert!(contrast(ink, paper) >= 3.0, "s{number} {ink} on {paper}");
+            }
+        }
+    }
 }

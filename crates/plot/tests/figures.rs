@@ -90,6 +90,41 @@ fn words(document: &Document<'_>) -> String {
     texts.filter_map(|node| node.text()).collect::<Vec<_>>().join("\n")
 }
 
+/// Left, top, right and bottom of a text, by a mean width of letters.
+fn extent(node: &Node<'_, '_>) -> [f64; 4] {
+    let number = |name| node.attribute(name).unwrap().parse::<f64>().unwrap();
+    let (x, y) = (number("x"), number("y"));
+    let size = if has_class(node, "title") { 17.0 } else { 12.0 };
+    let wide = node.text().unwrap_or_default().chars().count() as f64 * size * 0.55;
+    let left = match node.attribute("text-anchor") {
+        None => x,
+        Some("middle") => x - wide / 2.0,
+        Some(_) => x - wide,
+    };
+    [left, y - size * 0.72, left + wide, y + size * 0.2]
+}
+
+/// Asserts that all text can be read: no part of it beyond the picture, none on another.
+fn check_texts(document: &Document<'_>) {
+    let view = document.root_element().attribute("viewBox").unwrap();
+    let view: Vec<f64> = view.split(' ').map(|word| word.parse().unwrap()).collect();
+    let texts: Vec<Node<'_, '_>> = document.descendants().filter(|node| node.has_tag_name("text")).collect();
+    for (number, node) in texts.iter().enumerate() {
+        let [left, top, right, bottom] = extent(node);
+        let said = node.text().unwrap_or_default();
+        assert!(
+            left >= 0.0 && top >= 0.0 && right <= view[2] && bottom <= view[3],
+            "beyond the picture: {said}"
+        );
+        for other in &texts[..number] {
+            let [other_left, other_top, other_right, other_bottom] = extent(other);
+            let is_apart =
+                right <= other_left || other_right <= left || bottom <= other_top || other_bottom <= top;
+            assert!(is_apart, "{said:?} stands on {:?}", other.text());
+        }
+    }
+}
+
 fn series(name: &str, origin: Origin, points: &[(f64, f64)]) -> Series {
     let points = points.iter().map(|(x, y)| CurvePoint::new(*x, *y)).collect();
     Series { name: name.to_owned(), origin, points }
@@ -212,7 +247,12 @@ fn bars_with_long_names_lie_and_have_their_values_written() {
     assert!(work.iter().all(|bar| (bar[0] - work[0][0]).abs() < 1e-9), "all begin at the foot");
     assert!((work[2][2] - 3.0 * work[0][2]).abs() < 0.03);
     let words = words(&document);
-    assert!(words.contains("round trip to a neighbour, empty") && words.contains("6 s"), "{words}");
+    assert!(
+        words.contains("round trip to a neighbour, empty")
+            && words.contains("\n6\n")
+            && words.contains("Time (s)"),
+        "{words}"
+    );
 }
 
 fn parity(points: &[(f64, f64, f64)]) -> Parity {
@@ -277,6 +317,47 @@ fn the_plane_labels_the_front_only() {
     let words = words(&document);
     assert!(words.contains("fast") && words.contains("frugal") && !words.contains("beaten"), "{words}");
     assert_eq!(document.descendants().filter(|node| has_class(node, "front")).count(), 1);
+}
+
+#[test]
+fn no_text_stands_on_another_or_beyond_the_picture() {
+    // Series that end at one point, a dozen of them, long names.
+    let together = |count: usize, name: &str| {
+        let of =
+            |number: usize| series(&format!("{name} {number}"), Origin::Ours, &[(1.0, 1.0), (64.0, 50.0)]);
+        Curve { ideal: true, ..curve(Scale::Log, (0..count).map(of).collect()) }
+    };
+    let long = "a name that is far too long to stand at the end of a line of any picture";
+    let names = ["one", "two", "three of them, which is a long name for a category", long, "five"];
+    let point = |number: usize| {
+        let x = 1.0 + number as f64 * 0.02;
+        PlanePoint { x, y: 2.0 - number as f64 * 0.02, label: format!("48 places, setting {number}") }
+    };
+    let points = (0..30).map(point).collect();
+    let plane = Plane {
+        title: long.to_owned(),
+        subtitle: long.repeat(5),
+        x: Axis::new("Time", "s", Scale::Linear),
+        y: Axis::new("Energy", "J", Scale::Linear),
+        series: vec![PlaneSeries { name: "bc".to_owned(), points }],
+    };
+    let crowd: Vec<(f64, f64, f64)> =
+        (1..60).map(|number| (100.0, 100.0 + f64::from(number), 0.01)).collect();
+    let numbers: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+    let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+    for figure in [
+        Figure::Curve(together(5, "s")),
+        Figure::Curve(together(12, "series")),
+        Figure::Curve(together(3, long)),
+        Figure::Bars(bars(Arrangement::Grouped, &names)),
+        Figure::Bars(bars(Arrangement::Stacked, &names)),
+        Figure::Bars(bars(Arrangement::Grouped, &names[..2])),
+        Figure::Bars(bars(Arrangement::Stacked, &numbers)),
+        Figure::Parity(parity(&crowd)),
+        Figure::Plane(plane),
+    ] {
+        check_texts(&check(&drawn(&figure)));
+    }
 }
 
 #[test]

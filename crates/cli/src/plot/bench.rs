@@ -4,7 +4,7 @@
 //! so that below one Isles needs less everywhere. Invariant: a row without a peer is in no picture of ratios, and the
 //! picture says how many such rows there are.
 
-use super::input::{Content, InputFile, fields};
+use super::input::{Content, InputFile, fields, holding};
 use super::{InputOrigin, Kind, PlotRequest, scale_for};
 use crate::runs::refusal;
 use isles_apps::registry::Failure;
@@ -126,13 +126,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// # Errors
 /// There is no such group or row, the kind does not suit them, or no row has a peer.
 pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let all: Vec<(&InputFile, &BenchResults)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Bench(results) => Some((file, results)),
-            _ => None,
-        })
-        .collect();
+    let all: Vec<(&InputFile, &BenchResults)> = holding(files, |content| match content {
+        Content::Bench(results) => Some(results),
+        _ => None,
+    });
     let stem = |row: &'_ BenchRow| row.size().map_or_else(|| row.name.clone(), |(stem, _)| stem.to_owned());
     if let Some(only) = &request.only {
         let mut known: Vec<String> = Vec::new();

@@ -62,6 +62,14 @@ impl Content {
     }
 }
 
+/// The files whose content is what `of` takes out, each with it.
+pub fn holding<'a, T>(
+    files: &'a [InputFile],
+    of: impl Fn(&'a Content) -> Option<&'a T>,
+) -> Vec<(&'a InputFile, &'a T)> {
+    files.iter().filter_map(|file| Some((file, of(&file.content)?))).collect()
+}
+
 /// What a file may hold.
 const ALLOWED: &str = "the JSON of isles run, repro, bench or --summary, the CSV of isles sweep or repro, or a CSV \
                        with a line of names and lines of numbers";

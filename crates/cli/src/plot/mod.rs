@@ -51,7 +51,7 @@ pub struct PlotRequest {
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 
-    /// Of a summary, what bars show [default: time]
+    /// Of a summary, where that went [default: time]; of runs and sweeps, that over places instead of the speed-up
     #[arg(long)]
     what: Option<Spent>,
 }
@@ -72,9 +72,9 @@ enum Kind {
 /// What a run spends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Spent {
-    /// By each place, and on what.
+    /// Seconds.
     Time,
-    /// By each place, and outside of places.
+    /// Joules.
     Energy,
 }
 
@@ -102,12 +102,13 @@ impl PlotRequest {
                 &format!("nothing for {}, only for repro and bench", content.shape()),
             ));
         }
-        if let (Some(what), false) = (self.what, matches!(content, Content::Summary(_))) {
+        let is_of_runs = matches!(content, Content::Summary(_) | Content::Sweep(_) | Content::Run(_));
+        if let (Some(what), false) = (self.what, is_of_runs) {
             let what = what.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
             return Err(refusal(
                 "--what",
                 &what,
-                &format!("nothing for {}, only for a summary", content.shape()),
+                &format!("nothing for {}, only for summaries, runs and sweeps", content.shape()),
             ));
         }
         Ok(())

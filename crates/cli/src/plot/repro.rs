@@ -4,7 +4,7 @@
 //! quantities in the names, the one that has the most values is what the curve is over. Invariant: a figure that nobody
 //! published is in no parity, and in a curve it is ours alone.
 
-use super::input::{Content, InputFile};
+use super::input::{Content, InputFile, holding};
 use super::table::CsvTable;
 use super::{InputOrigin, Kind, PlotRequest, scale_for};
 use crate::runs::refusal;
@@ -86,13 +86,10 @@ impl ReproRow {
 /// # Errors
 /// There is no such experiment, or the kind does not suit it.
 pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let all: Vec<(&InputFile, &ReproResults)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Repro(results) => Some((file, results)),
-            _ => None,
-        })
-        .collect();
+    let all: Vec<(&InputFile, &ReproResults)> = holding(files, |content| match content {
+        Content::Repro(results) => Some(results),
+        _ => None,
+    });
     let mut known: Vec<&str> = Vec::new();
     for row in all.iter().flat_map(|(_, results)| &results.rows) {
         if !known.contains(&row.experiment.as_str()) {

@@ -4,8 +4,9 @@
 //! energy went. Several runs of one application are a curve over places. Invariant: a speed-up is to the same series at
 //! one place; without such a run the times themselves are drawn.
 
-use super::input::{Content, InputFile};
+use super::input::{Content, InputFile, holding};
 use super::{InputOrigin, Kind, PlotRequest, Spent, scale_for};
+use crate::runs::refusal;
 use isles_apps::registry::Failure;
 use isles_plot::{Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Origin, Scale, Series};
 use serde::Deserialize;
@@ -25,6 +26,7 @@ struct RunHeadFields {
     places: u32,
     seconds: f64,
     graph: Option<String>,
+    random_seed: Option<u64>,
     #[serde(default)]
     shares: Vec<ShareFields>,
 }
@@ -38,7 +40,7 @@ impl RunResults {
     pub fn origin(&self) -> InputOrigin {
         let run = &self.run;
         let chip = run.machine.starts_with("chip:").then(|| run.machine.clone());
-        InputOrigin { chip, seed: None, measured: measured_by(&run.version) }
+        InputOrigin { chip, seed: run.random_seed, measured: measured_by(&run.version) }
     }
 
     /// What was computed.
@@ -90,7 +92,8 @@ struct ModelFields {
     places_j: f64,
     cores_without_place_j: f64,
     uncore_j: f64,
-    mesh_j: f64,
+    /// A part of `uncore_j`; nothing if the chip file does not say what the mesh draws.
+    mesh_j: Option<f64>,
 }
 
 impl ChipSummary {
@@ -111,17 +114,15 @@ impl ChipSummary {
 /// # Errors
 /// The kind does not suit them, or there is nothing to show.
 pub fn runs(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let runs: Vec<(&InputFile, &RunResults)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Run(run) => Some((file, run)),
-            _ => None,
-        })
-        .collect();
+    let runs: Vec<(&InputFile, &RunResults)> = holding(files, |content| match content {
+        Content::Run(run) => Some(run),
+        _ => None,
+    });
     let places: Vec<u32> = runs.iter().map(|(_, run)| run.run.places).collect();
-    let default = if places.iter().any(|other| *other != places[0]) { Kind::Curve } else { Kind::Bars };
+    let are_several = places.iter().any(|other| *other != places[0]);
+    let default = if are_several || request.what.is_some() { Kind::Curve } else { Kind::Bars };
     match request.kind("the JSON of a run", default, &[Kind::Bars, Kind::Curve])? {
-        Kind::Curve => Ok(over_places(&runs)),
+        Kind::Curve => over_places(&runs, request),
         _ => shares(&runs),
     }
 }
@@ -154,51 +155,64 @@ fn shares(runs: &[(&InputFile, &RunResults)]) -> Result<Figure, Failure> {
 }
 
 /// Time or speed-up of runs that differ in their places.
-fn over_places(runs: &[(&InputFile, &RunResults)]) -> Figure {
-    let mut times: Vec<TimesByPlaces> = Vec::new();
+fn over_places(runs: &[(&InputFile, &RunResults)], request: &PlotRequest) -> Result<Figure, Failure> {
+    if request.what == Some(Spent::Energy) {
+        return Err(refusal("--what", "energy", "time for the JSON of a run; its --summary has the energy"));
+    }
+    let mut all: Vec<SpentByPlaces> = Vec::new();
     for (_, run) in runs {
         let name = format!("{} ({})", run.what(), run.run.machine);
-        let point = (f64::from(run.run.places), run.run.seconds);
-        match times.iter_mut().find(|known| known.name == name) {
-            Some(known) => known.times.push(point),
-            None => times.push(TimesByPlaces { name, times: vec![point] }),
+        SpentByPlaces::add(&mut all, &name, (f64::from(run.run.places), run.run.seconds));
+    }
+    Ok(scaling(&all, request.what))
+}
+
+/// What one thing takes, by the number of places.
+pub struct SpentByPlaces {
+    name: String,
+    /// Places, and seconds or joules.
+    spent: Vec<(f64, f64)>,
+}
+
+impl SpentByPlaces {
+    /// Adds a point to the one of that name.
+    pub fn add(all: &mut Vec<SpentByPlaces>, name: &str, point: (f64, f64)) {
+        match all.iter_mut().find(|known| known.name == name) {
+            Some(known) => known.spent.push(point),
+            None => all.push(SpentByPlaces { name: name.to_owned(), spent: vec![point] }),
         }
     }
-    scaling(&times)
+
+    /// What it takes with one place.
+    fn alone(&self) -> Option<f64> {
+        let one = self.spent.iter().find(|(places, _)| *places == 1.0);
+        one.map(|(_, spent)| *spent).filter(|spent| *spent > 0.0)
+    }
 }
 
-/// How long one thing takes, by the number of places.
-pub struct TimesByPlaces {
-    pub name: String,
-    /// Places and seconds.
-    pub times: Vec<(f64, f64)>,
-}
-
-/// The curve of speed-ups, if all were run with one place; of times if not. A single name is the subtitle.
-pub fn scaling(times: &[TimesByPlaces]) -> Figure {
-    let alone =
-        |of: &TimesByPlaces| of.times.iter().find(|(places, _)| *places == 1.0).map(|(_, time)| *time);
-    let is_speedup = times.iter().all(|of| alone(of).is_some_and(|time| time > 0.0));
-    let series = |of: &TimesByPlaces| {
-        let base = alone(of).filter(|_| is_speedup);
-        let value = |time: f64| base.map_or(time, |base| base / time);
-        let points = of.times.iter().map(|(places, time)| CurvePoint::new(*places, value(*time))).collect();
+/// The curve of what was asked for; of speed-ups, if nothing was and all were run with one place. A single name is the
+/// subtitle.
+pub fn scaling(all: &[SpentByPlaces], what: Option<Spent>) -> Figure {
+    let is_speedup = what.is_none() && all.iter().all(|of| of.alone().is_some());
+    let series = |of: &SpentByPlaces| {
+        let base = of.alone().filter(|_| is_speedup);
+        let value = |spent: f64| base.map_or(spent, |base| base / spent);
+        let points = of.spent.iter().map(|(places, spent)| CurvePoint::new(*places, value(*spent))).collect();
         Series { name: of.name.clone(), origin: Origin::Ours, points }
     };
-    let series: Vec<Series> = times.iter().map(series).collect();
-    let y = match is_speedup {
-        true => Axis::new("Speed-up", "", Scale::Linear),
-        false => {
-            let values = series.iter().flat_map(|series| &series.points).map(|point| point.y);
-            Axis::new("Time", "s", scale_for(values))
-        }
+    let series: Vec<Series> = all.iter().map(series).collect();
+    let values = series.iter().flat_map(|series| &series.points).map(|point| point.y);
+    let y = match what {
+        _ if is_speedup => Axis::new("Speed-up", "", Scale::Linear),
+        None | Some(Spent::Time) => Axis::new("Time", "s", scale_for(values)),
+        Some(Spent::Energy) => Axis::new("Energy", "J", scale_for(values)),
     };
     let places = series.iter().flat_map(|series| &series.points).map(|point| point.x);
     // A speed-up is judged against its ideal, which is straight where both axes have one scale.
     let scale = if is_speedup { Scale::Linear } else { scale_for(places) };
     Figure::Curve(Curve {
-        title: if is_speedup { "Speed-up by places" } else { "Time by places" }.to_owned(),
-        subtitle: if let [one] = times { one.name.clone() } else { String::new() },
+        title: format!("{} by places", y.label),
+        subtitle: if let [one] = all { one.name.clone() } else { String::new() },
         x: Axis::new("Places", "", scale),
         y,
         series,
@@ -212,13 +226,10 @@ pub fn scaling(times: &[TimesByPlaces]) -> Figure {
 /// The kind does not suit them, or there is nothing to show.
 pub fn summaries(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
     request.kind("the summary of a run", Kind::Bars, &[Kind::Bars])?;
-    let summaries: Vec<(&InputFile, &ChipSummary)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Summary(summary) => Some((file, summary)),
-            _ => None,
-        })
-        .collect();
+    let summaries: Vec<(&InputFile, &ChipSummary)> = holding(files, |content| match content {
+        Content::Summary(summary) => Some(summary),
+        _ => None,
+    });
     match (request.what, &summaries[..]) {
         (None | Some(Spent::Time), [(_, one)]) => Ok(time_by_place(one)),
         (None | Some(Spent::Time), all) => Ok(time_by_run(all)),
@@ -320,24 +331,70 @@ fn energy(summaries: &[(&InputFile, &ChipSummary)]) -> Result<Figure, Failure> {
     let parts: [EnergyPart; 4] = [
         ("cores with places", |model| model.places_j),
         ("other cores", |model| model.cores_without_place_j),
-        ("mesh", |model| model.mesh_j),
-        ("the rest of the chip", |model| model.uncore_j),
+        ("mesh", |model| model.mesh_j.unwrap_or_default()),
+        ("the rest of the chip", |model| model.uncore_j - model.mesh_j.unwrap_or_default()),
     ];
     let series = |(name, of): EnergyPart| BarSeries {
         name: name.to_owned(),
         values: models.iter().map(|model| Some(of(model))).collect(),
     };
+    let has_some = |series: &BarSeries| series.values.iter().flatten().any(|joules| *joules > 0.0);
     Ok(Figure::Bars(Bars {
         title: "Where the energy went".to_owned(),
         subtitle: format!("by {}", models.first().map(|model| model.name.as_str()).unwrap_or_default()),
         categories_label: String::new(),
         categories: summaries.iter().map(|(file, _)| file.label()).collect(),
         value: Axis::new("Energy", "J", Scale::Linear),
-        series: parts.into_iter().map(series).collect(),
+        series: parts.into_iter().map(series).filter(has_some).collect(),
         arrangement: Arrangement::Stacked,
     }))
 }
 
 fn lacks_energy(file: &InputFile) -> Failure {
     file.refusal("a summary without energy; allowed: one of a chip whose file has a power model")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_parts_of_the_energy_are_all_of_it_and_the_mesh_counts_once() {
+        let file = |mesh: Option<f64>| {
+            let model = json!({
+                "name": "m", "places_j": 1.0, "cores_without_place_j": 2.0, "uncore_j": 4.0, "mesh_j": mesh,
+            });
+            let summary = json!({
+                "schema": "isles.chip-summary.1", "version": "0.1.0", "chip": {"name": "scc"}, "places": 1, "seed": 0,
+                "protocol": "doorbell", "governor": "fixed", "predicted_ps": 1, "by_place": [],
+                "energy": {"models": [model]},
+            });
+            InputFile::parse("a.json", &summary.to_string()).unwrap_or_else(|failure| panic!("{failure}"))
+        };
+        let request = PlotRequest { what: Some(Spent::Energy), ..PlotRequest::default() };
+        let Ok(Figure::Bars(bars)) = summaries(&[file(Some(3.0)), file(None)], &request) else {
+            panic!("bars")
+        };
+        for run in 0..2 {
+            let sum: f64 = bars.series.iter().filter_map(|series| series.values[run]).sum();
+            assert_eq!(sum, 7.0, "{bars:?}");
+        }
+        let Ok(Figure::Bars(bars)) = summaries(&[file(None), file(None)], &request) else { panic!("bars") };
+        assert!(bars.series.iter().all(|series| series.name != "mesh"), "nobody knows of it");
+    }
+
+    #[test]
+    fn a_speed_up_is_to_one_place_and_without_that_run_times_are_drawn() {
+        let times = |spent: &[(f64, f64)]| [SpentByPlaces { name: "bc".to_owned(), spent: spent.to_vec() }];
+        let drawn = |spent: &[(f64, f64)], what| {
+            let Figure::Curve(curve) = scaling(&times(spent), what) else { panic!("a curve") };
+            let values: Vec<f64> = curve.series[0].points.iter().map(|point| point.y).collect();
+            (curve.title, values, curve.ideal)
+        };
+        let with_one = [(1.0, 8.0), (4.0, 2.0)];
+        assert_eq!(drawn(&with_one, None), ("Speed-up by places".to_owned(), vec![1.0, 4.0], true));
+        assert_eq!(drawn(&with_one[1..], None), ("Time by places".to_owned(), vec![2.0], false));
+        assert_eq!(drawn(&with_one, Some(Spent::Time)), ("Time by places".to_owned(), vec![8.0, 2.0], false));
+    }
 }

@@ -3,10 +3,10 @@
 //! Invariant: a setting is named as the table of the sweep names it, by its places and its clock, or by its governor if
 //! that chose the clocks.
 
-use super::input::{Content, InputFile};
-use super::run::{TimesByPlaces, scaling};
+use super::input::{Content, InputFile, holding};
+use super::run::{SpentByPlaces, scaling};
 use super::table::CsvTable;
-use super::{Kind, PlotRequest, scale_for};
+use super::{Kind, PlotRequest, Spent, scale_for};
 use isles_apps::registry::Failure;
 use isles_plot::{Axis, Figure, Plane, PlanePoint, PlaneSeries};
 
@@ -54,21 +54,18 @@ impl SweepRow {
 /// # Errors
 /// The kind does not suit them.
 pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let sweeps: Vec<(&InputFile, &Vec<SweepRow>)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Sweep(rows) => Some((file, rows)),
-            _ => None,
-        })
-        .collect();
+    let sweeps: Vec<(&InputFile, &Vec<SweepRow>)> = holding(files, |content| match content {
+        Content::Sweep(rows) => Some(rows),
+        _ => None,
+    });
     let varies = |rows: &[SweepRow]| {
         let is_other = |of: fn(&SweepRow, &SweepRow) -> bool| rows.iter().any(|row| of(row, &rows[0]));
         (is_other(|row, first| row.places != first.places), is_other(|row, first| row.clock != first.clock))
     };
     let only_places = sweeps.iter().all(|(_, rows)| varies(rows) == (true, false));
-    let default = if only_places { Kind::Curve } else { Kind::Plane };
+    let default = if only_places || request.what.is_some() { Kind::Curve } else { Kind::Plane };
     match request.kind("the CSV of a sweep", default, &[Kind::Plane, Kind::Curve])? {
-        Kind::Curve => Ok(curve(&sweeps)),
+        Kind::Curve => Ok(curve(&sweeps, request.what)),
         _ => Ok(plane(&sweeps)),
     }
 }
@@ -89,8 +86,8 @@ fn plane(sweeps: &[(&InputFile, &Vec<SweepRow>)]) -> Figure {
     })
 }
 
-fn curve(sweeps: &[(&InputFile, &Vec<SweepRow>)]) -> Figure {
-    let mut times: Vec<TimesByPlaces> = Vec::new();
+fn curve(sweeps: &[(&InputFile, &Vec<SweepRow>)], what: Option<Spent>) -> Figure {
+    let mut all: Vec<SpentByPlaces> = Vec::new();
     for (file, rows) in sweeps {
         for row in *rows {
             let name = if sweeps.len() == 1 {
@@ -98,12 +95,9 @@ fn curve(sweeps: &[(&InputFile, &Vec<SweepRow>)]) -> Figure {
             } else {
                 format!("{}, {}", file.label(), row.clock)
             };
-            let point = (row.places, row.seconds);
-            match times.iter_mut().find(|known| known.name == name) {
-                Some(known) => known.times.push(point),
-                None => times.push(TimesByPlaces { name, times: vec![point] }),
-            }
+            let spent = if what == Some(Spent::Energy) { row.joules } else { row.seconds };
+            SpentByPlaces::add(&mut all, &name, (row.places, spent));
         }
     }
-    scaling(&times)
+    scaling(&all, what)
 }

@@ -3,13 +3,16 @@
 //! The first column is what the others are over; a name may end in its unit, as `time (µs)`. Invariants: every line has
 //! as many cells as there are names; a cell that a figure takes is a finite number or empty.
 
-use super::input::{Content, InputFile};
+use super::input::{Content, InputFile, holding};
 use super::{Kind, PlotRequest, scale_for};
 use isles_apps::registry::Failure;
 use isles_plot::{
     Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Origin, Parity, ParityPoint, Plane,
     PlanePoint, PlaneSeries, Scale, Series,
 };
+
+/// The most lines of a table: more than anybody can tell apart, and few enough for a browser.
+const ROWS_MAX: usize = 20_000;
 
 /// A line of names and lines of cells.
 pub struct CsvTable {
@@ -39,6 +42,12 @@ impl CsvTable {
             cells => Err(format!("has {} of {} cells in line {number}", cells.len(), names.len())),
         };
         let rows = lines.map(row).collect::<Result<Vec<_>, _>>()?;
+        if rows.len() > ROWS_MAX {
+            return Err(format!(
+                "has {} lines of values, and a picture shows at most {ROWS_MAX}",
+                rows.len()
+            ));
+        }
         if rows.is_empty() {
             return Err("has names and no line of values".to_owned());
         }
@@ -131,13 +140,10 @@ fn split_unit(name: &str) -> (String, String) {
 /// # Errors
 /// The kind does not suit them, or a cell is no number.
 pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failure> {
-    let tables: Vec<(&InputFile, &CsvTable)> = files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Table(table) => Some((file, table)),
-            _ => None,
-        })
-        .collect();
+    let tables: Vec<(&InputFile, &CsvTable)> = holding(files, |content| match content {
+        Content::Table(table) => Some(table),
+        _ => None,
+    });
     let default = if tables.iter().all(|(_, table)| table.is_numeric(0)) { Kind::Curve } else { Kind::Bars };
     let all = [Kind::Curve, Kind::Bars, Kind::Plane, Kind::Parity];
     match request.kind("a CSV with a line of names", default, &all)? {

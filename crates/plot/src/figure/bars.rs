@@ -160,15 +160,14 @@ impl Bars {
             frame.push(text(&mark.label, Spot { x: left - 8.0, y: y + SMALL * 0.35 }, Anchor::End, "small"));
         }
         let slot = (area.right - left) / self.categories.len().max(1) as f64;
-        let mut taken = f64::NEG_INFINITY;
-        for (number, name) in self.categories.iter().enumerate() {
-            let x = left + slot * (number as f64 + 0.5);
-            let half = width(name, SMALL) / 2.0;
-            if x - half > taken + 6.0 {
-                let at = Spot { x, y: area.bottom + 18.0 };
-                frame.push(text(name, at, Anchor::Middle, "small"));
-                taken = x + half;
-            }
+        // Of many numbers every second is written, or fifth, or tenth, ..
+        let widest = self.categories.iter().map(|name| width(name, SMALL)).fold(0.0, f64::max);
+        let steps = (0..10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_usize.pow(power)));
+        let every =
+            steps.into_iter().find(|every| slot * *every as f64 >= widest + 6.0).unwrap_or(usize::MAX);
+        for (number, name) in self.categories.iter().enumerate().step_by(every) {
+            let at = Spot { x: left + slot * (number as f64 + 0.5), y: area.bottom + 18.0 };
+            frame.push(text(name, at, Anchor::Middle, "small"));
         }
         let title = fit(&self.categories_label, SMALL, area.right - left);
         if !title.is_empty() {
@@ -183,7 +182,8 @@ impl Bars {
             let x = start + thickness * beside as f64;
             (Spot { x, y: y(span.from) }, Spot { x: x + thickness, y: y(span.to) })
         };
-        self.add_bars(page, spans, place);
+        // The edges of very thin bars would be all that is seen.
+        self.add_bars(page, spans, thickness >= 3.0, place);
         let foot = y(self.foot());
         page.add(line(Spot { x: left, y: foot }, Spot { x: area.right, y: foot }, "axis"));
         page.cursor = area.bottom + if title.is_empty() { 20.0 } else { 38.0 };
@@ -192,7 +192,6 @@ impl Bars {
     fn horizontal(&self, page: &mut Page, ruler: &Ruler, spans: &[Span]) {
         let widest = self.categories.iter().map(|name| width(name, SMALL)).fold(0.0, f64::max);
         let left = MARGIN + widest.min(NAME_MAX) + 10.0;
-        let unit = DisplayUnit::of(&self.value.unit);
         let written = !self.is_stacked() && spans.len() <= WRITTEN;
         let room = if written { 62.0 } else { 14.0 };
         let right = WIDTH - MARGIN - room;
@@ -221,12 +220,12 @@ impl Bars {
             let y = top + slot * span.category as f64 + GAP / 2.0 + THICKNESS * beside as f64;
             (Spot { x: x(span.from), y: y + 1.0 }, Spot { x: x(span.to), y: y + THICKNESS - 1.0 })
         };
-        self.add_bars(page, spans, place);
+        self.add_bars(page, spans, true, place);
         if written {
             let value = |span: &Span| {
                 let (from, to) = place(span);
                 let at = Spot { x: from.x.max(to.x) + 5.0, y: to.y - 2.0 };
-                text(&unit.show(span.value, 3), at, Anchor::Start, "small halo")
+                text(&ruler.write(span.value, 3), at, Anchor::Start, "small halo")
             };
             page.add(group("labels", spans.iter().map(value)));
         }
@@ -236,12 +235,19 @@ impl Bars {
     }
 
     /// The bars, series by series; `place` says between which corners one lies.
-    fn add_bars(&self, page: &mut Page, spans: &[Span], place: impl Fn(&Span) -> (Spot, Spot)) {
+    fn add_bars(
+        &self,
+        page: &mut Page,
+        spans: &[Span],
+        has_edges: bool,
+        place: impl Fn(&Span) -> (Spot, Spot),
+    ) {
         let unit = DisplayUnit::of(&self.value.unit);
         for (number, series) in self.series.iter().enumerate() {
             let bar = |span: &Span| {
                 let (one, other) = place(span);
-                let mut bar = rectangle(one, other, &format!("bar edge f{}", number % 6));
+                let edge = if has_edges { " edge" } else { "" };
+                let mut bar = rectangle(one, other, &format!("bar{edge} {}", shade(number)));
                 let category = &self.categories[span.category];
                 let note = format!("{}, {category}: {}", series.name, unit.show(span.value, 4));
                 let title = crate::canvas::with_text(Element::new("title"), &note);
@@ -254,10 +260,16 @@ impl Bars {
     }
 }
 
+/// The class of how much of the paper shines through the bars of a series. Colours repeat after six series, and then
+/// with other shades.
+fn shade(number: usize) -> String {
+    format!("f{}", (number + number / 6) % 6)
+}
+
 fn legend_entry((number, series): (usize, &BarSeries)) -> LegendEntry {
     let sample = move |at: Spot| {
         let (one, other) = (Spot { x: at.x - 6.0, y: at.y - 6.0 }, Spot { x: at.x + 6.0, y: at.y + 6.0 });
-        let swatch = rectangle(one, other, &format!("swatch edge f{}", number % 6));
+        let swatch = rectangle(one, other, &format!("swatch edge {}", shade(number)));
         vec![group(&Look::of(number).class(), [swatch])]
     };
     LegendEntry { sample: Box::new(sample), reach: 6.0, label: series.name.clone() }

@@ -61,7 +61,8 @@ impl Plane {
         let shown: Vec<Vec<&PlanePoint>> =
             self.series.iter().map(|series| series.points.iter().filter(can_show).collect()).collect();
         let xs: Vec<f64> = shown.iter().flatten().map(|point| point.x).collect();
-        let ys: Vec<f64> = shown.iter().flatten().map(|point| point.y).collect();
+        let mut ys: Vec<f64> = shown.iter().flatten().map(|point| point.y).collect();
+        ys.extend(below(&ys, self.y.scale));
         if self.series.len() > 1 {
             let entry = |(number, series): (usize, &PlaneSeries)| LegendEntry {
                 sample: mark_sample(Look::of(number), "key"),
@@ -129,6 +130,16 @@ impl Plane {
         }
         series_group(look, &self.series[number].name, drawn)
     }
+}
+
+/// A value a tenth of the range below the least, so that there is room for labels below the front.
+fn below(values: &[f64], scale: Scale) -> Option<f64> {
+    let (least, most) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
+    let value = match scale {
+        Scale::Log => least.powf(1.1) * most.powf(-0.1),
+        Scale::Linear => (least * 1.1 - most * 0.1).max(least.min(0.0)),
+    };
+    (value.is_finite() && (scale == Scale::Linear || value > 0.0)).then_some(value)
 }
 
 /// The points that no other beats in one cost without being worse in the other, from left to right; of equal ones the
