@@ -4,7 +4,7 @@
 //! a reduction of whole numbers; between them places need each other only to take the next unit from a counter.
 //! Invariant: the sums are the same whatever the number of places, the balance and the machine.
 
-use super::fock::{FockBuilder, Functions, UnitEffort, WorkUnit, units};
+use super::fock::{FockBuilder, Functions, UnitUnderWay, WorkUnit, units};
 use super::integrals::one_electron;
 use super::matrix::Matrix;
 use super::{effort, fock};
@@ -12,7 +12,14 @@ use crate::console::Progress;
 use clap::ValueEnum;
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Instant;
+
+/// Quartets of shells that a place computes before it lets others have a turn: a third of a millisecond of a slow
+/// core.
+const QUARTETS_PER_TURN: usize = 3;
 
 /// How the units are assigned to the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -61,14 +68,29 @@ impl BuildState {
         }
     }
 
-    /// Adds a unit to the sums of this place.
-    fn add(&mut self, unit: u64) {
+    /// Adds the next quartets of a unit to the sums of this place; false if it is over.
+    fn go_on(&mut self, unit: &mut UnitUnderWay) -> bool {
         let started = Instant::now();
-        let effort: UnitEffort = self.builder.add_unit(WorkUnit::new(unit, self.builder.shells()));
-        work(effort::of_unit(&effort, self.functions));
-        self.share.units += 1;
-        self.share.quartets += effort.quartets;
-        self.share.seconds += started.elapsed().as_secs_f64();
+        let part = self.builder.go_on(unit, QUARTETS_PER_TURN);
+        if let Some(part) = &part {
+            work(effort::of_unit(part, self.functions));
+            self.share.quartets += part.quartets;
+            self.share.seconds += started.elapsed().as_secs_f64();
+        }
+        part.is_some()
+    }
+}
+
+/// Adds a unit to the sums of this place, with turns for others in between.
+async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
+    let mut under_way = {
+        let mut state = states.lock();
+        state.share.units += 1;
+        let unit = WorkUnit::new(unit, state.builder.shells());
+        state.builder.begin_unit(unit)
+    };
+    while states.lock().go_on(&mut under_way) {
+        isles::yield_now().await; // requests for units, and the news of a death, have waited
     }
 }
 
@@ -130,20 +152,14 @@ async fn take_part(
         units(state.builder.shells())
     };
     let mut progress = (here().index() == 0).then(|| Progress::new(all, "units"));
-    let mut own = here().index() as u64;
-    loop {
-        let unit = match balance {
-            UnitBalance::Dynamic => next.take_below(all).await?,
-            UnitBalance::Static => Some(own).filter(|unit| *unit < all),
-        };
-        let Some(unit) = unit else { break };
-        own += place_count() as u64;
+    let mut queue = UnitQueue::new(balance, next, all);
+    let mut coming = queue.take().await?;
+    while let Some(unit) = coming {
         // What a dead place had added is lost, and its loss is the error of the whole: the others need not go on.
         if places().any(Place::is_dead) {
             break;
         }
-        states.lock().add(unit);
-        isles::yield_now().await; // requests for units, and the news of a death, have waited
+        coming = queue.take_during(add_unit(states, unit)).await?;
         if let Some(progress) = progress.as_mut().filter(|progress| progress.is_due()) {
             progress.tell(unit + 1); // units are assigned in order, so about as many are done
         }
@@ -153,4 +169,39 @@ async fn take_part(
     team.reduce_slice(0, &mut sums, i64::wrapping_add).await?;
     states.lock().sums = sums;
     Ok(())
+}
+
+/// The units of one place, one after the other.
+struct UnitQueue {
+    balance: UnitBalance,
+    next: Counter,
+    own: u64,
+    all: u64,
+}
+
+impl UnitQueue {
+    fn new(balance: UnitBalance, next: Counter, all: u64) -> UnitQueue {
+        UnitQueue { balance, next, own: here().index() as u64, all }
+    }
+
+    /// The next unit.
+    async fn take(&mut self) -> isles::Result<Option<u64>> {
+        if self.balance == UnitBalance::Dynamic {
+            return self.next.take_below(self.all).await;
+        }
+        let unit = self.own;
+        self.own += place_count() as u64;
+        Ok((unit < self.all).then_some(unit))
+    }
+
+    /// The next unit, which is asked for before `compute` begins, so that the way to the counter and back is no loss.
+    async fn take_during(&mut self, compute: impl Future<Output = ()>) -> isles::Result<Option<u64>> {
+        let mut taking = pin!(self.take());
+        let begun = poll_fn(|context| Poll::Ready(taking.as_mut().poll(context))).await;
+        compute.await;
+        match begun {
+            Poll::Ready(unit) => unit,
+            Poll::Pending => taking.await,
+        }
+    }
 }
