@@ -12,6 +12,9 @@ use isles::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// How units of work are assigned to the places.
@@ -96,6 +99,30 @@ impl UnitQueue<'_> {
             self.units.shares.lock().add(started);
             isles::yield_now().await; // a unit is long: messages, and the news of a death, have waited
         }
+        let unit = self.next_unit().await?;
+        self.started = unit.is_some().then(Instant::now);
+        Ok(unit)
+    }
+
+    /// The next unit, as [`UnitQueue::take`], asked for before `compute`, which computes the last one: so the way to
+    /// the counter and back is no loss. `compute` itself gives others their turn.
+    ///
+    /// # Errors
+    /// As [`UnitQueue::take`].
+    pub async fn take_during(&mut self, compute: impl Future<Output = ()>) -> isles::Result<Option<u64>> {
+        let (shares, started) = (&self.units.shares, Instant::now());
+        self.started = None;
+        let mut taking = pin!(self.next_unit());
+        let begun = poll_fn(|context| Poll::Ready(taking.as_mut().poll(context))).await;
+        compute.await;
+        shares.lock().add(started);
+        match begun {
+            Poll::Ready(unit) => unit,
+            Poll::Pending => taking.await,
+        }
+    }
+
+    async fn next_unit(&mut self) -> isles::Result<Option<u64>> {
         if places().any(Place::is_dead) {
             return Ok(None);
         }
@@ -108,7 +135,6 @@ impl UnitQueue<'_> {
         if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
             progress.tell(unit); // units are dealt in order, so about as many are done
         }
-        self.started = Some(Instant::now());
         Ok(Some(unit))
     }
 }

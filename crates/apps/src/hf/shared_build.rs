@@ -4,13 +4,17 @@
 //! a reduction of whole numbers; between them places need each other only to take the next unit from a counter.
 //! Invariant: the sums are the same whatever the number of places, the balance and the machine.
 
-use super::fock::{FockBuilder, Functions, UnitEffort, WorkUnit, units};
+use super::fock::{FockBuilder, Functions, UnitUnderWay, WorkUnit, units};
 use super::integrals::one_electron;
 use super::matrix::Matrix;
 use super::{effort, fock};
 use crate::frame::{Balance, Dealer, UnitQueue, WorkDone, WorkUnits};
 use isles::prelude::*;
 use std::time::Duration;
+
+/// Quartets of shells that a place computes before it lets others have a turn: a third of a millisecond of a slow
+/// core.
+const QUARTETS_PER_TURN: usize = 3;
 
 /// What a place keeps between builds.
 pub(super) struct BuildState {
@@ -36,10 +40,25 @@ impl BuildState {
         }
     }
 
-    /// Adds a unit to the sums of this place.
-    fn add(&mut self, unit: u64) {
-        let effort: UnitEffort = self.builder.add_unit(WorkUnit::new(unit, self.builder.shells()));
-        work(effort::of_unit(&effort, self.functions));
+    /// Adds the next quartets of a unit to the sums of this place; false if it is over.
+    fn go_on(&mut self, unit: &mut UnitUnderWay) -> bool {
+        let part = self.builder.go_on(unit, QUARTETS_PER_TURN);
+        if let Some(part) = &part {
+            work(effort::of_unit(part, self.functions));
+        }
+        part.is_some()
+    }
+}
+
+/// Adds a unit to the sums of this place, with turns for others in between.
+async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
+    let mut under_way = {
+        let mut state = states.lock();
+        let unit = WorkUnit::new(unit, state.builder.shells());
+        state.builder.begin_unit(unit)
+    };
+    while states.lock().go_on(&mut under_way) {
+        isles::yield_now().await; // requests for units, and the news of a death, have waited
     }
 }
 
@@ -94,8 +113,9 @@ async fn take_part(states: &PlaceLocal<BuildState>, mut units: UnitQueue<'_>) ->
             work(effort::of_integrals(&state.builder.preparation()));
         }
     }
-    while let Some(unit) = units.take().await? {
-        states.lock().add(unit);
+    let mut coming = units.take().await?;
+    while let Some(unit) = coming {
+        coming = units.take_during(add_unit(states, unit)).await?;
     }
     drop(units);
     let mut sums = states.lock().builder.sums();

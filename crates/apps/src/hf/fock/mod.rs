@@ -10,7 +10,7 @@ mod digest;
 mod fixed_point;
 mod unit;
 
-pub use unit::{WorkUnit, units};
+pub use unit::{UnitKets, WorkUnit, units};
 
 use super::basis::shell::Shell;
 use super::integrals::{Operations, PRIMITIVES_MIN, Repulsion, ShellPair, one_electron, pairs};
@@ -59,6 +59,25 @@ pub struct UnitEffort {
     pub pair_bytes: u64,
     /// Elements that went into the sums of the place.
     pub elements: u64,
+}
+
+/// A unit that is not over yet; see [`FockBuilder::begin_unit`].
+pub struct UnitUnderWay {
+    bra: usize,
+    kets: UnitKets,
+    is_over: bool,
+}
+
+impl UnitEffort {
+    /// Adds that of another unit or part.
+    fn add(&mut self, other: &UnitEffort) {
+        self.candidates += other.candidates;
+        self.quartets += other.quartets;
+        self.operations.add(other.operations);
+        self.integrals += other.integrals;
+        self.pair_bytes += other.pair_bytes;
+        self.elements += other.elements;
+    }
 }
 
 impl FockBuilder {
@@ -115,32 +134,63 @@ impl FockBuilder {
 
     /// Adds what a unit has to the sums of this place.
     pub fn add_unit(&mut self, unit: WorkUnit) -> UnitEffort {
+        let mut under_way = self.begin_unit(unit);
         let mut effort = UnitEffort::default();
-        let size = self.density.size();
-        let bra = &self.pairs[unit.bra];
-        self.panels.clear(bra, size);
-        for number in unit.kets() {
-            let ket = &self.pairs[number];
-            effort.candidates += 1;
-            if bra.bound * ket.bound * largest_met(&self.largest, unit.bra, number, [bra, ket]) < NEGLIGIBLE {
-                continue;
-            }
-            let (integrals, operations) = self.repulsion.block(bra, ket);
-            // Up to eight quartets are equal; of each symmetric pair of elements one is written, and folding halves
-            // them.
-            let orders = |pair: &ShellPair| if pair.shells[0] == pair.shells[1] { 1.0 } else { 2.0 };
-            let same = if unit.bra == number { 0.5 } else { 1.0 };
-            self.panels.add(integrals, same * orders(bra) * orders(ket), [bra, ket], &self.density);
-            for (row, sums) in self.panels.ket[..ket.components()].chunks_exact(ket.functions[1]).enumerate()
-            {
-                self.sums.add(ket.first[0] + row, ket.first[1], sums.iter().copied());
-            }
-            effort.quartets += 1;
-            effort.operations.add(operations);
-            effort.integrals += (bra.components() * ket.components()) as u64;
-            effort.pair_bytes += ket.bytes();
-            effort.elements += ket.components() as u64;
+        while let Some(part) = self.go_on(&mut under_way, usize::MAX) {
+            effort.add(&part);
         }
+        effort
+    }
+
+    /// Begins a unit, of which [`FockBuilder::go_on`] adds a part after the other; the last must be over.
+    pub fn begin_unit(&mut self, unit: WorkUnit) -> UnitUnderWay {
+        self.panels.clear(&self.pairs[unit.bra], self.density.size());
+        UnitUnderWay { bra: unit.bra, kets: unit.kets(), is_over: false }
+    }
+
+    /// Adds what the next quartets of a unit have, at most so many of which the integrals are computed; none if it is
+    /// over.
+    pub fn go_on(&mut self, unit: &mut UnitUnderWay, quartets: usize) -> Option<UnitEffort> {
+        if unit.is_over {
+            return None;
+        }
+        let mut effort = UnitEffort::default();
+        while effort.quartets < quartets as u64 {
+            let Some(ket) = unit.kets.next() else {
+                self.end_unit(unit.bra, &mut effort);
+                unit.is_over = true;
+                break;
+            };
+            self.add_quartet(unit.bra, ket, &mut effort);
+        }
+        Some(effort)
+    }
+
+    /// Adds what a quartet has to the panels of the bra and the sums.
+    fn add_quartet(&mut self, bra_number: usize, ket_number: usize, effort: &mut UnitEffort) {
+        let [bra, ket] = [bra_number, ket_number].map(|number| &self.pairs[number]);
+        effort.candidates += 1;
+        if bra.bound * ket.bound * largest_met(&self.largest, [bra, ket]) < NEGLIGIBLE {
+            return;
+        }
+        let (integrals, operations) = self.repulsion.block(bra, ket);
+        // Up to eight quartets are equal; of each symmetric pair of elements one is written, and folding halves them.
+        let orders = |pair: &ShellPair| if pair.shells[0] == pair.shells[1] { 1.0 } else { 2.0 };
+        let same = if bra_number == ket_number { 0.5 } else { 1.0 };
+        self.panels.add(integrals, same * orders(bra) * orders(ket), [bra, ket], &self.density);
+        for (row, sums) in self.panels.ket[..ket.components()].chunks_exact(ket.functions[1]).enumerate() {
+            self.sums.add(ket.first[0] + row, ket.first[1], sums.iter().copied());
+        }
+        effort.quartets += 1;
+        effort.operations.add(operations);
+        effort.integrals += (bra.components() * ket.components()) as u64;
+        effort.pair_bytes += ket.bytes();
+        effort.elements += ket.components() as u64;
+    }
+
+    /// Adds the panels of a bra to the sums.
+    fn end_unit(&mut self, bra: usize, effort: &mut UnitEffort) {
+        let (bra, size) = (&self.pairs[bra], self.density.size());
         for (row, sums) in self.panels.coulomb.chunks_exact(bra.functions[1]).enumerate() {
             self.sums.add(bra.first[0] + row, bra.first[1], sums.iter().copied());
         }
@@ -150,7 +200,6 @@ impl FockBuilder {
             }
         }
         effort.elements += (bra.components() + size * (bra.functions[0] + bra.functions[1])) as u64;
-        effort
     }
 
     /// The sums of the units that this place was given, to be added to those of other places.
@@ -173,11 +222,10 @@ pub fn packed(matrix: &Matrix) -> Vec<f64> {
 }
 
 /// The largest element of the density that a quartet meets, those of the exchange halved.
-fn largest_met(largest: &[f64], bra: usize, ket: usize, [first, second]: [&ShellPair; 2]) -> f64 {
-    let [i, j] = first.shells;
-    let [k, l] = second.shells;
-    let exchange =
-        [(i, k), (i, l), (j, k), (j, l)].map(|(one, other)| largest[unit::pair_number(one, other)]);
-    let exchange = exchange.into_iter().fold(0.0, f64::max);
-    largest[bra].max(largest[ket]).max(0.5 * exchange)
+fn largest_met(largest: &[f64], [bra, ket]: [&ShellPair; 2]) -> f64 {
+    let [i, j] = bra.shells;
+    let [k, l] = ket.shells;
+    let of = |one, other| largest[unit::pair_number(one, other)];
+    let exchange = [of(i, k), of(i, l), of(j, k), of(j, l)].into_iter().fold(0.0, f64::max);
+    of(i, j).max(of(k, l)).max(0.5 * exchange)
 }

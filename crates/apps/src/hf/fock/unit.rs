@@ -36,14 +36,47 @@ impl WorkUnit {
     }
 
     /// The pairs that are the kets of its quartets, ascending.
-    pub fn kets(self) -> impl Iterator<Item = usize> {
+    pub fn kets(self) -> UnitKets {
         let WorkUnit { bra, share, pairs } = self;
-        // Below the bra every other one, itself, above the others.
-        let below = ((bra + 1) % 2..bra).step_by(2);
-        let above = (bra + 2..pairs).step_by(2);
-        let all = below.chain(std::iter::once(bra)).chain(above);
-        let step = if share.is_some() { 2 } else { 1 };
-        all.skip(share.unwrap_or(0)).step_by(step)
+        let mut kets = UnitKets { bra, next: (bra + 1) % 2, pairs, step: 1 + usize::from(share.is_some()) };
+        // A bra of an even number has none below it with an odd number less.
+        if kets.next > bra {
+            kets.next = bra;
+        }
+        kets.pass(share.unwrap_or(0));
+        kets
+    }
+}
+
+/// The kets of a unit: below the bra every other one, the bra itself, and above it the others; of those all, or each
+/// second.
+#[derive(Clone, Debug)]
+pub struct UnitKets {
+    bra: usize,
+    next: usize,
+    pairs: usize,
+    step: usize,
+}
+
+impl UnitKets {
+    /// Passes over so many.
+    fn pass(&mut self, count: usize) {
+        for _ in 0..count {
+            let is_last_below = self.next < self.bra && self.next + 2 > self.bra;
+            self.next = if is_last_below { self.bra } else { self.next + 2 };
+        }
+    }
+}
+
+impl Iterator for UnitKets {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let ket = self.next;
+        (ket < self.pairs).then(|| {
+            self.pass(self.step);
+            ket
+        })
     }
 }
 

@@ -62,9 +62,9 @@ impl Boys {
     #[inline(always)]
     pub fn evaluate<const L: usize>(self, argument: f64, values: &mut [f64; ORDER_MAX + 1]) {
         if argument < TABLE_END {
-            let point = (argument * POINTS_PER_UNIT + 0.5) as usize;
-            let row = &self.table[point];
-            let distance = point as f64 * (1.0 / POINTS_PER_UNIT) - argument;
+            let point = (argument * POINTS_PER_UNIT + 0.5) as i32; // one instruction each way, as with no other type
+            let row = &self.table[point as usize];
+            let distance = f64::from(point) * (1.0 / POINTS_PER_UNIT) - argument;
             let mut powers = [1.0; TERMS];
             for term in 1..TERMS {
                 powers[term] = powers[term - 1] * distance * INVERSE[term];

@@ -12,7 +12,7 @@ use super::hermite::{INTEGRALS_MAX, Levels, SUMS, below, level};
 use super::pair::{Cell, ORDERS, ShellPair};
 
 /// Bound of a quartet of primitives below which nobody notices it.
-pub const PRIMITIVES_MIN: f64 = 1e-16;
+pub const PRIMITIVES_MIN: f64 = 1e-15;
 
 /// Most sums over the ket's primitives: two pairs of d shells, with groups of 5, 4, 4, 2 and 1 for each order.
 const KET_SUMS_MAX: usize = 5 * 35 + 4 * 55 + 4 * 80 + 2 * 110 + 145;
