@@ -36,6 +36,8 @@ pub enum ChannelStep<V> {
     Recall(PlaceId),
     /// The same, and there are no more: the channel is closed.
     Close(PlaceId),
+    /// A place shall say when each value that went there has been taken or put back.
+    Settle(PlaceId),
 }
 
 /// What became of an offer, or of the question for a slot.
@@ -96,6 +98,11 @@ struct Window {
     buffered: u32,
     /// It was asked to return them.
     is_recalled: bool,
+    /// Values that went there and may come back: here those that no task has taken yet, elsewhere all since the place
+    /// was asked last.
+    lent: u32,
+    /// It was asked to say when all that had gone there before are taken or put back.
+    is_settling: bool,
 }
 
 impl Window {
@@ -248,6 +255,10 @@ impl<V> ChannelHome<V> {
     /// Someone wants a value; if there is none, it waits, if it `waits`.
     pub fn want(&mut self, id: OperationId, waits: bool, steps: &mut Vec<ChannelStep<V>>) -> Wanted<V> {
         if let Some((value, from)) = self.buffer.pop_front() {
+            // A task of this place has it at once.
+            if id.place != self.here {
+                self.lend(id.place);
+            }
             self.was_received(from, steps);
             return Wanted::Value(value);
         }
@@ -255,6 +266,9 @@ impl<V> ChannelHome<V> {
         if let Some(Sending::Offer(..)) = self.sending.front()
             && let Some(Sending::Offer(sender, value)) = self.sending.pop_front()
         {
+            if id.place != self.here {
+                self.lend(id.place);
+            }
             steps.push(ChannelStep::Accept(sender, 0));
             return Wanted::Value(value);
         }
@@ -266,11 +280,16 @@ impl<V> ChannelHome<V> {
         }
         self.receiving.push_back(id);
         self.admit(steps);
+        self.end_if_over(steps);
         Wanted::Waits
     }
 
-    /// A value that arrived for nobody; it is the next to be received. It is given back if nobody can receive it.
-    pub fn put_back(&mut self, value: V, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
+    /// A value that arrived at `place` for nobody; it is the next to be received. It is given back if nobody can
+    /// receive it.
+    pub fn put_back(&mut self, place: PlaceId, value: V, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
+        if place == self.here {
+            self.forget_lent();
+        }
         if self.is_abandoned {
             return Some(value);
         }
@@ -279,7 +298,34 @@ impl<V> ChannelHome<V> {
         } else {
             self.deliver_first(value, steps);
         }
+        self.end_if_over(steps);
         None
+    }
+
+    /// A value that went to a waiting operation of this place has been taken.
+    pub fn taken(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        self.forget_lent();
+        self.end_if_over(steps);
+    }
+
+    /// Each value that had gone to `place` when it was asked has been taken or put back.
+    pub fn settled(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) {
+        if let Some(window) = self.windows.get_mut(&place) {
+            window.is_settling = false;
+        }
+        self.end_if_over(steps);
+    }
+
+    /// A value that went to an operation of this place cannot come back any more.
+    fn forget_lent(&mut self) {
+        if let Some(window) = self.windows.get_mut(&self.here) {
+            window.lent = window.lent.saturating_sub(1);
+        }
+    }
+
+    /// Notes that a value goes where it may come back from.
+    fn lend(&mut self, place: PlaceId) {
+        self.windows.entry(place).or_default().lent += 1;
     }
 
     /// Nobody waits for this operation any more: whether it still waited, and its value if it was an offer.
@@ -368,6 +414,7 @@ impl<V> ChannelHome<V> {
     /// The longest waiting receiver gets `value`.
     fn deliver_first(&mut self, value: V, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(id) = self.receiving.pop_front() {
+            self.lend(id.place);
             steps.push(ChannelStep::Deliver(id, value));
         }
     }
@@ -462,13 +509,24 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Whether nothing can be received any more: it is closed, and nothing is here or under way.
+    /// Whether nothing can be received any more: it is closed, and nothing is here or under way, in either direction.
     fn is_over(&self) -> bool {
-        self.is_closed && self.buffer.is_empty() && self.windows.values().all(|window| window.out == 0)
+        let is_quiet = |window: &Window| window.out == 0 && window.lent == 0 && !window.is_settling;
+        self.is_closed && self.buffer.is_empty() && self.windows.values().all(is_quiet)
     }
 
-    /// Tells those who wait to receive that there is nothing to wait for, if that is so.
+    /// Tells those who wait to receive that there is nothing to wait for, if that is so; asks where it is not known.
     fn end_if_over(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        if self.is_closed && self.buffer.is_empty() && !self.receiving.is_empty() {
+            let here = self.here;
+            let open = |(place, window): &(&PlaceId, &mut Window)| {
+                **place != here && window.lent > 0 && !window.is_settling
+            };
+            for (place, window) in self.windows.iter_mut().filter(open) {
+                (window.lent, window.is_settling) = (0, true);
+                steps.push(ChannelStep::Settle(*place));
+            }
+        }
         if self.is_over() {
             steps.extend(self.receiving.drain(..).map(ChannelStep::End));
         }

@@ -18,6 +18,7 @@ enum Message {
     Ask(OperationId, bool),
     Want(OperationId, bool),
     PutBack(Value),
+    Settled,
     Cancel(OperationId),
     ReturnSlots(u32),
 }
@@ -35,6 +36,7 @@ enum ToPlace {
     Slots(u32),
     Recall,
     Close,
+    Settle,
 }
 
 /// An operation of a task.
@@ -45,6 +47,8 @@ enum Operation {
     /// It has its value and waits for a slot.
     Asking(Value),
     Receiving,
+    /// Its value is there, and no task has looked yet.
+    Arrived(Value),
     /// Nobody waits for the answer, which will be told what became of its value.
     GivenUp(Option<Value>),
 }
@@ -63,6 +67,10 @@ struct World {
     /// Values that a dead place may have had.
     doubtful: BTreeSet<Value>,
     returned: BTreeSet<Value>,
+    /// Places that are to say when nothing that has arrived is left.
+    settling: BTreeSet<PlaceId>,
+    /// Somebody was told that the channel is over.
+    is_over: bool,
 }
 
 impl World {
@@ -80,6 +88,8 @@ impl World {
             received: Vec::new(),
             doubtful: BTreeSet::new(),
             returned: BTreeSet::new(),
+            settling: BTreeSet::new(),
+            is_over: false,
         }
     }
 
@@ -113,6 +123,7 @@ impl World {
                 ChannelStep::Announce(place, slots) => self.tell(place, ToPlace::Slots(slots)),
                 ChannelStep::Recall(place) => self.tell(place, ToPlace::Recall),
                 ChannelStep::Close(place) => self.tell(place, ToPlace::Close),
+                ChannelStep::Settle(place) => self.tell(place, ToPlace::Settle),
             }
         }
     }
@@ -134,6 +145,11 @@ impl World {
                 Offered::Full(()) => Some((id, ToPlace::Full(id))),
             },
             Message::Want(id, waits) => match self.home.want(id, waits, &mut steps) {
+                Wanted::Value(value) if from == HOME => {
+                    self.operations.remove(&id);
+                    self.received.push(value);
+                    None
+                }
                 Wanted::Value(value) => Some((id, ToPlace::Value(id, value))),
                 Wanted::Waits => None,
                 Wanted::Ended => Some((id, ToPlace::Ended(id))),
@@ -144,7 +160,11 @@ impl World {
                 None
             }
             Message::PutBack(value) => {
-                assert_eq!(self.home.put_back(value, &mut steps), None);
+                assert_eq!(self.home.put_back(from, value, &mut steps), None);
+                None
+            }
+            Message::Settled => {
+                self.home.settled(from, &mut steps);
                 None
             }
             Message::Cancel(id) => {
@@ -205,6 +225,11 @@ impl World {
             return;
         }
         let id = ids[choice % ids.len()];
+        if let Operation::Arrived(value) = self.operations[&id] {
+            self.operations.remove(&id);
+            self.say(id.place, Message::PutBack(value));
+            return self.say_if_settled(id.place);
+        }
         let value = match self.operations[&id] {
             Operation::Sending(value) | Operation::Asking(value) => Some(value),
             _ => None,
@@ -213,8 +238,33 @@ impl World {
         self.say(id.place, Message::Cancel(id));
     }
 
+    /// A task takes the value that has arrived for it.
+    fn take(&mut self, id: OperationId) {
+        let Some(Operation::Arrived(value)) = self.operations.remove(&id) else { panic!("nothing arrived") };
+        self.received.push(value);
+        if id.place == HOME {
+            let mut steps = Vec::new();
+            self.home.taken(&mut steps);
+            self.carry_out(steps);
+        }
+        self.say_if_settled(id.place);
+    }
+
+    fn arrived(&self) -> Vec<OperationId> {
+        let has = |(_, operation): &(&OperationId, &Operation)| matches!(operation, Operation::Arrived(_));
+        self.operations.iter().filter(has).map(|(id, _)| *id).collect()
+    }
+
+    fn say_if_settled(&mut self, place: PlaceId) {
+        let is_quiet = self.arrived().iter().all(|id| id.place != place);
+        if is_quiet && self.settling.remove(&place) {
+            self.say(place, Message::Settled);
+        }
+    }
+
     /// A place takes in what the home says.
     fn hear(&mut self, place: PlaceId, message: ToPlace) {
+        self.is_over |= matches!(message, ToPlace::Ended(_));
         match message {
             ToPlace::Accepted(id, slots) => {
                 let Some(Operation::Sending(value) | Operation::GivenUp(Some(value))) =
@@ -248,16 +298,22 @@ impl World {
                 ) => {
                     assert!(self.returned.insert(value));
                 }
-                Some(Operation::Receiving | Operation::GivenUp(None)) => {}
+                Some(Operation::Receiving | Operation::Arrived(_) | Operation::GivenUp(None)) => {}
                 None => panic!("an answer for nobody"),
             },
             ToPlace::Value(id, value) => match self.operations.remove(&id) {
-                Some(Operation::Receiving) => self.received.push(value),
+                Some(Operation::Receiving) => {
+                    self.operations.insert(id, Operation::Arrived(value));
+                }
                 Some(Operation::GivenUp(None)) => self.say(place, Message::PutBack(value)),
                 other => panic!("a value for {other:?}"),
             },
             ToPlace::Slots(slots) => {
                 assert_eq!(self.pools.get_mut(&place).unwrap().grant(slots), 0, "in order");
+            }
+            ToPlace::Settle => {
+                self.settling.insert(place);
+                self.say_if_settled(place);
             }
             ToPlace::Recall => {
                 let slots = self.pools.get_mut(&place).unwrap().recall();
@@ -304,7 +360,10 @@ impl World {
         self.operations.retain(|id, operation| {
             if let (
                 true,
-                Operation::Sending(value) | Operation::Asking(value) | Operation::GivenUp(Some(value)),
+                Operation::Sending(value)
+                | Operation::Asking(value)
+                | Operation::Arrived(value)
+                | Operation::GivenUp(Some(value)),
             ) = (id.place == place, &operation)
             {
                 self.doubtful.insert(*value);
@@ -313,7 +372,19 @@ impl World {
         });
     }
 
+    /// Lets messages arrive and tasks look until nothing happens.
     fn settle(&mut self) {
+        loop {
+            self.deliver_all();
+            let arrived = self.arrived();
+            if arrived.is_empty() {
+                return;
+            }
+            arrived.into_iter().for_each(|id| self.take(id));
+        }
+    }
+
+    fn deliver_all(&mut self) {
         let ways = || (1..PLACES).flat_map(|place| [(PlaceId(place), true), (PlaceId(place), false)]);
         while ways().any(|(place, is_to_home)| self.deliver(place, is_to_home)) {}
     }
@@ -326,6 +397,7 @@ impl World {
         let receiving = of(|operation| matches!(operation, Operation::Receiving));
         let sending = of(|operation| matches!(operation, Operation::Sending(_) | Operation::Asking(_)));
         prop_assert!(receiving == 0 || self.home.is_empty(), "a receiver waits beside a value");
+        prop_assert!(!self.is_over || self.home.is_empty(), "a value came after the end");
         prop_assert!(receiving == 0 || sending == 0, "a sender and a receiver wait for each other");
         prop_assert!(
             sending == 0 || self.home.len() >= self.home.capacity() as usize,
@@ -376,6 +448,7 @@ enum Action {
     Send { place: u32, asks: bool, waits: bool },
     Receive { place: u32, waits: bool },
     GiveUp(usize),
+    Take(usize),
     Deliver(u32, bool),
     Settle,
     Close,
@@ -389,6 +462,7 @@ fn actions(deaths: u32) -> impl Strategy<Value = Vec<Action>> {
         8 => (place(), any::<bool>(), often()).prop_map(|(place, asks, waits)| Action::Send { place, asks, waits }),
         7 => (place(), often()).prop_map(|(place, waits)| Action::Receive { place, waits }),
         2 => (0..8_usize).prop_map(Action::GiveUp),
+        5 => (0..8_usize).prop_map(Action::Take),
         16 => (1..PLACES, any::<bool>()).prop_map(|(place, is_to_home)| Action::Deliver(place, is_to_home)),
         1 => Just(Action::Settle),
         deaths => (1..PLACES).prop_map(Action::Die),
@@ -408,6 +482,12 @@ fn run(capacity: u32, actions: Vec<Action>) -> Result<World, TestCaseError> {
             Action::Receive { place, waits } if lives(&world, place) => world.receive(PlaceId(place), waits),
             Action::Send { .. } | Action::Receive { .. } => {}
             Action::GiveUp(choice) => world.give_up(choice),
+            Action::Take(choice) => {
+                let arrived = world.arrived();
+                if !arrived.is_empty() {
+                    world.take(arrived[choice % arrived.len()]);
+                }
+            }
             Action::Deliver(place, is_to_home) => drop(world.deliver(PlaceId(place), is_to_home)),
             Action::Settle => {
                 world.settle();
@@ -488,5 +568,5 @@ fn a_channel_without_receivers_gives_everything_back() {
     assert_eq!(home.abandon(&mut steps), [1]);
     assert_eq!(steps, [ChannelStep::Refuse(id(2), Some(2))]);
     assert_eq!(home.offer(id(3), 3, true, &mut steps), Offered::Refused(3));
-    assert_eq!(home.put_back(4, &mut steps), Some(4));
+    assert_eq!(home.put_back(HOME, 4, &mut steps), Some(4));
 }

@@ -98,6 +98,10 @@ pub(crate) struct End<T> {
     /// Elsewhere: what may be sent without asking.
     slots: RefCell<SlotPool>,
     waits: RefCell<BTreeMap<u64, Wait<T>>>,
+    /// Values among the answers there.
+    untaken: Cell<u32>,
+    /// Elsewhere: the home is to be told when there are none.
+    is_settling: Cell<bool>,
     next: Cell<u64>,
     steps: OutputQueue<ChannelStep<T>>,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
@@ -141,6 +145,8 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
             home,
             slots: RefCell::default(),
             waits: RefCell::default(),
+            untaken: Cell::new(0),
+            is_settling: Cell::new(false),
             next: Cell::new(0),
             steps: OutputQueue::default(),
             handles: Cell::new(0),
@@ -356,6 +362,24 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
         }
     }
 
+    /// A value that was among the answers is not there any more; `is_taken` by its task, or to be put back.
+    fn settle_one(self: &Rc<Self>, local: &Local, is_taken: bool) {
+        self.untaken.set(self.untaken.get() - 1);
+        if let (Some(home), true) = (&self.home, is_taken) {
+            let mut steps = Vec::new();
+            home.borrow_mut().taken(&mut steps);
+            self.carry_out(local, steps);
+        }
+    }
+
+    /// Tells the home, if it wants to know, that no value is left here.
+    fn say_if_settled(&self, local: &Local) {
+        if self.untaken.get() == 0 && self.is_settling.take() {
+            // A dead home need not know.
+            let _ = self.tell(local, self.id.home, &Head::Settled, None);
+        }
+    }
+
     fn put_back(self: &Rc<Self>, local: &Local, value: T) {
         let Some(home) = &self.home else {
             // A dead home has no buffer to put it into.
@@ -363,7 +387,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
             return;
         };
         let mut steps = Vec::new();
-        let nobody = home.borrow_mut().put_back(value, &mut steps);
+        let nobody = home.borrow_mut().put_back(self.here, value, &mut steps);
         self.carry_out(local, steps);
         drop(nobody);
     }
@@ -398,6 +422,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
             }
             ChannelStep::Recall(to) => return drop(self.tell(local, to, &Head::Recall, None)),
             ChannelStep::Close(to) => return drop(self.tell(local, to, &Head::Closed, None)),
+            ChannelStep::Settle(to) => return drop(self.tell(local, to, &Head::Settle, None)),
         };
         if id.place == self.here {
             self.answer(local, id.number, answer);
@@ -428,7 +453,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
     }
 
     /// What became of an operation, if that is known; else notes whom to wake.
-    pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<Answer<T>> {
+    pub(super) fn poll(self: &Rc<Self>, number: u64, waker: &Waker) -> Poll<Answer<T>> {
         let mut waits = self.waits.borrow_mut();
         match waits.get_mut(&number) {
             Some(Wait::Pending { waker: known, .. }) => {
@@ -437,10 +462,18 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
                 drop(old);
                 Poll::Pending
             }
-            _ => match waits.remove(&number) {
-                Some(Wait::Answered(answer)) => Poll::Ready(answer),
-                _ => Poll::Ready(Answer::Ended),
-            },
+            _ => {
+                let wait = waits.remove(&number);
+                drop(waits);
+                let Some(Wait::Answered(answer)) = wait else { return Poll::Ready(Answer::Ended) };
+                if let Answer::Value(_) = answer {
+                    Local::with(|local| {
+                        self.settle_one(local, true);
+                        self.say_if_settled(local);
+                    });
+                }
+                Poll::Ready(answer)
+            }
         }
     }
 
@@ -449,6 +482,9 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
         let mut waits = self.waits.borrow_mut();
         match waits.get_mut(&number) {
             Some(wait @ Wait::Pending { .. }) => {
+                if let Answer::Value(_) = answer {
+                    self.untaken.set(self.untaken.get() + 1);
+                }
                 let pending = std::mem::replace(wait, Wait::Answered(answer));
                 drop(waits);
                 if let Wait::Pending { waker: Some(waker), .. } = pending {
@@ -498,7 +534,11 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
             };
             drop(waits);
             if let Some(Wait::Answered(answer)) = before {
+                if let Answer::Value(_) = answer {
+                    self.settle_one(local, false);
+                }
                 self.undo(local, answer);
+                self.say_if_settled(local);
             }
             if is_pending {
                 self.cancel_at_home(local, number);
@@ -606,7 +646,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
             }
             Head::PutBack => {
                 let value = reader.take_value::<T>()?;
-                let nobody = home.borrow_mut().put_back(value, &mut steps);
+                let nobody = home.borrow_mut().put_back(source, value, &mut steps);
                 drop(nobody);
                 None
             }
@@ -621,6 +661,10 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
             }
             Head::Close => {
                 home.borrow_mut().close(&mut steps);
+                None
+            }
+            Head::Settled => {
+                home.borrow_mut().settled(source, &mut steps);
                 None
             }
             Head::Count(number) => Some(Head::Counted(number, home.borrow().len() as u64)),
@@ -681,6 +725,11 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
             Head::Slots(slots) => {
                 let back = self.slots.borrow_mut().grant(slots);
                 self.return_slots(local, back);
+                return Ok(());
+            }
+            Head::Settle => {
+                self.is_settling.set(true);
+                self.say_if_settled(local);
                 return Ok(());
             }
             Head::Recall | Head::Closed => {
@@ -769,14 +818,15 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         Some(end) => end.receive(local, source, head, reader),
         None => {
             // What is gone here has returned the slots that it had.
-            let back = match head {
-                Head::Slots(slots) => slots,
+            let answer = match head {
+                Head::Slots(slots) => Head::ReturnSlots(slots),
                 // The home waits for an answer all the same.
-                Head::Recall | Head::Closed => 0,
+                Head::Recall | Head::Closed => Head::ReturnSlots(0),
+                Head::Settle => Head::Settled,
                 _ => return Ok(()),
             };
             if id.home == source {
-                let returned = (id, Head::ReturnSlots(back));
+                let returned = (id, answer);
                 // A dead home needs none.
                 let _ = local.send(source, Class::Data, Handler::Channel.id(), |to| to.put_serde(&returned));
             }

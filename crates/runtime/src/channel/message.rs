@@ -62,4 +62,8 @@ pub(super) enum Head {
     Recall,
     /// The same, and the channel is closed.
     Closed,
+    /// The place shall say when each value that has gone there is taken or put back.
+    Settle,
+    /// To the home: that is so.
+    Settled,
 }
