@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::local::output_queue::OutputQueue;
 use crate::local::{Local, Unsent};
 use crate::message::{Handler, Refused};
-use crate::wire::{DecodeError, Reader};
+use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, SlotPool, Wanted};
 use isles_transport::Class;
@@ -26,7 +26,7 @@ use std::task::{Poll, Waker};
 #[derive(Default)]
 pub(crate) struct ChannelTable {
     serial: u32,
-    ends: HashMap<ChannelId, Rc<dyn AnyEnd>>,
+    pub(super) ends: HashMap<ChannelId, Rc<dyn AnyEnd>>,
 }
 
 impl ChannelTable {
@@ -90,18 +90,18 @@ enum Wait<T> {
 
 /// A channel at one place.
 pub(crate) struct End<T> {
-    id: ChannelId,
-    here: PlaceId,
+    pub(super) id: ChannelId,
+    pub(super) here: PlaceId,
     capacity: u32,
     /// The buffer, if this is the home.
-    home: Option<RefCell<ChannelHome<T>>>,
+    pub(super) home: Option<RefCell<ChannelHome<T>>>,
     /// Elsewhere: what may be sent without asking.
-    slots: RefCell<SlotPool>,
+    pub(super) slots: RefCell<SlotPool>,
     waits: RefCell<BTreeMap<u64, Wait<T>>>,
     /// Values among the answers there.
     untaken: Cell<u32>,
     /// Elsewhere: the home is to be told when there are none.
-    is_settling: Cell<bool>,
+    pub(super) is_settling: Cell<bool>,
     next: Cell<u64>,
     steps: OutputQueue<ChannelStep<T>>,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
@@ -355,7 +355,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
         drop(abandoned);
     }
 
-    fn return_slots(&self, local: &Local, slots: u32) {
+    pub(super) fn return_slots(&self, local: &Local, slots: u32) {
         if slots > 0 {
             // A dead home needs none.
             let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots), None);
@@ -373,7 +373,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
     }
 
     /// Tells the home, if it wants to know, that no value is left here.
-    fn say_if_settled(&self, local: &Local) {
+    pub(super) fn say_if_settled(&self, local: &Local) {
         if self.untaken.get() == 0 && self.is_settling.take() {
             // A dead home need not know.
             let _ = self.tell(local, self.id.home, &Head::Settled, None);
@@ -393,7 +393,13 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
     }
 
     /// Sends a message; what becomes of the operation if that is not possible.
-    fn tell(&self, local: &Local, to: PlaceId, head: &Head, value: Option<&T>) -> Result<(), Answer<T>> {
+    pub(super) fn tell(
+        &self,
+        local: &Local,
+        to: PlaceId,
+        head: &Head,
+        value: Option<&T>,
+    ) -> Result<(), Answer<T>> {
         let sent = local.send(to, Class::Data, Handler::Channel.id(), |writer| {
             writer.put_serde(&(self.id, head))?;
             value.map_or(Ok(()), |value| writer.put_value(value))
@@ -405,7 +411,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
         }
     }
 
-    fn carry_out(self: &Rc<Self>, local: &Local, steps: Vec<ChannelStep<T>>) {
+    pub(super) fn carry_out(self: &Rc<Self>, local: &Local, steps: Vec<ChannelStep<T>>) {
         self.steps.carry(steps, |step| self.carry_out_one(local, step));
     }
 
@@ -432,7 +438,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
         }
     }
 
-    fn deliver(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
+    pub(super) fn deliver(self: &Rc<Self>, local: &Local, id: OperationId, value: T) {
         if id.place == self.here {
             return self.answer(local, id.number, Answer::Value(value));
         }
@@ -478,7 +484,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
     }
 
     /// The answer to an operation of this place has come.
-    fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: Answer<T>) {
+    pub(super) fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: Answer<T>) {
         let mut waits = self.waits.borrow_mut();
         match waits.get_mut(&number) {
             Some(wait @ Wait::Pending { .. }) => {
@@ -604,147 +610,6 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
             Local::try_with(|local| self.forget_if_unused(local));
         }
     }
-
-    /// A message to the home.
-    fn receive_at_home(
-        self: &Rc<Self>,
-        local: &Local,
-        source: PlaceId,
-        head: Head,
-        reader: &mut Reader<'_>,
-        home: &RefCell<ChannelHome<T>>,
-    ) -> Result<(), Refused> {
-        let mut steps = Vec::new();
-        let id = |number| OperationId { place: source, number };
-        let answer = match head {
-            Head::Offer(number) => match reader.take_value::<T>() {
-                Err(fault) => Some(Head::Faulty(number, fault.to_string())),
-                Ok(value) => {
-                    let outcome = home.borrow_mut().offer(id(number), value, true, &mut steps);
-                    offered(number, outcome)
-                }
-            },
-            Head::Item => {
-                self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
-                None
-            }
-            Head::Ask(number, waits) => match home.borrow_mut().ask(id(number), waits, &mut steps) {
-                Offered::Accepted(_) => Some(Head::Granted(number)),
-                other => offered(number, other),
-            },
-            Head::Want(number, waits) => {
-                let wanted = home.borrow_mut().want(id(number), waits, &mut steps);
-                match wanted {
-                    Wanted::Value(value) => {
-                        self.deliver(local, id(number), value);
-                        None
-                    }
-                    Wanted::Waits => None,
-                    Wanted::Ended => Some(Head::Ended(number)),
-                    Wanted::Empty => Some(Head::Empty(number)),
-                }
-            }
-            Head::PutBack => {
-                let value = reader.take_value::<T>()?;
-                let nobody = home.borrow_mut().put_back(source, value, &mut steps);
-                drop(nobody);
-                None
-            }
-            Head::Cancel(number) => {
-                let cancelled = home.borrow_mut().cancel(id(number), &mut steps);
-                cancelled.map(|_| Head::Cancelled(number))
-            }
-            Head::ReturnSlots(slots) => {
-                let returned = home.borrow_mut().return_slots(source, slots, &mut steps);
-                returned.map_err(|_| Refused::SlotViolation)?;
-                None
-            }
-            Head::Close => {
-                home.borrow_mut().close(&mut steps);
-                None
-            }
-            Head::Settled => {
-                home.borrow_mut().settled(source, &mut steps);
-                None
-            }
-            Head::Count(number) => Some(Head::Counted(number, home.borrow().len() as u64)),
-            _ => return Err(Refused::NotItsHome),
-        };
-        if let Some(answer) = answer {
-            // A dead place needs no answer.
-            let _ = self.tell(local, source, &answer, None);
-        }
-        self.carry_out(local, steps);
-        Ok(())
-    }
-
-    /// A value for which `source` had a slot, as far as it can be read.
-    fn receive_item(
-        &self,
-        source: PlaceId,
-        value: Result<T, DecodeError>,
-        home: &RefCell<ChannelHome<T>>,
-        steps: &mut Vec<ChannelStep<T>>,
-    ) -> Result<(), Refused> {
-        let received = match value {
-            Ok(value) => home.borrow_mut().item(source, value, steps),
-            Err(fault) => {
-                eprintln!("isles: {}: a value of {source} for a channel is lost: {fault}", self.here);
-                home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
-            }
-        };
-        // What nobody can receive any more is dropped here, where nothing is borrowed.
-        received.map(drop).map_err(|_| Refused::SlotViolation)
-    }
-
-    /// A message of the home to this place.
-    fn receive_from_home(
-        self: &Rc<Self>,
-        local: &Local,
-        head: Head,
-        reader: &mut Reader<'_>,
-    ) -> Result<(), Refused> {
-        let (number, answer) = match head {
-            Head::Accepted(number, slots) => {
-                let back = self.slots.borrow_mut().grant(slots);
-                self.return_slots(local, back);
-                (number, Answer::Accepted)
-            }
-            Head::Refused(number) => (number, Answer::Refused(None)),
-            Head::Full(number) => (number, Answer::Full),
-            Head::Granted(number) => (number, Answer::Granted),
-            Head::Value(number) => match reader.take_value::<T>() {
-                Ok(value) => (number, Answer::Value(value)),
-                Err(fault) => (number, Answer::Faulty(fault.to_string())),
-            },
-            Head::Ended(number) => (number, Answer::Ended),
-            Head::Empty(number) => (number, Answer::Empty),
-            Head::Cancelled(number) => (number, Answer::Cancelled(None)),
-            Head::Faulty(number, text) => (number, Answer::Faulty(text)),
-            Head::Counted(number, count) => (number, Answer::Counted(count)),
-            Head::Slots(slots) => {
-                let back = self.slots.borrow_mut().grant(slots);
-                self.return_slots(local, back);
-                return Ok(());
-            }
-            Head::Settle => {
-                self.is_settling.set(true);
-                self.say_if_settled(local);
-                return Ok(());
-            }
-            Head::Recall | Head::Closed => {
-                let mut pool = self.slots.borrow_mut();
-                let slots = if head == Head::Recall { pool.recall() } else { pool.close() };
-                drop(pool);
-                // Told also if there are none: the home waits for the answer.
-                let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots), None);
-                return Ok(());
-            }
-            _ => return Err(Refused::NotItsHome),
-        };
-        self.answer(local, number, answer);
-        Ok(())
-    }
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> AnyEnd for End<T> {
@@ -796,41 +661,6 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
         let is_answered = matches!(self.waits.borrow().get(&number), Some(Wait::Answered(_)));
         if !is_answered {
             self.answer(local, number, Answer::Dead);
-        }
-    }
-}
-
-/// The answer to an offer, or to the question for a slot; none if it waits.
-fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
-    match outcome {
-        Offered::Accepted(slots) => Some(Head::Accepted(number, slots)),
-        Offered::Waits => None,
-        Offered::Refused(_) => Some(Head::Refused(number)),
-        Offered::Full(_) => Some(Head::Full(number)),
-    }
-}
-
-/// Receives a message about a channel.
-pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
-    let (id, head) = reader.take_serde::<(ChannelId, Head)>()?;
-    let end = local.channels.borrow().ends.get(&id).cloned();
-    match end {
-        Some(end) => end.receive(local, source, head, reader),
-        None => {
-            // What is gone here has returned the slots that it had.
-            let answer = match head {
-                Head::Slots(slots) => Head::ReturnSlots(slots),
-                // The home waits for an answer all the same.
-                Head::Recall | Head::Closed => Head::ReturnSlots(0),
-                Head::Settle => Head::Settled,
-                _ => return Ok(()),
-            };
-            if id.home == source {
-                let returned = (id, answer);
-                // A dead home needs none.
-                let _ = local.send(source, Class::Data, Handler::Channel.id(), |to| to.put_serde(&returned));
-            }
-            Ok(())
         }
     }
 }

@@ -4,13 +4,15 @@
 //! place, [`operation`] what tasks wait for; this file holds the handles. Invariant: a handle of a channel is counted,
 //! senders and receivers apart, so that the last of a kind, gone anywhere, closes the channel.
 
+mod arrival;
 mod end;
 mod error;
 mod message;
 mod operation;
 pub mod select;
 
-pub(crate) use end::{ChannelTable, place_died, receive};
+pub(crate) use arrival::receive;
+pub(crate) use end::{ChannelTable, place_died};
 pub use error::{RecvError, SendError, SendErrorKind};
 pub use operation::{RecvFuture, SendFuture};
 

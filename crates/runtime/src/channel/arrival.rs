@@ -1,0 +1,199 @@
+//! What places say about channels, taken in: by the home, and by other places.
+//!
+//! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
+
+use super::end::{Answer, End};
+use super::message::{ChannelId, Head};
+use crate::local::Local;
+use crate::message::{Handler, Refused};
+use crate::wire::{DecodeError, Reader};
+use isles_protocol::PlaceId;
+use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, Wanted};
+use isles_transport::Class;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+impl<T: Serialize + DeserializeOwned + 'static> End<T> {
+    /// A message to the home.
+    pub(super) fn receive_at_home(
+        self: &Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: Head,
+        reader: &mut Reader<'_>,
+        home: &RefCell<ChannelHome<T>>,
+    ) -> Result<(), Refused> {
+        let mut steps = Vec::new();
+        let id = |number| OperationId { place: source, number };
+        let answer = match head {
+            Head::Offer(number) => match reader.take_value::<T>() {
+                Err(fault) => Some(Head::Faulty(number, fault.to_string())),
+                Ok(value) => {
+                    let outcome = home.borrow_mut().offer(id(number), value, true, &mut steps);
+                    offered(number, outcome)
+                }
+            },
+            Head::Item => {
+                self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
+                None
+            }
+            Head::Ask(number, waits) => match home.borrow_mut().ask(id(number), waits, &mut steps) {
+                Offered::Accepted(_) => Some(Head::Granted(number)),
+                other => offered(number, other),
+            },
+            Head::Want(number, waits) => {
+                let wanted = home.borrow_mut().want(id(number), waits, &mut steps);
+                self.answer_want(local, id(number), wanted)
+            }
+            Head::PutBack => {
+                let value = reader.take_value::<T>()?;
+                let nobody = home.borrow_mut().put_back(source, value, &mut steps);
+                drop(nobody);
+                None
+            }
+            Head::Cancel(number) => {
+                let cancelled = home.borrow_mut().cancel(id(number), &mut steps);
+                cancelled.map(|_| Head::Cancelled(number))
+            }
+            Head::ReturnSlots(slots) => {
+                let returned = home.borrow_mut().return_slots(source, slots, &mut steps);
+                returned.map_err(|_| Refused::SlotViolation)?;
+                None
+            }
+            Head::Close => {
+                home.borrow_mut().close(&mut steps);
+                None
+            }
+            Head::Settled => {
+                home.borrow_mut().settled(source, &mut steps);
+                None
+            }
+            Head::Count(number) => Some(Head::Counted(number, home.borrow().len() as u64)),
+            _ => return Err(Refused::NotItsHome),
+        };
+        if let Some(answer) = answer {
+            // A dead place needs no answer.
+            let _ = self.tell(local, source, &answer, None);
+        }
+        self.carry_out(local, steps);
+        Ok(())
+    }
+
+    /// Sends the value that was wanted, if it is there; else the answer, unless the operation waits.
+    fn answer_want(self: &Rc<Self>, local: &Local, id: OperationId, wanted: Wanted<T>) -> Option<Head> {
+        match wanted {
+            Wanted::Value(value) => {
+                self.deliver(local, id, value);
+                None
+            }
+            Wanted::Waits => None,
+            Wanted::Ended => Some(Head::Ended(id.number)),
+            Wanted::Empty => Some(Head::Empty(id.number)),
+        }
+    }
+
+    /// A value for which `source` had a slot, as far as it can be read.
+    fn receive_item(
+        &self,
+        source: PlaceId,
+        value: Result<T, DecodeError>,
+        home: &RefCell<ChannelHome<T>>,
+        steps: &mut Vec<ChannelStep<T>>,
+    ) -> Result<(), Refused> {
+        let received = match value {
+            Ok(value) => home.borrow_mut().item(source, value, steps),
+            Err(fault) => {
+                eprintln!("isles: {}: a value of {source} for a channel is lost: {fault}", self.here);
+                home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
+            }
+        };
+        // What nobody can receive any more is dropped here, where nothing is borrowed.
+        received.map(drop).map_err(|_| Refused::SlotViolation)
+    }
+
+    /// A message of the home to this place.
+    pub(super) fn receive_from_home(
+        self: &Rc<Self>,
+        local: &Local,
+        head: Head,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        let (number, answer) = match head {
+            Head::Accepted(number, slots) => {
+                let back = self.slots.borrow_mut().grant(slots);
+                self.return_slots(local, back);
+                (number, Answer::Accepted)
+            }
+            Head::Refused(number) => (number, Answer::Refused(None)),
+            Head::Full(number) => (number, Answer::Full),
+            Head::Granted(number) => (number, Answer::Granted),
+            Head::Value(number) => match reader.take_value::<T>() {
+                Ok(value) => (number, Answer::Value(value)),
+                Err(fault) => (number, Answer::Faulty(fault.to_string())),
+            },
+            Head::Ended(number) => (number, Answer::Ended),
+            Head::Empty(number) => (number, Answer::Empty),
+            Head::Cancelled(number) => (number, Answer::Cancelled(None)),
+            Head::Faulty(number, text) => (number, Answer::Faulty(text)),
+            Head::Counted(number, count) => (number, Answer::Counted(count)),
+            Head::Slots(slots) => {
+                let back = self.slots.borrow_mut().grant(slots);
+                self.return_slots(local, back);
+                return Ok(());
+            }
+            Head::Settle => {
+                self.is_settling.set(true);
+                self.say_if_settled(local);
+                return Ok(());
+            }
+            Head::Recall | Head::Closed => {
+                let mut pool = self.slots.borrow_mut();
+                let slots = if head == Head::Recall { pool.recall() } else { pool.close() };
+                drop(pool);
+                // Told also if there are none: the home waits for the answer.
+                let _ = self.tell(local, self.id.home, &Head::ReturnSlots(slots), None);
+                return Ok(());
+            }
+            _ => return Err(Refused::NotItsHome),
+        };
+        self.answer(local, number, answer);
+        Ok(())
+    }
+}
+
+/// The answer to an offer, or to the question for a slot; none if it waits.
+fn offered<V>(number: u64, outcome: Offered<V>) -> Option<Head> {
+    match outcome {
+        Offered::Accepted(slots) => Some(Head::Accepted(number, slots)),
+        Offered::Waits => None,
+        Offered::Refused(_) => Some(Head::Refused(number)),
+        Offered::Full(_) => Some(Head::Full(number)),
+    }
+}
+
+/// Receives a message about a channel.
+pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let (id, head) = reader.take_serde::<(ChannelId, Head)>()?;
+    let end = local.channels.borrow().ends.get(&id).cloned();
+    match end {
+        Some(end) => end.receive(local, source, head, reader),
+        None => {
+            // What is gone here has returned the slots that it had.
+            let answer = match head {
+                Head::Slots(slots) => Head::ReturnSlots(slots),
+                // The home waits for an answer all the same.
+                Head::Recall | Head::Closed => Head::ReturnSlots(0),
+                Head::Settle => Head::Settled,
+                _ => return Ok(()),
+            };
+            if id.home == source {
+                let returned = (id, answer);
+                // A dead home needs none.
+                let _ = local.send(source, Class::Data, Handler::Channel.id(), |to| to.put_serde(&returned));
+            }
+            Ok(())
+        }
+    }
+}
