@@ -260,6 +260,7 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     team::place_died(local, place);
     phaser::place_died(local, place);
     channel::place_died(local, place);
+    part::place_died(local, place);
     finish::place_died(local, place);
     if place == PlaceId(0) {
         // Nobody is left to say when the run ends.

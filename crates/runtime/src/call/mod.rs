@@ -436,7 +436,7 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
 impl Local {
     /// Encodes captures and decodes them again, as if they had travelled.
     fn round_trip<C: Travel>(&self, captures: &C) -> Result<C::Landed> {
-        let writing = self.begin_writing();
+        let writing = self.begin_writing(self.here());
         let mut room = [0; 256];
         let mut writer = Writer::new(&mut room);
         let written = captures.encode(&mut writer);

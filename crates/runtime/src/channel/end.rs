@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::panic::Location;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -26,7 +26,7 @@ use std::task::{Poll, Waker};
 #[derive(Default)]
 pub(crate) struct ChannelTable {
     serial: u32,
-    pub(super) ends: HashMap<ChannelId, Rc<dyn AnyEnd>>,
+    pub(super) ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
 }
 
 impl ChannelTable {
@@ -577,9 +577,10 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
     /// What is left of the channel here goes when no handle and no operation is left.
     fn forget_if_unused(&self, local: &Local) {
         if self.home.is_none() && self.handles.get() == 0 && self.waits.borrow().is_empty() {
+            // First, because to return slots may deliver a message that brings more.
+            let end = local.channels.borrow_mut().ends.remove(&self.id);
             let unused = self.slots.borrow_mut().recall();
             self.return_slots(local, unused);
-            let end = local.channels.borrow_mut().ends.remove(&self.id);
             drop(end);
         }
     }

@@ -7,7 +7,7 @@ use isles_protocol::PlaceId;
 use serde::{Deserialize, Serialize};
 
 /// The name of a channel in the whole run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ChannelId {
     /// Where its buffer is.
     pub(super) home: PlaceId,

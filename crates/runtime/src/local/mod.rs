@@ -66,8 +66,8 @@ pub struct Local {
     scope: Cell<Scope>,
     /// Whether messages are being delivered now: then nothing may wait for room.
     delivering: Cell<bool>,
-    /// Whether a message is being written now: then nothing else may be sent but by the outbox.
-    writing: Cell<bool>,
+    /// Whether a message is being written now, and to whom: then nothing else may be sent but by the outbox.
+    writing: Cell<Option<PlaceId>>,
     outbox: RefCell<Outbox>,
     /// How many messages the outbox holds; lets a send look without a borrow.
     outbox_len: Cell<usize>,
@@ -134,6 +134,19 @@ pub(crate) struct FlagGuard<'a> {
     before: bool,
 }
 
+/// A message is being written, until this is dropped; then it is as it was before.
+pub(crate) struct WritingGuard<'a> {
+    local: &'a Local,
+    before: Option<PlaceId>,
+}
+
+impl Drop for WritingGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.local.writing.set(self.before);
+    }
+}
+
 impl<'a> FlagGuard<'a> {
     #[inline]
     fn new(flag: &'a Cell<bool>) -> Self {
@@ -173,7 +186,7 @@ impl Local {
             suspended: RefCell::default(),
             scope: Cell::new(Scope::Detached),
             delivering: Cell::new(false),
-            writing: Cell::new(false),
+            writing: Cell::new(None),
             outbox: RefCell::default(),
             outbox_len: Cell::new(0),
             borrowed: RefCell::default(),
@@ -205,6 +218,12 @@ impl Local {
     /// whether to wait on. Once.
     pub fn set_others(&self, others: impl Fn() -> bool + 'static) {
         assert!(self.others.set(Box::new(others)).is_ok(), "the other places are known already");
+    }
+
+    /// Whom the message is for that is being written; this place, if none is.
+    #[inline]
+    pub(crate) fn written_to(&self) -> PlaceId {
+        self.writing.get().unwrap_or(self.here)
     }
 
     /// Runs `f` with this as the place of the calling thread.

@@ -47,6 +47,13 @@ pub(super) struct OutboxTicket {
     number: u64,
 }
 
+impl OutboxTicket {
+    /// Whom the message is for.
+    pub(super) fn to(self) -> PlaceId {
+        self.to
+    }
+}
+
 /// A message to several places that none of them has got.
 struct Multicast {
     number: u64,

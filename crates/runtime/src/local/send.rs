@@ -13,7 +13,7 @@
 //! poll sends against a full queue at that bound.
 
 use super::outbox::{Message, OutboxTicket, Transmit};
-use super::{Clock, FlagGuard, Local, Step};
+use super::{Clock, Local, Step, WritingGuard};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
@@ -91,7 +91,7 @@ impl Local {
         guess: usize,
         encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
-        if self.writing.get() {
+        if self.writing.get().is_some() {
             return self.put_aside_meanwhile(to, class, handler, &encode);
         }
         let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
@@ -143,9 +143,10 @@ impl Local {
         }
     }
 
-    /// Says that a message is written, until the answer is dropped: what is sent meanwhile is put aside.
-    pub(crate) fn begin_writing(&self) -> FlagGuard<'_> {
-        FlagGuard::new(&self.writing)
+    /// Says that a message to `to` is written, until the answer is dropped: what is sent meanwhile is put aside.
+    #[inline]
+    pub(crate) fn begin_writing(&self, to: PlaceId) -> WritingGuard<'_> {
+        WritingGuard { local: self, before: self.writing.replace(Some(to)) }
     }
 
     /// Tries once: in the queue itself if the message is short enough, else as a block.
@@ -157,7 +158,7 @@ impl Local {
         guess: usize,
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
-        let _writing = self.begin_writing();
+        let _writing = self.begin_writing(to);
         let inline_max =
             if class == Class::Data { self.limits.inline_bytes_max } else { self.limits.control_bytes_max };
         let needed = Cell::new(0);
@@ -259,7 +260,7 @@ impl Local {
         handler: HandlerId,
         encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
-        let _writing = self.begin_writing();
+        let _writing = self.begin_writing(turn.turn.to());
         let mut measure = Writer::new(&mut []);
         let measured = encode(&mut measure);
         let len = measure.written();
@@ -309,13 +310,13 @@ impl Local {
         len: usize,
         encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), Unsent> {
-        let is_offered = !self.writing.get() && self.endpoint.multicast_bytes(class).contains(&len);
+        let is_offered = self.writing.get().is_none() && self.endpoint.multicast_bytes(class).contains(&len);
         if to.len() < 2 || !is_offered {
             return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
         }
         let mut bytes = vec![0; len];
         let written = {
-            let _writing = self.begin_writing();
+            let _writing = self.begin_writing(to[0]);
             encode_again(&mut bytes, &encode)
         };
         if self.parts.borrow().has_lent() {

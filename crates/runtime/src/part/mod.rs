@@ -10,20 +10,22 @@
 //! control message of a finish: a stream of tasks costs no message each, and who learns that tasks have ended knows
 //! already that their handles are gone. `docs/decisions/0007-counting-handles.md` says why.
 //!
-//! What is lost: a handle on its way to a place that dies, and what such a place has lent. Such a part is not freed
-//! before the end.
+//! A place that dies gives nothing back; [`deaths`] says how what it had is settled all the same.
 
+mod deaths;
 mod replicate;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
+use deaths::DeathStep;
 pub(crate) use replicate::{InternalSite, SerdeCapture, SerdeReturn, fold, replicate};
 pub(crate) use table::PartTable;
 use table::{NotLent, Settled};
 
 use crate::capture::roundtrip_check;
 use crate::error::panic;
+use crate::limits::RETURNS_MAX;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
@@ -31,6 +33,7 @@ use isles_protocol::PlaceId;
 use isles_transport::Class;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// What the handles to a part stand for at one place.
@@ -52,6 +55,16 @@ enum PartMessage {
     Return(Vec<(PartId, u64)>),
     /// From the home: no handle is left anywhere.
     Free(PartId),
+    /// To a home: handles of its parts were lent to these places, which are dead.
+    Inquire(Vec<PlaceId>),
+    /// From a home, in this round: does the place know that these are dead?
+    Ask(u64, Vec<PlaceId>),
+    /// To the home: the place has these parts from a dead place.
+    Adopt(Vec<PartId>),
+    /// To the home: the place knows, and that was all.
+    Answer(u64),
+    /// From a home: what was lent of its parts to these dead places is gone.
+    Forget(Vec<PlaceId>),
 }
 
 /// One handle's share of a part: as long as it lives, the part does.
@@ -102,7 +115,7 @@ impl Serialize for PartRef {
             // On trial the handle goes nowhere.
             let is_counted = !roundtrip_check::is_on();
             if is_counted {
-                local.parts.borrow_mut().count_sent(self.id);
+                local.parts.borrow_mut().count_sent(self.id, local.written_to());
             }
             is_counted.then_some(local.here())
         };
@@ -178,7 +191,7 @@ fn carry_out(local: &Local, settled: Settled) {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
         PartMessage::Return(counts) => counts.into_iter().try_for_each(|(id, count)| {
-            let freed = local.parts.borrow_mut().given_back(id, count, local.here());
+            let freed = local.parts.borrow_mut().given_back(id, (source, count), local.here());
             if let Some(id) = freed.map_err(|NotLent| Refused::NotLent)? {
                 free_all(local, id);
             }
@@ -190,5 +203,67 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             Ok(())
         }
         PartMessage::Free(_) => Err(Refused::NotItsHome),
+        PartMessage::Adopt(ids) if ids.iter().all(|id| id.home == local.here()) => {
+            ids.into_iter().for_each(|id| local.parts.borrow_mut().adopt(id, source));
+            Ok(())
+        }
+        PartMessage::Adopt(_) => Err(Refused::NotItsHome),
+        PartMessage::Forget(dead) => {
+            forget_lent(local, source, &dead.into_iter().collect());
+            Ok(())
+        }
+        PartMessage::Inquire(dead) => {
+            let others: Vec<PlaceId> = local.others().collect();
+            let steps = local.parts.borrow_mut().deaths.inquired(source, dead, &others);
+            settle_deaths(local, steps);
+            Ok(())
+        }
+        PartMessage::Ask(round, dead) => {
+            let steps = local.parts.borrow_mut().deaths.asked(source, round, dead);
+            settle_deaths(local, steps);
+            Ok(())
+        }
+        PartMessage::Answer(round) => {
+            let steps = local.parts.borrow_mut().deaths.answered(source, round);
+            settle_deaths(local, steps);
+            Ok(())
+        }
     }
+}
+
+/// Settles what a dead place had; all that it sent has arrived.
+pub(crate) fn place_died(local: &Local, place: PlaceId) {
+    let others: Vec<PlaceId> = local.others().collect();
+    let steps = {
+        let mut parts = local.parts.borrow_mut();
+        let homes = parts.homes_of_lent_to(&BTreeSet::from([place]));
+        parts.deaths.learn(place, homes, (local.here(), &others))
+    };
+    settle_deaths(local, steps);
+}
+
+fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
+    // A place that is dead by now is settled in its turn.
+    let tell = |to: PlaceId, message: &PartMessage| {
+        let _ = local.send(to, Class::Control, Handler::Part.id(), |writer| writer.put_serde(message));
+    };
+    for step in steps {
+        match step {
+            DeathStep::Ask(to, round, dead) => tell(to, &PartMessage::Ask(round, dead)),
+            DeathStep::Inquire(home, dead) => tell(home, &PartMessage::Inquire(dead)),
+            DeathStep::Tell(to, dead) => tell(to, &PartMessage::Forget(dead)),
+            DeathStep::Forget(dead) => forget_lent(local, local.here(), &dead),
+            DeathStep::Answer(home, round, dead) => {
+                let orphans = local.parts.borrow_mut().leave_dead_parents(home, &dead);
+                orphans.chunks(RETURNS_MAX).for_each(|ids| tell(home, &PartMessage::Adopt(ids.to_vec())));
+                tell(home, &PartMessage::Answer(round));
+            }
+        }
+    }
+}
+
+/// Forgets what was lent from here to the dead, of parts of `home`.
+fn forget_lent(local: &Local, home: PlaceId, dead: &BTreeSet<PlaceId>) {
+    let unused = local.parts.borrow_mut().forget_lent(home, dead, local.here());
+    unused.into_iter().for_each(|id| free_all(local, id));
 }

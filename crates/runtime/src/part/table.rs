@@ -4,10 +4,11 @@
 //! other than the home where a handle lives, or that has lent one, owes at least one handle to its parent; so parents
 //! lead to the home, and the home counts at least one handle as lent.
 
+use super::deaths::Deaths;
 use super::{PartId, PartMessage, Value};
 use crate::limits::{DUE_MAX, RETURN_WAIT, RETURNS_MAX};
 use isles_protocol::PlaceId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
@@ -16,12 +17,14 @@ use std::time::Duration;
 pub(crate) struct PartTable {
     serial: u64,
     entries: HashMap<PartId, Entry, NumberHasherBuilder>,
-    /// What the message under way takes along, until it is sent or given up.
-    lent: Vec<PartId>,
+    /// What the message under way takes along, and where, until it is sent or given up.
+    lent: Vec<(PartId, PlaceId)>,
     /// The parts of which [`PartTable::settle`] has something to say, each once.
     due: Vec<PartId>,
     /// Since when it is known that there are any.
     due_since: Option<Duration>,
+    /// The deaths that are known here.
+    pub(super) deaths: Deaths,
 }
 
 #[derive(Default)]
@@ -30,8 +33,8 @@ struct Entry {
     value: Option<Value>,
     /// Handles alive at this place.
     handles: usize,
-    /// Handles that were sent from here and are not given back.
-    lent: u64,
+    /// Handles that were sent from here and are not given back, by where they went.
+    lent: LentCounts,
     /// The place whose count keeps the part for this one, and how many handles this one owes to it. None at the home,
     /// and none where the part is not in use.
     parent: Option<(PlaceId, u64)>,
@@ -43,10 +46,52 @@ struct Entry {
     is_due: bool,
 }
 
+/// Handles that were sent from a place and are not given back, by where they went: hardly ever to many places.
+#[derive(Debug, Default)]
+struct LentCounts(Vec<(PlaceId, u64)>);
+
+impl LentCounts {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    #[inline]
+    fn add(&mut self, to: PlaceId, count: u64) {
+        match self.0.iter_mut().find(|(place, _)| *place == to) {
+            Some((_, known)) => *known += count,
+            None => self.0.push((to, count)),
+        }
+    }
+
+    /// Takes so many off again; false if there are not so many.
+    #[inline]
+    fn take_off(&mut self, to: PlaceId, count: u64) -> bool {
+        let Some(at) = self.0.iter().position(|(place, known)| *place == to && *known >= count) else {
+            return false;
+        };
+        self.0[at].1 -= count;
+        if self.0[at].1 == 0 {
+            self.0.swap_remove(at);
+        }
+        true
+    }
+
+    /// Whether some went to one of these places.
+    fn are_at(&self, places: &BTreeSet<PlaceId>) -> bool {
+        self.0.iter().any(|(place, _)| places.contains(place))
+    }
+
+    /// Takes all off that went to these places.
+    fn forget(&mut self, places: &BTreeSet<PlaceId>) {
+        self.0.retain(|(place, _)| !places.contains(place));
+    }
+}
+
 impl Entry {
     /// Whether a handle lives here or was lent from here.
     fn is_in_use(&self) -> bool {
-        self.handles > 0 || self.lent > 0
+        self.handles > 0 || !self.lent.is_empty()
     }
 
     /// Owes one handle more to `lender`.
@@ -117,12 +162,12 @@ impl PartTable {
         None
     }
 
-    /// Counts a handle that is written into a message; to be settled by [`PartTable::let_go`] or
+    /// Counts a handle that is written into a message to `to`; to be settled by [`PartTable::commit_sent`] or
     /// [`PartTable::roll_back_sent`].
     #[inline]
-    pub(super) fn count_sent(&mut self, id: PartId) {
-        self.entries.entry(id).or_default().lent += 1;
-        self.lent.push(id);
+    pub(super) fn count_sent(&mut self, id: PartId, to: PlaceId) {
+        self.entries.entry(id).or_default().lent.add(to, 1);
+        self.lent.push((id, to));
     }
 
     /// Whether a handle is written into the message under way.
@@ -131,12 +176,12 @@ impl PartTable {
     }
 
     /// Another message begins while one is being written; returns what that one takes along, for [`PartTable::resume`].
-    pub(crate) fn begin_another(&mut self) -> Vec<PartId> {
+    pub(crate) fn begin_another(&mut self) -> Vec<(PartId, PlaceId)> {
         std::mem::take(&mut self.lent)
     }
 
     /// The message that takes `lent` along goes on.
-    pub(crate) fn resume(&mut self, lent: Vec<PartId>) {
+    pub(crate) fn resume(&mut self, lent: Vec<(PartId, PlaceId)>) {
         debug_assert!(self.lent.is_empty(), "a message that was neither let go nor taken back");
         self.lent = lent;
     }
@@ -150,9 +195,9 @@ impl PartTable {
     /// The message is given up, or will be written again.
     #[inline]
     pub(crate) fn roll_back_sent(&mut self) {
-        while let Some(id) = self.lent.pop() {
+        while let Some((id, to)) = self.lent.pop() {
             if let Some(entry) = self.entries.get_mut(&id) {
-                entry.lent -= 1;
+                entry.lent.take_off(to, 1);
                 // What was written may be gone: an encoding can make the handle that it writes.
                 if !entry.is_in_use() {
                     note_due(entry, &mut self.due, id);
@@ -173,7 +218,7 @@ impl PartTable {
         entry.handles += 1;
         match lender {
             None => {}
-            Some(lender) if lender == here => entry.lent = entry.lent.saturating_sub(1),
+            Some(lender) if lender == here => _ = entry.lent.take_off(here, 1),
             Some(lender) => {
                 entry.owe(lender, id.home, here);
                 if !entry.owed.is_empty() {
@@ -184,16 +229,18 @@ impl PartTable {
         entry.value.clone()
     }
 
-    /// Handles that were lent from here are gone where they went; returns as [`PartTable::release`].
+    /// Handles that were lent from here to `from` are gone there; returns as [`PartTable::release`].
     pub(super) fn given_back(
         &mut self,
         id: PartId,
-        count: u64,
+        (from, count): (PlaceId, u64),
         here: PlaceId,
     ) -> Result<Option<PartId>, NotLent> {
         // The place may have cleared its parts meanwhile, for its end.
         let Some(entry) = self.entries.get_mut(&id) else { return Ok(None) };
-        entry.lent = entry.lent.checked_sub(count).ok_or(NotLent)?;
+        if !entry.lent.take_off(from, count) {
+            return Err(NotLent);
+        }
         if entry.is_in_use() {
             return Ok(None);
         }
@@ -261,6 +308,60 @@ impl PartTable {
     /// Frees the value of a part of another home.
     pub(super) fn free(&mut self, id: PartId) -> Option<Value> {
         self.entries.remove(&id).and_then(|entry| entry.value)
+    }
+
+    /// The homes of the parts of which handles were lent to one of these places.
+    pub(super) fn homes_of_lent_to(&self, places: &BTreeSet<PlaceId>) -> BTreeSet<PlaceId> {
+        let lent = self.entries.iter().filter(|(_, entry)| entry.lent.are_at(places));
+        lent.map(|(id, _)| id.home).collect()
+    }
+
+    /// Makes `home` the parent of all its parts that this place has from one of the `dead`; which of them are in use
+    /// here, for [`PartTable::adopt`] there. Nothing is owed to the dead any more.
+    pub(super) fn leave_dead_parents(&mut self, home: PlaceId, dead: &BTreeSet<PlaceId>) -> Vec<PartId> {
+        let mut orphans = Vec::new();
+        for (id, entry) in self.entries.iter_mut().filter(|(id, _)| id.home == home) {
+            entry.owed.retain(|to, _| !dead.contains(to));
+            if entry.parent.is_none_or(|(parent, _)| !dead.contains(&parent)) {
+                continue;
+            }
+            entry.parent = entry.is_in_use().then_some((home, 1));
+            orphans.extend(entry.parent.map(|_| *id));
+        }
+        orphans.sort_unstable();
+        orphans
+    }
+
+    /// `place` has a part of this home from a dead place: it is lent to it from here now.
+    pub(super) fn adopt(&mut self, id: PartId, place: PlaceId) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.lent.add(place, 1);
+        }
+    }
+
+    /// All that had parts of `home` from one of the `dead` have left them: what was lent to these is gone. Returns the
+    /// parts of this home that are out of use, for [`PartTable::free_all`].
+    pub(super) fn forget_lent(
+        &mut self,
+        home: PlaceId,
+        dead: &BTreeSet<PlaceId>,
+        here: PlaceId,
+    ) -> Vec<PartId> {
+        let mut unused = Vec::new();
+        let concerned = |id: &PartId, entry: &Entry| id.home == home && entry.lent.are_at(dead);
+        for (id, entry) in self.entries.iter_mut().filter(|(id, entry)| concerned(id, entry)) {
+            entry.lent.forget(dead);
+            if entry.is_in_use() {
+                continue;
+            }
+            if home == here {
+                unused.push(*id);
+            } else {
+                note_due(entry, &mut self.due, *id);
+            }
+        }
+        unused.sort_unstable();
+        unused
     }
 
     /// Takes every value, for the end of the place.

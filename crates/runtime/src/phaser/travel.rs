@@ -133,7 +133,9 @@ pub(crate) fn land_here<C: Travel>(local: &Local, captures: &C, error: Error) ->
         .collect();
     let registered = registered.map_err(refused)?;
     let mut bytes = vec![0; len];
+    let writing = local.begin_writing(local.here());
     let written = table.travelling.write(captures, &mut Writer::new(&mut bytes)).0;
+    drop(writing);
     local.settle_sent(written)?;
     let registrations = registered.into_iter().map(Phaser::into_registration);
     let (landed, left) = table.travelling.read(registrations, || C::decode(&mut Reader::new(&bytes)));

@@ -1,0 +1,141 @@
+//! What becomes of the handles that a dead place had.
+//!
+//! A dead place gives nothing back, and it may have lent on what it had. So what was lent to it can be forgotten only
+//! when everybody who has a part from it counts as having it from the part's home. Who has lent something to a dead
+//! place asks the home of the part (`Inquire`). The home asks all living places (`Ask`), which answer when they know
+//! all of these deaths, and so have received all that the dead have sent: first they say which parts of this home they
+//! have from a dead place (`Adopt`), then that this was all (`Answer`). Then the home, and who has asked it, forgets
+//! what was lent to the dead. A further death begins a new round, because the dead may have had parts from each other.
+//!
+//! A pure machine. Invariant: nothing is forgotten before each living place has answered in one round about all places
+//! whose death the home knew when it began.
+
+use isles_protocol::PlaceId;
+use std::collections::BTreeSet;
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum DeathStep {
+    /// Ask this place whether it knows these deaths, in this round.
+    Ask(PlaceId, u64, Vec<PlaceId>),
+    /// Leave the dead as parents of parts of this home, tell it of those, then that this was all of the round.
+    Answer(PlaceId, u64, BTreeSet<PlaceId>),
+    /// Ask this home about these deaths.
+    Inquire(PlaceId, Vec<PlaceId>),
+    /// Forget what was lent of parts of this place to the dead.
+    Forget(BTreeSet<PlaceId>),
+    /// Tell this place that it may do the same with the parts of this one.
+    Tell(PlaceId, Vec<PlaceId>),
+}
+
+/// The deaths that a place knows, and what is asked about them.
+#[derive(Debug, Default)]
+pub(super) struct Deaths {
+    known: BTreeSet<PlaceId>,
+    /// The round under way at this home.
+    round: Option<Round>,
+    rounds: u64,
+    /// Questions that wait until the deaths that they are about are known here: of whom, in which round.
+    questions: Vec<(PlaceId, u64, BTreeSet<PlaceId>)>,
+}
+
+/// A round of a home.
+#[derive(Debug)]
+struct Round {
+    dead: BTreeSet<PlaceId>,
+    unanswered: BTreeSet<PlaceId>,
+    inquirers: BTreeSet<PlaceId>,
+}
+
+impl Deaths {
+    /// This place has learned that `place` is dead. `homes` are those of the parts that were lent to it from here, and
+    /// `living` all other places that live.
+    pub(super) fn learn(
+        &mut self,
+        place: PlaceId,
+        homes: BTreeSet<PlaceId>,
+        (here, living): (PlaceId, &[PlaceId]),
+    ) -> Vec<DeathStep> {
+        if !self.known.insert(place) {
+            return Vec::new();
+        }
+        let mut steps = self.answer_known();
+        let own = homes.contains(&here);
+        let inquire = |home: PlaceId| DeathStep::Inquire(home, vec![place]);
+        let others = homes.into_iter().filter(|home| *home != here && !self.known.contains(home));
+        steps.extend(others.map(inquire));
+        if own || self.round.is_some() {
+            self.begin(Default::default(), living, &mut steps);
+        }
+        steps
+    }
+
+    /// Another place has lent parts of this home to these places, which it knows to be dead.
+    pub(super) fn inquired(&mut self, by: PlaceId, dead: Vec<PlaceId>, living: &[PlaceId]) -> Vec<DeathStep> {
+        let mut steps = Vec::new();
+        // A death that is not known here yet begins a new round when it is.
+        self.begin((BTreeSet::from([by]), dead.into_iter().collect()), living, &mut steps);
+        steps
+    }
+
+    /// Another home asks.
+    pub(super) fn asked(&mut self, by: PlaceId, round: u64, dead: Vec<PlaceId>) -> Vec<DeathStep> {
+        self.questions.push((by, round, dead.into_iter().collect()));
+        self.answer_known()
+    }
+
+    /// A living place has answered.
+    pub(super) fn answered(&mut self, by: PlaceId, number: u64) -> Vec<DeathStep> {
+        let mut steps = Vec::new();
+        if let Some(round) = self.round.as_mut().filter(|_| number == self.rounds) {
+            round.unanswered.remove(&by);
+            self.conclude(&mut steps);
+        }
+        steps
+    }
+
+    /// The questions about deaths that are all known.
+    fn answer_known(&mut self) -> Vec<DeathStep> {
+        let known = &self.known;
+        let (ready, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.questions).into_iter().partition(|(.., dead)| dead.is_subset(known));
+        self.questions = waiting;
+        let living = ready.into_iter().filter(|(home, ..)| !self.known.contains(home));
+        living.map(|(home, round, dead)| DeathStep::Answer(home, round, dead)).collect()
+    }
+
+    /// Begins a round about all deaths that are known here or to `inquirers`, in the place of one under way.
+    fn begin(
+        &mut self,
+        (mut inquirers, mut dead): (BTreeSet<PlaceId>, BTreeSet<PlaceId>),
+        living: &[PlaceId],
+        steps: &mut Vec<DeathStep>,
+    ) {
+        if let Some(before) = self.round.take() {
+            dead.extend(before.dead);
+            inquirers.extend(before.inquirers);
+        }
+        dead.extend(&self.known);
+        self.rounds += 1;
+        let unanswered: BTreeSet<PlaceId> =
+            living.iter().copied().filter(|place| !self.known.contains(place)).collect();
+        let about: Vec<PlaceId> = self.known.iter().copied().collect();
+        steps.extend(unanswered.iter().map(|place| DeathStep::Ask(*place, self.rounds, about.clone())));
+        self.round = Some(Round { dead, unanswered, inquirers });
+        self.conclude(steps);
+    }
+
+    /// Ends the round if all have answered, and the deaths that it is about are known here, too.
+    fn conclude(&mut self, steps: &mut Vec<DeathStep>) {
+        let known = &self.known;
+        let is_over = |round: &Round| {
+            let unanswered = round.unanswered.iter().all(|place| known.contains(place));
+            unanswered && round.dead.is_subset(known)
+        };
+        let Some(round) = self.round.take_if(|round| is_over(round)) else { return };
+        let dead: Vec<PlaceId> = round.dead.iter().copied().collect();
+        steps.push(DeathStep::Forget(round.dead));
+        let living = round.inquirers.into_iter().filter(|place| !self.known.contains(place));
+        steps.extend(living.map(|place| DeathStep::Tell(place, dead.clone())));
+    }
+}
