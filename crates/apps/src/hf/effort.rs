@@ -44,6 +44,12 @@ pub(super) fn of_integrals(operations: &Operations) -> Work {
         .scattered(4 * quartets, 1025 * 15 * NUMBER)
 }
 
+/// Of packing a symmetric matrix, or unpacking it: each element is looked at, compared or added, and written twice.
+pub(super) fn of_matrix(functions: usize) -> Work {
+    let elements = (functions * functions) as u64;
+    Work::new().integers(6 * elements).floats(elements).branches(elements).streamed(2 * elements * NUMBER)
+}
+
 /// Of the linear algebra of an iteration, which the first place does alone.
 pub(super) fn of_iteration(functions: usize, pairs_of_electrons: usize) -> Work {
     let cube = (functions as u64).pow(3);

@@ -67,9 +67,9 @@ impl HfSummary {
         HfSummary {
             run,
             molecule: molecule.name.clone(),
-            basis: arguments.basis.to_ascii_lowercase(),
+            basis: arguments.input.basis.to_ascii_lowercase(),
             charge: molecule.charge,
-            cartesian: arguments.cartesian,
+            cartesian: arguments.input.cartesian,
             atoms: molecule.atoms.len(),
             electrons: molecule.electrons(),
             shells: functions.shells.len(),
@@ -83,7 +83,7 @@ impl HfSummary {
             shares: Vec::new(),
             imbalance: None,
             verification: None,
-            golden: verify::golden(molecule, &arguments.basis, arguments.cartesian),
+            golden: verify::golden(molecule, &arguments.input.basis, arguments.input.cartesian),
         }
     }
 

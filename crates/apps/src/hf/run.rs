@@ -22,12 +22,39 @@ use std::rc::Rc;
 /// Most iterations that can be asked for.
 const ITERATIONS_MAX: u32 = 10_000;
 
+/// Most iterations, and the change of the energy in hartree at which they end, unless something else is said.
+pub(super) const ITERATIONS: u32 = 60;
+pub(super) const CONVERGENCE: f64 = 1e-10;
+
 /// The application `hf`.
 pub struct HartreeFock;
 
 /// The arguments of `isles run hf`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) input: CalculationInput,
+
+    /// How the units of work, which are ordered pairs of shells, are assigned to the places
+    #[arg(long, value_enum, default_value = "dynamic")]
+    pub(super) balance: UnitBalance,
+
+    /// Most iterations, 1 to 10000
+    #[arg(long, value_name = "N", default_value_t = ITERATIONS,
+          value_parser = value_parser!(u32).range(1..=i64::from(ITERATIONS_MAX)))]
+    pub(super) max_iterations: u32,
+
+    /// Change of the energy, in hartree, at which the iterations end, 1e-11 to 0.01
+    #[arg(long, value_name = "E", default_value = "1e-10", value_parser = convergence, allow_negative_numbers = true)]
+    pub(super) convergence: f64,
+
+    #[command(flatten)]
+    pub(super) outputs: OutputArguments,
+}
+
+/// What is computed.
+#[derive(Args, Clone, Debug)]
+pub(super) struct CalculationInput {
     /// A molecule: h2, h2o, ch4, nh3, benzene, aspirin, or a file .xyz (in ångström) or .inp (in bohr)
     #[arg(long, value_name = "NAME|FILE", default_value = "h2o")]
     pub(super) molecule: String,
@@ -44,22 +71,14 @@ pub(super) struct Arguments {
     /// Six Cartesian functions for each d shell instead of five spherical ones
     #[arg(long)]
     pub(super) cartesian: bool,
+}
 
-    /// How the units of work, which are ordered pairs of shells, are assigned to the places
-    #[arg(long, value_enum, default_value = "dynamic")]
-    pub(super) balance: UnitBalance,
-
-    /// Most iterations, 1 to 10000
-    #[arg(long, value_name = "N", default_value = "60",
-          value_parser = value_parser!(u32).range(1..=i64::from(ITERATIONS_MAX)))]
-    pub(super) max_iterations: u32,
-
-    /// Change of the energy, in hartree, at which the iterations end, 1e-11 to 0.01
-    #[arg(long, value_name = "E", default_value = "1e-10", value_parser = convergence, allow_negative_numbers = true)]
-    pub(super) convergence: f64,
-
-    #[command(flatten)]
-    pub(super) outputs: OutputArguments,
+impl CalculationInput {
+    /// A neutral molecule with spherical functions.
+    pub(super) fn of(molecule: &str, basis: &str) -> CalculationInput {
+        let [molecule, basis] = [molecule, basis].map(str::to_owned);
+        CalculationInput { molecule, basis, charge: 0, cartesian: false }
+    }
 }
 
 /// Reads a limit of convergence.
@@ -100,9 +119,10 @@ impl App for HartreeFock {
             let name = Path::new(path).file_name();
             name.map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
         };
-        let name = format!("hf-{}-{}", file_name(&arguments.molecule), file_name(&arguments.basis));
+        let input = &arguments.input;
+        let name = format!("hf-{}-{}", file_name(&input.molecule), file_name(&input.basis));
         let outputs = Outputs::check(&name, &arguments.outputs, &launch)?;
-        let calculation = Calculation::new(&arguments)?;
+        let calculation = Calculation::new(input)?;
         let summary = HfSummary::of(&arguments, &calculation, RunFacts::of(&launch));
         outputs.tell(&summary.heading())?;
         // On a chip asking for them would be part of the prediction; its report says more.
@@ -141,12 +161,12 @@ impl Calculation {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub(super) fn new(arguments: &Arguments) -> Result<Calculation, Failure> {
+    pub(super) fn new(input: &CalculationInput) -> Result<Calculation, Failure> {
         let usage = |error: super::input_error::InputError| Failure::Usage(error.to_string());
-        let molecule = molecule::open(&arguments.molecule, arguments.charge).map_err(usage)?;
-        let basis = basis::open(&arguments.basis).map_err(usage)?;
-        let shells = basis::shell::shells(&molecule, &basis, arguments.cartesian).map_err(usage)?;
-        let functions = Functions { shells, is_cartesian: arguments.cartesian };
+        let molecule = molecule::open(&input.molecule, input.charge).map_err(usage)?;
+        let basis = basis::open(&input.basis).map_err(usage)?;
+        let shells = basis::shell::shells(&molecule, &basis, input.cartesian).map_err(usage)?;
+        let functions = Functions { shells, is_cartesian: input.cartesian };
         let builder = FockBuilder::new(&functions);
         let scf = Scf::new(&molecule, &functions, &builder, &basis.name).map_err(usage)?;
         Ok(Calculation { molecule, functions, scf })

@@ -24,7 +24,7 @@ const QUARTETS_PER_TURN: usize = 3;
 /// How the units are assigned to the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum UnitBalance {
+pub enum UnitBalance {
     /// Of n places, place p takes the units p, p + n, p + 2 n and so on.
     Static,
     /// Every place takes the next unit from a counter that all share.
@@ -50,21 +50,20 @@ pub(super) struct BuildState {
     density: Vec<f64>,
     sums: Vec<i64>,
     share: BuildShare,
-    /// Whether the time for the pairs of shells was said.
-    is_charged: bool,
 }
 
 impl BuildState {
     /// Prepares the pairs of shells.
     fn new(functions: Functions) -> BuildState {
         let size = one_electron::functions(&functions.shells);
+        let builder = FockBuilder::new(&functions);
+        work(effort::of_integrals(&builder.preparation()));
         BuildState {
-            builder: FockBuilder::new(&functions),
+            builder,
             functions: size,
             density: vec![0.0; size * (size + 1) / 2],
             sums: Vec::new(),
             share: BuildShare::default(),
-            is_charged: false,
         }
     }
 
@@ -146,9 +145,7 @@ async fn take_part(
         let mut state = states.lock();
         state.builder.begin(&density);
         state.density = density;
-        if !std::mem::replace(&mut state.is_charged, true) {
-            work(effort::of_integrals(&state.builder.preparation()));
-        }
+        work(effort::of_matrix(state.functions));
         units(state.builder.shells())
     };
     let mut progress = (here().index() == 0).then(|| Progress::new(all, "units"));
@@ -166,6 +163,7 @@ async fn take_part(
     }
     drop(progress);
     let mut sums = states.lock().builder.sums();
+    work(effort::of_matrix(states.lock().functions));
     team.reduce_slice(0, &mut sums, i64::wrapping_add).await?;
     states.lock().sums = sums;
     Ok(())
