@@ -236,7 +236,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
             "--app bc --work tape:t",
             "--work is \"tape:t\"; allowed: said, or host:RATIO, because a tape is of one",
         ),
-        ("--app life", "--app is \"life\"; allowed: bc, pi"),
+        ("--app life", "--app is \"life\"; allowed: bc, hf, pi"),
         ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, steep"),
         ("--app bc --graph nosuch", "nosuch"),
     ] {

@@ -381,8 +381,8 @@ fn arguments_that_do_not_exist_are_named() {
 #[test]
 fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
     for (line, says) in [
-        ("run", "isles run needs a command; allowed: bc, pi"),
-        ("run --graph karate", "isles run needs a command before \"--graph\"; allowed: bc, pi"),
+        ("run", "isles run needs a command; allowed: bc, hf, pi"),
+        ("run --graph karate", "isles run needs a command before \"--graph\"; allowed: bc, hf, pi"),
         ("run bc --csv", "a value is missing: --csv <FILE>"),
         ("run bc --balance", "--balance is \"\"; allowed: static, dynamic"),
         ("sweep --app bc --cap", "a value is missing: --cap <WATTS>"),
@@ -772,7 +772,7 @@ fn commands_that_do_not_exist_are_named_with_those_that_do() {
         &refuse(&["walk"]),
         &["error: isles has no command \"walk\"; allowed: list, launch, ", "run", "sweep"],
     );
-    assert_eq!(refuse(&["run", "walk"]), "error: isles run has no command \"walk\"; allowed: bc, pi");
+    assert_eq!(refuse(&["run", "walk"]), "error: isles run has no command \"walk\"; allowed: bc, hf, pi");
     assert_says(
         &refuse(&["chip", "walk"]),
         &["isles chip has no command \"walk\"; allowed: list, show, check"],

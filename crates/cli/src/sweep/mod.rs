@@ -76,13 +76,15 @@ pub fn command() -> Command {
     let own = Arguments::augment_args(Command::new("sweep"));
     let own =
         own.mut_arg("governor", |flag| flag.help(GOVERNOR_HELP)).mut_arg("work", |flag| flag.help(WORK_HELP));
-    let known: Vec<String> = own.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+    let mut known: Vec<String> = own.get_arguments().map(|argument| argument.get_id().to_string()).collect();
     let mut command =
         own.about("Tries clocks, voltages and numbers of places on a modelled chip, and chooses");
     for app in APPS {
         for argument in app.arguments(Command::new(app.name())).get_arguments() {
             let name = argument.get_id().as_str();
+            // What several applications have, such as --balance, stands there once; the run itself reads its value.
             if !known.iter().any(|other| other == name) && !is_silenced(*app, name) {
+                known.push(name.to_owned());
                 command = command.arg(argument.clone().help_heading("Arguments of the application"));
             }
         }

@@ -14,8 +14,7 @@ use isles_apps::registry::Failure;
 pub const HARTREE_FOCK: Experiment = Experiment {
     name: "hf",
     about: "Hartree-Fock energy of benzene: how many times faster than one core, at 533/800/800",
-    source: "X10 on the SCC (2011): rcce-x10 ahead at all numbers of cores, sockets last; a shared counter dearer than \
-             units assigned beforehand on few cores, level on 48",
+    source: "X10 on the SCC (2011), shapes only: rcce-x10 first, sockets last; a counter dear on few cores, level on 48",
     instructions: "",
     rows: RowSource::Runs(hartree_fock),
 };
