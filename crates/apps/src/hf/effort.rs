@@ -44,14 +44,21 @@ pub(super) fn of_integrals(operations: &Operations) -> Work {
         .scattered(4 * quartets, 1025 * 15 * NUMBER)
 }
 
+/// Of packing a symmetric matrix, or unpacking it: each element is looked at, compared or added, and written twice.
+pub(super) fn of_matrix(functions: usize) -> Work {
+    let elements = (functions * functions) as u64;
+    Work::new().integers(6 * elements).floats(elements).branches(elements).streamed(2 * elements * NUMBER)
+}
+
 /// Of the linear algebra of an iteration, which the first place does alone.
 pub(super) fn of_iteration(functions: usize, pairs_of_electrons: usize) -> Work {
-    let cube = (functions as u64).pow(3);
-    // Ten products of matrices, for the commutator, the orthonormal functions and back; the tridiagonal form 4/3 n^3,
-    // its transformation 4/3 n^3, the rotations of about 1.7 n steps 3 n^3, each twice for addition and
-    // multiplication.
-    let floats = 20 * cube + 12 * cube + 2 * (functions * functions * pairs_of_electrons) as u64;
-    let bytes = 14 * (functions * functions) as u64 * NUMBER;
+    let square = (functions * functions) as u64;
+    let cube = functions as u64 * square;
+    // Seven products of matrices, for the commutator, the Fock matrix among orthonormal functions, and back; the
+    // tridiagonal form and its transformation 4/3 n^3 each; the rotations of the QL steps 6 n^3; the products and
+    // sums of eight earlier matrices; the density.
+    let floats = 14 * cube + 9 * cube + 100 * square + 2 * square * pairs_of_electrons as u64;
+    let bytes = 30 * square * NUMBER;
     Work::new().floats(floats).integers(3 * floats / 2).branches(floats / 8).streamed(bytes)
 }
 
@@ -72,6 +79,6 @@ mod tests {
         let work = of_unit(&one, 7);
         assert_eq!((work.floats, work.divisions, work.streamed_bytes), (1000 + 6 + 234 + 24, 20, 640));
         assert_eq!(work.tables[1], isles::Table { accesses: 3, bytes: 49 });
-        assert!(of_iteration(8, 3).floats > 7 * of_iteration(4, 3).floats);
+        assert_eq!(of_iteration(10, 4).floats, 23_000 + 10_000 + 800);
     }
 }

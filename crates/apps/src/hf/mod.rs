@@ -6,6 +6,7 @@
 //! number of places.
 
 pub mod basis;
+mod chip_run;
 mod effort;
 pub mod element;
 pub mod fock;
@@ -22,4 +23,5 @@ pub mod verify;
 #[cfg(test)]
 mod tests;
 
+pub use chip_run::predicted_seconds;
 pub use run::HartreeFock;

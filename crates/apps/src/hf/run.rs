@@ -22,6 +22,10 @@ use std::path::Path;
 /// Most iterations that can be asked for.
 const ITERATIONS_MAX: u32 = 10_000;
 
+/// Most iterations, and the change of the energy in hartree at which they end, unless something else is said.
+const ITERATIONS: u32 = 60;
+const CONVERGENCE: f64 = 1e-10;
+
 /// The arguments of `isles run hf`.
 #[derive(Args, Clone, Debug)]
 pub struct HartreeFock {
@@ -47,13 +51,23 @@ pub struct HartreeFock {
     balance: Balance,
 
     /// Most iterations, 1 to 10000
-    #[arg(long, value_name = "N", default_value = "60",
+    #[arg(long, value_name = "N", default_value_t = ITERATIONS,
           value_parser = value_parser!(u32).range(1..=i64::from(ITERATIONS_MAX)))]
     max_iterations: u32,
 
     /// Change of the energy, in hartree, at which the iterations end, 1e-11 to 0.01
     #[arg(long, value_name = "E", default_value = "1e-10", value_parser = convergence, allow_negative_numbers = true)]
     convergence: f64,
+}
+
+impl HartreeFock {
+    /// The calculation of a neutral molecule with spherical functions.
+    pub(super) fn of(molecule: &str, basis: &str, balance: Balance) -> HartreeFock {
+        let [molecule, basis] = [molecule, basis].map(str::to_owned);
+        let (charge, cartesian) = (0, false);
+        let (max_iterations, convergence) = (ITERATIONS, CONVERGENCE);
+        HartreeFock { molecule, basis, charge, cartesian, balance, max_iterations, convergence }
+    }
 }
 
 /// Reads a limit of convergence.

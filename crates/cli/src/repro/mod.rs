@@ -6,15 +6,13 @@
 
 mod access;
 mod bare;
-mod betweenness;
 mod bisection;
 mod collective;
 mod ping_pong;
 mod power;
+mod programs;
 mod protocols;
-mod rates;
 mod row;
-mod teams;
 
 use crate::plot::Picture;
 use clap::Args;
@@ -114,9 +112,10 @@ const EXPERIMENTS: &[Experiment] = &[
     access::C6678,
     access::GREEN,
     protocols::ECHO,
-    teams::TEAMS,
-    rates::RATES,
-    betweenness::BETWEENNESS,
+    programs::teams::TEAMS,
+    programs::rates::RATES,
+    programs::betweenness::BETWEENNESS,
+    programs::hartree_fock::HARTREE_FOCK,
 ];
 
 /// The rows of one experiment.
@@ -203,7 +202,7 @@ fn left_out(names: &[String]) -> Option<String> {
         .collect();
     let line = || {
         format!(
-            "Left out (they run Isles itself, betweenness for minutes): isles repro {}",
+            "Left out (they run Isles itself, betweenness and hf for minutes): isles repro {}",
             by_name.join(" ")
         )
     };

@@ -42,12 +42,12 @@ pub struct Molecule {
 
 /// The molecules that are part of the program.
 const BUILT_IN: [(&str, &str); 6] = [
-    ("h2", include_str!("data/h2.inp")),
-    ("h2o", include_str!("data/h2o.inp")),
-    ("ch4", include_str!("data/ch4.inp")),
-    ("nh3", include_str!("data/nh3.inp")),
-    ("benzene", include_str!("data/benzene.inp")),
-    ("aspirin", include_str!("data/aspirin.inp")),
+    ("h2", include_str!("../../../../../data/molecules/h2.inp")),
+    ("h2o", include_str!("../../../../../data/molecules/h2o.inp")),
+    ("ch4", include_str!("../../../../../data/molecules/ch4.inp")),
+    ("nh3", include_str!("../../../../../data/molecules/nh3.inp")),
+    ("benzene", include_str!("../../../../../data/molecules/benzene.inp")),
+    ("aspirin", include_str!("../../../../../data/molecules/aspirin.inp")),
 ];
 
 /// Whether `name` is a file's rather than a built-in molecule's.

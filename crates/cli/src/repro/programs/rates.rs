@@ -4,8 +4,8 @@
 //! run of Isles on the modelled chip. The papers do not say what an item or a cell costs, so what these programs say
 //! with `work` is ours, and the rows are ratios of runs. Invariant: every row could come out on the wrong side.
 
-use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, RowSource};
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
 use isles::prelude::*;
 use isles::{GovernorPolicy, IdlePolicy, Launch, ModelledChip, Placement, Work, place_count};
 use isles_apps::registry::Failure;

@@ -5,8 +5,8 @@
 //! breadth-first search comes to. Every source of every graph is computed once and replayed in all runs of that graph;
 //! that takes minutes.
 
-use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, RowSource};
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
 use isles::{Launch, ModelledChip, Protocol};
 use isles_apps::bc::CachedRun;
 use isles_apps::console;

@@ -3,9 +3,9 @@
 //! The counterpart of `collective` through the whole runtime: messages from place to place, where the papers put lines
 //! into buffers. Of the runtime's own instructions nothing is charged.
 
-use super::ping_pong::length;
-use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, RowSource};
+use super::super::ping_pong::length;
+use super::super::row::{Band, Basis, Family, Row};
+use super::super::{Experiment, RowSource};
 use isles::prelude::*;
 use isles::{Broadcast, Launch, ModelledChip, Reduce, Shape};
 use isles_apps::registry::Failure;
