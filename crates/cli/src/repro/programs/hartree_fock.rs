@@ -92,9 +92,9 @@ fn cost_of_the_counter(set: &str, basis: Basis, [beforehand, dynamic]: &Speedups
     let dear = Family { deck: "", unit: "", band: Band::AtMost, basis };
     let level = Family { band: Band::Within(10.0), ..dear };
     [
-        dear.row(format!("{set}, {FEW} cores, rcce-x10, dynamic against static"), 1.0, ratio(0)),
+        dear.row(format!("{set}, rcce-x10, dynamic against static (on {FEW} cores)"), 1.0, ratio(0)),
         level.row(
-            format!("{set}, {CORES} cores, rcce-x10, dynamic against static"),
+            format!("{set}, rcce-x10, dynamic against static (on {CORES} cores)"),
             1.0,
             ratio(MANY.len() - 1),
         ),
