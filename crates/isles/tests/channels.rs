@@ -260,3 +260,45 @@ async fn what_is_not_allowed_is_said() -> isles::Result<()> {
     assert_eq!(receiver.recv().await, Err(RecvError::Closed));
     Ok(())
 }
+
+/// Ends the process of this place, as a fault would.
+fn die() {
+    std::process::exit(9);
+}
+
+#[isles::test(machines = [processes])]
+async fn a_death_ends_each_wait_and_a_sender_has_its_value_back() -> isles::Result<()> {
+    let (victim, other) = (place(1), place(2));
+    let (to_victim, from_victim) = channel_at::<u64>(victim, 0).await?;
+    let (kept, left) = channel::<u64>(4);
+    let (forgotten, mine) = channel::<u64>(4);
+    let ended = finish(async {
+        // The last sender of one channel, and the last receiver of another, are there.
+        spawn_at!(victim, {
+            kept.send(7).await?;
+            std::future::pending::<()>().await;
+            drop((kept, mine));
+        });
+        drop((kept, mine));
+        spawn_at!(other, {
+            let error = to_victim.send(1).await.expect_err("nobody receives there");
+            assert_eq!((error.value, error.kind), (1, SendErrorKind::DeadPlace(victim.id())));
+        });
+        assert_eq!(left.recv().await?, 7);
+        spawn_at!(victim, die());
+        // Noticed by the count of handles, once all have settled what the dead place had.
+        assert_eq!(left.recv().await, Err(RecvError::Closed));
+        let refused = loop {
+            match forgotten.send(2).await {
+                Ok(()) => isles::yield_now().await,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((refused.value, refused.kind), (2, SendErrorKind::Closed));
+        assert_eq!(from_victim.recv().await, Err(RecvError::DeadPlace(victim.id())));
+        Ok::<_, isles::Error>(())
+    });
+    let error = ended.await.expect_err("tasks were lost there");
+    assert!(error.to_string().contains("DeadPlace"), "{error}");
+    Ok(())
+}
