@@ -57,6 +57,13 @@ pub enum Program {
         /// The graph's name.
         graph: &'static str,
     },
+    /// `peers/hartree_fock.py` on a built-in molecule.
+    HartreeFock {
+        /// The molecule's name.
+        molecule: &'static str,
+        /// The basis set's name.
+        basis: &'static str,
+    },
 }
 
 /// The MPI libraries that can be installed side by side.
@@ -109,6 +116,7 @@ impl Program {
                 simgrid(folder, [section, model, style, &messages.to_string(), &bytes.to_string()])
             }
             Program::Betweenness { module, graph } => betweenness(folder, module, graph),
+            Program::HartreeFock { molecule, basis } => hartree_fock(folder, molecule, basis),
         }
     }
 }
@@ -252,6 +260,15 @@ fn succeeds(command: &mut Command) -> bool {
 }
 
 fn betweenness(folder: &WorkFolder, module: &'static str, graph: &str) -> Result<Command, Missing> {
+    let mut command = python_with(folder, module)?;
+    let edges = folder.edges(graph)?;
+    let script = folder.lay("betweenness.py", include_str!("../peers/betweenness.py"))?;
+    command.arg(script).arg(module).arg(edges);
+    Ok(command)
+}
+
+/// Python that has `module`.
+fn python_with(folder: &WorkFolder, module: &'static str) -> Result<Command, Missing> {
     let python = || {
         let mut python = Command::new("python3");
         python.env("PYTHONPATH", folder.python_modules());
@@ -261,10 +278,16 @@ fn betweenness(folder: &WorkFolder, module: &'static str, graph: &str) -> Result
         let package = Package::Python(module);
         return Err(Missing::of_package(format!("python3 has no module {module}"), package));
     }
-    let edges = folder.edges(graph)?;
-    let script = folder.lay("betweenness.py", include_str!("../peers/betweenness.py"))?;
-    let mut command = python();
-    command.arg(script).arg(module).arg(edges);
+    Ok(python())
+}
+
+fn hartree_fock(folder: &WorkFolder, molecule: &str, basis: &str) -> Result<Command, Missing> {
+    let mut command = python_with(folder, "pyscf")?;
+    let text = isles_apps::hf::molecule::built_in_text(molecule);
+    let text = text.ok_or_else(|| Missing::new(format!("there is no molecule {molecule}"), ""))?;
+    let atoms = folder.lay(&format!("{molecule}.inp"), text)?;
+    let script = folder.lay("hartree_fock.py", include_str!("../peers/hartree_fock.py"))?;
+    command.arg(script).arg(atoms).arg(basis);
     Ok(command)
 }
 

@@ -62,7 +62,7 @@ pub struct HartreeFock {
 
 impl HartreeFock {
     /// The calculation of a neutral molecule with spherical functions.
-    pub(super) fn of(molecule: &str, basis: &str, balance: Balance) -> HartreeFock {
+    pub fn of(molecule: &str, basis: &str, balance: Balance) -> HartreeFock {
         let [molecule, basis] = [molecule, basis].map(str::to_owned);
         let (charge, cartesian) = (0, false);
         let (max_iterations, convergence) = (ITERATIONS, CONVERGENCE);

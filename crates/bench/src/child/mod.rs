@@ -14,7 +14,7 @@ mod two_cores;
 mod whole_runs;
 
 use crate::options::Effort;
-use ours::{betweenness, calls, places, transfers};
+use ours::{applications, calls, places, transfers};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -37,8 +37,10 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-collective", transfers::collectives),
     ("isles-crowd", places::oversubscribed),
     ("isles-memory", places::memory),
-    ("isles-betweenness-power", betweenness::power),
-    ("isles-betweenness-hep-th", betweenness::hep_th),
+    ("isles-betweenness-power", applications::power),
+    ("isles-betweenness-hep-th", applications::hep_th),
+    ("isles-hf-benzene", applications::benzene),
+    ("isles-hf-aspirin", applications::aspirin),
     ("bare", places::bare),
     ("cache-line", two_cores::cache_line),
     ("plain-ring", ring::index),

@@ -3,6 +3,7 @@
 //! A suite is a table of its own; this one holds no code but their list. The invariant: like is compared with like;
 //! where a peer has two forms of a thing, the row says which one.
 
+mod hartree_fock;
 mod host;
 pub mod twin;
 
@@ -15,17 +16,20 @@ pub enum Suite {
     Core,
     /// Places on a modelled chip.
     Twin,
+    /// Hartree-Fock calculations.
+    Hf,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 2] = [Suite::Core, Suite::Twin];
+    pub const ALL: [Suite; 3] = [Suite::Core, Suite::Twin, Suite::Hf];
 
     /// The word of the command line.
     pub fn name(self) -> &'static str {
         match self {
             Suite::Core => "core",
             Suite::Twin => "twin",
+            Suite::Hf => "hf",
         }
     }
 
@@ -34,6 +38,7 @@ impl Suite {
         match self {
             Suite::Core => host::GROUPS,
             Suite::Twin => twin::GROUPS,
+            Suite::Hf => hartree_fock::GROUPS,
         }
     }
 }

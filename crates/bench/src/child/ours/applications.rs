@@ -1,0 +1,70 @@
+//! Applications over all places: betweenness as the design's listing has it, and Hartree-Fock as `isles run hf` runs
+//! it.
+//!
+//! Its own file because they are whole programs; betweenness is the main job. Kernels and graphs are the applications'.
+//! The invariant: reading and distributing what is computed on are not timed, as reading is not for the peers; adding
+//! up is.
+
+use super::run;
+use crate::child::say;
+use crate::child::whole_runs::graph;
+use crate::options::Effort;
+use isles::prelude::*;
+use isles_apps::bc::Scores;
+use isles_apps::frame::{Application, Balance, Dealer};
+use isles_apps::hf::HartreeFock;
+use std::time::Instant;
+
+/// Betweenness of power. Prints `seconds`.
+pub fn power(_effort: Effort) {
+    run(|| betweenness("power"));
+}
+
+/// Betweenness of hep-th. Prints `seconds`.
+pub fn hep_th(_effort: Effort) {
+    run(|| betweenness("hep-th"));
+}
+
+async fn betweenness(name: &'static str) -> isles::Result<()> {
+    let graph = Replicated::new(graph(name)).await?;
+    let scores = PlaceLocal::new(Scores::zero).await?;
+    let next = Counter::new();
+    let start = Instant::now();
+    finish(async {
+        for place in places() {
+            spawn_at!(place, {
+                while let Some(source) = next.take_below(graph.vertices()).await? {
+                    scores.lock().add_source(&graph, source);
+                }
+            });
+        }
+    })
+    .await?;
+    let total = scores.reduce(Scores::merge).await?;
+    say("seconds", start.elapsed().as_secs_f64());
+    say("score_sum", total.values().sum());
+    Ok(())
+}
+
+/// Benzene in 3-21G. Prints `seconds`.
+pub fn benzene(_effort: Effort) {
+    run(|| hartree_fock("benzene", "3-21g"));
+}
+
+/// Aspirin in STO-3G. Prints `seconds`.
+pub fn aspirin(_effort: Effort) {
+    run(|| hartree_fock("aspirin", "sto-3g"));
+}
+
+async fn hartree_fock(molecule: &'static str, basis: &'static str) -> isles::Result<()> {
+    let calculation = HartreeFock::of(molecule, basis, Balance::Dynamic);
+    let input = calculation.open().map_err(isles::Error::message)?;
+    let (found, done) = HartreeFock::compute(input, Dealer::plain::<HartreeFock>()).await?;
+    let checked = calculation.verify(&found, false).map_err(isles::Error::message)?;
+    if !checked.is_some_and(|checked| checked.holds) {
+        return Err(isles::Error::message("the energy is not that of PySCF"));
+    }
+    say("seconds", done.seconds);
+    say("energy", found.energy());
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! The suite `hf`: Hartree-Fock calculations, with PySCF beside them.
+//!
+//! Its own file because its peer is another than those of `core`. It holds no code but the table. Both sides iterate
+//! from a guess of their own to 1e-10 hartree and compute all integrals in each iteration (direct SCF); PySCF's are
+//! libcint, hand-tuned C, on one thread.
+
+use super::figure;
+use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::program::Program;
+
+const ONE_PLACE: &str = "isles, 1 place";
+const TWO_PLACES: &str = "isles, 2 places";
+const PYSCF: &str = "PySCF, 1 thread";
+
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] = &[BENZENE, ASPIRIN];
+
+const fn ours(child: &'static str, places: u32) -> Program {
+    Program::Isles { child, machine: "processes", places }
+}
+
+const BENZENE: Group = Group {
+    name: "benzene",
+    setting: "benzene in 3-21G, 66 functions; reading the molecule not timed",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: ours("isles-hf-benzene", 1) },
+        Contender { label: TWO_PLACES, program: ours("isles-hf-benzene", 2) },
+        Contender { label: PYSCF, program: Program::HartreeFock { molecule: "benzene", basis: "3-21g" } },
+    ],
+    rows: &[
+        on_one("benzene-1", "energy of benzene in 3-21G, 1 place"),
+        on_two("benzene-2", "energy of benzene in 3-21G, 2 places"),
+    ],
+};
+
+const ASPIRIN: Group = Group {
+    name: "aspirin",
+    setting: "aspirin in STO-3G, 73 functions; reading the molecule not timed",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: ours("isles-hf-aspirin", 1) },
+        Contender { label: TWO_PLACES, program: ours("isles-hf-aspirin", 2) },
+        Contender { label: PYSCF, program: Program::HartreeFock { molecule: "aspirin", basis: "sto-3g" } },
+    ],
+    rows: &[
+        on_one("aspirin-1", "energy of aspirin in STO-3G, 1 place"),
+        on_two("aspirin-2", "energy of aspirin in STO-3G, 2 places"),
+    ],
+};
+
+const fn on_one(name: &'static str, question: &'static str) -> Row {
+    Row {
+        name,
+        question,
+        unit: "s",
+        better: Better::Less,
+        ours: figure(ONE_PLACE, "seconds"),
+        peers: const { &[figure(PYSCF, "seconds")] },
+        beside: &[],
+        targets: const { &[Target::BestPeer(1.5)] },
+        quoted_with: None,
+    }
+}
+
+const fn on_two(name: &'static str, question: &'static str) -> Row {
+    Row {
+        name,
+        question,
+        unit: "s",
+        better: Better::Less,
+        ours: figure(TWO_PLACES, "seconds"),
+        peers: &[],
+        beside: const { &[figure(ONE_PLACE, "seconds")] },
+        targets: const { &[Target::Speedup { limit: 1.85, over: ONE_PLACE }] },
+        quoted_with: None,
+    }
+}
