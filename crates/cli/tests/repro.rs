@@ -41,7 +41,7 @@ fn a_full_disk_is_an_error() {
 fn the_page_holds_what_the_command_prints() {
     let ended = repro(&["--markdown", "-"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let left_out = "Left out (they run Isles itself, betweenness for minutes): isles repro echo teams rates betweenness\n";
+    let left_out = "Left out (they run Isles itself, betweenness for minutes): isles repro echo teams rates betweenness ga\n";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let (_, rest) = PAGE.split_once("<!-- isles repro --markdown -->").expect("the page has the first mark");
     let (tables, _) = rest.split_once("<!-- end -->").expect("the page has the second mark");

@@ -1,14 +1,16 @@
 //! What an evolution is: its arguments, checked, and individuals with their fitness.
 //!
 //! The task and its figures (a C program of 71 characters, the sum of squared differences, 1,280 individuals, two
-//! migrants every ten generations along a line) are those of the published genetic algorithm on the SCC in Go. Its text
-//! was not at hand, so [`HELLO`] is another C program of that length which says the same; size of a tournament and the
-//! best one that goes on unchanged are ours. Invariant: each island of an evolution that was made has more individuals
-//! than can immigrate at once.
+//! migrants every ten generations along a line) are those of A. Prell and T. Rauber, "Go's Concurrency Constructs on
+//! the SCC", 6th MARC symposium (2012), pages 2 to 6. Their text was not at hand, so [`HELLO`] is another C program
+//! of that length which says the same. The size of a tournament, the share of mutations and that the best individual
+//! goes on unchanged are ours, and so is that an island sends two migrants to each neighbour. Invariant: each island
+//! of an evolution has more individuals than can immigrate at once.
 
 use clap::{Args, value_parser};
 use isles::Random;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
 /// The text that is looked for if no other is said: a C program of 71 characters.
@@ -27,6 +29,9 @@ const POPULATION_MAX: u32 = 1_000_000;
 /// Most generations, each of which an island keeps a number of.
 const GENERATIONS_MAX: u32 = 1_000_000;
 
+/// What arguments are if they are not said.
+const PUBLISHED: Evolution = Evolution::published(1);
+
 /// The arguments of `isles run ga`.
 #[derive(Args, Clone, Debug)]
 pub struct EvolutionArguments {
@@ -35,17 +40,17 @@ pub struct EvolutionArguments {
     islands: Option<u32>,
 
     /// How many individuals all islands have together, 1 to 1000000
-    #[arg(long, value_name = "N", default_value = "1280",
+    #[arg(long, value_name = "N", default_value_t = PUBLISHED.population,
           value_parser = value_parser!(u32).range(1..=i64::from(POPULATION_MAX)))]
     population: u32,
 
     /// Most generations, 1 to 1000000; the run ends earlier if the text is found
-    #[arg(long, value_name = "N", default_value = "10000",
+    #[arg(long, value_name = "N", default_value_t = PUBLISHED.generations_max,
           value_parser = value_parser!(u32).range(1..=i64::from(GENERATIONS_MAX)))]
     generations_max: u32,
 
     /// The seed of the random numbers; an island has a stream of its own
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value_t = PUBLISHED.random_seed)]
     random_seed: u64,
 
     /// The text that is looked for: 2 to 1000 printable characters of ASCII [default: a C program of 71]
@@ -53,19 +58,22 @@ pub struct EvolutionArguments {
     text: Option<String>,
 
     /// Of how many individuals the best becomes a parent, 1 to 100
-    #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = PUBLISHED.tournament,
+          value_parser = value_parser!(u32).range(1..=100))]
     tournament: u32,
 
     /// How many children of 100 have one character replaced
-    #[arg(long, value_name = "N", default_value = "50", value_parser = value_parser!(u64).range(0..=100))]
+    #[arg(long, value_name = "N", default_value_t = PUBLISHED.mutation,
+          value_parser = value_parser!(u64).range(0..=100))]
     mutation: u64,
 
     /// How many individuals an island sends to each neighbour at a time, 0 to 100
-    #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "N", default_value_t = PUBLISHED.migrants,
+          value_parser = value_parser!(u32).range(0..=100))]
     migrants: u32,
 
     /// Generations between two exchanges of migrants, 1 to 1000000
-    #[arg(long, value_name = "N", default_value = "10",
+    #[arg(long, value_name = "N", default_value_t = PUBLISHED.migration_interval,
           value_parser = value_parser!(u32).range(1..=i64::from(GENERATIONS_MAX)))]
     migration_interval: u32,
 }
@@ -89,7 +97,7 @@ pub struct Evolution {
     /// The seed of the random numbers.
     pub random_seed: u64,
     /// What is looked for.
-    pub text: String,
+    pub text: Cow<'static, str>,
     /// Individuals of a tournament.
     pub tournament: u32,
     /// Children of 100 that have one character replaced.
@@ -118,6 +126,21 @@ impl fmt::Display for FewIndividuals {
 }
 
 impl Evolution {
+    /// The published one, of which some rules are ours, on so many islands.
+    pub const fn published(islands: u32) -> Evolution {
+        Evolution {
+            islands,
+            population: 1280,
+            generations_max: 10_000,
+            random_seed: 1,
+            text: Cow::Borrowed(HELLO),
+            tournament: 3,
+            mutation: 50,
+            migrants: 2,
+            migration_interval: 10,
+        }
+    }
+
     /// The evolution of these arguments, with an island for each of `places` places if they do not say how many.
     ///
     /// # Errors
@@ -129,7 +152,7 @@ impl Evolution {
             population,
             generations_max,
             random_seed,
-            text: arguments.text.clone().unwrap_or_else(|| HELLO.to_owned()),
+            text: arguments.text.clone().map_or(Cow::Borrowed(HELLO), Cow::Owned),
             tournament,
             mutation: arguments.mutation,
             migrants: arguments.migrants,

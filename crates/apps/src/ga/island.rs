@@ -165,7 +165,7 @@ impl Island {
     /// multiplication that nothing runs beside.
     ///
     /// - A random number is 120 cycles: the generator's words of 64 bits are pairs of 32; 16 additions and shifts of
-    ///   such pairs for its two products, 8 exclusive ors and 2 rotations are 60 cycles; fitting the number into a range
+    ///   such pairs for its two products, 8 exclusive ors and 2 rotations are 60 cycles; fitting the number to a range
     ///   takes four products of 32 bits and their sums, 60 more.
     /// - A draw of a tournament is a number, an address and a comparison that is often mispredicted: 10 cycles more.
     /// - A child's genes are copied in two pieces, two cycles for four of them and 20 a piece.

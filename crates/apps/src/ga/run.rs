@@ -155,7 +155,7 @@ impl Application for GeneticAlgorithm {
         let GaFound { evolution, best, fitness, .. } = found;
         let is_fitness = evolution.fitness(best.as_bytes()) == *fitness && best.len() == evolution.text.len();
         let is_end = match found.is_found {
-            true => *best == evolution.text,
+            true => best.as_str() == evolution.text,
             false => found.generations == evolution.generations_max,
         };
         let mut text = match found.is_found {

@@ -85,7 +85,7 @@ fn an_island_evolves_within_the_rules() {
         assert!(emigrants.len() == 2 && emigrants[0].fitness <= best && emigrants[0].fitness <= emigrants[1].fitness);
     }
     let mut before: Vec<u32> = island.individuals().iter().map(|one| one.fitness).collect();
-    let newcomer = evolution.individual(evolution.text.clone().into_bytes());
+    let newcomer = evolution.individual(evolution.text.as_bytes().to_vec());
     island.immigrate([newcomer.clone(), newcomer.clone()]);
     let mut after: Vec<u32> = island.individuals().iter().map(|one| one.fitness).collect();
     before.sort_unstable();
