@@ -9,7 +9,7 @@ const JOBS: u64 = 60;
 fn steps(mut number: u64) -> u64 {
     let mut steps = 0;
     while number > 1 {
-        number = if number % 2 == 0 { number / 2 } else { 3 * number + 1 };
+        number = if number.is_multiple_of(2) { number / 2 } else { 3 * number + 1 };
         steps += 1;
     }
     work(Cycles(10 * steps)); // on a modelled chip; on a real machine nothing changes
