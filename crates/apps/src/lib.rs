@@ -2,7 +2,8 @@
 //!
 //! Exists so that programs, tests and benchmarks share one implementation of each application. This crate
 //! uses nothing of the runtime but the façade, and its sequential parts ([`graph`], the kernels) not even that.
-//! Invariant: an application's answer is the same, bit for bit, at every place count and on every machine.
+//! Invariant: an application's answer is the same, bit for bit, at every place count and on every machine; where an
+//! argument left out depends on the places, for the same value of it.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ macro_rules! applications {
 
 applications! {
     bc: Betweenness,
+    ga: GeneticAlgorithm,
     hf: HartreeFock,
     pi: Pi,
 }

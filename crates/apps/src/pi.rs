@@ -58,7 +58,7 @@ impl Application for Pi {
     type Input = Pi;
     type Found = Estimate;
 
-    fn open(&self) -> Result<Pi, Failure> {
+    fn open(&self, _: u32) -> Result<Pi, Failure> {
         Ok(self.clone())
     }
 

@@ -150,7 +150,7 @@ impl Application for Betweenness {
         file.map(|file| Claim::read(file, "the graph")).into_iter().collect()
     }
 
-    fn open(&self) -> Result<BcInput, Failure> {
+    fn open(&self, _: u32) -> Result<BcInput, Failure> {
         let name = self.graph_name()?;
         Ok(BcInput::new(&name, self.read(&name)?, self.weights, self.balance))
     }

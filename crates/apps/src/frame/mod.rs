@@ -53,11 +53,11 @@ pub trait Application: Args + 'static {
         Vec::new()
     }
 
-    /// Checks the arguments, and reads what is to be read.
+    /// Checks the arguments for a run on `places` places, and reads what is to be read.
     ///
     /// # Errors
     /// [`Failure::Usage`]: something is not allowed.
-    fn open(&self) -> Result<Self::Input, Failure>;
+    fn open(&self, places: u32) -> Result<Self::Input, Failure>;
 
     /// What is computed, in one line.
     fn heading(&self, input: &Self::Input) -> String;
@@ -177,8 +177,8 @@ impl<A: Application> App for Framed<A> {
     fn run(&self, matches: &ArgMatches, launch: Launch, draw: Draw<'_>) -> Result<(), Failure> {
         let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
         let outputs = Outputs::check(&app.run_name(), &outputs, &launch)?;
-        let input = app.open()?;
         let mut facts = RunFacts::of(&launch);
+        let input = app.open(facts.places)?;
         outputs.tell(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
         let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
         // On a chip asking for shares would be part of the prediction; its report says more.

@@ -57,6 +57,12 @@ impl WorkUnits {
         WorkUnits { next: Counter::new(), ..self.clone() }
     }
 
+    /// Counts a unit that this place has computed since `started` and not taken from a [`UnitQueue`]: one whose place
+    /// the kernel itself says.
+    pub fn add_done(&self, started: Instant) {
+        self.shares.lock().add(started);
+    }
+
     /// The units that this place takes.
     pub fn here(&self) -> UnitQueue<'_> {
         let progress = (here().index() == 0).then(|| Progress::new(self.count, self.what.clone()));

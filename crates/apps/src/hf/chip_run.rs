@@ -22,7 +22,7 @@ pub fn predicted_seconds(
     chip: ModelledChip,
 ) -> Result<f64, Failure> {
     let calculation = HartreeFock::of(molecule, basis, balance);
-    let input = calculation.open()?;
+    let input = calculation.open(launch.chosen_places())?;
     let found = Rc::new(RefCell::new(None));
     let place = Rc::clone(&found);
     let main = move || async move {

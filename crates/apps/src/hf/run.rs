@@ -98,7 +98,7 @@ impl Application for HartreeFock {
         molecule.into_iter().chain(basis.map(|file| Claim::read(file, "the basis set"))).collect()
     }
 
-    fn open(&self) -> Result<HfInput, Failure> {
+    fn open(&self, _: u32) -> Result<HfInput, Failure> {
         let usage = |error: super::input_error::InputError| Failure::Usage(error.to_string());
         let molecule = molecule::open(&self.molecule, self.charge).map_err(usage)?;
         let basis = basis::open(&self.basis).map_err(usage)?;

@@ -6,12 +6,10 @@
 
 mod access;
 mod bare;
-mod bisection;
 mod collective;
-mod ping_pong;
+mod messages;
 mod power;
 mod programs;
-mod protocols;
 mod row;
 
 use crate::plot::Picture;
@@ -95,13 +93,13 @@ const EXPERIMENTS: &[Experiment] = &[
     access::LINES,
     access::BANDWIDTH,
     access::CYCLES,
-    bisection::BISECTION,
+    messages::bisection::BISECTION,
     access::CACHES,
     access::CONTROLLER,
     access::SHARED,
     access::FLUSH,
-    ping_pong::PING_PONG,
-    protocols::PROTOCOLS,
+    messages::ping_pong::PING_PONG,
+    messages::protocols::PROTOCOLS,
     bare::INTERRUPTS,
     collective::GAINS,
     collective::BROADCAST,
@@ -111,11 +109,12 @@ const EXPERIMENTS: &[Experiment] = &[
     power::MESH,
     access::C6678,
     access::GREEN,
-    protocols::ECHO,
+    messages::protocols::ECHO,
     programs::teams::TEAMS,
     programs::rates::RATES,
     programs::betweenness::BETWEENNESS,
     programs::hartree_fock::HARTREE_FOCK,
+    programs::ga::GENETIC_ALGORITHM,
 ];
 
 /// The rows of one experiment.
@@ -263,7 +262,7 @@ mod tests {
     #[test]
     fn figures_out_of_their_bands_are_counted_and_those_that_must_be_in_them_are_named() {
         let rows = vec![doubled("V3"), doubled("V5"), doubled("")];
-        let outcomes = [ExperimentOutcome { experiment: &super::bisection::BISECTION, rows }];
+        let outcomes = [ExperimentOutcome { experiment: &super::messages::bisection::BISECTION, rows }];
         assert_eq!(super::row::missed(&outcomes), 1);
         let page = super::row::markdown(&outcomes);
         let summary: Vec<&str> = page.lines().take(4).collect();

@@ -58,7 +58,7 @@ pub fn aspirin(_effort: Effort) {
 
 async fn hartree_fock(molecule: &'static str, basis: &'static str) -> isles::Result<()> {
     let calculation = HartreeFock::of(molecule, basis, Balance::Dynamic);
-    let input = calculation.open().map_err(isles::Error::message)?;
+    let input = calculation.open(place_count() as u32).map_err(isles::Error::message)?;
     let (found, done) = HartreeFock::compute(input, Dealer::plain::<HartreeFock>()).await?;
     let checked = calculation.verify(&found, false).map_err(isles::Error::message)?;
     if !checked.is_some_and(|checked| checked.holds) {

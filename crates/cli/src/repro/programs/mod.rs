@@ -4,6 +4,7 @@
 //! reads the chip file itself; what a row says is the time or the energy of a run.
 
 pub mod betweenness;
+pub mod ga;
 pub mod hartree_fock;
 pub mod rates;
 pub mod teams;

@@ -3,7 +3,7 @@
 //! The counterpart of `collective` through the whole runtime: messages from place to place, where the papers put lines
 //! into buffers. Of the runtime's own instructions nothing is charged.
 
-use super::super::ping_pong::length;
+use super::super::messages::ping_pong::length;
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use isles::prelude::*;

@@ -3,10 +3,10 @@
 //! One buffer for both ways, as in the benchmark of iRCCE: up to 8 KiB a message is one chunk, up to 16 KiB the buffer
 //! stays in the first cache, up to 256 KiB in the second. The mean of a few rounds after one that warms the caches.
 
-use super::access::STANDARD;
-use super::bare::{bare, pattern, run};
-use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, RowSource};
+use crate::repro::access::STANDARD;
+use crate::repro::bare::{bare, pattern, run};
+use crate::repro::row::{Band, Basis, Family, Row};
+use crate::repro::{Experiment, RowSource};
 use isles_chip::Chip;
 use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::topology::CoreId;

@@ -6,10 +6,10 @@
 //! there and back. Of the runtime's own instructions nothing is charged, nor what it does to the caches; messages
 //! themselves pay for their lines of private memory.
 
-use super::access::{STANDARD, nanoseconds, preset};
 use super::ping_pong::{RCCE, length};
-use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, RowSource};
+use crate::repro::access::{STANDARD, nanoseconds, preset};
+use crate::repro::row::{Band, Basis, Family, Row};
+use crate::repro::{Experiment, RowSource};
 use isles::{Launch, ModelledChip, Protocol, at, now, places};
 use isles_apps::registry::Failure;
 use isles_chip::Chip;

@@ -1,9 +1,9 @@
 //! One message of 2,048 bytes across the middle of the mesh, alone and while all other cores read across it.
 
-use super::access::STANDARD;
-use super::bare::{bare, run};
-use super::row::{Band, Basis, Family, Row};
-use super::{Experiment, RowSource};
+use crate::repro::access::STANDARD;
+use crate::repro::bare::{bare, run};
+use crate::repro::row::{Band, Basis, Family, Row};
+use crate::repro::{Experiment, RowSource};
 use isles_chip::Chip;
 use isles_chip::bare::rcce::{LibraryCosts, Participant};
 use isles_chip::topology::CoreId;
