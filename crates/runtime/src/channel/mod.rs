@@ -1,7 +1,7 @@
 //! Channels: values that go from tasks to tasks at any places.
 //!
-//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. [`end`] is a channel at one
-//! place, [`operation`] what tasks wait for; this file holds the handles. Invariant: a handle of a channel is counted,
+//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `end` is a channel at one
+//! place, `operation` what tasks wait for; this file holds the handles. Invariant: a handle of a channel is counted,
 //! senders and receivers apart, so that the last of a kind, gone anywhere, closes the channel.
 
 mod arrival;
