@@ -29,7 +29,7 @@ def main():
     energy = field.kernel()
     print("version PySCF", pyscf.__version__)
     print("measured seconds", time.perf_counter() - start)
-    print("measured energy", repr(energy))
+    print("measured energy", repr(float(energy)))
 
 
 main()
