@@ -71,7 +71,7 @@ pub trait Application: Args + 'static {
     /// The result, for people; no line feed at its end.
     fn text(&self, found: &Self::Found) -> String;
 
-    /// What was done in a second, if it took so many, for people.
+    /// How much was done a second in a run of `seconds`, for people.
     fn speed(&self, found: &Self::Found, seconds: f64) -> String;
 
     /// Checks the result; if `is_thorough`, also by what takes long. None if there is nothing to check it against.

@@ -126,7 +126,7 @@ impl fmt::Display for FewIndividuals {
 }
 
 impl Evolution {
-    /// The published one, of which some rules are ours, on so many islands.
+    /// The published evolution on `islands` islands; the rules that our sources do not give are ours.
     pub const fn published(islands: u32) -> Evolution {
         Evolution {
             islands,

@@ -3,7 +3,7 @@
 //! A population that looks for a given text is split over islands, which evolve apart and send migrants to their
 //! neighbours in a line now and then. [`evolution`] has the rules and knows no places, [`island`] is one island,
 //! `links` are the channels between islands. Invariant: the generation that finds the text, and all individuals
-//! before it, depend on the arguments only, not on the places or on who is faster.
+//! before it, depend on the arguments only, not on the places or the order in which tasks run.
 
 pub mod evolution;
 pub mod island;

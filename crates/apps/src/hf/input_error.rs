@@ -63,7 +63,7 @@ pub enum InputError {
         molecule: String,
         /// The charge that was asked for.
         charge: i32,
-        /// Electrons that this leaves, of which there may be none or fewer.
+        /// Electrons that the charge leaves: an odd number, zero or below.
         electrons: i64,
     },
     /// There are more electrons than the functions can hold.

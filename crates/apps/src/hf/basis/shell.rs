@@ -11,7 +11,7 @@ use super::BasisSet;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
-/// Most functions of a molecule: a matrix of so many takes 200 MB.
+/// Most functions of a molecule: a square matrix of that size takes 200 MB.
 pub const FUNCTIONS_MAX: usize = 5000;
 
 /// One contraction at one atom.

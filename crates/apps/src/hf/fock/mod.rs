@@ -148,8 +148,8 @@ impl FockBuilder {
         UnitUnderWay { bra: unit.bra, kets: unit.kets(), is_over: false }
     }
 
-    /// Adds what the next quartets of a unit have, at most so many of which the integrals are computed; none if it is
-    /// over.
+    /// Adds the contributions of the next quartets of `unit`, until the integrals of `quartets` of them are computed.
+    /// None if the unit is over.
     pub fn go_on(&mut self, unit: &mut UnitUnderWay, quartets: usize) -> Option<UnitEffort> {
         if unit.is_over {
             return None;

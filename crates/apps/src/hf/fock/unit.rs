@@ -16,7 +16,7 @@ pub struct WorkUnit {
     pairs: usize,
 }
 
-/// How many units there are for so many shells.
+/// The number of units of a molecule with `shells` shells.
 pub fn units(shells: usize) -> u64 {
     (shells as u64).pow(2)
 }
@@ -59,7 +59,7 @@ pub struct UnitKets {
 }
 
 impl UnitKets {
-    /// Passes over so many.
+    /// Passes over the next `count` kets.
     fn pass(&mut self, count: usize) {
         for _ in 0..count {
             let is_last_below = self.next < self.bra && self.next + 2 > self.bra;
