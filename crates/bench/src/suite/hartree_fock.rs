@@ -4,20 +4,14 @@
 //! from a guess of their own to 1e-10 hartree and compute all integrals in each iteration (direct SCF); PySCF's are
 //! libcint, hand-tuned C, on one thread.
 
-use super::figure;
+use super::{ONE_PLACE, TWO_PLACES, figure, on_two_places, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::Program;
 
-const ONE_PLACE: &str = "isles, 1 place";
-const TWO_PLACES: &str = "isles, 2 places";
 const PYSCF: &str = "PySCF, 1 thread";
 
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] = &[BENZENE, ASPIRIN];
-
-const fn ours(child: &'static str, places: u32) -> Program {
-    Program::Isles { child, machine: "processes", places }
-}
 
 const BENZENE: Group = Group {
     name: "benzene",
@@ -30,7 +24,7 @@ const BENZENE: Group = Group {
     ],
     rows: &[
         on_one("benzene-1", "energy of benzene in 3-21G, 1 place"),
-        on_two("benzene-2", "energy of benzene in 3-21G, 2 places"),
+        on_two_places("benzene-2", "energy of benzene in 3-21G, 2 places"),
     ],
 };
 
@@ -45,7 +39,7 @@ const ASPIRIN: Group = Group {
     ],
     rows: &[
         on_one("aspirin-1", "energy of aspirin in STO-3G, 1 place"),
-        on_two("aspirin-2", "energy of aspirin in STO-3G, 2 places"),
+        on_two_places("aspirin-2", "energy of aspirin in STO-3G, 2 places"),
     ],
 };
 
@@ -59,20 +53,6 @@ const fn on_one(name: &'static str, question: &'static str) -> Row {
         peers: const { &[figure(PYSCF, "seconds")] },
         beside: &[],
         targets: const { &[Target::BestPeer(1.5)] },
-        quoted_with: None,
-    }
-}
-
-const fn on_two(name: &'static str, question: &'static str) -> Row {
-    Row {
-        name,
-        question,
-        unit: "s",
-        better: Better::Less,
-        ours: figure(TWO_PLACES, "seconds"),
-        peers: &[],
-        beside: const { &[figure(ONE_PLACE, "seconds")] },
-        targets: const { &[Target::Speedup { limit: 1.85, over: ONE_PLACE }] },
         quoted_with: None,
     }
 }

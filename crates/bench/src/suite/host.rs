@@ -4,7 +4,7 @@
 //! The invariant: like is compared with like; where a peer has two forms of a thing, both are peers. Who does the
 //! same is a peer and may decide; a bound, or another form of our own, stands beside.
 
-use super::figure;
+use super::{ONE_PLACE, TWO_PLACES, figure, on_two_places, ours};
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::program::{MpiLibrary, Program};
 
@@ -19,8 +19,6 @@ const GO: &str = "Go";
 const NETWORKIT: &str = "NetworKit, 1 thread";
 const IGRAPH: &str = "igraph, 1 thread";
 const FUTEX: &str = "futex";
-const ONE_PLACE: &str = "isles, 1 place";
-const TWO_PLACES: &str = "isles, 2 places";
 const THREADS: &str = "isles, machine threads";
 const STEADY: &str = "isles, steady";
 const BUSY_HOST: &str = "isles, busy host";
@@ -49,10 +47,6 @@ pub const GROUPS: &[Group] = &[
     HEP_TH,
     COLD,
 ];
-
-const fn ours(child: &'static str, places: u32) -> Program {
-    Program::Isles { child, machine: "processes", places }
-}
 
 const fn open_mpi(section: &'static str, ranks: u32) -> Contender {
     Contender { label: OPEN_MPI, program: Program::Mpi { library: MpiLibrary::OpenMpi, section, ranks } }
@@ -512,7 +506,7 @@ const POWER: Group = Group {
     ],
     rows: &[
         betweenness("power-1", "betweenness of all vertices of power, 1 place"),
-        betweenness_on_two("power-2", "betweenness of all vertices of power, 2 places"),
+        on_two_places("power-2", "betweenness of all vertices of power, 2 places"),
     ],
 };
 
@@ -532,7 +526,7 @@ const HEP_TH: Group = Group {
     ],
     rows: &[
         betweenness("hep-th-1", "betweenness of all vertices of hep-th, 1 place"),
-        betweenness_on_two("hep-th-2", "betweenness of all vertices of hep-th, 2 places"),
+        on_two_places("hep-th-2", "betweenness of all vertices of hep-th, 2 places"),
     ],
 };
 
@@ -545,18 +539,6 @@ const fn betweenness(name: &'static str, question: &'static str) -> Row {
         peers: const { &[figure(NETWORKIT, "seconds"), figure(IGRAPH, "seconds")] },
         beside: const { &[figure(SEQUENTIAL, "seconds")] },
         targets: const { &[Target::BestPeer(1.0)] },
-        ..ROW
-    }
-}
-
-const fn betweenness_on_two(name: &'static str, question: &'static str) -> Row {
-    Row {
-        name,
-        question,
-        unit: "s",
-        ours: figure(TWO_PLACES, "seconds"),
-        beside: const { &[figure(ONE_PLACE, "seconds")] },
-        targets: const { &[Target::Speedup { limit: 1.85, over: ONE_PLACE }] },
         ..ROW
     }
 }

@@ -7,7 +7,8 @@ mod hartree_fock;
 mod host;
 pub mod twin;
 
-use crate::measure::{Figure, Group};
+use crate::measure::{Better, Figure, Group, Row, Target};
+use crate::program::Program;
 
 /// What one command measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,29 @@ impl Suite {
 
 const fn figure(contender: &'static str, name: &'static str) -> Figure {
     Figure { contender, name }
+}
+
+const ONE_PLACE: &str = "isles, 1 place";
+const TWO_PLACES: &str = "isles, 2 places";
+
+/// A child of ours over processes.
+const fn ours(child: &'static str, places: u32) -> Program {
+    Program::Isles { child, machine: "processes", places }
+}
+
+/// A row that compares two places with one.
+const fn on_two_places(name: &'static str, question: &'static str) -> Row {
+    Row {
+        name,
+        question,
+        unit: "s",
+        better: Better::Less,
+        ours: figure(TWO_PLACES, "seconds"),
+        peers: &[],
+        beside: const { &[figure(ONE_PLACE, "seconds")] },
+        targets: const { &[Target::Speedup { limit: 1.85, over: ONE_PLACE }] },
+        quoted_with: None,
+    }
 }
 
 #[cfg(test)]
