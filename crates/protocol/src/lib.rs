@@ -8,6 +8,7 @@
 
 pub mod channel;
 pub mod finish;
+pub mod matching;
 pub mod phaser;
 mod place;
 #[cfg(test)]

@@ -46,6 +46,6 @@ pub use run::process::watch_exits;
 pub use run::report::{PlaceReport, RunReport, together};
 pub use task::Priority;
 pub use task::coop::yield_now;
-pub use team::{BroadcastAlgorithm, Collectives, Shape, Team};
+pub use team::{BroadcastAlgorithm, Collectives, Shape, Tagged, Team};
 pub use time::{Cycles, Sleep, now, sleep, timeout, work};
 pub use wire::plain;

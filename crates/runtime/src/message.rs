@@ -41,10 +41,12 @@ pub(crate) enum Handler {
     Abandon,
     /// Values and control of channels.
     Channel,
+    /// Messages between two members of a team, and their control.
+    PointToPoint,
 }
 
 impl Handler {
-    const ALL: [Handler; 11] = [
+    const ALL: [Handler; 12] = [
         Handler::Spawn,
         Handler::Call,
         Handler::Reply,
@@ -56,6 +58,7 @@ impl Handler {
         Handler::Run,
         Handler::Abandon,
         Handler::Channel,
+        Handler::PointToPoint,
     ];
 
     /// Its number on the wire.
@@ -133,6 +136,8 @@ pub(crate) enum Refused {
     Violation(Violation),
     /// It uses slots of a channel that it was not given.
     SlotViolation,
+    /// It is one more than may lie here, or acknowledges one that was not sent.
+    WindowViolation,
     /// It breaks the protocol of phasers.
     PhaserViolation(isles_protocol::phaser::Violation),
 }
@@ -162,6 +167,7 @@ impl fmt::Display for Refused {
             Refused::TaskRefusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
             Refused::SlotViolation => write!(f, "it uses slots of a channel that it was not given"),
+            Refused::WindowViolation => write!(f, "it breaks the window of messages"),
             Refused::PhaserViolation(violation) => violation.fmt(f),
         }
     }
@@ -248,6 +254,7 @@ fn dispatch(
         Handler::Run => report::receive(local, source, reader),
         Handler::Abandon => call::receive_abandon(local, source, reader),
         Handler::Channel => channel::receive(local, source, reader),
+        Handler::PointToPoint => team::point_to_point::receive(local, source, reader),
     }
 }
 
@@ -258,6 +265,7 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     local.deaths.borrow_mut().push(place);
     call::place_died(local, place);
     team::place_died(local, place);
+    team::point_to_point::place_died(local, place);
     phaser::place_died(local, place);
     channel::place_died(local, place);
     part::place_died(local, place);

@@ -29,6 +29,7 @@ use crate::phaser::PhaserTable;
 use crate::run::process;
 use crate::run::report::{PlaceReport, Totals};
 use crate::task::{Injector, Pool, Priority, TaskRef};
+use crate::team::point_to_point::MessageTable;
 use crate::team::{Collectives, TeamTable};
 use crate::time::Timers;
 use backlog::Backlog;
@@ -78,6 +79,7 @@ pub struct Local {
     pub(crate) parts: RefCell<PartTable>,
     pub(crate) words: RefCell<WordTable>,
     pub(crate) teams: RefCell<TeamTable>,
+    pub(crate) messages: RefCell<MessageTable>,
     pub(crate) phasers: PhaserTable,
     pub(crate) channels: RefCell<ChannelTable>,
     /// Which branch the next `select!` looks at first.
@@ -196,6 +198,7 @@ impl Local {
             channels: RefCell::default(),
             select_turn: Cell::new(0),
             teams: RefCell::default(),
+            messages: RefCell::default(),
             site_counts: RefCell::default(),
             tally: Totals::default(),
             spent: Cell::new(0),

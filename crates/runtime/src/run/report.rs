@@ -74,6 +74,8 @@ pub struct PlaceReport {
     pub received: u64,
     /// Messages that had to wait on the heap for room in a queue.
     pub put_aside: u64,
+    /// Messages of [`Team::send`](crate::Team::send) that came before anybody wanted them.
+    pub unexpected: u64,
     /// Tasks that ended here.
     pub tasks: u64,
     /// Control messages of finishes, of those above.
@@ -106,6 +108,7 @@ impl Local {
             control_bytes: tally.control_bytes.get(),
             received: tally.received.get(),
             put_aside: tally.put_aside.get(),
+            unexpected: self.messages.borrow().unexpected(),
             tasks: tally.tasks.get(),
             finish_messages,
             finishes: kinds.into_iter().map(|(kind, count)| (format!("{kind:?}"), count)).collect(),
@@ -244,6 +247,7 @@ fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<Str
     let teams = local.teams.borrow().explain(asker, questions);
     let phasers = local.phasers.explain();
     let channels = local.channels.borrow().explain();
+    let messages = local.messages.borrow().explain();
     let tasks = local.waiting_sites(|scope| scope != Scope::Detached).into_iter();
     let tasks = tasks.map(|(site, count)| match count {
         1 => format!("1 waiting task started at {site}"),
@@ -253,7 +257,14 @@ fn causes(local: &Local, asker: PlaceId, questions: &[ProgressQuery]) -> Vec<Str
         let seconds = next.saturating_sub(local.clock().now()).as_secs_f64();
         format!("the first of {} timers, in {seconds:.1} s", local.timers.len())
     });
-    let causes = finishes.chain(calls).chain(teams).chain(phasers).chain(channels).chain(timers).chain(tasks);
+    let causes = finishes
+        .chain(calls)
+        .chain(teams)
+        .chain(phasers)
+        .chain(channels)
+        .chain(messages)
+        .chain(timers)
+        .chain(tasks);
     let mut lines: Vec<String> = causes.collect();
     if lines.is_empty() && local.here() == PlaceId(0) {
         lines.push(OUTSIDE.to_owned());

@@ -4,15 +4,14 @@
 //! names the step exactly; that is how a receiver sees that a member is in another collective.
 
 use super::algorithms::EAGER_BYTES_MAX;
+use super::payload::Payload;
 use crate::error::Error;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
-use isles_transport::BlockMemory;
 use std::any::TypeId;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::rc::Rc;
 
 /// The name of a team in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -32,6 +31,16 @@ impl TeamId {
     /// The place that made the team; of that of all places, the first one.
     pub(super) fn maker(self) -> PlaceId {
         PlaceId((self.0 >> Self::SERIAL_BITS) as u32)
+    }
+
+    /// As a number.
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// What [`TeamId::bits`] gave.
+    pub(super) fn of_bits(bits: u64) -> TeamId {
+        TeamId(bits)
     }
 
     /// Whether a run of `places` places can have such a team.
@@ -170,11 +179,32 @@ impl ElementType {
         ElementType((bits.0 & ((1 << Self::BITS) - 1)) as u32 | 1)
     }
 
+    /// The type of a value that is sent to be received as one of `T`: text is received as a string.
+    #[inline]
+    pub(super) fn of_sent<T: ?Sized>() -> ElementType {
+        let sent = ElementType::of::<T>();
+        if sent == ElementType::of::<str>() || sent == ElementType::of::<&str>() {
+            return ElementType::of::<String>();
+        }
+        sent
+    }
+
+    /// As a number, of [`ElementType::BITS`] bits.
+    pub(super) fn bits(self) -> u64 {
+        u64::from(self.0)
+    }
+
+    /// What [`ElementType::bits`] gave.
+    pub(super) fn of_bits(bits: u64) -> ElementType {
+        ElementType(bits as u32)
+    }
+
     /// How it is called, if it is one of the usual types.
-    fn name(self) -> Option<&'static str> {
+    pub(super) fn name(self) -> Option<&'static str> {
         macro_rules! names {
             ($($element:ty),*) => {
                 [$((ElementType::of::<$element>(), stringify!($element)),
+                    (ElementType::of::<[$element]>(), concat!("[", stringify!($element), "]")),
                     (ElementType::of::<Vec<$element>>(), concat!("Vec<", stringify!($element), ">"))),*]
             };
         }
@@ -435,90 +465,47 @@ pub(super) fn chunk_of(payload: &[u8]) -> &[u8] {
     if payload.len() >= LINE_ALIGNED_BYTES_MIN + padding { &payload[padding..] } else { payload }
 }
 
-/// Words of the longest payload that is kept without an allocation.
-const SHORT_WORDS: usize = 4;
-
 /// A message that has arrived.
 pub(super) struct Arrival {
     pub(super) header: TeamHeader,
     payload: Payload,
 }
 
-/// What follows the head, until it is taken.
-enum Payload {
-    /// As many bytes as the number says, in words: those of the messages of short collectives are moved from
-    /// register to register.
-    Short([u64; SHORT_WORDS], usize),
-    /// More, that came in a queue.
-    Long(Box<[u8]>),
-    /// What came as a block; it starts at the byte of the number.
-    Block(Rc<dyn BlockMemory>, usize),
-}
-
 impl Arrival {
     /// Keeps what is left of the message.
     #[inline]
     pub(super) fn take(header: TeamHeader, reader: &mut Reader<'_>) -> Arrival {
-        if let Some(block) = reader.block() {
-            let payload = Payload::Block(Rc::clone(block), reader.position());
-            return Arrival { header, payload };
-        }
-        Arrival::copy_of(header, reader.rest())
+        Arrival { header, payload: Payload::take(reader) }
     }
 
     /// Keeps a copy of a message that came in a queue.
     #[inline]
     pub(super) fn copy_of(header: TeamHeader, bytes: &[u8]) -> Arrival {
-        let payload = match bytes.len() {
-            0 => Payload::Short([0; SHORT_WORDS], 0),
-            8 => {
-                let word = u64::from_ne_bytes(bytes.try_into().expect("there are eight"));
-                Payload::Short([word, 0, 0, 0], 8)
-            }
-            len if len <= 8 * SHORT_WORDS => {
-                let mut short = [0; SHORT_WORDS];
-                bytemuck::bytes_of_mut(&mut short)[..len].copy_from_slice(bytes);
-                Payload::Short(short, len)
-            }
-            _ => Payload::Long(bytes.into()),
-        };
-        Arrival { header, payload }
+        Arrival { header, payload: Payload::copy_of(bytes) }
     }
 
     /// Whether it lies in the memory of its sender.
     #[inline]
     pub(super) fn is_block(&self) -> bool {
-        matches!(self.payload, Payload::Block(..))
+        self.payload.is_block()
     }
 
     /// Copies it out of the memory of its sender.
     #[cold]
     pub(super) fn copy(&mut self) {
-        if let Payload::Block(block, start) = &self.payload {
-            self.payload = Payload::Long(block.bytes()[*start..].into());
-        }
-    }
-
-    /// The bytes after the head.
-    #[inline]
-    pub(super) fn payload(&self) -> &[u8] {
-        match &self.payload {
-            Payload::Short(words, len) => &bytemuck::bytes_of(words)[..*len],
-            Payload::Long(bytes) => bytes,
-            Payload::Block(block, start) => &block.bytes()[*start..],
-        }
+        self.payload.copy();
     }
 
     /// The chunk that [`put_chunk`] appended; its alignment is that of a cache line if it is long.
     #[inline]
     pub(super) fn chunk(&self) -> &[u8] {
-        chunk_of(self.payload())
+        chunk_of(self.payload.bytes())
     }
 
     /// Whether its sender waits until it is taken.
     #[inline]
     pub(super) fn is_awaited(&self) -> bool {
-        is_awaited(self.payload().len())
+        is_awaited(self.payload.bytes().len())
     }
 
     /// Reads the value after the head.
@@ -527,27 +514,8 @@ impl Arrival {
         &self,
         read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, Error> {
-        let reader = match &self.payload {
-            Payload::Block(block, start) => {
-                let mut reader = Reader::from_block(block);
-                reader.take_bytes(*start).map_err(undecodable)?;
-                reader
-            }
-            _ => Reader::new(self.payload()),
-        };
-        decode(reader, read)
+        self.payload.decode(read)
     }
-}
-
-/// Reads a value that is all there is.
-#[inline]
-pub(super) fn decode<T>(
-    mut reader: Reader<'_>,
-    read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
-) -> Result<T, Error> {
-    let value = read(&mut reader).map_err(undecodable)?;
-    reader.finish().map_err(undecodable)?;
-    Ok(value)
 }
 
 /// Whether the sender of a value or slice of `bytes` bytes waits until it is taken.
@@ -558,8 +526,4 @@ pub(super) fn is_awaited(bytes: usize) -> bool {
 /// Bytes of the value in a message of `message_bytes` bytes.
 pub(super) fn payload_bytes(message_bytes: usize) -> usize {
     message_bytes.saturating_sub(HEAD_BYTES)
-}
-
-fn undecodable(fault: DecodeError) -> Error {
-    Error::undecodable("what a member of the team sent", fault)
 }

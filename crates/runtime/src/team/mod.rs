@@ -14,7 +14,9 @@ mod barrier;
 mod header;
 mod members;
 mod ongoing;
+mod payload;
 mod pending;
+pub(crate) mod point_to_point;
 mod rows;
 mod schedule;
 mod slices;
@@ -22,6 +24,7 @@ mod state;
 mod values;
 
 pub use algorithms::{BroadcastAlgorithm, Collectives};
+pub use point_to_point::Tagged;
 pub use schedule::Shape;
 pub(crate) use state::{ProgressQuery, TeamTable, compare_waits, place_died, receive};
 
@@ -98,6 +101,7 @@ impl Drop for TeamMembership {
         Local::try_with(|local| {
             let state = local.teams.borrow_mut().forget(self.0.id);
             drop(state);
+            point_to_point::forget_team(local, self.0.id);
         });
     }
 }

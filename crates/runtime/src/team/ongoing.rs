@@ -9,7 +9,7 @@ use super::algorithms::{AHEAD_MAX, BarrierAlgorithm, CHUNKS_UNDER_WAY, YIELD_EVE
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader};
 use super::schedule::{Chunks, Shape, Tree, dissemination};
 use super::state::{ElementName, TeamState};
-use super::{Team, header};
+use super::{Team, header, payload};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{PLACES_MAX, ROOM_GUESS};
 use crate::local::Local;
@@ -383,7 +383,7 @@ impl<'t> OngoingCollective<'t> {
     ) -> Result<T> {
         let (mut read, mut value) = (Some(read), None);
         self.look(from, step, |_, payload| {
-            value = read.take().map(|read| header::decode(Reader::new(payload), read));
+            value = read.take().map(|read| payload::decode(Reader::new(payload), read));
         });
         let Some(read) = read else {
             return value.expect("it was read").map_err(|error| self.fail(error));

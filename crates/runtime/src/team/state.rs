@@ -14,6 +14,7 @@ use super::algorithms::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader, TeamId, TeamNotice};
 use super::members::Members;
 use super::pending::PendingMessages;
+use super::point_to_point;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
@@ -431,6 +432,17 @@ impl TeamTable {
         self.states.iter().find(|state| state.id == id)
     }
 
+    /// Whether there is a seat in team `id`.
+    pub(super) fn is_known(&self, id: TeamId) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// Whether `place` is a member of team `id`, as far as this place knows.
+    pub(super) fn has_member(&self, id: TeamId, place: PlaceId) -> bool {
+        let members = self.find(id).and_then(|state| state.members.get());
+        members.is_some_and(|members| members.rank_of(place).is_some())
+    }
+
     /// The seat that a message for team `id` goes to; none if this place has made the team, and no handle is left.
     #[inline]
     fn state_of_message(&mut self, local: &Local, id: TeamId) -> Option<Rc<TeamState>> {
@@ -584,7 +596,9 @@ fn receive_question(local: &Local, source: PlaceId, id: TeamId, notice: TeamNoti
     }
     if !asked {
         let given_up = local.teams.borrow_mut().give_up(id);
-        drop(given_up);
+        if given_up.is_some() {
+            point_to_point::forget_team(local, id);
+        }
     } else if local.teams.borrow().find(id).is_none() {
         notify(local, source, id, TeamNotice::Over, &[]);
     }

@@ -1,0 +1,356 @@
+//! Messages between two members of a team, by rank and tag, on every machine.
+
+use isles::prelude::*;
+use isles::{ErrorKind, timeout};
+use std::time::Duration;
+
+/// Runs `body` at all places, as the members of `team`.
+macro_rules! at_all {
+    ($team:ident, $body:expr) => {
+        finish(async {
+            for place in $team.places() {
+                spawn_at!(place, {
+                    let outcome: isles::Result<()> = $body.await;
+                    outcome?;
+                });
+            }
+        })
+    };
+}
+
+#[isles::test]
+async fn values_go_round_a_ring_in_order() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, ring(&team)).await
+}
+
+async fn ring(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    for number in 0..100_u64 {
+        team.send(right, &(rank, number)).await?;
+    }
+    for number in 0..100_u64 {
+        assert_eq!(team.recv::<(usize, u64)>(left).await?, (left, number));
+    }
+    Ok(())
+}
+
+/// Lengths in bytes below, at and above what goes at once, what is one part, and what is several.
+const LENGTHS: [usize; 8] = [0, 1, 4_095, 4_096, 4_097, 100_000, 131_072 + 1, 3 << 20];
+
+#[isles::test]
+async fn slices_of_any_length_come_into_memory_that_one_has() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, slices(&team)).await
+}
+
+async fn slices(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    for len in LENGTHS {
+        let sent: Vec<u8> = (0..len).map(|index| (index * 7 + rank) as u8).collect();
+        let mut received = vec![0_u8; len];
+        // Even ranks send first, so that long messages find their receivers; one alone keeps what it sends itself.
+        let is_first = rank % 2 == 0 && (size % 2 == 0 || rank + 1 < size);
+        if is_first || size == 1 {
+            team.send_slice(right, &sent).await?;
+            team.recv_slice(left, &mut received).await?;
+        } else {
+            team.recv_slice(left, &mut received).await?;
+            team.send_slice(right, &sent).await?;
+        }
+        let expected: Vec<u8> = (0..len).map(|index| (index * 7 + left) as u8).collect();
+        assert!(received == expected, "{len} bytes from {left}");
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn long_values_and_short_ones_keep_their_order() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, mixed(&team)).await
+}
+
+async fn mixed(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let lengths = [3, 10_000, 0, 600, 300_000, 7];
+    let send = async {
+        for to in (0..size).filter(|to| *to != rank) {
+            for len in lengths {
+                team.send(to, &vec![rank as u32; len]).await?;
+            }
+        }
+        Ok(())
+    };
+    let receive = async {
+        for from in (0..size).filter(|from| *from != rank) {
+            for len in lengths {
+                assert_eq!(team.recv::<Vec<u32>>(from).await?, vec![from as u32; len]);
+            }
+        }
+        Ok(())
+    };
+    let (sent, received): (isles::Result<()>, isles::Result<()>) = join(send, receive).await;
+    sent.and(received)
+}
+
+/// Both at once.
+async fn join<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> (A, B) {
+    let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
+    let (mut first, mut second) = (None, None);
+    std::future::poll_fn(|context| {
+        use std::task::Poll;
+        if first.is_none()
+            && let Poll::Ready(value) = one.as_mut().poll(context)
+        {
+            first = Some(value);
+        }
+        if second.is_none()
+            && let Poll::Ready(value) = other.as_mut().poll(context)
+        {
+            second = Some(value);
+        }
+        match (first.take(), second.take()) {
+            (Some(first), Some(second)) => Poll::Ready((first, second)),
+            (one, other) => {
+                (first, second) = (one, other);
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+#[isles::test]
+async fn tags_are_told_apart_and_any_takes_the_oldest() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, tags(&team)).await
+}
+
+async fn tags(team: &Team) -> isles::Result<()> {
+    let (work, results) = (team.tagged(1), team.tagged(u32::MAX));
+    if team.rank() > 0 {
+        results.send(0, &(team.rank() as u64)).await?;
+        work.send(0, &"work").await?;
+        assert_eq!(team.recv::<u8>(0).await?, 9);
+        return Ok(());
+    }
+    let others = team.size() - 1;
+    for _ in 0..others {
+        assert_eq!(work.recv_any::<String>().await?.1, "work");
+    }
+    let mut seen = vec![false; team.size()];
+    for _ in 0..others {
+        let (rank, value) = results.recv_any::<u64>().await?;
+        assert_eq!((rank as u64, false), (value, std::mem::replace(&mut seen[rank], true)));
+    }
+    for rank in 1..team.size() {
+        team.send(rank, &9_u8).await?;
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn an_exchange_of_long_values_in_a_circle_does_not_wait_for_itself() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, exchanges(&team)).await
+}
+
+async fn exchanges(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    let got: Vec<u64> = team.send_recv(right, &vec![rank as u64; 50_000], left).await?;
+    assert_eq!(got, vec![left as u64; 50_000]);
+    let neighbors = if size > 2 { vec![left, right] } else { vec![right] };
+    for len in [1, 40_000] {
+        let values: Vec<Vec<u64>> = neighbors.iter().map(|to| vec![(rank * 100 + to) as u64; len]).collect();
+        let expected: Vec<Vec<u64>> =
+            neighbors.iter().map(|from| vec![(from * 100 + rank) as u64; len]).collect();
+        assert_eq!(team.neighbor_exchange(&neighbors, &values).await?, expected);
+        let sent: Vec<&[u64]> = values.iter().map(Vec::as_slice).collect();
+        let mut memory = vec![vec![0; len]; neighbors.len()];
+        let mut received: Vec<&mut [u64]> = memory.iter_mut().map(Vec::as_mut_slice).collect();
+        team.neighbor_exchange_slices(&neighbors, &sent, &mut received).await?;
+        assert_eq!(memory, expected);
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn what_cannot_be_is_an_error_and_the_message_stays() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, misuses(&team)).await
+}
+
+async fn misuses(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    let error = team.send(size, &1_u8).await.unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Misused);
+    assert!(error.to_string().contains(&format!("rank {size} of a team of {size}")), "{error}");
+    assert_eq!(team.recv::<u8>(size).await.unwrap_err().kind(), &ErrorKind::Misused);
+
+    let others = Team::from_places(&[team.place_of(right)])?;
+    if size > 1 {
+        let error = others.send(0, &1_u8).await.unwrap_err();
+        assert!(error.to_string().contains("not a member"), "{error}");
+    }
+
+    team.send(right, &7_u32).await?;
+    let error = team.recv::<f64>(left).await.unwrap_err();
+    assert!(error.to_string().contains("of `u32`, not of `f64`"), "{error}");
+    assert_eq!(team.recv::<u32>(left).await?, 7);
+
+    for len in [5, 5_000] {
+        let sent = vec![rank as u16; len];
+        let mut short = vec![0_u16; len - 1];
+        let send = team.send_slice(right, &sent);
+        let receive = async {
+            let error = team.recv_slice(left, &mut short).await.unwrap_err();
+            let text = format!("is a slice of {} bytes, not of {}", 2 * len, 2 * len - 2);
+            assert!(error.to_string().contains(&text), "{error}");
+            let mut whole = vec![0_u16; len];
+            team.recv_slice(left, &mut whole).await?;
+            assert_eq!(whole, vec![left as u16; len]);
+            Ok(())
+        };
+        let (sent, received): (_, isles::Result<()>) = join(send, receive).await;
+        sent.and(received)?;
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn a_receive_that_is_given_up_receives_nothing() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, given_up(&team)).await
+}
+
+async fn given_up(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    let none = timeout(Duration::from_micros(50), team.recv::<Vec<u64>>(left)).await;
+    assert!(none.is_err());
+    team.barrier().await?;
+    let send = async {
+        for number in 0..20_u64 {
+            team.send(right, &vec![number; if number % 2 == 0 { 5 } else { 20_000 }]).await?;
+        }
+        Ok(())
+    };
+    let receive = async {
+        for next in 0..20_u64 {
+            // Some of these end in the middle of a transfer.
+            let limit = Duration::from_nanos(next * 700);
+            let value = match timeout(limit, team.recv::<Vec<u64>>(left)).await {
+                Ok(value) => value?,
+                Err(_) => team.recv(left).await?,
+            };
+            assert_eq!(value[0], next, "lost or doubled");
+        }
+        Ok(())
+    };
+    let (sent, received): (isles::Result<()>, isles::Result<()>) = join(send, receive).await;
+    sent.and(received)
+}
+
+#[isles::test]
+async fn a_send_that_is_given_up_leaves_nothing_half_received() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, withdrawn(&team)).await
+}
+
+async fn withdrawn(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    if size == 1 {
+        return Ok(());
+    }
+    let send = async {
+        for number in 0..10_u64 {
+            let value = vec![2 * number; 30_000];
+            let _ = timeout(Duration::from_nanos(number * 900), team.send(right, &value)).await;
+            team.send(right, &vec![2 * number + 1; 3]).await?;
+        }
+        Ok(())
+    };
+    let receive = async {
+        let mut last = None;
+        for number in 0..10 {
+            loop {
+                let value: Vec<u64> = team.recv(left).await?;
+                assert!(Some(value[0]) > last, "doubled or out of order");
+                assert!(value.iter().all(|element| *element == value[0]), "two messages in one");
+                last = Some(value[0]);
+                if value[0] == 2 * number + 1 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    };
+    let (sent, received): (isles::Result<()>, isles::Result<()>) = join(send, receive).await;
+    sent.and(received)
+}
+
+#[isles::test]
+async fn more_than_a_window_waits_until_some_are_received() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, windows(&team)).await
+}
+
+async fn windows(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    // A hundred and twenty-eight can be sent that nobody receives yet.
+    for number in 0..128_u32 {
+        team.send(right, &number).await?;
+    }
+    let rest = async {
+        for number in 128..2_000_u32 {
+            team.send(right, &number).await?;
+        }
+        Ok(())
+    };
+    let receive = async {
+        for number in 0..2_000_u32 {
+            assert_eq!(team.recv::<u32>(left).await?, number);
+        }
+        Ok(())
+    };
+    let (sent, received): (isles::Result<()>, isles::Result<()>) = join(rest, receive).await;
+    sent.and(received)
+}
+
+#[test]
+fn messages_that_nobody_wanted_yet_are_counted() {
+    let program = || async {
+        let team = Team::world();
+        at_all!(team, async {
+            match team.rank() {
+                0 => {
+                    for number in 0..5 {
+                        team.send(1, &number).await?;
+                    }
+                    team.barrier().await
+                }
+                1 => {
+                    team.barrier().await?;
+                    for number in 0..5 {
+                        assert_eq!(team.recv::<i32>(0).await?, number);
+                    }
+                    Ok(())
+                }
+                _ => team.barrier().await,
+            }
+        })
+        .await
+    };
+    for seed in 0..20 {
+        let (result, report, _) = isles::simulate(3, isles::Plan::adversarial(seed), program);
+        result.unwrap_or_else(|error| panic!("{error}"));
+        let unexpected: Vec<u64> = report.places.iter().flatten().map(|place| place.unexpected).collect();
+        assert_eq!(unexpected, [0, 5, 0], "ISLES_SEED={seed}");
+    }
+}

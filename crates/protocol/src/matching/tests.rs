@@ -1,0 +1,188 @@
+//! The matching against a model that keeps everything in two lists, and the window against any order of events.
+
+use super::*;
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Arrive(Envelope),
+    Receive(Wanted),
+    /// What a receive got, which one is counted round, is put back.
+    PutBack(usize),
+    StopWaiting(usize),
+    Die(PlaceId),
+    Remove(u64),
+}
+
+fn envelope() -> impl Strategy<Value = Envelope> {
+    (0..2_u64, 0..2_u64, 0..3_u32).prop_map(|(team, tag, source)| Envelope {
+        team,
+        tag,
+        source: PlaceId(source),
+    })
+}
+
+fn wanted() -> impl Strategy<Value = Wanted> {
+    (envelope(), any::<bool>()).prop_map(|(Envelope { team, tag, source }, is_any)| Wanted {
+        team,
+        tag,
+        source: (!is_any).then_some(source),
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => envelope().prop_map(Step::Arrive),
+        6 => wanted().prop_map(Step::Receive),
+        2 => any::<usize>().prop_map(Step::PutBack),
+        1 => any::<usize>().prop_map(Step::StopWaiting),
+        1 => (0..3_u32).prop_map(|place| Step::Die(PlaceId(place))),
+        1 => (0..2_u64).prop_map(Step::Remove),
+    ]
+}
+
+/// The same in two lists: the definition.
+#[derive(Default)]
+struct Model {
+    lying: Vec<(u64, Envelope)>,
+    waiting: Vec<(ReceiveId, Wanted)>,
+    got: Vec<(ReceiveId, u64, Envelope)>,
+}
+
+impl Model {
+    fn place(&mut self, order: u64, envelope: Envelope) -> Option<ReceiveId> {
+        match self.waiting.iter().position(|(_, wanted)| wanted.fits(&envelope)) {
+            Some(index) => {
+                let (id, _) = self.waiting.remove(index);
+                self.got.push((id, order, envelope));
+                Some(id)
+            }
+            None => {
+                self.lying.push((order, envelope));
+                self.lying.sort_by_key(|(order, _)| *order);
+                None
+            }
+        }
+    }
+
+    fn take(&mut self, wanted: Wanted) -> Option<u64> {
+        let index = self.lying.iter().position(|(_, envelope)| wanted.fits(envelope))?;
+        let (order, envelope) = self.lying.remove(index);
+        self.got.push((ReceiveId(u64::MAX), order, envelope));
+        Some(order)
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_message_goes_where_the_definition_says(steps in prop::collection::vec(step(), 0..80)) {
+        let (mut matching, mut model) = (Matching::default(), Model::default());
+        let mut messages = 0;
+        for step in steps {
+            match step {
+                Step::Arrive(envelope) => {
+                    let got = matching.arrive(envelope, messages);
+                    prop_assert_eq!(got.as_ref().map(|(id, _)| *id), model.place(messages, envelope));
+                    prop_assert!(got.is_none_or(|(_, matched)| matched.message == messages));
+                    messages += 1;
+                }
+                Step::Receive(wanted) => {
+                    let is_next = model.lying.iter().all(|(_, envelope)| !wanted.fits(envelope))
+                        && model.waiting.iter().all(|(_, other)| {
+                            let clash = other.source.is_none() || wanted.source.is_none()
+                                || other.source == wanted.source;
+                            (other.team, other.tag) != (wanted.team, wanted.tag) || !clash
+                        });
+                    prop_assert_eq!(matching.is_next(wanted), is_next);
+                    let got = matching.take(wanted);
+                    prop_assert_eq!(got.as_ref().map(|matched| matched.message), model.take(wanted));
+                    if got.is_none() {
+                        model.waiting.push((matching.wait(wanted), wanted));
+                    }
+                }
+                Step::PutBack(which) if !model.got.is_empty() => {
+                    let (_, order, envelope) = model.got.remove(which % model.got.len());
+                    let got = matching.put_back(Matched { envelope, order, message: order });
+                    prop_assert_eq!(got.map(|(id, _)| id), model.place(order, envelope));
+                }
+                Step::StopWaiting(which) if !model.waiting.is_empty() => {
+                    let (id, _) = model.waiting.remove(which % model.waiting.len());
+                    matching.stop_waiting(id);
+                }
+                Step::PutBack(_) | Step::StopWaiting(_) => {}
+                Step::Die(dead) => {
+                    let ended = matching.place_died(dead, |team| team == 0);
+                    let is_ended = |wanted: &Wanted| {
+                        wanted.source == Some(dead) || (wanted.source.is_none() && wanted.team == 0)
+                    };
+                    let expected: Vec<ReceiveId> = model.waiting.iter()
+                        .filter(|(_, wanted)| is_ended(wanted)).map(|(id, _)| *id).collect();
+                    model.waiting.retain(|(_, wanted)| !is_ended(wanted));
+                    prop_assert_eq!(ended, expected);
+                }
+                Step::Remove(team) => {
+                    let gone = matching.remove(|envelope, _| envelope.team == team);
+                    let before = model.lying.len();
+                    model.lying.retain(|(_, envelope)| envelope.team != team);
+                    prop_assert_eq!(gone.len(), before - model.lying.len());
+                }
+            }
+            prop_assert_eq!(matching.len(), model.lying.len());
+            prop_assert_eq!(matching.is_empty(), model.lying.is_empty());
+        }
+    }
+
+    /// Never more than a window is under way, and when all is received a sender can always go on.
+    #[test]
+    fn a_window_bounds_what_lies_and_never_stays_closed(sends in prop::collection::vec(any::<bool>(), 0..2_000)) {
+        let (mut window, mut acknowledgement) = (SendWindow::default(), Acknowledgement::default());
+        let (mut lying, mut sent_in_a_row) = (0, 0);
+        for is_send in sends {
+            if is_send && window.take() {
+                lying += 1;
+                sent_in_a_row += 1;
+                prop_assert_eq!(acknowledgement.arrived(), Ok(()));
+                prop_assert!(lying <= WINDOW);
+            } else if is_send {
+                prop_assert!(lying > WINDOW / 2, "closed with {} lying", lying);
+            } else if lying > 0 {
+                lying -= 1;
+                sent_in_a_row = 0;
+                if let Some(count) = acknowledgement.received() {
+                    prop_assert_eq!(window.acknowledge(count), Ok(()));
+                }
+            }
+        }
+        prop_assert!(sent_in_a_row <= WINDOW);
+        prop_assert_eq!(SendWindow::default().acknowledge(1), Err(TooMany));
+    }
+
+    /// Whatever a hostile sender does, no more than a window lies there.
+    #[test]
+    fn one_more_than_a_window_is_refused(arrivals in prop::collection::vec(any::<bool>(), 0..2_000)) {
+        let (mut acknowledgement, mut lying) = (Acknowledgement::default(), 0_u32);
+        for is_arrival in arrivals {
+            if is_arrival {
+                lying += u32::from(acknowledgement.arrived().is_ok());
+            } else if lying > 0 {
+                lying -= 1;
+                acknowledgement.received();
+            }
+            prop_assert!(lying <= WINDOW);
+        }
+    }
+}
+
+#[test]
+fn a_receive_whose_message_is_withdrawn_is_as_old_as_before() {
+    let wanted = Wanted { team: 0, tag: 0, source: None };
+    let of = |source| Envelope { team: 0, tag: 0, source: PlaceId(source) };
+    let mut matching = Matching::default();
+    let (first, second) = (matching.wait(wanted), matching.wait(wanted));
+    assert_eq!(matching.arrive(of(1), 'a').map(|(id, _)| id), Some(first));
+    assert_eq!(matching.wait_again(first, wanted), None);
+    assert_eq!(matching.arrive(of(2), 'b').map(|(id, _)| id), Some(first));
+    assert_eq!(matching.arrive(of(2), 'c').map(|(id, _)| id), Some(second));
+    assert_eq!(matching.arrive(of(2), 'd'), None);
+    assert_eq!(matching.wait_again(first, wanted).map(|matched| matched.message), Some('d'));
+}

@@ -1,0 +1,111 @@
+//! The heads of messages between two members: 24 bytes, as those of collectives.
+
+use super::super::header::{ElementType, TeamId};
+use crate::wire::{DecodeError, Reader, Writer};
+
+/// What a message between two members is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum MessageKind {
+    /// A short message: it follows.
+    Eager,
+    /// A long one of the sender's number waits; its length follows.
+    Announced,
+    /// So many messages have been received.
+    Acknowledged,
+    /// The message of this number shall come, as the transfer that follows.
+    Go,
+    /// A part of the transfer of this number follows.
+    Part,
+    /// One part of the message of this number was taken; the transfer follows.
+    Taken,
+    /// The transfer that follows, of the message of this number, is given up by its receiver.
+    Stop,
+    /// The message of this number is not sent any more.
+    Withdrawn,
+}
+
+impl MessageKind {
+    const ALL: [MessageKind; 8] = [
+        MessageKind::Eager,
+        MessageKind::Announced,
+        MessageKind::Acknowledged,
+        MessageKind::Go,
+        MessageKind::Part,
+        MessageKind::Taken,
+        MessageKind::Stop,
+        MessageKind::Withdrawn,
+    ];
+}
+
+/// The head of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MessageHead {
+    pub(super) team: TeamId,
+    /// The program's tag, or one of Isles' own above [`TAG_BITS`].
+    pub(super) tag: u64,
+    pub(super) kind: MessageKind,
+    /// The type of a value, or of a slice; none of what is no message of the program.
+    pub(super) element: ElementType,
+    /// See [`MessageKind`].
+    pub(super) number: u64,
+}
+
+/// Bits of the tags of a program.
+pub(super) const TAG_BITS: u32 = u32::BITS;
+
+/// Where in its word the kind begins.
+const KIND_SHIFT: u32 = 56;
+
+/// Bits of a number; they count round.
+const NUMBER_BITS: u32 = 40;
+
+/// Bytes of the head.
+const HEAD_BYTES: usize = 24;
+
+impl MessageHead {
+    /// The head of what the sender and receiver of a long message say to each other, and of acknowledgements.
+    pub(super) fn control(kind: MessageKind, number: u64) -> MessageHead {
+        MessageHead { team: TeamId::WORLD, tag: 0, kind, element: ElementType::NONE, number }
+    }
+
+    #[inline]
+    fn words(&self) -> [u64; HEAD_BYTES / 8] {
+        let kind_and_tag = self.tag | (self.kind as u64) << KIND_SHIFT;
+        let number_and_element = self.number & number_mask() | self.element.bits() << NUMBER_BITS;
+        [self.team.bits(), kind_and_tag, number_and_element].map(u64::to_le)
+    }
+
+    #[inline]
+    pub(super) fn encode(&self, writer: &mut Writer<'_>) {
+        writer.put_bytes(bytemuck::bytes_of(&self.words()));
+    }
+
+    /// What follows this very head in `message`, if it begins with it.
+    #[inline]
+    pub(super) fn open<'m>(&self, message: &'m [u8]) -> Option<&'m [u8]> {
+        let (head, payload) = message.split_first_chunk::<HEAD_BYTES>()?;
+        (head == bytemuck::bytes_of(&self.words())).then_some(payload)
+    }
+
+    /// # Errors
+    /// The bytes are too few, or name no kind.
+    #[inline]
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<MessageHead, DecodeError> {
+        let [team, kind_and_tag, number_and_element] =
+            reader.take_pod::<[u64; HEAD_BYTES / 8]>()?.map(u64::from_le);
+        let kind = MessageKind::ALL.get((kind_and_tag >> KIND_SHIFT) as usize);
+        Ok(MessageHead {
+            team: TeamId::of_bits(team),
+            tag: kind_and_tag & ((1 << KIND_SHIFT) - 1),
+            kind: *kind.ok_or(DecodeError::Malformed(postcard::Error::DeserializeBadEncoding))?,
+            element: ElementType::of_bits(number_and_element >> NUMBER_BITS),
+            number: number_and_element & number_mask(),
+        })
+    }
+}
+
+/// The numbers that there are.
+pub(super) const fn number_mask() -> u64 {
+    (1 << NUMBER_BITS) - 1
+}

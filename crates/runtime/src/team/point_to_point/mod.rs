@@ -1,0 +1,347 @@
+//! Messages between two members of a team: send and receive by rank and tag, as MPI has them.
+//!
+//! `docs/design/messages.md` has the protocol. This file holds what programs call; [`sending`] and [`receiving`] are a
+//! send and a receive under way, [`exchange`] several at once, [`table`] what lies at a place, [`header`] the bytes.
+
+mod exchange;
+mod header;
+mod receiving;
+mod sending;
+mod table;
+
+pub(super) use table::forget_team;
+pub(crate) use table::{MessageTable, place_died, receive};
+
+use super::Team;
+use super::ongoing::misused;
+use crate::error::Result;
+use bytemuck::{AnyBitPattern, NoUninit};
+use header::TAG_BITS;
+use isles_protocol::PlaceId;
+use receiving::ReceiveRequest;
+use sending::Address;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::panic::Location;
+
+/// The tag of exchanges with neighbours, which no program can choose.
+const NEIGHBOR_TAG: u64 = 1 << TAG_BITS;
+
+/// Messages between the members of a team that have one tag; see [`Team::tagged`].
+///
+/// A message has a sender, a receiver and a tag. A receive names the sender, or takes from any; it gets the oldest
+/// message that it wants, so those of one sender with one tag are received in the order in which they were sent. Tasks
+/// of one place may send and receive at the same time.
+///
+/// A message of up to 4 KiB is sent without waiting until somebody wants it; but a send waits while 256 messages of its
+/// place, of any team and tag, lie unreceived at the other (128 at least can). A longer one waits until it has been
+/// received, and goes straight into the memory of [`Tagged::recv_slice`]. A receive that is given up, by `select!` or
+/// [`timeout`](crate::timeout), receives nothing: its message is the next one. A send that is given up has sent its
+/// message or not.
+///
+/// # Errors
+/// Of every function here:
+/// - [`DeadPlace`](crate::ErrorKind::DeadPlace): the other place is dead, and nothing of it lies here. A receive
+///   from any ends so when a member is dead and nothing that it wants lies here.
+/// - [`Misused`](crate::ErrorKind::Misused): this place is no member; the other rank is none; the next message is of
+///   another type, or a slice of another length. In these two cases it stays and is the next one.
+/// - [`Undecodable`](crate::ErrorKind::Undecodable): a value refused to be written or read.
+#[derive(Clone, Copy, Debug)]
+pub struct Tagged<'t> {
+    team: &'t Team,
+    tag: u64,
+}
+
+impl Team {
+    /// Messages between members that have this tag. Those of the functions of the team itself have tag 0.
+    ///
+    /// ```ignore
+    /// let (work, results) = (team.tagged(1), team.tagged(2));
+    /// if team.rank() == 0 {
+    ///     work.send(1, &unit).await?;
+    ///     let (rank, result) = results.recv_any::<f64>().await?;
+    /// }
+    /// ```
+    pub fn tagged(&self, tag: u32) -> Tagged<'_> {
+        Tagged { team: self, tag: u64::from(tag) }
+    }
+
+    /// Sends `value` to member `to`; see [`Tagged`].
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn send<T: Serialize + ?Sized>(&self, to: usize, value: &T) -> impl Future<Output = Result<()>> {
+        self.tagged(0).send(to, value)
+    }
+
+    /// Receives a value of member `from`; see [`Tagged`].
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn recv<T: DeserializeOwned>(&self, from: usize) -> impl Future<Output = Result<T>> {
+        self.tagged(0).recv(from)
+    }
+
+    /// Receives a value of any member, and its rank; see [`Tagged`].
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn recv_any<T: DeserializeOwned>(&self) -> impl Future<Output = Result<(usize, T)>> {
+        self.tagged(0).recv_any()
+    }
+
+    /// Sends a slice of plain elements to member `to`; see [`Tagged`].
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn send_slice<T: NoUninit>(&self, to: usize, slice: &[T]) -> impl Future<Output = Result<()>> {
+        self.tagged(0).send_slice(to, slice)
+    }
+
+    /// Receives a slice of member `from` into `into`, which is as long; see [`Tagged`].
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn recv_slice<T: NoUninit + AnyBitPattern>(
+        &self,
+        from: usize,
+        into: &mut [T],
+    ) -> impl Future<Output = Result<()>> {
+        self.tagged(0).recv_slice(from, into)
+    }
+
+    /// Sends `value` to member `to` and receives one of member `from`, both at once; see [`Tagged`].
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn send_recv<T: Serialize, R: DeserializeOwned>(
+        &self,
+        to: usize,
+        value: &T,
+        from: usize,
+    ) -> impl Future<Output = Result<R>> {
+        self.tagged(0).send_recv(to, value, from)
+    }
+
+    /// Sends each of the `values` to the member that `neighbors` names at the same position, and receives one of each.
+    ///
+    /// A collective between neighbours: who names another is named by it, as often. Two of the values are never
+    /// mistaken for each other if every member calls its exchanges with each neighbour in the same order. Whom a member
+    /// names is its own business: a line, a grid, a graph.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says; the two slices differ in length.
+    #[track_caller]
+    pub fn neighbor_exchange<T: Serialize + DeserializeOwned>(
+        &self,
+        neighbors: &[usize],
+        values: &[T],
+    ) -> impl Future<Output = Result<Vec<T>>> {
+        let tagged = Tagged { team: self, tag: NEIGHBOR_TAG };
+        let caller = Location::caller();
+        async move {
+            alike(neighbors, values.len())?;
+            let send = exchange::all(
+                neighbors.iter().zip(values).map(|(to, value)| tagged.send_from(*to, value, caller)),
+            );
+            let receive = exchange::all(neighbors.iter().map(|from| tagged.recv_to(*from, caller)));
+            exchange::both(send, receive).await
+        }
+    }
+
+    /// As [`Team::neighbor_exchange`], with slices of plain elements: `sent[i]` goes to the member `neighbors[i]`,
+    /// whose slice comes into `received[i]`.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says; there are not as many slices as neighbours.
+    #[track_caller]
+    pub fn neighbor_exchange_slices<T: NoUninit + AnyBitPattern>(
+        &self,
+        neighbors: &[usize],
+        sent: &[&[T]],
+        received: &mut [&mut [T]],
+    ) -> impl Future<Output = Result<()>> {
+        let tagged = Tagged { team: self, tag: NEIGHBOR_TAG };
+        let caller = Location::caller();
+        async move {
+            alike(neighbors, sent.len())?;
+            alike(neighbors, received.len())?;
+            let pairs = neighbors.iter().zip(sent);
+            let send = exchange::all(pairs.map(|(to, slice)| tagged.send_slice_from(*to, slice, caller)));
+            let pairs = neighbors.iter().zip(received);
+            let receive = exchange::all(pairs.map(|(from, into)| tagged.recv_slice_to(*from, into, caller)));
+            exchange::both(send, receive).await.map(drop)
+        }
+    }
+}
+
+fn alike(neighbors: &[usize], len: usize) -> Result<()> {
+    match len == neighbors.len() {
+        true => Ok(()),
+        false => Err(misused(format_args!("{len} values for {} neighbors", neighbors.len()))),
+    }
+}
+
+impl<'t> Tagged<'t> {
+    /// Sends `value` to member `to`.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn send<T: Serialize + ?Sized>(
+        self,
+        to: usize,
+        value: &T,
+    ) -> impl Future<Output = Result<()>> + use<'_, 't, T> {
+        self.send_from(to, value, Location::caller())
+    }
+
+    /// Receives a value of member `from`.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn recv<T: DeserializeOwned>(self, from: usize) -> impl Future<Output = Result<T>> + use<'t, T> {
+        self.recv_to(from, Location::caller())
+    }
+
+    /// Receives a value of any member, and its rank.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn recv_any<T: DeserializeOwned>(self) -> impl Future<Output = Result<(usize, T)>> + use<'t, T> {
+        let caller = Location::caller();
+        async move {
+            let (source, value) = self.request(None, caller)?.value().await?;
+            Ok((self.rank_of(source)?, value))
+        }
+    }
+
+    /// Sends a slice of plain elements to member `to`.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn send_slice<T: NoUninit>(
+        self,
+        to: usize,
+        slice: &[T],
+    ) -> impl Future<Output = Result<()>> + use<'_, 't, T> {
+        self.send_slice_from(to, slice, Location::caller())
+    }
+
+    /// Receives a slice of member `from` into `into`, which is as long.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says. After an error, `into` may hold a part of what was sent.
+    #[track_caller]
+    pub fn recv_slice<T: NoUninit + AnyBitPattern>(
+        self,
+        from: usize,
+        into: &mut [T],
+    ) -> impl Future<Output = Result<()>> + use<'_, 't, T> {
+        self.recv_slice_to(from, into, Location::caller())
+    }
+
+    /// Receives a slice of any member into `into`, which is as long; gives its rank.
+    ///
+    /// # Errors
+    /// As [`Tagged::recv_slice`] says.
+    #[track_caller]
+    pub fn recv_slice_any<T: NoUninit + AnyBitPattern>(
+        self,
+        into: &mut [T],
+    ) -> impl Future<Output = Result<usize>> + use<'_, 't, T> {
+        let caller = Location::caller();
+        async move { self.rank_of(self.request(None, caller)?.slice(into).await?) }
+    }
+
+    /// Sends `value` to member `to` and receives one of member `from`, both at once.
+    ///
+    /// # Errors
+    /// As [`Tagged`] says.
+    #[track_caller]
+    pub fn send_recv<T: Serialize, R: DeserializeOwned>(
+        self,
+        to: usize,
+        value: &T,
+        from: usize,
+    ) -> impl Future<Output = Result<R>> + use<'_, 't, T, R> {
+        let caller = Location::caller();
+        exchange::both(self.send_from(to, value, caller), self.recv_to(from, caller))
+    }
+
+    async fn send_from<T: Serialize + ?Sized>(
+        self,
+        to: usize,
+        value: &T,
+        caller: &'static Location<'static>,
+    ) -> Result<()> {
+        self.address(to, caller)?.send_value(value).await
+    }
+
+    async fn recv_to<T: DeserializeOwned>(
+        self,
+        from: usize,
+        caller: &'static Location<'static>,
+    ) -> Result<T> {
+        Ok(self.request(Some(from), caller)?.value().await?.1)
+    }
+
+    async fn send_slice_from<T: NoUninit>(
+        self,
+        to: usize,
+        slice: &[T],
+        caller: &'static Location<'static>,
+    ) -> Result<()> {
+        self.address(to, caller)?.send_slice(slice).await
+    }
+
+    async fn recv_slice_to<T: NoUninit + AnyBitPattern>(
+        self,
+        from: usize,
+        into: &mut [T],
+        caller: &'static Location<'static>,
+    ) -> Result<()> {
+        self.request(Some(from), caller)?.slice(into).await.map(drop)
+    }
+
+    fn address(&self, to: usize, caller: &'static Location<'static>) -> Result<Address> {
+        Ok(Address { team: self.team.state.id, tag: self.tag, to: self.member(to)?, caller })
+    }
+
+    fn request(&self, from: Option<usize>, caller: &'static Location<'static>) -> Result<ReceiveRequest<'t>> {
+        let source = from.map(|from| self.member(from)).transpose()?;
+        self.check_membership()?;
+        Ok(ReceiveRequest { state: &self.team.state, tag: self.tag, source, caller })
+    }
+
+    /// The member of this rank, as a member sees it.
+    fn member(&self, rank: usize) -> Result<PlaceId> {
+        self.check_membership()?;
+        let size = self.team.size();
+        if rank >= size {
+            return Err(misused(format_args!("rank {rank} of a team of {size}")));
+        }
+        Ok(self.team.state.members().member(rank))
+    }
+
+    fn check_membership(&self) -> Result<()> {
+        match self.team.state.rank() {
+            Some(_) => Ok(()),
+            None => Err(misused("this place is not a member of the team")),
+        }
+    }
+
+    fn rank_of(&self, source: PlaceId) -> Result<usize> {
+        let rank = self.team.state.members().rank_of(source);
+        rank.ok_or_else(|| misused(format_args!("{source} sent a message and is not a member of the team")))
+    }
+}

@@ -1,0 +1,352 @@
+//! A receive under way: out of the queue if it comes soon, else from what lies here, or part by part.
+//!
+//! Invariant: a message that was got and not received is put back where it was.
+
+use super::super::algorithms::{LOOKS, LOOKS_AROUND};
+use super::super::header::{ElementType, chunk_of};
+use super::super::ongoing::misused;
+use super::super::payload::{self, Payload};
+use super::super::state::TeamState;
+use super::header::{MessageHead, MessageKind};
+use super::table::{self, Message, ReceiveOutcome, TransferEnd, acknowledge};
+use crate::error::{Error, Result};
+use crate::local::Local;
+use crate::message::Handler;
+use crate::task::coop;
+use crate::wire::Reader;
+use bytemuck::{AnyBitPattern, NoUninit};
+use isles_protocol::PlaceId;
+use isles_protocol::matching::{Matched, ReceiveId, Wanted};
+use isles_transport::{Class, Inbound, Next};
+use serde::de::DeserializeOwned;
+use std::any::type_name;
+use std::future::poll_fn;
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+/// What a task receives, and where in the program.
+#[derive(Clone, Copy)]
+pub(super) struct ReceiveRequest<'t> {
+    pub(super) state: &'t TeamState,
+    pub(super) tag: u64,
+    pub(super) source: Option<PlaceId>,
+    pub(super) caller: &'static Location<'static>,
+}
+
+impl<'t> ReceiveRequest<'t> {
+    fn wanted(&self) -> Wanted {
+        Wanted { team: self.state.id.bits(), tag: self.tag, source: self.source }
+    }
+
+    /// Receives a value, and who sent it.
+    pub(super) async fn value<T: DeserializeOwned>(&self) -> Result<(PlaceId, T)> {
+        poll_fn(coop::poll_proceed).await;
+        let mut value = None;
+        let element = ElementType::of::<T>();
+        let source = self.look(element, |bytes| {
+            value = Some(payload::decode(Reader::new(bytes), |reader| reader.take_value()));
+            Some(())
+        });
+        if let (Some(source), Some(value)) = (source, value) {
+            return Ok((source, value?));
+        }
+        loop {
+            let got = self.got().await?;
+            got.check(element, type_name::<T>())?;
+            if let Some(received) = got.value().await? {
+                return Ok(received);
+            }
+        }
+    }
+
+    /// Receives a slice into `into`; who sent it.
+    pub(super) async fn slice<T: NoUninit + AnyBitPattern>(&self, into: &mut [T]) -> Result<PlaceId> {
+        poll_fn(coop::poll_proceed).await;
+        let element = ElementType::of::<[T]>();
+        let into: &mut [u8] = bytemuck::cast_slice_mut(into);
+        let source =
+            self.look(element, |bytes| (bytes.len() == into.len()).then(|| into.copy_from_slice(bytes)));
+        if let Some(source) = source {
+            return Ok(source);
+        }
+        loop {
+            let got = self.got().await?;
+            got.check(element, type_name::<[T]>())?;
+            if let Some(source) = got.slice(into).await? {
+                return Ok(source);
+            }
+        }
+    }
+
+    /// Looks for the message for a while, if it is the next one of a sender that is known; reads it in its queue. Who
+    /// sent it, if `read` was called.
+    #[inline]
+    fn look(&self, element: ElementType, mut read: impl FnMut(&[u8]) -> Option<()>) -> Option<PlaceId> {
+        let source = self.source?;
+        let team = self.state.id;
+        let head = MessageHead { team, tag: self.tag, kind: MessageKind::Eager, element, number: 0 };
+        Local::with(|local| {
+            if source == local.here() || !local.messages.borrow().is_next(self.wanted()) {
+                return None;
+            }
+            let looks = if local.shares_processors { 1 } else { LOOKS };
+            for look in 1..=looks {
+                if local.has_ready() {
+                    return None;
+                }
+                let next = local.take_next(source, Class::Control, Handler::PointToPoint, |message| {
+                    head.open(message).and_then(&mut read)
+                });
+                if next == Next::Taken {
+                    coop::spend(coop::OPERATION);
+                    table::note_read(local, source);
+                    return Some(source);
+                }
+                let is_due = next == Next::Left || look.is_multiple_of(LOOKS_AROUND);
+                if is_due && local.take_in(Inbound::All) > 0 {
+                    return None;
+                }
+                // Between two looks the sender has the line for itself.
+                std::hint::spin_loop();
+            }
+            None
+        })
+    }
+
+    /// The message, as soon as there is one.
+    fn got(&self) -> GotFuture<'_, 't> {
+        GotFuture { request: self, waiting: None }
+    }
+}
+
+/// The wait for a message.
+struct GotFuture<'r, 't> {
+    request: &'r ReceiveRequest<'t>,
+    waiting: Option<ReceiveId>,
+}
+
+impl Future for GotFuture<'_, '_> {
+    type Output = Result<Got>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Local::with(|local| {
+            let mut table = local.messages.borrow_mut();
+            if let Some(id) = self.waiting {
+                let outcome = ready!(table.poll_receive(id, context.waker()));
+                self.waiting = None;
+                return Poll::Ready(match outcome {
+                    ReceiveOutcome::Got(matched) => Ok(Got::new(matched)),
+                    ReceiveOutcome::Dead(place) => Err(Error::dead(place)),
+                });
+            }
+            let wanted = self.request.wanted();
+            if let Some(matched) = table.take(wanted) {
+                coop::spend(coop::OPERATION);
+                return Poll::Ready(Ok(Got::new(matched)));
+            }
+            if let Some(dead) = self.request.dead(local) {
+                coop::spend(coop::OPERATION);
+                return Poll::Ready(Err(Error::dead(dead)));
+            }
+            self.waiting = Some(table.wait(wanted, context.waker().clone(), self.request.caller));
+            Poll::Pending
+        })
+    }
+}
+
+impl Drop for GotFuture<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.waiting {
+            let woken = Local::try_with(|local| local.messages.borrow_mut().give_up(id));
+            woken.flatten().into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl ReceiveRequest<'_> {
+    /// A dead place because of which nothing will come, if there is one.
+    fn dead(&self, local: &Local) -> Option<PlaceId> {
+        match self.source {
+            Some(source) => Some(source).filter(|source| local.is_dead(*source)),
+            None => {
+                let deaths = local.deaths.borrow();
+                deaths.iter().copied().find(|dead| self.state.members().rank_of(*dead).is_some())
+            }
+        }
+    }
+}
+
+/// A message that was got; put back if it is dropped.
+struct Got {
+    matched: Option<Matched<Message>>,
+    /// The number of the transfer by which it comes, if it is long.
+    transfer: Option<u64>,
+}
+
+impl Got {
+    fn new(matched: Matched<Message>) -> Got {
+        Got { matched: Some(matched), transfer: None }
+    }
+
+    fn matched(&self) -> &Matched<Message> {
+        self.matched.as_ref().expect("it is taken at the end only")
+    }
+
+    fn source(&self) -> PlaceId {
+        self.matched().envelope.source
+    }
+
+    /// # Errors
+    /// It is of another type.
+    fn check(&self, element: ElementType, name: &str) -> Result<()> {
+        let other = self.matched().message.element();
+        if other == element {
+            return Ok(());
+        }
+        let other = other.name().map_or("another type".to_owned(), |name| format!("`{name}`"));
+        Err(misused(format_args!("the next message of {} is of {other}, not of `{name}`", self.source())))
+    }
+
+    /// It is received.
+    fn received(mut self) {
+        let source = self.source();
+        Local::with(|local| {
+            if let (Some(number), Message::Announced(_, send, _)) = (self.transfer, &self.matched().message) {
+                local.messages.borrow_mut().end_transfer(number);
+                // A dead sender need not know.
+                let _ = tell(local, source, MessageKind::Taken, *send, number);
+            }
+            self.matched = None;
+            acknowledge(local, source);
+        });
+    }
+
+    /// Its value; none if it was withdrawn meanwhile.
+    async fn value<T: DeserializeOwned>(mut self) -> Result<Option<(PlaceId, T)>> {
+        let source = self.source();
+        let value = match &self.matched().message {
+            Message::Eager(_, payload) => payload.decode(|reader| reader.take_value()),
+            Message::Announced(_, send, _) => {
+                self.begin_transfer(*send)?;
+                // Its memory goes back before its sender goes on.
+                match self.part().await {
+                    Ok(part) => part.decode(|reader| reader.take_value()),
+                    Err(end) => return self.ended(end).map(|()| None),
+                }
+            }
+        };
+        self.received();
+        Ok(Some((source, value?)))
+    }
+
+    /// Receives it into `into`; who sent it, or none if it was withdrawn meanwhile.
+    async fn slice(mut self, into: &mut [u8]) -> Result<Option<PlaceId>> {
+        let source = self.source();
+        let (len, send) = match &self.matched().message {
+            Message::Eager(_, payload) => (payload.bytes().len() as u64, None),
+            Message::Announced(_, send, bytes) => (*bytes, Some(*send)),
+        };
+        if len != into.len() as u64 {
+            let into = into.len();
+            let text = format!("the next message of {source} is a slice of {len} bytes, not of {into}");
+            return Err(misused(text));
+        }
+        if let Message::Eager(_, payload) = &self.matched().message {
+            into.copy_from_slice(payload.bytes());
+        }
+        if let Some(send) = send {
+            self.begin_transfer(send)?;
+            let mut left = into;
+            while !left.is_empty() {
+                let part = match self.part().await {
+                    Ok(part) => part,
+                    Err(end) => return self.ended(end).map(|()| None),
+                };
+                left = take_part(left, part, source)?;
+                if !left.is_empty() {
+                    // A dead sender need not know.
+                    Local::with(|local| {
+                        self.transfer.map(|number| tell(local, source, MessageKind::Taken, send, number))
+                    });
+                }
+            }
+        }
+        self.received();
+        Ok(Some(source))
+    }
+
+    fn begin_transfer(&mut self, send: u64) -> Result<()> {
+        let source = self.source();
+        Local::with(|local| {
+            let number = local.messages.borrow_mut().begin_transfer(source, send);
+            self.transfer = Some(number);
+            tell(local, source, MessageKind::Go, send, number).map_err(Error::from)
+        })
+    }
+
+    /// The next part of the transfer.
+    async fn part(&self) -> std::result::Result<Payload, TransferEnd> {
+        let number = self.transfer.expect("a transfer has begun");
+        let poll = |context: &mut Context<'_>| {
+            Local::with(|local| local.messages.borrow_mut().poll_part(number, context.waker()))
+        };
+        poll_fn(poll).await
+    }
+
+    /// Nothing more comes: the message is gone.
+    ///
+    /// # Errors
+    /// Its sender is dead.
+    fn ended(self, end: TransferEnd) -> Result<()> {
+        match end {
+            TransferEnd::Withdrawn => Ok(()),
+            TransferEnd::Dead => Err(Error::dead(self.source())),
+        }
+    }
+}
+
+impl Drop for Got {
+    fn drop(&mut self) {
+        let Some(matched) = self.matched.take() else { return };
+        Local::try_with(|local| {
+            let source = matched.envelope.source;
+            let end = self.transfer.map(|number| (number, local.messages.borrow_mut().end_transfer(number)));
+            match (end, &matched.message) {
+                // The message is gone.
+                (Some((_, Some(_))), _) => return acknowledge(local, source),
+                (Some((number, None)), Message::Announced(_, send, _)) => {
+                    // A dead sender need not know.
+                    let _ = tell(local, source, MessageKind::Stop, *send, number);
+                }
+                _ => {}
+            }
+            let waker = local.messages.borrow_mut().put_back(matched);
+            waker.into_iter().for_each(Waker::wake);
+        });
+    }
+}
+
+/// What the receiver of message `send` says of transfer `number`.
+fn tell(
+    local: &Local,
+    source: PlaceId,
+    kind: MessageKind,
+    send: u64,
+    number: u64,
+) -> std::result::Result<(), crate::local::Unsent> {
+    table::tell(local, source, MessageHead::control(kind, send), Some(number))
+}
+
+/// Copies a part to where it belongs; what is left.
+///
+/// # Errors
+/// More has come than was announced.
+fn take_part(left: &mut [u8], part: Payload, source: PlaceId) -> Result<&mut [u8]> {
+    let chunk = chunk_of(part.bytes());
+    let Some((now, later)) = left.split_at_mut_checked(chunk.len()) else {
+        return Err(misused(format_args!("{source} sent more than it had announced")));
+    };
+    now.copy_from_slice(chunk);
+    Ok(later)
+}

@@ -1,0 +1,255 @@
+//! A send under way: through the window, and, if the message is long, part by part.
+//!
+//! Invariants: a right to send that was not used goes back; a long message that is given up is withdrawn.
+
+use super::super::header::{ElementType, TeamId, message_bytes, put_chunk};
+use super::super::schedule::Chunks;
+use super::header::{MessageHead, MessageKind};
+use super::table::{self, Message};
+use crate::error::{Error, Result};
+use crate::local::{Local, encode_again};
+use crate::message::Handler;
+use crate::task::coop;
+use crate::team::payload::Payload;
+use crate::wire::{EncodeError, Writer};
+use bytemuck::NoUninit;
+use isles_protocol::PlaceId;
+use isles_protocol::matching::Envelope;
+use isles_transport::Class;
+use serde::Serialize;
+use std::future::poll_fn;
+use std::panic::Location;
+use std::task::{Context, Poll, Waker, ready};
+
+/// Longest message that is sent without waiting until somebody wants it, in bytes: as Open MPI has it on one host.
+pub(super) const EAGER_BYTES_MAX: usize = 4 << 10;
+
+/// Bytes of a part of a longer slice, and how many parts are under way, as in collectives.
+const PART_BYTES: usize = 128 << 10;
+const PARTS_UNDER_WAY: usize = 4;
+
+/// Whom a message goes to, and as what.
+#[derive(Clone, Copy)]
+pub(super) struct Address {
+    pub(super) team: TeamId,
+    pub(super) tag: u64,
+    pub(super) to: PlaceId,
+    pub(super) caller: &'static Location<'static>,
+}
+
+impl Address {
+    fn head(&self, kind: MessageKind, element: ElementType, number: u64) -> MessageHead {
+        MessageHead { team: self.team, tag: self.tag, kind, element, number }
+    }
+
+    /// Sends a value.
+    pub(super) async fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
+        let mut measure = Writer::new(&mut []);
+        measure.put_value(value).map_err(Error::unencodable)?;
+        let bytes = measure.written();
+        let encode = |writer: &mut Writer<'_>| writer.put_value(value);
+        let element = ElementType::of_sent::<T>();
+        if self.is_eager(bytes) {
+            return self.send_at_once(element, bytes, encode).await;
+        }
+        let send = self.announce(element, bytes).await?;
+        loop {
+            let transfer = send.go().await?;
+            send.part(transfer, bytes, encode)?;
+            if send.is_taken(transfer, 1).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends a slice.
+    pub(super) async fn send_slice<T: NoUninit>(&self, slice: &[T]) -> Result<()> {
+        let (bytes, element) = (size_of_val(slice), ElementType::of::<[T]>());
+        let all: &[u8] = bytemuck::cast_slice(slice);
+        if self.is_eager(bytes) {
+            let encode = |writer: &mut Writer<'_>| {
+                writer.put_bytes(all);
+                Ok(())
+            };
+            return self.send_at_once(element, bytes, encode).await;
+        }
+        let send = self.announce(element, bytes).await?;
+        let parts = Chunks::new(bytes, PART_BYTES);
+        loop {
+            let transfer = send.go().await?;
+            if send.parts(transfer, all, parts).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A place keeps what it sends itself, whatever its length.
+    fn is_eager(&self, bytes: usize) -> bool {
+        bytes <= EAGER_BYTES_MAX || Local::with(Local::here) == self.to
+    }
+
+    async fn send_at_once(
+        &self,
+        element: ElementType,
+        bytes: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<()> {
+        let right = self.window().await?;
+        Local::with(|local| {
+            let head = self.head(MessageKind::Eager, element, 0);
+            if local.here() == self.to {
+                let mut copy = vec![0; bytes];
+                encode_again(&mut copy, &encode).map_err(Error::unencodable)?;
+                let envelope = Envelope { team: self.team.bits(), tag: self.tag, source: self.to };
+                table::put_here(local, envelope, Message::Eager(element, Payload::copy_of(&copy)));
+            } else {
+                let guess = message_bytes([&[], &[]]) + bytes;
+                let whole = |writer: &mut Writer<'_>| {
+                    head.encode(writer);
+                    encode(writer)
+                };
+                let handler = Handler::PointToPoint.id();
+                local.send_about(self.to, Class::Control, handler, guess, whole).map_err(Error::from)?;
+            }
+            right.use_up();
+            coop::spend(coop::OPERATION);
+            Ok(())
+        })
+    }
+
+    async fn announce(&self, element: ElementType, bytes: usize) -> Result<LongSendGuard> {
+        let right = self.window().await?;
+        Local::with(|local| {
+            let number = local.messages.borrow_mut().begin_send(self.to, bytes as u64, self.caller);
+            let send = LongSendGuard { number, to: self.to };
+            let head = self.head(MessageKind::Announced, element, number);
+            table::tell(local, self.to, head, Some(bytes as u64)).map_err(Error::from)?;
+            right.use_up();
+            Ok(send)
+        })
+    }
+
+    /// Waits for the right to send one message.
+    async fn window(&self) -> Result<SendRight> {
+        let mut waiting = Waiting { to: self.to, ticket: None };
+        poll_fn(|context| self.poll_window(&mut waiting, context)).await
+    }
+
+    fn poll_window(&self, waiting: &mut Waiting, context: &mut Context<'_>) -> Poll<Result<SendRight>> {
+        if waiting.ticket.is_none() {
+            ready!(coop::poll_proceed(context));
+        }
+        Local::with(|local| {
+            if local.is_dead(self.to) {
+                return Poll::Ready(Err(Error::dead(self.to)));
+            }
+            let mut table = local.messages.borrow_mut();
+            match table.take_window(self.to, &mut waiting.ticket, context.waker(), self.caller) {
+                true => Poll::Ready(Ok(SendRight { to: self.to })),
+                false => Poll::Pending,
+            }
+        })
+    }
+}
+
+/// A send that may wait for the window.
+struct Waiting {
+    to: PlaceId,
+    ticket: Option<u64>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.ticket.is_some() {
+            Local::try_with(|local| local.messages.borrow_mut().leave_window(self.to, self.ticket));
+        }
+    }
+}
+
+/// The right to send one message.
+struct SendRight {
+    to: PlaceId,
+}
+
+impl SendRight {
+    fn use_up(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for SendRight {
+    fn drop(&mut self) {
+        let wakers = Local::try_with(|local| local.messages.borrow_mut().give_back_window(self.to));
+        wakers.into_iter().flatten().for_each(Waker::wake);
+    }
+}
+
+/// A long message that was announced.
+struct LongSendGuard {
+    number: u64,
+    to: PlaceId,
+}
+
+impl LongSendGuard {
+    /// Waits until it is wanted; as which transfer.
+    async fn go(&self) -> Result<u64> {
+        let poll = |context: &mut Context<'_>| {
+            Local::with(|local| local.messages.borrow_mut().poll_go(self.number, context.waker()))
+        };
+        poll_fn(poll).await.map_err(Error::dead)
+    }
+
+    /// Whether so many parts of `transfer` have been taken; false if its receiver has given it up.
+    async fn is_taken(&self, transfer: u64, parts: usize) -> Result<bool> {
+        let poll = |context: &mut Context<'_>| {
+            Local::with(|local| {
+                local.messages.borrow_mut().poll_taken(self.number, transfer, parts, context.waker())
+            })
+        };
+        poll_fn(poll).await.map_err(Error::dead)
+    }
+
+    fn part(
+        &self,
+        transfer: u64,
+        bytes: usize,
+        encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
+    ) -> Result<()> {
+        let head = MessageHead::control(MessageKind::Part, transfer);
+        let whole = |writer: &mut Writer<'_>| {
+            head.encode(writer);
+            encode(writer)
+        };
+        let handler = Handler::PointToPoint.id();
+        let sent = Local::with(|local| local.send_about(self.to, Class::Control, handler, bytes, whole));
+        sent.map(drop).map_err(Error::from)
+    }
+
+    /// Sends all parts of a slice; whether all have been taken.
+    async fn parts(&self, transfer: u64, all: &[u8], parts: Chunks) -> Result<bool> {
+        for index in 0..parts.count() {
+            if index >= PARTS_UNDER_WAY && !self.is_taken(transfer, index + 1 - PARTS_UNDER_WAY).await? {
+                return Ok(false);
+            }
+            let part = [&all[parts.range(index)], &[]];
+            self.part(transfer, message_bytes(part), |writer| {
+                put_chunk(writer, part);
+                Ok(())
+            })?;
+        }
+        self.is_taken(transfer, parts.count()).await
+    }
+}
+
+impl Drop for LongSendGuard {
+    fn drop(&mut self) {
+        Local::try_with(|local| {
+            let ended = local.messages.borrow_mut().end_send(self.number);
+            if let Some(to) = ended {
+                // A dead place need not know.
+                let head = MessageHead::control(MessageKind::Withdrawn, self.number);
+                let _ = table::tell(local, to, head, None);
+            }
+        });
+    }
+}
