@@ -354,3 +354,33 @@ fn messages_that_nobody_wanted_yet_are_counted() {
         assert_eq!(unexpected, [0, 5, 0], "ISLES_SEED={seed}");
     }
 }
+
+#[isles::test]
+async fn handles_travel_in_messages() -> isles::Result<()> {
+    let team = Team::world();
+    at_all!(team, handles(&team)).await
+}
+
+async fn handles(team: &Team) -> isles::Result<()> {
+    let (rank, size) = (team.rank(), team.size());
+    let (sender, receiver) = channel::<usize>(size);
+    // To itself, too.
+    for to in 0..size {
+        team.send(to, &(sender.clone(), "x".repeat(100))).await?;
+        team.tagged(1).send(to, &sender).await?;
+    }
+    drop(sender);
+    for from in 0..size {
+        let (sender, _) = team.recv::<(Sender<usize>, String)>(from).await?;
+        sender.send(rank).await?;
+        drop(team.tagged(1).recv::<Sender<usize>>(from).await?);
+    }
+    let mut ranks = Vec::new();
+    // Closed when the last of the handles is gone, wherever it went.
+    while let Ok(rank) = receiver.recv().await {
+        ranks.push(rank);
+    }
+    ranks.sort_unstable();
+    assert_eq!(ranks, (0..size).collect::<Vec<_>>());
+    Ok(())
+}

@@ -253,6 +253,38 @@ impl Local {
         written.map_err(Unsent::Unencodable)
     }
 
+    /// Writes what `encode` writes for `to` into `room`; gives its length, and whether `room` holds all of it and it may
+    /// be sent as it is: handles are lent by the message that takes them along.
+    pub(crate) fn write_ahead(
+        &self,
+        to: PlaceId,
+        room: &mut [u8],
+        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(usize, bool), EncodeError> {
+        let _writing = self.begin_writing(to);
+        let mut writer = Writer::new(room);
+        let written = encode(&mut writer);
+        let (len, fits) = (writer.written(), !writer.overflowed());
+        let mut parts = self.parts.borrow_mut();
+        let has_lent = parts.has_lent();
+        if has_lent {
+            parts.roll_back_sent();
+        }
+        written.map(|()| (len, fits && !has_lent))
+    }
+
+    /// What `encode` writes for this place itself, in `len` bytes.
+    pub(crate) fn written_for_here(
+        &self,
+        len: usize,
+        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+    ) -> Result<Vec<u8>, Unsent> {
+        let mut bytes = vec![0; len];
+        let _writing = self.begin_writing(self.here);
+        self.settle_sent(encode_again(&mut bytes, &encode))?;
+        Ok(bytes)
+    }
+
     /// Keeps a message on the heap until there is room.
     fn put_aside(
         &self,

@@ -24,7 +24,7 @@ const BUDGET_IN_STEPS: u32 = OPERATION;
 /// Effort of an operation on a handle, a phaser or a finish: a few dozen nanoseconds.
 pub(crate) const OPERATION: u32 = 8;
 
-/// Effort of an `at!` that is over at once: next to nothing.
+/// Effort of an `at!`, or of a message to a member, that is over at once: next to nothing.
 pub(crate) const CALL: u32 = 1;
 
 /// Lets other tasks and messages of the place have their turn.

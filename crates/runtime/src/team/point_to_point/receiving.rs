@@ -25,6 +25,9 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
+/// How often a receive looks before the first pause, which takes as long as a message.
+const QUICK_LOOKS: u32 = 16;
+
 /// What a task receives, and where in the program.
 #[derive(Clone, Copy)]
 pub(super) struct ReceiveRequest<'t> {
@@ -99,7 +102,7 @@ impl<'t> ReceiveRequest<'t> {
                     head.open(message).and_then(&mut read)
                 });
                 if next == Next::Taken {
-                    coop::spend(coop::OPERATION);
+                    coop::spend(coop::CALL);
                     table::note_read(local, source);
                     return Some(source);
                 }
@@ -107,8 +110,10 @@ impl<'t> ReceiveRequest<'t> {
                 if is_due && local.take_in(Inbound::All) > 0 {
                     return None;
                 }
-                // Between two looks the sender has the line for itself.
-                std::hint::spin_loop();
+                // What comes at once does not wait for a pause; later the sender has the line for itself.
+                if look > QUICK_LOOKS {
+                    std::hint::spin_loop();
+                }
             }
             None
         })
@@ -142,11 +147,11 @@ impl Future for GotFuture<'_, '_> {
             }
             let wanted = self.request.wanted();
             if let Some(matched) = table.take(wanted) {
-                coop::spend(coop::OPERATION);
+                coop::spend(coop::CALL);
                 return Poll::Ready(Ok(Got::new(matched)));
             }
             if let Some(dead) = self.request.dead(local) {
-                coop::spend(coop::OPERATION);
+                coop::spend(coop::CALL);
                 return Poll::Ready(Err(Error::dead(dead)));
             }
             self.waiting = Some(table.wait(wanted, context.waker().clone(), self.request.caller));

@@ -7,7 +7,7 @@ use super::super::schedule::Chunks;
 use super::header::{MessageHead, MessageKind};
 use super::table::{self, Message};
 use crate::error::{Error, Result};
-use crate::local::{Local, encode_again};
+use crate::local::Local;
 use crate::message::Handler;
 use crate::task::coop;
 use crate::team::payload::Payload;
@@ -28,6 +28,17 @@ pub(super) const EAGER_BYTES_MAX: usize = 4 << 10;
 const PART_BYTES: usize = 128 << 10;
 const PARTS_UNDER_WAY: usize = 4;
 
+/// Values of up to so many bytes are written once, wherever they go.
+const SMALL_BYTES: usize = 64;
+
+/// Writes these bytes.
+fn bytes_of(bytes: &[u8]) -> impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError> + '_ {
+    move |writer| {
+        writer.put_bytes(bytes);
+        Ok(())
+    }
+}
+
 /// Whom a message goes to, and as what.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
@@ -44,11 +55,14 @@ impl Address {
 
     /// Sends a value.
     pub(super) async fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
-        let mut measure = Writer::new(&mut []);
-        measure.put_value(value).map_err(Error::unencodable)?;
-        let bytes = measure.written();
         let encode = |writer: &mut Writer<'_>| writer.put_value(value);
+        let mut room = [0; SMALL_BYTES];
+        let (bytes, is_written) =
+            Local::with(|local| local.write_ahead(self.to, &mut room, encode)).map_err(Error::unencodable)?;
         let element = ElementType::of_sent::<T>();
+        if is_written {
+            return self.send_at_once(element, bytes, bytes_of(&room[..bytes])).await;
+        }
         if self.is_eager(bytes) {
             return self.send_at_once(element, bytes, encode).await;
         }
@@ -67,11 +81,7 @@ impl Address {
         let (bytes, element) = (size_of_val(slice), ElementType::of::<[T]>());
         let all: &[u8] = bytemuck::cast_slice(slice);
         if self.is_eager(bytes) {
-            let encode = |writer: &mut Writer<'_>| {
-                writer.put_bytes(all);
-                Ok(())
-            };
-            return self.send_at_once(element, bytes, encode).await;
+            return self.send_at_once(element, bytes, bytes_of(all)).await;
         }
         let send = self.announce(element, bytes).await?;
         let parts = Chunks::new(bytes, PART_BYTES);
@@ -98,8 +108,7 @@ impl Address {
         Local::with(|local| {
             let head = self.head(MessageKind::Eager, element, 0);
             if local.here() == self.to {
-                let mut copy = vec![0; bytes];
-                encode_again(&mut copy, &encode).map_err(Error::unencodable)?;
+                let copy = local.written_for_here(bytes, encode).map_err(Error::from)?;
                 let envelope = Envelope { team: self.team.bits(), tag: self.tag, source: self.to };
                 table::put_here(local, envelope, Message::Eager(element, Payload::copy_of(&copy)));
             } else {
@@ -112,7 +121,7 @@ impl Address {
                 local.send_about(self.to, Class::Control, handler, guess, whole).map_err(Error::from)?;
             }
             right.use_up();
-            coop::spend(coop::OPERATION);
+            coop::spend(coop::CALL);
             Ok(())
         })
     }

@@ -9,13 +9,14 @@ use super::super::payload::Payload;
 use super::header::{MessageHead, MessageKind};
 use crate::local::Local;
 use crate::message::{Handler, Refused};
+use crate::part::table::NumberHasherBuilder;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{
     Acknowledgement, Envelope, Matched, Matching, ReceiveId, SendWindow, TooMany, WINDOW, Wanted,
 };
 use isles_transport::Class;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::Location;
 use std::task::{Poll, Waker};
 
@@ -95,7 +96,7 @@ pub(crate) struct MessageTable {
     receives: BTreeMap<ReceiveId, Receive>,
     sends: BTreeMap<u64, LongSend>,
     transfers: BTreeMap<u64, Transfer>,
-    peers: BTreeMap<PlaceId, Peer>,
+    peers: HashMap<PlaceId, Peer, NumberHasherBuilder>,
     next_number: u64,
     /// Messages that nobody wanted yet when they came, in all.
     unexpected: u64,
@@ -185,8 +186,9 @@ impl MessageTable {
         waker: &Waker,
         caller: &'static Location<'static>,
     ) -> bool {
-        if self.peers.entry(to).or_default().window.take() {
-            self.leave_window(to, ticket.take());
+        let peer = self.peers.entry(to).or_default();
+        if peer.window.take() {
+            ticket.take().map(|ticket| peer.waiting.remove(&ticket));
             return true;
         }
         let number = *ticket.get_or_insert_with(|| self.new_number());
@@ -311,7 +313,9 @@ impl MessageTable {
         let sends = sends.map(|LongSend { to, bytes, caller, .. }| {
             format!("{to} to receive a message of {bytes} bytes, sent at {caller}")
         });
-        let windows = self.peers.iter().flat_map(|(to, peer)| {
+        let mut peers: Vec<_> = self.peers.iter().collect();
+        peers.sort_unstable_by_key(|(to, _)| **to);
+        let windows = peers.into_iter().flat_map(|(to, peer)| {
             peer.waiting.values().map(move |(_, caller)| {
                 format!(
                     "{to} to receive some of the {WINDOW} messages that lie there, to send one at {caller}"
@@ -331,7 +335,13 @@ impl Peer {
 /// Notes that a message of `source` was received, and tells it now and then.
 pub(super) fn acknowledge(local: &Local, source: PlaceId) {
     let due = local.messages.borrow_mut().peers.entry(source).or_default().acknowledgement.received();
-    let Some(count) = due else { return };
+    if let Some(count) = due {
+        tell_received(local, source, count);
+    }
+}
+
+#[cold]
+fn tell_received(local: &Local, source: PlaceId, count: u32) {
     if source == local.here() {
         let wakers = acknowledged(local, source, u64::from(count));
         wakers.into_iter().flatten().for_each(Waker::wake);
@@ -375,9 +385,13 @@ pub(super) fn put_here(local: &Local, envelope: Envelope, message: Message) {
 
 /// A short message of `source` was read in its queue.
 pub(super) fn note_read(local: &Local, source: PlaceId) {
-    let within = local.messages.borrow_mut().peers.entry(source).or_default().acknowledgement.arrived();
-    match within {
-        Ok(()) => acknowledge(local, source),
+    let mut table = local.messages.borrow_mut();
+    let acknowledgement = &mut table.peers.entry(source).or_default().acknowledgement;
+    let due = acknowledgement.arrived().map(|()| acknowledgement.received());
+    drop(table);
+    match due {
+        Ok(None) => {}
+        Ok(Some(count)) => tell_received(local, source, count),
         Err(TooMany) => local.endpoint().condemn(source),
     }
 }
