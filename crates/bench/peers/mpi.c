@@ -4,9 +4,9 @@
 //
 //     mpirun -n RANKS mpi SECTION BATCH_MILLISECONDS REPETITIONS
 //
-// with SECTION one of `message`, `rounds`, `collective`, `large` (2 ranks) and `crowd` (any number). Prints one line
-// `measured NAME VALUE` for each figure: the median over the repetitions, each of which is one batch long
-// enough for the clock. It does not judge and knows no target.
+// with SECTION one of `message`, `rounds`, `collective`, `large`, `channels` (2 ranks), `wavefront` and `crowd` (any
+// number). Prints one line `measured NAME VALUE` for each figure: the median over the repetitions, each of which is one
+// batch long enough for the clock. It does not judge and knows no target.
 //
 // To keep in mind: each figure is defined so that the last step of a batch has ended at both sides before
 // the clock is read; nothing is counted that is still on its way.
@@ -80,6 +80,19 @@ static void ping_pong(long count, int bytes) {
         } else if (rank == 1) {
             MPI_Recv(far_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &ignored);
             MPI_Send(near_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        }
+    }
+}
+
+// The same with sends that end when the receiver has begun to receive.
+static void synchronous_ping_pong(long count, int bytes) {
+    for (long i = 0; i < count; i++) {
+        if (rank == 0) {
+            MPI_Ssend(near_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+            MPI_Recv(far_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &ignored);
+        } else if (rank == 1) {
+            MPI_Recv(far_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &ignored);
+            MPI_Ssend(near_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
         }
     }
 }
@@ -216,6 +229,53 @@ static void token(long count, int bytes) {
     }
 }
 
+// The kernel p2p of the Parallel Research Kernels, columns split over the ranks: the own columns, row after row, and
+// before them the last one of the rank to the left.
+static double *cells;
+static long width, rows_of_grid, columns_of_grid, sweeps;
+
+// Row 0 and column 0 have the numbers of their cells.
+static void lay_grid(long columns, long rows) {
+    long first = rank * (columns - 1) / ranks, last = (rank + 1) * (columns - 1) / ranks;
+    columns_of_grid = columns, rows_of_grid = rows, width = last - first + 1, sweeps = 0;
+    cells = calloc(width * rows, sizeof(double));
+    for (long i = 0; i < width; i++) cells[i] = first + i;
+    if (first == 0) for (long j = 0; j < rows; j++) cells[j * width] = j;
+}
+
+// After each sweep the last cell of all, negated, becomes the first one of all, so that no sweep begins early. The
+// kernel verifies itself by the last cell.
+static void sweep(long count, int bytes) {
+    (void)bytes;
+    int is_first = rank == 0, is_last = rank == ranks - 1;
+    for (long n = 0; n < count; n++) {
+        for (long j = 1; j < rows_of_grid; j++) {
+            const double *restrict above = cells + (j - 1) * width;
+            double *restrict row = cells + j * width;
+            if (!is_first) MPI_Recv(row, 1, MPI_DOUBLE, rank - 1, 0, MPI_COMM_WORLD, &ignored);
+            for (long i = 1; i < width; i++) row[i] = above[i] + row[i - 1] - above[i - 1];
+            if (!is_last) MPI_Send(row + width - 1, 1, MPI_DOUBLE, rank + 1, 0, MPI_COMM_WORLD);
+        }
+        double corner = -cells[rows_of_grid * width - 1];
+        if (is_last && !is_first) MPI_Send(&corner, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+        if (is_first && !is_last) MPI_Recv(&corner, 1, MPI_DOUBLE, ranks - 1, 0, MPI_COMM_WORLD, &ignored);
+        if (is_first) cells[0] = corner;
+    }
+    sweeps += count;
+    double expected = (double)(sweeps * (columns_of_grid + rows_of_grid - 2));
+    if (is_first && -cells[0] != expected) {
+        fprintf(stderr, "the last cell is %g after %ld sweeps, and not %g\n", -cells[0], sweeps, expected);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+// Millions of additions and subtractions a second.
+static void wavefront(const char *name, long columns, long rows) {
+    lay_grid(columns, rows);
+    measure(name, sweep, 0, 2e-6 * (columns - 1) * (rows - 1), 1);
+    free(cells);
+}
+
 // The token travels for a while before it is timed, as with Isles: new processes are not yet spread over the cores.
 static void settle(double seconds) {
     double start = MPI_Wtime();
@@ -332,6 +392,12 @@ int main(int count, char **words) {
         measure("answered_gb", answered, LARGE, LARGE / 1e9, 1);
         measure("read_gb", answered_and_read, LARGE, LARGE / 1e9, 1);
         measure("stream_gb", large_stream, LARGE, 1.0 * LARGE_WINDOW * LARGE / 1e9, 1);
+    } else if (strcmp(section, "channels") == 0) {
+        measure("half_round_trip_us", synchronous_ping_pong, 8, 1e6 / 2, 0);
+        measure("blocking_rate_million", blocking_stream, 8, WINDOW / 1e6, 1);
+    } else if (strcmp(section, "wavefront") == 0) {
+        wavefront("square_mflops", 1024, 1024);
+        wavefront("tall_mflops", 128, 8192);
     } else if (strcmp(section, "crowd") == 0) {
         settle(SETTLING_SECONDS);
         measure("hop_us", token, 8, 1e6 / ranks, 0);

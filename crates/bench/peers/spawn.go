@@ -1,7 +1,8 @@
 // What Go does on one host, in the words of the bench: goroutines and channels.
 //
-// Built at run time by `isles-bench` and started as `spawn BATCH_MILLISECONDS REPETITIONS`. Prints one line
-// `measured NAME VALUE` for each figure, the median over the repetitions. It does not judge and knows no target.
+// Built at run time by `isles-bench` and started as `spawn SECTION BATCH_MILLISECONDS REPETITIONS`, with SECTION
+// `tasks` or `channels`. Prints one line `measured NAME VALUE` for each figure, the median over the repetitions. It
+// does not judge and knows no target. On how many processors it runs is GOMAXPROCS, which its starter may set.
 package main
 
 import (
@@ -93,13 +94,20 @@ func number(word string) int {
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: spawn BATCH_MILLISECONDS REPETITIONS")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: spawn SECTION BATCH_MILLISECONDS REPETITIONS")
 		os.Exit(2)
 	}
-	batch, repetitions := time.Duration(number(os.Args[1]))*time.Millisecond, number(os.Args[2])
+	batch, repetitions := time.Duration(number(os.Args[2]))*time.Millisecond, number(os.Args[3])
 	fmt.Println("version", runtime.Version())
-	fmt.Printf("measured spawn_ns %.6g\n", 1e9*median(repetitions, tasks, spawn))
-	fmt.Printf("measured half_round_trip_us %.6g\n", 1e6/2*median(repetitions, calibrate(batch, pingPong), pingPong))
-	fmt.Printf("measured rate_million %.6g\n", 1/(1e6*median(repetitions, calibrate(batch, stream), stream)))
+	switch section := os.Args[1]; section {
+	case "tasks":
+		fmt.Printf("measured spawn_ns %.6g\n", 1e9*median(repetitions, tasks, spawn))
+	case "channels":
+		fmt.Printf("measured half_round_trip_us %.6g\n", 1e6/2*median(repetitions, calibrate(batch, pingPong), pingPong))
+		fmt.Printf("measured rate_million %.6g\n", 1/(1e6*median(repetitions, calibrate(batch, stream), stream)))
+	default:
+		fmt.Fprintf(os.Stderr, "%q: tasks or channels is wanted\n", section)
+		os.Exit(2)
+	}
 }

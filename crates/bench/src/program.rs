@@ -36,7 +36,12 @@ pub enum Program {
         ranks: u32,
     },
     /// `peers/spawn.go`.
-    Go,
+    Go {
+        /// Which of its sections.
+        section: &'static str,
+        /// On how many processors goroutines run; on all without.
+        processors: Option<u32>,
+    },
     /// `peers/simgrid.cpp`.
     SimGrid {
         /// Which of its sections.
@@ -111,7 +116,7 @@ impl Program {
                 Ok(command)
             }
             Program::Mpi { library, section, ranks } => mpi(folder, library, section, ranks, effort),
-            Program::Go => go(folder, effort),
+            Program::Go { section, processors } => go(folder, section, processors, effort),
             Program::SimGrid { section, model, style, messages, bytes } => {
                 simgrid(folder, [section, model, style, &messages.to_string(), &bytes.to_string()])
             }
@@ -215,7 +220,7 @@ fn mpi(
     }
     let program = folder.build(
         library.compiler(),
-        &["-O3", "-x", "c"],
+        &["-O3", "-march=native", "-x", "c"],
         &[],
         "mpi.c",
         include_str!("../peers/mpi.c"),
@@ -226,13 +231,22 @@ fn mpi(
     Ok(command)
 }
 
-fn go(folder: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
+fn go(
+    folder: &WorkFolder,
+    section: &str,
+    processors: Option<u32>,
+    effort: Effort,
+) -> Result<Command, Missing> {
     let present = Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if present.is_err() {
         return Err(Missing::of_package("go not found", Package::Debian("golang-go")));
     }
     let program = folder.build("go", &["build"], &[], "spawn.go", include_str!("../peers/spawn.go"))?;
     let mut command = Command::new(program);
+    command.arg(section).env_remove("GOMAXPROCS");
+    if let Some(processors) = processors {
+        command.env("GOMAXPROCS", processors.to_string());
+    }
     put_effort(&mut command, effort);
     Ok(command)
 }

@@ -14,7 +14,7 @@ mod two_cores;
 mod whole_runs;
 
 use crate::options::Effort;
-use ours::{applications, calls, places, transfers};
+use ours::{applications, calls, channels, places, transfers, wavefront};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -37,6 +37,9 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-collective", transfers::collectives),
     ("isles-crowd", places::oversubscribed),
     ("isles-memory", places::memory),
+    ("isles-channels", channels::between_places),
+    ("isles-channels-local", channels::within_a_place),
+    ("isles-wavefront", wavefront::both_grids),
     ("isles-betweenness-power", applications::power),
     ("isles-betweenness-hep-th", applications::hep_th),
     ("isles-hf-benzene", applications::benzene),
@@ -52,6 +55,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("tokio-one", tasks::tokio_one),
     ("tokio-many", tasks::tokio_many),
     ("smol", tasks::smol),
+    ("tokio-channel", tasks::tokio_channel),
     ("sequential-power", whole_runs::sequential_power),
     ("sequential-hep-th", whole_runs::sequential_hep_th),
     ("cold-run", whole_runs::cold_run),

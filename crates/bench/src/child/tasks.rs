@@ -1,9 +1,9 @@
-//! A million tasks that do nothing, started and waited for, with the task libraries of Rust.
+//! The task libraries of Rust: a million tasks that do nothing, started and waited for, and a channel between two.
 //!
-//! Its own file because they answer one question. No library keeps a handle of each task, as none of ours does.
+//! Its own file because they are libraries of tasks. None keeps a handle of each of the million, as none of ours does.
 //! The invariant: every task has ended when the step returns.
 
-use super::{say, say_version, seconds_of_whole};
+use super::{say, say_version, seconds_of_whole, seconds_per_step};
 use crate::options::Effort;
 use std::future::poll_fn;
 use std::hint::black_box;
@@ -68,6 +68,36 @@ fn tokio(effort: Effort, mut builder: tokio::runtime::Builder) {
         });
     });
     say_task(seconds);
+}
+
+/// Items that the channel holds at most, as everywhere in the suite `channels`.
+const CAPACITY: usize = 1_024;
+
+/// tokio's bounded channel, from one task to another on the calling thread. Prints `rate_million` of items of 8 bytes.
+pub fn tokio_channel(effort: Effort) {
+    say_version("tokio");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the thread is there");
+    let seconds = seconds_per_step(effort, |count| {
+        let received = runtime.block_on(async {
+            let (sender, mut receiver) = tokio::sync::mpsc::channel::<u64>(CAPACITY);
+            drop(tokio::spawn(async move {
+                for number in 0..count {
+                    sender.send(number).await.expect("the receiver takes all");
+                }
+            }));
+            let receiving = tokio::spawn(async move {
+                let mut received = 0;
+                while let Some(number) = receiver.recv().await {
+                    black_box(number);
+                    received += 1;
+                }
+                received
+            });
+            receiving.await.expect("nothing panics")
+        });
+        assert_eq!(received, count, "items sent and items received");
+    });
+    say("rate_million", 1e-6 / seconds);
 }
 
 /// smol's executor on the calling thread. Prints `spawn_ns`.

@@ -4,17 +4,15 @@
 //! The invariant: like is compared with like; where a peer has two forms of a thing, both are peers. Who does the
 //! same is a peer and may decide; a bound, or another form of our own, stands beside.
 
-use super::{ONE_PLACE, TWO_PLACES, figure, on_two_places, ours};
+use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
+use super::{figure, mpich, of_better_mpi, on_two_places, open_mpi, ours};
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
-use crate::program::{MpiLibrary, Program};
+use crate::program::Program;
 
 const ISLES: &str = "isles";
-const OPEN_MPI: &str = "Open MPI";
-const MPICH: &str = "MPICH";
 const LINE: &str = "cache line";
 const RING: &str = "plain ring";
 const MARKED_RING: &str = "ring with marked slots";
-const CROSSBEAM: &str = "crossbeam";
 const GO: &str = "Go";
 const NETWORKIT: &str = "NetworKit, 1 thread";
 const IGRAPH: &str = "igraph, 1 thread";
@@ -23,12 +21,9 @@ const THREADS: &str = "isles, machine threads";
 const STEADY: &str = "isles, steady";
 const BUSY_HOST: &str = "isles, busy host";
 const SEQUENTIAL: &str = "the kernel, no places";
-const RAW: &str = "isles, raw message";
 const GENERIC: &str = "isles, vector";
 const SIZES: &str = "isles, block";
 const HANDLE: &str = "isles, capture";
-const EITHER_MPI: &[&str] = &[OPEN_MPI, MPICH];
-const PAIR: &str = "2 places on 2 cores, machine processes";
 
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] = &[
@@ -48,14 +43,6 @@ pub const GROUPS: &[Group] = &[
     COLD,
 ];
 
-const fn open_mpi(section: &'static str, ranks: u32) -> Contender {
-    Contender { label: OPEN_MPI, program: Program::Mpi { library: MpiLibrary::OpenMpi, section, ranks } }
-}
-
-const fn mpich(section: &'static str, ranks: u32) -> Contender {
-    Contender { label: MPICH, program: Program::Mpi { library: MpiLibrary::Mpich, section, ranks } }
-}
-
 /// What most rows have in common; a row says the rest.
 const ROW: Row = Row {
     name: "",
@@ -68,10 +55,6 @@ const ROW: Row = Row {
     targets: &[],
     quoted_with: None,
 };
-
-const fn of_better_mpi(limit: f64) -> Target {
-    Target::BestOf { limit, of: EITHER_MPI, words: "the better MPI's" }
-}
 
 const MESSAGE: Group = Group {
     name: "message",
@@ -90,7 +73,7 @@ const MESSAGE: Group = Group {
         open_mpi("message", 2),
         mpich("message", 2),
         Contender { label: CROSSBEAM, program: Program::Peer("crossbeam") },
-        Contender { label: GO, program: Program::Go },
+        Contender { label: GO, program: Program::Go { section: "channels", processors: None } },
     ],
     rows: &[
         Row {
@@ -216,7 +199,7 @@ const LOCAL: Group = Group {
         Contender { label: "smol", program: Program::Peer("smol") },
         Contender { label: "tokio, 1 thread", program: Program::Peer("tokio-one") },
         Contender { label: "tokio, all cores", program: Program::Peer("tokio-many") },
-        Contender { label: GO, program: Program::Go },
+        Contender { label: GO, program: Program::Go { section: "tasks", processors: None } },
     ],
     rows: &[Row {
         name: "spawn",

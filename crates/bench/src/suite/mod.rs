@@ -1,14 +1,15 @@
 //! The suites: what is measured, against whom, and what it must reach.
 //!
-//! A suite is a table of its own; this one holds no code but their list. The invariant: like is compared with like;
-//! where a peer has two forms of a thing, the row says which one.
+//! A suite is a table of its own; this file has their list, and what several of them share. The invariant: like is
+//! compared with like; where a peer has two forms of a thing, the row says which one.
 
+mod channels;
 mod hartree_fock;
 mod host;
 pub mod twin;
 
-use crate::measure::{Better, Figure, Group, Row, Target};
-use crate::program::Program;
+use crate::measure::{Better, Contender, Figure, Group, Row, Target};
+use crate::program::{MpiLibrary, Program};
 
 /// What one command measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +20,13 @@ pub enum Suite {
     Twin,
     /// Hartree-Fock calculations.
     Hf,
+    /// Channels between tasks.
+    Channels,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 3] = [Suite::Core, Suite::Twin, Suite::Hf];
+    pub const ALL: [Suite; 4] = [Suite::Core, Suite::Twin, Suite::Hf, Suite::Channels];
 
     /// The word of the command line.
     pub fn name(self) -> &'static str {
@@ -31,6 +34,7 @@ impl Suite {
             Suite::Core => "core",
             Suite::Twin => "twin",
             Suite::Hf => "hf",
+            Suite::Channels => "channels",
         }
     }
 
@@ -40,6 +44,7 @@ impl Suite {
             Suite::Core => host::GROUPS,
             Suite::Twin => twin::GROUPS,
             Suite::Hf => hartree_fock::GROUPS,
+            Suite::Channels => channels::GROUPS,
         }
     }
 }
@@ -50,6 +55,23 @@ const fn figure(contender: &'static str, name: &'static str) -> Figure {
 
 const ONE_PLACE: &str = "isles, 1 place";
 const TWO_PLACES: &str = "isles, 2 places";
+const PAIR: &str = "2 places on 2 cores, machine processes";
+const RAW: &str = "isles, raw message";
+const CROSSBEAM: &str = "crossbeam";
+const OPEN_MPI: &str = "Open MPI";
+const MPICH: &str = "MPICH";
+
+const fn open_mpi(section: &'static str, ranks: u32) -> Contender {
+    Contender { label: OPEN_MPI, program: Program::Mpi { library: MpiLibrary::OpenMpi, section, ranks } }
+}
+
+const fn mpich(section: &'static str, ranks: u32) -> Contender {
+    Contender { label: MPICH, program: Program::Mpi { library: MpiLibrary::Mpich, section, ranks } }
+}
+
+const fn of_better_mpi(limit: f64) -> Target {
+    Target::BestOf { limit, of: &[OPEN_MPI, MPICH], words: "the better MPI's" }
+}
 
 /// A child of ours over processes.
 const fn ours(child: &'static str, places: u32) -> Program {
@@ -86,6 +108,16 @@ mod tests {
                 .flat_map(|group| std::iter::once(group.name).chain(group.rows.iter().map(|row| row.name)))
                 .collect();
             assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn every_child_is_part_of_this_binary() {
+        for contender in Suite::ALL.iter().flat_map(|suite| suite.groups()).flat_map(|group| group.contenders)
+        {
+            if let Program::Peer(child) | Program::Isles { child, .. } = contender.program {
+                assert!(crate::child::exists(child), "{}: {child}", contender.label);
+            }
         }
     }
 

@@ -5,8 +5,10 @@
 
 pub mod applications;
 pub mod calls;
+pub mod channels;
 pub mod places;
 pub mod transfers;
+pub mod wavefront;
 
 use super::median;
 use crate::options::Effort;

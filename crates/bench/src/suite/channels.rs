@@ -1,0 +1,151 @@
+//! The suite `channels`: values between tasks that run, at two places and at one.
+//!
+//! Its own file because its peers are channels and blocking messages. It holds no code but the table. The invariant: a
+//! peer has channels of the same capacity, or messages that end as the send does. Go's channels are faster on one
+//! processor or on all, by what is measured: both are peers, and so the better one decides.
+
+use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
+use super::{figure, mpich, of_better_mpi, open_mpi, ours};
+use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::program::Program;
+
+const GO_ONE: &str = "Go, 1 processor";
+const GO_ALL: &str = "Go, all processors";
+const TOKIO: &str = "tokio, 1 thread";
+
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] = &[BETWEEN_PLACES, WITHIN_A_PLACE, WAVEFRONT];
+
+/// A crossbeam channel is between two threads on two cores, in either group.
+const CROSSBEAM_CHANNEL: Contender = Contender { label: CROSSBEAM, program: Program::Peer("crossbeam") };
+
+const BETWEEN_PLACES: Group = Group {
+    name: "between-places",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: RAW, program: ours("isles-raw", 2) },
+        Contender { label: TWO_PLACES, program: ours("isles-channels", 2) },
+        open_mpi("channels", 2),
+        mpich("channels", 2),
+        CROSSBEAM_CHANNEL,
+    ],
+    rows: &[
+        Row {
+            name: "rendezvous",
+            question: "8 bytes over a channel of capacity 0, half of there and back over two channels, each with its \
+                       buffer where it is received from; MPI: Ssend and Recv",
+            unit: "us",
+            better: Better::Less,
+            ours: figure(TWO_PLACES, "half_round_trip_us"),
+            peers: &[figure(OPEN_MPI, "half_round_trip_us"), figure(MPICH, "half_round_trip_us")],
+            beside: &[figure(RAW, "half_round_trip_us")],
+            targets: &[Target::BestOf { limit: 2.5, of: &[RAW], words: "the raw message's" }],
+            quoted_with: None,
+        },
+        Row {
+            name: "stream",
+            question: "8 bytes after 8 bytes over a channel of capacity 1,024, one way, one answer a batch; MPI: Send \
+                       and Recv; crossbeam: between two threads",
+            unit: "million/s",
+            better: Better::More,
+            ours: figure(TWO_PLACES, "rate_million"),
+            peers: &[
+                figure(CROSSBEAM, "rate_million"),
+                figure(OPEN_MPI, "blocking_rate_million"),
+                figure(MPICH, "blocking_rate_million"),
+            ],
+            beside: &[],
+            targets: &[Target::BestOf { limit: 0.5, of: &[CROSSBEAM], words: "crossbeam's" }],
+            quoted_with: None,
+        },
+    ],
+};
+
+const WITHIN_A_PLACE: Group = Group {
+    name: "within-a-place",
+    setting: "two tasks at 1 place, machine processes; crossbeam: two threads on 2 cores",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: ours("isles-channels-local", 1) },
+        CROSSBEAM_CHANNEL,
+        Contender { label: GO_ONE, program: Program::Go { section: "channels", processors: Some(1) } },
+        Contender { label: GO_ALL, program: Program::Go { section: "channels", processors: None } },
+        Contender { label: TOKIO, program: Program::Peer("tokio-channel") },
+    ],
+    rows: &[
+        Row {
+            name: "rendezvous-local",
+            question: "8 bytes over a channel of capacity 0 between two tasks of a place, half of there and back; Go: \
+                       channels without a buffer",
+            unit: "us",
+            better: Better::Less,
+            ours: figure(ONE_PLACE, "half_round_trip_us"),
+            peers: &[figure(GO_ONE, "half_round_trip_us"), figure(GO_ALL, "half_round_trip_us")],
+            beside: &[],
+            targets: &[Target::BestPeer(1.0)],
+            quoted_with: None,
+        },
+        Row {
+            name: "stream-local",
+            question: "8 bytes after 8 bytes over a channel of capacity 1,024 from one task of a place to another; \
+                       crossbeam: between two threads",
+            unit: "million/s",
+            better: Better::More,
+            ours: figure(ONE_PLACE, "rate_million"),
+            peers: &[
+                figure(CROSSBEAM, "rate_million"),
+                figure(GO_ONE, "rate_million"),
+                figure(GO_ALL, "rate_million"),
+                figure(TOKIO, "rate_million"),
+            ],
+            beside: &[],
+            targets: &[Target::BestOf { limit: 1.0, of: &[CROSSBEAM], words: "crossbeam's" }],
+            quoted_with: None,
+        },
+    ],
+};
+
+const WAVEFRONT: Group = Group {
+    name: "wavefront",
+    setting: "the kernel p2p of the Parallel Research Kernels, columns split over 2 places on 2 cores, machine \
+              processes; a row is swept from left to right, one after the other, and costs one message of 8 bytes",
+    slow: false,
+    contenders: &[
+        Contender { label: TWO_PLACES, program: ours("isles-wavefront", 2) },
+        Contender { label: ONE_PLACE, program: ours("isles-wavefront", 1) },
+        open_mpi("wavefront", 2),
+        mpich("wavefront", 2),
+    ],
+    rows: &[
+        Row {
+            name: "wavefront-1024",
+            question: "wave over 1,024 columns and 1,024 rows, over channels of capacity 16; MPI: Send and Recv in C",
+            ours: figure(TWO_PLACES, "square_mflops"),
+            peers: &[figure(OPEN_MPI, "square_mflops"), figure(MPICH, "square_mflops")],
+            beside: &[figure(ONE_PLACE, "square_mflops")],
+            ..SWEEP
+        },
+        Row {
+            name: "wavefront-128x8192",
+            question: "wave over 128 columns and 8,192 rows, over channels of capacity 16; MPI: Send and Recv in C",
+            ours: figure(TWO_PLACES, "tall_mflops"),
+            peers: &[figure(OPEN_MPI, "tall_mflops"), figure(MPICH, "tall_mflops")],
+            beside: &[figure(ONE_PLACE, "tall_mflops")],
+            ..SWEEP
+        },
+    ],
+};
+
+/// What the rows of the wave have in common.
+const SWEEP: Row = Row {
+    name: "",
+    question: "",
+    unit: "MFLOP/s",
+    better: Better::More,
+    ours: figure(TWO_PLACES, ""),
+    peers: &[],
+    beside: &[],
+    targets: &[of_better_mpi(1.0)],
+    quoted_with: None,
+};
