@@ -323,6 +323,16 @@ async fn windows(team: &Team) -> isles::Result<()> {
     sent.and(received)
 }
 
+#[isles::test]
+async fn memory_of_another_length_is_refused_at_every_member() -> isles::Result<()> {
+    let odd = |error: isles::Error| {
+        assert!(error.to_string().contains("memory of 1 elements for"), "{error}");
+        Ok::<_, isles::Error>(())
+    };
+    let team = Team::from_places(&places().collect::<Vec<_>>())?;
+    at_all!(team, async { odd(team.all_gather_slice_into(&[1_u64; 3], &mut [0]).await.unwrap_err()) }).await
+}
+
 #[test]
 fn messages_that_nobody_wanted_yet_are_counted() {
     let program = || async {

@@ -302,7 +302,16 @@ async fn equal_rows(team: &Team) -> Result<()> {
             assert!(gathered == (rank == root).then(|| all.clone()), "gather of {len}");
             let dealt = team.scatter_slice(root, (rank == root).then_some(&all[..])).await?;
             assert!(dealt == slice(rank, len), "scatter of {len}");
+            let (mut whole, mut part) = (vec![7; size * len], vec![7; len]);
+            let into = (rank == root).then_some(&mut whole[..]);
+            team.gather_slice_into(root, &slice(rank, len), into).await?;
+            assert!(whole == if rank == root { all.clone() } else { vec![7; size * len] }, "gather of {len}");
+            team.scatter_slice_into(root, (rank == root).then_some(&all[..]), &mut part).await?;
+            assert!(part == slice(rank, len), "scatter of {len}");
         }
+        let mut whole = vec![7; size * len];
+        team.all_gather_slice_into(&slice(rank, len), &mut whole).await?;
+        assert!(whole == all, "all_gather of {len}");
         assert!(team.all_gather_slice(&slice(rank, len)).await? == all, "all_gather of {len}");
         let element =
             |from: usize, to: usize, index: usize| (from * 1_000 + to) as u64 * 100_000 + index as u64;
@@ -311,6 +320,8 @@ async fn equal_rows(team: &Team) -> Result<()> {
         let column: Vec<u64> =
             (0..size).flat_map(|from| (0..len).map(move |index| element(from, rank, index))).collect();
         assert!(team.all_to_all_slice(&row).await? == column, "all_to_all of {len}");
+        team.all_to_all_slice_into(&row, &mut whole).await?;
+        assert!(whole == column, "all_to_all of {len}");
     }
     // Elements whose size is no power of two, and whose chunks end at odd bytes.
     let odd = |rank: usize| vec![[rank as u8, 1, 2]; 30_000];

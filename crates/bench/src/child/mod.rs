@@ -14,7 +14,7 @@ mod two_cores;
 mod whole_runs;
 
 use crate::options::Effort;
-use ours::{applications, calls, channels, places, transfers, wavefront};
+use ours::{applications, calls, channels, members, places, transfers, wavefront};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -39,7 +39,10 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-memory", places::memory),
     ("isles-channels", channels::between_places),
     ("isles-channels-local", channels::within_a_place),
-    ("isles-wavefront", wavefront::both_grids),
+    ("isles-wavefront", wavefront::of_members),
+    ("isles-wavefront-channels", wavefront::of_channels),
+    ("isles-members", members::short),
+    ("isles-members-large", members::long),
     ("isles-betweenness-power", applications::power),
     ("isles-betweenness-hep-th", applications::hep_th),
     ("isles-hf-benzene", applications::benzene),

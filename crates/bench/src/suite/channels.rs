@@ -11,10 +11,11 @@ use crate::program::Program;
 
 const GO_ONE: &str = "Go, 1 processor";
 const GO_ALL: &str = "Go, all processors";
+const OVER_CHANNELS: &str = "isles, 2 places, channels";
 const TOKIO: &str = "tokio, 1 thread";
 
 /// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] = &[BETWEEN_PLACES, WITHIN_A_PLACE, WAVEFRONT];
+pub const GROUPS: &[Group] = &[BETWEEN_PLACES, WITHIN_A_PLACE, MEMBERS, LONG_MESSAGES, WAVEFRONT];
 
 /// A crossbeam channel is between two threads on two cores, in either group.
 const CROSSBEAM_CHANNEL: Contender = Contender { label: CROSSBEAM, program: Program::Peer("crossbeam") };
@@ -106,6 +107,64 @@ const WITHIN_A_PLACE: Group = Group {
     ],
 };
 
+const MEMBERS: Group = Group {
+    name: "members",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: TWO_PLACES, program: ours("isles-members", 2) },
+        open_mpi("message", 2),
+        mpich("message", 2),
+    ],
+    rows: &[
+        Row {
+            name: "send-recv",
+            question: "`send` and `recv` of a number between two members of a team, half of there and back; MPI: Send \
+                       and Recv of 8 bytes",
+            unit: "us",
+            better: Better::Less,
+            ours: figure(TWO_PLACES, "value_us"),
+            peers: &[figure(OPEN_MPI, "half_round_trip_us"), figure(MPICH, "half_round_trip_us")],
+            beside: &[],
+            targets: &[of_better_mpi(1.0)],
+            quoted_with: None,
+        },
+        Row {
+            name: "send-recv-slice",
+            question: "the same with `send_slice` and `recv_slice` of 8 bytes, into memory that one has, as MPI does",
+            unit: "us",
+            better: Better::Less,
+            ours: figure(TWO_PLACES, "slice_us"),
+            peers: &[figure(OPEN_MPI, "half_round_trip_us"), figure(MPICH, "half_round_trip_us")],
+            beside: &[],
+            targets: &[of_better_mpi(1.0)],
+            quoted_with: None,
+        },
+    ],
+};
+
+const LONG_MESSAGES: Group = Group {
+    name: "long-messages",
+    setting: PAIR,
+    slow: false,
+    contenders: &[
+        Contender { label: TWO_PLACES, program: ours("isles-members-large", 2) },
+        open_mpi("large", 2),
+        mpich("large", 2),
+    ],
+    rows: &[Row {
+        name: "send-recv-2m",
+        question: "`send_slice` and `recv_slice` of 2 MiB there and back, into memory that one has; MPI: Send and Recv",
+        unit: "GB/s",
+        better: Better::More,
+        ours: figure(TWO_PLACES, "ping_pong_gb"),
+        peers: &[figure(OPEN_MPI, "ping_pong_gb"), figure(MPICH, "ping_pong_gb")],
+        beside: &[],
+        targets: &[of_better_mpi(1.0)],
+        quoted_with: None,
+    }],
+};
+
 const WAVEFRONT: Group = Group {
     name: "wavefront",
     setting: "the kernel p2p of the Parallel Research Kernels, columns split over 2 places on 2 cores, machine \
@@ -113,6 +172,7 @@ const WAVEFRONT: Group = Group {
     slow: false,
     contenders: &[
         Contender { label: TWO_PLACES, program: ours("isles-wavefront", 2) },
+        Contender { label: OVER_CHANNELS, program: ours("isles-wavefront-channels", 2) },
         Contender { label: ONE_PLACE, program: ours("isles-wavefront", 1) },
         open_mpi("wavefront", 2),
         mpich("wavefront", 2),
@@ -120,18 +180,20 @@ const WAVEFRONT: Group = Group {
     rows: &[
         Row {
             name: "wavefront-1024",
-            question: "wave over 1,024 columns and 1,024 rows, over channels of capacity 16; MPI: Send and Recv in C",
+            question: "wave over 1,024 columns and 1,024 rows, `send_slice` and `recv_slice`, or channels of capacity 16; MPI: Send and Recv \
+                       in C",
             ours: figure(TWO_PLACES, "square_mflops"),
             peers: &[figure(OPEN_MPI, "square_mflops"), figure(MPICH, "square_mflops")],
-            beside: &[figure(ONE_PLACE, "square_mflops")],
+            beside: &[figure(OVER_CHANNELS, "square_mflops"), figure(ONE_PLACE, "square_mflops")],
             ..SWEEP
         },
         Row {
             name: "wavefront-128x8192",
-            question: "wave over 128 columns and 8,192 rows, over channels of capacity 16; MPI: Send and Recv in C",
+            question: "wave over 128 columns and 8,192 rows, `send_slice` and `recv_slice`, or channels of capacity 16; MPI: Send and Recv \
+                       in C",
             ours: figure(TWO_PLACES, "tall_mflops"),
             peers: &[figure(OPEN_MPI, "tall_mflops"), figure(MPICH, "tall_mflops")],
-            beside: &[figure(ONE_PLACE, "tall_mflops")],
+            beside: &[figure(OVER_CHANNELS, "tall_mflops"), figure(ONE_PLACE, "tall_mflops")],
             ..SWEEP
         },
     ],

@@ -24,20 +24,38 @@ impl Team {
         root: usize,
         slice: &[T],
     ) -> Result<Option<Vec<T>>> {
+        let is_root = self.state.rank() == Some(root);
+        let mut all = is_root.then(|| bytemuck::zeroed_vec(self.size() * slice.len()));
+        self.gather_slice_into(root, slice, all.as_deref_mut()).await?;
+        Ok(all)
+    }
+
+    /// As [`Team::gather_slice`], into memory that the root has; what others pass as `into` is not looked at.
+    ///
+    /// # Errors
+    /// As [`Team::gather_slice`]; the root passed `None`, or memory that is not as long as all slices together.
+    pub async fn gather_slice_into<T: NoUninit + AnyBitPattern>(
+        &self,
+        root: usize,
+        slice: &[T],
+        into: Option<&mut [T]>,
+    ) -> Result<()> {
         let ongoing = self.begin_at::<T>(CollectiveKind::GatherSlice, root).await?;
         if ongoing.rank() != root {
             push_row(&ongoing, root, slice).await?;
-            return ongoing.complete(None);
+            return ongoing.complete(());
         }
-        let mut all = Vec::with_capacity(ongoing.size() * slice.len());
+        let into = into.ok_or_else(|| ongoing.misused("the root of a gather has no memory"))?;
+        check_room(&ongoing, into.len(), ongoing.size() * slice.len())?;
         for rank in 0..ongoing.size() {
+            let row = &mut into[rank * slice.len()..(rank + 1) * slice.len()];
             if rank == root {
-                all.extend_from_slice(slice);
+                row.copy_from_slice(slice);
             } else {
-                pull_row(&ongoing, rank, Some(slice.len()), &mut all).await?;
+                pull_row_into(&ongoing, rank, row).await?;
             }
         }
-        ongoing.complete(Some(all))
+        ongoing.complete(())
     }
 
     /// Collects the slices of all members, by rank and of any lengths, at member `root`; the others get `None`.
@@ -80,11 +98,35 @@ impl Team {
         let part = if ongoing.rank() == root {
             let slice = slice.ok_or_else(|| ongoing.misused("the root of a scatter has no slice"))?;
             let rows = equal_rows(&ongoing, slice)?;
-            push_rows(&ongoing, &rows).await?
+            push_rows(&ongoing, &rows).await?;
+            rows[root].to_vec()
         } else {
             pull_one(&ongoing, root).await?
         };
         ongoing.complete(part)
+    }
+
+    /// As [`Team::scatter_slice`], into memory that every member has, which is as long as one part.
+    ///
+    /// # Errors
+    /// As [`Team::scatter_slice`]; `into` has another length.
+    pub async fn scatter_slice_into<T: NoUninit + AnyBitPattern>(
+        &self,
+        root: usize,
+        slice: Option<&[T]>,
+        into: &mut [T],
+    ) -> Result<()> {
+        let ongoing = self.begin_at::<T>(CollectiveKind::ScatterSlice, root).await?;
+        if ongoing.rank() == root {
+            let slice = slice.ok_or_else(|| ongoing.misused("the root of a scatter has no slice"))?;
+            let rows = equal_rows(&ongoing, slice)?;
+            check_room(&ongoing, into.len(), rows[root].len())?;
+            push_rows(&ongoing, &rows).await?;
+            into.copy_from_slice(rows[root]);
+        } else {
+            pull_row_into(&ongoing, root, into).await?;
+        }
+        ongoing.complete(())
     }
 
     /// Deals the rows of member `root` out, one for each member. What others pass is not looked at.
@@ -99,7 +141,9 @@ impl Team {
         let ongoing = self.begin_at::<T>(CollectiveKind::Scatterv, root).await?;
         let part = if ongoing.rank() == root {
             let rows = rows.ok_or_else(|| ongoing.misused("the root of a scatter has no rows"))?;
-            push_rows(&ongoing, &row_for_each(&ongoing, rows)?).await?
+            let rows = row_for_each(&ongoing, rows)?;
+            push_rows(&ongoing, &rows).await?;
+            rows[root].to_vec()
         } else {
             pull_one(&ongoing, root).await?
         };
@@ -111,12 +155,26 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; the slices differ in length (see [`Team::all_gatherv`]).
     pub async fn all_gather_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
+        let mut all = bytemuck::zeroed_vec(self.size() * slice.len());
+        self.all_gather_slice_into(slice, &mut all).await?;
+        Ok(all)
+    }
+
+    /// As [`Team::all_gather_slice`], into memory that every member has.
+    ///
+    /// # Errors
+    /// As [`Team::all_gather_slice`]; `into` is not as long as all slices together.
+    pub async fn all_gather_slice_into<T: NoUninit + AnyBitPattern>(
+        &self,
+        slice: &[T],
+        into: &mut [T],
+    ) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllGatherSlice).await?;
         let rows = Rows::equal(ongoing.size(), slice.len());
-        let mut all = bytemuck::zeroed_vec(rows.end());
-        all[rows.range(ongoing.rank())].copy_from_slice(slice);
-        collect(&ongoing, &rows, &mut all).await?;
-        ongoing.complete(all)
+        check_room(&ongoing, into.len(), rows.end())?;
+        into[rows.range(ongoing.rank())].copy_from_slice(slice);
+        collect(&ongoing, &rows, into).await?;
+        ongoing.complete(())
     }
 
     /// Collects the slices of all members, by rank and of any lengths, at every member.
@@ -138,20 +196,34 @@ impl Team {
     /// # Errors
     /// As [`Team`] says; a length that is no multiple of the size, or that differs between members.
     pub async fn all_to_all_slice<T: NoUninit + AnyBitPattern>(&self, slice: &[T]) -> Result<Vec<T>> {
+        let mut all = bytemuck::zeroed_vec::<T>(slice.len());
+        self.all_to_all_slice_into(slice, &mut all).await?;
+        Ok(all)
+    }
+
+    /// As [`Team::all_to_all_slice`], into memory that every member has.
+    ///
+    /// # Errors
+    /// As [`Team::all_to_all_slice`]; `into` is not as long as `slice`.
+    pub async fn all_to_all_slice_into<T: NoUninit + AnyBitPattern>(
+        &self,
+        slice: &[T],
+        into: &mut [T],
+    ) -> Result<()> {
         let ongoing = self.begin_of::<T>(CollectiveKind::AllToAllSlice).await?;
         let rows = equal_rows(&ongoing, slice)?;
+        check_room(&ongoing, into.len(), slice.len())?;
         let part = slice.len() / ongoing.size();
-        let mut all = bytemuck::zeroed_vec::<T>(slice.len());
         let place = |rank: usize| rank * part..(rank + 1) * part;
-        all[place(ongoing.rank())].copy_from_slice(rows[ongoing.rank()]);
+        into[place(ongoing.rank())].copy_from_slice(rows[ongoing.rank()]);
         for round in pairwise(ongoing.rank(), ongoing.size()) {
-            let target = &mut all[place(round.from)];
+            let target = &mut into[place(round.from)];
             trade(&ongoing, round.to, rows[round.to], round.from, Some(part), |range, chunk| {
                 bytemuck::cast_slice_mut(&mut target[range]).copy_from_slice(chunk);
             })
             .await?;
         }
-        ongoing.complete(all)
+        ongoing.complete(())
     }
 
     /// Gives member `i` row `i` of every member, by rank; rows are of any lengths.
@@ -262,11 +334,11 @@ async fn push_row<T: NoUninit>(ongoing: &OngoingCollective<'_>, to: usize, row: 
     ongoing.settle(to, size_of_val(row), chunks).await
 }
 
-/// Sends each other member its row, all of them at once; returns this member's own.
+/// Sends each other member its row, all of them at once.
 async fn push_rows<T: NoUninit + AnyBitPattern>(
     ongoing: &OngoingCollective<'_>,
     rows: &[&[T]],
-) -> Result<Vec<T>> {
+) -> Result<()> {
     let others = || rows.iter().enumerate().filter(|(rank, _)| *rank != ongoing.rank());
     let most = others().map(|(_, row)| chunks_of::<T>(row.len()).count()).max().unwrap_or(0);
     for index in 0..most {
@@ -281,7 +353,29 @@ async fn push_rows<T: NoUninit + AnyBitPattern>(
     for (rank, row) in others() {
         ongoing.settle(rank, size_of_val(*row), chunks_of::<T>(row.len())).await?;
     }
-    Ok(rows[ongoing.rank()].to_vec())
+    Ok(())
+}
+
+/// The error of memory that is not as long as what comes.
+fn check_room(ongoing: &OngoingCollective<'_>, len: usize, wanted: usize) -> Result<()> {
+    match len == wanted {
+        true => Ok(()),
+        false => Err(ongoing.misused(format_args!("memory of {len} elements for {wanted}"))),
+    }
+}
+
+/// Takes a row that is as long as `row` into it.
+async fn pull_row_into<T: NoUninit + AnyBitPattern>(
+    ongoing: &OngoingCollective<'_>,
+    from: usize,
+    row: &mut [T],
+) -> Result<()> {
+    let (bytes, chunks) = (size_of_val(row), chunks_of::<T>(row.len()));
+    for index in 0..chunks.count() {
+        let chunk = bytemuck::cast_slice_mut(&mut row[chunks.range(index)]);
+        ongoing.pull_into(from, index, bytes, chunk).await?;
+    }
+    Ok(())
 }
 
 /// Takes a row of `len` elements, or of any length, and appends it to `row`.

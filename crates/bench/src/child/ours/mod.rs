@@ -6,6 +6,7 @@
 pub mod applications;
 pub mod calls;
 pub mod channels;
+pub mod members;
 pub mod places;
 pub mod transfers;
 pub mod wavefront;

@@ -1,8 +1,8 @@
 //! A wave over a grid whose columns are split over the places: the kernel p2p of the Parallel Research Kernels.
 //!
 //! The kernel is Synch_p2p of R. F. Van der Wijngaart and T. G. Mattson, "The Parallel Research Kernels", HPEC 2014.
-//! The channels are those of the book's listing `wavefront`; unlike there the whole grid is kept, as in the kernel, and
-//! its first row is given and not sent. `peers/mpi.c` does the same, loop by loop. The invariants: place 0 has the last
+//! The values go as messages between members, or over channels as in the book's listing `wavefront`; unlike there the
+//! whole grid is kept, as in the kernel, and its first row is given and not sent. `peers/mpi.c` does the same, loop by loop. The invariants: place 0 has the last
 //! cell of all when a batch ends, so that all places have done theirs; that cell is right after each batch.
 
 use super::{run, seconds_per_step};
@@ -21,17 +21,53 @@ struct Extent {
     rows: usize,
 }
 
-/// Prints `square_mflops` of 1,024 columns and rows, and `tall_mflops` of 128 columns and 8,192 rows.
-pub fn both_grids(effort: Effort) {
-    run(move || async move {
-        say("square_mflops", rate(effort, Extent { columns: 1_024, rows: 1_024 }).await?);
-        say("tall_mflops", rate(effort, Extent { columns: 128, rows: 8_192 }).await?);
-        Ok(())
-    });
+/// Prints `square_mflops` of 1,024 columns and rows, and `tall_mflops` of 128 columns and 8,192 rows, with messages
+/// between members.
+pub fn of_members(effort: Effort) {
+    run(move || both_grids(effort, false));
+}
+
+/// The same over channels.
+pub fn of_channels(effort: Effort) {
+    run(move || both_grids(effort, true));
+}
+
+async fn both_grids(effort: Effort, has_channels: bool) -> isles::Result<()> {
+    say("square_mflops", rate(effort, Extent { columns: 1_024, rows: 1_024 }, has_channels).await?);
+    say("tall_mflops", rate(effort, Extent { columns: 128, rows: 8_192 }, has_channels).await?);
+    Ok(())
+}
+
+/// How a place gets its values from the left and gives them to the right.
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+enum Link {
+    Members(Team),
+    Channels(Receiver<f64>, Sender<f64>),
+}
+
+impl Link {
+    /// From the last place to the first one, too.
+    async fn from_left(&self) -> isles::Result<f64> {
+        match self {
+            Link::Members(team) => {
+                let mut cell = [0.0];
+                team.recv_slice((team.rank() + team.size() - 1) % team.size(), &mut cell).await?;
+                Ok(cell[0])
+            }
+            Link::Channels(left, _) => Ok(left.recv().await?),
+        }
+    }
+
+    async fn to_right(&self, cell: f64) -> isles::Result<()> {
+        match self {
+            Link::Members(team) => team.send_slice((team.rank() + 1) % team.size(), &[cell]).await,
+            Link::Channels(_, right) => Ok(right.send(cell).await?),
+        }
+    }
 }
 
 /// Millions of additions and subtractions a second of all places.
-async fn rate(effort: Effort, extent: Extent) -> isles::Result<f64> {
+async fn rate(effort: Effort, extent: Extent, has_channels: bool) -> isles::Result<f64> {
     let (mut from_left, mut to_place, mut start, mut batches) = (vec![], vec![], vec![], vec![]);
     for place in places() {
         let (sender, receiver) = channel_at::<f64>(place, CAPACITY).await?; // where its values are received
@@ -42,22 +78,26 @@ async fn rate(effort: Effort, extent: Extent) -> isles::Result<f64> {
         batches.push(receiver);
     }
     to_place.rotate_left(1); // a place sends to the next one
+    let link = |place: Place| match has_channels {
+        true => Link::Channels(from_left[place.index()].clone(), to_place[place.index()].clone()),
+        false => Link::Members(Team::world()),
+    };
     finish(async {
         for (place, batches) in places().zip(&batches).skip(1) {
-            let (left, right) = (&from_left[place.index()], &to_place[place.index()]);
+            let link = link(place);
             spawn_at!(place, {
                 let (mut strip, mut batches) = (Strip::new(extent), batches.stream());
                 while let Some(count) = batches.next().await? {
-                    strip.sweep(count, left, right).await?;
+                    strip.sweep(count, &link).await?;
                 }
             });
         }
-        let (mut strip, mut swept) = (Strip::new(extent), 0);
+        let (mut strip, mut swept, link) = (Strip::new(extent), 0, link(here()));
         let seconds = seconds_per_step(effort, async |count| {
             for start in &start[1..] {
                 start.send(count).await?;
             }
-            strip.sweep(count, &from_left[0], &to_place[0]).await?;
+            strip.sweep(count, &link).await?;
             swept += count;
             let expected = swept * (extent.columns + extent.rows - 2) as u64; // as the kernel verifies itself
             assert_eq!(-strip.cells[0], expected as f64, "the last cell after {swept} sweeps");
@@ -98,26 +138,26 @@ impl Strip {
     }
 
     /// Sweeps the grid `count` times, row by row. After each sweep the last cell of all, negated, becomes the first.
-    async fn sweep(&mut self, count: u64, left: &Receiver<f64>, right: &Sender<f64>) -> isles::Result<()> {
+    async fn sweep(&mut self, count: u64, link: &Link) -> isles::Result<()> {
         let (is_first, is_last) = (here().index() == 0, here().index() == place_count() - 1);
         for _ in 0..count {
             let mut rows = self.cells.chunks_mut(self.width);
             let mut above = rows.next().expect("a grid has rows");
             for row in rows {
                 if !is_first {
-                    row[0] = left.recv().await?;
+                    row[0] = link.from_left().await?;
                 }
                 next_row(above, row);
                 if !is_last {
-                    right.send(row[row.len() - 1]).await?;
+                    link.to_right(row[row.len() - 1]).await?;
                 }
                 above = row;
             }
             if is_last {
-                right.send(-above[above.len() - 1]).await?;
+                link.to_right(-above[above.len() - 1]).await?;
             }
             if is_first {
-                self.cells[0] = left.recv().await?;
+                self.cells[0] = link.from_left().await?;
             }
         }
         Ok(())

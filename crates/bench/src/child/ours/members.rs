@@ -1,0 +1,84 @@
+//! Messages between two members of a team, there and back: 8 bytes, and 2 MiB into memory that one has.
+//!
+//! The forms are those of `peers/mpi.c`: a send and a receive at each side, in turn. The invariant: a batch ends when its
+//! last message has come back.
+
+use super::{run, seconds_per_step};
+use crate::child::say;
+use crate::options::Effort;
+use isles::prelude::*;
+
+/// As much as travels in the rows of the suite `core`.
+const WORDS: usize = (2 << 20) / size_of::<u64>();
+
+/// Ends the partner; each other message comes back.
+const LAST: u64 = u64::MAX;
+
+/// Prints `value_us` and `slice_us`: half of there and back of a number, and of a slice of one.
+pub fn short(effort: Effort) {
+    run(move || async move {
+        let team = Team::world();
+        finish(async {
+            spawn_at!(team.place_of(1), {
+                loop {
+                    let number: u64 = team.recv(0).await?;
+                    team.send(0, &number).await?;
+                    if number == LAST {
+                        break;
+                    }
+                }
+            });
+            let seconds = seconds_per_step(effort, async |count| {
+                for number in 0..count {
+                    team.send(1, &number).await?;
+                    assert_eq!(team.recv::<u64>(1).await?, number);
+                }
+                Ok(())
+            })
+            .await?;
+            say("value_us", seconds * 1e6 / 2.0);
+            team.send(1, &LAST).await?;
+            team.recv::<u64>(1).await.map(drop)
+        })
+        .await?;
+        say("slice_us", slices(effort, team, 1).await? * 1e6 / 2.0);
+        Ok(())
+    });
+}
+
+/// Prints `ping_pong_gb`, in 10^9 bytes a second: 2 MiB there and 2 MiB back.
+pub fn long(effort: Effort) {
+    run(move || async move {
+        let seconds = slices(effort, Team::world(), WORDS).await?;
+        say("ping_pong_gb", 2.0 * (WORDS * size_of::<u64>()) as f64 / seconds / 1e9);
+        Ok(())
+    });
+}
+
+/// Seconds of a slice of `len` words there, and another one back.
+async fn slices(effort: Effort, team: Team, len: usize) -> isles::Result<f64> {
+    finish(async {
+        spawn_at!(team.place_of(1), {
+            let (sent, mut received) = (vec![2_u64; len], vec![0_u64; len]);
+            while received[0] != LAST {
+                team.recv_slice(0, &mut received).await?;
+                team.send_slice(0, &sent).await?;
+            }
+        });
+        let (mut sent, mut received) = (vec![1_u64; len], vec![0_u64; len]);
+        let seconds = seconds_per_step(effort, async |count| {
+            for _ in 0..count {
+                team.send_slice(1, &sent).await?;
+                team.recv_slice(1, &mut received).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        assert!(received.iter().all(|word| *word == 2));
+        sent[0] = LAST;
+        team.send_slice(1, &sent).await?;
+        team.recv_slice(1, &mut received).await?;
+        Ok::<_, isles::Error>(seconds)
+    })
+    .await
+}
