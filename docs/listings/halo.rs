@@ -1,16 +1,8 @@
 //! Heat in a ring of cells: each place has a piece of it, and exchanges the edges with its two neighbours only.
 use isles::prelude::*;
-use std::collections::VecDeque;
 
 const CELLS: usize = 10_000;
 const STEPS: usize = 50;
-
-/// The cells beside the piece of a place, as its neighbours sent them: the oldest step comes first.
-#[derive(Default)]
-struct Halo {
-    left: VecDeque<f64>,
-    right: VecDeque<f64>,
-}
 
 /// The heat of a piece after one more step, with the cells beside it.
 fn step(piece: &[f64], left: f64, right: f64) -> Vec<f64> {
@@ -24,27 +16,24 @@ fn start(cells: std::ops::Range<usize>) -> Vec<f64> {
 }
 
 /// Lets the heat of the piece of this place flow; returns the piece at the end.
-async fn flow(halos: &PlaceLocal<Monitor<Halo>>) -> Vec<f64> {
-    let (before, after) = (here().prev(), here().next());
-    let bound = |index: usize| index * CELLS / place_count();
-    let mut piece = start(bound(here().index())..bound(here().index() + 1));
+async fn flow(team: &Team) -> isles::Result<Vec<f64>> {
+    let (rank, size) = (team.rank(), team.size());
+    let (before, after) = ((rank + size - 1) % size, (rank + 1) % size);
+    let bound = |rank: usize| rank * CELLS / size;
+    let mut piece = start(bound(rank)..bound(rank + 1));
     for _ in 0..STEPS {
-        let (first, last) = (piece[0], piece[piece.len() - 1]);
-        spawn_at!(before, halos.read().atomic(|halo| halo.right.push_back(first)));
-        spawn_at!(after, halos.read().atomic(|halo| halo.left.push_back(last)));
-        let arrived = |halo: &Halo| !halo.left.is_empty() && !halo.right.is_empty();
-        let take = |halo: &mut Halo| (halo.left.pop_front(), halo.right.pop_front());
-        let (left, right) = halos.read().when(arrived, take).await;
-        piece = step(&piece, left.expect("it has arrived"), right.expect("it has arrived"));
+        let left = team.send_recv(after, &piece[piece.len() - 1], before).await?;
+        let right = team.send_recv(before, &piece[0], after).await?;
+        piece = step(&piece, left, right);
         work(Cycles(8 * piece.len() as u64)); // on a modelled chip; on a real machine nothing changes
     }
-    piece
+    Ok(piece)
 }
 
 #[isles::main]
 async fn main() -> isles::Result<()> {
-    let halos = PlaceLocal::new(Monitor::<Halo>::default).await?;
-    let pieces = everywhere!(flow(&halos).await).await?;
+    let team = Team::world();
+    let pieces = everywhere!(flow(&team).await?).await?;
 
     let alone = (0..STEPS).fold(start(0..CELLS), |ring, _| step(&ring, ring[CELLS - 1], ring[0]));
     assert_eq!(pieces.concat(), alone); // bit by bit

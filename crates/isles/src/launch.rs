@@ -266,6 +266,7 @@ impl Launch {
             let _ = match wanted {
                 Report::Captures => write!(io::stderr(), "{}", report.captures()),
                 Report::Finish => write!(io::stderr(), "{}", report.finishes()),
+                Report::Messages => write!(io::stderr(), "{}", report.task_messages()),
                 Report::Chip => Ok(()),
             };
         }

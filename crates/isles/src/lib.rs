@@ -50,8 +50,8 @@ pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError,
     RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError,
-    Table, Tagged, Team, Values, Work, cancel, channel, channel_at, finish, here, now, place_count, places,
-    plain, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
+    Table, Tagged, TaskMessages, Team, Values, Work, cancel, channel, channel_at, finish, here, now,
+    place_count, places, plain, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};

@@ -325,12 +325,14 @@ async fn windows(team: &Team) -> isles::Result<()> {
 
 #[isles::test]
 async fn memory_of_another_length_is_refused_at_every_member() -> isles::Result<()> {
-    let odd = |error: isles::Error| {
-        assert!(error.to_string().contains("memory of 1 elements for"), "{error}");
-        Ok::<_, isles::Error>(())
-    };
     let team = Team::from_places(&places().collect::<Vec<_>>())?;
-    at_all!(team, async { odd(team.all_gather_slice_into(&[1_u64; 3], &mut [0]).await.unwrap_err()) }).await
+    at_all!(team, odd_memory(&team)).await
+}
+
+async fn odd_memory(team: &Team) -> isles::Result<()> {
+    let error = team.all_gather_slice_into(&[1_u64; 3], &mut [0]).await.unwrap_err();
+    assert!(error.to_string().contains("memory of 1 elements for"), "{error}");
+    Ok(())
 }
 
 #[test]
@@ -360,7 +362,8 @@ fn messages_that_nobody_wanted_yet_are_counted() {
     for seed in 0..20 {
         let (result, report, _) = isles::simulate(3, isles::Plan::adversarial(seed), program);
         result.unwrap_or_else(|error| panic!("{error}"));
-        let unexpected: Vec<u64> = report.places.iter().flatten().map(|place| place.unexpected).collect();
+        let unexpected: Vec<u64> =
+            report.places.iter().flatten().map(|place| place.messages.unexpected).collect();
         assert_eq!(unexpected, [0, 5, 0], "ISLES_SEED={seed}");
     }
 }
@@ -393,4 +396,39 @@ async fn handles(team: &Team) -> isles::Result<()> {
     ranks.sort_unstable();
     assert_eq!(ranks, (0..size).collect::<Vec<_>>());
     Ok(())
+}
+
+#[test]
+fn the_report_says_what_tasks_said_to_each_other() {
+    let program = || async {
+        let (sender, receiver) = channel::<u8>(2);
+        finish(async {
+            spawn_at!(Place::new(1).expect("there are two"), {
+                Team::world().send(0, &1_u8).await?;
+                for value in 0..5 {
+                    sender.send(value).await?;
+                }
+            });
+            for value in 0..4 {
+                assert_eq!(receiver.recv().await?, value);
+            }
+            assert_eq!(Team::world().recv::<u8>(1).await?, 1);
+            receiver.close();
+            assert!(sender.send(9).await.is_err());
+            Ok::<_, isles::Error>(())
+        })
+        .await
+    };
+    let (result, report, _) = isles::simulate(2, isles::Plan::calm(7), program);
+    result.unwrap_or_else(|error| panic!("{error}"));
+    let text = report.task_messages();
+    let counted = |what: &str| {
+        let line =
+            text.lines().find(|line| line.ends_with(what)).unwrap_or_else(|| panic!("{what} in {text}"));
+        line.trim().split(' ').next().and_then(|count| count.parse::<u64>().ok()).expect("a count")
+    };
+    assert_eq!((counted("values sent over channels"), counted("values received from channels")), (5, 4));
+    assert!(counted("sends and receives of channels that had to wait") > 0, "{text}");
+    assert_eq!(counted("values of channels that came back unsent"), 1);
+    assert_eq!(counted("messages to members of teams"), 1);
 }

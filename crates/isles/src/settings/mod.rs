@@ -21,6 +21,8 @@ pub enum Report {
     Captures,
     /// Finishes by kind, and what they cost.
     Finish,
+    /// What tasks said to other tasks: over channels, and from member to member of a team.
+    Messages,
     /// What a modelled chip did; nothing on another machine.
     Chip,
 }
@@ -77,8 +79,13 @@ fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
         .map(|name| match name {
             "captures" => Ok(Report::Captures),
             "finish" => Ok(Report::Finish),
+            "messages" => Ok(Report::Messages),
             "chip" => Ok(Report::Chip),
-            _ => Err(ConfigError::new(source, name, "captures, finish, chip, or several with commas")),
+            _ => Err(ConfigError::new(
+                source,
+                name,
+                "captures, finish, messages, chip, or several with commas",
+            )),
         })
         .collect()
 }

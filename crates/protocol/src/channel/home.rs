@@ -175,6 +175,29 @@ impl<V> ChannelHome<V> {
         self.receiving.len() > claimed
     }
 
+    /// As [`ChannelHome::offer`] of a task of this place, where the value only goes into the buffer.
+    ///
+    /// # Errors
+    /// With the value, if that is not all there is to do.
+    #[inline]
+    pub fn offer_at_once(&mut self, value: V) -> Result<(), V> {
+        if self.is_closed || !self.sending.is_empty() || !self.receiving.is_empty() || !self.has_room() {
+            return Err(value);
+        }
+        self.buffer.push_back((value, None));
+        Ok(())
+    }
+
+    /// As [`ChannelHome::want`] of a task of this place, where a value only leaves the buffer; none if that is not all
+    /// there is to do.
+    #[inline]
+    pub fn want_at_once(&mut self) -> Option<V> {
+        if !self.sending.is_empty() || !matches!(self.buffer.front(), Some((_, None))) {
+            return None;
+        }
+        self.buffer.pop_front().map(|(value, _)| value)
+    }
+
     /// Someone sends `value`; if there is no room, it waits, if it `waits`.
     pub fn offer(
         &mut self,

@@ -129,10 +129,39 @@ impl World {
     }
 
     /// The home takes in a message of `from`, which may be itself.
+    /// An offer; where the short way is open, it does the same.
+    fn offer(
+        &mut self,
+        id: OperationId,
+        value: Value,
+        steps: &mut Vec<ChannelStep<Value>>,
+    ) -> Offered<Value> {
+        let mut other = self.home.clone();
+        let is_short = id.place == HOME && other.offer_at_once(value).is_ok();
+        let offered = self.home.offer(id, value, true, steps);
+        if is_short {
+            assert_eq!((&offered, steps.len()), (&Offered::Accepted(0), 0));
+            assert_eq!(format!("{other:?}"), format!("{:?}", self.home));
+        }
+        offered
+    }
+
+    /// The same of a receive.
+    fn want(&mut self, id: OperationId, waits: bool, steps: &mut Vec<ChannelStep<Value>>) -> Wanted<Value> {
+        let mut other = self.home.clone();
+        let short = other.want_at_once().filter(|_| id.place == HOME);
+        let wanted = self.home.want(id, waits, steps);
+        if let Some(value) = short {
+            assert_eq!((&wanted, steps.len()), (&Wanted::Value(value), 0));
+            assert_eq!(format!("{other:?}"), format!("{:?}", self.home));
+        }
+        wanted
+    }
+
     fn home_hears(&mut self, from: PlaceId, message: Message) {
         let mut steps = Vec::new();
         let answer = match message {
-            Message::Offer(id, value) => match self.home.offer(id, value, true, &mut steps) {
+            Message::Offer(id, value) => match self.offer(id, value, &mut steps) {
                 Offered::Accepted(slots) => Some((id, ToPlace::Accepted(id, slots))),
                 Offered::Waits => None,
                 Offered::Refused(_) => Some((id, ToPlace::Refused(id))),
@@ -144,7 +173,7 @@ impl World {
                 Offered::Refused(()) => Some((id, ToPlace::Refused(id))),
                 Offered::Full(()) => Some((id, ToPlace::Full(id))),
             },
-            Message::Want(id, waits) => match self.home.want(id, waits, &mut steps) {
+            Message::Want(id, waits) => match self.want(id, waits, &mut steps) {
                 Wanted::Value(value) if from == HOME => {
                     self.operations.remove(&id);
                     self.received.push(value);

@@ -46,6 +46,9 @@ impl Wanted {
     }
 }
 
+/// Queues from which on an empty one goes.
+const EMPTY_QUEUES_MAX: usize = 64;
+
 /// A receive that waits; a later one has a larger number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReceiveId(pub u64);
@@ -64,7 +67,7 @@ pub struct Matched<M> {
 /// The receives and messages of one place; see the module.
 #[derive(Debug)]
 pub struct Matching<M> {
-    /// Messages that nobody has wanted yet, the oldest first.
+    /// Messages that nobody has wanted yet, the oldest first. A few queues that are empty stay for their memory.
     lying: BTreeMap<Envelope, VecDeque<Matched<M>>>,
     /// Receives that wait.
     waiting: BTreeMap<ReceiveId, Wanted>,
@@ -108,7 +111,7 @@ impl<M> Matching<M> {
         let envelope = self.oldest(wanted)?;
         let queue = self.lying.get_mut(&envelope)?;
         let matched = queue.pop_front();
-        if queue.is_empty() {
+        if queue.is_empty() && self.lying.len() > EMPTY_QUEUES_MAX {
             self.lying.remove(&envelope);
         }
         matched
@@ -118,7 +121,8 @@ impl<M> Matching<M> {
         let Wanted { team, tag, source } = wanted;
         let of = |source| Envelope { team, tag, source };
         if let Some(source) = source {
-            return Some(of(source)).filter(|envelope| self.lying.contains_key(envelope));
+            let lies = |envelope: &Envelope| self.lying.get(envelope).is_some_and(|queue| !queue.is_empty());
+            return Some(of(source)).filter(lies);
         }
         let of_any = self.lying.range(of(PlaceId(0))..=of(PlaceId(u32::MAX)));
         let fronts = of_any.filter_map(|(envelope, queue)| Some((queue.front()?.order, *envelope)));
@@ -192,6 +196,6 @@ impl<M> Matching<M> {
 
     /// Whether none does.
     pub fn is_empty(&self) -> bool {
-        self.lying.is_empty()
+        self.lying.values().all(VecDeque::is_empty)
     }
 }

@@ -175,6 +175,12 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
         (asks, waits): (bool, bool),
         caller: &'static Location<'static>,
     ) -> Result<Answer<T>, u64> {
+        if let Some(offered) = value.take_if(|_| !asks) {
+            match home.borrow_mut().offer_at_once(offered) {
+                Ok(()) => return Ok(Answer::Accepted),
+                Err(back) => *value = Some(back),
+            }
+        }
         let (number, mut steps) = (self.new_number(), Vec::new());
         let id = OperationId { place: self.here, number };
         let outcome = if asks {
@@ -274,6 +280,9 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
         waits: bool,
         caller: &'static Location<'static>,
     ) -> Result<Answer<T>, u64> {
+        if let Some(value) = self.home.as_ref().and_then(|home| home.borrow_mut().want_at_once()) {
+            return Ok(Answer::Value(value));
+        }
         Local::with(|local| {
             let number = self.new_number();
             let Some(home) = &self.home else {

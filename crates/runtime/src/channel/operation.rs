@@ -5,7 +5,8 @@
 
 use super::end::{Answer, End};
 use super::error::{RecvError, SendError, SendErrorKind};
-use crate::task::coop::{OPERATION, poll_proceed, spend};
+use crate::local::Local;
+use crate::task::coop::{CALL, poll_proceed, spend};
 use isles_protocol::PlaceId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -46,11 +47,14 @@ impl<T: Serialize + DeserializeOwned + 'static> Operation<T> {
             ready!(poll_proceed(context));
             match begin(&self.end, self.caller) {
                 Ok(answer) => {
-                    spend(OPERATION);
+                    spend(CALL);
                     self.progress = Progress::Over;
                     return Poll::Ready(answer);
                 }
-                Err(number) => self.progress = Progress::Waiting(number),
+                Err(number) => {
+                    Local::with(|local| local.tally.count_message(|counts| counts.channel_waits += 1));
+                    self.progress = Progress::Waiting(number);
+                }
             }
         }
         let Progress::Waiting(number) = self.progress else { return Poll::Ready(Answer::Ended) };
@@ -113,7 +117,10 @@ impl<'a, T: Serialize + DeserializeOwned + 'static> SendFuture<'a, T> {
 
     fn refused(&mut self, back: Option<T>, kind: SendErrorKind) -> Result<(), SendError<T>> {
         match back.or_else(|| self.value.take()) {
-            Some(value) => Err(SendError { value, kind }),
+            Some(value) => {
+                Local::try_with(|local| local.tally.count_message(|counts| counts.channel_returned += 1));
+                Err(SendError { value, kind })
+            }
             None => Ok(()),
         }
     }
@@ -131,7 +138,10 @@ impl<T: Serialize + DeserializeOwned + 'static> Future for SendFuture<'_, T> {
             answer = this.operation.end.commit(&mut this.value);
         }
         Poll::Ready(match answer {
-            Answer::Accepted => Ok(()),
+            Answer::Accepted => {
+                Local::with(|local| local.tally.count_message(|counts| counts.channel_sent += 1));
+                Ok(())
+            }
             Answer::Full => this.refused(None, SendErrorKind::Full),
             Answer::Cancelled(back) => this.refused(back, SendErrorKind::DeadlinePassed),
             Answer::Dead => {
@@ -178,7 +188,10 @@ impl<T: Serialize + DeserializeOwned + 'static> Future for RecvFuture<'_, T> {
         let begin = |end: &Rc<End<T>>, caller| end.receive_value(waits, caller);
         let answer = ready!(self.operation.poll_answer(context, begin));
         Poll::Ready(match answer {
-            Answer::Value(value) => Ok(value),
+            Answer::Value(value) => {
+                Local::with(|local| local.tally.count_message(|counts| counts.channel_received += 1));
+                Ok(value)
+            }
             Answer::Empty => Err(RecvError::Empty),
             Answer::Dead => Err(RecvError::DeadPlace(self.operation.home())),
             Answer::Faulty(text) => Err(RecvError::Faulty(text)),

@@ -253,8 +253,8 @@ impl Local {
         written.map_err(Unsent::Unencodable)
     }
 
-    /// Writes what `encode` writes for `to` into `room`; gives its length, and whether `room` holds all of it and may be
-    /// sent as it is: handles are lent by the message that takes them along.
+    /// Writes what `encode` writes for `to` into `room`; gives its length, and whether `room` holds all of it and may
+    /// be sent as it is: handles are lent by the message that takes them along.
     pub(crate) fn write_ahead(
         &self,
         to: PlaceId,

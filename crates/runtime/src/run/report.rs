@@ -27,6 +27,41 @@ pub(crate) struct Totals {
     received: Cell<u64>,
     put_aside: Cell<u64>,
     tasks: Cell<u64>,
+    messages: Cell<TaskMessages>,
+}
+
+/// What the tasks of a place have said to other tasks that ran: over channels, and from member to member of a team.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskMessages {
+    /// Values sent over channels.
+    pub channel_sent: u64,
+    /// Values received from channels.
+    pub channel_received: u64,
+    /// Sends and receives of channels that did not end at once.
+    pub channel_waits: u64,
+    /// Values that came back to who wanted to send them.
+    pub channel_returned: u64,
+    /// Messages sent to members of a team.
+    pub member_sent: u64,
+    /// Messages that came before anybody wanted them.
+    pub unexpected: u64,
+    /// Sends to a member that waited because too many messages lay there.
+    pub member_waits: u64,
+}
+
+impl TaskMessages {
+    /// Each count with what it counts.
+    fn lines(&self) -> [(u64, &'static str); 7] {
+        [
+            (self.channel_sent, "values sent over channels"),
+            (self.channel_received, "values received from channels"),
+            (self.channel_waits, "sends and receives of channels that had to wait"),
+            (self.channel_returned, "values of channels that came back unsent"),
+            (self.member_sent, "messages to members of teams"),
+            (self.unexpected, "of these came before anybody wanted them"),
+            (self.member_waits, "of these had to wait because too many lay there"),
+        ]
+    }
 }
 
 #[inline]
@@ -57,6 +92,14 @@ impl Totals {
     pub(crate) fn task_ended(&self) {
         add(&self.tasks, 1);
     }
+
+    /// Counts something that a task has said to another.
+    #[inline]
+    pub(crate) fn count_message(&self, count: impl FnOnce(&mut TaskMessages)) {
+        let mut messages = self.messages.get();
+        count(&mut messages);
+        self.messages.set(messages);
+    }
 }
 
 /// What one place did in a run.
@@ -74,8 +117,8 @@ pub struct PlaceReport {
     pub received: u64,
     /// Messages that had to wait on the heap for room in a queue.
     pub put_aside: u64,
-    /// Messages of [`Team::send`](crate::Team::send) that came before anybody wanted them.
-    pub unexpected: u64,
+    /// What its tasks have said to other tasks.
+    pub messages: TaskMessages,
     /// Tasks that ended here.
     pub tasks: u64,
     /// Control messages of finishes, of those above.
@@ -108,7 +151,10 @@ impl Local {
             control_bytes: tally.control_bytes.get(),
             received: tally.received.get(),
             put_aside: tally.put_aside.get(),
-            unexpected: self.messages.borrow().unexpected(),
+            messages: TaskMessages {
+                unexpected: self.messages.borrow().unexpected(),
+                ..tally.messages.get()
+            },
             tasks: tally.tasks.get(),
             finish_messages,
             finishes: kinds.into_iter().map(|(kind, count)| (format!("{kind:?}"), count)).collect(),
@@ -166,6 +212,16 @@ impl RunReport {
             text += &format!("{calls:>12} {bytes:>14} {each:>12.1}  {site}\n");
         }
         text
+    }
+
+    /// The table of `ISLES_REPORT=messages`: what tasks have said to other tasks over channels and as members of teams.
+    pub fn task_messages(&self) -> String {
+        let mut totals = TaskMessages::default().lines();
+        for place in self.places.iter().flatten() {
+            totals.iter_mut().zip(place.messages.lines()).for_each(|(total, (count, _))| total.0 += count);
+        }
+        let lines = totals.map(|(count, what)| format!("{count:>12}  {what}\n"));
+        format!("{:>12}  messages between tasks\n", "count") + &lines.concat()
     }
 
     /// The table of `ISLES_REPORT=finish`: finishes by kind, and the messages they cost.

@@ -2,8 +2,9 @@
 //!
 //! The kernel is Synch_p2p of R. F. Van der Wijngaart and T. G. Mattson, "The Parallel Research Kernels", HPEC 2014.
 //! The values go as messages between members, or over channels as in the book's listing `wavefront`; unlike there the
-//! whole grid is kept, as in the kernel, and its first row is given and not sent. `peers/mpi.c` does the same, loop by loop. The invariants: place 0 has the last
-//! cell of all when a batch ends, so that all places have done theirs; that cell is right after each batch.
+//! whole grid is kept, as in the kernel, and its first row is given and not sent. `peers/mpi.c` does the same, loop by
+//! loop. The invariants: place 0 has the last cell of all when a batch ends, so that all places have done theirs; that
+//! cell is right after each batch.
 
 use super::{run, seconds_per_step};
 use crate::child::say;
@@ -40,28 +41,28 @@ async fn both_grids(effort: Effort, has_channels: bool) -> isles::Result<()> {
 
 /// How a place gets its values from the left and gives them to the right.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
-enum Link {
+enum Neighbors {
     Members(Team),
     Channels(Receiver<f64>, Sender<f64>),
 }
 
-impl Link {
+impl Neighbors {
     /// From the last place to the first one, too.
-    async fn from_left(&self) -> isles::Result<f64> {
+    async fn receive_left(&self) -> isles::Result<f64> {
         match self {
-            Link::Members(team) => {
+            Neighbors::Members(team) => {
                 let mut cell = [0.0];
                 team.recv_slice((team.rank() + team.size() - 1) % team.size(), &mut cell).await?;
                 Ok(cell[0])
             }
-            Link::Channels(left, _) => Ok(left.recv().await?),
+            Neighbors::Channels(left, _) => Ok(left.recv().await?),
         }
     }
 
-    async fn to_right(&self, cell: f64) -> isles::Result<()> {
+    async fn send_right(&self, cell: f64) -> isles::Result<()> {
         match self {
-            Link::Members(team) => team.send_slice((team.rank() + 1) % team.size(), &[cell]).await,
-            Link::Channels(_, right) => Ok(right.send(cell).await?),
+            Neighbors::Members(team) => team.send_slice((team.rank() + 1) % team.size(), &[cell]).await,
+            Neighbors::Channels(_, right) => Ok(right.send(cell).await?),
         }
     }
 }
@@ -79,8 +80,8 @@ async fn rate(effort: Effort, extent: Extent, has_channels: bool) -> isles::Resu
     }
     to_place.rotate_left(1); // a place sends to the next one
     let link = |place: Place| match has_channels {
-        true => Link::Channels(from_left[place.index()].clone(), to_place[place.index()].clone()),
-        false => Link::Members(Team::world()),
+        true => Neighbors::Channels(from_left[place.index()].clone(), to_place[place.index()].clone()),
+        false => Neighbors::Members(Team::world()),
     };
     finish(async {
         for (place, batches) in places().zip(&batches).skip(1) {
@@ -138,26 +139,26 @@ impl Strip {
     }
 
     /// Sweeps the grid `count` times, row by row. After each sweep the last cell of all, negated, becomes the first.
-    async fn sweep(&mut self, count: u64, link: &Link) -> isles::Result<()> {
+    async fn sweep(&mut self, count: u64, link: &Neighbors) -> isles::Result<()> {
         let (is_first, is_last) = (here().index() == 0, here().index() == place_count() - 1);
         for _ in 0..count {
             let mut rows = self.cells.chunks_mut(self.width);
             let mut above = rows.next().expect("a grid has rows");
             for row in rows {
                 if !is_first {
-                    row[0] = link.from_left().await?;
+                    row[0] = link.receive_left().await?;
                 }
                 next_row(above, row);
                 if !is_last {
-                    link.to_right(row[row.len() - 1]).await?;
+                    link.send_right(row[row.len() - 1]).await?;
                 }
                 above = row;
             }
             if is_last {
-                link.to_right(-above[above.len() - 1]).await?;
+                link.send_right(-above[above.len() - 1]).await?;
             }
             if is_first {
-                self.cells[0] = link.from_left().await?;
+                self.cells[0] = link.receive_left().await?;
             }
         }
         Ok(())

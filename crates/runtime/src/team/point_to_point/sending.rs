@@ -152,10 +152,17 @@ impl Address {
             if local.is_dead(self.to) {
                 return Poll::Ready(Err(Error::dead(self.to)));
             }
+            let is_first = waiting.ticket.is_none();
             let mut table = local.messages.borrow_mut();
             match table.take_window(self.to, &mut waiting.ticket, context.waker(), self.caller) {
-                true => Poll::Ready(Ok(SendRight { to: self.to })),
-                false => Poll::Pending,
+                true => {
+                    local.tally.count_message(|counts| counts.member_sent += 1);
+                    Poll::Ready(Ok(SendRight { to: self.to }))
+                }
+                false => {
+                    local.tally.count_message(|counts| counts.member_waits += u64::from(is_first));
+                    Poll::Pending
+                }
             }
         })
     }
