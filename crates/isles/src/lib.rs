@@ -45,7 +45,7 @@ pub use chip::{
     ModelEnergy, Placement, PlacementError, Protocol, Reduce, Shape, TimeCategory, clocks, shared_memory,
 };
 pub use isles_macros::{at, everywhere, main, select, spawn_at, test};
-pub use isles_runtime::capture::{CanReturn, CanTravel};
+pub use isles_runtime::capture::{CanReturn, CanSend, CanTravel};
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, Monitor, NotHome, Opened,
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError,

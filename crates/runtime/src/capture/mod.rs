@@ -126,6 +126,20 @@ pub trait CanTravel: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> CanTravel for T {}
 
+/// Types whose values may go over a channel: those of [`CanTravel`] that borrow nothing. Nobody implements it; it is the
+/// bound of a type parameter whose values are sent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be sent over a channel",
+    label = "a channel carries values to other places, and a `{Self}` cannot go there",
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and send a handle (`Replicated`, `PlaceLocal`, `Global`)",
+    note = "what is borrowed must be made owned (`String` instead of `&str`, `Vec<T>` instead of `&[T]`)",
+    note = "a type parameter needs the bound `isles::CanSend`, which every owned type with serde's traits fulfils"
+)]
+pub trait CanSend: Serialize + DeserializeOwned + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + 'static> CanSend for T {}
+
 /// Types whose values may come back from another place: the same as [`CanTravel`]. Nobody implements it; it is the
 /// bound of a type parameter whose values a body gives back.
 #[diagnostic::on_unimplemented(

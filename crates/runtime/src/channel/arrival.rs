@@ -4,18 +4,17 @@
 
 use super::end::{Answer, End};
 use super::message::{ChannelId, Head};
+use crate::capture::CanSend;
 use crate::local::Local;
 use crate::message::{Handler, Refused};
 use crate::wire::{DecodeError, Reader};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, Wanted};
 use isles_transport::Class;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-impl<T: Serialize + DeserializeOwned + 'static> End<T> {
+impl<T: CanSend> End<T> {
     /// A message to the home.
     pub(super) fn receive_at_home(
         self: &Rc<Self>,

@@ -5,6 +5,7 @@
 //! sent, a value is dropped, or a task is woken.
 
 use super::message::{ChannelId, Head};
+use crate::capture::CanSend;
 use crate::error::Error;
 use crate::local::output_queue::OutputQueue;
 use crate::local::{Local, Unsent};
@@ -13,8 +14,6 @@ use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, SlotPool, Wanted};
 use isles_transport::Class;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -108,7 +107,7 @@ pub(crate) struct End<T> {
     handles: Cell<u32>,
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> End<T> {
+impl<T: CanSend> End<T> {
     /// A new channel whose home is here, counted by two kinds of handles.
     pub(super) fn make(local: &Local, capacity: u32) -> Rc<End<T>> {
         let mut channels = local.channels.borrow_mut();
@@ -612,7 +611,7 @@ impl<T> End<T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> End<T> {
+impl<T: CanSend> End<T> {
     /// One handle less here.
     pub(super) fn release(&self) {
         if self.home.is_none() {
@@ -622,7 +621,7 @@ impl<T: Serialize + DeserializeOwned + 'static> End<T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> AnyEnd for End<T> {
+impl<T: CanSend> AnyEnd for End<T> {
     fn receive(
         self: Rc<Self>,
         local: &Local,
@@ -665,7 +664,7 @@ impl<T: Serialize + DeserializeOwned + 'static> AnyEnd for End<T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> End<T> {
+impl<T: CanSend> End<T> {
     /// The home of a waiting operation is dead.
     fn die(self: &Rc<Self>, local: &Local, number: u64) {
         let is_answered = matches!(self.waits.borrow().get(&number), Some(Wait::Answered(_)));

@@ -17,7 +17,7 @@ pub use error::{RecvError, SendError, SendErrorKind};
 pub use operation::{RecvFuture, SendFuture};
 
 use crate::call;
-use crate::capture::Handle;
+use crate::capture::{CanSend, Handle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::local::Local;
 use crate::part::{InternalSite, PartRef, SerdeCapture, SerdeReturn};
@@ -28,7 +28,6 @@ use futures_core::Stream;
 use isles_protocol::channel::CAPACITY_MAX;
 use message::ChannelId;
 use operation::Count;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::future::poll_fn;
@@ -56,7 +55,7 @@ use std::time::Duration;
 /// # Panics
 /// Outside of a place, and if `capacity` is more than 2^20.
 #[track_caller]
-pub fn channel<T: Serialize + DeserializeOwned + 'static>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+pub fn channel<T: CanSend>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     match Local::with(|local| make(local, capacity)) {
         Ok(ends) => ends,
         Err(error) => panic!("{error}"),
@@ -68,7 +67,7 @@ pub fn channel<T: Serialize + DeserializeOwned + 'static>(capacity: usize) -> (S
 /// # Errors
 /// `home` is dead; [`Misused`](ErrorKind::Misused): `capacity` is more than 2^20.
 #[track_caller]
-pub fn channel_at<T: Serialize + DeserializeOwned + 'static>(
+pub fn channel_at<T: CanSend>(
     home: Place,
     capacity: usize,
 ) -> impl Future<Output = Result<(Sender<T>, Receiver<T>)>> {
@@ -84,10 +83,7 @@ pub fn channel_at<T: Serialize + DeserializeOwned + 'static>(
     })
 }
 
-fn make<T: Serialize + DeserializeOwned + 'static>(
-    local: &Local,
-    capacity: usize,
-) -> Result<(Sender<T>, Receiver<T>)> {
+fn make<T: CanSend>(local: &Local, capacity: usize) -> Result<(Sender<T>, Receiver<T>)> {
     let allowed = u32::try_from(capacity).ok().filter(|capacity| *capacity <= CAPACITY_MAX);
     let capacity = allowed.ok_or_else(|| {
         let text = format!("the capacity of a channel is {capacity}; allowed: 0 to {CAPACITY_MAX}");
@@ -102,44 +98,44 @@ fn make<T: Serialize + DeserializeOwned + 'static>(
 }
 
 /// At the home: what all senders stand for, or all receivers.
-struct Side<T: Serialize + DeserializeOwned + 'static> {
+struct Side<T: CanSend> {
     end: Rc<End<T>>,
     is_receiver: bool,
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Drop for Side<T> {
+impl<T: CanSend> Drop for Side<T> {
     fn drop(&mut self) {
         self.end.handles_are_gone(self.is_receiver);
     }
 }
 
 /// One counted handle.
-struct Handles<T: Serialize + DeserializeOwned + 'static> {
+struct Handles<T: CanSend> {
     // Goes first: what is returned to the home goes before the handle.
     end: Rc<End<T>>,
     share: PartRef,
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Clone for Handles<T> {
+impl<T: CanSend> Clone for Handles<T> {
     fn clone(&self) -> Self {
         self.end.retain();
         Handles { end: Rc::clone(&self.end), share: self.share.clone() }
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Drop for Handles<T> {
+impl<T: CanSend> Drop for Handles<T> {
     fn drop(&mut self) {
         self.end.release();
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Serialize for Handles<T> {
+impl<T: CanSend> Serialize for Handles<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         (&self.share, self.end.id(), self.end.capacity()).serialize(serializer)
     }
 }
 
-impl<'de, T: Serialize + DeserializeOwned + 'static> Deserialize<'de> for Handles<T> {
+impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let (share, id, capacity) = <(PartRef, ChannelId, u32)>::deserialize(deserializer)?;
         let end = Local::try_with(|local| End::of(local, id, capacity)).flatten();
@@ -151,17 +147,17 @@ impl<'de, T: Serialize + DeserializeOwned + 'static> Deserialize<'de> for Handle
 /// The end of a [`channel`] that sends.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct Sender<T: Serialize + DeserializeOwned + 'static>(Handles<T>);
+pub struct Sender<T: CanSend>(Handles<T>);
 
 /// The end of a [`channel`] that receives.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct Receiver<T: Serialize + DeserializeOwned + 'static>(Handles<T>);
+pub struct Receiver<T: CanSend>(Handles<T>);
 
-impl<T: Serialize + DeserializeOwned + 'static> Handle for Sender<T> {}
-impl<T: Serialize + DeserializeOwned + 'static> Handle for Receiver<T> {}
+impl<T: CanSend> Handle for Sender<T> {}
+impl<T: CanSend> Handle for Receiver<T> {}
 
-impl<T: Serialize + DeserializeOwned + 'static> Sender<T> {
+impl<T: CanSend> Sender<T> {
     /// Sends `value`; waits for room.
     ///
     /// # Errors
@@ -230,7 +226,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Sender<T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Receiver<T> {
+impl<T: CanSend> Receiver<T> {
     /// Receives a value; waits for one.
     ///
     /// # Errors
@@ -286,13 +282,13 @@ impl<T: Serialize + DeserializeOwned + 'static> Receiver<T> {
 }
 
 /// The values of a channel as a stream, which ends when the channel does; an error is the last.
-pub struct Values<'a, T: Serialize + DeserializeOwned + 'static> {
+pub struct Values<'a, T: CanSend> {
     receiver: &'a Receiver<T>,
     next: Option<RecvFuture<'a, T>>,
     caller: &'static Location<'static>,
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Values<'_, T> {
+impl<T: CanSend> Values<'_, T> {
     /// The next value; none when the channel is closed and empty.
     ///
     /// # Errors
@@ -302,7 +298,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Values<'_, T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Stream for Values<'_, T> {
+impl<T: CanSend> Stream for Values<'_, T> {
     type Item = std::result::Result<T, RecvError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -319,13 +315,13 @@ impl<T: Serialize + DeserializeOwned + 'static> Stream for Values<'_, T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> fmt::Debug for Sender<T> {
+impl<T: CanSend> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender").field("home", &self.0.end.home()).finish_non_exhaustive()
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> fmt::Debug for Receiver<T> {
+impl<T: CanSend> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver").field("home", &self.0.end.home()).finish_non_exhaustive()
     }

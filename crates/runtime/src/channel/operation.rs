@@ -5,11 +5,10 @@
 
 use super::end::{Answer, End};
 use super::error::{RecvError, SendError, SendErrorKind};
+use crate::capture::CanSend;
 use crate::local::Local;
 use crate::task::coop::{CALL, poll_proceed, spend};
 use isles_protocol::PlaceId;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
@@ -26,13 +25,13 @@ enum Progress {
 }
 
 /// An operation under way; cancels it when it is dropped.
-struct Operation<T: Serialize + DeserializeOwned + 'static> {
+struct Operation<T: CanSend> {
     end: Rc<End<T>>,
     caller: &'static Location<'static>,
     progress: Progress,
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Operation<T> {
+impl<T: CanSend> Operation<T> {
     fn new(end: &Rc<End<T>>, caller: &'static Location<'static>) -> Operation<T> {
         Operation { end: Rc::clone(end), caller, progress: Progress::New }
     }
@@ -68,7 +67,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Operation<T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Drop for Operation<T> {
+impl<T: CanSend> Drop for Operation<T> {
     fn drop(&mut self) {
         if let Progress::Waiting(number) = self.progress {
             self.end.cancel(number, false);
@@ -80,7 +79,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Drop for Operation<T> {
 ///
 /// A send that is dropped before its end may have sent its value or not; in a `select!` it has not.
 #[must_use = "a send does nothing unless it is awaited"]
-pub struct SendFuture<'a, T: Serialize + DeserializeOwned + 'static> {
+pub struct SendFuture<'a, T: CanSend> {
     operation: Operation<T>,
     value: Option<T>,
     /// Whether the value stays here until there is a slot for it.
@@ -89,9 +88,9 @@ pub struct SendFuture<'a, T: Serialize + DeserializeOwned + 'static> {
     sender: PhantomData<&'a ()>,
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Unpin for SendFuture<'_, T> {}
+impl<T: CanSend> Unpin for SendFuture<'_, T> {}
 
-impl<'a, T: Serialize + DeserializeOwned + 'static> SendFuture<'a, T> {
+impl<'a, T: CanSend> SendFuture<'a, T> {
     pub(super) fn new(
         end: &Rc<End<T>>,
         value: T,
@@ -126,7 +125,7 @@ impl<'a, T: Serialize + DeserializeOwned + 'static> SendFuture<'a, T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Future for SendFuture<'_, T> {
+impl<T: CanSend> Future for SendFuture<'_, T> {
     type Output = Result<(), SendError<T>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -159,13 +158,13 @@ impl<T: Serialize + DeserializeOwned + 'static> Future for SendFuture<'_, T> {
 ///
 /// One that is dropped before its end has received nothing: a value that arrives for it is the next that is received.
 #[must_use = "nothing is received unless it is awaited"]
-pub struct RecvFuture<'a, T: Serialize + DeserializeOwned + 'static> {
+pub struct RecvFuture<'a, T: CanSend> {
     operation: Operation<T>,
     waits: bool,
     receiver: PhantomData<&'a ()>,
 }
 
-impl<'a, T: Serialize + DeserializeOwned + 'static> RecvFuture<'a, T> {
+impl<'a, T: CanSend> RecvFuture<'a, T> {
     pub(super) fn new(
         end: &Rc<End<T>>,
         waits: bool,
@@ -180,7 +179,7 @@ impl<'a, T: Serialize + DeserializeOwned + 'static> RecvFuture<'a, T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Future for RecvFuture<'_, T> {
+impl<T: CanSend> Future for RecvFuture<'_, T> {
     type Output = Result<T, RecvError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -201,15 +200,15 @@ impl<T: Serialize + DeserializeOwned + 'static> Future for RecvFuture<'_, T> {
 }
 
 /// How many values a channel holds, as a future.
-pub(super) struct Count<T: Serialize + DeserializeOwned + 'static>(Operation<T>);
+pub(super) struct Count<T: CanSend>(Operation<T>);
 
-impl<T: Serialize + DeserializeOwned + 'static> Count<T> {
+impl<T: CanSend> Count<T> {
     pub(super) fn new(end: &Rc<End<T>>, caller: &'static Location<'static>) -> Count<T> {
         Count(Operation::new(end, caller))
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Future for Count<T> {
+impl<T: CanSend> Future for Count<T> {
     type Output = crate::Result<usize>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

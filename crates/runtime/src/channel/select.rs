@@ -5,10 +5,9 @@
 //! the one is chosen whose turn it is. Invariant: at most one branch has happened.
 
 use super::operation::{RecvFuture, SendFuture};
+use crate::capture::CanSend;
 use crate::local::Local;
 use crate::task::coop::{OPERATION, cooperate};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::future::ready;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -47,7 +46,7 @@ impl<'p, F> Branch<'p, F> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Branch<'_, SendFuture<'_, T>> {
+impl<T: CanSend> Branch<'_, SendFuture<'_, T>> {
     /// Sends, if there is room.
     pub fn poll_branch(
         &mut self,
@@ -64,7 +63,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Branch<'_, SendFuture<'_, T>> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Branch<'_, RecvFuture<'_, T>> {
+impl<T: CanSend> Branch<'_, RecvFuture<'_, T>> {
     /// Receives, if there is a value.
     pub fn poll_branch(
         &mut self,
