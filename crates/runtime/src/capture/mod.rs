@@ -126,8 +126,8 @@ pub trait CanTravel: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> CanTravel for T {}
 
-/// Types whose values may go over a channel: those of [`CanTravel`] that borrow nothing. Nobody implements it; it is the
-/// bound of a type parameter whose values are sent.
+/// Types whose values may go over a channel: those of [`CanTravel`] that borrow nothing. Nobody implements it; it is
+/// the bound of a type parameter whose values are sent.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent over a channel",
     label = "a channel carries values to other places, and a `{Self}` cannot go there",
