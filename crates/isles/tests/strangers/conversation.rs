@@ -1,9 +1,10 @@
 //! One place among peers that say anything at all.
 //!
 //! Everything that a place reads from a peer comes through here: heads of messages, captures, answers, reports of
-//! finishes, messages of teams, registrations and reports of phasers, counts of handles, the end of the run. It is a
-//! file of its own because two programs feed it: the test beside it with invented bytes, and the fuzz target `messages`
-//! with bytes that a fuzzer looks for. It checks no answer: a place that goes on working has passed.
+//! finishes, steps of collectives and messages of members, values of channels, registrations and reports of phasers,
+//! counts of handles, the end of the run. It is a file of its own because two programs feed it: the test beside it with
+//! invented bytes, and the fuzz target `messages` with bytes that a fuzzer looks for. It checks no answer: a place that
+//! goes on working has passed.
 //!
 //! The place runs a small program in a simulated world whose other places are bare endpoints. What the places of that
 //! world say to each other when all of them are sound is the *stock*: genuine messages, with entries, finishes and
@@ -71,8 +72,24 @@ async fn program() -> Result<()> {
         spawn_at!(there, {
             phaser.advance().await?;
         });
+        let (sender, receiver) = channel::<String>(2);
+        let (calls, numbers) = channel::<u64>(0);
+        spawn_at!(there, {
+            for word in ["one", "two", "three"] {
+                sender.send(word.to_owned()).await?;
+            }
+            numbers.recv().await?;
+            sender.close();
+        });
+        spawn(async move {
+            receiver.recv().await?;
+            calls.send(7).await?;
+            while receiver.recv().await.is_ok() {}
+            Ok::<_, Error>(())
+        });
         for place in places() {
             spawn_at!(place, collectives().await?);
+            spawn_at!(place, messages().await?);
         }
         spawn(async { PlaceLocal::new(|| 1_u8).await.map(drop) });
         spawn(async { Replicated::new(vec![String::from("shared")]).await.map(drop) });
@@ -87,6 +104,44 @@ async fn collectives() -> Result<()> {
     team.all_reduce_slice(&mut sums, |a, b| a + b).await?;
     team.broadcast(0, Some(String::from("to all"))).await?;
     team.split(here().index() % 2, 0).await?.barrier().await
+}
+
+/// What every place says to the next one as a member of a team: short, and too long to go at once.
+async fn messages() -> Result<()> {
+    let team = Team::world();
+    let (next, previous) = ((team.rank() + 1) % team.size(), (team.rank() + team.size() - 1) % team.size());
+    team.send(next, &3_u64).await?;
+    team.recv_any::<u64>().await?;
+    let mut into = vec![0_u32; 2_000];
+    let send = team.tagged(1).send_slice(next, &[5_u32; 2_000]);
+    let receive = team.tagged(1).recv_slice(previous, &mut into);
+    both(send, receive).await?;
+    team.send_recv::<_, Vec<u32>>(next, &vec![8_u32; 3_000], previous).await.map(drop)
+}
+
+/// Waits for both at once.
+async fn both(one: impl Future<Output = Result<()>>, other: impl Future<Output = Result<()>>) -> Result<()> {
+    let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
+    let mut is_over = [false; 2];
+    std::future::poll_fn(|context| {
+        if !is_over[0]
+            && let std::task::Poll::Ready(result) = one.as_mut().poll(context)
+        {
+            result?;
+            is_over[0] = true;
+        }
+        if !is_over[1]
+            && let std::task::Poll::Ready(result) = other.as_mut().poll(context)
+        {
+            result?;
+            is_over[1] = true;
+        }
+        match is_over {
+            [true, true] => std::task::Poll::Ready(Ok(())),
+            _ => std::task::Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// The place, its program under way, and its peers.

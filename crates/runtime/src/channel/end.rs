@@ -125,7 +125,7 @@ impl<T: CanSend> End<T> {
         let mut channels = local.channels.borrow_mut();
         let known = match channels.ends.get(&id) {
             Some(end) => Rc::clone(end).into_any().downcast::<End<T>>().ok()?,
-            None if id.home == local.here() => return None,
+            None if id.home == local.here() || id.home.0 >= local.places() => return None,
             None => {
                 let end = Rc::new(End::new(id, local.here(), capacity, None));
                 channels.ends.insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
