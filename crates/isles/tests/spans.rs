@@ -182,3 +182,51 @@ fn what_is_cancelled_ends_its_spans_on_both_sides() {
     assert!(within(call) && within(body) && body.0 > call.0, "{found:?}");
     assert!(finish.1 < finish.0 + Duration::from_millis(1), "the work afterwards is not in it: {found:?}");
 }
+
+/// A receive that waits for a computation, over a channel and from a member; and a long message that waits for its
+/// receiver.
+async fn waits(said: Rc<RefCell<Vec<Said>>>) -> Result<()> {
+    let say = |name: &str, line, (start, end)| said.borrow_mut().push((name.to_owned(), 0, line, start, end));
+    let (sender, receiver) = channel::<u64>(0);
+    let team = Team::world();
+    finish(async {
+        spawn_at!(Place::new(1).unwrap(), {
+            let mut long = vec![0_u64; 5_000];
+            work(Cycles(20_000));
+            sender.send(1).await?;
+            work(Cycles(20_000));
+            team.send(0, &2_u64).await?;
+            work(Cycles(20_000));
+            team.recv_slice(0, &mut long).await?;
+        });
+        let (before, line) = (now(), line!() + 1);
+        receiver.recv().await?;
+        say("recv ← place 0", line, (before, now()));
+        let (before, line) = (now(), line!() + 1);
+        team.recv::<u64>(1).await?;
+        say("recv ← place 1", line, (before, now()));
+        let (before, line) = (now(), line!() + 1);
+        team.send_slice(1, &[3_u64; 5_000]).await?;
+        say("send → place 1", line, (before, now()));
+        Ok::<_, isles::Error>(())
+    })
+    .await
+}
+
+#[test]
+fn waits_of_tasks_for_other_tasks_are_spans() {
+    let said = Rc::new(RefCell::new(Vec::new()));
+    let saying = Rc::clone(&said);
+    let (result, _, packets) = traced("waits", move || waits(saying));
+    result.unwrap();
+    let found = spans_of_places(&packets);
+    for (name, place, line, before, after) in said.take() {
+        let of_line = |(_, lane, of, ..): &Said| (*lane, *of) == (place, line);
+        let drawn: Vec<Said> = found.iter().filter_map(said_of).filter(of_line).collect();
+        let [(drawn_name, _, _, start, end)] = &drawn[..] else { panic!("{name}: {drawn:?}") };
+        assert_eq!(*drawn_name, name);
+        assert!(before <= *start && *end <= after, "{name}: {before:?} {start:?} {end:?} {after:?}");
+        // It waited for most of what the other place computed.
+        assert!(*end - *start > Duration::from_micros(30), "{name}: {:?}", *end - *start);
+    }
+}

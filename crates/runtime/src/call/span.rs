@@ -1,4 +1,5 @@
-//! What a machine that draws spans is told of a program: its calls, their bodies, its finishes, and the whole run.
+//! What a machine that draws spans is told of a program: its calls, their bodies, its finishes, its waits for other
+//! tasks, and the whole run.
 //!
 //! Its own file, so that who has a span need not know whether anybody wants it. Where nobody does, a span is four
 //! bytes, a look at the place when it begins and a comparison when it ends; messages know nothing of it. Invariant: a
@@ -12,6 +13,9 @@ use isles_transport::{Source, Span, SpanId};
 pub(crate) const CALL: &str = "at →";
 pub(crate) const BODY: &str = "at ←";
 pub(crate) const FINISH: &str = "finish";
+pub(crate) const SEND: &str = "send →";
+pub(crate) const RECEIVE: &str = "recv ←";
+pub(crate) const LENGTH: &str = "len →";
 pub(crate) const RUN: &str = "the whole run";
 
 /// No endpoint has so many open.

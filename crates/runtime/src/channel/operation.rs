@@ -5,10 +5,13 @@
 
 use super::end::{Answer, End};
 use super::error::{RecvError, SendError, SendErrorKind};
+use crate::call::span;
+use crate::call::span::OpenSpan;
 use crate::capture::CanSend;
 use crate::local::Local;
 use crate::task::coop::{CALL, poll_proceed, spend};
 use isles_protocol::PlaceId;
+use isles_transport::Source;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
@@ -29,11 +32,14 @@ struct Operation<T: CanSend> {
     end: Rc<End<T>>,
     caller: &'static Location<'static>,
     progress: Progress,
+    /// What its span is called, if it waits; and that span.
+    name: &'static str,
+    span: OpenSpan,
 }
 
 impl<T: CanSend> Operation<T> {
-    fn new(end: &Rc<End<T>>, caller: &'static Location<'static>) -> Operation<T> {
-        Operation { end: Rc::clone(end), caller, progress: Progress::New }
+    fn new(end: &Rc<End<T>>, name: &'static str, caller: &'static Location<'static>) -> Operation<T> {
+        Operation { end: Rc::clone(end), caller, progress: Progress::New, name, span: OpenSpan::NONE }
     }
 
     /// The answer; `begin` begins the operation.
@@ -51,14 +57,19 @@ impl<T: CanSend> Operation<T> {
                     return Poll::Ready(answer);
                 }
                 Err(number) => {
-                    Local::with(|local| local.tally.count_message(|counts| counts.channel_waits += 1));
                     self.progress = Progress::Waiting(number);
+                    Local::with(|local| {
+                        local.tally.count_message(|counts| counts.channel_waits += 1);
+                        let source = || Some(Source::of_caller(self.caller));
+                        self.span = local.span(self.name, Some(self.end.home()), source);
+                    });
                 }
             }
         }
         let Progress::Waiting(number) = self.progress else { return Poll::Ready(Answer::Ended) };
         let answer = ready!(self.end.poll(number, context.waker()));
         self.progress = Progress::Over;
+        self.span = OpenSpan::NONE;
         Poll::Ready(answer)
     }
 
@@ -97,7 +108,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         waits: bool,
         caller: &'static Location<'static>,
     ) -> SendFuture<'a, T> {
-        let operation = Operation::new(end, caller);
+        let operation = Operation::new(end, span::SEND, caller);
         SendFuture { operation, value: Some(value), asks: false, waits, sender: PhantomData }
     }
 
@@ -170,7 +181,7 @@ impl<'a, T: CanSend> RecvFuture<'a, T> {
         waits: bool,
         caller: &'static Location<'static>,
     ) -> RecvFuture<'a, T> {
-        RecvFuture { operation: Operation::new(end, caller), waits, receiver: PhantomData }
+        RecvFuture { operation: Operation::new(end, span::RECEIVE, caller), waits, receiver: PhantomData }
     }
 
     /// Lets it be one of several; it waits if it `waits`.
@@ -204,7 +215,7 @@ pub(super) struct Count<T: CanSend>(Operation<T>);
 
 impl<T: CanSend> Count<T> {
     pub(super) fn new(end: &Rc<End<T>>, caller: &'static Location<'static>) -> Count<T> {
-        Count(Operation::new(end, caller))
+        Count(Operation::new(end, span::LENGTH, caller))
     }
 }
 

@@ -9,6 +9,8 @@ use super::super::payload::{self, Payload};
 use super::super::state::TeamState;
 use super::header::{MessageHead, MessageKind};
 use super::table::{self, Message, ReceiveOutcome, TransferEnd, acknowledge};
+use crate::call::span;
+use crate::call::span::OpenSpan;
 use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::message::Handler;
@@ -17,7 +19,7 @@ use crate::wire::Reader;
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{Matched, ReceiveId, Wanted};
-use isles_transport::{Class, Inbound, Next};
+use isles_transport::{Class, Inbound, Next, Source};
 use serde::de::DeserializeOwned;
 use std::any::type_name;
 use std::future::poll_fn;
@@ -121,7 +123,7 @@ impl<'t> ReceiveRequest<'t> {
 
     /// The message, as soon as there is one.
     fn got(&self) -> GotFuture<'_, 't> {
-        GotFuture { request: self, waiting: None }
+        GotFuture { request: self, waiting: None, span: OpenSpan::NONE }
     }
 }
 
@@ -129,6 +131,7 @@ impl<'t> ReceiveRequest<'t> {
 struct GotFuture<'r, 't> {
     request: &'r ReceiveRequest<'t>,
     waiting: Option<ReceiveId>,
+    span: OpenSpan,
 }
 
 impl Future for GotFuture<'_, '_> {
@@ -140,6 +143,7 @@ impl Future for GotFuture<'_, '_> {
             if let Some(id) = self.waiting {
                 let outcome = ready!(table.poll_receive(id, context.waker()));
                 self.waiting = None;
+                self.span = OpenSpan::NONE;
                 return Poll::Ready(match outcome {
                     ReceiveOutcome::Got(matched) => Ok(Got::new(matched)),
                     ReceiveOutcome::Dead(place) => Err(Error::dead(place)),
@@ -155,6 +159,8 @@ impl Future for GotFuture<'_, '_> {
                 return Poll::Ready(Err(Error::dead(dead)));
             }
             self.waiting = Some(table.wait(wanted, context.waker().clone(), self.request.caller));
+            let source = || Some(Source::of_caller(self.request.caller));
+            self.span = local.span(span::RECEIVE, wanted.source, source);
             Poll::Pending
         })
     }

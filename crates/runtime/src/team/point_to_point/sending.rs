@@ -6,6 +6,8 @@ use super::super::header::{ElementType, TeamId, message_bytes, put_chunk};
 use super::super::schedule::Chunks;
 use super::header::{MessageHead, MessageKind};
 use super::table::{self, Message};
+use crate::call::span;
+use crate::call::span::OpenSpan;
 use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::message::Handler;
@@ -15,7 +17,7 @@ use crate::wire::{EncodeError, Writer};
 use bytemuck::NoUninit;
 use isles_protocol::PlaceId;
 use isles_protocol::matching::Envelope;
-use isles_transport::Class;
+use isles_transport::{Class, Source};
 use serde::Serialize;
 use std::future::poll_fn;
 use std::panic::Location;
@@ -130,7 +132,9 @@ impl Address {
         let right = self.window().await?;
         Local::with(|local| {
             let number = local.messages.borrow_mut().begin_send(self.to, bytes as u64, self.caller);
-            let send = LongSendGuard { number, to: self.to };
+            let source = || Some(Source::of_caller(self.caller));
+            let span = local.span(span::SEND, Some(self.to), source);
+            let send = LongSendGuard { number, to: self.to, _span: span };
             let head = self.head(MessageKind::Announced, element, number);
             table::tell(local, self.to, head, Some(bytes as u64)).map_err(Error::from)?;
             right.use_up();
@@ -204,6 +208,7 @@ impl Drop for SendRight {
 struct LongSendGuard {
     number: u64,
     to: PlaceId,
+    _span: OpenSpan,
 }
 
 impl LongSendGuard {
