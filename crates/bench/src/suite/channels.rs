@@ -4,7 +4,7 @@
 //! peer has channels of the same capacity, or messages that end as the send does. Go's channels are faster on one
 //! processor or on all, by what is measured: both are peers, and so the better one decides.
 
-use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
+use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, RAW, TWO_PLACES};
 use super::{figure, mpich, of_better_mpi, open_mpi, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::Program;
@@ -22,7 +22,7 @@ const CROSSBEAM_CHANNEL: Contender = Contender { label: CROSSBEAM, program: Prog
 
 const BETWEEN_PLACES: Group = Group {
     name: "between-places",
-    setting: PAIR,
+    setting: "2 places on 2 cores, machine processes; each buffer is at the place that receives from it",
     slow: false,
     contenders: &[
         Contender { label: RAW, program: ours("isles-raw", 2) },
@@ -34,8 +34,7 @@ const BETWEEN_PLACES: Group = Group {
     rows: &[
         Row {
             name: "rendezvous",
-            question: "8 bytes over a channel of capacity 0, half of there and back over two channels, each with its \
-                       buffer where it is received from; MPI: Ssend and Recv",
+            question: "8 bytes over a channel of capacity 0, half of there and back; MPI: Ssend and Recv",
             unit: "us",
             better: Better::Less,
             ours: figure(TWO_PLACES, "half_round_trip_us"),
@@ -46,8 +45,7 @@ const BETWEEN_PLACES: Group = Group {
         },
         Row {
             name: "stream",
-            question: "8 bytes after 8 bytes over a channel of capacity 1,024, one way, one answer a batch; MPI: Send \
-                       and Recv; crossbeam: between two threads",
+            question: "stream of 8 bytes over a channel of capacity 1,024; crossbeam: two threads; MPI: Send and Recv",
             unit: "million/s",
             better: Better::More,
             ours: figure(TWO_PLACES, "rate_million"),
@@ -77,8 +75,7 @@ const WITHIN_A_PLACE: Group = Group {
     rows: &[
         Row {
             name: "rendezvous-local",
-            question: "8 bytes over a channel of capacity 0 between two tasks of a place, half of there and back; Go: \
-                       channels without a buffer",
+            question: "8 bytes over a channel of capacity 0 between two tasks of a place, half of there and back",
             unit: "us",
             better: Better::Less,
             ours: figure(ONE_PLACE, "half_round_trip_us"),
@@ -89,8 +86,7 @@ const WITHIN_A_PLACE: Group = Group {
         },
         Row {
             name: "stream-local",
-            question: "8 bytes after 8 bytes over a channel of capacity 1,024 from one task of a place to another; \
-                       crossbeam: between two threads",
+            question: "stream of 8 bytes between two tasks of a place, capacity 1,024; crossbeam: two threads",
             unit: "million/s",
             better: Better::More,
             ours: figure(ONE_PLACE, "rate_million"),

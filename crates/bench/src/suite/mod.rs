@@ -55,7 +55,6 @@ const fn figure(contender: &'static str, name: &'static str) -> Figure {
 
 const ONE_PLACE: &str = "isles, 1 place";
 const TWO_PLACES: &str = "isles, 2 places";
-const PAIR: &str = "2 places on 2 cores, machine processes";
 const RAW: &str = "isles, raw message";
 const CROSSBEAM: &str = "crossbeam";
 const OPEN_MPI: &str = "Open MPI";
