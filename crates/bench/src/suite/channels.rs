@@ -4,7 +4,7 @@
 //! peer has channels of the same capacity, or messages that end as the send does. Go's channels are faster on one
 //! processor or on all, by what is measured: both are peers, and so the better one decides.
 
-use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, RAW, TWO_PLACES};
+use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
 use super::{figure, mpich, of_better_mpi, open_mpi, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::Program;

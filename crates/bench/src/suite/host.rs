@@ -4,7 +4,7 @@
 //! The invariant: like is compared with like; where a peer has two forms of a thing, both are peers. Who does the
 //! same is a peer and may decide; a bound, or another form of our own, stands beside.
 
-use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, RAW, TWO_PLACES};
+use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
 use super::{figure, mpich, of_better_mpi, on_two_places, open_mpi, ours};
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::program::Program;
@@ -24,7 +24,6 @@ const SEQUENTIAL: &str = "the kernel, no places";
 const GENERIC: &str = "isles, vector";
 const SIZES: &str = "isles, block";
 const HANDLE: &str = "isles, capture";
-const PAIR: &str = "2 places on 2 cores, machine processes";
 
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] = &[

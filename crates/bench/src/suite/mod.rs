@@ -53,6 +53,7 @@ const fn figure(contender: &'static str, name: &'static str) -> Figure {
     Figure { contender, name }
 }
 
+const PAIR: &str = "2 places on 2 cores, machine processes";
 const ONE_PLACE: &str = "isles, 1 place";
 const TWO_PLACES: &str = "isles, 2 places";
 const RAW: &str = "isles, raw message";

@@ -10,13 +10,14 @@ use crate::error::Error;
 use crate::local::output_queue::OutputQueue;
 use crate::local::{Local, Unsent};
 use crate::message::{Handler, Refused};
+use crate::part::table::NumberHasherBuilder;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, SlotPool, Wanted};
 use isles_transport::Class;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -96,7 +97,7 @@ pub(crate) struct End<T> {
     pub(super) home: Option<RefCell<ChannelHome<T>>>,
     /// Elsewhere: what may be sent without asking.
     pub(super) slots: RefCell<SlotPool>,
-    waits: RefCell<BTreeMap<u64, Wait<T>>>,
+    waits: RefCell<HashMap<u64, Wait<T>, NumberHasherBuilder>>,
     /// Values among the answers there.
     untaken: Cell<u32>,
     /// Elsewhere: the home is to be told when there are none.
@@ -644,7 +645,8 @@ impl<T: CanSend> AnyEnd for End<T> {
             return drop(left);
         }
         if place == self.id.home {
-            let numbers: Vec<u64> = self.waits.borrow().keys().copied().collect();
+            let mut numbers: Vec<u64> = self.waits.borrow().keys().copied().collect();
+            numbers.sort_unstable();
             numbers.into_iter().for_each(|number| self.die(local, number));
         }
     }
@@ -656,7 +658,10 @@ impl<T: CanSend> AnyEnd for End<T> {
             }
             _ => None,
         };
-        self.waits.borrow().values().filter_map(line).collect()
+        let waits = self.waits.borrow();
+        let mut waiting: Vec<_> = waits.iter().collect();
+        waiting.sort_unstable_by_key(|(number, _)| **number);
+        waiting.into_iter().filter_map(|(_, wait)| line(wait)).collect()
     }
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any> {

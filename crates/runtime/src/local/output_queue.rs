@@ -32,15 +32,20 @@ impl Drop for Carrying<'_> {
 
 impl<O> OutputQueue<O> {
     /// Carries out `output_queue` with `carry_out`, after what waits; or leaves them to the caller who does so already.
-    pub(crate) fn carry(&self, outputs: Vec<O>, mut carry_out: impl FnMut(O)) {
+    pub(crate) fn carry(&self, mut outputs: Vec<O>, mut carry_out: impl FnMut(O)) {
         if outputs.is_empty() {
             return;
         }
-        self.waiting.borrow_mut().extend(outputs);
         if self.carrying.replace(true) {
-            return;
+            return self.waiting.borrow_mut().extend(outputs);
         }
         let _carrying = Carrying(&self.carrying);
+        // A single one, as mostly, need not stand in a queue that is empty.
+        let is_single = outputs.len() == 1 && self.waiting.borrow().is_empty();
+        match outputs.pop_if(|_| is_single) {
+            Some(output) => carry_out(output),
+            None => self.waiting.borrow_mut().extend(outputs),
+        }
         while let Some(output) = self.next() {
             carry_out(output);
         }
