@@ -295,12 +295,12 @@ async fn withdrawn(team: &Team) -> isles::Result<()> {
 }
 
 #[isles::test]
-async fn more_than_a_window_waits_until_some_are_received() -> isles::Result<()> {
+async fn more_than_the_credit_waits_until_some_are_received() -> isles::Result<()> {
     let team = Team::world();
-    at_all!(team, windows(&team)).await
+    at_all!(team, credits(&team)).await
 }
 
-async fn windows(team: &Team) -> isles::Result<()> {
+async fn credits(team: &Team) -> isles::Result<()> {
     let (rank, size) = (team.rank(), team.size());
     let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
     // A hundred and twenty-eight can be sent that nobody receives yet.

@@ -137,7 +137,7 @@ pub(crate) enum Refused {
     /// It uses slots of a channel that it was not given.
     SlotViolation,
     /// It is one more than may lie here, or acknowledges one that was not sent.
-    WindowViolation,
+    CreditViolation,
     /// It breaks the protocol of phasers.
     PhaserViolation(isles_protocol::phaser::Violation),
 }
@@ -167,7 +167,7 @@ impl fmt::Display for Refused {
             Refused::TaskRefusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
             Refused::SlotViolation => write!(f, "it uses slots of a channel that it was not given"),
-            Refused::WindowViolation => write!(f, "it breaks the window of messages"),
+            Refused::CreditViolation => write!(f, "it breaks the credit of messages"),
             Refused::PhaserViolation(violation) => violation.fmt(f),
         }
     }

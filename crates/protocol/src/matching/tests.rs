@@ -1,4 +1,4 @@
-//! The matching against a model that keeps everything in two lists, and the window against any order of events.
+//! The matching against a model that keeps everything in two lists, and the credit against any order of events.
 
 use super::*;
 use proptest::prelude::*;
@@ -132,34 +132,34 @@ proptest! {
         }
     }
 
-    /// Never more than a window is under way, and when all is received a sender can always go on.
+    /// Never more than the credit is under way, and when all is received a sender can always go on.
     #[test]
-    fn a_window_bounds_what_lies_and_never_stays_closed(sends in prop::collection::vec(any::<bool>(), 0..2_000)) {
-        let (mut window, mut acknowledgement) = (SendWindow::default(), Acknowledgement::default());
+    fn credit_bounds_what_lies_and_never_stays_used_up(sends in prop::collection::vec(any::<bool>(), 0..2_000)) {
+        let (mut credit, mut acknowledgement) = (MessageCredit::default(), Acknowledgement::default());
         let (mut lying, mut sent_in_a_row) = (0, 0);
         for is_send in sends {
-            if is_send && window.take() {
+            if is_send && credit.take() {
                 lying += 1;
                 sent_in_a_row += 1;
                 prop_assert_eq!(acknowledgement.arrived(), Ok(()));
-                prop_assert!(lying <= WINDOW);
+                prop_assert!(lying <= UNACKNOWLEDGED_MAX);
             } else if is_send {
-                prop_assert!(lying > WINDOW / 2, "closed with {} lying", lying);
+                prop_assert!(lying > UNACKNOWLEDGED_MAX / 2, "closed with {} lying", lying);
             } else if lying > 0 {
                 lying -= 1;
                 sent_in_a_row = 0;
                 if let Some(count) = acknowledgement.received() {
-                    prop_assert_eq!(window.acknowledge(count), Ok(()));
+                    prop_assert_eq!(credit.acknowledge(count), Ok(()));
                 }
             }
         }
-        prop_assert!(sent_in_a_row <= WINDOW);
-        prop_assert_eq!(SendWindow::default().acknowledge(1), Err(TooMany));
+        prop_assert!(sent_in_a_row <= UNACKNOWLEDGED_MAX);
+        prop_assert_eq!(MessageCredit::default().acknowledge(1), Err(TooMany));
     }
 
-    /// Whatever a hostile sender does, no more than a window lies there.
+    /// Whatever a hostile sender does, no more than the credit lies there.
     #[test]
-    fn one_more_than_a_window_is_refused(arrivals in prop::collection::vec(any::<bool>(), 0..2_000)) {
+    fn one_more_than_the_credit_is_refused(arrivals in prop::collection::vec(any::<bool>(), 0..2_000)) {
         let (mut acknowledgement, mut lying) = (Acknowledgement::default(), 0_u32);
         for is_arrival in arrivals {
             if is_arrival {
@@ -168,7 +168,7 @@ proptest! {
                 lying -= 1;
                 acknowledgement.received();
             }
-            prop_assert!(lying <= WINDOW);
+            prop_assert!(lying <= UNACKNOWLEDGED_MAX);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A send under way: through the window, and, if the message is long, part by part.
+//! A send under way: when it has credit, and, if the message is long, part by part.
 //!
 //! Invariants: a right to send that was not used goes back; a long message that is given up is withdrawn.
 
@@ -106,7 +106,7 @@ impl Address {
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<()> {
-        let right = self.window().await?;
+        let right = self.credit().await?;
         Local::with(|local| {
             let head = self.head(MessageKind::Eager, element, 0);
             if local.here() == self.to {
@@ -129,7 +129,7 @@ impl Address {
     }
 
     async fn announce(&self, element: ElementType, bytes: usize) -> Result<LongSendGuard> {
-        let right = self.window().await?;
+        let right = self.credit().await?;
         Local::with(|local| {
             let number = local.messages.borrow_mut().begin_send(self.to, bytes as u64, self.caller);
             let source = || Some(Source::of_caller(self.caller));
@@ -143,12 +143,12 @@ impl Address {
     }
 
     /// Waits for the right to send one message.
-    async fn window(&self) -> Result<SendRight> {
+    async fn credit(&self) -> Result<SendRight> {
         let mut waiting = Waiting { to: self.to, ticket: None };
-        poll_fn(|context| self.poll_window(&mut waiting, context)).await
+        poll_fn(|context| self.poll_credit(&mut waiting, context)).await
     }
 
-    fn poll_window(&self, waiting: &mut Waiting, context: &mut Context<'_>) -> Poll<Result<SendRight>> {
+    fn poll_credit(&self, waiting: &mut Waiting, context: &mut Context<'_>) -> Poll<Result<SendRight>> {
         if waiting.ticket.is_none() {
             ready!(coop::poll_proceed(context));
         }
@@ -158,7 +158,7 @@ impl Address {
             }
             let is_first = waiting.ticket.is_none();
             let mut table = local.messages.borrow_mut();
-            match table.take_window(self.to, &mut waiting.ticket, context.waker(), self.caller) {
+            match table.take_credit(self.to, &mut waiting.ticket, context.waker(), self.caller) {
                 true => {
                     local.tally.count_message(|counts| counts.member_sent += 1);
                     Poll::Ready(Ok(SendRight { to: self.to }))
@@ -172,7 +172,7 @@ impl Address {
     }
 }
 
-/// A send that may wait for the window.
+/// A send that may wait for credit.
 struct Waiting {
     to: PlaceId,
     ticket: Option<u64>,
@@ -181,7 +181,7 @@ struct Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         if self.ticket.is_some() {
-            Local::try_with(|local| local.messages.borrow_mut().leave_window(self.to, self.ticket));
+            Local::try_with(|local| local.messages.borrow_mut().leave_credit(self.to, self.ticket));
         }
     }
 }
@@ -199,7 +199,7 @@ impl SendRight {
 
 impl Drop for SendRight {
     fn drop(&mut self) {
-        let wakers = Local::try_with(|local| local.messages.borrow_mut().give_back_window(self.to));
+        let wakers = Local::try_with(|local| local.messages.borrow_mut().give_back_credit(self.to));
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
 }

@@ -1,6 +1,6 @@
 //! What lies at a place of the messages between two members, who waits, and how what comes is received.
 //!
-//! `docs/design/messages.md` has the protocol, `isles_protocol::matching` the matching and the window. Tasks that send
+//! `docs/design/messages.md` has the protocol, `isles_protocol::matching` the matching and the credit. Tasks that send
 //! and receive are in `sending` and `receiving`; they come here for the state that outlives a poll.
 //! Invariant: nothing is sent, woken or dropped that belongs to the program while the table is borrowed.
 
@@ -13,7 +13,8 @@ use crate::part::table::NumberHasherBuilder;
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{
-    Acknowledgement, Envelope, Matched, Matching, ReceiveId, SendWindow, TooMany, WINDOW, Wanted,
+    Acknowledgement, Envelope, Matched, Matching, MessageCredit, ReceiveId, TooMany, UNACKNOWLEDGED_MAX,
+    Wanted,
 };
 use isles_transport::Class;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -83,9 +84,9 @@ pub(super) enum TransferEnd {
 /// What is known of another place.
 #[derive(Default)]
 struct Peer {
-    window: SendWindow,
+    credit: MessageCredit,
     acknowledgement: Acknowledgement,
-    /// Sends that wait for the window.
+    /// Sends that wait for credit.
     waiting: BTreeMap<u64, (Waker, &'static Location<'static>)>,
 }
 
@@ -179,7 +180,7 @@ impl MessageTable {
     }
 
     /// Takes the right to send a message to `to`; else notes that `ticket` waits for it.
-    pub(super) fn take_window(
+    pub(super) fn take_credit(
         &mut self,
         to: PlaceId,
         ticket: &mut Option<u64>,
@@ -187,7 +188,7 @@ impl MessageTable {
         caller: &'static Location<'static>,
     ) -> bool {
         let peer = self.peers.entry(to).or_default();
-        if peer.window.take() {
+        if peer.credit.take() {
             ticket.take().map(|ticket| peer.waiting.remove(&ticket));
             return true;
         }
@@ -196,8 +197,8 @@ impl MessageTable {
         false
     }
 
-    /// A send waits for the window to `to` no more.
-    pub(super) fn leave_window(&mut self, to: PlaceId, ticket: Option<u64>) {
+    /// A send waits for credit to `to` no more.
+    pub(super) fn leave_credit(&mut self, to: PlaceId, ticket: Option<u64>) {
         if let (Some(ticket), Some(peer)) = (ticket, self.peers.get_mut(&to)) {
             peer.waiting.remove(&ticket);
         }
@@ -205,9 +206,9 @@ impl MessageTable {
 
     /// Gives a right to send back that was not used.
     #[must_use]
-    pub(super) fn give_back_window(&mut self, to: PlaceId) -> Vec<Waker> {
+    pub(super) fn give_back_credit(&mut self, to: PlaceId) -> Vec<Waker> {
         let peer = self.peers.entry(to).or_default();
-        peer.window.give_back();
+        peer.credit.give_back();
         peer.wake_all()
     }
 
@@ -315,14 +316,14 @@ impl MessageTable {
         });
         let mut peers: Vec<_> = self.peers.iter().collect();
         peers.sort_unstable_by_key(|(to, _)| **to);
-        let windows = peers.into_iter().flat_map(|(to, peer)| {
+        let credits = peers.into_iter().flat_map(|(to, peer)| {
             peer.waiting.values().map(move |(_, caller)| {
                 format!(
-                    "{to} to receive some of the {WINDOW} messages that lie there, to send one at {caller}"
+                    "{to} to receive some of the {UNACKNOWLEDGED_MAX} messages that lie there, to send one at {caller}"
                 )
             })
         });
-        receives.chain(sends).chain(windows).collect()
+        receives.chain(sends).chain(credits).collect()
     }
 }
 
@@ -354,7 +355,7 @@ fn tell_received(local: &Local, source: PlaceId, count: u32) {
 fn acknowledged(local: &Local, source: PlaceId, count: u64) -> Result<Vec<Waker>, TooMany> {
     let mut table = local.messages.borrow_mut();
     let peer = table.peers.entry(source).or_default();
-    peer.window.acknowledge(u32::try_from(count).map_err(|_| TooMany)?)?;
+    peer.credit.acknowledge(u32::try_from(count).map_err(|_| TooMany)?)?;
     Ok(peer.wake_all())
 }
 
@@ -377,7 +378,7 @@ pub(super) fn tell(
 pub(super) fn put_here(local: &Local, envelope: Envelope, message: Message) {
     let mut table = local.messages.borrow_mut();
     let within = table.peers.entry(local.here()).or_default().acknowledgement.arrived();
-    debug_assert!(within.is_ok(), "the window of a place to itself is its own");
+    debug_assert!(within.is_ok(), "the credit of a place to itself is its own");
     let waker = table.arrive(envelope, message);
     drop(table);
     waker.into_iter().for_each(Waker::wake);
@@ -402,7 +403,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     let wakers = match head.kind {
         MessageKind::Eager | MessageKind::Announced => return receive_message(local, source, head, reader),
         MessageKind::Acknowledged => {
-            acknowledged(local, source, head.number).map_err(|TooMany| Refused::WindowViolation)?
+            acknowledged(local, source, head.number).map_err(|TooMany| Refused::CreditViolation)?
         }
         MessageKind::Part => receive_part(local, source, head.number, reader)?,
         MessageKind::Go | MessageKind::Taken | MessageKind::Stop => {
@@ -433,7 +434,7 @@ fn receive_message(
     let is_over = is_over(local, head.team);
     let mut table = local.messages.borrow_mut();
     let peer = table.peers.entry(source).or_default();
-    peer.acknowledgement.arrived().map_err(|TooMany| Refused::WindowViolation)?;
+    peer.acknowledgement.arrived().map_err(|TooMany| Refused::CreditViolation)?;
     if is_over {
         drop(table);
         acknowledge(local, source);

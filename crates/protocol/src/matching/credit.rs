@@ -1,24 +1,24 @@
-//! How many messages may lie at a place that nobody has received: a window for each pair of places, as TCP has it.
+//! How many messages may lie at a place that nobody has received: credit for each pair of places.
 //!
-//! Its own file because it knows nothing of envelopes. Invariant: a sender has at most [`WINDOW`] messages under way or
-//! lying that were not acknowledged, whatever it is told.
+//! Its own file because it knows nothing of envelopes. Invariant: a sender has at most [`UNACKNOWLEDGED_MAX`] messages
+//! under way or lying that were not acknowledged, whatever it is told.
 
 /// Most messages of one place to another that are not acknowledged.
-pub const WINDOW: u32 = 256;
+pub const UNACKNOWLEDGED_MAX: u32 = 256;
 
 /// So many are acknowledged together: a place can send as many that nobody receives yet without having to wait.
-const TOGETHER: u32 = WINDOW / 2;
+const TOGETHER: u32 = UNACKNOWLEDGED_MAX / 2;
 
 /// The sender's side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendWindow {
+pub struct MessageCredit {
     unacknowledged: u32,
 }
 
-impl SendWindow {
+impl MessageCredit {
     /// Takes the right to send one message; whether there was one.
     pub fn take(&mut self) -> bool {
-        let has_room = self.unacknowledged < WINDOW;
+        let has_room = self.unacknowledged < UNACKNOWLEDGED_MAX;
         self.unacknowledged += u32::from(has_room);
         has_room
     }
@@ -53,9 +53,9 @@ impl Acknowledgement {
     /// A message has come.
     ///
     /// # Errors
-    /// It is one more than the window allows: the sender breaks the protocol. It does not count.
+    /// It is one more than the credit allows: the sender breaks the protocol. It does not count.
     pub fn arrived(&mut self) -> Result<(), TooMany> {
-        if self.unacknowledged == WINDOW {
+        if self.unacknowledged == UNACKNOWLEDGED_MAX {
             return Err(TooMany);
         }
         self.unacknowledged += 1;
