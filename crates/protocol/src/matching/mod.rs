@@ -1,7 +1,7 @@
 //! Which receive gets which message, as one place sees it: the matching of two-sided messages, as in MPI.
 //!
 //! A receive gets the oldest message that it wants, and a message goes to the oldest receive that wants it (MPI 4.0,
-//! 3.5, "order"). `docs/design/messages.md` has the protocol; [`credit`] bounds how much may lie here. It knows no
+//! 3.5, "order"). `docs/design/messages.md` has the protocol; `credit` bounds how much may lie here. It knows no
 //! bytes and no tasks: `M` is whatever a message is.
 //!
 //! Invariants: no receive waits while a message that it wants lies here; a message that was put back is where it was.
