@@ -111,7 +111,7 @@ impl Endpoint for LoopbackEndpoint {
             let _fill = self.reentry.fill();
             fill(content.bytes_mut());
         }
-        let block = LoopbackBlock::new(content, self.state().live_blocks(self.here));
+        let block = LoopbackBlock::new(content, self.state().live_blocks_to(self.here, to));
         self.state().post(self.here, to, class, handler, MessageContent::Block(block));
         Ok(())
     }

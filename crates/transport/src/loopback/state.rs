@@ -68,7 +68,8 @@ struct PlaceStatus {
     refused: BTreeSet<LaneKey>,
     /// Whether a block found its sender's memory used up since its last turn.
     blocks_refused: bool,
-    live_blocks: Rc<Cell<usize>>,
+    /// Blocks that it sent and that are not dropped yet, by where they went.
+    live_blocks: BTreeMap<PlaceId, Rc<Cell<usize>>>,
 }
 
 /// What happened, for the digest; the numbers are part of it.
@@ -108,7 +109,7 @@ impl State {
             notices: BTreeMap::new(),
             refused: BTreeSet::new(),
             blocks_refused: false,
-            live_blocks: Rc::new(Cell::new(0)),
+            live_blocks: BTreeMap::new(),
         };
         let random = Random::new(plan.seed);
         let sites = (0..places).map(site).collect();
@@ -157,7 +158,7 @@ impl State {
     /// As `admit`, for a block.
     pub(super) fn admit_block(&mut self, here: PlaceId, to: PlaceId, class: Class) -> Result<(), SendError> {
         self.admit(here, to, class)?;
-        if self.live_blocks(here).get() >= self.plan.blocks_max {
+        if self.live_blocks(here) >= self.plan.blocks_max {
             self.sites[here.index()].blocks_refused = true;
             self.record(Event::Refused, here, u64::from(to.0));
             return Err(SendError::Full);
@@ -166,8 +167,13 @@ impl State {
     }
 
     /// The number of blocks that `place` sent and that are not dropped yet.
-    pub(super) fn live_blocks(&self, place: PlaceId) -> &Rc<Cell<usize>> {
-        &self.sites[place.index()].live_blocks
+    pub(super) fn live_blocks(&self, place: PlaceId) -> usize {
+        self.sites[place.index()].live_blocks.values().map(|live| live.get()).sum()
+    }
+
+    /// The count of those that went to `to`.
+    pub(super) fn live_blocks_to(&mut self, place: PlaceId, to: PlaceId) -> &Rc<Cell<usize>> {
+        self.sites[place.index()].live_blocks.entry(to).or_default()
     }
 
     /// Puts an admitted message in flight.
@@ -341,7 +347,7 @@ impl State {
     pub(super) fn has_news_for_sender(&self, place: PlaceId) -> bool {
         let site = &self.sites[place.index()];
         let changed = |&(to, class): &LaneKey| self.is_closed(place, to) || self.has_room(place, to, class);
-        let block = site.blocks_refused && site.live_blocks.get() < self.plan.blocks_max;
+        let block = site.blocks_refused && self.live_blocks(place) < self.plan.blocks_max;
         block || site.refused.iter().any(changed)
     }
 
@@ -368,7 +374,8 @@ impl State {
         self.sites[to.index()].lanes.get(&(here, class)).map_or(0, VecDeque::len) < lane.capacity
     }
 
-    /// Until a sender knows of a death, its messages to the dead fill the lane as if nothing had happened.
+    /// Until a sender knows of a death, its messages to the dead fill the lane as if nothing had happened. Then what the
+    /// dead place had taken is the sender's again, too: nobody will drop it.
     fn forget_mail_to_the_dead(&mut self) {
         let dead: Vec<usize> = (0..self.sites.len()).filter(|&index| !self.sites[index].alive).collect();
         for index in dead {
@@ -376,6 +383,7 @@ impl State {
                 if self.is_closed(source, PlaceId(index as u32)) {
                     self.sites[index].shorten(lane_key(source, Class::Control), 0);
                     self.sites[index].shorten(lane_key(source, Class::Data), 0);
+                    self.sites[source.index()].live_blocks.remove(&PlaceId(index as u32));
                 }
             }
         }

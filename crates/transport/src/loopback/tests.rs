@@ -1,7 +1,7 @@
 //! What the simulated world promises beyond the conformance suite: it repeats, it varies, it is strict.
 
 use super::*;
-use crate::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use crate::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, Message, PlaceId, SendError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
@@ -205,6 +205,33 @@ fn a_cut_endpoint_hears_and_says_nothing() {
     assert_eq!(send(&b, A, Class::Data, "unsaid"), Err(SendError::DeadPlace(A)));
     assert!(!world.wakes(B));
     assert_eq!(world.choose(&[B]), None);
+}
+
+#[test]
+fn what_a_dead_place_has_taken_is_its_sender_s_again() {
+    let plan = Plan { blocks_max: 1, ..Plan::calm(1) };
+    let world = World::new(2, plan);
+    let (a, b) = (world.endpoint(A), world.endpoint(B));
+    let mut held = None;
+    a.send_block(B, Class::Data, HandlerId(0), 9, &mut |_| ()).unwrap();
+    while held.is_none() {
+        world.advance();
+        b.progress(Inbound::All, &mut |arrival| {
+            if let Arrival::Message(Message { body: Body::Block(block), .. }) = arrival {
+                held = Some(block);
+            }
+        });
+    }
+    assert_eq!(world.live_blocks(), 1);
+    world.kill(B);
+    while !a.is_dead(B) {
+        world.advance();
+        a.progress(Inbound::All, &mut |_| ());
+    }
+    world.advance();
+    assert_eq!(world.live_blocks(), 0);
+    drop(held);
+    assert_eq!(world.live_blocks(), 0);
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl World {
     /// Blocks sent and not dropped yet, wherever they are.
     pub fn live_blocks(&self) -> usize {
         let state = self.shared.state.borrow();
-        (0..self.shared.words.len() as u32).map(|place| state.live_blocks(PlaceId(place)).get()).sum()
+        (0..self.shared.words.len() as u32).map(|place| state.live_blocks(PlaceId(place))).sum()
     }
 
     /// Steps since the world began.

@@ -314,6 +314,9 @@ impl MessageTable {
         let sends = sends.map(|LongSend { to, bytes, caller, .. }| {
             format!("{to} to receive a message of {bytes} bytes, sent at {caller}")
         });
+        let transfers = self.transfers.values().filter(|transfer| transfer.waker.is_some());
+        let transfers =
+            transfers.map(|transfer| format!("the rest of a long message of {}", transfer.source));
         let mut peers: Vec<_> = self.peers.iter().collect();
         peers.sort_unstable_by_key(|(to, _)| **to);
         let credits = peers.into_iter().flat_map(|(to, peer)| {
@@ -323,7 +326,7 @@ impl MessageTable {
                 )
             })
         });
-        receives.chain(sends).chain(credits).collect()
+        receives.chain(transfers).chain(sends).chain(credits).collect()
     }
 }
 
