@@ -374,8 +374,8 @@ impl State {
         self.sites[to.index()].lanes.get(&(here, class)).map_or(0, VecDeque::len) < lane.capacity
     }
 
-    /// Until a sender knows of a death, its messages to the dead fill the lane as if nothing had happened. Then what the
-    /// dead place had taken is the sender's again, too: nobody will drop it.
+    /// Until a sender knows of a death, its messages to the dead fill the lane as if nothing had happened. Then what
+    /// the dead place had taken is the sender's again, too: nobody will drop it.
     fn forget_mail_to_the_dead(&mut self) {
         let dead: Vec<usize> = (0..self.sites.len()).filter(|&index| !self.sites[index].alive).collect();
         for index in dead {
