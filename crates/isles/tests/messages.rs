@@ -402,8 +402,11 @@ async fn handles(team: &Team) -> isles::Result<()> {
 fn the_report_says_what_tasks_said_to_each_other() {
     let program = || async {
         let (sender, receiver) = channel::<u8>(2);
+        let there = Place::new(1).expect("there are two");
+        // Counted where it is made.
+        drop(isles::channel_at::<u8>(there, 1).await?);
         finish(async {
-            spawn_at!(Place::new(1).expect("there are two"), {
+            spawn_at!(there, {
                 Team::world().send(0, &1_u8).await?;
                 for value in 0..5 {
                     sender.send(value).await?;
@@ -427,6 +430,9 @@ fn the_report_says_what_tasks_said_to_each_other() {
             text.lines().find(|line| line.ends_with(what)).unwrap_or_else(|| panic!("{what} in {text}"));
         line.trim().split(' ').next().and_then(|count| count.parse::<u64>().ok()).expect("a count")
     };
+    assert_eq!(counted("channels made"), 2);
+    let made = report.places.iter().flatten().map(|place| place.messages.channels_made);
+    assert_eq!(made.collect::<Vec<_>>(), [1, 1]);
     assert_eq!((counted("values sent over channels"), counted("values received from channels")), (5, 4));
     assert!(counted("sends and receives of channels that had to wait") > 0, "{text}");
     assert_eq!(counted("values of channels that came back unsent"), 1);

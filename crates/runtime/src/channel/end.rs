@@ -118,6 +118,7 @@ impl<T: CanSend> End<T> {
         let end = Rc::new(End::new(id, local.here(), capacity, Some(RefCell::new(home))));
         end.handles.set(2);
         channels.ends.insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+        local.tally.count_message(|counts| counts.channels_made += 1);
         end
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Totals {
 /// What the tasks of a place have said to other tasks that ran: over channels, and from member to member of a team.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskMessages {
+    /// Channels made.
+    pub channels_made: u64,
     /// Values sent over channels.
     pub channel_sent: u64,
     /// Values received from channels.
@@ -51,8 +53,9 @@ pub struct TaskMessages {
 
 impl TaskMessages {
     /// Each count with what it counts.
-    fn lines(&self) -> [(u64, &'static str); 7] {
+    fn lines(&self) -> [(u64, &'static str); 8] {
         [
+            (self.channels_made, "channels made"),
             (self.channel_sent, "values sent over channels"),
             (self.channel_received, "values received from channels"),
             (self.channel_waits, "sends and receives of channels that had to wait"),
