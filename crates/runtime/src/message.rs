@@ -136,6 +136,8 @@ pub(crate) enum Refused {
     Violation(Violation),
     /// It uses slots of a channel that it was not given.
     SlotViolation,
+    /// It puts back more values of a channel than have gone to it.
+    PutBackViolation,
     /// It is one more than may lie here, or acknowledges one that was not sent.
     CreditViolation,
     /// It breaks the protocol of phasers.
@@ -167,6 +169,7 @@ impl fmt::Display for Refused {
             Refused::TaskRefusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
             Refused::SlotViolation => write!(f, "it uses slots of a channel that it was not given"),
+            Refused::PutBackViolation => write!(f, "it puts back values of a channel that it does not have"),
             Refused::CreditViolation => write!(f, "it breaks the credit of messages"),
             Refused::PhaserViolation(violation) => violation.fmt(f),
         }

@@ -4,16 +4,35 @@
 //! of its own, whose tests do not panic, because it watches the panics of the whole process: the place would turn one
 //! in a decoder into an error of its sender.
 
+mod channels;
 mod conversation;
 
 use isles::ErrorKind;
 use isles_transport::random::Random;
 use isles_transport::{Class, PlaceId};
+use std::collections::BTreeSet;
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const INPUTS: u64 = 3000;
 
+/// Worlds with channels in which a place is hostile.
+const WORLDS: u64 = 1000;
+
 static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts panics from now on.
+fn watch_panics() {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |what| {
+            // Relaxed is enough: what counts is whether there is any, and those of a thread it sees itself.
+            PANICS.fetch_add(1, Ordering::Relaxed);
+            before(what);
+        }));
+    });
+}
 
 /// Up to 120 bytes; most begin like an instruction that means something.
 fn input(seed: u64) -> Vec<u8> {
@@ -71,16 +90,26 @@ fn a_peer_that_hands_on_a_task_of_a_dead_place_is_sound() {
 
 #[test]
 fn a_place_goes_on_working_whatever_its_peers_say() {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |what| {
-        // Relaxed is enough: one thread writes and reads it.
-        PANICS.fetch_add(1, Ordering::Relaxed);
-        before(what);
-    }));
+    watch_panics();
     let (pieces, handlers) = conversation::stock();
     assert!(pieces >= 30 && handlers >= 9, "{pieces} genuine messages for {handlers} handlers");
     for seed in 0..INPUTS {
         conversation::hold(&input(seed));
         assert_eq!(PANICS.load(Ordering::Relaxed), 0, "something panicked at the input of seed {seed}");
     }
+}
+
+#[test]
+fn a_hostile_place_harms_no_channel_that_it_does_not_name() {
+    watch_panics();
+    let mut taken = BTreeSet::new();
+    for seed in 0..WORLDS {
+        taken.extend(channels::hold(seed));
+        assert_eq!(PANICS.load(Ordering::Relaxed), 0, "something panicked in the world of seed {seed}");
+    }
+    assert_eq!(
+        taken.len(),
+        channels::MESSAGES,
+        "the place lives after each message at least once: {taken:?}"
+    );
 }

@@ -70,6 +70,10 @@ pub enum Wanted<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotViolation;
 
+/// A place puts back more values than have gone to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PutBackViolation;
+
 /// Who waits to send.
 #[derive(Clone, Debug)]
 enum Sending<V> {
@@ -99,15 +103,27 @@ struct Window {
     /// It was asked to return them.
     is_recalled: bool,
     /// Values that went there and may come back: here those that no task has taken yet, elsewhere all since the place
-    /// was asked last.
-    lent: u32,
-    /// It was asked to say when all that had gone there before are taken or put back.
-    is_settling: bool,
+    /// was asked last. A receiver that takes them says nothing, so they are as many as a long run has values.
+    lent: u64,
+    /// It was asked to say when all that had gone there before are taken or put back: these.
+    settling: Option<u64>,
 }
 
 impl Window {
     fn size(self) -> u32 {
         self.out + self.kept + self.buffered
+    }
+
+    /// A value comes back: whether any was there. Those from before the question go first, though it may be a later
+    /// one: together they are never fewer than what can come back.
+    fn take_back(&mut self) -> bool {
+        let count = match &mut self.settling {
+            Some(before) if *before > 0 => before,
+            _ => &mut self.lent,
+        };
+        let is_there = *count > 0;
+        *count -= u64::from(is_there);
+        is_there
     }
 }
 
@@ -309,12 +325,21 @@ impl<V> ChannelHome<V> {
 
     /// A value that arrived at `place` for nobody; it is the next to be received. It is given back if nobody can
     /// receive it.
-    pub fn put_back(&mut self, place: PlaceId, value: V, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
-        if place == self.here {
-            self.forget_lent();
+    ///
+    /// # Errors
+    /// Another place puts back more than has gone there.
+    pub fn put_back(
+        &mut self,
+        place: PlaceId,
+        value: V,
+        steps: &mut Vec<ChannelStep<V>>,
+    ) -> Result<Option<V>, PutBackViolation> {
+        let was_there = self.windows.get_mut(&place).is_some_and(Window::take_back);
+        if !was_there && place != self.here {
+            return Err(PutBackViolation);
         }
         if self.is_abandoned {
-            return Some(value);
+            return Ok(Some(value));
         }
         if self.receiving.is_empty() {
             self.buffer.push_front((value, None));
@@ -322,7 +347,7 @@ impl<V> ChannelHome<V> {
             self.deliver_first(value, steps);
         }
         self.end_if_over(steps);
-        None
+        Ok(None)
     }
 
     /// A value that went to a waiting operation of this place has been taken.
@@ -334,7 +359,7 @@ impl<V> ChannelHome<V> {
     /// Each value that had gone to `place` when it was asked has been taken or put back.
     pub fn settled(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(window) = self.windows.get_mut(&place) {
-            window.is_settling = false;
+            window.settling = None;
         }
         self.end_if_over(steps);
     }
@@ -534,7 +559,7 @@ impl<V> ChannelHome<V> {
 
     /// Whether nothing can be received any more: it is closed, and nothing is here or under way, in either direction.
     fn is_over(&self) -> bool {
-        let is_quiet = |window: &Window| window.out == 0 && window.lent == 0 && !window.is_settling;
+        let is_quiet = |window: &Window| window.out == 0 && window.lent == 0 && window.settling.is_none();
         self.is_closed && self.buffer.is_empty() && self.windows.values().all(is_quiet)
     }
 
@@ -543,10 +568,10 @@ impl<V> ChannelHome<V> {
         if self.is_closed && self.buffer.is_empty() && !self.receiving.is_empty() {
             let here = self.here;
             let open = |(place, window): &(&PlaceId, &mut Window)| {
-                **place != here && window.lent > 0 && !window.is_settling
+                **place != here && window.lent > 0 && window.settling.is_none()
             };
             for (place, window) in self.windows.iter_mut().filter(open) {
-                (window.lent, window.is_settling) = (0, true);
+                (window.lent, window.settling) = (0, Some(window.lent));
                 steps.push(ChannelStep::Settle(*place));
             }
         }

@@ -8,7 +8,7 @@ mod home;
 #[cfg(test)]
 mod tests;
 
-pub use home::{ChannelHome, ChannelStep, Offered, OperationId, SlotViolation, Wanted};
+pub use home::{ChannelHome, ChannelStep, Offered, OperationId, PutBackViolation, SlotViolation, Wanted};
 
 /// Most values that a channel can hold.
 pub const CAPACITY_MAX: u32 = 1 << 20;

@@ -49,7 +49,7 @@ impl<T: CanSend> End<T> {
             Head::PutBack => {
                 let value = reader.take_value::<T>()?;
                 let nobody = home.borrow_mut().put_back(source, value, &mut steps);
-                drop(nobody);
+                nobody.map(drop).map_err(|_| Refused::PutBackViolation)?;
                 None
             }
             Head::Cancel(number) => {

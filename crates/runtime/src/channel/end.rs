@@ -399,6 +399,7 @@ impl<T: CanSend> End<T> {
         let mut steps = Vec::new();
         let nobody = home.borrow_mut().put_back(self.here, value, &mut steps);
         self.carry_out(local, steps);
+        // A value of this place is always taken back.
         drop(nobody);
     }
 
