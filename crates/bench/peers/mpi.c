@@ -71,31 +71,25 @@ static void measure(const char *name, Step step, int bytes, double factor, int i
     free(seconds);
 }
 
+typedef int (*Send)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
+
 // There and back, the same bytes both ways.
-static void ping_pong(long count, int bytes) {
+static inline void ping_pong_by(Send send, long count, int bytes) {
     for (long i = 0; i < count; i++) {
         if (rank == 0) {
-            MPI_Send(near_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+            send(near_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
             MPI_Recv(far_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &ignored);
         } else if (rank == 1) {
             MPI_Recv(far_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &ignored);
-            MPI_Send(near_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+            send(near_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
         }
     }
 }
 
+static void ping_pong(long count, int bytes) { ping_pong_by(MPI_Send, count, bytes); }
+
 // The same with sends that end when the receiver has begun to receive.
-static void synchronous_ping_pong(long count, int bytes) {
-    for (long i = 0; i < count; i++) {
-        if (rank == 0) {
-            MPI_Ssend(near_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-            MPI_Recv(far_end, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &ignored);
-        } else if (rank == 1) {
-            MPI_Recv(far_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &ignored);
-            MPI_Ssend(near_end, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
-        }
-    }
-}
+static void synchronous_ping_pong(long count, int bytes) { ping_pong_by(MPI_Ssend, count, bytes); }
 
 // Ping-pongs in rounds before each of which both ranks sleep; the first round is not counted.
 static void rounds(const char *name) {

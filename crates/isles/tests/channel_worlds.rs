@@ -4,8 +4,11 @@
 //! there are, at all places; it is run twice and must give the same digest. `ISLES_TEST_SEEDS` says how many seeds;
 //! `ISLES_SEED` names one.
 
+mod seeds;
+
 use isles::prelude::*;
 use isles::{ErrorKind, Plan, PlannedDeath, Random, Result, channel_at};
+use seeds::seeds;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -129,14 +132,6 @@ fn run(seed: u64, plan: Plan) -> (Result<()>, u64) {
     (result, digest)
 }
 
-fn seeds() -> std::ops::Range<u64> {
-    let read = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    match read("ISLES_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..read("ISLES_TEST_SEEDS").unwrap_or(SEEDS),
-    }
-}
-
 /// No value came twice, and none that was not sent; those that were sent and did not come.
 fn missing(seed: u64) -> usize {
     let received = RECEIVED.take();
@@ -148,7 +143,7 @@ fn missing(seed: u64) -> usize {
 #[test]
 fn each_value_that_was_sent_is_received_once() {
     let mut values = 0;
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         for plan in [Plan::calm, Plan::adversarial] {
             let (result, digest) = run(seed, plan(seed));
             result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
@@ -163,7 +158,7 @@ fn each_value_that_was_sent_is_received_once() {
 #[test]
 fn with_a_dead_place_nothing_hangs_and_no_value_comes_twice() {
     let (mut lost, mut values) = (0, 0);
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         let plan = || {
             let mut plan = Plan::adversarial(seed);
             let mut random = Random::stream(seed, 2);

@@ -4,8 +4,11 @@
 //! receives by name, from any, and such as are given up. Each is run twice and must give the same digest.
 //! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
 
+mod seeds;
+
 use isles::prelude::*;
 use isles::{ErrorKind, Plan, PlannedDeath, Random, Result, timeout};
+use seeds::seeds;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -145,18 +148,10 @@ fn places_of(seed: u64) -> u32 {
     1 + (seed % 5) as u32
 }
 
-fn seeds() -> std::ops::Range<u64> {
-    let read = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    match read("ISLES_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..read("ISLES_TEST_SEEDS").unwrap_or(SEEDS),
-    }
-}
-
 #[test]
 fn each_message_is_received_once_and_in_order() {
     let mut messages = 0;
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         for make in [Plan::calm, Plan::adversarial] {
             let (result, digest) = run(seed, make(seed));
             result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
@@ -175,7 +170,7 @@ fn each_message_is_received_once_and_in_order() {
 #[test]
 fn with_a_dead_place_nothing_hangs_and_nothing_comes_twice() {
     let mut received = 0;
-    for seed in seeds().filter(|seed| places_of(*seed) > 1) {
+    for seed in seeds(SEEDS).filter(|seed| places_of(*seed) > 1) {
         let world = || {
             let mut random = Random::stream(seed, 2);
             let place = isles_transport::PlaceId(1 + random.below(u64::from(places_of(seed)) - 1) as u32);

@@ -2,6 +2,7 @@
 
 use isles::prelude::*;
 use isles::{ErrorKind, timeout};
+use std::task::Poll;
 use std::time::Duration;
 
 /// Runs `body` at all places, as the members of `team`.
@@ -91,33 +92,30 @@ async fn mixed(team: &Team) -> isles::Result<()> {
         }
         Ok(())
     };
-    let (sent, received): (isles::Result<()>, isles::Result<()>) = join(send, receive).await;
-    sent.and(received)
+    both(send, receive).await
 }
 
-/// Both at once.
-async fn join<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> (A, B) {
+/// Waits for both at once.
+async fn both(
+    one: impl Future<Output = isles::Result<()>>,
+    other: impl Future<Output = isles::Result<()>>,
+) -> isles::Result<()> {
     let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
-    let (mut first, mut second) = (None, None);
+    let mut is_over = [false; 2];
     std::future::poll_fn(|context| {
-        use std::task::Poll;
-        if first.is_none()
-            && let Poll::Ready(value) = one.as_mut().poll(context)
+        if !is_over[0]
+            && let Poll::Ready(result) = one.as_mut().poll(context)
         {
-            first = Some(value);
+            result?;
+            is_over[0] = true;
         }
-        if second.is_none()
-            && let Poll::Ready(value) = other.as_mut().poll(context)
+        if !is_over[1]
+            && let Poll::Ready(result) = other.as_mut().poll(context)
         {
-            second = Some(value);
+            result?;
+            is_over[1] = true;
         }
-        match (first.take(), second.take()) {
-            (Some(first), Some(second)) => Poll::Ready((first, second)),
-            (one, other) => {
-                (first, second) = (one, other);
-                Poll::Pending
-            }
-        }
+        if is_over == [true; 2] { Poll::Ready(Ok(())) } else { Poll::Pending }
     })
     .await
 }
@@ -215,8 +213,7 @@ async fn misuses(team: &Team) -> isles::Result<()> {
             assert_eq!(whole, vec![left as u16; len]);
             Ok(())
         };
-        let (sent, received): (_, isles::Result<()>) = join(send, receive).await;
-        sent.and(received)?;
+        both(send, receive).await?;
     }
     Ok(())
 }
@@ -251,8 +248,7 @@ async fn given_up(team: &Team) -> isles::Result<()> {
         }
         Ok(())
     };
-    let (sent, received): (isles::Result<()>, isles::Result<()>) = join(send, receive).await;
-    sent.and(received)
+    both(send, receive).await
 }
 
 #[isles::test]
@@ -290,8 +286,7 @@ async fn withdrawn(team: &Team) -> isles::Result<()> {
         }
         Ok(())
     };
-    let (sent, received): (isles::Result<()>, isles::Result<()>) = join(send, receive).await;
-    sent.and(received)
+    both(send, receive).await
 }
 
 #[isles::test]
@@ -319,8 +314,7 @@ async fn credits(team: &Team) -> isles::Result<()> {
         }
         Ok(())
     };
-    let (sent, received): (isles::Result<()>, isles::Result<()>) = join(rest, receive).await;
-    sent.and(received)
+    both(rest, receive).await
 }
 
 #[isles::test]

@@ -3,8 +3,11 @@
 //! Each seed gives a program, a world and its order; each is run twice and must give the same digest.
 //! `ISLES_TEST_SEEDS` says how many seeds; `ISLES_SEED` names one.
 
+mod seeds;
+
 use isles::prelude::*;
 use isles::{ErrorKind, Plan, PlannedDeath, Result};
+use seeds::seeds;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::pin::Pin;
@@ -168,17 +171,9 @@ fn run(seed: u64, plan: Plan) -> (Result<()>, u64, u64) {
     (result, ended(0), digest)
 }
 
-fn seeds() -> std::ops::Range<u64> {
-    let read = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    match read("ISLES_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..read("ISLES_TEST_SEEDS").unwrap_or(SEEDS),
-    }
-}
-
 #[test]
 fn every_task_of_a_random_program_ends_before_its_finish() {
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         let root = Node { seed: scramble(seed), depth: 5, finish: 0, orphan: false };
         for plan in [Plan::calm, Plan::adversarial] {
             let (result, ended, digest) = run(seed, plan(seed));
@@ -192,7 +187,7 @@ fn every_task_of_a_random_program_ends_before_its_finish() {
 #[test]
 fn a_place_that_dies_is_an_error_or_goes_unnoticed_but_never_a_hang() {
     let (mut noticed, mut total) = (0, 0);
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         let lost = 1 + (scramble(seed) % (1 + seed % 5)) as u32;
         let step = scramble(seed ^ 7) % 400;
         let plan = || {
@@ -265,7 +260,7 @@ async fn linger_on() {
 #[test]
 fn a_call_whose_target_dies_does_not_let_its_finish_end_before_what_its_body_started() {
     let mut blamed = 0;
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         for step in (0..60).step_by(3) {
             LIVING.set(0);
             OVER.set(false);

@@ -11,6 +11,7 @@ mod error;
 mod everywhere;
 mod finish;
 mod handle;
+mod join;
 pub mod limits;
 mod local;
 mod message;

@@ -112,36 +112,9 @@ async fn messages() -> Result<()> {
     let (next, previous) = ((team.rank() + 1) % team.size(), (team.rank() + team.size() - 1) % team.size());
     team.send(next, &3_u64).await?;
     team.recv_any::<u64>().await?;
-    let mut into = vec![0_u32; 2_000];
-    let send = team.tagged(1).send_slice(next, &[5_u32; 2_000]);
-    let receive = team.tagged(1).recv_slice(previous, &mut into);
-    both(send, receive).await?;
+    let (sent, mut one, mut other) = ([5_u32; 2_000], [0; 2_000], [0; 2_000]);
+    team.neighbor_exchange_slices(&[next, previous], &[&sent, &sent], &mut [&mut one, &mut other]).await?;
     team.send_recv::<_, Vec<u32>>(next, &vec![8_u32; 3_000], previous).await.map(drop)
-}
-
-/// Waits for both at once.
-async fn both(one: impl Future<Output = Result<()>>, other: impl Future<Output = Result<()>>) -> Result<()> {
-    let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
-    let mut is_over = [false; 2];
-    std::future::poll_fn(|context| {
-        if !is_over[0]
-            && let std::task::Poll::Ready(result) = one.as_mut().poll(context)
-        {
-            result?;
-            is_over[0] = true;
-        }
-        if !is_over[1]
-            && let std::task::Poll::Ready(result) = other.as_mut().poll(context)
-        {
-            result?;
-            is_over[1] = true;
-        }
-        match is_over {
-            [true, true] => std::task::Poll::Ready(Ok(())),
-            _ => std::task::Poll::Pending,
-        }
-    })
-    .await
 }
 
 /// The place, its program under way, and its peers.

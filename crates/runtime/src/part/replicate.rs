@@ -6,7 +6,7 @@ use crate::call::site::{INTERNAL, Site, SiteCell};
 use crate::capture::form::OwnedCapture;
 use crate::capture::{Land, Ship, Travel, roundtrip_check};
 use crate::error::{Error, ErrorKind, Result};
-use crate::everywhere::join_all;
+use crate::join::join_all;
 use crate::local::Local;
 use crate::place::Place;
 use crate::task::coop::{OPERATION, cooperate};

@@ -34,7 +34,7 @@ const EAGER_CHUNK_BYTES: usize = 32 << 10;
 ///
 /// Measured with two places on two cores, 1 MiB: each chunk costs about 1 µs at each side, and the first and the
 /// last one overlap with nothing. 128 KiB is best, 64 KiB and 256 KiB cost a tenth.
-const CHUNK_BYTES: usize = 128 << 10;
+pub(super) const CHUNK_BYTES: usize = 128 << 10;
 
 /// How many chunks of one transfer are sent before the first has to be taken.
 pub(super) const CHUNKS_UNDER_WAY: usize = 4;

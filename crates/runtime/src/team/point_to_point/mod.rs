@@ -1,9 +1,9 @@
 //! Messages between two members of a team: send and receive by rank and tag, as MPI has them.
 //!
 //! `docs/design/messages.md` has the protocol. This file holds what programs call; [`sending`] and [`receiving`] are a
-//! send and a receive under way, [`exchange`] several at once, [`table`] what lies at a place, [`header`] the bytes.
+//! send and a receive under way, [`table`] the state of a place, [`header`] the bytes. Invariant: all messages of an
+//! exchange go on together, so that long ones in a ring do not wait for each other.
 
-mod exchange;
 mod header;
 mod receiving;
 mod sending;
@@ -15,6 +15,7 @@ pub(crate) use table::{MessageTable, place_died, receive};
 use super::Team;
 use super::ongoing::misused;
 use crate::error::Result;
+use crate::join::{try_join, try_join_all};
 use bytemuck::{AnyBitPattern, NoUninit};
 use header::TAG_BITS;
 use isles_protocol::PlaceId;
@@ -147,11 +148,10 @@ impl Team {
         let caller = Location::caller();
         async move {
             alike(neighbors, values.len())?;
-            let send = exchange::all(
-                neighbors.iter().zip(values).map(|(to, value)| tagged.send_from(*to, value, caller)),
-            );
-            let receive = exchange::all(neighbors.iter().map(|from| tagged.recv_to(*from, caller)));
-            exchange::both(send, receive).await
+            let pairs = neighbors.iter().zip(values);
+            let send = pairs.map(|(to, value)| tagged.send_from(*to, value, caller)).collect();
+            let receive = neighbors.iter().map(|from| tagged.recv_to(*from, caller)).collect();
+            try_join(try_join_all(send), try_join_all(receive)).await
         }
     }
 
@@ -173,10 +173,10 @@ impl Team {
             alike(neighbors, sent.len())?;
             alike(neighbors, received.len())?;
             let pairs = neighbors.iter().zip(sent);
-            let send = exchange::all(pairs.map(|(to, slice)| tagged.send_slice_from(*to, slice, caller)));
+            let send = pairs.map(|(to, slice)| tagged.send_slice_from(*to, slice, caller)).collect();
             let pairs = neighbors.iter().zip(received);
-            let receive = exchange::all(pairs.map(|(from, into)| tagged.recv_slice_to(*from, into, caller)));
-            exchange::both(send, receive).await.map(drop)
+            let receive = pairs.map(|(from, into)| tagged.recv_slice_to(*from, into, caller)).collect();
+            try_join(try_join_all(send), try_join_all(receive)).await.map(drop)
         }
     }
 }
@@ -275,7 +275,7 @@ impl<'t> Tagged<'t> {
         from: usize,
     ) -> impl Future<Output = Result<R>> + use<'_, 't, T, R> {
         let caller = Location::caller();
-        exchange::both(self.send_from(to, value, caller), self.recv_to(from, caller))
+        try_join(self.send_from(to, value, caller), self.recv_to(from, caller))
     }
 
     async fn send_from<T: Serialize + ?Sized>(

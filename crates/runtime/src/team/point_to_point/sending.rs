@@ -2,6 +2,7 @@
 //!
 //! Invariants: a right to send that was not used goes back; a long message that is given up is withdrawn.
 
+use super::super::algorithms::{CHUNK_BYTES, CHUNKS_UNDER_WAY};
 use super::super::header::{ElementType, TeamId, message_bytes, put_chunk};
 use super::super::schedule::Chunks;
 use super::header::{MessageHead, MessageKind};
@@ -25,10 +26,6 @@ use std::task::{Context, Poll, Waker, ready};
 
 /// Longest message that is sent without waiting until somebody wants it, in bytes: as Open MPI has it on one host.
 pub(super) const EAGER_BYTES_MAX: usize = 4 << 10;
-
-/// Bytes of a part of a longer slice, and how many parts are under way, as in collectives.
-const PART_BYTES: usize = 128 << 10;
-const PARTS_UNDER_WAY: usize = 4;
 
 /// Values of up to so many bytes are written once, wherever they go.
 const SMALL_BYTES: usize = 64;
@@ -86,7 +83,7 @@ impl Address {
             return self.send_at_once(element, bytes, bytes_of(all)).await;
         }
         let send = self.announce(element, bytes).await?;
-        let parts = Chunks::new(bytes, PART_BYTES);
+        let parts = Chunks::new(bytes, CHUNK_BYTES);
         loop {
             let transfer = send.go().await?;
             if send.parts(transfer, all, parts).await? {
@@ -249,7 +246,7 @@ impl LongSendGuard {
     /// Sends all parts of a slice; whether all have been taken.
     async fn parts(&self, transfer: u64, all: &[u8], parts: Chunks) -> Result<bool> {
         for index in 0..parts.count() {
-            if index >= PARTS_UNDER_WAY && !self.is_taken(transfer, index + 1 - PARTS_UNDER_WAY).await? {
+            if index >= CHUNKS_UNDER_WAY && !self.is_taken(transfer, index + 1 - CHUNKS_UNDER_WAY).await? {
                 return Ok(false);
             }
             let part = [&all[parts.range(index)], &[]];
