@@ -1,34 +1,34 @@
-//! How many messages may lie at a place that nobody has received: credit for each pair of places.
+//! Credit for each pair of places, which bounds the unexpected messages at the receiver.
 //!
 //! Its own file because it knows nothing of envelopes. Invariant: a sender has at most [`UNACKNOWLEDGED_MAX`] messages
-//! under way or lying that were not acknowledged, whatever it is told.
+//! that are not acknowledged, whatever it is told.
 
-/// Most messages of one place to another that are not acknowledged.
+/// The largest number of messages from one place to another that are not acknowledged.
 pub const UNACKNOWLEDGED_MAX: u32 = 256;
 
-/// So many are acknowledged together: a place can send as many that nobody receives yet without having to wait.
+/// The number of messages that are acknowledged together; as many can be sent unreceived before a send waits.
 const TOGETHER: u32 = UNACKNOWLEDGED_MAX / 2;
 
-/// The sender's side.
+/// The credit of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageCredit {
     unacknowledged: u32,
 }
 
 impl MessageCredit {
-    /// Takes the right to send one message; whether there was one.
+    /// Takes the credit for one message; returns whether there was any.
     pub fn take(&mut self) -> bool {
         let has_room = self.unacknowledged < UNACKNOWLEDGED_MAX;
         self.unacknowledged += u32::from(has_room);
         has_room
     }
 
-    /// Gives a right back that was not used.
+    /// Gives the credit for one message back, which was not sent.
     pub fn give_back(&mut self) {
         self.unacknowledged = self.unacknowledged.saturating_sub(1);
     }
 
-    /// So many messages are acknowledged.
+    /// Takes in the acknowledgement of `count` messages.
     ///
     /// # Errors
     /// More than were sent: the receiver breaks the protocol. Nothing is changed.
@@ -42,7 +42,7 @@ impl MessageCredit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
 
-/// The receiver's side.
+/// The acknowledgements that a receiver owes a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledgement {
     unacknowledged: u32,
@@ -50,7 +50,7 @@ pub struct Acknowledgement {
 }
 
 impl Acknowledgement {
-    /// A message has come.
+    /// Counts an arriving message.
     ///
     /// # Errors
     /// It is one more than the credit allows: the sender breaks the protocol. It does not count.
@@ -62,7 +62,7 @@ impl Acknowledgement {
         Ok(())
     }
 
-    /// A message that has come was received; how many are to be acknowledged now, if any.
+    /// Counts a received message; returns the number to acknowledge now, if it is time.
     pub fn received(&mut self) -> Option<u32> {
         self.received += 1;
         if self.received < TOGETHER {

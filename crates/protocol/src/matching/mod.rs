@@ -4,7 +4,8 @@
 //! 3.5, "order"). `docs/design/messages.md` has the protocol; `credit` bounds how much may lie here. It knows no
 //! bytes and no tasks: `M` is whatever a message is.
 //!
-//! Invariants: no receive waits while a message that it wants lies here; a message that was put back is where it was.
+//! Invariants: no receive is posted while an unexpected message is what it wants; a message that is put back has its
+//! old place in the order.
 
 mod credit;
 #[cfg(test)]
@@ -15,7 +16,7 @@ pub use credit::{Acknowledgement, MessageCredit, TooMany, UNACKNOWLEDGED_MAX};
 use crate::PlaceId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a receive is chosen by.
+/// What a message is matched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Envelope {
     /// The team.
@@ -49,7 +50,7 @@ impl Wanted {
 /// Queues from which on an empty one goes.
 const EMPTY_QUEUES_MAX: usize = 64;
 
-/// A receive that waits; a later one has a larger number.
+/// A posted receive; a later one has a larger number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReceiveId(pub u64);
 
@@ -67,52 +68,53 @@ pub struct Matched<M> {
 /// The receives and messages of one place; see the module.
 #[derive(Debug)]
 pub struct Matching<M> {
-    /// Messages that nobody has wanted yet, the oldest first. A few queues that are empty stay for their memory.
-    lying: BTreeMap<Envelope, VecDeque<Matched<M>>>,
-    /// Receives that wait.
-    waiting: BTreeMap<ReceiveId, Wanted>,
+    /// The unexpected messages by envelope, the oldest first. A few empty queues stay for their memory.
+    unexpected: BTreeMap<Envelope, VecDeque<Matched<M>>>,
+    /// The receives that wait for a message.
+    posted: BTreeMap<ReceiveId, Wanted>,
     next_order: u64,
     next_receive: u64,
 }
 
 impl<M> Default for Matching<M> {
     fn default() -> Self {
-        Matching { lying: BTreeMap::new(), waiting: BTreeMap::new(), next_order: 0, next_receive: 0 }
+        Matching { unexpected: BTreeMap::new(), posted: BTreeMap::new(), next_order: 0, next_receive: 0 }
     }
 }
 
 impl<M> Matching<M> {
-    /// A message has come: it goes to the oldest receive that wants it, or lies here.
+    /// Matches an arriving `message` with the oldest receive that wants it; without one the message is unexpected and
+    /// stays here.
     pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(ReceiveId, Matched<M>)> {
         let order = self.next_order;
         self.next_order += 1;
-        self.place(Matched { envelope, order, message })
+        self.admit(Matched { envelope, order, message })
     }
 
-    /// A message that a receive got is not received: it goes to another one, or lies where it lay.
+    /// Puts a matched message back, which was not received: another receive gets it, or it stays at its old place.
     pub fn put_back(&mut self, matched: Matched<M>) -> Option<(ReceiveId, Matched<M>)> {
-        self.place(matched)
+        self.admit(matched)
     }
 
-    fn place(&mut self, matched: Matched<M>) -> Option<(ReceiveId, Matched<M>)> {
-        let waiting = self.waiting.iter().find(|(_, wanted)| wanted.fits(&matched.envelope));
-        if let Some(id) = waiting.map(|(id, _)| *id) {
-            self.waiting.remove(&id);
+    fn admit(&mut self, matched: Matched<M>) -> Option<(ReceiveId, Matched<M>)> {
+        let posted = self.posted.iter().find(|(_, wanted)| wanted.fits(&matched.envelope));
+        if let Some(id) = posted.map(|(id, _)| *id) {
+            self.posted.remove(&id);
             return Some((id, matched));
         }
-        let queue = self.lying.entry(matched.envelope).or_default();
+        let queue = self.unexpected.entry(matched.envelope).or_default();
         let position = queue.partition_point(|other| other.order < matched.order);
         queue.insert(position, matched);
         None
     }
 
-    /// Takes the oldest message that is wanted, if one lies here.
+    /// Takes the oldest unexpected message that is wanted, if there is one.
     pub fn take(&mut self, wanted: Wanted) -> Option<Matched<M>> {
         let envelope = self.oldest(wanted)?;
-        let queue = self.lying.get_mut(&envelope)?;
+        let queue = self.unexpected.get_mut(&envelope)?;
         let matched = queue.pop_front();
-        if queue.is_empty() && self.lying.len() > EMPTY_QUEUES_MAX {
-            self.lying.remove(&envelope);
+        if queue.is_empty() && self.unexpected.len() > EMPTY_QUEUES_MAX {
+            self.unexpected.remove(&envelope);
         }
         matched
     }
@@ -121,50 +123,51 @@ impl<M> Matching<M> {
         let Wanted { team, tag, source } = wanted;
         let of = |source| Envelope { team, tag, source };
         if let Some(source) = source {
-            let lies = |envelope: &Envelope| self.lying.get(envelope).is_some_and(|queue| !queue.is_empty());
+            let lies =
+                |envelope: &Envelope| self.unexpected.get(envelope).is_some_and(|queue| !queue.is_empty());
             return Some(of(source)).filter(lies);
         }
-        let of_any = self.lying.range(of(PlaceId(0))..=of(PlaceId(u32::MAX)));
+        let of_any = self.unexpected.range(of(PlaceId(0))..=of(PlaceId(u32::MAX)));
         let fronts = of_any.filter_map(|(envelope, queue)| Some((queue.front()?.order, *envelope)));
         fronts.min().map(|(_, envelope)| envelope)
     }
 
-    /// Whether nothing lies here that is wanted, and no other receive waits for such a message: then the next one that
-    /// comes is for this receive.
+    /// Returns whether the next message to arrive is for this receive: none that it wants is here, and no other receive
+    /// wants the same.
     pub fn is_next(&self, wanted: Wanted) -> bool {
         self.oldest(wanted).is_none()
-            && !self.waiting.values().any(|other| {
+            && !self.posted.values().any(|other| {
                 let apart = other.source.zip(wanted.source).is_some_and(|(one, other)| one != other);
                 other.team == wanted.team && other.tag == wanted.tag && !apart
             })
     }
 
-    /// Notes a receive that waits. To be called when [`Matching::take`] gave nothing.
-    pub fn wait(&mut self, wanted: Wanted) -> ReceiveId {
+    /// Posts a receive, which waits for a message. To be called when [`Matching::take`] returned nothing.
+    pub fn post(&mut self, wanted: Wanted) -> ReceiveId {
         let id = ReceiveId(self.next_receive);
         self.next_receive += 1;
-        self.waiting.insert(id, wanted);
+        self.posted.insert(id, wanted);
         id
     }
 
-    /// A receive that had got a message which is no more waits again, as old as it is; or it gets another one.
-    pub fn wait_again(&mut self, id: ReceiveId, wanted: Wanted) -> Option<Matched<M>> {
+    /// Posts a receive again, as old as it is, whose matched message was withdrawn; or returns another message for it.
+    pub fn post_again(&mut self, id: ReceiveId, wanted: Wanted) -> Option<Matched<M>> {
         let taken = self.take(wanted);
         if taken.is_none() {
-            self.waiting.insert(id, wanted);
+            self.posted.insert(id, wanted);
         }
         taken
     }
 
-    /// A receive waits no more.
-    pub fn stop_waiting(&mut self, id: ReceiveId) {
-        self.waiting.remove(&id);
+    /// Cancels a posted receive.
+    pub fn cancel(&mut self, id: ReceiveId) {
+        self.posted.remove(&id);
     }
 
-    /// Forgets the messages for which `is_gone` says so; returns them.
+    /// Removes and returns the unexpected messages for which `is_gone` holds.
     pub fn remove(&mut self, is_gone: impl Fn(&Envelope, &M) -> bool) -> Vec<Matched<M>> {
         let mut gone = Vec::new();
-        self.lying.retain(|envelope, queue| {
+        self.unexpected.retain(|envelope, queue| {
             for matched in std::mem::take(queue) {
                 match is_gone(envelope, &matched.message) {
                     true => gone.push(matched),
@@ -184,18 +187,18 @@ impl<M> Matching<M> {
             None => has_member(wanted.team),
         };
         let ids: Vec<ReceiveId> =
-            self.waiting.iter().filter(|(_, wanted)| ended(wanted)).map(|(id, _)| *id).collect();
-        ids.iter().for_each(|id| self.stop_waiting(*id));
+            self.posted.iter().filter(|(_, wanted)| ended(wanted)).map(|(id, _)| *id).collect();
+        ids.iter().for_each(|id| self.cancel(*id));
         ids
     }
 
-    /// How many messages lie here.
+    /// Returns the number of unexpected messages.
     pub fn len(&self) -> usize {
-        self.lying.values().map(VecDeque::len).sum()
+        self.unexpected.values().map(VecDeque::len).sum()
     }
 
-    /// Whether none does.
+    /// Returns whether there is no unexpected message.
     pub fn is_empty(&self) -> bool {
-        self.lying.values().all(VecDeque::is_empty)
+        self.unexpected.values().all(VecDeque::is_empty)
     }
 }

@@ -9,7 +9,7 @@ enum Step {
     Receive(Wanted),
     /// What a receive got, which one is counted round, is put back.
     PutBack(usize),
-    StopWaiting(usize),
+    Cancel(usize),
     Die(PlaceId),
     Remove(u64),
 }
@@ -35,7 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => envelope().prop_map(Step::Arrive),
         6 => wanted().prop_map(Step::Receive),
         2 => any::<usize>().prop_map(Step::PutBack),
-        1 => any::<usize>().prop_map(Step::StopWaiting),
+        1 => any::<usize>().prop_map(Step::Cancel),
         1 => (0..3_u32).prop_map(|place| Step::Die(PlaceId(place))),
         1 => (0..2_u64).prop_map(Step::Remove),
     ]
@@ -44,30 +44,30 @@ fn step() -> impl Strategy<Value = Step> {
 /// The same in two lists: the definition.
 #[derive(Default)]
 struct Model {
-    lying: Vec<(u64, Envelope)>,
-    waiting: Vec<(ReceiveId, Wanted)>,
+    unexpected: Vec<(u64, Envelope)>,
+    posted: Vec<(ReceiveId, Wanted)>,
     got: Vec<(ReceiveId, u64, Envelope)>,
 }
 
 impl Model {
-    fn place(&mut self, order: u64, envelope: Envelope) -> Option<ReceiveId> {
-        match self.waiting.iter().position(|(_, wanted)| wanted.fits(&envelope)) {
+    fn admit(&mut self, order: u64, envelope: Envelope) -> Option<ReceiveId> {
+        match self.posted.iter().position(|(_, wanted)| wanted.fits(&envelope)) {
             Some(index) => {
-                let (id, _) = self.waiting.remove(index);
+                let (id, _) = self.posted.remove(index);
                 self.got.push((id, order, envelope));
                 Some(id)
             }
             None => {
-                self.lying.push((order, envelope));
-                self.lying.sort_by_key(|(order, _)| *order);
+                self.unexpected.push((order, envelope));
+                self.unexpected.sort_by_key(|(order, _)| *order);
                 None
             }
         }
     }
 
     fn take(&mut self, wanted: Wanted) -> Option<u64> {
-        let index = self.lying.iter().position(|(_, envelope)| wanted.fits(envelope))?;
-        let (order, envelope) = self.lying.remove(index);
+        let index = self.unexpected.iter().position(|(_, envelope)| wanted.fits(envelope))?;
+        let (order, envelope) = self.unexpected.remove(index);
         self.got.push((ReceiveId(u64::MAX), order, envelope));
         Some(order)
     }
@@ -82,13 +82,13 @@ proptest! {
             match step {
                 Step::Arrive(envelope) => {
                     let got = matching.arrive(envelope, messages);
-                    prop_assert_eq!(got.as_ref().map(|(id, _)| *id), model.place(messages, envelope));
+                    prop_assert_eq!(got.as_ref().map(|(id, _)| *id), model.admit(messages, envelope));
                     prop_assert!(got.is_none_or(|(_, matched)| matched.message == messages));
                     messages += 1;
                 }
                 Step::Receive(wanted) => {
-                    let is_next = model.lying.iter().all(|(_, envelope)| !wanted.fits(envelope))
-                        && model.waiting.iter().all(|(_, other)| {
+                    let is_next = model.unexpected.iter().all(|(_, envelope)| !wanted.fits(envelope))
+                        && model.posted.iter().all(|(_, other)| {
                             let clash = other.source.is_none() || wanted.source.is_none()
                                 || other.source == wanted.source;
                             (other.team, other.tag) != (wanted.team, wanted.tag) || !clash
@@ -97,38 +97,38 @@ proptest! {
                     let got = matching.take(wanted);
                     prop_assert_eq!(got.as_ref().map(|matched| matched.message), model.take(wanted));
                     if got.is_none() {
-                        model.waiting.push((matching.wait(wanted), wanted));
+                        model.posted.push((matching.post(wanted), wanted));
                     }
                 }
                 Step::PutBack(which) if !model.got.is_empty() => {
                     let (_, order, envelope) = model.got.remove(which % model.got.len());
                     let got = matching.put_back(Matched { envelope, order, message: order });
-                    prop_assert_eq!(got.map(|(id, _)| id), model.place(order, envelope));
+                    prop_assert_eq!(got.map(|(id, _)| id), model.admit(order, envelope));
                 }
-                Step::StopWaiting(which) if !model.waiting.is_empty() => {
-                    let (id, _) = model.waiting.remove(which % model.waiting.len());
-                    matching.stop_waiting(id);
+                Step::Cancel(which) if !model.posted.is_empty() => {
+                    let (id, _) = model.posted.remove(which % model.posted.len());
+                    matching.cancel(id);
                 }
-                Step::PutBack(_) | Step::StopWaiting(_) => {}
+                Step::PutBack(_) | Step::Cancel(_) => {}
                 Step::Die(dead) => {
                     let ended = matching.place_died(dead, |team| team == 0);
                     let is_ended = |wanted: &Wanted| {
                         wanted.source == Some(dead) || (wanted.source.is_none() && wanted.team == 0)
                     };
-                    let expected: Vec<ReceiveId> = model.waiting.iter()
+                    let expected: Vec<ReceiveId> = model.posted.iter()
                         .filter(|(_, wanted)| is_ended(wanted)).map(|(id, _)| *id).collect();
-                    model.waiting.retain(|(_, wanted)| !is_ended(wanted));
+                    model.posted.retain(|(_, wanted)| !is_ended(wanted));
                     prop_assert_eq!(ended, expected);
                 }
                 Step::Remove(team) => {
                     let gone = matching.remove(|envelope, _| envelope.team == team);
-                    let before = model.lying.len();
-                    model.lying.retain(|(_, envelope)| envelope.team != team);
-                    prop_assert_eq!(gone.len(), before - model.lying.len());
+                    let before = model.unexpected.len();
+                    model.unexpected.retain(|(_, envelope)| envelope.team != team);
+                    prop_assert_eq!(gone.len(), before - model.unexpected.len());
                 }
             }
-            prop_assert_eq!(matching.len(), model.lying.len());
-            prop_assert_eq!(matching.is_empty(), model.lying.is_empty());
+            prop_assert_eq!(matching.len(), model.unexpected.len());
+            prop_assert_eq!(matching.is_empty(), model.unexpected.is_empty());
         }
     }
 
@@ -178,11 +178,11 @@ fn a_receive_whose_message_is_withdrawn_is_as_old_as_before() {
     let wanted = Wanted { team: 0, tag: 0, source: None };
     let of = |source| Envelope { team: 0, tag: 0, source: PlaceId(source) };
     let mut matching = Matching::default();
-    let (first, second) = (matching.wait(wanted), matching.wait(wanted));
+    let (first, second) = (matching.post(wanted), matching.post(wanted));
     assert_eq!(matching.arrive(of(1), 'a').map(|(id, _)| id), Some(first));
-    assert_eq!(matching.wait_again(first, wanted), None);
+    assert_eq!(matching.post_again(first, wanted), None);
     assert_eq!(matching.arrive(of(2), 'b').map(|(id, _)| id), Some(first));
     assert_eq!(matching.arrive(of(2), 'c').map(|(id, _)| id), Some(second));
     assert_eq!(matching.arrive(of(2), 'd'), None);
-    assert_eq!(matching.wait_again(first, wanted).map(|matched| matched.message), Some('d'));
+    assert_eq!(matching.post_again(first, wanted).map(|matched| matched.message), Some('d'));
 }

@@ -28,7 +28,7 @@ pub fn within_a_place(effort: Effort) {
 
 /// Measures with a partner `distance` places on.
 async fn measure(effort: Effort, distance: usize) -> isles::Result<()> {
-    let partner = places().nth(distance).expect("the suite starts so many places");
+    let partner = places().nth(distance).expect("the suite starts a place for the partner");
     say("half_round_trip_us", rendezvous(effort, partner).await? * 1e6 / 2.0);
     say("rate_million", 1e-6 / stream(effort, partner).await?);
     Ok(())

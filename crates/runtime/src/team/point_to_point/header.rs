@@ -3,21 +3,21 @@
 use super::super::header::{ElementType, TeamId};
 use crate::wire::{DecodeError, Reader, Writer};
 
-/// What a message between two members is.
+/// The kind of a message between two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum MessageKind {
-    /// A short message: it follows.
+    /// An eager message, which follows.
     Eager,
-    /// A long one of the sender's number waits; its length follows.
-    Announced,
-    /// So many messages have been received.
+    /// The request to send the long message of this number; its length follows (RTS).
+    RequestToSend,
+    /// The acknowledgement of this number of received messages.
     Acknowledged,
-    /// The message of this number shall come, as the transfer that follows.
-    Go,
-    /// A part of the transfer of this number follows.
-    Part,
-    /// One part of the message of this number was taken; the transfer follows.
+    /// The demand for the long message of this number, as the transfer that follows (CTS).
+    ClearToSend,
+    /// A chunk of the transfer of this number follows.
+    Chunk,
+    /// One chunk of the message of this number was taken; the transfer follows.
     Taken,
     /// The transfer that follows, of the message of this number, is given up by its receiver.
     Stop,
@@ -28,10 +28,10 @@ pub(super) enum MessageKind {
 impl MessageKind {
     const ALL: [MessageKind; 8] = [
         MessageKind::Eager,
-        MessageKind::Announced,
+        MessageKind::RequestToSend,
         MessageKind::Acknowledged,
-        MessageKind::Go,
-        MessageKind::Part,
+        MessageKind::ClearToSend,
+        MessageKind::Chunk,
         MessageKind::Taken,
         MessageKind::Stop,
         MessageKind::Withdrawn,
@@ -57,7 +57,7 @@ pub(super) const TAG_BITS: u32 = u32::BITS;
 /// Where in its word the kind begins.
 const KIND_SHIFT: u32 = 56;
 
-/// Bits of a number; they count round.
+/// The bits of a number; numbers wrap.
 const NUMBER_BITS: u32 = 40;
 
 /// Bytes of the head.
@@ -81,7 +81,7 @@ impl MessageHead {
         writer.put_bytes(bytemuck::bytes_of(&self.words()));
     }
 
-    /// What follows this very head in `message`, if it begins with it.
+    /// Returns the payload of `message` if that begins with this very head.
     #[inline]
     pub(super) fn open<'m>(&self, message: &'m [u8]) -> Option<&'m [u8]> {
         let (head, payload) = message.split_first_chunk::<HEAD_BYTES>()?;
@@ -105,7 +105,7 @@ impl MessageHead {
     }
 }
 
-/// The numbers that there are.
+/// Returns the largest number, all of whose bits are set.
 pub(super) const fn number_mask() -> u64 {
     (1 << NUMBER_BITS) - 1
 }

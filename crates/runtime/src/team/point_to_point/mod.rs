@@ -20,7 +20,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use header::TAG_BITS;
 use isles_protocol::PlaceId;
 use receiving::ReceiveRequest;
-use sending::Address;
+use sending::Destination;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::panic::Location;
@@ -147,7 +147,7 @@ impl Team {
         let tagged = Tagged { team: self, tag: NEIGHBOR_TAG };
         let caller = Location::caller();
         async move {
-            alike(neighbors, values.len())?;
+            check_len(neighbors, values.len())?;
             let pairs = neighbors.iter().zip(values);
             let send = pairs.map(|(to, value)| tagged.send_from(*to, value, caller)).collect();
             let receive = neighbors.iter().map(|from| tagged.recv_to(*from, caller)).collect();
@@ -170,8 +170,8 @@ impl Team {
         let tagged = Tagged { team: self, tag: NEIGHBOR_TAG };
         let caller = Location::caller();
         async move {
-            alike(neighbors, sent.len())?;
-            alike(neighbors, received.len())?;
+            check_len(neighbors, sent.len())?;
+            check_len(neighbors, received.len())?;
             let pairs = neighbors.iter().zip(sent);
             let send = pairs.map(|(to, slice)| tagged.send_slice_from(*to, slice, caller)).collect();
             let pairs = neighbors.iter().zip(received);
@@ -181,7 +181,7 @@ impl Team {
     }
 }
 
-fn alike(neighbors: &[usize], len: usize) -> Result<()> {
+fn check_len(neighbors: &[usize], len: usize) -> Result<()> {
     match len == neighbors.len() {
         true => Ok(()),
         false => Err(misused(format_args!("{len} values for {} neighbors", neighbors.len()))),
@@ -240,7 +240,7 @@ impl<'t> Tagged<'t> {
     /// Receives a slice of member `from` into `into`, which is as long.
     ///
     /// # Errors
-    /// As [`Tagged`] says. After an error, `into` may hold a part of what was sent.
+    /// As [`Tagged`] says. After an error, `into` may hold a chunk of what was sent.
     #[track_caller]
     pub fn recv_slice<T: NoUninit + AnyBitPattern>(
         self,
@@ -284,7 +284,7 @@ impl<'t> Tagged<'t> {
         value: &T,
         caller: &'static Location<'static>,
     ) -> Result<()> {
-        self.address(to, caller)?.send_value(value).await
+        self.destination(to, caller)?.send_value(value).await
     }
 
     async fn recv_to<T: DeserializeOwned>(
@@ -301,7 +301,7 @@ impl<'t> Tagged<'t> {
         slice: &[T],
         caller: &'static Location<'static>,
     ) -> Result<()> {
-        self.address(to, caller)?.send_slice(slice).await
+        self.destination(to, caller)?.send_slice(slice).await
     }
 
     async fn recv_slice_to<T: NoUninit + AnyBitPattern>(
@@ -313,8 +313,8 @@ impl<'t> Tagged<'t> {
         self.request(Some(from), caller)?.slice(into).await.map(drop)
     }
 
-    fn address(&self, to: usize, caller: &'static Location<'static>) -> Result<Address> {
-        Ok(Address { team: self.team.state.id, tag: self.tag, to: self.member(to)?, caller })
+    fn destination(&self, to: usize, caller: &'static Location<'static>) -> Result<Destination> {
+        Ok(Destination { team: self.team.state.id, tag: self.tag, to: self.member(to)?, caller })
     }
 
     fn request(&self, from: Option<usize>, caller: &'static Location<'static>) -> Result<ReceiveRequest<'t>> {

@@ -1,6 +1,6 @@
-//! A receive under way: out of the queue if it comes soon, else from what lies here, or part by part.
+//! A receive under way: in the transport's queue if its message comes soon, else by matching, chunk by chunk if long.
 //!
-//! Invariant: a message that was got and not received is put back where it was.
+//! Invariant: a matched message that is not received is put back at its old place in the order.
 
 use super::super::algorithms::{LOOKS, LOOKS_AROUND};
 use super::super::header::{ElementType, chunk_of};
@@ -27,10 +27,10 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-/// How often a receive looks before the first pause, which takes as long as a message.
+/// The number of looks of a receive before its first pause: a pause takes as long as a message.
 const QUICK_LOOKS: u32 = 16;
 
-/// What a task receives, and where in the program.
+/// A receive of a task: team, tag and sender that it wants, and the line of the program.
 #[derive(Clone, Copy)]
 pub(super) struct ReceiveRequest<'t> {
     pub(super) state: &'t TeamState,
@@ -44,7 +44,7 @@ impl<'t> ReceiveRequest<'t> {
         Wanted { team: self.state.id.bits(), tag: self.tag, source: self.source }
     }
 
-    /// Receives a value, and who sent it.
+    /// Receives a value; returns its sender and the value.
     pub(super) async fn value<T: DeserializeOwned>(&self) -> Result<(PlaceId, T)> {
         poll_fn(coop::poll_proceed).await;
         let mut value = None;
@@ -57,7 +57,7 @@ impl<'t> ReceiveRequest<'t> {
             return Ok((source, value?));
         }
         loop {
-            let got = self.got().await?;
+            let got = self.next_match().await?;
             got.check(element, type_name::<T>())?;
             if let Some(received) = got.value().await? {
                 return Ok(received);
@@ -65,7 +65,7 @@ impl<'t> ReceiveRequest<'t> {
         }
     }
 
-    /// Receives a slice into `into`; who sent it.
+    /// Receives a slice into `into`; returns its sender.
     pub(super) async fn slice<T: NoUninit + AnyBitPattern>(&self, into: &mut [T]) -> Result<PlaceId> {
         poll_fn(coop::poll_proceed).await;
         let element = ElementType::of::<[T]>();
@@ -76,7 +76,7 @@ impl<'t> ReceiveRequest<'t> {
             return Ok(source);
         }
         loop {
-            let got = self.got().await?;
+            let got = self.next_match().await?;
             got.check(element, type_name::<[T]>())?;
             if let Some(source) = got.slice(into).await? {
                 return Ok(source);
@@ -84,8 +84,8 @@ impl<'t> ReceiveRequest<'t> {
         }
     }
 
-    /// Looks for the message for a while, if it is the next one of a sender that is known; reads it in its queue. Who
-    /// sent it, if `read` was called.
+    /// Looks for an eager message in the transport's queue for a while, if the receive names its sender; `read` gets
+    /// its bytes there. Returns the sender if `read` has taken them.
     #[inline]
     fn look(&self, element: ElementType, mut read: impl FnMut(&[u8]) -> Option<()>) -> Option<PlaceId> {
         let source = self.source?;
@@ -105,14 +105,14 @@ impl<'t> ReceiveRequest<'t> {
                 });
                 if next == Next::Taken {
                     coop::spend(coop::CALL);
-                    table::note_read(local, source);
+                    table::received_in_queue(local, source);
                     return Some(source);
                 }
                 let is_due = next == Next::Left || look.is_multiple_of(LOOKS_AROUND);
                 if is_due && local.take_in(Inbound::All) > 0 {
                     return None;
                 }
-                // What comes at once does not wait for a pause; later the sender has the line for itself.
+                // A message that comes at once does not wait for a pause; later a pause leaves the line to the sender.
                 if look > QUICK_LOOKS {
                     std::hint::spin_loop();
                 }
@@ -121,21 +121,21 @@ impl<'t> ReceiveRequest<'t> {
         })
     }
 
-    /// The message, as soon as there is one.
-    fn got(&self) -> GotFuture<'_, 't> {
-        GotFuture { request: self, waiting: None, span: OpenSpan::NONE }
+    /// Returns the matched message; waits until there is one.
+    fn next_match(&self) -> MatchFuture<'_, 't> {
+        MatchFuture { request: self, waiting: None, span: OpenSpan::NONE }
     }
 }
 
 /// The wait for a message.
-struct GotFuture<'r, 't> {
+struct MatchFuture<'r, 't> {
     request: &'r ReceiveRequest<'t>,
     waiting: Option<ReceiveId>,
     span: OpenSpan,
 }
 
-impl Future for GotFuture<'_, '_> {
-    type Output = Result<Got>;
+impl Future for MatchFuture<'_, '_> {
+    type Output = Result<MatchedMessage>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Local::with(|local| {
@@ -145,14 +145,14 @@ impl Future for GotFuture<'_, '_> {
                 self.waiting = None;
                 self.span = OpenSpan::NONE;
                 return Poll::Ready(match outcome {
-                    ReceiveOutcome::Got(matched) => Ok(Got::new(matched)),
+                    ReceiveOutcome::Matched(matched) => Ok(MatchedMessage::new(matched)),
                     ReceiveOutcome::Dead(place) => Err(Error::dead(place)),
                 });
             }
             let wanted = self.request.wanted();
             if let Some(matched) = table.take(wanted) {
                 coop::spend(coop::CALL);
-                return Poll::Ready(Ok(Got::new(matched)));
+                return Poll::Ready(Ok(MatchedMessage::new(matched)));
             }
             if let Some(dead) = self.request.dead(local) {
                 coop::spend(coop::CALL);
@@ -166,7 +166,7 @@ impl Future for GotFuture<'_, '_> {
     }
 }
 
-impl Drop for GotFuture<'_, '_> {
+impl Drop for MatchFuture<'_, '_> {
     fn drop(&mut self) {
         if let Some(id) = self.waiting {
             let woken = Local::try_with(|local| local.messages.borrow_mut().give_up(id));
@@ -176,7 +176,7 @@ impl Drop for GotFuture<'_, '_> {
 }
 
 impl ReceiveRequest<'_> {
-    /// A dead place because of which nothing will come, if there is one.
+    /// Returns the dead place because of which no message will come, if there is one.
     fn dead(&self, local: &Local) -> Option<PlaceId> {
         match self.source {
             Some(source) => Some(source).filter(|source| local.is_dead(*source)),
@@ -188,16 +188,16 @@ impl ReceiveRequest<'_> {
     }
 }
 
-/// A message that was got; put back if it is dropped.
-struct Got {
+/// A matched message; put back when it is dropped before it is received.
+struct MatchedMessage {
     matched: Option<Matched<Message>>,
     /// The number of the transfer by which it comes, if it is long.
     transfer: Option<u64>,
 }
 
-impl Got {
-    fn new(matched: Matched<Message>) -> Got {
-        Got { matched: Some(matched), transfer: None }
+impl MatchedMessage {
+    fn new(matched: Matched<Message>) -> MatchedMessage {
+        MatchedMessage { matched: Some(matched), transfer: None }
     }
 
     fn matched(&self) -> &Matched<Message> {
@@ -219,11 +219,13 @@ impl Got {
         Err(misused(format_args!("the next message of {} is of {other}, not of `{name}`", self.source())))
     }
 
-    /// It is received.
+    /// Completes the receive: the message is acknowledged, and not put back.
     fn received(mut self) {
         let source = self.source();
         Local::with(|local| {
-            if let (Some(number), Message::Announced(_, send, _)) = (self.transfer, &self.matched().message) {
+            if let (Some(number), Message::RequestToSend(_, send, _)) =
+                (self.transfer, &self.matched().message)
+            {
                 local.messages.borrow_mut().end_transfer(number);
                 // A dead sender need not know.
                 let _ = tell(local, source, MessageKind::Taken, *send, number);
@@ -233,16 +235,16 @@ impl Got {
         });
     }
 
-    /// Its value; none if it was withdrawn meanwhile.
+    /// Returns its sender and value; `None` if it was withdrawn meanwhile.
     async fn value<T: DeserializeOwned>(mut self) -> Result<Option<(PlaceId, T)>> {
         let source = self.source();
         let value = match &self.matched().message {
             Message::Eager(_, payload) => payload.decode(|reader| reader.take_value()),
-            Message::Announced(_, send, _) => {
+            Message::RequestToSend(_, send, _) => {
                 self.begin_transfer(*send)?;
                 // Its memory goes back before its sender goes on.
-                match self.part().await {
-                    Ok(part) => part.decode(|reader| reader.take_value()),
+                match self.chunk().await {
+                    Ok(chunk) => chunk.decode(|reader| reader.take_value()),
                     Err(end) => return self.ended(end).map(|()| None),
                 }
             }
@@ -251,12 +253,12 @@ impl Got {
         Ok(Some((source, value?)))
     }
 
-    /// Receives it into `into`; who sent it, or none if it was withdrawn meanwhile.
+    /// Receives it into `into`; returns its sender, or `None` if it was withdrawn meanwhile.
     async fn slice(mut self, into: &mut [u8]) -> Result<Option<PlaceId>> {
         let source = self.source();
         let (len, send) = match &self.matched().message {
             Message::Eager(_, payload) => (payload.bytes().len() as u64, None),
-            Message::Announced(_, send, bytes) => (*bytes, Some(*send)),
+            Message::RequestToSend(_, send, bytes) => (*bytes, Some(*send)),
         };
         if len != into.len() as u64 {
             let into = into.len();
@@ -270,11 +272,11 @@ impl Got {
             self.begin_transfer(send)?;
             let mut left = into;
             while !left.is_empty() {
-                let part = match self.part().await {
-                    Ok(part) => part,
+                let chunk = match self.chunk().await {
+                    Ok(chunk) => chunk,
                     Err(end) => return self.ended(end).map(|()| None),
                 };
-                left = take_part(left, part, source)?;
+                left = take_chunk(left, chunk, source)?;
                 if !left.is_empty() {
                     // A dead sender need not know.
                     Local::with(|local| {
@@ -292,20 +294,20 @@ impl Got {
         Local::with(|local| {
             let number = local.messages.borrow_mut().begin_transfer(source, send);
             self.transfer = Some(number);
-            tell(local, source, MessageKind::Go, send, number).map_err(Error::from)
+            tell(local, source, MessageKind::ClearToSend, send, number).map_err(Error::from)
         })
     }
 
-    /// The next part of the transfer.
-    async fn part(&self) -> std::result::Result<Payload, TransferEnd> {
+    /// Returns the next chunk of the transfer.
+    async fn chunk(&self) -> std::result::Result<Payload, TransferEnd> {
         let number = self.transfer.expect("a transfer has begun");
         let poll = |context: &mut Context<'_>| {
-            Local::with(|local| local.messages.borrow_mut().poll_part(number, context.waker()))
+            Local::with(|local| local.messages.borrow_mut().poll_chunk(number, context.waker()))
         };
         poll_fn(poll).await
     }
 
-    /// Nothing more comes: the message is gone.
+    /// Ends the receive of a message that is gone.
     ///
     /// # Errors
     /// Its sender is dead.
@@ -317,7 +319,7 @@ impl Got {
     }
 }
 
-impl Drop for Got {
+impl Drop for MatchedMessage {
     fn drop(&mut self) {
         let Some(matched) = self.matched.take() else { return };
         Local::try_with(|local| {
@@ -326,7 +328,7 @@ impl Drop for Got {
             match (end, &matched.message) {
                 // The message is gone.
                 (Some((_, Some(_))), _) => return acknowledge(local, source),
-                (Some((number, None)), Message::Announced(_, send, _)) => {
+                (Some((number, None)), Message::RequestToSend(_, send, _)) => {
                     // A dead sender need not know.
                     let _ = tell(local, source, MessageKind::Stop, *send, number);
                 }
@@ -338,7 +340,7 @@ impl Drop for Got {
     }
 }
 
-/// What the receiver of message `send` says of transfer `number`.
+/// Tells the sender of message `send` something about transfer `number`.
 fn tell(
     local: &Local,
     source: PlaceId,
@@ -349,14 +351,14 @@ fn tell(
     table::tell(local, source, MessageHead::control(kind, send), Some(number))
 }
 
-/// Copies a part to where it belongs; what is left.
+/// Copies `chunk` to the beginning of `left`; returns the rest of `left`.
 ///
 /// # Errors
-/// More has come than was announced.
-fn take_part(left: &mut [u8], part: Payload, source: PlaceId) -> Result<&mut [u8]> {
-    let chunk = chunk_of(part.bytes());
+/// The chunk is longer than `left`.
+fn take_chunk(left: &mut [u8], chunk: Payload, source: PlaceId) -> Result<&mut [u8]> {
+    let chunk = chunk_of(chunk.bytes());
     let Some((now, later)) = left.split_at_mut_checked(chunk.len()) else {
-        return Err(misused(format_args!("{source} sent more than it had announced")));
+        return Err(misused(format_args!("{source} sent more than its request to send said")));
     };
     now.copy_from_slice(chunk);
     Ok(later)

@@ -1,6 +1,6 @@
-//! A send under way: when it has credit, and, if the message is long, part by part.
+//! A send under way: when it has credit, and, if the message is long, chunk by chunk.
 //!
-//! Invariants: a right to send that was not used goes back; a long message that is given up is withdrawn.
+//! Invariants: credit that is not used goes back; a long message whose send is dropped is withdrawn.
 
 use super::super::algorithms::{CHUNK_BYTES, CHUNKS_UNDER_WAY};
 use super::super::header::{ElementType, TeamId, message_bytes, put_chunk};
@@ -24,13 +24,13 @@ use std::future::poll_fn;
 use std::panic::Location;
 use std::task::{Context, Poll, Waker, ready};
 
-/// Longest message that is sent without waiting until somebody wants it, in bytes: as Open MPI has it on one host.
+/// The length in bytes of the longest eager message, which does not wait for its receive: that of Open MPI on one host.
 pub(super) const EAGER_BYTES_MAX: usize = 4 << 10;
 
-/// Values of up to so many bytes are written once, wherever they go.
+/// The length in bytes of the longest value that is serialised once: its bytes are then copied into the message.
 const SMALL_BYTES: usize = 64;
 
-/// Writes these bytes.
+/// Returns an encoder that writes `bytes` as they are.
 fn bytes_of(bytes: &[u8]) -> impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError> + '_ {
     move |writer| {
         writer.put_bytes(bytes);
@@ -38,21 +38,21 @@ fn bytes_of(bytes: &[u8]) -> impl Fn(&mut Writer<'_>) -> std::result::Result<(),
     }
 }
 
-/// Whom a message goes to, and as what.
+/// The destination of a message: the receiver, with team and tag, and the line of the program that sends.
 #[derive(Clone, Copy)]
-pub(super) struct Address {
+pub(super) struct Destination {
     pub(super) team: TeamId,
     pub(super) tag: u64,
     pub(super) to: PlaceId,
     pub(super) caller: &'static Location<'static>,
 }
 
-impl Address {
+impl Destination {
     fn head(&self, kind: MessageKind, element: ElementType, number: u64) -> MessageHead {
         MessageHead { team: self.team, tag: self.tag, kind, element, number }
     }
 
-    /// Sends a value.
+    /// Sends `value`; returns when it is on its way, or, if it is long, received.
     pub(super) async fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let encode = |writer: &mut Writer<'_>| writer.put_value(value);
         let mut room = [0; SMALL_BYTES];
@@ -65,34 +65,34 @@ impl Address {
         if self.is_eager(bytes) {
             return self.send_at_once(element, bytes, encode).await;
         }
-        let send = self.announce(element, bytes).await?;
+        let send = self.request_to_send(element, bytes).await?;
         loop {
-            let transfer = send.go().await?;
-            send.part(transfer, bytes, encode)?;
+            let transfer = send.clear_to_send().await?;
+            send.chunk(transfer, bytes, encode)?;
             if send.is_taken(transfer, 1).await? {
                 return Ok(());
             }
         }
     }
 
-    /// Sends a slice.
+    /// Sends `slice`; returns when it is on its way, or, if it is long, received.
     pub(super) async fn send_slice<T: NoUninit>(&self, slice: &[T]) -> Result<()> {
         let (bytes, element) = (size_of_val(slice), ElementType::of::<[T]>());
         let all: &[u8] = bytemuck::cast_slice(slice);
         if self.is_eager(bytes) {
             return self.send_at_once(element, bytes, bytes_of(all)).await;
         }
-        let send = self.announce(element, bytes).await?;
-        let parts = Chunks::new(bytes, CHUNK_BYTES);
+        let send = self.request_to_send(element, bytes).await?;
+        let chunks = Chunks::new(bytes, CHUNK_BYTES);
         loop {
-            let transfer = send.go().await?;
-            if send.parts(transfer, all, parts).await? {
+            let transfer = send.clear_to_send().await?;
+            if send.chunks(transfer, all, chunks).await? {
                 return Ok(());
             }
         }
     }
 
-    /// A place keeps what it sends itself, whatever its length.
+    /// Returns whether a message of `bytes` bytes is eager; one of a place to itself always is.
     fn is_eager(&self, bytes: usize) -> bool {
         bytes <= EAGER_BYTES_MAX || Local::with(Local::here) == self.to
     }
@@ -103,13 +103,13 @@ impl Address {
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<()> {
-        let right = self.credit().await?;
+        let credit = self.credit().await?;
         Local::with(|local| {
             let head = self.head(MessageKind::Eager, element, 0);
             if local.here() == self.to {
                 let copy = local.written_for_here(bytes, encode).map_err(Error::from)?;
                 let envelope = Envelope { team: self.team.bits(), tag: self.tag, source: self.to };
-                table::put_here(local, envelope, Message::Eager(element, Payload::copy_of(&copy)));
+                table::deliver_here(local, envelope, Message::Eager(element, Payload::copy_of(&copy)));
             } else {
                 let guess = message_bytes([&[], &[]]) + bytes;
                 let whole = |writer: &mut Writer<'_>| {
@@ -119,33 +119,33 @@ impl Address {
                 let handler = Handler::PointToPoint.id();
                 local.send_about(self.to, Class::Control, handler, guess, whole).map_err(Error::from)?;
             }
-            right.use_up();
+            credit.use_up();
             coop::spend(coop::CALL);
             Ok(())
         })
     }
 
-    async fn announce(&self, element: ElementType, bytes: usize) -> Result<LongSendGuard> {
-        let right = self.credit().await?;
+    async fn request_to_send(&self, element: ElementType, bytes: usize) -> Result<LongSendGuard> {
+        let credit = self.credit().await?;
         Local::with(|local| {
             let number = local.messages.borrow_mut().begin_send(self.to, bytes as u64, self.caller);
             let source = || Some(Source::of_caller(self.caller));
             let span = local.span(span::SEND, Some(self.to), source);
             let send = LongSendGuard { number, to: self.to, _span: span };
-            let head = self.head(MessageKind::Announced, element, number);
+            let head = self.head(MessageKind::RequestToSend, element, number);
             table::tell(local, self.to, head, Some(bytes as u64)).map_err(Error::from)?;
-            right.use_up();
+            credit.use_up();
             Ok(send)
         })
     }
 
-    /// Waits for the right to send one message.
-    async fn credit(&self) -> Result<SendRight> {
-        let mut waiting = Waiting { to: self.to, ticket: None };
+    /// Returns the credit for one message; waits until there is some.
+    async fn credit(&self) -> Result<SendCredit> {
+        let mut waiting = CreditWait { to: self.to, ticket: None };
         poll_fn(|context| self.poll_credit(&mut waiting, context)).await
     }
 
-    fn poll_credit(&self, waiting: &mut Waiting, context: &mut Context<'_>) -> Poll<Result<SendRight>> {
+    fn poll_credit(&self, waiting: &mut CreditWait, context: &mut Context<'_>) -> Poll<Result<SendCredit>> {
         if waiting.ticket.is_none() {
             ready!(coop::poll_proceed(context));
         }
@@ -158,7 +158,7 @@ impl Address {
             match table.take_credit(self.to, &mut waiting.ticket, context.waker(), self.caller) {
                 true => {
                     local.tally.count_message(|counts| counts.member_sent += 1);
-                    Poll::Ready(Ok(SendRight { to: self.to }))
+                    Poll::Ready(Ok(SendCredit { to: self.to }))
                 }
                 false => {
                     local.tally.count_message(|counts| counts.member_waits += u64::from(is_first));
@@ -169,13 +169,13 @@ impl Address {
     }
 }
 
-/// A send that may wait for credit.
-struct Waiting {
+/// The wait of a send for credit; `ticket` names it in the table once it has begun.
+struct CreditWait {
     to: PlaceId,
     ticket: Option<u64>,
 }
 
-impl Drop for Waiting {
+impl Drop for CreditWait {
     fn drop(&mut self) {
         if self.ticket.is_some() {
             Local::try_with(|local| local.messages.borrow_mut().leave_credit(self.to, self.ticket));
@@ -183,25 +183,25 @@ impl Drop for Waiting {
     }
 }
 
-/// The right to send one message.
-struct SendRight {
+/// The credit for one message; goes back when it is dropped unused.
+struct SendCredit {
     to: PlaceId,
 }
 
-impl SendRight {
+impl SendCredit {
     fn use_up(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for SendRight {
+impl Drop for SendCredit {
     fn drop(&mut self) {
         let wakers = Local::try_with(|local| local.messages.borrow_mut().give_back_credit(self.to));
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
 }
 
-/// A long message that was announced.
+/// A long message whose receiver has the request to send; withdraws it when it is dropped.
 struct LongSendGuard {
     number: u64,
     to: PlaceId,
@@ -209,31 +209,31 @@ struct LongSendGuard {
 }
 
 impl LongSendGuard {
-    /// Waits until it is wanted; as which transfer.
-    async fn go(&self) -> Result<u64> {
+    /// Returns the number of the transfer that its receiver asks for; waits until then.
+    async fn clear_to_send(&self) -> Result<u64> {
         let poll = |context: &mut Context<'_>| {
-            Local::with(|local| local.messages.borrow_mut().poll_go(self.number, context.waker()))
+            Local::with(|local| local.messages.borrow_mut().poll_clear_to_send(self.number, context.waker()))
         };
         poll_fn(poll).await.map_err(Error::dead)
     }
 
-    /// Whether so many parts of `transfer` have been taken; false if its receiver has given it up.
-    async fn is_taken(&self, transfer: u64, parts: usize) -> Result<bool> {
+    /// Waits until the receiver has taken `chunks` chunks of `transfer`; returns false if it has given the transfer up.
+    async fn is_taken(&self, transfer: u64, chunks: usize) -> Result<bool> {
         let poll = |context: &mut Context<'_>| {
             Local::with(|local| {
-                local.messages.borrow_mut().poll_taken(self.number, transfer, parts, context.waker())
+                local.messages.borrow_mut().poll_taken(self.number, transfer, chunks, context.waker())
             })
         };
         poll_fn(poll).await.map_err(Error::dead)
     }
 
-    fn part(
+    fn chunk(
         &self,
         transfer: u64,
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<()> {
-        let head = MessageHead::control(MessageKind::Part, transfer);
+        let head = MessageHead::control(MessageKind::Chunk, transfer);
         let whole = |writer: &mut Writer<'_>| {
             head.encode(writer);
             encode(writer)
@@ -243,19 +243,19 @@ impl LongSendGuard {
         sent.map(drop).map_err(Error::from)
     }
 
-    /// Sends all parts of a slice; whether all have been taken.
-    async fn parts(&self, transfer: u64, all: &[u8], parts: Chunks) -> Result<bool> {
-        for index in 0..parts.count() {
+    /// Sends all chunks of a slice; returns false if the receiver has given the transfer up.
+    async fn chunks(&self, transfer: u64, all: &[u8], chunks: Chunks) -> Result<bool> {
+        for index in 0..chunks.count() {
             if index >= CHUNKS_UNDER_WAY && !self.is_taken(transfer, index + 1 - CHUNKS_UNDER_WAY).await? {
                 return Ok(false);
             }
-            let part = [&all[parts.range(index)], &[]];
-            self.part(transfer, message_bytes(part), |writer| {
-                put_chunk(writer, part);
+            let chunk = [&all[chunks.range(index)], &[]];
+            self.chunk(transfer, message_bytes(chunk), |writer| {
+                put_chunk(writer, chunk);
                 Ok(())
             })?;
         }
-        self.is_taken(transfer, parts.count()).await
+        self.is_taken(transfer, chunks.count()).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! What lies at a place of the messages between two members, who waits, and how what comes is received.
+//! The state of a place for messages between members: unexpected messages, waiting tasks, transfers under way.
 //!
 //! `docs/design/messages.md` has the protocol, `isles_protocol::matching` the matching and the credit. Tasks that send
 //! and receive are in `sending` and `receiving`; they come here for the state that outlives a poll.
@@ -21,22 +21,22 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::Location;
 use std::task::{Poll, Waker};
 
-/// A message that lies at its receiver.
+/// A message as its receiver has it before a receive takes it.
 pub(super) enum Message {
-    /// All of it.
+    /// The whole message, of this type.
     Eager(ElementType, Payload),
-    /// That it waits at its sender, by whose number, and its length in bytes.
-    Announced(ElementType, u64, u64),
+    /// The request to send a long message: its type, its number at the sender, its length in bytes.
+    RequestToSend(ElementType, u64, u64),
 }
 
 impl Message {
     pub(super) fn element(&self) -> ElementType {
-        let (Message::Eager(element, _) | Message::Announced(element, ..)) = self;
+        let (Message::Eager(element, _) | Message::RequestToSend(element, ..)) = self;
         *element
     }
 }
 
-/// A receive that had to wait.
+/// A posted receive, with its task.
 pub(super) struct Receive {
     wanted: Wanted,
     caller: &'static Location<'static>,
@@ -44,10 +44,10 @@ pub(super) struct Receive {
     outcome: Option<ReceiveOutcome>,
 }
 
-/// What became of a receive.
+/// The outcome of a posted receive.
 pub(super) enum ReceiveOutcome {
-    Got(Matched<Message>),
-    /// Nothing will come from a place that is dead.
+    Matched(Matched<Message>),
+    /// No message will come, because this place is dead.
     Dead(PlaceId),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct LongSend {
     caller: &'static Location<'static>,
     /// The transfer that its receiver has asked for.
     transfer: Option<u64>,
-    /// How many parts of it have been taken.
+    /// The number of its chunks that the receiver has taken.
     taken: usize,
     is_dead: bool,
     waker: Option<Waker>,
@@ -69,19 +69,19 @@ pub(super) struct Transfer {
     source: PlaceId,
     /// The sender's number.
     send: u64,
-    parts: VecDeque<Payload>,
+    chunks: VecDeque<Payload>,
     ended: Option<TransferEnd>,
     waker: Option<Waker>,
 }
 
-/// Why nothing more of a transfer comes.
+/// The reason why a transfer ends before its last chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransferEnd {
     Withdrawn,
     Dead,
 }
 
-/// What is known of another place.
+/// The credit to and from another place.
 #[derive(Default)]
 struct Peer {
     credit: MessageCredit,
@@ -90,7 +90,7 @@ struct Peer {
     waiting: BTreeMap<u64, (Waker, &'static Location<'static>)>,
 }
 
-/// See the file header.
+/// The messages between members at one place.
 #[derive(Default)]
 pub(crate) struct MessageTable {
     matching: Matching<Message>,
@@ -99,12 +99,12 @@ pub(crate) struct MessageTable {
     transfers: BTreeMap<u64, Transfer>,
     peers: HashMap<PlaceId, Peer, NumberHasherBuilder>,
     next_number: u64,
-    /// Messages that nobody wanted yet when they came, in all.
+    /// The number of messages that came before a receive wanted them.
     unexpected: u64,
 }
 
 impl MessageTable {
-    /// Messages that nobody wanted yet when they came, since the place began.
+    /// Returns the number of messages that came before a receive wanted them, since the place began.
     pub(crate) fn unexpected(&self) -> u64 {
         self.unexpected
     }
@@ -114,51 +114,51 @@ impl MessageTable {
         self.next_number
     }
 
-    /// Whether the next message of `wanted` that comes may be read where it is.
+    /// Returns whether the next message that `wanted` fits is for a receive that is not posted yet.
     #[inline]
     pub(super) fn is_next(&self, wanted: Wanted) -> bool {
         self.matching.is_next(wanted)
     }
 
-    /// A message has come; gives whom to wake.
+    /// Matches an arriving message; returns the waker of the receive that has it now.
     fn arrive(&mut self, envelope: Envelope, message: Message) -> Option<Waker> {
         let matched = self.matching.arrive(envelope, message);
         self.unexpected += u64::from(matched.is_none());
-        self.hand_over(matched)
+        self.complete(matched)
     }
 
-    /// A message that was got is not received.
+    /// Puts a matched message back, which was not received; returns the waker of another receive that has it now.
     #[must_use]
     pub(super) fn put_back(&mut self, matched: Matched<Message>) -> Option<Waker> {
         let matched = self.matching.put_back(matched);
-        self.hand_over(matched)
+        self.complete(matched)
     }
 
-    fn hand_over(&mut self, matched: Option<(ReceiveId, Matched<Message>)>) -> Option<Waker> {
+    fn complete(&mut self, matched: Option<(ReceiveId, Matched<Message>)>) -> Option<Waker> {
         let (id, matched) = matched?;
         let receive = self.receives.get_mut(&id)?;
-        receive.outcome = Some(ReceiveOutcome::Got(matched));
+        receive.outcome = Some(ReceiveOutcome::Matched(matched));
         Some(receive.waker.clone())
     }
 
-    /// Takes the oldest message that is wanted, if one lies here.
+    /// Takes the oldest unexpected message that is wanted, if there is one.
     pub(super) fn take(&mut self, wanted: Wanted) -> Option<Matched<Message>> {
         self.matching.take(wanted)
     }
 
-    /// Notes a receive that waits.
+    /// Posts a receive.
     pub(super) fn wait(
         &mut self,
         wanted: Wanted,
         waker: Waker,
         caller: &'static Location<'static>,
     ) -> ReceiveId {
-        let id = self.matching.wait(wanted);
+        let id = self.matching.post(wanted);
         self.receives.insert(id, Receive { wanted, caller, waker, outcome: None });
         id
     }
 
-    /// What became of a receive that waits; it is over then.
+    /// Returns the outcome of a posted receive, which is forgotten then.
     pub(super) fn poll_receive(&mut self, id: ReceiveId, waker: &Waker) -> Poll<ReceiveOutcome> {
         let receive = self.receives.get_mut(&id).expect("a receive is there until it is over");
         let Some(outcome) = receive.outcome.take() else {
@@ -169,17 +169,17 @@ impl MessageTable {
         Poll::Ready(outcome)
     }
 
-    /// A receive is given up; what it has got is put back.
+    /// Cancels a posted receive; a message that it has is put back.
     #[must_use]
     pub(super) fn give_up(&mut self, id: ReceiveId) -> Option<Waker> {
-        self.matching.stop_waiting(id);
+        self.matching.cancel(id);
         match self.receives.remove(&id)?.outcome {
-            Some(ReceiveOutcome::Got(matched)) => self.put_back(matched),
+            Some(ReceiveOutcome::Matched(matched)) => self.put_back(matched),
             Some(ReceiveOutcome::Dead(_)) | None => None,
         }
     }
 
-    /// Takes the right to send a message to `to`; else notes that `ticket` waits for it.
+    /// Takes credit for one message to `to`; without any, notes that `ticket` waits for it, and returns false.
     pub(super) fn take_credit(
         &mut self,
         to: PlaceId,
@@ -197,14 +197,14 @@ impl MessageTable {
         false
     }
 
-    /// A send waits for credit to `to` no more.
+    /// Ends the wait of `ticket` for credit to `to`.
     pub(super) fn leave_credit(&mut self, to: PlaceId, ticket: Option<u64>) {
         if let (Some(ticket), Some(peer)) = (ticket, self.peers.get_mut(&to)) {
             peer.waiting.remove(&ticket);
         }
     }
 
-    /// Gives a right to send back that was not used.
+    /// Gives credit back that was not used; returns the wakers of the sends that wait for some.
     #[must_use]
     pub(super) fn give_back_credit(&mut self, to: PlaceId) -> Vec<Waker> {
         let peer = self.peers.entry(to).or_default();
@@ -212,7 +212,7 @@ impl MessageTable {
         peer.wake_all()
     }
 
-    /// A long message is to be announced; its number.
+    /// Begins to send a long message; returns its number.
     pub(super) fn begin_send(&mut self, to: PlaceId, bytes: u64, caller: &'static Location<'static>) -> u64 {
         let number = self.new_number();
         let send = LongSend { to, bytes, caller, transfer: None, taken: 0, is_dead: false, waker: None };
@@ -220,20 +220,20 @@ impl MessageTable {
         number
     }
 
-    /// A send is over; its receiver, if that is still to be told.
+    /// Ends a send; returns its receiver unless that is dead.
     pub(super) fn end_send(&mut self, number: u64) -> Option<PlaceId> {
         self.sends.remove(&number).filter(|send| !send.is_dead).map(|send| send.to)
     }
 
-    /// Which transfer the receiver of message `number` has asked for.
+    /// Returns the transfer that the receiver of message `number` asks for.
     ///
     /// # Errors
     /// It is dead.
-    pub(super) fn poll_go(&mut self, number: u64, waker: &Waker) -> Poll<Result<u64, PlaceId>> {
+    pub(super) fn poll_clear_to_send(&mut self, number: u64, waker: &Waker) -> Poll<Result<u64, PlaceId>> {
         self.poll_send(number, waker, |send| send.transfer)
     }
 
-    /// Whether so many parts of `transfer` have been taken; false if its receiver has given it up.
+    /// Returns true when the receiver has taken `chunks` chunks of `transfer`, false if it has given the transfer up.
     ///
     /// # Errors
     /// It is dead.
@@ -241,11 +241,11 @@ impl MessageTable {
         &mut self,
         number: u64,
         transfer: u64,
-        parts: usize,
+        chunks: usize,
         waker: &Waker,
     ) -> Poll<Result<bool, PlaceId>> {
         self.poll_send(number, waker, |send| match send.transfer == Some(transfer) {
-            true => (send.taken >= parts).then_some(true),
+            true => (send.taken >= chunks).then_some(true),
             false => Some(false),
         })
     }
@@ -269,22 +269,22 @@ impl MessageTable {
         }
     }
 
-    /// Begins to receive message `send` of `source`; the number of the transfer.
+    /// Begins to receive long message `send` of `source`; returns the number of the transfer.
     pub(super) fn begin_transfer(&mut self, source: PlaceId, send: u64) -> u64 {
         let number = self.new_number();
-        let transfer = Transfer { source, send, parts: VecDeque::new(), ended: None, waker: None };
+        let transfer = Transfer { source, send, chunks: VecDeque::new(), ended: None, waker: None };
         self.transfers.insert(number, transfer);
         number
     }
 
-    /// The next part of a transfer.
+    /// Returns the next chunk of a transfer.
     ///
     /// # Errors
-    /// None comes any more.
-    pub(super) fn poll_part(&mut self, number: u64, waker: &Waker) -> Poll<Result<Payload, TransferEnd>> {
+    /// The reason why no more chunks come.
+    pub(super) fn poll_chunk(&mut self, number: u64, waker: &Waker) -> Poll<Result<Payload, TransferEnd>> {
         let transfer = self.transfers.get_mut(&number).expect("a transfer is there until it is over");
-        if let Some(part) = transfer.parts.pop_front() {
-            return Poll::Ready(Ok(part));
+        if let Some(chunk) = transfer.chunks.pop_front() {
+            return Poll::Ready(Ok(chunk));
         }
         if let Some(end) = transfer.ended {
             return Poll::Ready(Err(end));
@@ -293,13 +293,13 @@ impl MessageTable {
         Poll::Pending
     }
 
-    /// A transfer is over; how it had ended before, if it had.
+    /// Ends a transfer; returns why its sender had ended it, if it had.
     pub(super) fn end_transfer(&mut self, number: u64) -> Option<TransferEnd> {
-        // What lies there goes with it: bytes of Isles.
+        // Its chunks are bytes, whose drop runs no code of the program.
         self.transfers.remove(&number).and_then(|transfer| transfer.ended)
     }
 
-    /// What this place waits for, for reports.
+    /// Returns a line for each wait of this place, for reports.
     pub(crate) fn explain(&self) -> Vec<String> {
         let receives = self.receives.values().filter(|receive| receive.outcome.is_none());
         let receives = receives.map(|Receive { wanted, caller, .. }| {
@@ -336,16 +336,16 @@ impl Peer {
     }
 }
 
-/// Notes that a message of `source` was received, and tells it now and then.
+/// Counts a received message of `source`, and acknowledges many of them together.
 pub(super) fn acknowledge(local: &Local, source: PlaceId) {
     let due = local.messages.borrow_mut().peers.entry(source).or_default().acknowledgement.received();
     if let Some(count) = due {
-        tell_received(local, source, count);
+        send_acknowledgement(local, source, count);
     }
 }
 
 #[cold]
-fn tell_received(local: &Local, source: PlaceId, count: u32) {
+fn send_acknowledgement(local: &Local, source: PlaceId, count: u32) {
     if source == local.here() {
         let wakers = acknowledged(local, source, u64::from(count));
         wakers.into_iter().flatten().for_each(Waker::wake);
@@ -362,7 +362,7 @@ fn acknowledged(local: &Local, source: PlaceId, count: u64) -> Result<Vec<Waker>
     Ok(peer.wake_all())
 }
 
-/// Sends a head, and a number if one follows it.
+/// Sends `head`, followed by the number `rest`, if there is one.
 pub(super) fn tell(
     local: &Local,
     to: PlaceId,
@@ -377,8 +377,8 @@ pub(super) fn tell(
     local.send(to, Class::Control, Handler::PointToPoint.id(), encode).map(drop)
 }
 
-/// A message of this place to itself.
-pub(super) fn put_here(local: &Local, envelope: Envelope, message: Message) {
+/// Delivers a message of this place to itself.
+pub(super) fn deliver_here(local: &Local, envelope: Envelope, message: Message) {
     let mut table = local.messages.borrow_mut();
     let within = table.peers.entry(local.here()).or_default().acknowledgement.arrived();
     debug_assert!(within.is_ok(), "the credit of a place to itself is its own");
@@ -387,15 +387,15 @@ pub(super) fn put_here(local: &Local, envelope: Envelope, message: Message) {
     waker.into_iter().for_each(Waker::wake);
 }
 
-/// A short message of `source` was read in its queue.
-pub(super) fn note_read(local: &Local, source: PlaceId) {
+/// Counts an eager message of `source` that a receive read in the queue itself.
+pub(super) fn received_in_queue(local: &Local, source: PlaceId) {
     let mut table = local.messages.borrow_mut();
     let acknowledgement = &mut table.peers.entry(source).or_default().acknowledgement;
     let due = acknowledgement.arrived().map(|()| acknowledgement.received());
     drop(table);
     match due {
         Ok(None) => {}
-        Ok(Some(count)) => tell_received(local, source, count),
+        Ok(Some(count)) => send_acknowledgement(local, source, count),
         Err(TooMany) => local.endpoint().condemn(source),
     }
 }
@@ -404,12 +404,14 @@ pub(super) fn note_read(local: &Local, source: PlaceId) {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let head = MessageHead::decode(reader)?;
     let wakers = match head.kind {
-        MessageKind::Eager | MessageKind::Announced => return receive_message(local, source, head, reader),
+        MessageKind::Eager | MessageKind::RequestToSend => {
+            return receive_message(local, source, head, reader);
+        }
         MessageKind::Acknowledged => {
             acknowledged(local, source, head.number).map_err(|TooMany| Refused::CreditViolation)?
         }
-        MessageKind::Part => receive_part(local, source, head.number, reader)?,
-        MessageKind::Go | MessageKind::Taken | MessageKind::Stop => {
+        MessageKind::Chunk => receive_chunk(local, source, head.number, reader)?,
+        MessageKind::ClearToSend | MessageKind::Taken | MessageKind::Stop => {
             let transfer = reader.take_u64()?;
             receive_answer(local, source, head, transfer)
         }
@@ -430,7 +432,7 @@ fn receive_message(
         return Err(Refused::NotItsHome);
     }
     let mut message = match head.kind {
-        MessageKind::Announced => Message::Announced(head.element, head.number, reader.take_u64()?),
+        MessageKind::RequestToSend => Message::RequestToSend(head.element, head.number, reader.take_u64()?),
         _ => Message::Eager(head.element, Payload::take(reader)),
     };
     let envelope = Envelope { team: head.team.bits(), tag: head.tag, source };
@@ -453,12 +455,12 @@ fn receive_message(
     Ok(())
 }
 
-/// Whether this place has made the team, and no handle to it is left: nobody will receive its messages.
+/// Returns whether `team` was made here and no handle to it is left, so that nobody will receive its messages.
 fn is_over(local: &Local, team: TeamId) -> bool {
     team != TeamId::WORLD && team.maker() == local.here() && !local.teams.borrow().is_known(team)
 }
 
-fn receive_part(
+fn receive_chunk(
     local: &Local,
     source: PlaceId,
     number: u64,
@@ -468,14 +470,14 @@ fn receive_part(
     reader.rest();
     let mut table = local.messages.borrow_mut();
     let transfer = table.transfers.get_mut(&number).filter(|transfer| transfer.source == source);
-    // Of a transfer that was given up here, parts may still come.
+    // Chunks of a transfer that was given up here may still come.
     Ok(transfer.map_or_else(Vec::new, |transfer| {
-        transfer.parts.push_back(payload);
+        transfer.chunks.push_back(payload);
         transfer.waker.take().into_iter().collect()
     }))
 }
 
-/// What the receiver of a long message of this place says.
+/// Takes in an answer of the receiver of a long message; returns the wakers of its send.
 fn receive_answer(local: &Local, source: PlaceId, head: MessageHead, transfer: u64) -> Vec<Waker> {
     let mut table = local.messages.borrow_mut();
     // A message that was withdrawn is not known any more.
@@ -483,7 +485,7 @@ fn receive_answer(local: &Local, source: PlaceId, head: MessageHead, transfer: u
         return Vec::new();
     };
     match head.kind {
-        MessageKind::Go => (send.transfer, send.taken) = (Some(transfer), 0),
+        MessageKind::ClearToSend => (send.transfer, send.taken) = (Some(transfer), 0),
         _ if send.transfer != Some(transfer) => {}
         MessageKind::Taken => send.taken += 1,
         _ => send.transfer = None,
@@ -491,22 +493,23 @@ fn receive_answer(local: &Local, source: PlaceId, head: MessageHead, transfer: u
     send.waker.take().into_iter().collect()
 }
 
-/// A message that was announced does not come.
+/// Forgets long message `number` of `source`, which has withdrawn it.
 fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused> {
     let is_it = |envelope: &Envelope, message: &Message| {
-        envelope.source == source && matches!(message, Message::Announced(_, other, _) if *other == number)
+        envelope.source == source
+            && matches!(message, Message::RequestToSend(_, other, _) if *other == number)
     };
     let mut table = local.messages.borrow_mut();
     let gone = table.matching.remove(is_it).len();
     let got = table.receives.iter().find(|(_, receive)| match &receive.outcome {
-        Some(ReceiveOutcome::Got(matched)) => is_it(&matched.envelope, &matched.message),
+        Some(ReceiveOutcome::Matched(matched)) => is_it(&matched.envelope, &matched.message),
         _ => false,
     });
     let got = got.map(|(id, receive)| (*id, receive.wanted));
     if let Some((id, wanted)) = got {
-        let other = table.matching.wait_again(id, wanted);
+        let other = table.matching.post_again(id, wanted);
         if let Some(receive) = table.receives.get_mut(&id) {
-            receive.outcome = other.map(ReceiveOutcome::Got);
+            receive.outcome = other.map(ReceiveOutcome::Matched);
         }
     }
     let mut transfers = table.transfers.values_mut();
@@ -521,7 +524,7 @@ fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused>
     Ok(())
 }
 
-/// Ends what waits for a place that died.
+/// Ends the receives, sends and transfers that wait for a place that died.
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let teams = local.teams.borrow();
     let has_member = |team| teams.has_member(TeamId::of_bits(team), place);
