@@ -432,3 +432,49 @@ fn the_report_says_what_tasks_said_to_each_other() {
     assert_eq!(counted("values of channels that came back unsent"), 1);
     assert_eq!(counted("messages to members of teams"), 1);
 }
+
+/// A long message with a handle, whose receive is given up at any moment, or whose send; then a short one.
+async fn handle_in_a_long_message(seed: u64, gives_up_send: bool) -> isles::Result<()> {
+    type Text = (Option<Sender<u8>>, Vec<u8>);
+    let team = Team::world();
+    finish(async {
+        spawn_at!(team.place_of(1), {
+            let mut step = 0;
+            loop {
+                // Some of these end in the middle of a transfer.
+                let limit = Duration::from_nanos(step * (1 + seed % 13));
+                step += 1;
+                match timeout(limit, team.recv::<Text>(0)).await {
+                    Ok(text) if text.clone()?.0.is_none() => break,
+                    Ok(text) => assert_eq!(text?.1.len(), 100_000),
+                    Err(_) => {}
+                }
+            }
+        });
+        let (sender, receiver) = channel::<u8>(1);
+        let long: Text = (Some(sender), vec![0; 100_000]);
+        let send = team.send(1, &long);
+        if gives_up_send {
+            let _ = timeout(Duration::from_nanos(seed * 37 % 2_000), send).await;
+        } else {
+            send.await?;
+        }
+        drop(long);
+        team.send(1, &(None::<Sender<u8>>, Vec::<u8>::new())).await?;
+        // Ends when no sender is left anywhere.
+        assert_eq!(receiver.recv().await, Err(isles::RecvError::Closed));
+        Ok::<_, isles::Error>(())
+    })
+    .await
+}
+
+#[test]
+fn a_handle_in_a_long_message_is_not_lost_whoever_gives_up() {
+    for seed in 0..200 {
+        for gives_up_send in [false, true] {
+            let program = move || handle_in_a_long_message(seed, gives_up_send);
+            let (result, ..) = isles::simulate(2, isles::Plan::adversarial(seed), program);
+            result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}, {gives_up_send}: {error}"));
+        }
+    }
+}

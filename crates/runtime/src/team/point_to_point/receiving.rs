@@ -145,14 +145,14 @@ impl Future for MatchFuture<'_, '_> {
                 self.waiting = None;
                 self.span = OpenSpan::NONE;
                 return Poll::Ready(match outcome {
-                    ReceiveOutcome::Matched(matched) => Ok(MatchedMessage::new(matched)),
+                    ReceiveOutcome::Matched(matched) => Ok(MatchedMessage(Some(matched))),
                     ReceiveOutcome::Dead(place) => Err(Error::dead(place)),
                 });
             }
             let wanted = self.request.wanted();
             if let Some(matched) = table.take(wanted) {
                 coop::spend(coop::CALL);
-                return Poll::Ready(Ok(MatchedMessage::new(matched)));
+                return Poll::Ready(Ok(MatchedMessage(Some(matched))));
             }
             if let Some(dead) = self.request.dead(local) {
                 coop::spend(coop::CALL);
@@ -189,19 +189,11 @@ impl ReceiveRequest<'_> {
 }
 
 /// A matched message; put back when it is dropped before it is received.
-struct MatchedMessage {
-    matched: Option<Matched<Message>>,
-    /// The number of the transfer by which it comes, if it is long.
-    transfer: Option<u64>,
-}
+struct MatchedMessage(Option<Matched<Message>>);
 
 impl MatchedMessage {
-    fn new(matched: Matched<Message>) -> MatchedMessage {
-        MatchedMessage { matched: Some(matched), transfer: None }
-    }
-
     fn matched(&self) -> &Matched<Message> {
-        self.matched.as_ref().expect("it is taken at the end only")
+        self.0.as_ref().expect("it is taken at the end only")
     }
 
     fn source(&self) -> PlaceId {
@@ -223,14 +215,12 @@ impl MatchedMessage {
     fn received(mut self) {
         let source = self.source();
         Local::with(|local| {
-            if let (Some(number), Message::RequestToSend(_, send, _)) =
-                (self.transfer, &self.matched().message)
-            {
+            if let Message::RequestToSend { send, transfer: Some(number), .. } = self.matched().message {
                 local.messages.borrow_mut().end_transfer(number);
                 // A dead sender need not know.
-                let _ = tell(local, source, MessageKind::Taken, *send, number);
+                let _ = tell(local, source, MessageKind::Taken, send, number);
             }
-            self.matched = None;
+            self.0 = None;
             acknowledge(local, source);
         });
     }
@@ -240,10 +230,10 @@ impl MatchedMessage {
         let source = self.source();
         let value = match &self.matched().message {
             Message::Eager(_, payload) => payload.decode(|reader| reader.take_value()),
-            Message::RequestToSend(_, send, _) => {
-                self.begin_transfer(*send)?;
+            Message::RequestToSend { .. } => {
+                let (_, number) = self.transfer(true)?;
                 // Its memory goes back before its sender goes on.
-                match self.chunk().await {
+                match chunk(number).await {
                     Ok(chunk) => chunk.decode(|reader| reader.take_value()),
                     Err(end) => return self.ended(end).map(|()| None),
                 }
@@ -256,9 +246,9 @@ impl MatchedMessage {
     /// Receives it into `into`; returns its sender, or `None` if it was withdrawn meanwhile.
     async fn slice(mut self, into: &mut [u8]) -> Result<Option<PlaceId>> {
         let source = self.source();
-        let (len, send) = match &self.matched().message {
-            Message::Eager(_, payload) => (payload.bytes().len() as u64, None),
-            Message::RequestToSend(_, send, bytes) => (*bytes, Some(*send)),
+        let (len, is_eager) = match &self.matched().message {
+            Message::Eager(_, payload) => (payload.bytes().len() as u64, true),
+            Message::RequestToSend { bytes, .. } => (*bytes, false),
         };
         if len != into.len() as u64 {
             let into = into.len();
@@ -268,20 +258,18 @@ impl MatchedMessage {
         if let Message::Eager(_, payload) = &self.matched().message {
             into.copy_from_slice(payload.bytes());
         }
-        if let Some(send) = send {
-            self.begin_transfer(send)?;
+        if !is_eager {
+            let (send, number) = self.transfer(false)?;
             let mut left = into;
             while !left.is_empty() {
-                let chunk = match self.chunk().await {
+                let chunk = match chunk(number).await {
                     Ok(chunk) => chunk,
                     Err(end) => return self.ended(end).map(|()| None),
                 };
                 left = take_chunk(left, chunk, source)?;
                 if !left.is_empty() {
                     // A dead sender need not know.
-                    Local::with(|local| {
-                        self.transfer.map(|number| tell(local, source, MessageKind::Taken, send, number))
-                    });
+                    let _ = Local::with(|local| tell(local, source, MessageKind::Taken, send, number));
                 }
             }
         }
@@ -289,22 +277,26 @@ impl MatchedMessage {
         Ok(Some(source))
     }
 
-    fn begin_transfer(&mut self, send: u64) -> Result<()> {
+    /// Returns the sender's number of a long message and that of its transfer, which begins now or was left by another
+    /// receive.
+    fn transfer(&mut self, is_value: bool) -> Result<(u64, u64)> {
         let source = self.source();
-        Local::with(|local| {
-            let number = local.messages.borrow_mut().begin_transfer(source, send);
-            self.transfer = Some(number);
-            tell(local, source, MessageKind::ClearToSend, send, number).map_err(Error::from)
-        })
-    }
-
-    /// Returns the next chunk of the transfer.
-    async fn chunk(&self) -> std::result::Result<Payload, TransferEnd> {
-        let number = self.transfer.expect("a transfer has begun");
-        let poll = |context: &mut Context<'_>| {
-            Local::with(|local| local.messages.borrow_mut().poll_chunk(number, context.waker()))
+        let message = self.0.as_mut().map(|matched| &mut matched.message);
+        let Some(Message::RequestToSend { send, transfer, .. }) = message else {
+            unreachable!("an eager message has no transfer");
         };
-        poll_fn(poll).await
+        Local::with(|local| {
+            if let Some(number) = *transfer {
+                return Ok((*send, number));
+            }
+            let number = local.messages.borrow_mut().begin_transfer(source, *send, is_value);
+            if let Err(unsent) = tell(local, source, MessageKind::ClearToSend, *send, number) {
+                local.messages.borrow_mut().end_transfer(number);
+                return Err(Error::from(unsent));
+            }
+            *transfer = Some(number);
+            Ok((*send, number))
+        })
     }
 
     /// Ends the receive of a message that is gone.
@@ -321,23 +313,34 @@ impl MatchedMessage {
 
 impl Drop for MatchedMessage {
     fn drop(&mut self) {
-        let Some(matched) = self.matched.take() else { return };
+        let Some(mut matched) = self.0.take() else { return };
         Local::try_with(|local| {
             let source = matched.envelope.source;
-            let end = self.transfer.map(|number| (number, local.messages.borrow_mut().end_transfer(number)));
-            match (end, &matched.message) {
-                // The message is gone.
-                (Some((_, Some(_))), _) => return acknowledge(local, source),
-                (Some((number, None)), Message::RequestToSend(_, send, _)) => {
-                    // A dead sender need not know.
-                    let _ = tell(local, source, MessageKind::Stop, *send, number);
+            if let Message::RequestToSend { send, transfer, .. } = &mut matched.message
+                && let Some(number) = *transfer
+                && !local.messages.borrow_mut().leave_transfer(number)
+            {
+                *transfer = None;
+                let end = local.messages.borrow_mut().end_transfer(number);
+                if end.is_some() {
+                    // The message is gone.
+                    return acknowledge(local, source);
                 }
-                _ => {}
+                // A dead sender need not know.
+                let _ = tell(local, source, MessageKind::Stop, *send, number);
             }
             let waker = local.messages.borrow_mut().put_back(matched);
             waker.into_iter().for_each(Waker::wake);
         });
     }
+}
+
+/// Returns the next chunk of transfer `number`.
+async fn chunk(number: u64) -> std::result::Result<Payload, TransferEnd> {
+    let poll = |context: &mut Context<'_>| {
+        Local::with(|local| local.messages.borrow_mut().poll_chunk(number, context.waker()))
+    };
+    poll_fn(poll).await
 }
 
 /// Tells the sender of message `send` something about transfer `number`.

@@ -25,13 +25,21 @@ use std::task::{Poll, Waker};
 pub(super) enum Message {
     /// The whole message, of this type.
     Eager(ElementType, Payload),
-    /// The request to send a long message: its type, its number at the sender, its length in bytes.
-    RequestToSend(ElementType, u64, u64),
+    /// The request to send a long message.
+    RequestToSend {
+        element: ElementType,
+        /// Its number at the sender.
+        send: u64,
+        /// Its length.
+        bytes: u64,
+        /// The transfer by which it comes, once a receive has begun one.
+        transfer: Option<u64>,
+    },
 }
 
 impl Message {
     pub(super) fn element(&self) -> ElementType {
-        let (Message::Eager(element, _) | Message::RequestToSend(element, ..)) = self;
+        let (Message::Eager(element, _) | Message::RequestToSend { element, .. }) = self;
         *element
     }
 }
@@ -69,6 +77,8 @@ pub(super) struct Transfer {
     source: PlaceId,
     /// The sender's number.
     send: u64,
+    /// Whether it is of a value, which comes in one chunk.
+    is_value: bool,
     chunks: VecDeque<Payload>,
     ended: Option<TransferEnd>,
     waker: Option<Waker>,
@@ -270,9 +280,9 @@ impl MessageTable {
     }
 
     /// Begins to receive long message `send` of `source`; returns the number of the transfer.
-    pub(super) fn begin_transfer(&mut self, source: PlaceId, send: u64) -> u64 {
+    pub(super) fn begin_transfer(&mut self, source: PlaceId, send: u64, is_value: bool) -> u64 {
         let number = self.new_number();
-        let transfer = Transfer { source, send, chunks: VecDeque::new(), ended: None, waker: None };
+        let transfer = Transfer { source, send, is_value, chunks: VecDeque::new(), ended: None, waker: None };
         self.transfers.insert(number, transfer);
         number
     }
@@ -291,6 +301,18 @@ impl MessageTable {
         }
         transfer.waker = Some(waker.clone());
         Poll::Pending
+    }
+
+    /// Leaves a transfer to the next receive of its message, if it is of a value that may still come or is here; returns
+    /// whether it does. A value is sent once: it may take handles along, whose count a second one would change again.
+    pub(super) fn leave_transfer(&mut self, number: u64) -> bool {
+        let Some(transfer) = self.transfers.get_mut(&number) else { return false };
+        let is_left = transfer.is_value && (transfer.ended.is_none() || !transfer.chunks.is_empty());
+        if is_left {
+            transfer.waker = None;
+            transfer.chunks.iter_mut().for_each(Payload::copy);
+        }
+        is_left
     }
 
     /// Ends a transfer; returns why its sender had ended it, if it had.
@@ -432,7 +454,12 @@ fn receive_message(
         return Err(Refused::NotItsHome);
     }
     let mut message = match head.kind {
-        MessageKind::RequestToSend => Message::RequestToSend(head.element, head.number, reader.take_u64()?),
+        MessageKind::RequestToSend => Message::RequestToSend {
+            element: head.element,
+            send: head.number,
+            bytes: reader.take_u64()?,
+            transfer: None,
+        },
         _ => Message::Eager(head.element, Payload::take(reader)),
     };
     let envelope = Envelope { team: head.team.bits(), tag: head.tag, source };
@@ -466,12 +493,16 @@ fn receive_chunk(
     number: u64,
     reader: &mut Reader<'_>,
 ) -> Result<Vec<Waker>, DecodeError> {
-    let payload = Payload::take(reader);
+    let mut payload = Payload::take(reader);
     reader.rest();
     let mut table = local.messages.borrow_mut();
     let transfer = table.transfers.get_mut(&number).filter(|transfer| transfer.source == source);
     // Chunks of a transfer that was given up here may still come.
     Ok(transfer.map_or_else(Vec::new, |transfer| {
+        if transfer.waker.is_none() {
+            // No task is about to read it.
+            payload.copy();
+        }
         transfer.chunks.push_back(payload);
         transfer.waker.take().into_iter().collect()
     }))
@@ -496,10 +527,15 @@ fn receive_answer(local: &Local, source: PlaceId, head: MessageHead, transfer: u
 /// Forgets long message `number` of `source`, which has withdrawn it.
 fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused> {
     let is_it = |envelope: &Envelope, message: &Message| {
-        envelope.source == source
-            && matches!(message, Message::RequestToSend(_, other, _) if *other == number)
+        envelope.source == source && matches!(message, Message::RequestToSend { send, .. } if *send == number)
     };
+    let is_its = |transfer: &Transfer| transfer.source == source && transfer.send == number;
     let mut table = local.messages.borrow_mut();
+    let mut transfers = table.transfers.values();
+    if transfers.any(|transfer| is_its(transfer) && transfer.is_value && !transfer.chunks.is_empty()) {
+        // The value is here: its sender gave up too late.
+        return Ok(());
+    }
     let gone = table.matching.remove(is_it).len();
     let got = table.receives.iter().find(|(_, receive)| match &receive.outcome {
         Some(ReceiveOutcome::Matched(matched)) => is_it(&matched.envelope, &matched.message),
@@ -512,8 +548,11 @@ fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused>
             receive.outcome = other.map(ReceiveOutcome::Matched);
         }
     }
-    let mut transfers = table.transfers.values_mut();
-    let transfer = transfers.find(|transfer| transfer.source == source && transfer.send == number);
+    if gone > 0 || got.is_some() {
+        // No receive has it.
+        table.transfers.retain(|_, transfer| !is_its(transfer));
+    }
+    let transfer = table.transfers.values_mut().find(|transfer| is_its(transfer));
     let waker = transfer.and_then(|transfer| {
         transfer.ended.get_or_insert(TransferEnd::Withdrawn);
         transfer.waker.take()
@@ -554,5 +593,10 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
 /// Forgets the messages of a team that no handle here leads to any more.
 pub(in crate::team) fn forget_team(local: &Local, team: TeamId) {
     let gone = local.messages.borrow_mut().matching.remove(|envelope, _| envelope.team == team.bits());
+    for matched in &gone {
+        if let Message::RequestToSend { transfer: Some(number), .. } = matched.message {
+            local.messages.borrow_mut().end_transfer(number);
+        }
+    }
     gone.iter().for_each(|matched| acknowledge(local, matched.envelope.source));
 }
