@@ -303,8 +303,8 @@ impl MessageTable {
         Poll::Pending
     }
 
-    /// Leaves a transfer to the next receive of its message, if it is of a value that may still come or is here;
-    /// returns whether it does. A value is sent once: it may take handles along, and a second one would count them again.
+    /// Leaves a transfer to the next receive of its message, if it is of a value that may still come or is here.
+    /// Returns whether it does. A value is sent once: it may take handles along, which a second one would count again.
     pub(super) fn leave_transfer(&mut self, number: u64) -> bool {
         let Some(transfer) = self.transfers.get_mut(&number) else { return false };
         let is_left = transfer.is_value && (transfer.ended.is_none() || !transfer.chunks.is_empty());
