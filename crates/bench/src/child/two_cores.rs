@@ -69,11 +69,15 @@ pub fn memcpy(effort: Effort) {
 
 const END: u32 = u32::MAX;
 
-/// Long enough for the sleeper to reach the kernel: several times what a place looks for work before it sleeps.
-pub const PAUSE: Duration = Duration::from_micros(150);
+/// Long enough for the sleeper to reach the kernel: a place with a processor of its own looks for work for 50 µs before
+/// it sleeps, or 250 µs after short sleeps.
+///
+/// It is the same for places and for the bare futex: what a wake costs grows with the time since the sleeper fell
+/// asleep (on a virtual host 20 µs after 50 µs, 26 µs after 400 µs), because an idle processor sleeps ever deeper.
+pub const PAUSE: Duration = Duration::from_micros(450);
 
 /// Long enough for the sleeper's processor to sleep as well; a virtual one is then given back to its host.
-pub const LONG_PAUSE: Duration = Duration::from_millis(1);
+pub const LONG_PAUSE: Duration = Duration::from_micros(1300);
 
 #[repr(align(128))]
 struct Word(AtomicU32);

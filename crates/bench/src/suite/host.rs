@@ -140,7 +140,7 @@ const SLEEPING: Group = Group {
     rows: &[
         Row {
             name: "at-sleeping",
-            question: "empty at! to a sleeping place, there and back; futex: the wake and the answer alone",
+            question: "empty at! to a place that was idle for 450 us and sleeps, there and back; futex: the wake and the answer alone",
             ours: figure(ISLES, "there_and_back_us"),
             peers: &[figure(FUTEX, "there_and_back_us")],
             targets: &[Target::BestPeer(1.25)],
@@ -148,7 +148,7 @@ const SLEEPING: Group = Group {
         },
         Row {
             name: "at-long-asleep",
-            question: "empty at! to a place that has slept for 1 ms, so that its processor sleeps as well",
+            question: "the same after 1.3 ms, so that its processor sleeps as well",
             ours: figure(ISLES, "long_asleep_us"),
             peers: &[figure(FUTEX, "long_asleep_us")],
             ..ROW

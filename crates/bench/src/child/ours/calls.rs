@@ -56,9 +56,6 @@ async fn tasks_per_second(effort: Effort, there: Place) -> isles::Result<f64> {
     Ok(seconds)
 }
 
-/// Longer than a place with a processor of its own ever looks for work before it sleeps: 250 µs after short sleeps.
-const AWAKE: Duration = Duration::from_micros(300);
-
 /// Prints `there_and_back_us`, and `long_asleep_us` after a longer pause.
 pub fn sleeping(effort: Effort) {
     run(move || async move {
@@ -68,12 +65,12 @@ pub fn sleeping(effort: Effort) {
     });
 }
 
-/// Seconds of a call, after the place has slept for `pause`.
+/// Seconds of a call, after nothing was asked of the place for `pause`.
 async fn there_and_back(effort: Effort, pause: Duration) -> isles::Result<f64> {
     let there = here().next();
     let mut seconds = Vec::new();
     for _ in 0..effort.batch.as_millis() as usize * effort.repetitions {
-        keep_busy(AWAKE + pause);
+        keep_busy(pause);
         let start = Instant::now();
         at!(there, {}).await?;
         seconds.push(start.elapsed().as_secs_f64());
