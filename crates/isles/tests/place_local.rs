@@ -252,3 +252,64 @@ fn a_handle_that_other_places_than_its_home_have_sent_often_is_freed_too() {
         assert_eq!(parts, 0, "ISLES_SEED={seed}");
     }
 }
+
+#[isles::test(places = 5)]
+async fn a_part_of_a_team_is_at_its_members_only() -> Result<()> {
+    let places: Vec<Place> = places().collect();
+    let team = Team::from_places(&[places[3], places[0], places[4]])?;
+    let names = PlaceLocal::with_on(&team, 10, |seed| vec![seed + here().index()]).await?;
+    let copies = Replicated::new_on(&team, 7).await?;
+    for place in team.places() {
+        let there = at!(place, (names.lock()[0], *copies)).await?;
+        assert_eq!(there, (10 + place.index(), 7));
+    }
+    // In the order of the ranks, whichever member asks.
+    let joined = |names: PlaceLocal<Vec<usize>>| async move {
+        names.reduce(|left, right| [left, right].concat()).await
+    };
+    assert_eq!(joined(names.clone()).await?, [13, 10, 14]);
+    assert_eq!(
+        at!(places[4], names.reduce(|left, right| [left, right].concat()).await?).await?,
+        [13, 10, 14]
+    );
+    let error = at!(places[1], names.lock().len()).await.unwrap_err();
+    assert!(error.to_string().contains("the handle's part is not at this place"), "{error}");
+    Ok(())
+}
+
+#[isles::test(places = 3)]
+async fn a_part_of_a_team_is_made_by_a_member_and_freed_at_each() -> Result<()> {
+    let places: Vec<Place> = places().collect();
+    let team = Team::from_places(&[places[2], places[0]])?;
+    let text = at!(places[1], PlaceLocal::new_on(&team, || 0).await.err().unwrap().to_string()).await?;
+    assert!(text.contains("place 1 makes a part of a team of which it is no member"), "{text}");
+    let alive = PlaceLocal::new(|| Monitor::new(0_usize)).await?;
+    let part = PlaceLocal::with_on(&team, alive.clone(), Tracked::new).await?;
+    for place in isles::places() {
+        assert_eq!(
+            at!(place, alive.read().atomic(|count| *count)).await?,
+            team.rank_of(place).iter().count()
+        );
+    }
+    drop(part);
+    for place in team.places() {
+        at!(place, alive.read().when(|count| *count == 0, |_| ()).await).await?;
+    }
+    Ok(())
+}
+
+/// Counts the instances of a place.
+struct Tracked(PlaceLocal<Monitor<usize>>);
+
+impl Tracked {
+    fn new(alive: PlaceLocal<Monitor<usize>>) -> Tracked {
+        alive.read().atomic(|count| *count += 1);
+        Tracked(alive)
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.0.read().atomic(|count| *count -= 1);
+    }
+}

@@ -14,6 +14,7 @@ mod handle;
 mod join;
 pub mod limits;
 mod local;
+mod members;
 mod message;
 mod monitor;
 mod part;

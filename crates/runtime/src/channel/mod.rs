@@ -92,7 +92,7 @@ fn make<T: CanSend>(local: &Local, capacity: usize) -> Result<(Sender<T>, Receiv
     let end = End::make(local, capacity);
     let side = |is_receiver| {
         let part = Rc::new(Side { end: Rc::clone(&end), is_receiver });
-        Handles { end: Rc::clone(&end), share: PartRef::make(part, false) }
+        Handles { end: Rc::clone(&end), share: PartRef::make(part, None) }
     };
     Ok((Sender(side(false)), Receiver(side(true))))
 }

@@ -131,7 +131,7 @@ impl Counter {
             Some(word)
         });
         let cell = CounterCell { number: AtomicU64::new(0), word };
-        Counter { share: PartRef::make(Rc::new(cell), false), word }
+        Counter { share: PartRef::make(Rc::new(cell), None), word }
     }
 
     /// The place where the number lives.

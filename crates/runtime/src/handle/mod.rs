@@ -91,7 +91,7 @@ impl<T> Deref for Opened<T> {
 impl<T: 'static> Global<T> {
     /// A reference to `value`, whose home is here.
     pub fn new(value: T) -> Self {
-        Global { share: PartRef::make(Rc::new(value), false), value: PhantomData }
+        Global { share: PartRef::make(Rc::new(value), None), value: PhantomData }
     }
 
     /// The place where the value is.

@@ -1,10 +1,14 @@
-//! One instance at each place ([`PlaceLocal`]), and one value with a copy at each place ([`Replicated`]).
+//! One instance at each place ([`PlaceLocal`]), and one value with a copy at each place ([`Replicated`]); of all
+//! places, or of those of a team.
 
 use super::travels_by_share;
 use crate::call;
 use crate::call::function::Function;
 use crate::error::{Error, ErrorKind, Result};
+use crate::local::Local;
+use crate::members::Members;
 use crate::part::{PartRef, fold, replicate};
+use crate::team::Team;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::{Ref, RefCell, RefMut};
@@ -27,6 +31,11 @@ pub struct PlaceGuard<'a, T>(RefMut<'a, T>);
 /// Shared use of a place's instance; there may be several, and the next [`PlaceLocal::lock`] needs them gone.
 pub struct PlaceRef<'a, T>(Ref<'a, T>);
 
+/// All places.
+fn everywhere() -> Members {
+    Members::All(Local::with(Local::places))
+}
+
 /// What is said of an instance that is in use.
 const LOCKED: &str = "the instance is locked: a guard of `lock` was held across an `await`, or is still there; \
      what tasks wait on, such as a `Monitor`, is reached by `read()`: `states.read().when(..).await`";
@@ -41,7 +50,24 @@ impl<T: 'static> PlaceLocal<T> {
     /// A place is dead, or `make` panicked at one.
     #[track_caller]
     pub fn new(make: fn() -> T) -> impl Future<Output = Result<Self>> {
-        PlaceLocal::make(Location::caller(), Function(make), |Function(make)| make())
+        let caller = Location::caller();
+        call::called_at(caller, async move {
+            PlaceLocal::make(caller, everywhere(), Function(make), |Function(make)| make()).await
+        })
+    }
+
+    /// As [`PlaceLocal::new`], at the members of `team` only; one of them makes it.
+    ///
+    /// Elsewhere a handle to it cannot be used: a body that captures it fails there.
+    ///
+    /// # Errors
+    /// As for [`PlaceLocal::new`]; [`Misused`](ErrorKind::Misused): this place is no member.
+    #[track_caller]
+    pub fn new_on(team: &Team, make: fn() -> T) -> impl Future<Output = Result<Self>> {
+        let (caller, members) = (Location::caller(), team.members());
+        call::called_at(caller, async move {
+            PlaceLocal::make(caller, members, Function(make), |Function(make)| make()).await
+        })
     }
 
     /// As [`PlaceLocal::new`], with a copy of `seed` for each place.
@@ -53,21 +79,44 @@ impl<T: 'static> PlaceLocal<T> {
     where
         A: Serialize + DeserializeOwned + Clone,
     {
-        PlaceLocal::make(Location::caller(), (seed, Function(make)), |(seed, Function(make))| make(seed))
+        let caller = Location::caller();
+        call::called_at(caller, async move {
+            let seed = (seed, Function(make));
+            PlaceLocal::make(caller, everywhere(), seed, |(seed, Function(make))| make(seed)).await
+        })
+    }
+
+    /// As [`PlaceLocal::new_on`], with a copy of `seed` for each member.
+    ///
+    /// # Errors
+    /// As for [`PlaceLocal::new_on`].
+    #[track_caller]
+    pub fn with_on<A>(team: &Team, seed: A, make: fn(A) -> T) -> impl Future<Output = Result<Self>>
+    where
+        A: Serialize + DeserializeOwned + Clone,
+    {
+        let (caller, members) = (Location::caller(), team.members());
+        call::called_at(caller, async move {
+            let seed = (seed, Function(make));
+            PlaceLocal::make(caller, members, seed, |(seed, Function(make))| make(seed)).await
+        })
     }
 
     /// Makes the instances of what `make` makes of copies of `seed`, for the program's line `caller`.
-    fn make<S, M>(caller: &'static Location<'static>, seed: S, make: M) -> impl Future<Output = Result<Self>>
+    async fn make<S, M>(
+        caller: &'static Location<'static>,
+        members: Members,
+        seed: S,
+        make: M,
+    ) -> Result<Self>
     where
         S: Serialize + DeserializeOwned + Clone,
         M: Fn(S) -> T + Copy,
     {
-        call::called_at(caller, async move {
-            let value = Rc::new(RefCell::new(make(seed.clone())));
-            let there = move |seed: S| RefCell::new(make(seed));
-            let share = replicate(caller, &seed, Rc::clone(&value), there).await?;
-            Ok(PlaceLocal { share, value })
-        })
+        let value = Rc::new(RefCell::new(make(seed.clone())));
+        let there = move |seed: S| RefCell::new(make(seed));
+        let share = replicate(caller, members, &seed, Rc::clone(&value), there).await?;
+        Ok(PlaceLocal { share, value })
     }
 
     /// The instance of this place, for exclusive use.
@@ -103,10 +152,10 @@ impl<T: 'static> PlaceLocal<T> {
         }
     }
 
-    /// Puts the instances of all places together, in the order of the places; they stay where they are.
+    /// Puts all instances together, in the order of the places, or of the ranks of a team; they stay where they are.
     ///
     /// The order of the merges depends on the number of places only, so a floating-point result has the same bits at
-    /// every run with as many places, whoever asks; with another number it may have others. `merge` runs at several
+    /// every run with as many instances, whoever asks; with another number it may have others. `merge` runs at several
     /// places, so it captures nothing.
     ///
     /// # Errors
@@ -168,11 +217,23 @@ impl<T: Serialize + DeserializeOwned + 'static> Replicated<T> {
     #[track_caller]
     pub fn new(value: T) -> impl Future<Output = Result<Self>> {
         let caller = Location::caller();
-        call::called_at(caller, async move {
-            let value = Rc::new(value);
-            let share = replicate(caller, &*value, Rc::clone(&value), |copy: T| copy).await?;
-            Ok(Replicated { share, value })
-        })
+        call::called_at(caller, async move { Replicated::make(caller, everywhere(), value).await })
+    }
+
+    /// As [`Replicated::new`], for the members of `team` only; one of them makes it.
+    ///
+    /// # Errors
+    /// As for [`Replicated::new`]; [`Misused`](ErrorKind::Misused): this place is no member.
+    #[track_caller]
+    pub fn new_on(team: &Team, value: T) -> impl Future<Output = Result<Self>> {
+        let (caller, members) = (Location::caller(), team.members());
+        call::called_at(caller, async move { Replicated::make(caller, members, value).await })
+    }
+
+    async fn make(caller: &'static Location<'static>, members: Members, value: T) -> Result<Self> {
+        let value = Rc::new(value);
+        let share = replicate(caller, members, &*value, Rc::clone(&value), |copy: T| copy).await?;
+        Ok(Replicated { share, value })
     }
 }
 

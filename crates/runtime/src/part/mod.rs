@@ -1,4 +1,4 @@
-//! Parts: values that a handle stands for, on one place or on all, and how many handles there are anywhere.
+//! Parts: values that a handle stands for, on one place or on several, and how many handles there are anywhere.
 //!
 //! Handles are counted along the ways that they went (indirect reference counting: Piquer, PARLE 1991). A place counts
 //! the handles that it lent to others. A place that got one owes it to the lender; the first lender is its parent. When
@@ -27,6 +27,7 @@ use crate::capture::roundtrip_check;
 use crate::error::panic;
 use crate::limits::RETURNS_MAX;
 use crate::local::Local;
+use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
@@ -74,9 +75,10 @@ pub(crate) struct PartRef {
 }
 
 impl PartRef {
-    /// Makes a part here, with `value` as what the handle stands for on this place.
-    pub(crate) fn make(value: Value, everywhere: bool) -> PartRef {
-        let id = Local::with(|local| local.parts.borrow_mut().make(local.here(), value, everywhere));
+    /// Makes a part here, with `value` as what the handle stands for on this place. `at` says which places have a
+    /// value, if others do.
+    pub(crate) fn make(value: Value, at: Option<Members>) -> PartRef {
+        let id = Local::with(|local| local.parts.borrow_mut().make(local.here(), value, at));
         PartRef { id }
     }
 
@@ -88,6 +90,11 @@ impl PartRef {
     /// What the handle stands for on this place, if it is there and a `T`.
     pub(crate) fn value<T: 'static>(&self) -> Option<Rc<T>> {
         Local::with(|local| local.parts.borrow().value(self.id))?.downcast().ok()
+    }
+
+    /// Which places have a value, if more than the home do; known where there is one.
+    fn members(&self) -> Option<Members> {
+        Local::with(|local| local.parts.borrow().members(self.id))
     }
 }
 
@@ -152,7 +159,7 @@ impl PartRef {
 /// Frees a part of this home that is out of use everywhere.
 fn free_all(local: &Local, id: PartId) {
     let mut settled = Settled::default();
-    local.parts.borrow_mut().free_all(id, local.places(), &mut settled);
+    local.parts.borrow_mut().free_all(id, &mut settled);
     carry_out(local, settled);
 }
 
@@ -173,7 +180,7 @@ pub(crate) fn settle_in_time(local: &Local) -> bool {
 #[inline]
 pub(crate) fn settle(local: &Local) {
     if local.parts.borrow().is_due() {
-        let settled = local.parts.borrow_mut().settle(local.here(), local.places());
+        let settled = local.parts.borrow_mut().settle(local.here());
         carry_out(local, settled);
     }
 }

@@ -1,4 +1,4 @@
-//! Making a part on all places, and folding it back into one value.
+//! Making a part on all places, or on those of a team, and folding it back into one value.
 
 use super::{PartId, PartRef};
 use crate::call::function::Function;
@@ -8,13 +8,13 @@ use crate::capture::{Land, Ship, Travel, roundtrip_check};
 use crate::error::{Error, ErrorKind, Result};
 use crate::join::join_all;
 use crate::local::Local;
+use crate::members::Members;
 use crate::place::Place;
 use crate::task::coop::{OPERATION, cooperate};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::{call, finish};
-use isles_protocol::PlaceId;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::ops::Range;
 use std::panic::Location;
@@ -61,12 +61,13 @@ impl<T: Serialize + DeserializeOwned> Ship for SerdeReturn<T> {
     }
 }
 
-/// Makes a part on every place: here of `value`, elsewhere of what `make` makes of a copy of `seed`.
+/// Makes a part at each of `members`: here of `value`, elsewhere of what `make` makes of a copy of `seed`.
 ///
 /// Costs two messages a place; the seed goes down a binary tree of places. `make` captures nothing: what a program
 /// hands over travels in the seed, as a [`Function`]. `caller` is the line of the program that waits for it.
 pub(crate) async fn replicate<A, T, M>(
     caller: &'static Location<'static>,
+    members: Members,
     seed: &A,
     value: Rc<T>,
     make: M,
@@ -79,43 +80,61 @@ where
     if roundtrip_check::SHIPMENTS_MAX > 0 {
         roundtrip_check::value(seed)?;
     }
-    let share = PartRef::make(value as Rc<dyn Any>, true);
-    let (places, here) = Local::with(|local| (local.places(), local.here().0));
+    let here = Local::with(Local::here);
+    let root = members.rank_of(here).ok_or_else(|| {
+        let text = format!("{here} makes a part of a team of which it is no member; a member has to make it");
+        Error::new(ErrorKind::Misused, text)
+    })?;
+    let share = PartRef::make(value as Rc<dyn Any>, Some(members.clone()));
+    let tree = Tree { id: share.id(), members, root: root as u32 };
     finish::finish_at(Some(caller), async {
-        // Places are numbered from here, so that the maker is the root of the tree.
-        send_down(share.id(), seed, here, 1..places, make);
+        send_down(&tree, seed, 1..tree.members.len() as u32, make);
     })
     .await?;
     Ok(share)
 }
 
+/// A part on its way to its members, which are numbered from the maker, the root.
+#[derive(Serialize, Deserialize)]
+struct Tree {
+    id: PartId,
+    members: Members,
+    /// The rank of the maker.
+    root: u32,
+}
+
+impl Tree {
+    fn place(&self, offset: u32) -> Place {
+        Place::of(self.members.member((self.root + offset) as usize % self.members.len()))
+    }
+}
+
 /// Sends the seed to the first place of each half of `range`, which sends it on to the rest of that half.
-fn send_down<A, T, M>(id: PartId, seed: &A, root: u32, range: Range<u32>, make: M)
+fn send_down<A, T, M>(tree: &Tree, seed: &A, range: Range<u32>, make: M)
 where
     A: Serialize + DeserializeOwned,
     T: 'static,
     M: Fn(A) -> T + Copy,
 {
     for half in halves(range) {
-        let to = place_from(root, half.start);
-        let rest = (id, root, half.start + 1, half.end);
+        let to = tree.place(half.start);
+        let rest = half.start + 1..half.end;
         call::spawn_at(
             InternalSite,
             to,
-            (SerdeCapture(&rest), SerdeCapture(seed)),
+            (SerdeCapture(tree), (SerdeCapture(&rest), SerdeCapture(seed))),
             move |mut landed| async move {
-                let ((id, root, first, end), seed) = landed.bind();
-                send_down(id, &seed, root, first..end, make);
+                let (tree, (rest, seed)): (Tree, _) = landed.bind();
+                if !Local::with(|local| tree.members.are_of(local)) {
+                    return Err(Error::new(ErrorKind::Undecodable, "a part for places that are not there"));
+                }
+                send_down(&tree, &seed, rest, make);
                 let value = Rc::new(make(seed));
-                Local::with(|local| local.parts.borrow_mut().place(id, value));
+                Local::with(|local| local.parts.borrow_mut().place(tree.id, value, tree.members));
                 Ok(())
             },
         );
     }
-}
-
-fn place_from(root: u32, offset: u32) -> Place {
-    Place::of(PlaceId((root + offset) % Local::with(Local::places)))
 }
 
 fn halves(range: Range<u32>) -> impl Iterator<Item = Range<u32>> {
@@ -123,7 +142,7 @@ fn halves(range: Range<u32>) -> impl Iterator<Item = Range<u32>> {
     [range.start..middle, middle..range.end].into_iter().filter(|half| !half.is_empty())
 }
 
-/// Folds the values of a part on all places into one, in the order of the places.
+/// Folds the values of a part at all its members into one, in their order.
 ///
 /// `read` gives a place's own value and captures nothing; `merge` puts two together, the left one of the lower
 /// places. The tree of merges depends on the number of places only, whoever asks.
@@ -133,41 +152,53 @@ where
     V: Serialize + DeserializeOwned,
     R: Fn(&T) -> Result<V> + Copy,
 {
-    let places = Local::with(Local::places);
-    cooperate(OPERATION, fold_range::<T, V, R>(share.clone(), 0..places, read, merge)).await
+    let members = share.members().ok_or_else(not_here)?;
+    let all = 0..members.len() as u32;
+    cooperate(OPERATION, fold_range::<T, V, R>(share.clone(), members, all, read, merge)).await
 }
 
-/// Folds the values of the places of `range` at its first one.
-async fn fold_range<T, V, R>(share: PartRef, range: Range<u32>, read: R, merge: fn(V, V) -> V) -> Result<V>
+/// Folds the values of the members with these ranks at the first one.
+async fn fold_range<T, V, R>(
+    share: PartRef,
+    members: Members,
+    range: Range<u32>,
+    read: R,
+    merge: fn(V, V) -> V,
+) -> Result<V>
 where
     T: 'static,
     V: Serialize + DeserializeOwned,
     R: Fn(&T) -> Result<V> + Copy,
 {
-    if range.start != Local::with(Local::here).0 {
-        let to = Place::of(PlaceId(range.start));
+    let first = members.member(range.start as usize);
+    if first != Local::with(Local::here) {
+        let to = Place::of(first);
         let wanted = (share, range.start, range.end, Function(merge));
         return call::at_there(InternalSite, to, (SerdeCapture(&wanted), ()), move |mut landed| async move {
             let ((share, first, end, Function(merge)), ()) = landed.bind();
-            Box::pin(fold_range::<T, V, R>(share, first..end, read, merge)).await.map(SerdeReturn)
+            let members = share.members().ok_or_else(not_here)?;
+            Box::pin(fold_range::<T, V, R>(share, members, first..end, read, merge)).await.map(SerdeReturn)
         })
         .await;
     }
     let mut value = read_here(&share, read)?;
     let below = halves(range.start + 1..range.end)
-        .map(|half| Box::pin(fold_range::<T, V, R>(share.clone(), half, read, merge)));
+        .map(|half| Box::pin(fold_range::<T, V, R>(share.clone(), members.clone(), half, read, merge)));
     for other in join_all(below.collect()).await {
         value = merge(value, other?);
     }
     Ok(value)
 }
 
+fn not_here() -> Error {
+    Error::new(ErrorKind::Misused, "the part is not at this place")
+}
+
 fn read_here<T: 'static, V: Serialize + DeserializeOwned>(
     share: &PartRef,
     read: impl Fn(&T) -> Result<V>,
 ) -> Result<V> {
-    let value =
-        share.value::<T>().ok_or_else(|| Error::new(ErrorKind::Misused, "the part is not at this place"))?;
+    let value = share.value::<T>().ok_or_else(not_here)?;
     let value = read(&value)?;
     if roundtrip_check::SHIPMENTS_MAX > 0 {
         roundtrip_check::value(&value)?;

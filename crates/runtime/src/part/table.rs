@@ -7,6 +7,7 @@
 use super::deaths::Deaths;
 use super::{PartId, PartMessage, Value};
 use crate::limits::{DUE_MAX, RETURN_WAIT, RETURNS_MAX};
+use crate::members::Members;
 use isles_protocol::PlaceId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -40,8 +41,8 @@ struct Entry {
     parent: Option<(PlaceId, u64)>,
     /// What this place owes to others, who need not wait until the part is out of use here.
     owed: BTreeMap<PlaceId, u64>,
-    /// Whether all places have a value, to be freed with the part.
-    everywhere: bool,
+    /// The places that have a value, to be freed with the part, if there are more than the home.
+    members: Option<Members>,
     /// Whether it stands in [`PartTable::due`].
     is_due: bool,
 }
@@ -124,16 +125,22 @@ pub(super) struct NotLent;
 
 impl PartTable {
     /// Makes a part whose home is here, with one handle.
-    pub(super) fn make(&mut self, here: PlaceId, value: Value, everywhere: bool) -> PartId {
+    pub(super) fn make(&mut self, here: PlaceId, value: Value, members: Option<Members>) -> PartId {
         let id = PartId { home: here, serial: self.serial };
         self.serial += 1;
-        self.entries.insert(id, Entry { value: Some(value), handles: 1, everywhere, ..Entry::default() });
+        self.entries.insert(id, Entry { value: Some(value), handles: 1, members, ..Entry::default() });
         id
     }
 
-    /// Puts the value of a part of another home here.
-    pub(crate) fn place(&mut self, id: PartId, value: Value) {
-        self.entries.entry(id).or_default().value = Some(value);
+    /// Puts the value of a part of another home here, which has one at each of `members`.
+    pub(crate) fn place(&mut self, id: PartId, value: Value, members: Members) {
+        let entry = self.entries.entry(id).or_default();
+        (entry.value, entry.members) = (Some(value), Some(members));
+    }
+
+    /// The places that have a value, if more than the home do; known where there is one.
+    pub(super) fn members(&self, id: PartId) -> Option<Members> {
+        self.entries.get(&id)?.members.clone()
     }
 
     /// The value here.
@@ -270,7 +277,7 @@ impl PartTable {
 
     /// Gives back what this place owes, as far as nothing here needs it, and frees the parts of this home that are out
     /// of use everywhere.
-    pub(super) fn settle(&mut self, here: PlaceId, places: u32) -> Settled {
+    pub(super) fn settle(&mut self, here: PlaceId) -> Settled {
         let mut settled = Settled::default();
         let mut returns: BTreeMap<PlaceId, Vec<(PartId, u64)>> = BTreeMap::new();
         self.due_since = None;
@@ -280,7 +287,7 @@ impl PartTable {
             let mut owed = std::mem::take(&mut entry.owed);
             if !entry.is_in_use() {
                 if id.home == here {
-                    self.free_all(id, places, &mut settled);
+                    self.free_all(id, &mut settled);
                     continue;
                 }
                 owed.extend(entry.parent.take());
@@ -298,9 +305,10 @@ impl PartTable {
     }
 
     /// Frees a part of this home that is out of use everywhere.
-    pub(super) fn free_all(&mut self, id: PartId, places: u32, settled: &mut Settled) {
+    pub(super) fn free_all(&mut self, id: PartId, settled: &mut Settled) {
         let Some(entry) = self.entries.remove(&id) else { return };
-        let others = (0..places).map(PlaceId).filter(|place| entry.everywhere && *place != id.home);
+        let members = entry.members.iter().flat_map(Members::iter);
+        let others = members.filter(|place| *place != id.home);
         settled.messages.extend(others.map(|place| (place, PartMessage::Free(id))));
         settled.freed.extend(entry.value);
     }

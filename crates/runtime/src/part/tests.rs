@@ -56,7 +56,7 @@ impl World {
     fn make(&mut self, here: PlaceId) -> PartId {
         let value = Rc::new(7_u32);
         let weak = Rc::downgrade(&value);
-        let id = self.books[here.index()].make(here, value, false);
+        let id = self.books[here.index()].make(here, value, None);
         self.values.insert(id, weak);
         self.handles[here.index()].push(id);
         id
@@ -95,13 +95,13 @@ impl World {
     fn free(&mut self, here: PlaceId, freed: Option<PartId>) {
         let mut settled = Settled::default();
         if let Some(id) = freed {
-            self.books[here.index()].free_all(id, PLACES as u32, &mut settled);
+            self.books[here.index()].free_all(id, &mut settled);
         }
         self.carry_out(here, settled);
     }
 
     fn settle(&mut self, here: PlaceId) {
-        let settled = self.books[here.index()].settle(here, PLACES as u32);
+        let settled = self.books[here.index()].settle(here);
         self.carry_out(here, settled);
     }
 
@@ -314,9 +314,9 @@ proptest! {
 #[test]
 fn a_part_that_all_places_have_is_freed_at_all() {
     let (mut home, mut settled) = (PartTable::default(), Settled::default());
-    let id = home.make(HOME, Rc::new(7), true);
+    let id = home.make(HOME, Rc::new(7), Some(Members::All(3)));
     assert_eq!(home.release(id, HOME), Some(id));
-    home.free_all(id, 3, &mut settled);
+    home.free_all(id, &mut settled);
     let told = [1, 2].map(|place| (PlaceId(place), PartMessage::Free(id)));
     assert_eq!((settled.freed.len(), settled.messages, home.len()), (1, told.to_vec(), 0));
 }
@@ -367,7 +367,7 @@ fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
 #[test]
 fn more_than_was_lent_is_refused() {
     let mut book = PartTable::default();
-    let id = book.make(HOME, Rc::new(7), false);
+    let id = book.make(HOME, Rc::new(7), None);
     assert_eq!(book.given_back(id, (PlaceId(1), 1), HOME), Err(NotLent));
     assert!(book.value(id).is_some());
 }
@@ -383,5 +383,5 @@ fn what_is_owed_is_kept_for_a_while() {
     assert_eq!(book.next_settling(), Some(start + RETURN_WAIT));
     assert!(book.is_return_due(start + RETURN_WAIT));
     let expected = vec![(HOME, PartMessage::Return(vec![(id, 1)]))];
-    assert_eq!((book.settle(here, 3).messages, book.next_settling()), (expected, None));
+    assert_eq!((book.settle(here).messages, book.next_settling()), (expected, None));
 }

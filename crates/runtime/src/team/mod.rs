@@ -2,7 +2,7 @@
 //!
 //! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says who sends
 //! what to whom (pure functions of ranks), [`algorithms`] which algorithm is used and every bound, [`header`] the
-//! messages, [`members`] who they are, [`state`] and [`pending`] what has arrived at a place, [`ongoing`] one
+//! messages, [`Members`] who they are, [`state`] and [`pending`] what has arrived at a place, [`ongoing`] one
 //! collective under way; [`barrier`], [`values`], [`slices`] and [`rows`] are the collectives themselves.
 //!
 //! A team costs no message to make: its handle carries the list of its members (that of all places has none).
@@ -12,7 +12,6 @@
 mod algorithms;
 mod barrier;
 mod header;
-mod members;
 mod ongoing;
 mod payload;
 mod pending;
@@ -31,11 +30,11 @@ pub(crate) use state::{ProgressQuery, TeamTable, compare_waits, place_died, rece
 use crate::capture::Handle;
 use crate::error::Result;
 use crate::local::Local;
+use crate::members::Members;
 use crate::part::PartRef;
 use crate::place::Place;
 use header::{CollectiveKind, TeamId};
 use isles_protocol::PlaceId;
-use members::Members;
 use ongoing::misused;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use state::TeamState;
@@ -135,11 +134,15 @@ impl Team {
         Ok(Team::make(places.iter().map(|place| place.id()).collect()))
     }
 
-    fn make(members: Box<[PlaceId]>) -> Team {
+    fn make(members: Rc<[PlaceId]>) -> Team {
         let members = Members::Listed(members);
         let state = Local::with(TeamTable::make);
-        let share = PartRef::make(Rc::new(TeamMembership(Rc::clone(&state))), true);
-        Local::with(|local| state.set_members(local, members));
+        let value = Rc::new(TeamMembership(Rc::clone(&state)));
+        let share = Local::with(|local| {
+            state.set_members(local, members);
+            // The handle may go to any place, not only to members.
+            PartRef::make(value, Some(Members::All(local.places())))
+        });
         Team { share: Some(share), state }
     }
 
@@ -197,6 +200,11 @@ impl Team {
         self.state.members().rank_of(place.id())
     }
 
+    /// The same, as parts keep them.
+    pub(crate) fn members(&self) -> Members {
+        self.state.members().clone()
+    }
+
     /// The members, by rank.
     pub fn places(&self) -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + Clone + '_ {
         self.state.members().iter().map(Place::of)
@@ -234,7 +242,8 @@ impl Team {
         let state = local.teams.borrow_mut().state(id, local.places());
         state.set_members(local, members);
         if share.value::<TeamMembership>().is_none() {
-            local.parts.borrow_mut().place(share.id(), Rc::new(TeamMembership(Rc::clone(&state))));
+            let membership = Rc::new(TeamMembership(Rc::clone(&state)));
+            local.parts.borrow_mut().place(share.id(), membership, Members::All(local.places()));
         }
         Team { share: Some(share), state }
     }

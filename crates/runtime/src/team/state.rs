@@ -12,12 +12,12 @@
 
 use super::algorithms::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader, TeamId, TeamNotice};
-use super::members::Members;
 use super::pending::PendingMessages;
 use super::point_to_point;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
+use crate::members::Members;
 use crate::message::{Handler, Refused};
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
