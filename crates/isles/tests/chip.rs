@@ -481,3 +481,28 @@ fn what_a_run_on_a_chip_drops_when_it_has_ended_asks_nothing_of_the_chip() {
     // The finish that is given up tells its task so, from a place whose clock is behind that of the other.
     assert!(!text.contains("panicked at"), "{text}");
 }
+
+/// What a core needs for a value that goes through a channel of its own place, of `capacity` values and filled to it.
+async fn seconds_of_a_value(capacity: usize) -> Result<f64> {
+    const VALUES: usize = 1 << 16;
+    let (sender, receiver) = channel::<[u64; 8]>(capacity);
+    let start = now();
+    for _ in 0..VALUES / capacity {
+        for number in 0..capacity {
+            sender.send([number as u64; 8]).await?;
+        }
+        for number in 0..capacity {
+            assert_eq!(receiver.recv().await?[7], number as u64);
+        }
+    }
+    Ok((now() - start).as_secs_f64() / VALUES as f64)
+}
+
+#[test]
+fn a_channel_costs_its_core_what_it_touches_of_the_buffer() {
+    let main = || async { Ok((seconds_of_a_value(4).await?, seconds_of_a_value(1 << 14).await?)) };
+    let (small, large) = on_chip(&launch(1), || main()).0.unwrap();
+    // A send and a receive touch 4 lines and a value of 2 lines each, at 533 MHz; 1 MiB lies in no cache of the SCC.
+    assert!((20e-9..2e-6).contains(&small), "{small}");
+    assert!(large > 1.3 * small, "{small} {large}");
+}

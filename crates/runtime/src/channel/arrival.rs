@@ -24,6 +24,9 @@ impl<T: CanSend> End<T> {
         reader: &mut Reader<'_>,
         home: &RefCell<ChannelHome<T>>,
     ) -> Result<(), Refused> {
+        if let Head::Offer(_) | Head::Item | Head::Ask(..) | Head::Want(..) | Head::PutBack = head {
+            self.charge(local);
+        }
         let mut steps = Vec::new();
         let id = |number| OperationId { place: source, number };
         let answer = match head {

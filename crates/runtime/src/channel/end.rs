@@ -7,20 +7,33 @@
 use super::message::{ChannelId, Head};
 use crate::capture::CanSend;
 use crate::error::Error;
+
 use crate::local::output_queue::OutputQueue;
-use crate::local::{Local, Unsent};
+use crate::local::{Clock, Local, Unsent};
 use crate::message::{Handler, Refused};
 use crate::part::table::NumberHasherBuilder;
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ChannelHome, ChannelStep, Offered, OperationId, SlotPool, Wanted};
-use isles_transport::Class;
+use isles_transport::{Class, Work};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
+
+/// What an operation touches at the home: the lines of the two ends and of those who wait, and one value. They are in
+/// a cache as far as that holds the whole buffer.
+fn access(value_bytes: usize, capacity: u32) -> Work {
+    /// The two ends of the buffer, and the two queues of those who wait: a line each.
+    const LINES: u64 = 4;
+    const LINE_BYTES: u64 = 32;
+    let value = value_bytes.max(1) as u64;
+    let buffer = value.saturating_mul(u64::from(capacity.max(1)));
+    let lines = value.div_ceil(LINE_BYTES);
+    Work::new().integers(2 * LINES + lines).scattered(LINES, LINES * LINE_BYTES).scattered(lines, buffer)
+}
 
 /// The channels of one place.
 #[derive(Default)]
@@ -95,6 +108,8 @@ pub(crate) struct End<T> {
     capacity: u32,
     /// The buffer, if this is the home.
     pub(super) home: Option<RefCell<ChannelHome<T>>>,
+    /// At a home on a modelled chip: what one operation costs there.
+    access: Option<Work>,
     /// Elsewhere: what may be sent without asking.
     pub(super) slots: RefCell<SlotPool>,
     waits: RefCell<HashMap<u64, Wait<T>, NumberHasherBuilder>>,
@@ -115,8 +130,10 @@ impl<T: CanSend> End<T> {
         let id = ChannelId { home: local.here(), serial: channels.serial };
         channels.serial += 1;
         let home = ChannelHome::new(local.here(), capacity);
-        let end = Rc::new(End::new(id, local.here(), capacity, Some(RefCell::new(home))));
+        let mut end = End::new(id, local.here(), capacity, Some(RefCell::new(home)));
+        end.access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
         end.handles.set(2);
+        let end = Rc::new(end);
         channels.ends.insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
         local.tally.count_message(|counts| counts.channels_made += 1);
         end
@@ -144,6 +161,7 @@ impl<T: CanSend> End<T> {
             here,
             capacity,
             home,
+            access: None,
             slots: RefCell::default(),
             waits: RefCell::default(),
             untaken: Cell::new(0),
@@ -176,6 +194,7 @@ impl<T: CanSend> End<T> {
         (asks, waits): (bool, bool),
         caller: &'static Location<'static>,
     ) -> Result<Answer<T>, u64> {
+        self.charge(local);
         if let Some(offered) = value.take_if(|_| !asks) {
             match home.borrow_mut().offer_at_once(offered) {
                 Ok(()) => return Ok(Answer::Accepted),
@@ -249,6 +268,7 @@ impl<T: CanSend> End<T> {
         Local::with(|local| {
             let Some(home) = &self.home else { return self.send_item(local, value) };
             let Some(taken) = value.take() else { return Answer::Refused(None) };
+            self.charge(local);
             let mut steps = Vec::new();
             let back = home.borrow_mut().item(self.here, taken, &mut steps);
             self.carry_out(local, steps);
@@ -282,6 +302,9 @@ impl<T: CanSend> End<T> {
         caller: &'static Location<'static>,
     ) -> Result<Answer<T>, u64> {
         if let Some(value) = self.home.as_ref().and_then(|home| home.borrow_mut().want_at_once()) {
+            if self.access.is_some() {
+                Local::with(|local| self.charge(local));
+            }
             return Ok(Answer::Value(value));
         }
         Local::with(|local| {
@@ -289,6 +312,7 @@ impl<T: CanSend> End<T> {
             let Some(home) = &self.home else {
                 return self.ask_there(local, (number, "a value of", caller), &Head::Want(number, waits));
             };
+            self.charge(local);
             let mut steps = Vec::new();
             let id = OperationId { place: self.here, number };
             let wanted = home.borrow_mut().want(id, waits, &mut steps);
@@ -456,6 +480,14 @@ impl<T: CanSend> End<T> {
         if let Err(Answer::Faulty(text)) = self.tell(local, id.place, &Head::Value(id.number), Some(&value)) {
             // As above.
             let _ = self.tell(local, id.place, &Head::Faulty(id.number, text), None);
+        }
+    }
+
+    /// Lets the home pay for one operation.
+    #[inline]
+    pub(super) fn charge(&self, local: &Local) {
+        if let Some(access) = &self.access {
+            local.endpoint().work(access);
         }
     }
 
