@@ -501,7 +501,7 @@ async fn seconds_of_a_value(capacity: usize) -> Result<f64> {
 #[test]
 fn a_channel_costs_its_core_what_it_touches_of_the_buffer() {
     let main = || async { Ok((seconds_of_a_value(4).await?, seconds_of_a_value(1 << 14).await?)) };
-    let (small, large) = on_chip(&launch(1), || main()).0.unwrap();
+    let (small, large) = on_chip(&launch(1), main).0.unwrap();
     // A send and a receive touch 4 lines and a value of 2 lines each, at 533 MHz; 1 MiB lies in no cache of the SCC.
     assert!((20e-9..2e-6).contains(&small), "{small}");
     assert!(large > 1.3 * small, "{small} {large}");
