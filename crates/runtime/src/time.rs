@@ -40,7 +40,7 @@ impl From<Cycles> for Work {
 #[inline]
 pub fn work(cost: impl Into<Work>) {
     let cost = cost.into();
-    Local::try_with(|local| local.endpoint().work(&cost));
+    Local::try_with(|local| local.endpoint().observer().map(|observer| observer.work(&cost)));
 }
 
 /// The time since the start of the run at the calling place: the host's, or on a modelled chip the chip's.

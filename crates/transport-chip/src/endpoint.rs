@@ -5,18 +5,19 @@
 //! happen in the order of turns and not of time.
 
 use crate::protocol::inbox::{Content, MessageContent, ReceivedMessage};
-use crate::protocol::{Multicast, Outgoing};
+use crate::protocol::{Outgoing, OutgoingMulticast};
 use crate::world::WorldShared;
 use crate::world::messages::Delivery;
 use crate::world::state::WorldState;
 use isles_transport::{
-    AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
-    ReentryGuard, SendError, Span, SpanId, Unpark, Work,
+    AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message,
+    Multicast, Observer, PlaceId, ReentryGuard, SendError, Span, SpanId, Unpark, Work,
 };
 use std::cell::RefMut;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Most arrivals of one call of `progress`.
@@ -150,29 +151,6 @@ impl Endpoint for ChipEndpoint {
         Ok(())
     }
 
-    fn multicast_bytes(&self, class: Class) -> Range<usize> {
-        self.state().protocol.multicast_bytes(class)
-    }
-
-    fn multicast(
-        &self,
-        to: &[PlaceId],
-        class: Class,
-        handler: HandlerId,
-        message: &[u8],
-    ) -> Result<(), SendError> {
-        let (len, bytes) = (message.len(), self.multicast_bytes(class));
-        to.iter().try_for_each(|to| self.check_send(*to, len, bytes.end.saturating_sub(1)))?;
-        if len < bytes.start {
-            return Err(SendError::TooLong { len, max: 0 });
-        }
-        let out = Multicast { from: self.here, to, class, handler };
-        let mut state = self.state();
-        state.admit_multicast(&out)?;
-        state.multicast(&out, message);
-        Ok(())
-    }
-
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let _deliver = self.reentry.deliver();
         let mut state = self.state();
@@ -200,8 +178,13 @@ impl Endpoint for ChipEndpoint {
         delivered
     }
 
+    fn is_ready(&self) -> bool {
+        // Relaxed is enough: the driver observes the flag before the place acts on it.
+        self.shared.unparked[self.here.index()].0.load(Ordering::Relaxed) || self.state().has_news(self.here)
+    }
+
     /// Returns at once: the driver asks [`ChipWorld::next`](crate::ChipWorld::next) instead.
-    fn wait(&self, _timeout: Option<Duration>) {
+    fn wait_with(&self, _timeout: Option<Duration>, _also: &dyn Fn() -> bool) {
         self.reentry.check_wait();
     }
 
@@ -222,6 +205,45 @@ impl Endpoint for ChipEndpoint {
         self.state().leave(self.here);
     }
 
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        Some(self)
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        None
+    }
+}
+
+impl Multicast for ChipEndpoint {
+    fn bytes(&self, class: Class) -> Range<usize> {
+        self.state().protocol.multicast_bytes(class)
+    }
+
+    fn send_to_all(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        message: &[u8],
+    ) -> Result<(), SendError> {
+        let (len, bytes) = (message.len(), Multicast::bytes(self, class));
+        to.iter().try_for_each(|to| self.check_send(*to, len, bytes.end.saturating_sub(1)))?;
+        if len < bytes.start {
+            return Err(SendError::TooLong { len, max: 0 });
+        }
+        let out = OutgoingMulticast { from: self.here, to, class, handler };
+        let mut state = self.state();
+        state.admit_multicast(&out)?;
+        state.multicast(&out, message);
+        Ok(())
+    }
+}
+
+impl Observer for ChipEndpoint {
     fn work(&self, work: &Work) {
         self.state().work(self.here, work);
     }

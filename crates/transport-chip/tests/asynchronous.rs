@@ -2,7 +2,7 @@
 
 use isles_chip::Chip;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
+use isles_transport::{Class, Endpoint, HandlerId, Inbound, Multicast, Observer, PlaceId, SendError, Work};
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Protocol, ProtocolConfig, TimeCategory, TurnOutcome, WorldError,
 };
@@ -36,7 +36,7 @@ fn world(places: u32, relays: Option<u32>) -> (ChipWorld, Vec<ChipEndpoint>) {
 fn broadcast(endpoint: &ChipEndpoint) -> Result<(), SendError> {
     let others: Vec<_> =
         (0..endpoint.places()).map(PlaceId).filter(|place| *place != endpoint.here()).collect();
-    endpoint.multicast(&others, Class::Data, HandlerId(1), &[7; 512])
+    endpoint.send_to_all(&others, Class::Data, HandlerId(1), &[7; 512])
 }
 
 /// The root sends once while the second place computes; how long each of the others had to wait for it, and how long
@@ -138,8 +138,9 @@ fn its_lines_are_taken_from_those_of_other_messages() {
 /// to each.
 fn two_wants(delay: u64) -> [u32; 2] {
     let (world, endpoints) = world(3, Some(2));
-    let send =
-        |to| u32::from(endpoints[0].multicast(&[PlaceId(to)], Class::Data, HandlerId(1), &[7; 512]).is_ok());
+    let send = |to| {
+        u32::from(endpoints[0].send_to_all(&[PlaceId(to)], Class::Data, HandlerId(1), &[7; 512]).is_ok())
+    };
     let (mut has_begun, mut sent) = ([false; 3], [0; 2]);
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
@@ -185,7 +186,7 @@ fn control_goes_to_a_place_that_takes_no_data_before_it() {
         if place == ROOT {
             endpoint.progress(Inbound::All, &mut |_| ());
             let send = |class| {
-                let sent = endpoint.multicast(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), &[7; 100]);
+                let sent = endpoint.send_to_all(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), &[7; 100]);
                 u32::from(sent.is_ok())
             };
             data += (data..MORE).map(|_| send(Class::Data)).sum::<u32>();

@@ -2,7 +2,9 @@
 
 use isles_chip::Chip;
 use isles_transport::random::Random;
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError, Work};
+use isles_transport::{
+    Arrival, Class, Endpoint, HandlerId, Inbound, Multicast, Observer, PlaceId, SendError, Work,
+};
 use isles_transport_chip::{ChipEndpoint, ChipWorld, Costs, Protocol, ProtocolConfig, Report, TurnOutcome};
 use std::collections::BTreeMap;
 
@@ -40,7 +42,7 @@ fn to_three(places: u32, at_once: bool) -> Report {
         let endpoint = &endpoints[place.index()];
         if place.0 == 0 && !std::mem::replace(&mut begun, true) {
             if at_once {
-                endpoint.multicast(&others, Class::Data, HandlerId(1), &[7; 512]).unwrap();
+                endpoint.send_to_all(&others, Class::Data, HandlerId(1), &[7; 512]).unwrap();
             } else {
                 for other in others {
                     let mut fill = |bytes: &mut [u8]| {
@@ -87,7 +89,7 @@ fn a_slot_is_free_again_when_the_last_receiver_has_fetched_it() {
         }
         endpoint.progress(Inbound::All, &mut |_| ());
         let others = [1, 2, 3].map(PlaceId);
-        let send = || endpoint.multicast(&others, Class::Data, HandlerId(1), &[1; 512]);
+        let send = || endpoint.send_to_all(&others, Class::Data, HandlerId(1), &[1; 512]);
         while place.0 == 0 && sent < SLOTS + 1 && send().is_ok() {
             sent += 1;
         }
@@ -101,10 +103,10 @@ fn a_slot_is_free_again_when_the_last_receiver_has_fetched_it() {
 fn lengths_that_are_not_offered_are_refused_and_nothing_is_sent() {
     let (world, endpoints) = scc(4, 256, 0);
     for class in CLASSES {
-        let offered = endpoints[0].multicast_bytes(class);
+        let offered = endpoints[0].bytes(class);
         for len in [0, offered.start - 1, offered.end] {
             let refused =
-                endpoints[0].multicast(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), &vec![1; len]);
+                endpoints[0].send_to_all(&[PlaceId(1), PlaceId(2)], class, HandlerId(1), &vec![1; len]);
             assert!(matches!(refused, Err(SendError::TooLong { .. })), "{len}: {refused:?}");
         }
     }
@@ -120,7 +122,7 @@ fn only_the_protocol_isles_offers_them() {
     for protocol in Protocol::OF_BUFFERS {
         let costs = Costs::of(&Chip::find("scc").unwrap()).unwrap();
         let world = ChipWorld::with_protocol(4, costs, protocol, 0).unwrap();
-        let offered = world.endpoint(PlaceId(0)).multicast_bytes(Class::Control);
+        let offered = world.endpoint(PlaceId(0)).bytes(Class::Control);
         assert_eq!(offered.is_empty(), protocol != Protocol::Doorbell, "{protocol}");
     }
 }
@@ -150,7 +152,7 @@ impl Player {
         let here = self.endpoint.here();
         let mut to: Vec<PlaceId> = (0..self.endpoint.places()).map(PlaceId).collect();
         to.retain(|place| *place != here && self.random.below(2) == 0);
-        let offered = self.endpoint.multicast_bytes(class);
+        let offered = self.endpoint.bytes(class);
         if offered.is_empty() {
             to.truncate(1); // What is longer than a ring is longer than a slot, too.
         }
@@ -183,7 +185,7 @@ impl Player {
                 }
             }
             // One content for all, so without a number: `HandlerId(2)` says so.
-            _ => self.endpoint.multicast(to, class, HandlerId(2), &vec![9; len])?,
+            _ => self.endpoint.send_to_all(to, class, HandlerId(2), &vec![9; len])?,
         }
         to.iter().for_each(|to| *books.sent.entry(lane(*to)).or_default() += 1);
         Ok(())

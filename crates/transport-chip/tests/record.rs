@@ -7,7 +7,7 @@ use isles_chip::Chip;
 use isles_chip::quantity::scaled;
 use isles_transport::Span as Labelled;
 use isles_transport::random::Random;
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, Source, Work};
+use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Source, Work};
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{
     Bands, ChipEndpoint, ChipWorld, Costs, GearChanges, IdlePolicy, Placement, Protocol, Report, Stale,

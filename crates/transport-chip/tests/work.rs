@@ -4,7 +4,7 @@ use isles_chip::Chip;
 use isles_chip::cost::Mode;
 use isles_chip::energy::Load;
 use isles_chip::quantity::Picoseconds;
-use isles_transport::{Endpoint, PlaceId, Work};
+use isles_transport::{Observer, PlaceId, Work};
 use isles_transport_chip::{ChipWorld, Costs, Report, TimeCategory, TurnOutcome};
 
 const SCC: &str = include_str!("../../../chips/scc.toml");

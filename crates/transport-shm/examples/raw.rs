@@ -8,7 +8,9 @@
 //! `cargo run --release --example raw` for two places; with a number of places as argument: a token round a ring
 //! of so many processes. It is a measurement, never a test.
 
-use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, Message, PlaceId, SendError};
+use isles_transport::{
+    Arrival, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, PlaceId, SendError,
+};
 use isles_transport_shm::processes::{self, Program};
 use isles_transport_shm::{Geometry, Pinning, Segment, ShmEndpoint};
 use std::sync::atomic::{AtomicU64, Ordering};

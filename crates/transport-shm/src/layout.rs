@@ -26,7 +26,7 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Bytes of a cache line, and of each credit line.
 pub(crate) const LINE_BYTES: u64 = 64;
 
-/// How many words of [`isles_transport::Endpoint::word`] each place has.
+/// How many words of [`isles_transport::MappedMemory::word`] each place has.
 pub(crate) const WORDS: u32 = 4096;
 
 /// Up to this many places a receiver with a processor of its own looks into every ring; else senders ring a bell.

@@ -1,7 +1,7 @@
 //! The interface between one place and the means that carries its messages.
 //!
-//! The required part is small: send, receive, wait. The extended part at the end of [`Endpoint`] has
-//! defaults that say "not offered"; a transport overrides what its hardware does better.
+//! [`Endpoint`] is small: send, receive, wait. What not every transport has is a trait of its own, [`Multicast`],
+//! [`Observer`] and [`MappedMemory`], for which each endpoint answers, so that one that wraps another cannot forget it.
 
 use crate::span::{Span, SpanId};
 use crate::work::Work;
@@ -226,41 +226,25 @@ pub trait Endpoint {
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), SendError>;
 
-    /// Extended: the lengths of messages of `class` that [`Endpoint::multicast`] takes, in bytes; constant. None where
-    /// it is not offered.
-    fn multicast_bytes(&self, class: Class) -> Range<usize> {
-        let _ = class;
-        0..0
-    }
-
-    /// Extended: sends one message to several other places, each named once. It is written once, and each of them
-    /// fetches it.
-    ///
-    /// It arrives as from [`Endpoint::send`], in order with the other small messages of its class.
-    ///
-    /// # Errors
-    /// Nothing was sent, to nobody: one of them is dead, or there is not room for all. [`SendError::TooLong`] if its
-    /// length is none of [`Endpoint::multicast_bytes`].
-    fn multicast(
-        &self,
-        to: &[PlaceId],
-        class: Class,
-        handler: HandlerId,
-        message: &[u8],
-    ) -> Result<(), SendError> {
-        let _ = (to, class, handler);
-        Err(SendError::TooLong { len: message.len(), max: 0 })
-    }
-
     /// Delivers what has arrived, a bounded batch, without blocking; returns how many arrivals.
     ///
     /// `deliver` may send; it must not call `progress` or `wait`.
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize;
 
-    /// Returns when there may be something to do: an arrival, room where a send answered [`SendError::Full`] (in a
-    /// queue, or in the memory for blocks, once the receiver drops one), an [`Unpark`], or the end of `timeout`. May
-    /// return early.
-    fn wait(&self, timeout: Option<Duration>);
+    /// Whether there may be something to do: an arrival, room where a send answered [`SendError::Full`] (in a queue, or
+    /// in the memory for blocks, once the receiver drops one), or an [`Unpark`] that has ended no wait yet.
+    fn is_ready(&self) -> bool;
+
+    /// Returns when [`Endpoint::is_ready`], or at the end of `timeout`, or when `also` says so. May return early.
+    ///
+    /// `also` is asked as often as the endpoint looks by itself. Whoever makes it true while the place may sleep ends
+    /// the sleep by [`Endpoint::unparker`].
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool);
+
+    /// As [`Endpoint::wait_with`], for this endpoint alone.
+    fn wait(&self, timeout: Option<Duration>) {
+        self.wait_with(timeout, &|| false);
+    }
 
     /// The means to end a wait from another thread.
     fn unparker(&self) -> Arc<dyn Unpark>;
@@ -300,37 +284,58 @@ pub trait Endpoint {
         Next::Left
     }
 
-    /// Extended: the core of this place does `work`. Free where time is not modelled.
-    fn work(&self, work: &Work) {
-        let _ = work;
-    }
+    /// Who looks at what the place does; none where nobody does.
+    fn observer(&self) -> Option<&dyn Observer>;
 
-    /// Extended: whether this machine draws spans; constant. Where it does not, nobody calls the two below.
-    fn draws_spans(&self) -> bool {
-        false
-    }
+    /// The means to send one message to several places at once; none where it is not offered.
+    fn multicast(&self) -> Option<&dyn Multicast>;
 
-    /// Extended: a span of this place begins now. Takes no time of the machine, and changes nothing of the run.
-    fn begin_span(&self, span: &Span) -> SpanId {
-        let _ = span;
-        SpanId(0)
-    }
+    /// Memory that this place shares with others; none where it shares none with anybody.
+    fn shared_memory(&self) -> Option<&dyn MappedMemory>;
+}
 
-    /// Extended: a span of this place ends now.
-    fn end_span(&self, span: SpanId) {
-        let _ = span;
-    }
+/// Sends one message to several places.
+pub trait Multicast {
+    /// The lengths of messages of `class` that are taken, in bytes; constant.
+    fn bytes(&self, class: Class) -> Range<usize>;
 
-    /// Extended: word `index` of the words of `place`, mapped here; `None` where memory is not shared.
+    /// Sends one message to several other places, each named once. It is written once, and each of them fetches it.
     ///
-    /// Words start at zero. All places of one run get the same answer to "is it offered".
-    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
-        let _ = (place, index);
-        None
-    }
+    /// It arrives as from [`Endpoint::send`], in order with the other small messages of its class.
+    ///
+    /// # Errors
+    /// Nothing was sent, to nobody: one of them is dead, or there is not room for all. [`SendError::TooLong`] if its
+    /// length is none of [`Multicast::bytes`].
+    fn send_to_all(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        message: &[u8],
+    ) -> Result<(), SendError>;
+}
 
-    /// Extended: how many words each place has; 0 where [`Endpoint::word`] is not offered.
-    fn words(&self) -> u32 {
-        0
-    }
+/// Looks at what a place does: counts its work where time is modelled, draws its spans where a run is traced.
+pub trait Observer {
+    /// The core of this place does `work`.
+    fn work(&self, work: &Work);
+
+    /// Whether spans are drawn; constant. Where they are not, nobody calls the two below.
+    fn draws_spans(&self) -> bool;
+
+    /// A span of this place begins now. Takes no time of the machine, and changes nothing of the run.
+    fn begin_span(&self, span: &Span) -> SpanId;
+
+    /// A span of this place ends now.
+    fn end_span(&self, span: SpanId);
+}
+
+/// Memory that a place shares with others, not necessarily with all.
+pub trait MappedMemory {
+    /// Word `index` of the words of `place`, mapped here; none if its memory is not shared with this place, or there is
+    /// no such word. Words start at zero. A place always shares its own.
+    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64>;
+
+    /// How many words each place has.
+    fn words(&self) -> u32;
 }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod composite;
 pub mod conformance;
 mod core_list;
 mod endpoint;
@@ -17,8 +18,8 @@ mod work;
 
 pub use core_list::{CoreList, CoreListFault};
 pub use endpoint::{
-    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next,
-    SendError, Unpark,
+    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory,
+    Message, Multicast, Next, Observer, SendError, Unpark,
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;

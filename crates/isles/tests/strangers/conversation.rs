@@ -16,7 +16,10 @@ use isles::{Error, Result};
 use isles_runtime::run::{self, MainTask};
 use isles_runtime::{Clock, Local, Step};
 use isles_transport::loopback::{LoopbackEndpoint, Plan, World};
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Limits, PlaceId, SendError, Unpark};
+use isles_transport::{
+    Arrival, Class, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Observer, PlaceId,
+    SendError, Unpark,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -302,8 +305,12 @@ impl Endpoint for Recorder {
         self.endpoint.progress(inbound, deliver)
     }
 
-    fn wait(&self, timeout: Option<Duration>) {
-        self.endpoint.wait(timeout);
+    fn is_ready(&self) -> bool {
+        self.endpoint.is_ready()
+    }
+
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
+        self.endpoint.wait_with(timeout, also);
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {
@@ -316,6 +323,19 @@ impl Endpoint for Recorder {
 
     fn condemn(&self, place: PlaceId) {
         self.endpoint.condemn(place);
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+
+    /// None: what it sends is to be heard by one place after the other.
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        None
     }
 }
 

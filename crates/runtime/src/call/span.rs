@@ -37,7 +37,10 @@ impl Local {
         if !self.draws_spans {
             return OpenSpan::NONE;
         }
-        OpenSpan(self.endpoint().begin_span(&Span { name, other, source: source() }))
+        let observer = self.endpoint().observer();
+        observer.map_or(OpenSpan::NONE, |observer| {
+            OpenSpan(observer.begin_span(&Span { name, other, source: source() }))
+        })
     }
 }
 
@@ -58,5 +61,5 @@ impl Drop for OpenSpan {
 #[cold]
 #[inline(never)]
 fn end(span: SpanId) {
-    Local::try_with(|local| local.endpoint().end_span(span));
+    Local::try_with(|local| local.endpoint().observer().map(|observer| observer.end_span(span)));
 }

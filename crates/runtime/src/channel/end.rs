@@ -486,8 +486,8 @@ impl<T: CanSend> End<T> {
     /// Lets the home pay for one operation.
     #[inline]
     pub(super) fn charge(&self, local: &Local) {
-        if let Some(access) = &self.access {
-            local.endpoint().work(access);
+        if let (Some(access), Some(observer)) = (&self.access, local.endpoint().observer()) {
+            observer.work(access);
         }
     }
 

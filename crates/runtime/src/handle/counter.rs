@@ -34,6 +34,16 @@ struct CounterCell {
     word: Option<u32>,
 }
 
+impl CounterCell {
+    /// An operation of a place that shares no memory with this one, done here: on the word, if others have it mapped.
+    fn apply(&self, operation: Operation) -> Option<u64> {
+        Local::with(|local| {
+            let shared = self.word.and_then(|word| local.shared_word(local.here(), word));
+            operation.apply(shared.unwrap_or(&self.number))
+        })
+    }
+}
+
 impl Drop for CounterCell {
     fn drop(&mut self) {
         if let Some(word) = self.word {
@@ -125,7 +135,7 @@ impl Counter {
     /// A counter at zero whose home is here.
     pub fn new() -> Self {
         let word = Local::with(|local| {
-            let word = local.words.borrow_mut().take(local.endpoint().words())?;
+            let word = local.words.borrow_mut().take(local.endpoint().shared_memory()?.words())?;
             // A word given back holds an old number.
             local.shared_word(local.here(), word)?.store(0, Ordering::Release); // PAIR counter: publish
             Some(word)
@@ -195,7 +205,7 @@ impl Counter {
         let body = |mut landed: (OwnedCapture<(PartRef, Operation)>, ())| async move {
             let ((share, operation), ()) = landed.bind();
             let cell = share.value::<CounterCell>();
-            Ok(PreviousValue(cell.and_then(|cell| operation.apply(&cell.number))))
+            Ok(PreviousValue(cell.and_then(|cell| cell.apply(operation))))
         };
         call::at_there(InternalSite, self.home(), captures, body).await
     }
@@ -205,7 +215,7 @@ impl Counter {
         let home = self.share.id().home;
         Local::with(|local| match self.word {
             Some(word) => local.shared_word(home, word).map(|number| operation.apply(number)),
-            None => self.share.value::<CounterCell>().map(|cell| operation.apply(&cell.number)),
+            None => self.share.value::<CounterCell>().map(|cell| cell.apply(operation)),
         })
     }
 }
@@ -228,6 +238,6 @@ impl Ship for PreviousValue {
 impl Local {
     /// A shared word of `place`, if memory is shared with it and it lives.
     fn shared_word(&self, place: PlaceId, word: u32) -> Option<&AtomicU64> {
-        self.endpoint().word(place, word)
+        self.endpoint().shared_memory()?.word(place, word)
     }
 }

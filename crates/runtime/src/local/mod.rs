@@ -34,7 +34,7 @@ use crate::team::{Collectives, TeamTable};
 use crate::time::Timers;
 use backlog::Backlog;
 use isles_protocol::PlaceId;
-use isles_transport::{Class, Endpoint, Limits};
+use isles_transport::{Class, Endpoint, Limits, Observer};
 use outbox::Outbox;
 use queue::{ReadyQueue, SuspendedTasks};
 use slab::Slab;
@@ -173,8 +173,10 @@ impl Local {
             places: endpoint.places(),
             limits: endpoint.limits(),
             shares_processors: endpoint.shares_processors(),
-            draws_spans: endpoint.draws_spans(),
-            offers_multicast: !endpoint.multicast_bytes(Class::Control).is_empty(),
+            draws_spans: endpoint.observer().is_some_and(Observer::draws_spans),
+            offers_multicast: endpoint
+                .multicast()
+                .is_some_and(|offered| !offered.bytes(Class::Control).is_empty()),
             finishes: FinishTable::new(endpoint.here(), endpoint.places()),
             phasers: PhaserTable::new(endpoint.here(), endpoint.places()),
             timers: Timers::default(),

@@ -342,7 +342,8 @@ impl Local {
         len: usize,
         encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), Unsent> {
-        let is_offered = self.writing.get().is_none() && self.endpoint.multicast_bytes(class).contains(&len);
+        let offered = self.endpoint.multicast().filter(|offered| offered.bytes(class).contains(&len));
+        let is_offered = self.writing.get().is_none() && offered.is_some();
         if to.len() < 2 || !is_offered {
             return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
         }
@@ -371,7 +372,9 @@ impl Local {
     }
 
     fn attempt_multicast(&self, to: &[PlaceId], class: Class, message: &Message) -> Result<(), Unsent> {
-        self.endpoint.multicast(to, class, message.handler, &message.bytes)?;
+        let len = message.bytes.len();
+        let offered = self.endpoint.multicast().ok_or(SendError::TooLong { len, max: 0 })?;
+        offered.send_to_all(to, class, message.handler, &message.bytes)?;
         to.iter().for_each(|_| self.tally.sent(class, message.bytes.len()));
         Ok(())
     }

@@ -189,17 +189,17 @@ pub(crate) struct Outgoing {
 
 /// A message on its way to several places, written once.
 #[derive(Clone, Copy)]
-pub(crate) struct Multicast<'a> {
+pub(crate) struct OutgoingMulticast<'a> {
     pub(crate) from: PlaceId,
     pub(crate) to: &'a [PlaceId],
     pub(crate) class: Class,
     pub(crate) handler: HandlerId,
 }
 
-impl Multicast<'_> {
+impl OutgoingMulticast<'_> {
     /// The same to each one of them.
     pub(crate) fn each(&self) -> impl Iterator<Item = Outgoing> + '_ {
-        let Multicast { from, to, class, handler } = *self;
+        let OutgoingMulticast { from, to, class, handler } = *self;
         to.iter().map(move |to| Outgoing { from, to: *to, class, handler })
     }
 }
@@ -234,12 +234,12 @@ pub(crate) trait ProtocolModel {
     }
 
     /// Whether such a message could go now; looks for credit if that is needed.
-    fn has_room_for_all(&mut self, _cores: &mut Cores, _out: &Multicast<'_>) -> bool {
+    fn has_room_for_all(&mut self, _cores: &mut Cores, _out: &OutgoingMulticast<'_>) -> bool {
         false
     }
 
     /// Writes the `len` bytes of such a message to where all its receivers fetch it; returns that slot.
-    fn stage_multicast(&mut self, _cores: &mut Cores, _out: &Multicast<'_>, _len: usize) -> u8 {
+    fn stage_multicast(&mut self, _cores: &mut Cores, _out: &OutgoingMulticast<'_>, _len: usize) -> u8 {
         unreachable!("a protocol without multicasts has room for none")
     }
 

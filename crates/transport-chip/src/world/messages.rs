@@ -7,7 +7,7 @@
 
 use super::state::{Event, WorldState};
 use crate::protocol::inbox::{ChipBlock, Content, MessageContent, ReceivedMessage};
-use crate::protocol::{Multicast, Outgoing};
+use crate::protocol::{Outgoing, OutgoingMulticast};
 use crate::record::Transfer;
 use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
@@ -36,7 +36,7 @@ impl WorldState {
     }
 
     /// As `admit`, for a message to several places.
-    pub(crate) fn admit_multicast(&mut self, out: &Multicast<'_>) -> Result<(), SendError> {
+    pub(crate) fn admit_multicast(&mut self, out: &OutgoingMulticast<'_>) -> Result<(), SendError> {
         out.each().try_for_each(|out| self.check_open(&out))?;
         if self.protocol.has_room_for_all(&mut self.cores, out) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
@@ -65,7 +65,7 @@ impl WorldState {
     }
 
     /// Sends an admitted message to several places.
-    pub(crate) fn multicast(&mut self, out: &Multicast<'_>, content: &[u8]) {
+    pub(crate) fn multicast(&mut self, out: &OutgoingMulticast<'_>, content: &[u8]) {
         let mut slot = None;
         for one in out.each() {
             let mut copy = self.lend(content.len());

@@ -45,7 +45,7 @@ pub enum TurnOutcome {
 }
 
 /// Set by [`Unpark::unpark`], cleared when the place has its turn.
-pub(crate) struct UnparkFlag(AtomicBool);
+pub(crate) struct UnparkFlag(pub(crate) AtomicBool);
 
 impl Unpark for UnparkFlag {
     fn unpark(&self) {

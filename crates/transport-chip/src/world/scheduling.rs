@@ -106,14 +106,24 @@ impl WorldState {
             return;
         }
         status.parked = true;
-        let deaths = status.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
-        let (first, left) = (deaths.chain(due).min(), status.left);
-        let first = first.filter(|_| !self.is_blocked_in_send(place));
-        let inbox = if left { None } else { self.protocol.first_arrival(place) };
-        let credit = if self.waits_for_credit(place) { self.protocol.first_credit(place) } else { None };
-        if let Some(time) = [first, inbox, credit].into_iter().flatten().min() {
+        if let Some(time) = self.first_news(place, due) {
             self.wake(place, time);
         }
+    }
+
+    /// When something comes that ends a wait of `place`, as far as that is known, at the latest `due`.
+    fn first_news(&self, place: PlaceId, due: Option<Picoseconds>) -> Option<Picoseconds> {
+        let status = &self.statuses[place.index()];
+        let deaths = status.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
+        let first = deaths.chain(due).min().filter(|_| !self.is_blocked_in_send(place));
+        let inbox = if status.left { None } else { self.protocol.first_arrival(place) };
+        let credit = if self.waits_for_credit(place) { self.protocol.first_credit(place) } else { None };
+        [first, inbox, credit].into_iter().flatten().min()
+    }
+
+    /// Whether there is something for `place` now.
+    pub(crate) fn has_news(&self, place: PlaceId) -> bool {
+        self.first_news(place, None).is_some_and(|time| time <= self.cores.now(place))
     }
 
     /// Whether `place` is in a call of the protocol.

@@ -21,8 +21,8 @@ use crate::segment::{Segment, View};
 pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, ReentryGuard, SendError,
-    Unpark,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Next, Observer,
+    PlaceId, ReentryGuard, SendError, Unpark,
 };
 use outlet::Outlets;
 use std::cell::Cell;
@@ -178,9 +178,13 @@ impl Endpoint for ShmEndpoint {
         self.inlets.take_next(from, class, wants)
     }
 
-    fn wait(&self, timeout: Option<Duration>) {
+    fn is_ready(&self) -> bool {
+        self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready() || self.waiter.is_unparked()
+    }
+
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
         self.reentry.check_wait();
-        let ready = || self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready();
+        let ready = || self.inlets.is_ready() || self.has_changes() || self.outlets.is_ready() || also();
         self.waiter.wait(timeout, self.outlets.take_shortage(), &ready, &|| self.outlets.give_pages_back());
     }
 
@@ -206,6 +210,20 @@ impl Endpoint for ShmEndpoint {
         self.segment.change_life(self.here, Lifecycle::Left, |life| !life.is_over());
     }
 
+    fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        Some(self)
+    }
+}
+
+impl MappedMemory for ShmEndpoint {
     #[inline]
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
         Some(self.segment.mapping().view(self.segment.layout().word(place, index)))

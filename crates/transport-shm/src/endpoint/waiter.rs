@@ -74,6 +74,12 @@ impl Waiter {
         }
     }
 
+    /// Whether a wait would end because of an unpark.
+    pub fn is_unparked(&self) -> bool {
+        // Relaxed: `take_unpark` observes.
+        self.unpark_signal.set.load(Ordering::Relaxed)
+    }
+
     pub fn unparker(&self) -> Arc<dyn Unpark> {
         self.unpark_signal.clone()
     }
@@ -88,8 +94,7 @@ impl Waiter {
         ready: &dyn Fn() -> bool,
         before_sleep: &dyn Fn() -> Option<Duration>,
     ) {
-        // Relaxed: `take_unpark` observes.
-        let ready = || self.unpark_signal.set.load(Ordering::Relaxed) || ready();
+        let ready = || self.is_unparked() || ready();
         let timeout = if short_of_memory {
             Some(timeout.map_or(SHORTAGE_SLEEP, |t| t.min(SHORTAGE_SLEEP)))
         } else {

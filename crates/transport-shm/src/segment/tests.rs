@@ -38,7 +38,7 @@ fn an_attached_segment_is_the_same_memory() {
     let other = attach(&segment, b"the same program").unwrap();
     let ours = segment.endpoint(PlaceId(0)).unwrap();
     let theirs = other.endpoint(PlaceId(1)).unwrap();
-    use isles_transport::Endpoint;
+    use isles_transport::MappedMemory;
     ours.word(PlaceId(1), 7).unwrap().store(42, Ordering::Relaxed);
     assert_eq!(theirs.word(PlaceId(1), 7).unwrap().load(Ordering::Relaxed), 42);
     assert_eq!((other.places(), other.fencing()), (2, segment.fencing()));

@@ -2,10 +2,10 @@
 
 use super::traffic::small_max;
 use super::{Script, Step};
-use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, MappedMemory, PlaceId, SendError};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -80,10 +80,10 @@ fn call_everything(endpoint: &dyn Endpoint, to: PlaceId) {
     for class in [Class::Control, Class::Data] {
         refuses("send", &|| drop(endpoint.send(to, class, HandlerId(0), 8, &mut |_| Some(8))));
         refuses("send_block", &|| drop(endpoint.send_block(to, class, HandlerId(0), 8, &mut |_| ())));
-        let bytes = endpoint.multicast_bytes(class);
-        if !bytes.is_empty() {
-            let message = vec![0; bytes.start];
-            refuses("multicast", &|| drop(endpoint.multicast(&[to], class, HandlerId(0), &message)));
+        let offered = endpoint.multicast();
+        if let Some(multicast) = offered.filter(|multicast| !multicast.bytes(class).is_empty()) {
+            let message = vec![0; multicast.bytes(class).start];
+            refuses("multicast", &|| drop(multicast.send_to_all(&[to], class, HandlerId(0), &message)));
         }
     }
     refuses("progress", &|| assert_eq!(endpoint.progress(Inbound::All, &mut |_| ()), 0));
@@ -99,6 +99,16 @@ pub(super) fn wait_for_unpark(endpoint: &dyn Endpoint) {
         let other = thread::spawn(move || unparker.unpark());
         endpoint.wait(None);
         other.join().expect("unpark does not panic");
+    }
+}
+
+/// Hangs unless what a wait is asked to look at, too, ends it; what would end a wait is said before it.
+pub(super) fn wait_with_condition(endpoint: &dyn Endpoint) {
+    for _ in 0..WAITS {
+        endpoint.wait_with(None, &|| true);
+        endpoint.unparker().unpark();
+        assert!(endpoint.is_ready(), "an unpark has ended no wait yet, and nothing is ready");
+        endpoint.wait(None);
     }
 }
 
@@ -177,7 +187,7 @@ impl Script for PingPong {
     }
 }
 
-/// Writes words of its own and of place 0, and reads those of all when all have written.
+/// Writes a word of its own and one of each place that shares memory with it, and reads them when all have written.
 #[derive(Default)]
 pub(super) struct Words {
     written: bool,
@@ -186,37 +196,47 @@ pub(super) struct Words {
 }
 
 impl Words {
-    fn write(&mut self, endpoint: &dyn Endpoint) {
-        assert!(endpoint.words() >= 2, "{} words are too few to be of use", endpoint.words());
+    fn write(endpoint: &dyn Endpoint, memory: &dyn MappedMemory) {
+        assert!(memory.words() >= 2, "{} words are too few to be of use", memory.words());
         // Relaxed is enough here and below: the control message that follows carries the order.
-        let add = |place, index, value| {
-            let word = endpoint.word(place, index).expect("a word that is offered");
-            word.fetch_add(value, Ordering::Relaxed)
-        };
-        assert_eq!(add(endpoint.here(), 0, u64::from(endpoint.here().0) + 1), 0, "words start at zero");
-        add(PlaceId(0), 1, 1);
-        self.written = true;
+        let own = memory.word(endpoint.here(), 0).expect("a place shares its own memory");
+        let before = own.fetch_add(u64::from(endpoint.here().0) + 1, Ordering::Relaxed);
+        assert_eq!(before, 0, "words start at zero");
+        for word in Words::of_all(endpoint, memory, 1) {
+            word.1.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    fn check(endpoint: &dyn Endpoint) {
-        for place in (0..endpoint.places()).map(PlaceId) {
-            let word = endpoint.word(place, 0).expect("a word that is offered");
+    /// The words of the places that share memory with this one.
+    fn of_all<'a>(
+        endpoint: &dyn Endpoint,
+        memory: &'a dyn MappedMemory,
+        index: u32,
+    ) -> impl Iterator<Item = (PlaceId, &'a AtomicU64)> {
+        (0..endpoint.places()).map(PlaceId).filter_map(move |place| Some((place, memory.word(place, index)?)))
+    }
+
+    fn check(endpoint: &dyn Endpoint, memory: &dyn MappedMemory) {
+        for (place, word) in Words::of_all(endpoint, memory, 0) {
             assert_eq!(word.load(Ordering::Relaxed), u64::from(place.0) + 1, "the word of {place}");
         }
-        let sum = endpoint.word(PlaceId(0), 1).expect("a word that is offered").load(Ordering::Relaxed);
-        assert_eq!(sum, u64::from(endpoint.places()), "the word that all add to");
+        let own = memory.word(endpoint.here(), 1).expect("a place shares its own memory");
+        let sharing = Words::of_all(endpoint, memory, 1).count();
+        assert_eq!(
+            own.load(Ordering::Relaxed),
+            sharing as u64,
+            "all that share with {} add to it",
+            endpoint.here()
+        );
     }
 }
 
 impl Script for Words {
     fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
         let others = endpoint.places() - 1;
-        if endpoint.words() == 0 {
-            assert!(endpoint.word(endpoint.here(), 0).is_none(), "no words, and yet there is one");
-            return Step::Done;
-        }
-        if !self.written {
-            self.write(endpoint);
+        let Some(memory) = endpoint.shared_memory() else { return Step::Done };
+        if !std::mem::replace(&mut self.written, true) {
+            Words::write(endpoint, memory);
         }
         let arrived = endpoint.progress(Inbound::All, &mut |_| self.heard += 1);
         let mut sent = false;
@@ -229,7 +249,7 @@ impl Script for Words {
             sent = true;
         }
         if self.announced == others && self.heard == others {
-            Words::check(endpoint);
+            Words::check(endpoint, memory);
             return Step::Done;
         }
         if sent || arrived > 0 { Step::Busy } else { Step::Idle }

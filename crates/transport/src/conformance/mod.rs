@@ -90,6 +90,7 @@ macro_rules! conformance {
             an_orderly_end_is_not_a_death
             an_arrival_ends_a_wait
             an_unpark_ends_a_wait
+            a_wait_ends_for_what_else_is_looked_at
             a_wait_ends_at_its_timeout
             a_message_taken_alone_is_the_oldest
             words_are_the_same_memory_at_all_places

@@ -126,6 +126,14 @@ pub fn an_unpark_ends_a_wait() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::wait_for_unpark, few_small)) }
 }
 
+/// A wait can be told to look at something else, and a place can ask whether it would end at once.
+pub fn a_wait_ends_for_what_else_is_looked_at() -> Promise {
+    Promise {
+        places: 2,
+        script: |here| Box::new(Exchange::after(here, calls::wait_with_condition, few_small)),
+    }
+}
+
 /// A wait ends by itself.
 pub fn a_wait_ends_at_its_timeout() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::after(here, calls::wait_for_timeout, few_small)) }

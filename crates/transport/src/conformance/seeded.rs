@@ -21,8 +21,51 @@ pub struct Seeded {
     pub plan: fn(u64) -> Plan,
     /// Which seeds are run.
     pub seeds: Range<u64>,
-    /// What the scripts see of an endpoint: itself, or something in front of it.
-    pub attach: fn(LoopbackEndpoint) -> Box<dyn Endpoint>,
+    /// How many places of the world one place of a run is: place `p` of `n` is `p`, `n + p`, and so on.
+    pub ends: u32,
+    /// What the scripts see of the endpoints of a place: the only one, or something in front of them.
+    pub attach: fn(Vec<LoopbackEndpoint>, u32) -> Box<dyn Endpoint>,
+}
+
+impl Seeded {
+    /// The endpoints of the world as they are.
+    pub fn plain(plan: fn(u64) -> Plan, seeds: Range<u64>) -> Seeded {
+        fn only(mut endpoints: Vec<LoopbackEndpoint>, _places: u32) -> Box<dyn Endpoint> {
+            Box::new(endpoints.remove(0))
+        }
+        Seeded { plan, seeds, ends: 1, attach: only }
+    }
+}
+
+/// The world of a run, of whose places several may be one.
+struct Joined {
+    world: World,
+    places: u32,
+    ends: u32,
+}
+
+impl Joined {
+    /// The places of the world that `place` is.
+    fn ends_of(&self, place: PlaceId) -> impl Iterator<Item = PlaceId> {
+        let places = self.places;
+        (0..self.ends).map(move |end| PlaceId(end * places + place.0))
+    }
+
+    fn wakes(&self, place: PlaceId) -> bool {
+        self.ends_of(place).any(|end| self.world.wakes(end))
+    }
+
+    fn choose(&self, runnable: &[PlaceId]) -> Option<PlaceId> {
+        let chosen = self.world.choose(runnable)?;
+        for other in self.ends_of(chosen).skip(1).filter(|other| self.world.is_alive(*other)) {
+            self.world.choose(&[other]);
+        }
+        Some(chosen)
+    }
+
+    fn kill(&self, place: PlaceId) {
+        self.ends_of(place).for_each(|end| self.world.kill(end));
+    }
 }
 
 /// One place of a run.
@@ -48,23 +91,27 @@ impl Fixture for Seeded {
     fn keep(&self, promise: &Promise) {
         for seed in self.seeds.clone() {
             let _failing = Failing(seed);
-            let world = World::new(promise.places, (self.plan)(seed));
+            let (places, ends) = (promise.places, self.ends);
+            let joined = Joined { world: World::new(places * ends, (self.plan)(seed)), places, ends };
             let player = |here| Player {
                 here,
-                endpoint: (self.attach)(world.endpoint(here)),
+                endpoint: (self.attach)(
+                    joined.ends_of(here).map(|end| joined.world.endpoint(end)).collect(),
+                    places,
+                ),
                 script: (promise.script)(here),
                 last: Step::Busy,
             };
             let mut players: Vec<Player> = (0..promise.places).map(PlaceId).map(player).collect();
-            play(&world, &mut players);
-            look_for_more(&world, &players);
+            play(&joined, &mut players);
+            look_for_more(&joined.world, &players);
             drop(players);
-            assert_eq!(world.live_blocks(), 0, "a block is not given back");
+            assert_eq!(joined.world.live_blocks(), 0, "a block is not given back");
         }
     }
 }
 
-fn play(world: &World, players: &mut [Player]) {
+fn play(world: &Joined, players: &mut [Player]) {
     let mut quiet_turns = 0;
     while players.iter().any(|player| matches!(player.last, Step::Busy | Step::Idle)) {
         let ready = |player: &&Player| match player.last {
@@ -74,7 +121,7 @@ fn play(world: &World, players: &mut [Player]) {
         };
         let runnable: Vec<PlaceId> = players.iter().filter(ready).map(|player| player.here).collect();
         let Some(chosen) = world.choose(&runnable) else {
-            assert!(world.advance(), "stalled: all wait and nothing is under way");
+            assert!(world.world.advance(), "stalled: all wait and nothing is under way");
             continue;
         };
         let player = &mut players[chosen.index()];

@@ -7,8 +7,8 @@ use super::memory::{AlignedBytes, LoopbackBlock};
 use super::state::{Delivery, InFlightMessage, MessageContent, State};
 use super::world::WorldShared;
 use crate::{
-    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId, ReentryGuard,
-    SendError, Unpark,
+    Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message, Multicast,
+    Next, Observer, PlaceId, ReentryGuard, SendError, Unpark,
 };
 use std::cell::RefMut;
 use std::ops::Range;
@@ -116,34 +116,6 @@ impl Endpoint for LoopbackEndpoint {
         Ok(())
     }
 
-    /// It gains nothing here. It is offered so that invented runs meet all that comes of it.
-    fn multicast_bytes(&self, class: Class) -> Range<usize> {
-        MULTICAST_BYTES_MIN..self.message_bytes_max(class) + 1
-    }
-
-    fn multicast(
-        &self,
-        to: &[PlaceId],
-        class: Class,
-        handler: HandlerId,
-        message: &[u8],
-    ) -> Result<(), SendError> {
-        let len = message.len();
-        if len < MULTICAST_BYTES_MIN {
-            return Err(SendError::TooLong { len, max: 0 });
-        }
-        for to in to {
-            self.check_send(*to, len, self.message_bytes_max(class))?;
-            self.state().admit(self.here, *to, class)?;
-        }
-        for to in to {
-            let mut copy = AlignedBytes::new(len);
-            copy.bytes_mut().copy_from_slice(message);
-            self.state().post(self.here, *to, class, handler, MessageContent::Inline(copy));
-        }
-        Ok(())
-    }
-
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let _deliver = self.reentry.deliver();
         let batch = self.state().batch();
@@ -193,8 +165,12 @@ impl Endpoint for LoopbackEndpoint {
         Next::Taken
     }
 
+    fn is_ready(&self) -> bool {
+        self.shared.wakes(self.here)
+    }
+
     /// Returns at once: the driver asks [`World::wakes`](super::World::wakes) instead.
-    fn wait(&self, _timeout: Option<Duration>) {
+    fn wait_with(&self, _timeout: Option<Duration>, _also: &dyn Fn() -> bool) {
         self.reentry.check_wait();
     }
 
@@ -218,6 +194,50 @@ impl Endpoint for LoopbackEndpoint {
         self.state().leave(self.here);
     }
 
+    fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        Some(self)
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        (self.words() > 0).then_some(self as &dyn MappedMemory)
+    }
+}
+
+/// It gains nothing here. It is offered so that invented runs meet all that comes of it.
+impl Multicast for LoopbackEndpoint {
+    fn bytes(&self, class: Class) -> Range<usize> {
+        MULTICAST_BYTES_MIN..self.message_bytes_max(class) + 1
+    }
+
+    fn send_to_all(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        message: &[u8],
+    ) -> Result<(), SendError> {
+        let len = message.len();
+        if len < MULTICAST_BYTES_MIN {
+            return Err(SendError::TooLong { len, max: 0 });
+        }
+        for to in to {
+            self.check_send(*to, len, self.message_bytes_max(class))?;
+            self.state().admit(self.here, *to, class)?;
+        }
+        for to in to {
+            let mut copy = AlignedBytes::new(len);
+            copy.bytes_mut().copy_from_slice(message);
+            self.state().post(self.here, *to, class, handler, MessageContent::Inline(copy));
+        }
+        Ok(())
+    }
+}
+
+impl MappedMemory for LoopbackEndpoint {
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
         self.shared.words[place.index()].get(index as usize)
     }

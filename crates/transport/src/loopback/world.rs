@@ -19,6 +19,16 @@ pub(super) struct WorldShared {
     pub(super) state: RefCell<State>,
 }
 
+impl WorldShared {
+    /// As [`World::wakes`].
+    pub(super) fn wakes(&self, place: PlaceId) -> bool {
+        let state = self.state.borrow();
+        // Relaxed is enough: `choose` observes the flag before the place acts on it.
+        let unparked = self.unparked[place.index()].0.load(Ordering::Relaxed);
+        state.is_alive(place) && (unparked || state.has_arrival(place) || state.has_news_for_sender(place))
+    }
+}
+
 /// Set by [`Unpark::unpark`], cleared when the place is chosen.
 pub(super) struct UnparkFlag(AtomicBool);
 
@@ -102,10 +112,7 @@ impl World {
     /// Whether a wait of `place` would return now: an arrival, another answer than
     /// [`Full`](crate::SendError::Full) to a send of its last turn, or an unpark. Never for a dead place.
     pub fn wakes(&self, place: PlaceId) -> bool {
-        let state = self.shared.state.borrow();
-        // Relaxed is enough: `choose` observes the flag before the place acts on it.
-        let unparked = self.shared.unparked[place.index()].0.load(Ordering::Relaxed);
-        state.is_alive(place) && (unparked || state.has_arrival(place) || state.has_news_for_sender(place))
+        self.shared.wakes(place)
     }
 
     /// Moves modelled time to the next step at which a message becomes deliverable, a death becomes known or

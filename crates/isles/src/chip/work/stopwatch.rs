@@ -12,8 +12,8 @@
 use super::tape::{Measurement, Measurements, Playback};
 use isles_chip::quantity::Rate;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, Next, PlaceId, SendError, Span, SpanId,
-    Unpark, Work,
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Next, Observer,
+    PlaceId, SendError, Span, SpanId, Unpark, Work,
 };
 use isles_transport_chip::{ChipEndpoint, ChipWorld};
 use rustix::time::{ClockId, clock_gettime};
@@ -21,7 +21,6 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// What the tasks of Isles may take of a turn, in nanoseconds, before the rest counts as the program's. Generous;
@@ -378,23 +377,6 @@ impl Endpoint for TimedEndpoint {
         self.sends(len, fill, |fill| self.endpoint.send_block(to, class, handler, len, fill))
     }
 
-    fn multicast_bytes(&self, class: Class) -> Range<usize> {
-        self.endpoint.multicast_bytes(class)
-    }
-
-    fn multicast(
-        &self,
-        to: &[PlaceId],
-        class: Class,
-        handler: HandlerId,
-        message: &[u8],
-    ) -> Result<(), SendError> {
-        if self.stopwatch.closing.get() {
-            return Ok(());
-        }
-        self.stopwatch.during(self.here, |_| self.endpoint.multicast(to, class, handler, message))
-    }
-
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         self.stopwatch.during(self.here, |ran| {
             let mut deliver = |arrival: Arrival<'_>| self.stopwatch.back(ran, || deliver(arrival));
@@ -402,8 +384,12 @@ impl Endpoint for TimedEndpoint {
         })
     }
 
-    fn wait(&self, timeout: Option<Duration>) {
-        self.endpoint.wait(timeout);
+    fn is_ready(&self) -> bool {
+        self.endpoint.is_ready()
+    }
+
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
+        self.endpoint.wait_with(timeout, also);
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {
@@ -438,6 +424,39 @@ impl Endpoint for TimedEndpoint {
         })
     }
 
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        self.endpoint.multicast().map(|_| self as &dyn Multicast)
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        self.endpoint.shared_memory()
+    }
+}
+
+impl Multicast for TimedEndpoint {
+    fn bytes(&self, class: Class) -> Range<usize> {
+        self.endpoint.bytes(class)
+    }
+
+    fn send_to_all(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        message: &[u8],
+    ) -> Result<(), SendError> {
+        if self.stopwatch.closing.get() {
+            return Ok(());
+        }
+        self.stopwatch.during(self.here, |_| self.endpoint.send_to_all(to, class, handler, message))
+    }
+}
+
+impl Observer for TimedEndpoint {
     /// What the program says is charged only where nothing is measured: else it would count twice.
     fn work(&self, work: &Work) {
         if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
@@ -457,14 +476,6 @@ impl Endpoint for TimedEndpoint {
 
     fn end_span(&self, span: SpanId) {
         self.endpoint.end_span(span);
-    }
-
-    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
-        self.endpoint.word(place, index)
-    }
-
-    fn words(&self) -> u32 {
-        self.endpoint.words()
     }
 }
 

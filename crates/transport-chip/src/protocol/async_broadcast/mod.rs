@@ -24,7 +24,7 @@ mod tree;
 
 use crate::cores::interrupt::InterruptService;
 use crate::cores::{Cores, Costs};
-use crate::protocol::{Multicast, Outgoing, Wakeups};
+use crate::protocol::{Outgoing, OutgoingMulticast, Wakeups};
 use crate::report::TimeCategory;
 use crate::world::WorldError;
 use isles_chip::quantity::Picoseconds;
@@ -144,7 +144,7 @@ struct Acknowledgement {
 impl AsyncBroadcast {
     /// Whether this message may lie unread at each of its receivers. Who finds no room looks for acknowledgements, at
     /// once and in its next turn, whatever else it sends meanwhile.
-    pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+    pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         if self.is_full(out) {
             self.look(cores, out.from);
         }
@@ -154,7 +154,7 @@ impl AsyncBroadcast {
     }
 
     /// Whether as many messages as may be lie unread at one of its receivers.
-    fn is_full(&self, out: &Multicast<'_>) -> bool {
+    fn is_full(&self, out: &OutgoingMulticast<'_>) -> bool {
         let unread = &self.place_states[out.from.index()].unread;
         out.to.iter().any(|to| unread.get(&(*to, out.class)).is_some_and(|unread| *unread >= UNREAD_MAX))
     }

@@ -7,7 +7,7 @@
 use super::Doorbell;
 use crate::cores::Cores;
 use crate::protocol::inbox::{Fragment, InboxEntry, MessageContent, ReceivedMessage};
-use crate::protocol::{Multicast, Outgoing, RECEIVE_CYCLES};
+use crate::protocol::{Outgoing, OutgoingMulticast, RECEIVE_CYCLES};
 use crate::report::TimeCategory;
 use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
@@ -15,7 +15,7 @@ use isles_transport::PlaceId;
 
 impl Doorbell {
     /// Whether such a message may go now: no block is on its way to one of them, and none has too much of it unread.
-    pub(super) fn may_relay(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+    pub(super) fn may_relay(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         let streams = out.each().any(|out| self.lanes[self.lane_of(out.from, out.to, out.class)].streams);
         let relays = self.relays.as_mut();
         !streams && relays.is_some_and(|relays| relays.has_room(cores, out))

@@ -25,7 +25,7 @@ use crate::cores::Cores;
 use crate::protocol::async_broadcast::AsyncBroadcast;
 use crate::protocol::inbox::{Fragment, Inbox, InboxEntry, LaneIndex, MessageContent, ReceivedMessage};
 use crate::protocol::{
-    Multicast, Outgoing, POLL_CYCLES, ProtocolModel, RECEIVE_CYCLES, SEND_CYCLES, Wakeups,
+    Outgoing, OutgoingMulticast, POLL_CYCLES, ProtocolModel, RECEIVE_CYCLES, SEND_CYCLES, Wakeups,
 };
 use crate::report::TimeCategory;
 use isles_chip::cache::StorePolicy;
@@ -203,14 +203,14 @@ impl ProtocolModel for Doorbell {
         self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
     }
 
-    fn has_room_for_all(&mut self, cores: &mut Cores, out: &Multicast<'_>) -> bool {
+    fn has_room_for_all(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         if self.relays.is_some() {
             return self.may_relay(cores, out);
         }
         self.finds(cores, out.from, |rings| out.each().all(|out| rings.has_lines(&out, None, 1)))
     }
 
-    fn stage_multicast(&mut self, cores: &mut Cores, out: &Multicast<'_>, len: usize) -> u8 {
+    fn stage_multicast(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>, len: usize) -> u8 {
         if let Some(relays) = &mut self.relays {
             relays.send(cores, out.from, out.to, len);
             return 0;

@@ -5,8 +5,8 @@
 use crate::loopback::LoopbackEndpoint;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
-    Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, Message, Next, PlaceId,
-    SendError, Unpark,
+    Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message,
+    Multicast, Next, Observer, PlaceId, SendError, Unpark,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -48,6 +48,8 @@ pub(super) enum Fault {
     SendsToTheDead,
     ForgetsLeave,
     KeepsTaken,
+    /// Nothing is ever said to be ready.
+    NeverReady,
     PrivateWords,
     MasksPlaces,
 }
@@ -290,8 +292,12 @@ impl Endpoint for Broken {
         if wanted { Next::Taken } else { next }
     }
 
-    fn wait(&self, timeout: Option<Duration>) {
-        self.inner.wait(timeout);
+    fn is_ready(&self) -> bool {
+        self.fault != Fault::NeverReady && self.inner.is_ready()
+    }
+
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
+        self.inner.wait_with(timeout, also);
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {
@@ -312,14 +318,28 @@ impl Endpoint for Broken {
         }
     }
 
-    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.inner.observer()
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        self.inner.multicast()
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
         match self.fault {
-            Fault::PrivateWords => self.private.get((place.0 * 2 + index) as usize),
-            _ => self.inner.word(place, index),
+            Fault::PrivateWords => Some(self),
+            _ => self.inner.shared_memory(),
         }
+    }
+}
+
+impl MappedMemory for Broken {
+    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+        self.private.get((place.0 * 2 + index) as usize)
     }
 
     fn words(&self) -> u32 {
-        self.inner.words()
+        self.inner.shared_memory().map_or(0, MappedMemory::words)
     }
 }

@@ -6,8 +6,8 @@
 use crate::conformance::EndpointSetup;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
-    Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, Message, PlaceId,
-    ReentryGuard, SendError, Unpark,
+    Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message,
+    Multicast, Observer, PlaceId, ReentryGuard, SendError, Unpark,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -259,8 +259,17 @@ impl Endpoint for Mailbox {
         count
     }
 
-    fn wait(&self, timeout: Option<Duration>) {
+    fn is_ready(&self) -> bool {
+        let slots = self.office.lock();
+        let slot = &slots[self.here.index()];
+        slot.rung || !slot.control.is_empty() || !slot.data.is_empty()
+    }
+
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
         self.reentry.check_wait();
+        if also() {
+            return;
+        }
         let timeout = if self.office.deaf == Deaf::Timeout { None } else { timeout };
         let mut slots = self.office.lock();
         let (bell, asleep) = (&self.office.bells[self.here.index()], |slots: &mut Vec<Slot>| {
@@ -283,5 +292,17 @@ impl Endpoint for Mailbox {
 
     fn is_dead(&self, place: PlaceId) -> bool {
         self.office.lock()[place.index()].dead
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        None
     }
 }

@@ -4,23 +4,50 @@ mod fault;
 mod mailbox;
 
 use super::{ALL, Fixture, Seeded, Threads};
-use crate::conformance;
-use crate::loopback::Plan;
+use crate::composite::{CompositeEndpoint, FarEndpoint, PlaceNumbers};
+use crate::loopback::{LoopbackEndpoint, Plan};
+use crate::{Endpoint, PlaceId, Unpark, conformance};
 use fault::{Broken, Fault};
 use mailbox::{Deaf, seats};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
-conformance!(calm, Seeded { plan: Plan::calm, seeds: 0..1, attach: |endpoint| Box::new(endpoint) });
-conformance!(
-    adversarial,
-    Seeded { plan: Plan::adversarial, seeds: 0..8, attach: |endpoint| Box::new(endpoint) }
-);
+/// The loopback with a fault in front of it.
+macro_rules! broken {
+    ($seeds:expr, $fault:ident) => {
+        Seeded {
+            attach: |mut endpoints, _| Broken::boxed(endpoints.remove(0), Fault::$fault),
+            ..Seeded::plain(narrow, $seeds)
+        }
+    };
+}
+
+conformance!(calm, Seeded::plain(Plan::calm, 0..1));
+conformance!(adversarial, Seeded::plain(Plan::adversarial, 0..8));
+conformance!(two_hosts, Seeded { plan: Plan::adversarial, seeds: 0..8, ends: 2, attach: on_hosts });
 conformance!(threads, Threads::new(|places| seats(places, Deaf::No)));
-conformance!(
-    attached,
-    Seeded { plan: narrow, seeds: 0..1, attach: |inner| Broken::boxed(inner, Fault::Nothing) }
-);
+conformance!(attached, broken!(0..1, Nothing));
+
+/// The loopback composed with itself: two places are one host, and are near each other.
+fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
+    let (far, near) = (ends.remove(1), ends.remove(0));
+    let here = near.here();
+    let all = || (0..places).map(PlaceId);
+    let neighbours = all().filter(|place| place.0 / 2 == here.0 / 2).map(|place| (place, place));
+    let near_numbers = PlaceNumbers::of(places, neighbours);
+    let far_numbers = PlaceNumbers::of(places, all().map(|place| (place, PlaceId(places + place.0))));
+    Box::new(CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers)))
+}
+
+impl FarEndpoint for LoopbackEndpoint {
+    /// The driver of the world asks both halves.
+    fn wakes_by(&self, _near: Arc<dyn Unpark>) {}
+
+    fn before_sleep(&self) -> Option<Duration> {
+        None
+    }
+}
 
 /// Queues that are small and a batch that is not, so that each fault has its chance.
 fn narrow(seed: u64) -> Plan {
@@ -56,8 +83,7 @@ macro_rules! found {
         $(
             #[test]
             fn $test() {
-                let fixture =
-                    Seeded { plan: narrow, seeds: 0..8, attach: |inner| Broken::boxed(inner, Fault::$fault) };
+                let fixture = broken!(0..8, $fault);
                 check_found(&fixture, stringify!($promise), $complaint);
             }
         )*
@@ -122,6 +148,7 @@ found! {
     a_death_told_of_a_place_that_left_is_found: ForgetsLeave =>
         an_orderly_end_is_not_a_death, "was told dead and is not";
     a_message_taken_and_kept_is_found: KeepsTaken => a_message_taken_alone_is_the_oldest, "order broken";
+    readiness_that_is_not_said_is_found: NeverReady => a_wait_ends_for_what_else_is_looked_at, "nothing is ready";
     words_that_are_not_shared_are_found: PrivateWords => words_are_the_same_memory_at_all_places, "the word of";
     places_mixed_up_are_found: MasksPlaces => many_places_all_reach_each_other, "one message too many";
     a_rare_flipped_bit_is_found: FlipsRarely => a_long_random_mix_arrives_as_sent, "bytes changed";

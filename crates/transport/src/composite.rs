@@ -1,0 +1,282 @@
+//! One endpoint made of two: near places are reached by one transport, far ones by another.
+//!
+//! Each place is reached by exactly one of the two, so order, classes and credit are those of that one. Both may number
+//! the places in their own way. The place sleeps in the near endpoint, which looks at the far one as often as at
+//! itself; whoever brings something from afar ends the sleep by the near [`Unpark`]. Invariant: a place that the near
+//! transport reaches is never reached by the far one, and only the one that reaches it tells of its death.
+
+use crate::{
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message, Multicast, Next,
+    Observer, PlaceId, SendError, Unpark,
+};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// The far half of a [`CompositeEndpoint`].
+pub trait FarEndpoint: Endpoint {
+    /// From now on this endpoint is not waited on itself: `near` ends the waits in which its place sleeps.
+    fn wakes_by(&self, near: Arc<dyn Unpark>);
+
+    /// Called before the place sleeps: sends what was held back. How long the place may sleep at most without a look at
+    /// [`Endpoint::is_ready`], if that is bounded.
+    fn before_sleep(&self) -> Option<Duration>;
+}
+
+/// After so many looks at near places that found something, a far one; where nothing is found, at each look.
+const NEAR_LOOKS: u32 = 4;
+
+/// How a transport numbers the places that it reaches.
+#[derive(Clone, Debug)]
+pub struct PlaceNumbers {
+    /// By place of the run: its number in the transport, if that reaches it.
+    inner: Vec<Option<PlaceId>>,
+    /// By number in the transport.
+    outer: Vec<Option<PlaceId>>,
+}
+
+impl PlaceNumbers {
+    /// The places of the run that have these numbers in the transport, in pairs of place and number.
+    ///
+    /// # Panics
+    /// If a place or a number is there twice.
+    pub fn of(places: u32, pairs: impl IntoIterator<Item = (PlaceId, PlaceId)>) -> PlaceNumbers {
+        let mut numbers = PlaceNumbers { inner: vec![None; places as usize], outer: Vec::new() };
+        for (place, number) in pairs {
+            if numbers.outer.len() <= number.index() {
+                numbers.outer.resize(number.index() + 1, None);
+            }
+            let before =
+                (numbers.inner[place.index()].replace(number), numbers.outer[number.index()].replace(place));
+            assert_eq!(before, (None, None), "{place} or the number {number} is there twice");
+        }
+        numbers
+    }
+
+    /// The number of `place` in the transport, if that reaches it.
+    #[inline]
+    fn of_place(&self, place: PlaceId) -> Option<PlaceId> {
+        self.inner.get(place.index()).copied().flatten()
+    }
+
+    /// The place with this number in the transport, if it is one of the run.
+    #[inline]
+    fn place(&self, number: PlaceId) -> Option<PlaceId> {
+        self.outer.get(number.index()).copied().flatten()
+    }
+}
+
+/// A place that reaches some others by `N`, and the rest by `F`.
+pub struct CompositeEndpoint<N, F> {
+    here: PlaceId,
+    near: N,
+    far: F,
+    near_numbers: PlaceNumbers,
+    far_numbers: PlaceNumbers,
+    /// What both can carry.
+    limits: Limits,
+    /// Looks at near places that found something, since the last one at far places.
+    near_looks: Cell<u32>,
+}
+
+impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
+    /// The endpoint of `here`, which both transports know. A place that both reach is near.
+    ///
+    /// # Panics
+    /// If some place is reached by none.
+    pub fn new(here: PlaceId, near: (N, PlaceNumbers), far: (F, PlaceNumbers)) -> CompositeEndpoint<N, F> {
+        let ((near, near_numbers), (far, far_numbers)) = (near, far);
+        for place in (0..near_numbers.inner.len() as u32).map(PlaceId) {
+            let is_reached = near_numbers.of_place(place).or(far_numbers.of_place(place)).is_some();
+            assert!(is_reached, "{place} is reached by neither transport");
+        }
+        far.wakes_by(near.unparker());
+        let (ours, theirs) = (near.limits(), far.limits());
+        let limits = Limits {
+            inline_bytes_max: ours.inline_bytes_max.min(theirs.inline_bytes_max),
+            control_bytes_max: ours.control_bytes_max.min(theirs.control_bytes_max),
+            block_bytes_max: ours.block_bytes_max.min(theirs.block_bytes_max),
+        };
+        CompositeEndpoint { here, near, far, near_numbers, far_numbers, limits, near_looks: Cell::new(0) }
+    }
+
+    /// Which of the two reaches `place`, with its number there.
+    #[inline]
+    fn way_to(&self, place: PlaceId) -> (&dyn Endpoint, PlaceId) {
+        match self.near_numbers.of_place(place) {
+            Some(number) => (&self.near, number),
+            None => {
+                let number = self.far_numbers.of_place(place);
+                (&self.far, number.unwrap_or_else(|| panic!("{place} does not exist")))
+            }
+        }
+    }
+
+    /// Whether `place` is reached by the near transport.
+    pub fn is_near(&self, place: PlaceId) -> bool {
+        self.near_numbers.of_place(place).is_some()
+    }
+
+    fn progress_of(
+        &self,
+        (endpoint, numbers, is_near): (&dyn Endpoint, &PlaceNumbers, bool),
+        inbound: Inbound,
+        deliver: &mut dyn FnMut(Arrival<'_>),
+    ) -> usize {
+        // What a transport says of places that the other one reaches, or of none of the run, is not heard.
+        let known = |number| numbers.place(number).filter(|place| self.is_near(*place) == is_near);
+        endpoint.progress(inbound, &mut |arrival| match arrival {
+            Arrival::Message(message) => {
+                if let Some(source) = known(message.source) {
+                    deliver(Arrival::Message(Message { source, ..message }));
+                }
+            }
+            Arrival::Died { place, cause } => {
+                if let Some(place) = known(place) {
+                    deliver(Arrival::Died { place, cause });
+                }
+            }
+        })
+    }
+}
+
+/// The same in the numbers of the run.
+fn outer(result: Result<(), SendError>, place: PlaceId) -> Result<(), SendError> {
+    result.map_err(|error| match error {
+        SendError::DeadPlace(_) => SendError::DeadPlace(place),
+        other => other,
+    })
+}
+
+impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
+    fn here(&self) -> PlaceId {
+        self.here
+    }
+
+    fn places(&self) -> u32 {
+        self.near_numbers.inner.len() as u32
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn shares_processors(&self) -> bool {
+        self.near.shares_processors()
+    }
+
+    #[inline]
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        let max = match class {
+            Class::Control => self.limits.control_bytes_max,
+            Class::Data => self.limits.inline_bytes_max,
+        };
+        if room > max {
+            return Err(SendError::TooLong { len: room, max });
+        }
+        let (endpoint, number) = self.way_to(to);
+        outer(endpoint.send(number, class, handler, room, fill), to)
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        let max = self.limits.block_bytes_max;
+        if len > max {
+            return Err(SendError::TooLong { len, max });
+        }
+        let (endpoint, number) = self.way_to(to);
+        outer(endpoint.send_block(number, class, handler, len, fill), to)
+    }
+
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let near = self.progress_of((&self.near, &self.near_numbers, true), inbound, deliver);
+        let looks = self.near_looks.get() + 1;
+        if near > 0 && looks < NEAR_LOOKS {
+            self.near_looks.set(looks);
+            return near;
+        }
+        self.near_looks.set(0);
+        near + self.progress_of((&self.far, &self.far_numbers, false), inbound, deliver)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.near.is_ready() || self.far.is_ready()
+    }
+
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
+        let longest = self.far.before_sleep();
+        let timeout = timeout.into_iter().chain(longest).min();
+        self.near.wait_with(timeout, &|| self.far.is_ready() || also());
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        self.near.unparker()
+    }
+
+    fn is_dead(&self, place: PlaceId) -> bool {
+        let (endpoint, number) = self.way_to(place);
+        endpoint.is_dead(number)
+    }
+
+    fn condemn(&self, place: PlaceId) {
+        let (endpoint, number) = self.way_to(place);
+        endpoint.condemn(number);
+    }
+
+    fn death(&self, place: PlaceId) -> Option<Death> {
+        let (endpoint, number) = self.way_to(place);
+        endpoint.death(number)
+    }
+
+    fn leave(&self) {
+        self.near.leave();
+        self.far.leave();
+    }
+
+    fn take_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        let (endpoint, number) = self.way_to(from);
+        endpoint.take_next(number, class, wants)
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.near.observer()
+    }
+
+    /// None: its receivers may be reached in two ways, and then it would not be one message.
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        self.near.shared_memory().map(|_| self as &dyn MappedMemory)
+    }
+}
+
+impl<N: Endpoint, F: FarEndpoint> MappedMemory for CompositeEndpoint<N, F> {
+    fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64> {
+        self.near.shared_memory()?.word(self.near_numbers.of_place(place)?, index)
+    }
+
+    fn words(&self) -> u32 {
+        self.near.shared_memory().map_or(0, MappedMemory::words)
+    }
+}
