@@ -221,6 +221,8 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         let longest = self.far.before_sleep();
         let timeout = timeout.into_iter().chain(longest).min();
         self.near.wait_with(timeout, &|| self.far.is_ready() || also());
+        // What has ended the wait is to end no other one.
+        self.far.wait_with(Some(Duration::ZERO), &|| true);
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {

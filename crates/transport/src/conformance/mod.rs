@@ -117,6 +117,13 @@ macro_rules! conformance {
     };
 }
 
+/// The promises of a transport whose other places survive the death of one; all others are kept by every transport.
+pub const DEATHS: [&str; 3] = [
+    "a_death_is_told_once_after_the_last_message",
+    "a_sender_to_a_place_that_dies_is_released",
+    "several_deaths_are_told_one_by_one",
+];
+
 /// A promise and its name.
 pub type Named = (&'static str, fn() -> Promise);
 

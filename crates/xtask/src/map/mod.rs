@@ -42,7 +42,10 @@ const RULES: &[Rule] = &[
 /// Those of tests are not for `isles`: whoever runs an example of it builds what its tests depend on.
 const FOREIGN: &[(&str, &[&str])] = &[
     ("axum", &["dashboard"]),
-    ("proptest", &["apps", "chip", "plot", "protocol", "runtime", "transport-chip", "transport-shm"]),
+    (
+        "proptest",
+        &["apps", "chip", "plot", "protocol", "runtime", "transport-chip", "transport-mpi", "transport-shm"],
+    ),
     ("svg", &["plot"]),
     ("trybuild", &["macros"]),
     ("hyper", &["dashboard"]),

@@ -14,6 +14,7 @@ use crate::tree::{File, Tree, crate_of};
 const UNSAFE_CRATES: &[(&str, &str)] = &[
     ("macros", "emits the entry descriptors that the runtime checks"),
     ("runtime", "entry descriptors in the program image, task cells"),
+    ("transport-mpi", "calls of the MPI library, memory of blocks"),
     ("transport-shm", "mapped memory"),
 ];
 

@@ -3,7 +3,7 @@
 mod fault;
 mod mailbox;
 
-use super::{ALL, Fixture, Seeded, Threads};
+use super::{ALL, DEATHS, Fixture, Seeded, Threads};
 use crate::composite::{CompositeEndpoint, FarEndpoint, PlaceNumbers};
 use crate::loopback::{LoopbackEndpoint, Plan};
 use crate::{Endpoint, PlaceId, Unpark, conformance};
@@ -161,6 +161,11 @@ found_asleep! {
     deafness_to_unparks_is_found: Unpark => an_unpark_ends_a_wait;
     deafness_to_timeouts_is_found: Timeout => a_wait_ends_at_its_timeout;
     deafness_to_deaths_is_found: Death => a_sender_to_a_place_that_dies_is_released;
+}
+
+#[test]
+fn the_promises_about_deaths_are_promises() {
+    assert!(DEATHS.iter().all(|name| ALL.iter().any(|(known, _)| known == name)), "{DEATHS:?}");
 }
 
 #[test]

@@ -1,0 +1,70 @@
+//! Runs the promises of the conformance suite on the ranks of an MPI run, one after the other.
+//!
+//! `mpirun -n 3 conformance [NAME]...`: all, or the named ones. Promises about deaths are left out, because a run with
+//! MPI ends when a rank dies, and those that need more places than there are ranks. Rank 0 says how many were kept.
+
+use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
+use isles_transport::conformance::{ALL, DEATHS, Promise, Step};
+use isles_transport::{Endpoint, PlaceId};
+use isles_transport_mpi::{Bell, Library, MpiEndpoint};
+use isles_transport_shm::Segment;
+use std::rc::Rc;
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let library = Rc::new(Library::begin().unwrap_or_else(|error| panic!("MPI: {error}")));
+    let (mut kept, mut left_out) = (0, 0);
+    for (name, promise) in ALL {
+        let promise = promise();
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+        if !is_wanted || DEATHS.contains(name) || promise.places > library.size() {
+            left_out += 1;
+            continue;
+        }
+        if library.rank() == 0 && !wanted.is_empty() {
+            eprintln!("{name}");
+        }
+        keep(&library, &promise, bell(&library));
+        kept += 1;
+    }
+    if library.rank() == 0 {
+        println!(
+            "{kept} promises kept by {} ranks, {left_out} left out; {}",
+            library.size(),
+            Library::version()
+        );
+    }
+    library.end();
+}
+
+/// The bell of this rank, which knows those of all.
+fn bell(library: &Library) -> Bell {
+    let (mut bell, address) = Bell::hang().expect("a socket");
+    let addresses = library.gather_all(&address);
+    bell.know(addresses.into_iter().map(|bytes| bytes.try_into().expect("as long as our own")));
+    bell
+}
+
+/// The part of this rank in a promise; ranks that have none wait for the others.
+fn keep(library: &Rc<Library>, promise: &Promise, bell: Bell) {
+    let here = PlaceId(library.rank());
+    let far = MpiEndpoint::new(Rc::clone(library), Some(bell));
+    if here.0 >= promise.places {
+        return;
+    }
+    let near = Segment::for_places(1, [0; 16]).expect("memory").endpoint(PlaceId(0)).expect("a place");
+    let near_numbers = PlaceNumbers::of(promise.places, [(here, PlaceId(0))]);
+    let all = (0..promise.places).map(|place| (PlaceId(place), PlaceId(place)));
+    let far_numbers = PlaceNumbers::of(promise.places, all);
+    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers));
+    let mut script = (promise.script)(here);
+    loop {
+        match script.step(&endpoint) {
+            Step::Busy => {}
+            Step::Idle => endpoint.wait(None),
+            Step::Done => return,
+            Step::Leave => return endpoint.leave(),
+            Step::Die => unreachable!("promises about deaths are left out"),
+        }
+    }
+}

@@ -1,0 +1,615 @@
+//! One place's attachment to the ranks of an MPI run.
+//!
+//! Small messages to one place and class share a frame, which leaves when it is full, at each `progress` and before a
+//! wait, and at once after a silence. A large message is announced in a frame and comes by itself, straight into its
+//! memory; what follows it in its class waits for it. Invariants: what is under way is covered by credit; nothing is
+//! borrowed while a message is written or handed on, because both may send.
+
+use crate::bell::Bell;
+use crate::credit::{PairCredit, window};
+use crate::frame::{BLOCK_RECORD_BYTES, Frame, FrameRecord, RECORD_BYTES, record_bytes};
+use crate::library::{Library, OpenRequest};
+use isles_transport::composite::FarEndpoint;
+use isles_transport::{
+    AlignedBytes, Arrival, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, MappedMemory,
+    Message, Multicast, Observer, PlaceId, ReentryGuard, SendError, Unpark,
+};
+use std::cell::{Cell, RefCell, RefMut};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A frame that is as long leaves.
+const FRAME_BYTES: usize = 4096;
+
+/// Frames that one call of `progress` takes at most.
+const FRAMES_MAX: usize = 16;
+
+/// After so long without a frame to a place the next one leaves at once, and its bell is rung: half of what a place
+/// looks before it sleeps.
+const SILENCE: Duration = Duration::from_micros(25);
+
+/// How long a place sleeps at most: the library moves large messages only while it is called, and a ring may be lost.
+const SLEEP_MOVING: Duration = Duration::from_micros(50);
+const SLEEP: Duration = Duration::from_millis(10);
+
+/// Largest block: a count of the library is an `int`.
+const BLOCK_MAX: usize = 1 << 30;
+
+/// Up to so many ranks hear that a place has left; of more, those with which it has talked.
+const TOLD_MAX: u32 = 256;
+
+const CLASSES: [Class; 2] = [Class::Control, Class::Data];
+
+fn tag_of(class: Class) -> u32 {
+    match class {
+        Class::Control => 0,
+        Class::Data => 1,
+    }
+}
+
+/// Memory of a large message.
+#[derive(Debug)]
+struct BlockBytes {
+    lines: Vec<BlockLine>,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct BlockLine([u64; 8]);
+
+// NEED: memory that is aligned to 64 bytes, and comes zeroed from the system without being touched.
+// SOUND: a line is eight numbers without padding, and any bits are one.
+unsafe impl bytemuck::Zeroable for BlockLine {}
+// NEED: as above.
+// SOUND: as above.
+unsafe impl bytemuck::Pod for BlockLine {}
+
+impl BlockBytes {
+    fn new(len: usize) -> BlockBytes {
+        BlockBytes { lines: bytemuck::allocation::zeroed_vec(len.div_ceil(size_of::<BlockLine>())), len }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.len]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}
+
+/// A large message that has arrived; its sender has its room back when it is dropped.
+#[derive(Debug)]
+pub struct MpiBlock {
+    bytes: BlockBytes,
+    source: PlaceId,
+    dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
+}
+
+impl BlockMemory for MpiBlock {
+    fn bytes(&self) -> &[u8] {
+        self.bytes.bytes()
+    }
+}
+
+impl Drop for MpiBlock {
+    fn drop(&mut self) {
+        self.dropped.borrow_mut().push((self.source, self.bytes.len as u64));
+    }
+}
+
+/// What has arrived behind a block that is still coming, or is that block.
+enum Postponed {
+    Message(HandlerId, AlignedBytes),
+    Block(HandlerId, BlockBytes, Option<OpenRequest>),
+}
+
+/// What is known of a place with which there was talk.
+struct RemotePlace {
+    credit: PairCredit,
+    /// By class.
+    frames: [Frame; 2],
+    waiting: [VecDeque<Postponed>; 2],
+    has_left: bool,
+    /// Whether it stands in [`MpiEndpoint::dirty`].
+    is_dirty: bool,
+    last_sent: Option<Instant>,
+    next_tag: u32,
+}
+
+/// What the library sends.
+#[expect(dead_code, reason = "it is the library that reads it")]
+enum SentBytes {
+    Frame(Vec<u8>),
+    Block(BlockBytes),
+}
+
+#[derive(Default)]
+struct EndedWait(AtomicBool);
+
+impl Unpark for EndedWait {
+    fn unpark(&self) {
+        // PAIR mpi.unparked: publish
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// The endpoint of a rank. Dropping it waits until all ranks drop theirs.
+pub struct MpiEndpoint {
+    library: Rc<Library>,
+    bell: Option<Bell>,
+    window: u32,
+    peers: RefCell<Vec<Option<Box<RemotePlace>>>>,
+    /// The places to which something is to be sent, each once.
+    dirty: RefCell<Vec<PlaceId>>,
+    /// What the library sends now, and needs the memory of.
+    sending: RefCell<Vec<(Option<OpenRequest>, SentBytes)>>,
+    /// The places and classes that wait for a block.
+    stalled: RefCell<Vec<(PlaceId, Class)>>,
+    dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
+    /// A send was refused, and since then something was given back.
+    refused: Cell<bool>,
+    has_room_again: Cell<bool>,
+    /// This place has left: it sends nothing more, not even what it owes.
+    has_left: Cell<bool>,
+    unparked: Arc<EndedWait>,
+    reentry: ReentryGuard,
+}
+
+impl MpiEndpoint {
+    /// The endpoint of this rank. With a bell, which must know those of the others, places that sleep are woken.
+    pub fn new(library: Rc<Library>, bell: Option<Bell>) -> MpiEndpoint {
+        let peers = (0..library.size()).map(|_| None).collect();
+        MpiEndpoint {
+            window: window(library.size()),
+            library,
+            bell,
+            peers: RefCell::new(peers),
+            dirty: RefCell::default(),
+            sending: RefCell::default(),
+            stalled: RefCell::default(),
+            dropped: Rc::default(),
+            refused: Cell::new(false),
+            has_room_again: Cell::new(false),
+            has_left: Cell::new(false),
+            unparked: Arc::default(),
+            reentry: ReentryGuard::default(),
+        }
+    }
+
+    fn peer(&self, place: PlaceId) -> RefMut<'_, RemotePlace> {
+        RefMut::map(self.peers.borrow_mut(), |peers| {
+            &mut **peers[place.index()].get_or_insert_with(|| {
+                Box::new(RemotePlace {
+                    credit: PairCredit::new(self.window),
+                    frames: Default::default(),
+                    waiting: Default::default(),
+                    has_left: false,
+                    is_dirty: false,
+                    last_sent: None,
+                    next_tag: 0,
+                })
+            })
+        })
+    }
+
+    /// Sees to it that `place` is looked at by [`MpiEndpoint::flush`].
+    fn note_dirty(&self, place: PlaceId, peer: &mut RemotePlace) {
+        if !std::mem::replace(&mut peer.is_dirty, true) {
+            self.dirty.borrow_mut().push(place);
+        }
+    }
+
+    fn check_send(&self, to: PlaceId, len: usize, max: usize) -> Result<(), SendError> {
+        assert_ne!(to, self.here(), "{to} sends to itself through its endpoint");
+        assert!(to.0 < self.places(), "{to} does not exist, there are {} places", self.places());
+        self.reentry.check_send();
+        if len > max { Err(SendError::TooLong { len, max }) } else { Ok(()) }
+    }
+
+    fn refuse(&self) -> SendError {
+        self.refused.set(true);
+        self.has_room_again.set(false);
+        SendError::Full
+    }
+
+    /// Sends the frame of a class to `place`.
+    fn send_frame(&self, place: PlaceId, peer: &mut RemotePlace, class: Class) {
+        let returned = peer.credit.take_owed();
+        let bytes = peer.frames[tag_of(class) as usize].finish(returned);
+        let request = self.library.send_frame(&bytes, place.0, tag_of(class));
+        self.keep(Some(request), SentBytes::Frame(bytes));
+        let now = Instant::now();
+        let was_silent = peer.last_sent.replace(now).is_none_or(|last| now - last > SILENCE);
+        if let Some(bell) = self.bell.as_ref().filter(|_| was_silent) {
+            bell.ring(place.0);
+        }
+    }
+
+    fn keep(&self, mut request: Option<OpenRequest>, payload: SentBytes) {
+        if !self.library.is_done(&mut request) {
+            self.sending.borrow_mut().push((request, payload));
+        }
+    }
+
+    /// Sends all frames that hold something, and returns credit that is due.
+    fn flush(&self) {
+        for (source, len) in self.dropped.take() {
+            let mut peer = self.peer(source);
+            peer.credit.dropped(len);
+            self.note_dirty(source, &mut peer);
+        }
+        for place in self.dirty.take() {
+            let mut peer = self.peer(place);
+            peer.is_dirty = false;
+            for class in CLASSES {
+                if !peer.frames[tag_of(class) as usize].is_empty() {
+                    self.send_frame(place, &mut peer, class);
+                }
+            }
+            if peer.credit.is_return_due() && !self.has_left.get() {
+                self.send_frame(place, &mut peer, Class::Control);
+            }
+        }
+        self.sending.borrow_mut().retain_mut(|(request, _)| !self.library.is_done(request));
+    }
+
+    /// Takes in a frame; how many messages were handed on.
+    fn take_in(
+        &self,
+        source: PlaceId,
+        class: Class,
+        bytes: &[u8],
+        deliver: &mut dyn FnMut(Arrival<'_>),
+    ) -> usize {
+        let Ok((returned, records)) = Frame::parse(bytes) else {
+            self.condemn(source);
+            return 0;
+        };
+        match self.peer(source).credit.give_back(returned) {
+            Err(_) => self.condemn(source),
+            Ok(is_something) if is_something && self.refused.get() => self.has_room_again.set(true),
+            Ok(_) => {}
+        }
+        records.into_iter().map(|record| self.take_record(source, class, record, deliver)).sum()
+    }
+
+    fn take_record(
+        &self,
+        source: PlaceId,
+        class: Class,
+        record: FrameRecord<'_>,
+        deliver: &mut dyn FnMut(Arrival<'_>),
+    ) -> usize {
+        let mut peer = self.peer(source);
+        let is_behind = !peer.waiting[tag_of(class) as usize].is_empty();
+        match record {
+            FrameRecord::Left => {
+                peer.has_left = true;
+                self.has_room_again.set(self.refused.get());
+                return 0;
+            }
+            FrameRecord::Message(handler, content) if is_behind => {
+                let mut copy = AlignedBytes::new(content.len());
+                copy.bytes_mut().copy_from_slice(content);
+                peer.waiting[tag_of(class) as usize].push_back(Postponed::Message(handler, copy));
+                return 0;
+            }
+            FrameRecord::Message(handler, content) => {
+                drop(peer);
+                let body = Body::Inline(content);
+                deliver(Arrival::Message(Message { source, class, handler, body }));
+                self.handed_on(source, class, record_bytes(content.len()));
+                return 1;
+            }
+            FrameRecord::Block(handler, len, tag) => {
+                let Some(len) = usize::try_from(len).ok().filter(|len| *len <= BLOCK_MAX) else {
+                    drop(peer);
+                    self.condemn(source);
+                    return 0;
+                };
+                let mut memory = BlockBytes::new(len);
+                let request = self.library.receive_block(memory.bytes_mut(), source.0, tag);
+                let block = Postponed::Block(handler, memory, Some(request));
+                peer.waiting[tag_of(class) as usize].push_back(block);
+            }
+        }
+        drop(peer);
+        if !is_behind {
+            self.stalled.borrow_mut().push((source, class));
+        }
+        0
+    }
+
+    /// A record of `source` was handed on: its bytes are to be given back.
+    fn handed_on(&self, source: PlaceId, class: Class, bytes: usize) {
+        let mut peer = self.peer(source);
+        peer.credit.handed_on(class, bytes);
+        if peer.credit.is_return_due() {
+            self.note_dirty(source, &mut peer);
+        }
+    }
+
+    /// Hands on what waited for blocks that are here now; how many messages that were.
+    fn deliver_stalled(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let mut count = 0;
+        for (source, class) in self.stalled.take() {
+            let is_wanted = class == Class::Control || inbound == Inbound::All;
+            while is_wanted && let Some(next) = self.next_waiting(source, class) {
+                let (handler, body, bytes) = match next {
+                    Postponed::Message(handler, content) => {
+                        let bytes = record_bytes(content.bytes().len());
+                        let body = Body::Inline(content.bytes());
+                        deliver(Arrival::Message(Message { source, class, handler, body }));
+                        self.handed_on(source, class, bytes);
+                        count += 1;
+                        continue;
+                    }
+                    Postponed::Block(handler, bytes, _) => {
+                        let dropped = Rc::clone(&self.dropped);
+                        let block = Box::new(MpiBlock { bytes, source, dropped });
+                        (handler, Body::Block(block), BLOCK_RECORD_BYTES)
+                    }
+                };
+                deliver(Arrival::Message(Message { source, class, handler, body }));
+                self.handed_on(source, class, bytes);
+                count += 1;
+            }
+            if !self.peer(source).waiting[tag_of(class) as usize].is_empty() {
+                self.stalled.borrow_mut().push((source, class));
+            }
+        }
+        count
+    }
+
+    /// The next that waited, if it is here.
+    fn next_waiting(&self, source: PlaceId, class: Class) -> Option<Postponed> {
+        let mut peer = self.peer(source);
+        let waiting = &mut peer.waiting[tag_of(class) as usize];
+        if let Postponed::Block(_, _, request) = waiting.front_mut()?
+            && !self.library.is_done(request)
+        {
+            return None;
+        }
+        waiting.pop_front()
+    }
+
+    /// Whether some block that others wait for is here.
+    fn has_stalled(&self) -> bool {
+        self.stalled.borrow().iter().any(|(source, class)| {
+            match self.peer(*source).waiting[tag_of(*class) as usize].front_mut() {
+                Some(Postponed::Block(_, _, request)) => self.library.is_done(request),
+                Some(Postponed::Message(..)) => true,
+                None => false,
+            }
+        })
+    }
+
+    /// Whether the library has something to do that it does only while it is called.
+    fn is_moving(&self) -> bool {
+        !self.sending.borrow().is_empty() || !self.stalled.borrow().is_empty()
+    }
+
+    /// Whether all others have said that they send nothing more, as far as they do.
+    fn have_others_left(&self) -> bool {
+        let has_left = |peer: &Option<Box<RemotePlace>>| peer.as_ref().is_some_and(|peer| peer.has_left);
+        let left = self.peers.borrow().iter().filter(|peer| has_left(peer)).count();
+        left + 1 == self.places() as usize || self.places() > TOLD_MAX
+    }
+
+    /// Takes in and forgets what comes, until all that was sent has left and all ranks are here.
+    fn close(&self) {
+        let mut barrier = None;
+        loop {
+            self.progress(Inbound::All, &mut |arrival| drop(arrival));
+            if barrier.is_none() && !self.is_moving() && self.have_others_left() {
+                barrier = Some(Some(self.library.begin_barrier()));
+            }
+            if barrier.as_mut().is_some_and(|barrier| self.library.is_done(barrier)) {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for MpiEndpoint {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.library.abort(&"the place panicked");
+        }
+        self.leave();
+        self.close();
+    }
+}
+
+impl Endpoint for MpiEndpoint {
+    fn here(&self) -> PlaceId {
+        PlaceId(self.library.rank())
+    }
+
+    fn places(&self) -> u32 {
+        self.library.size()
+    }
+
+    fn limits(&self) -> Limits {
+        // Two of the longest fit the window.
+        let longest = self.window as usize / 2 - RECORD_BYTES;
+        Limits { inline_bytes_max: longest, control_bytes_max: longest, block_bytes_max: BLOCK_MAX }
+    }
+
+    /// The library spins; what that means is the matter of the near endpoint.
+    fn shares_processors(&self) -> bool {
+        false
+    }
+
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        self.check_send(to, room, self.limits().inline_bytes_max)?;
+        let mut peer = self.peer(to);
+        if peer.has_left {
+            return Err(SendError::DeadPlace(to));
+        }
+        let bytes = record_bytes(room);
+        if !peer.credit.has_room(class, bytes) {
+            return Err(self.refuse());
+        }
+        if peer.frames[tag_of(class) as usize].len() + bytes > FRAME_BYTES
+            && !peer.frames[tag_of(class) as usize].is_empty()
+        {
+            self.send_frame(to, &mut peer, class);
+        }
+        let written = {
+            let _fill = self.reentry.fill();
+            peer.frames[tag_of(class) as usize].add(handler, room, fill).ok_or(SendError::Abandoned)?
+        };
+        peer.credit.send(class, written);
+        let is_silent = peer.last_sent.is_none_or(|last| last.elapsed() > SILENCE);
+        if is_silent || peer.frames[tag_of(class) as usize].len() >= FRAME_BYTES {
+            self.send_frame(to, &mut peer, class);
+        } else {
+            self.note_dirty(to, &mut peer);
+        }
+        Ok(())
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        self.check_send(to, len, BLOCK_MAX)?;
+        {
+            let peer = self.peer(to);
+            if peer.has_left {
+                return Err(SendError::DeadPlace(to));
+            }
+            let has_room = peer.credit.has_room(class, BLOCK_RECORD_BYTES);
+            if !has_room || !peer.credit.has_block_room(len as u64) {
+                return Err(self.refuse());
+            }
+        }
+        let mut memory = BlockBytes::new(len);
+        {
+            let _fill = self.reentry.fill();
+            fill(memory.bytes_mut());
+        }
+        let mut peer = self.peer(to);
+        let tag = peer.next_tag;
+        // Few are under way at a time, and the least that a library must offer is 32767.
+        peer.next_tag = (tag + 1) % 32_768;
+        peer.credit.send(class, BLOCK_RECORD_BYTES);
+        peer.credit.send_block(len as u64);
+        peer.frames[tag_of(class) as usize].add_block(handler, len as u64, tag);
+        self.send_frame(to, &mut peer, class);
+        let request = self.library.send_block(memory.bytes(), to.0, tag);
+        self.keep(Some(request), SentBytes::Block(memory));
+        Ok(())
+    }
+
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let _deliver = self.reentry.deliver();
+        self.flush();
+        let mut count = self.deliver_stalled(inbound, deliver);
+        let tag = (inbound == Inbound::Control).then_some(tag_of(Class::Control));
+        for _ in 0..FRAMES_MAX {
+            let Some(matched) = self.library.match_frame(tag) else { break };
+            let mut bytes = AlignedBytes::new(matched.len);
+            self.library.take_frame(bytes.bytes_mut());
+            let class = if matched.tag == tag_of(Class::Control) { Class::Control } else { Class::Data };
+            count += self.take_in(PlaceId(matched.from), class, bytes.bytes(), deliver);
+        }
+        self.flush();
+        count
+    }
+
+    fn is_ready(&self) -> bool {
+        // Relaxed: the wait that this ends observes.
+        self.unparked.0.load(Ordering::Relaxed)
+            || self.has_room_again.get()
+            || !self.dropped.borrow().is_empty()
+            || self.has_stalled()
+            || self.library.has_frame(None)
+    }
+
+    /// Looks, and gives the processor away between: for a rank that has no near endpoint to sleep in.
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
+        self.reentry.check_wait();
+        self.before_sleep();
+        let start = Instant::now();
+        while !also() && !self.is_ready() && timeout.is_none_or(|timeout| start.elapsed() < timeout) {
+            std::thread::yield_now();
+        }
+        self.has_room_again.set(false);
+        // PAIR mpi.unparked: observe
+        self.unparked.0.swap(false, Ordering::Acquire);
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        Arc::clone(&self.unparked) as Arc<dyn Unpark>
+    }
+
+    /// None is: a rank that dies ends the run, because neither library goes on without it.
+    fn is_dead(&self, _place: PlaceId) -> bool {
+        false
+    }
+
+    /// Ends the run: a rank cannot be left out.
+    fn condemn(&self, place: PlaceId) {
+        self.library.abort(&format_args!("{place} broke the format of messages, and the run ends"));
+    }
+
+    fn leave(&self) {
+        if self.has_left.replace(true) {
+            return;
+        }
+        let is_known = |place: PlaceId| self.peers.borrow()[place.index()].is_some();
+        let all = (0..self.places()).map(PlaceId).filter(|place| *place != self.here());
+        for place in all.filter(|place| self.places() <= TOLD_MAX || is_known(*place)) {
+            let mut peer = self.peer(place);
+            peer.frames[tag_of(Class::Control) as usize].add_left();
+            self.note_dirty(place, &mut peer);
+        }
+        self.flush();
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        None
+    }
+}
+
+impl FarEndpoint for MpiEndpoint {
+    fn wakes_by(&self, near: Arc<dyn Unpark>) {
+        if let Some(bell) = &self.bell {
+            // Without the thread a sleeping place is found at its next look.
+            let _ = bell.listen(near);
+        }
+    }
+
+    fn before_sleep(&self) -> Option<Duration> {
+        self.flush();
+        let is_bell_heard = self.bell.is_some() && !self.is_moving();
+        Some(if is_bell_heard { SLEEP } else { SLEEP_MOVING })
+    }
+}

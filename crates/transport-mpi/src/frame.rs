@@ -1,0 +1,280 @@
+//! The bytes of a frame: a head with returned credit, and records one after the other.
+//!
+//! All numbers are little-endian. Head and records begin at multiples of 8, so that the bytes of a message are aligned
+//! in an aligned frame. A pure format: it knows no library and no place. Invariant: what [`Frame::parse`] accepts, the
+//! records of it cover exactly.
+
+use isles_transport::HandlerId;
+
+/// Bytes of the head.
+pub const HEAD_BYTES: usize = 24;
+
+/// Bytes before the content of a record.
+pub const RECORD_BYTES: usize = 8;
+
+/// What a frame gives back to its receiver, of what that one had sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Returned {
+    /// Bytes of records, by class: control, data.
+    pub records: [u32; 2],
+    /// How many blocks.
+    pub blocks: u32,
+    /// Their bytes.
+    pub block_bytes: u64,
+}
+
+impl Returned {
+    /// Whether nothing is given back.
+    pub fn is_nothing(&self) -> bool {
+        *self == Returned::default()
+    }
+
+    fn to_bytes(self) -> [u8; HEAD_BYTES] {
+        let mut bytes = [0; HEAD_BYTES];
+        bytes[0..4].copy_from_slice(&self.records[0].to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.records[1].to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.blocks.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.block_bytes.to_le_bytes());
+        bytes
+    }
+}
+
+/// What a record holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameRecord<'a> {
+    /// A small message.
+    Message(HandlerId, &'a [u8]),
+    /// A large one, of so many bytes, which comes by itself with this tag.
+    Block(HandlerId, u64, u32),
+    /// The place has left: it sends nothing more.
+    Left,
+}
+
+/// Kinds of records, as they stand in a frame.
+const MESSAGE: u16 = 1;
+const BLOCK: u16 = 2;
+const LEFT: u16 = 3;
+
+/// Bytes that a record with `len` bytes of content takes.
+pub fn record_bytes(len: usize) -> usize {
+    RECORD_BYTES + len.next_multiple_of(8)
+}
+
+/// Bytes that the record of a block takes.
+pub const BLOCK_RECORD_BYTES: usize = RECORD_BYTES + 16;
+
+/// A frame that is being filled.
+#[derive(Debug)]
+pub struct Frame {
+    bytes: Vec<u8>,
+}
+
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame { bytes: vec![0; HEAD_BYTES] }
+    }
+}
+
+/// Puts a frame back to the length that it had, unless that is told to stand.
+struct Undo<'a> {
+    frame: &'a mut Frame,
+    len: usize,
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        self.frame.bytes.truncate(self.len);
+    }
+}
+
+impl Frame {
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == HEAD_BYTES
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds a message that `fill` writes into `room` bytes. Returns the bytes of its record; none if `fill` gives up.
+    ///
+    /// The frame is as before if `fill` gives up or panics.
+    pub fn add(
+        &mut self,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Option<usize> {
+        let start = self.bytes.len();
+        let undo = Undo { frame: self, len: start };
+        let content = start + RECORD_BYTES;
+        undo.frame.bytes.resize(content + room, 0);
+        let len = fill(&mut undo.frame.bytes[content..])?;
+        assert!(len <= room, "{len} bytes were written into room for {room}");
+        let frame: &mut Frame = undo.frame;
+        frame.bytes.truncate(content + len);
+        frame.bytes.resize(start + record_bytes(len), 0);
+        let head = record_head(len as u32, handler, MESSAGE);
+        frame.bytes[start..content].copy_from_slice(&head);
+        let end = frame.bytes.len();
+        let mut undo = undo;
+        undo.len = end;
+        Some(end - start)
+    }
+
+    /// Adds the note that a block of `len` bytes comes with `tag`.
+    pub fn add_block(&mut self, handler: HandlerId, len: u64, tag: u32) {
+        self.bytes.extend(record_head(16, handler, BLOCK));
+        self.bytes.extend(len.to_le_bytes());
+        self.bytes.extend(u64::from(tag).to_le_bytes());
+    }
+
+    /// Adds that this place has left.
+    pub fn add_left(&mut self) {
+        self.bytes.extend(record_head(0, HandlerId(0), LEFT));
+    }
+
+    /// The bytes to send, which give `returned` back; the frame is empty then.
+    pub fn finish(&mut self, returned: Returned) -> Vec<u8> {
+        let mut bytes = std::mem::replace(&mut self.bytes, vec![0; HEAD_BYTES]);
+        bytes[..HEAD_BYTES].copy_from_slice(&returned.to_bytes());
+        bytes
+    }
+
+    /// What a frame gives back, and its records.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(bytes: &[u8]) -> Result<(Returned, Vec<FrameRecord<'_>>), BrokenFrame> {
+        let (head, mut rest) = bytes.split_at_checked(HEAD_BYTES).ok_or(BrokenFrame)?;
+        let returned = Returned {
+            records: [number(head, 0), number(head, 4)],
+            blocks: number(head, 8),
+            block_bytes: long(head, 16),
+        };
+        let mut records = Vec::new();
+        while !rest.is_empty() {
+            let (head, content) = rest.split_at_checked(RECORD_BYTES).ok_or(BrokenFrame)?;
+            let len = number(head, 0) as usize;
+            let handler = HandlerId(u16::from_le_bytes([head[4], head[5]]));
+            let padded = len.checked_next_multiple_of(8).ok_or(BrokenFrame)?;
+            let (content, after) = content.split_at_checked(padded).ok_or(BrokenFrame)?;
+            records.push(match u16::from_le_bytes([head[6], head[7]]) {
+                MESSAGE => FrameRecord::Message(handler, &content[..len]),
+                BLOCK if len == 16 => {
+                    let tag = u32::try_from(long(content, 8)).map_err(|_| BrokenFrame)?;
+                    FrameRecord::Block(handler, long(content, 0), tag)
+                }
+                LEFT if len == 0 => FrameRecord::Left,
+                _ => return Err(BrokenFrame),
+            });
+            rest = after;
+        }
+        Ok((returned, records))
+    }
+}
+
+/// Bytes that no sound place sends as a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BrokenFrame;
+
+fn record_head(len: u32, handler: HandlerId, kind: u16) -> [u8; RECORD_BYTES] {
+    let mut head = [0; RECORD_BYTES];
+    head[0..4].copy_from_slice(&len.to_le_bytes());
+    head[4..6].copy_from_slice(&handler.0.to_le_bytes());
+    head[6..8].copy_from_slice(&kind.to_le_bytes());
+    head
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from(number(bytes, at)) | u64::from(number(bytes, at + 4)) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Part {
+        Message(u16, Vec<u8>, usize),
+        Abandoned(usize),
+        Block(u16, u64, u32),
+        Left,
+    }
+
+    fn part() -> impl Strategy<Value = Part> {
+        prop_oneof![
+            (any::<u16>(), proptest::collection::vec(any::<u8>(), 0..40), 0..9_usize)
+                .prop_map(|(handler, bytes, spare)| Part::Message(handler, bytes, spare)),
+            (0..40_usize).prop_map(Part::Abandoned),
+            (any::<u16>(), any::<u64>(), any::<u32>()).prop_map(|(h, len, tag)| Part::Block(h, len, tag)),
+            Just(Part::Left),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(parts in proptest::collection::vec(part(), 0..12), returned: [u32; 3]) {
+            let mut frame = Frame::default();
+            let mut expected = Vec::new();
+            for part in &parts {
+                match part {
+                    Part::Message(handler, bytes, spare) => {
+                        let before = frame.len();
+                        let added = frame.add(HandlerId(*handler), bytes.len() + spare, &mut |room| {
+                            room[..bytes.len()].copy_from_slice(bytes);
+                            Some(bytes.len())
+                        });
+                        prop_assert_eq!(added, Some(record_bytes(bytes.len())));
+                        prop_assert_eq!(frame.len() - before, record_bytes(bytes.len()));
+                        expected.push(FrameRecord::Message(HandlerId(*handler), bytes));
+                    }
+                    Part::Abandoned(room) => {
+                        prop_assert_eq!(frame.add(HandlerId(1), *room, &mut |_| None), None);
+                    }
+                    Part::Block(handler, len, tag) => {
+                        frame.add_block(HandlerId(*handler), *len, *tag);
+                        expected.push(FrameRecord::Block(HandlerId(*handler), *len, *tag));
+                    }
+                    Part::Left => {
+                        frame.add_left();
+                        expected.push(FrameRecord::Left);
+                    }
+                }
+            }
+            let returned = Returned { records: [returned[0], returned[1]], blocks: returned[2], block_bytes: 1 << 40 };
+            let bytes = frame.finish(returned);
+            prop_assert!(frame.is_empty());
+            prop_assert_eq!(Frame::parse(&bytes), Ok((returned, expected)));
+        }
+
+        #[test]
+        fn garbage_is_refused_or_read_and_nothing_else(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok((_, records)) = Frame::parse(&bytes) {
+                let len = |record: &FrameRecord<'_>| match record {
+                    FrameRecord::Message(_, bytes) => record_bytes(bytes.len()),
+                    FrameRecord::Block(..) => BLOCK_RECORD_BYTES,
+                    FrameRecord::Left => RECORD_BYTES,
+                };
+                prop_assert_eq!(HEAD_BYTES + records.iter().map(len).sum::<usize>(), bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_writer_that_panics_leaves_the_frame_as_it_was() {
+        let mut frame = Frame::default();
+        frame.add(HandlerId(3), 8, &mut |_| Some(8));
+        let write = std::panic::AssertUnwindSafe(|| frame.add(HandlerId(4), 100, &mut |_| panic!("no")));
+        assert!(std::panic::catch_unwind(write).is_err());
+        let bytes = frame.finish(Returned::default());
+        assert_eq!(Frame::parse(&bytes).unwrap().1, [FrameRecord::Message(HandlerId(3), &[0; 8])]);
+    }
+}

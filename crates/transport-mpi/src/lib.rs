@@ -1,0 +1,23 @@
+//! Places of several hosts over an MPI library.
+//!
+//! The bytes are moved by Open MPI or MPICH, which a shim of C binds; ours are the frames that small messages travel in
+//! ([`frame`]), the credit of each pair of places ([`credit`]) and the endpoint made of both. Places of one host do not
+//! use it: the façade composes it with shared memory. `docs/design/hosts.md` says how and why. Invariant: only the
+//! thread that began the library calls it.
+
+pub mod credit;
+pub mod frame;
+
+#[cfg(feature = "library")]
+mod bell;
+#[cfg(feature = "library")]
+mod endpoint;
+#[cfg(feature = "library")]
+mod library;
+
+#[cfg(feature = "library")]
+pub use bell::Bell;
+#[cfg(feature = "library")]
+pub use endpoint::{MpiBlock, MpiEndpoint};
+#[cfg(feature = "library")]
+pub use library::{Library, MpiError};

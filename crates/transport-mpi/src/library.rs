@@ -1,0 +1,262 @@
+//! The MPI library, as the shim binds it.
+//!
+//! The only file with unsafe code of this crate. Errors of the library are not for the program: MPI does not say what
+//! still works after one, so the run ends with a line, everywhere. Invariant: buffers of open requests are kept by who
+//! began them, until [`Library::is_done`] says that they are done.
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void};
+use std::fmt;
+use std::marker::PhantomData;
+
+// NEED: the library is C, and so is the shim that binds it.
+// SOUND: these are the signatures of `shim.c`.
+unsafe extern "C" {
+    fn shim_begin(rank: *mut c_int, size: *mut c_int) -> c_int;
+    fn shim_send_frame(bytes: *const c_void, len: c_int, to: c_int, tag: c_int, slot: *mut c_int) -> c_int;
+    fn shim_send_block(bytes: *const c_void, len: c_int, to: c_int, tag: c_int, slot: *mut c_int) -> c_int;
+    fn shim_receive_block(bytes: *mut c_void, len: c_int, from: c_int, tag: c_int, slot: *mut c_int)
+    -> c_int;
+    fn shim_test(slot: c_int, done: *mut c_int) -> c_int;
+    fn shim_has_frame(tag: c_int, found: *mut c_int) -> c_int;
+    fn shim_match_frame(
+        tag: c_int,
+        found: *mut c_int,
+        from: *mut c_int,
+        its_tag: *mut c_int,
+        len: *mut c_int,
+    ) -> c_int;
+    fn shim_take_frame(bytes: *mut c_void, len: c_int) -> c_int;
+    fn shim_gather_all(own: *const c_void, len: c_int, all: *mut c_void) -> c_int;
+    fn shim_begin_barrier(slot: *mut c_int) -> c_int;
+    fn shim_end() -> c_int;
+    fn shim_abort(code: c_int) -> c_int;
+    fn shim_version(text: *mut c_char, room: c_int);
+    fn shim_error(code: c_int, text: *mut c_char, room: c_int);
+}
+
+/// Why the library could not be begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MpiError(String);
+
+impl fmt::Display for MpiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MpiError {}
+
+/// An open request of the library.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OpenRequest(c_int);
+
+/// A frame that was taken out of the library's queue, and is to be read next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Matched {
+    pub(crate) from: u32,
+    pub(crate) tag: u32,
+    pub(crate) len: usize,
+}
+
+/// The library, begun; it belongs to one thread.
+#[derive(Debug)]
+pub struct Library {
+    rank: u32,
+    size: u32,
+    is_over: Cell<bool>,
+    thread: PhantomData<*const ()>,
+}
+
+impl Library {
+    /// Begins the library, or joins in where the program has begun it; once in a process.
+    ///
+    /// # Errors
+    /// The library refuses, or cannot be used by one thread of several.
+    pub fn begin() -> Result<Library, MpiError> {
+        let (mut rank, mut size) = (0, 0);
+        // NEED: the library is C.
+        // SOUND: both pointers are to live integers; the shim does the rest with memory of its own.
+        let code = unsafe { shim_begin(&mut rank, &mut size) };
+        match (code, u32::try_from(rank), u32::try_from(size)) {
+            (0, Ok(rank), Ok(size)) if rank < size => {
+                Ok(Library { rank, size, is_over: Cell::new(false), thread: PhantomData })
+            }
+            (-1, ..) => Err(MpiError("it does not offer MPI_THREAD_FUNNELED".to_owned())),
+            _ => Err(MpiError(meaning(code))),
+        }
+    }
+
+    /// The rank of this process.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The name and version of the library, one line.
+    pub fn version() -> String {
+        // NEED: the library is C.
+        // SOUND: the shim writes at most so many bytes, the last of them zero.
+        let text = text_of(|text, room| unsafe { shim_version(text, room) });
+        text.lines().next().unwrap_or_default().trim().to_owned()
+    }
+
+    /// What each rank says of itself, by rank; all call it at once, with as many bytes.
+    pub fn gather_all(&self, own: &[u8]) -> Vec<Vec<u8>> {
+        let mut all = vec![0_u8; own.len() * self.size as usize];
+        // NEED: the library is C.
+        // SOUND: `all` has room for as many bytes of each rank.
+        let code =
+            unsafe { shim_gather_all(own.as_ptr().cast(), own.len() as c_int, all.as_mut_ptr().cast()) };
+        self.check(code, "what the ranks say of themselves");
+        all.chunks(own.len().max(1)).map(<[u8]>::to_vec).collect()
+    }
+
+    /// Begins to send a frame. `bytes` must stay until the request is done.
+    pub(crate) fn send_frame(&self, bytes: &[u8], to: u32, tag: u32) -> OpenRequest {
+        let mut slot = 0;
+        // NEED: the library is C.
+        // SOUND: the caller keeps the bytes until the request is done.
+        let code = unsafe {
+            shim_send_frame(bytes.as_ptr().cast(), bytes.len() as c_int, to as c_int, tag as c_int, &mut slot)
+        };
+        self.check(code, "a message");
+        OpenRequest(slot)
+    }
+
+    /// Begins to send a block, as [`Library::send_frame`].
+    pub(crate) fn send_block(&self, bytes: &[u8], to: u32, tag: u32) -> OpenRequest {
+        let mut slot = 0;
+        // NEED: the library is C.
+        // SOUND: the caller keeps the bytes until the request is done.
+        let code = unsafe {
+            shim_send_block(bytes.as_ptr().cast(), bytes.len() as c_int, to as c_int, tag as c_int, &mut slot)
+        };
+        self.check(code, "a large message");
+        OpenRequest(slot)
+    }
+
+    /// Begins to receive a block into `bytes`, which must stay, and which nobody reads until the request is done.
+    pub(crate) fn receive_block(&self, bytes: &mut [u8], from: u32, tag: u32) -> OpenRequest {
+        let mut slot = 0;
+        // NEED: the library is C.
+        // SOUND: the caller keeps the bytes where they are, and reads them only when the request is done.
+        let code = unsafe {
+            shim_receive_block(
+                bytes.as_mut_ptr().cast(),
+                bytes.len() as c_int,
+                from as c_int,
+                tag as c_int,
+                &mut slot,
+            )
+        };
+        self.check(code, "a large message");
+        OpenRequest(slot)
+    }
+
+    /// Whether a request is done, which is gone then.
+    pub(crate) fn is_done(&self, request: &mut Option<OpenRequest>) -> bool {
+        let Some(OpenRequest(slot)) = request else { return true };
+        let mut done = 0;
+        // NEED: the library is C.
+        // SOUND: the slot is open, because only this function closes it, and takes it away then.
+        let code = unsafe { shim_test(*slot, &mut done) };
+        self.check(code, "a message under way");
+        if done != 0 {
+            *request = None;
+        }
+        done != 0
+    }
+
+    /// Whether a frame with `tag`, or with any, has arrived.
+    pub(crate) fn has_frame(&self, tag: Option<u32>) -> bool {
+        let mut found = 0;
+        // NEED: the library is C.
+        // SOUND: the pointer is to a live integer.
+        let code = unsafe { shim_has_frame(tag_or_any(tag), &mut found) };
+        self.check(code, "what arrives");
+        found != 0
+    }
+
+    /// Takes the oldest frame with `tag`, or with any, out of the queue; [`Library::take_frame`] must follow.
+    pub(crate) fn match_frame(&self, tag: Option<u32>) -> Option<Matched> {
+        let (mut found, mut from, mut its_tag, mut len) = (0, 0, 0, 0);
+        // NEED: the library is C.
+        // SOUND: the pointers are to live integers.
+        let code =
+            unsafe { shim_match_frame(tag_or_any(tag), &mut found, &mut from, &mut its_tag, &mut len) };
+        self.check(code, "what arrives");
+        (found != 0).then_some(Matched { from: from as u32, tag: its_tag as u32, len: len as usize })
+    }
+
+    /// Reads the frame that was matched last, which is as long as `bytes`.
+    pub(crate) fn take_frame(&self, bytes: &mut [u8]) {
+        // NEED: the library is C.
+        // SOUND: the frame is as long as the bytes, says `match_frame`.
+        let code = unsafe { shim_take_frame(bytes.as_mut_ptr().cast(), bytes.len() as c_int) };
+        self.check(code, "a message");
+    }
+
+    /// Begins to wait until all ranks have begun to.
+    pub(crate) fn begin_barrier(&self) -> OpenRequest {
+        let mut slot = 0;
+        // NEED: the library is C.
+        // SOUND: the pointer is to a live integer.
+        let code = unsafe { shim_begin_barrier(&mut slot) };
+        self.check(code, "the end of the run");
+        OpenRequest(slot)
+    }
+
+    /// Ends the library; nothing more is sent or received.
+    pub fn end(&self) {
+        if !self.is_over.replace(true) {
+            // NEED: the library is C.
+            // SOUND: no request is open, because the endpoint was closed.
+            let _ = unsafe { shim_end() };
+        }
+    }
+
+    /// Says why on standard error, and ends all ranks with an exit code that is not 0.
+    pub fn abort(&self, why: &dyn fmt::Display) -> ! {
+        eprintln!("isles: place {}: {why}", self.rank);
+        // The launcher may take its time, and `MPI_Abort` wait for it.
+        std::thread::spawn(|| {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            std::process::abort();
+        });
+        // NEED: the library is C.
+        // SOUND: it takes a number.
+        unsafe { shim_abort(1) };
+        std::process::exit(1)
+    }
+
+    fn check(&self, code: c_int, what: &str) {
+        if code != 0 {
+            self.abort(&format_args!("MPI fails at {what}: {}", meaning(code)));
+        }
+    }
+}
+
+fn tag_or_any(tag: Option<u32>) -> c_int {
+    tag.map_or(-1, |tag| tag as c_int)
+}
+
+/// What an error code of the library means.
+fn meaning(code: c_int) -> String {
+    // NEED: the library is C.
+    // SOUND: the shim writes at most so many bytes, the last of them zero.
+    let text = text_of(|text, room| unsafe { shim_error(code, text, room) });
+    if text.is_empty() { format!("error {code}") } else { text }
+}
+
+/// The text that `write` puts into the memory that it gets.
+fn text_of(write: impl FnOnce(*mut c_char, c_int)) -> String {
+    let mut text = [0_u8; 1024];
+    write(text.as_mut_ptr().cast(), text.len() as c_int);
+    let len = text.iter().position(|byte| *byte == 0).unwrap_or(0);
+    String::from_utf8_lossy(&text[..len]).into_owned()
+}

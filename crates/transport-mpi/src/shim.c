@@ -1,0 +1,142 @@
+/* The calls of MPI that the transport needs, without a type of the library in any signature.
+ *
+ * Requests stay in a table here and are numbers outside: MPICH's are integers, Open MPI's are pointers. Each function
+ * returns the library's code, 0 for success. All are called by one thread (MPI_THREAD_FUNNELED).
+ */
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MPI_Comm frames = MPI_COMM_NULL; /* small messages, whose tag is their class */
+static MPI_Comm blocks = MPI_COMM_NULL; /* large ones, each with a tag of its own */
+
+static MPI_Request *requests;
+static int *next_free; /* for each free slot the next one */
+static int slots, first_free = -1;
+
+static int take_slot(void) {
+    if (first_free < 0) {
+        int more = slots ? 2 * slots : 64;
+        MPI_Request *grown = realloc(requests, (size_t)more * sizeof *grown);
+        if (!grown) abort();
+        requests = grown;
+        int *links = realloc(next_free, (size_t)more * sizeof *links);
+        if (!links) abort();
+        next_free = links;
+        for (int slot = more - 1; slot >= slots; slot--) {
+            next_free[slot] = first_free;
+            first_free = slot;
+        }
+        slots = more;
+    }
+    int slot = first_free;
+    first_free = next_free[slot];
+    return slot;
+}
+
+static int give_back(int code, int slot) {
+    next_free[slot] = first_free;
+    first_free = slot;
+    return code;
+}
+
+/* Begins, on a copy of MPI_COMM_WORLD, so that nothing of the program gets in between. */
+int shim_begin(int *rank, int *size) {
+    int provided = MPI_THREAD_SINGLE, begun = 0;
+    MPI_Initialized(&begun);
+    int code = begun ? MPI_Query_thread(&provided) : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    if (code) return code;
+    if (provided < MPI_THREAD_FUNNELED) return -1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if ((code = MPI_Comm_dup(MPI_COMM_WORLD, &frames))) return code;
+    if ((code = MPI_Comm_dup(MPI_COMM_WORLD, &blocks))) return code;
+    MPI_Comm_set_errhandler(frames, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(blocks, MPI_ERRORS_RETURN);
+    if ((code = MPI_Comm_rank(frames, rank))) return code;
+    return MPI_Comm_size(frames, size);
+}
+
+int shim_send_frame(const void *bytes, int length, int to, int tag, int *slot) {
+    *slot = take_slot();
+    int code = MPI_Isend(bytes, length, MPI_BYTE, to, tag, frames, &requests[*slot]);
+    return code ? give_back(code, *slot) : 0;
+}
+
+int shim_send_block(const void *bytes, int length, int to, int tag, int *slot) {
+    *slot = take_slot();
+    int code = MPI_Isend(bytes, length, MPI_BYTE, to, tag, blocks, &requests[*slot]);
+    return code ? give_back(code, *slot) : 0;
+}
+
+int shim_receive_block(void *bytes, int length, int from, int tag, int *slot) {
+    *slot = take_slot();
+    int code = MPI_Irecv(bytes, length, MPI_BYTE, from, tag, blocks, &requests[*slot]);
+    return code ? give_back(code, *slot) : 0;
+}
+
+/* Whether a request is done; if it is, its slot is free again. */
+int shim_test(int slot, int *done) {
+    int code = MPI_Test(&requests[slot], done, MPI_STATUS_IGNORE);
+    return code || *done ? give_back(code, slot) : 0;
+}
+
+/* Whether a frame with `tag` has arrived, or with any if that is negative. Nothing is taken. */
+int shim_has_frame(int tag, int *found) {
+    return MPI_Iprobe(MPI_ANY_SOURCE, tag < 0 ? MPI_ANY_TAG : tag, frames, found, MPI_STATUS_IGNORE);
+}
+
+static MPI_Message matched;
+
+/* Takes the oldest frame out of the queue, for shim_take_frame, which must follow. */
+int shim_match_frame(int tag, int *found, int *from, int *its_tag, int *length) {
+    MPI_Status status;
+    int code = MPI_Improbe(MPI_ANY_SOURCE, tag < 0 ? MPI_ANY_TAG : tag, frames, found, &matched, &status);
+    if (code || !*found) return code;
+    *from = status.MPI_SOURCE;
+    *its_tag = status.MPI_TAG;
+    return MPI_Get_count(&status, MPI_BYTE, length);
+}
+
+int shim_take_frame(void *bytes, int length) {
+    return MPI_Mrecv(bytes, length, MPI_BYTE, &matched, MPI_STATUS_IGNORE);
+}
+
+/* What each rank says of itself; only at the start, where all do nothing else. */
+int shim_gather_all(const void *own, int length, void *all) {
+    return MPI_Allgather(own, length, MPI_BYTE, all, length, MPI_BYTE, frames);
+}
+
+int shim_begin_barrier(int *slot) {
+    *slot = take_slot();
+    int code = MPI_Ibarrier(frames, &requests[*slot]);
+    return code ? give_back(code, *slot) : 0;
+}
+
+int shim_end(void) {
+    return MPI_Finalize();
+}
+
+int shim_abort(int code) {
+    return MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+/* The library and its version, cut to `room` bytes with the closing zero. */
+void shim_version(char *text, int room) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    if (MPI_Get_library_version(version, &length)) length = 0;
+    version[length] = 0;
+    strncpy(text, version, (size_t)room - 1);
+    text[room - 1] = 0;
+}
+
+/* What an error code means. */
+void shim_error(int code, char *text, int room) {
+    char meaning[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    if (code < 0 || MPI_Error_string(code, meaning, &length)) length = 0;
+    meaning[length] = 0;
+    strncpy(text, meaning, (size_t)room - 1);
+    text[room - 1] = 0;
+}
