@@ -3,7 +3,7 @@
 use super::output;
 use crate::chip::ChipSettings;
 use crate::machine::Machine;
-use crate::machine::{loopback, processes, threads};
+use crate::machine::{loopback, mpi, processes, threads};
 use crate::output::{Claim, ExportRequest};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
@@ -134,11 +134,14 @@ impl Launch {
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
         let environment = Environment::read(flags)?;
+        // Who starts a program as ranks wants one run of them.
+        let machine = if mpi::ranks().is_some() { Machine::Mpi } else { machine };
         let machine = environment.chip.chosen(environment.machine.unwrap_or(machine))?;
         settings::check_flags(machine, flags)?;
         let places = match (machine, environment.places, &environment.pinning.value) {
             (_, Some(places), _) => places,
             (Machine::Chip(chip), None, _) => environment.chip.places_on(chip),
+            (Machine::Mpi, None, _) => mpi::ranks().unwrap_or(1),
             (Machine::Threads | Machine::Processes, None, Pinning::Processors(list)) => places_on(list.len()),
             (_, None, _) => processors(),
         };
@@ -258,6 +261,7 @@ impl Launch {
         let (result, report) = match self.machine {
             Machine::Threads => threads::run(&self, main)?,
             Machine::Processes => processes::run(&self, main)?,
+            Machine::Mpi => mpi::run(&self, main)?,
             Machine::Loopback => loopback::run(&self, main),
             Machine::Chip(chip) => chip.run(&self, main)?,
         };

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 // NEED: the library is C, and so is the shim that binds it.
 // SOUND: these are the signatures of `shim.c`.
@@ -29,7 +30,9 @@ unsafe extern "C" {
     fn shim_take_frame(bytes: *mut c_void, len: c_int) -> c_int;
     fn shim_gather_all(own: *const c_void, len: c_int, all: *mut c_void) -> c_int;
     fn shim_begin_barrier(slot: *mut c_int) -> c_int;
+    fn shim_at_exit(call: extern "C" fn(c_int)) -> c_int;
     fn shim_end() -> c_int;
+    fn shim_leave(code: c_int) -> !;
     fn shim_abort(code: c_int) -> c_int;
     fn shim_version(text: *mut c_char, room: c_int);
     fn shim_error(code: c_int, text: *mut c_char, room: c_int);
@@ -211,6 +214,14 @@ impl Library {
         OpenRequest(slot)
     }
 
+    /// Lets `call` be called with the exit code when this process exits in good order, by the thread that exits; once.
+    pub fn at_exit(&self, call: extern "C" fn(c_int)) {
+        // NEED: only the C library tells the exit code.
+        // SOUND: the function stays as long as the program does.
+        let refused = unsafe { shim_at_exit(call) };
+        assert_eq!(refused, 0, "the C library takes no function for the exit");
+    }
+
     /// Ends the library; nothing more is sent or received.
     pub fn end(&self) {
         if !self.is_over.replace(true) {
@@ -220,12 +231,24 @@ impl Library {
         }
     }
 
+    /// Ends the library as [`Library::end`]; if that takes longer than `limit`, ends this process with `code`.
+    pub fn end_within(&self, limit: Duration, code: i32) {
+        // Its end is that of the process, which does not wait for it.
+        let _ = std::thread::Builder::new().name("isles-end".into()).spawn(move || {
+            std::thread::sleep(limit);
+            // NEED: nothing safe ends a process without running what it runs at its end, which waits here.
+            // SOUND: it takes a number.
+            unsafe { shim_leave(code) }
+        });
+        self.end();
+    }
+
     /// Says why on standard error, and ends all ranks with an exit code that is not 0.
     pub fn abort(&self, why: &dyn fmt::Display) -> ! {
         eprintln!("isles: place {}: {why}", self.rank);
         // The launcher may take its time, and `MPI_Abort` wait for it.
         std::thread::spawn(|| {
-            std::thread::sleep(std::time::Duration::from_secs(1));
+            std::thread::sleep(Duration::from_secs(1));
             std::process::abort();
         });
         // NEED: the library is C.

@@ -4,9 +4,11 @@
  * returns the library's code, 0 for success. All are called by one thread (MPI_THREAD_FUNNELED).
  */
 
+#define _DEFAULT_SOURCE /* on_exit */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static MPI_Comm frames = MPI_COMM_NULL; /* small messages, whose tag is their class */
 static MPI_Comm blocks = MPI_COMM_NULL; /* large ones, each with a tag of its own */
@@ -113,8 +115,25 @@ int shim_begin_barrier(int *slot) {
     return code ? give_back(code, *slot) : 0;
 }
 
+static void (*at_exit)(int);
+
+static void exiting(int code, void *unused) {
+    (void)unused;
+    at_exit(code);
+}
+
+/* Lets `call` be called with the exit code when the process exits in good order. */
+int shim_at_exit(void (*call)(int)) {
+    at_exit = call;
+    return on_exit(exiting, NULL);
+}
+
 int shim_end(void) {
     return MPI_Finalize();
+}
+
+void shim_leave(int code) {
+    _exit(code);
 }
 
 int shim_abort(int code) {

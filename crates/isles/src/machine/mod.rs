@@ -7,7 +7,11 @@
 //! place. `docs/memory.md` says what is bounded, what is the program's own, and why.
 
 pub(crate) mod image;
+#[path = "mpi/launcher.rs"]
+mod launcher;
 pub(crate) mod loopback;
+#[cfg_attr(not(feature = "mpi"), path = "mpi/absent.rs")]
+pub(crate) mod mpi;
 pub(crate) mod processes;
 pub(crate) mod threads;
 
@@ -30,6 +34,8 @@ pub enum Machine {
     Threads,
     /// Processes of this host that share memory; the first one starts the others from the same program.
     Processes,
+    /// Ranks that an MPI launcher has started, a place each, of one host or several. Needs the feature `mpi`.
+    Mpi,
     /// Invented places in one thread, in an order that a seed fixes; for tests.
     Loopback,
     /// The cores of a modelled chip, in one thread: the same answers, and a predicted time. Without the feature `chip`
@@ -43,6 +49,7 @@ impl Machine {
         match self {
             Machine::Threads => "threads",
             Machine::Processes => "processes",
+            Machine::Mpi => "mpi",
             Machine::Loopback => "loopback",
             Machine::Chip(chip) => chip.machine(),
         }
@@ -55,6 +62,7 @@ impl Machine {
     pub(crate) fn places_max(self) -> (u32, String) {
         match self {
             Machine::Threads | Machine::Processes | Machine::Loopback => (PLACES_MAX, String::new()),
+            Machine::Mpi => (isles_runtime::limits::PLACES_MAX, String::new()),
             Machine::Chip(chip) => chip.places_max(),
         }
     }
@@ -115,8 +123,9 @@ fn place_bytes_max(places: u32, task_bytes: usize) -> [u64; 2] {
 }
 
 impl Launch {
-    /// Most bytes that messages make resident in the process of one place, whatever the places send each other; none on
-    /// the loopback machine and on modelled chips, which have no memory of their own for them.
+    /// Most bytes that messages make resident in the process of one place, whatever the places send each other. None
+    /// of ranks, where the library has memory of its own, nor on the loopback machine and on modelled chips, which have
+    /// none.
     ///
     /// `task_bytes` is the size of a task that arrives; [`SMALL_TASK_BYTES`] if it captures a few words. A process may
     /// have touched the shared memory of all places, so all of it is in the bound. What is the program's own is not:
@@ -127,7 +136,7 @@ impl Launch {
         match self.machine {
             Machine::Processes => Some(places * shared + heap),
             Machine::Threads => Some(places * (shared + heap)),
-            Machine::Loopback | Machine::Chip(_) => None,
+            Machine::Mpi | Machine::Loopback | Machine::Chip(_) => None,
         }
     }
 }

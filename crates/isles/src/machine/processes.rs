@@ -2,7 +2,7 @@
 
 use crate::init;
 use crate::launch::{Launch, LaunchError};
-use crate::machine::{STACK_BYTES, image};
+use crate::machine::{STACK_BYTES, image, mpi};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
@@ -94,11 +94,13 @@ fn why_not_joined(error: &processes::LaunchError, has_init: bool) -> String {
     }
 }
 
-/// Serves as a place, and ends the process, if it was started as one; else, and while `init` runs, does nothing.
+/// Serves as a place, and ends the process, if it was started as one, by a first process or by an MPI launcher; else,
+/// and while `init` runs, does nothing.
 ///
 /// `#[isles::main]` and [`Launch::run`] do this; a program with a `main` of its own calls it first, so that
 /// the processes it starts do not read arguments and files again.
 pub fn serve_if_joined() {
+    mpi::serve_if_rank();
     if init::is_running() || std::env::var_os(processes::JOIN_VARIABLE).is_none() {
         return;
     }

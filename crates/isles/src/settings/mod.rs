@@ -54,14 +54,16 @@ impl std::error::Error for ConfigError {}
 
 /// Reads a machine's name; `source` is where it was written.
 fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
-    let known = [Machine::Threads, Machine::Processes, Machine::Loopback];
+    let known = [Machine::Threads, Machine::Processes, Machine::Mpi, Machine::Loopback];
     let found = known.into_iter().find(|machine| machine.name() == value);
     match (found, ModelledChip::of_machine(source, value)) {
         (Some(machine), _) => Ok(machine),
         (None, Some(chip)) => chip.map(Machine::Chip),
-        (None, None) => {
-            Err(ConfigError::new(source, value, format!("threads, processes, loopback{}", chip::MACHINES)))
-        }
+        (None, None) => Err(ConfigError::new(
+            source,
+            value,
+            format!("threads, processes, mpi, loopback{}", chip::MACHINES),
+        )),
     }
 }
 

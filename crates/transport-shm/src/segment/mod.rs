@@ -110,6 +110,15 @@ impl Segment {
     /// # Errors
     /// As [`Segment::create`]; not even the smallest arenas fit.
     pub fn for_places(places: u32, image: Image) -> Result<Segment, SegmentError> {
+        Segment::for_places_on(places, image, &pinning::allowed())
+    }
+
+    /// As [`Segment::for_places`], for places whose processes may use these processors together: one alone may be bound
+    /// to fewer by whoever started it.
+    ///
+    /// # Errors
+    /// As [`Segment::for_places`].
+    pub fn for_places_on(places: u32, image: Image, processors: &[usize]) -> Result<Segment, SegmentError> {
         let mut geometry = Geometry::for_places(places);
         geometry.check().map_err(SegmentError::BadGeometry)?;
         let space = mapping::address_space_max().map_or(u64::MAX, |limit| limit / 2);
@@ -120,7 +129,7 @@ impl Segment {
         }
         loop {
             use MemoryError::{FileSizeLimit, NoAddressSpace};
-            match (Segment::create(geometry, image), geometry.with_smaller_arenas()) {
+            match (Segment::create_on(geometry, image, processors), geometry.with_smaller_arenas()) {
                 (Err(SegmentError::Memory(FileSizeLimit { .. } | NoAddressSpace { .. })), Some(smaller)) => {
                     geometry = smaller;
                 }
@@ -134,12 +143,15 @@ impl Segment {
     /// # Errors
     /// Nothing is left behind. Bad sizes are the caller's mistake; the rest names what the system refused.
     pub fn create(geometry: Geometry, image: Image) -> Result<Segment, SegmentError> {
+        Segment::create_on(geometry, image, &pinning::allowed())
+    }
+
+    fn create_on(geometry: Geometry, image: Image, processors: &[usize]) -> Result<Segment, SegmentError> {
         geometry.check().map_err(SegmentError::BadGeometry)?;
         let layout = Layout::of(geometry);
         let mapping = Mapping::create(layout.total_bytes, layout.reserved_bytes())?;
-        let processors = pinning::allowed();
         let fencing = choose_fencing(&geometry, processors.len());
-        write_head(&mapping, &layout, image, fencing, &processors);
+        write_head(&mapping, &layout, image, fencing, processors);
         let segment = Segment(Arc::new(Attachment { mapping, layout, fencing, homes: OnceLock::new() }));
         segment.reserve_rings()?;
         Ok(segment)

@@ -1,0 +1,228 @@
+//! How the ranks of a run meet: who runs which program, who shares a host, and one endpoint for both ways.
+//!
+//! All ranks say the same to each other in three rounds, and each comes to the same answer from what all have said; so
+//! if one cannot go on, none does. Invariant: ranks that were told apart by host never share memory.
+
+use super::Ends;
+use crate::machine::image::{PROGRAM, digest_words};
+use isles_transport::PlaceId;
+use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
+use isles_transport_mpi::{Bell, Library, MpiEndpoint};
+use isles_transport_shm::{Segment, processors};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Which processors of a host a rank may use, a bit each.
+const CPU_SET_BYTES: usize = 128;
+
+/// What a rank says in the first round, in this order: program, settings, host, process, bell, processors.
+struct Hello {
+    program: [u8; 16],
+    settings: [u8; 16],
+    host: [u8; 16],
+    process: u32,
+    bell: [u8; 6],
+    processors: [u8; CPU_SET_BYTES],
+}
+
+impl Hello {
+    fn to_bytes(&self) -> Vec<u8> {
+        let process = self.process.to_le_bytes();
+        [&self.program[..], &self.settings, &self.host, &process, &self.bell, &self.processors].concat()
+    }
+
+    /// Reads what [`Hello::to_bytes`] has written.
+    fn of(bytes: &[u8]) -> Hello {
+        let (program, rest) = split::<16>(bytes);
+        let (settings, rest) = split::<16>(rest);
+        let (host, rest) = split::<16>(rest);
+        let (process, rest) = split::<4>(rest);
+        let (bell, rest) = split::<6>(rest);
+        let (processors, _) = split::<CPU_SET_BYTES>(rest);
+        Hello { program, settings, host, process: u32::from_le_bytes(process), bell, processors }
+    }
+}
+
+fn split<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
+    let (first, rest) = bytes.split_first_chunk::<N>().expect("ranks of one library say as many bytes");
+    (*first, rest)
+}
+
+/// Brings all ranks together; the endpoint of this one.
+///
+/// # Errors
+/// In words, the same at each rank: they run different programs, or have different settings.
+pub(super) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
+    let here = library.rank() as usize;
+    let (mut bell, address) = Bell::hang().map_err(|error| format!("a socket to be woken by: {error}"))?;
+    let own = Hello {
+        program: program()?,
+        settings: settings(),
+        host: host(),
+        process: std::process::id(),
+        bell: address,
+        processors: cpu_set(),
+    };
+    let hellos = library.gather_all(&own.to_bytes());
+    let hellos: Vec<Hello> = hellos.iter().map(|bytes| Hello::of(bytes)).collect();
+    check_alike(&hellos)?;
+    bell.know(hellos.iter().map(|hello| hello.bell));
+    let neighbours: Vec<usize> = (0..hellos.len()).filter(|rank| hellos[*rank].host == own.host).collect();
+    let (segment, neighbours) = share(library, &hellos, neighbours)?;
+    let number = |rank: usize| neighbours.iter().position(|neighbour| *neighbour == rank);
+    let own_number = PlaceId(number(here).unwrap_or(0) as u32);
+    let near = segment.endpoint(own_number).map_err(|error| error.to_string())?;
+    let siblings = neighbours.iter().enumerate().filter(|(_, rank)| **rank != here);
+    let siblings = siblings.map(|(number, rank)| (PlaceId(number as u32), hellos[*rank].process));
+    segment
+        .watch_siblings(siblings.collect())
+        .map_err(|error| format!("other ranks cannot be watched: {error}"))?;
+    // Nobody sends to a place that has not joined yet.
+    library.gather_all(&[1]);
+    let places = library.size();
+    let pairs =
+        neighbours.iter().enumerate().map(|(number, rank)| (PlaceId(*rank as u32), PlaceId(number as u32)));
+    let near_numbers = PlaceNumbers::of(places, pairs);
+    let far_numbers = PlaceNumbers::of(places, (0..places).map(|place| (PlaceId(place), PlaceId(place))));
+    let far = MpiEndpoint::new(Rc::clone(library), Some(bell));
+    Ok(CompositeEndpoint::new(PlaceId(library.rank()), (near, near_numbers), (far, far_numbers)))
+}
+
+fn check_alike(hellos: &[Hello]) -> Result<(), String> {
+    let first = &hellos[0];
+    let other = |differs: &dyn Fn(&Hello) -> bool| hellos.iter().position(differs);
+    if let Some(rank) = other(&|hello| hello.program != first.program) {
+        return Err(format!(
+            "rank {rank} runs another program than rank 0; allowed: the same file on all hosts"
+        ));
+    }
+    if let Some(rank) = other(&|hello| hello.settings != first.settings) {
+        return Err(format!(
+            "rank {rank} has other variables ISLES_* than rank 0; allowed: the same at all ranks"
+        ));
+    }
+    Ok(())
+}
+
+/// The segment of the ranks of this host, and who they are; where memory cannot be shared, of this rank alone.
+fn share(
+    library: &Library,
+    hellos: &[Hello],
+    neighbours: Vec<usize>,
+) -> Result<(Segment, Vec<usize>), String> {
+    let here = library.rank() as usize;
+    let (image, leader) = (hellos[here].program, neighbours[0]);
+    let together: Vec<[u8; CPU_SET_BYTES]> = neighbours.iter().map(|rank| hellos[*rank].processors).collect();
+    let made = (here == leader)
+        .then(|| Segment::for_places_on(neighbours.len() as u32, image, &processors_of(&together)).ok());
+    let descriptor = made.as_ref().map_or(-1, |made| made.as_ref().map_or(-1, Segment::descriptor));
+    let descriptors = library.gather_all(&descriptor.to_le_bytes());
+    let (descriptor, _) = split::<4>(&descriptors[leader]);
+    let segment = match made {
+        Some(made) => made,
+        None => Segment::join_sibling(hellos[leader].process, i32::from_le_bytes(descriptor), image).ok(),
+    };
+    let joined = library.gather_all(&[segment.is_some().into()]);
+    match segment {
+        Some(segment) if neighbours.iter().all(|rank| joined[*rank] == [1]) => Ok((segment, neighbours)),
+        _ => {
+            let alone = Segment::for_places(1, image).map_err(|error| error.to_string())?;
+            Ok((alone, vec![here]))
+        }
+    }
+}
+
+/// A digest of the program's file, which is another one on each host.
+fn program() -> Result<[u8; 16], String> {
+    let bytes = std::fs::read(PROGRAM).map_err(|error| format!("{PROGRAM}, the program: {error}"))?;
+    Ok(digest_bytes(&bytes))
+}
+
+fn digest_bytes(bytes: &[u8]) -> [u8; 16] {
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    };
+    digest_words(bytes.chunks(8).map(word).chain([bytes.len() as u64]))
+}
+
+/// A digest of what the environment says to this program, but for what may differ by host.
+fn settings() -> [u8; 16] {
+    let ours = |name: &str| name.starts_with("ISLES_") && name != HOST_VARIABLE;
+    let set = std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+    let set: BTreeSet<String> =
+        set.filter(|(name, _)| ours(name)).map(|(name, value)| format!("{name}={value}")).collect();
+    digest_bytes(set.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
+}
+
+/// A name for the host of this rank, for tests of what goes between hosts: ranks with different ones share no memory.
+pub(crate) const HOST_VARIABLE: &str = "ISLES_TEST_HOST";
+
+/// What tells this host from others: its boot, its name, and which processes are seen from here.
+fn host() -> [u8; 16] {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let processes = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let said = std::env::var(HOST_VARIABLE).unwrap_or_default();
+    let parts = [
+        read("/proc/sys/kernel/random/boot_id"),
+        read("/proc/sys/kernel/hostname"),
+        processes.display().to_string(),
+        said,
+    ];
+    digest_bytes(parts.join("\n").as_bytes())
+}
+
+fn cpu_set() -> [u8; CPU_SET_BYTES] {
+    let mut bits = [0; CPU_SET_BYTES];
+    for processor in processors().into_iter().filter(|processor| *processor < 8 * CPU_SET_BYTES) {
+        bits[processor / 8] |= 1 << (processor % 8);
+    }
+    bits
+}
+
+/// The processors that any of these may use.
+fn processors_of(together: &[[u8; CPU_SET_BYTES]]) -> Vec<usize> {
+    let may_use =
+        |processor: &usize| together.iter().any(|bits| bits[processor / 8] >> (processor % 8) & 1 == 1);
+    (0..8 * CPU_SET_BYTES).filter(may_use).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_rank_says_is_read_as_it_was_said() {
+        let hello = Hello {
+            program: [1; 16],
+            settings: [2; 16],
+            host: [3; 16],
+            process: 0x0405_0607,
+            bell: [8; 6],
+            processors: cpu_set(),
+        };
+        let read = Hello::of(&hello.to_bytes());
+        assert_eq!((read.program, read.settings, read.host), ([1; 16], [2; 16], [3; 16]));
+        assert_eq!((read.process, read.bell), (0x0405_0607, [8; 6]));
+        assert_eq!(processors_of(&[read.processors]), processors());
+    }
+
+    #[test]
+    fn a_rank_that_differs_is_named() {
+        let hello = |program: u8, settings: u8| Hello {
+            program: [program; 16],
+            settings: [settings; 16],
+            host: [0; 16],
+            process: 1,
+            bell: [0; 6],
+            processors: [0; CPU_SET_BYTES],
+        };
+        assert_eq!(check_alike(&[hello(1, 1), hello(1, 1)]), Ok(()));
+        let text = check_alike(&[hello(1, 1), hello(2, 1)]).unwrap_err();
+        assert!(text.contains("rank 1 runs another program"), "{text}");
+        let text = check_alike(&[hello(1, 1), hello(1, 1), hello(1, 2)]).unwrap_err();
+        assert!(text.contains("rank 2 has other variables"), "{text}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Places that are ranks of an MPI run: those of one host over shared memory, the others over the library.
+//!
+//! The launcher starts the same program everywhere. Ranks but the first serve until that one says that a run begins, or
+//! that it ends without one: what a command line means is found out by the first alone. `docs/design/hosts.md` has the
+//! rest. Invariant: no rank but the first runs a line of the program's `main` beyond the start.
+
+mod meeting;
+
+use crate::init;
+use crate::launch::{Launch, LaunchError};
+use crate::machine::launcher::Launcher;
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::{Clock, Local, Result, RunReport, run};
+use isles_transport::composite::CompositeEndpoint;
+use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use isles_transport_mpi::{Library, MpiEndpoint};
+use isles_transport_shm::{ShmEndpoint, processes};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Exit code of ranks that were not started as asked.
+const EXIT_USAGE: i32 = 2;
+
+/// How long the library may take to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// The handler of what the first rank says before a run, which none of the runtime has.
+const START: HandlerId = HandlerId(u16::MAX);
+
+type Ends = CompositeEndpoint<ShmEndpoint, MpiEndpoint>;
+
+/// This process as a rank.
+struct Ranks {
+    library: Rc<Library>,
+    /// Until the run begins.
+    endpoint: RefCell<Option<Ends>>,
+}
+
+thread_local! {
+    /// In the first rank; never freed, so that it is there when the process exits.
+    static RANKS: Cell<Option<&'static Ranks>> = const { Cell::new(None) };
+}
+
+/// How many ranks there are, if this process is the first of some and no run has begun.
+pub(crate) fn ranks() -> Option<u32> {
+    RANKS.get().map(|ranks| ranks.library.size())
+}
+
+/// Serves as a place, and ends the process, if it is a rank but the first; in the first one, gets ready for a run.
+pub(crate) fn serve_if_rank() {
+    let is_place = std::env::var_os(processes::JOIN_VARIABLE).is_some();
+    if is_place || init::is_running() || RANKS.get().is_some() {
+        return;
+    }
+    let Some(launcher) = Launcher::of_environment() else { return };
+    let ranks: &'static Ranks = Box::leak(Box::new(match begin(&launcher) {
+        Ok(ranks) => ranks,
+        Err(text) => {
+            if launcher.is_first() {
+                eprintln!("error: machine mpi: {text}");
+            }
+            std::process::exit(EXIT_USAGE);
+        }
+    }));
+    RANKS.set(Some(ranks));
+    ranks.library.at_exit(exiting);
+    if ranks.library.rank() > 0 {
+        if wait_for_start(ranks)
+            && let Some(endpoint) = ranks.endpoint.take()
+        {
+            run::serve(&Local::new(Box::new(endpoint), Clock::host()));
+        }
+        std::process::exit(0);
+    }
+}
+
+fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
+    let library = Rc::new(Library::begin().map_err(|error| error.to_string())?);
+    if let Some(size) = launcher.ranks.filter(|size| *size != library.size()) {
+        return Err(format!(
+            "the launcher says {size} ranks, and the library of this program {}: they belong to different libraries; \
+             this program was built for {}",
+            library.size(),
+            Library::version()
+        ));
+    }
+    let endpoint = meeting::meet(&library).inspect_err(|_| library.end())?;
+    Ok(Ranks { library, endpoint: RefCell::new(Some(endpoint)) })
+}
+
+/// Waits until the first rank says whether a run begins.
+fn wait_for_start(ranks: &Ranks) -> bool {
+    let endpoint = ranks.endpoint.borrow();
+    let Some(endpoint) = &*endpoint else { return false };
+    let mut said = None;
+    while said.is_none() {
+        endpoint.wait(None);
+        endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+            Arrival::Message(message) if message.handler == START => {
+                said = Some(matches!(message.body, Body::Inline([1, ..])));
+            }
+            Arrival::Died { place: PlaceId(0), .. } => said = Some(false),
+            _ => {}
+        });
+    }
+    if said == Some(true) {
+        // Nobody says anything more before the first rank has heard this from all; so nothing else was taken here.
+        say(endpoint, PlaceId(0), 1);
+    }
+    said == Some(true)
+}
+
+/// Says one byte to a rank, before a run.
+fn say(endpoint: &Ends, to: PlaceId, byte: u8) {
+    let send = || {
+        endpoint.send(to, Class::Control, START, 1, &mut |room| {
+            room[0] = byte;
+            Some(1)
+        })
+    };
+    while send() == Err(SendError::Full) {
+        endpoint.progress(Inbound::Control, &mut |_| ());
+    }
+}
+
+/// Tells all others whether a run begins, and if it does, waits until all have heard it.
+fn say_start(endpoint: &Ends, begins: bool) {
+    let others = endpoint.places() - 1;
+    (1..=others).for_each(|to| say(endpoint, PlaceId(to), begins.into()));
+    let mut answers = 0;
+    while begins && answers < others {
+        endpoint.wait(None);
+        endpoint.progress(Inbound::All, &mut |_| answers += 1);
+    }
+}
+
+/// Runs `main` at the first rank, which is this one.
+pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
+    let none = "the program was not started as a rank; start it as `mpirun -n 4 PROGRAM`";
+    let ranks = RANKS.get().ok_or_else(|| unable(none.to_owned()))?;
+    let size = ranks.library.size();
+    if launch.places != size {
+        return Err(unable(format!("{} places of {size} ranks; allowed: a place a rank", launch.places)));
+    }
+    let once = "one run a process: its ranks have ended with the first";
+    let endpoint = ranks.endpoint.take().ok_or_else(|| unable(once.to_owned()))?;
+    say_start(&endpoint, true);
+    let local = Local::new(Box::new(endpoint), Clock::host());
+    let outcome = run::run_first_place(&local, main(), launch.stall);
+    drop(local);
+    Ok(outcome)
+}
+
+/// The process exits: lets the other ranks end, if they wait for a run, and ends the library.
+extern "C" fn exiting(code: i32) {
+    let Some(ranks) = RANKS.get() else { return };
+    if let Ok(mut endpoint) = ranks.endpoint.try_borrow_mut()
+        && let Some(endpoint) = endpoint.take()
+    {
+        if ranks.library.rank() == 0 {
+            say_start(&endpoint, false);
+        }
+        drop(endpoint);
+    }
+    ranks.library.end_within(END_LIMIT, code);
+}
