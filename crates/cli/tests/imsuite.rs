@@ -2,7 +2,7 @@
 
 mod scene;
 
-use scene::{Scene, words};
+use scene::{Scene, ended, words};
 use serde_json::Value;
 
 /// The kernels, by their names on the command line.
@@ -11,7 +11,10 @@ const KERNELS: [&str; 12] = ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "L
 /// What `isles run imsuite` with these arguments writes as JSON.
 fn document(line: &str) -> Value {
     let scene = Scene::new("imsuite");
-    let ended = scene.run(&words(&format!("run imsuite --json - --csv /dev/null {line}")));
+    let arguments = format!("run imsuite --json - --csv /dev/null {line}");
+    let mut command = scene.isles(&words(&arguments));
+    command.env("ISLES_STALL_LIMIT", "60"); // a run that hangs ends, and says where
+    let ended = ended(command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     serde_json::from_str(&ended.stdout).unwrap()
 }
@@ -36,6 +39,46 @@ fn every_kernel_finds_the_same_on_every_machine() {
             assert_eq!(other["verification"]["holds"], true);
             assert_eq!((&other["run"]["kernel"], &other["run"]["nodes"]), (&kernel.into(), &20.into()));
         }
+    }
+}
+
+/// The families of a kernel, as the command names them.
+fn families(kernel: &str) -> &'static [&'static str] {
+    match kernel {
+        "HS" | "LCR" => &["ring"],
+        "VC" => &["sparse-min", "chain", "star"],
+        _ => &["sparse-max", "sparse-min", "ring", "chain", "star"],
+    }
+}
+
+/// Most nodes of a network in the long test. Along a ring or a chain DST takes as many rounds as nodes squared, and BY
+/// as many messages as nodes cubed.
+fn nodes_max(kernel: &str, family: &str) -> usize {
+    match (kernel, family) {
+        ("DST", "ring" | "chain") | ("BY", _) => 128,
+        _ => 512,
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: ./test imsuite"]
+fn a_thousand_networks_of_all_kernels_and_families_are_verified_on_every_machine() {
+    const RUNS: usize = 1000;
+    let cases: Vec<(&str, &str)> = KERNELS
+        .into_iter()
+        .flat_map(|kernel| families(kernel).iter().map(move |family| (kernel, *family)))
+        .collect();
+    let mut random = isles::Random::new(1);
+    for number in 0..RUNS {
+        let (kernel, family) = cases[number % cases.len()];
+        let machine = ["threads", "processes", "chip:scc", "loopback"][random.index(4)];
+        let sizes =
+            [8, 9, 16, 31, 64, 100, 128, 256, 512].map(|size: usize| size.min(nodes_max(kernel, family)));
+        let (size, places) = (sizes[random.index(sizes.len())], 1 + random.index(16));
+        let line = format!(
+            "--kernel {kernel} --generate {size},{family} --random-seed {number} --places {places} --machine {machine}"
+        );
+        assert_eq!(document(&line)["verification"]["holds"], true, "{line}");
     }
 }
 

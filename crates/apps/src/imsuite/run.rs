@@ -48,8 +48,9 @@ pub struct ImSuite {
 }
 
 impl ImSuite {
+    #[cfg(test)]
     /// A run of a kernel on a generated network, such as `128,sparse-min`.
-    pub fn generated(kernel: KernelName, network: &str, random_seed: u64, ship: Ship) -> ImSuite {
+    pub(super) fn generated(kernel: KernelName, network: &str, random_seed: u64, ship: Ship) -> ImSuite {
         let generate = Some(network.to_owned());
         ImSuite { kernel, input: None, generate, committee: None, random_seed, ship }
     }
@@ -99,7 +100,8 @@ pub struct ImSuiteFound {
 
 impl ImSuiteFound {
     /// Messages and questions that crossed from place to place.
-    pub fn calls(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn calls(&self) -> u64 {
         self.calls
     }
 

@@ -68,37 +68,6 @@ fn what_is_shipped_changes_no_answer_and_no_call() {
     }
 }
 
-/// How many networks the long test runs.
-const LONG: usize = 1000;
-
-/// One after the other, in release builds: `./test imsuite`.
-#[test]
-#[ignore = "takes minutes: ./test imsuite"]
-fn a_thousand_networks_of_all_kernels_and_families_are_verified() {
-    let sizes = [8, 16, 31, 64, 100, 128, 256, 512];
-    let places = [1, 2, 3, 4, 7, 8, 12, 16];
-    let mut random = isles::Random::new(1);
-    let mut runs = 0;
-    for seed in 0.. {
-        for (kernel, family) in networks(0).map(|(kernel, value)| (kernel, value.replace("0,", ""))) {
-            // Votes of many nodes over long ways are more messages than all the rest.
-            let most = if kernel == KernelName::BY { 4 } else { sizes.len() };
-            let size = sizes[random.index(most)];
-            let places = places[random.index(places.len())];
-            let value = format!("{size},{family}");
-            let app = ImSuite::generated(kernel, &value, seed, Ship::Minimal);
-            let found = found(&app, places, Plan::adversarial(seed));
-            let input = network(kernel, &value, seed).expect("an input that is allowed");
-            let verified = verify(&input, found.answers());
-            verified.unwrap_or_else(|fault| panic!("{kernel} on {value}, seed {seed}, {places} places: {fault}"));
-            runs += 1;
-            if runs == LONG {
-                return;
-            }
-        }
-    }
-}
-
 #[test]
 fn a_wrong_answer_is_found_out_whichever_node_gives_it() {
     for kernel in KernelName::ALL {
