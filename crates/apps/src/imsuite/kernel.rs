@@ -1,6 +1,6 @@
 //! What a kernel is: the state of a node, what nodes send each other, and the rounds that a place goes through.
 //!
-//! A kernel says nothing of places: it names nodes, and [`super::place_task`] knows where they are. Invariant: what a
+//! A kernel says nothing of places: it names nodes, and `place_task` knows where they are. Invariant: what a
 //! node does in a round depends on its state and on the messages of the round before, in the order of their senders; so
 //! the answer does not depend on how many places there are or on the order in which messages arrive.
 

@@ -8,8 +8,8 @@ use super::run::{ImSuite, ImSuiteFound};
 use super::ship::{ReachableClosure, Ship};
 use super::verify;
 use crate::frame::{Application, Dealer};
-use isles::Plan;
-use std::cell::RefCell;
+use isles::{ErrorKind, Place, Plan, PlannedDeath};
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// A network of a family, named as on the command line.
@@ -65,6 +65,34 @@ fn what_is_shipped_changes_no_answer_and_no_call() {
         let (minimal, reachable) = (run(Ship::Minimal), run(Ship::Reachable));
         assert_eq!(minimal.answers(), reachable.answers(), "{kernel} on {value}");
         assert_eq!(minimal.calls(), reachable.calls(), "{kernel} on {value}");
+    }
+}
+
+#[test]
+fn a_place_that_dies_ends_each_kernel_with_an_error_that_names_it() {
+    // Only a place can say what its number is called.
+    let victim = Rc::new(Cell::new(None));
+    let told = Rc::clone(&victim);
+    let say = move || async move { told.set(Place::new(2).map(Place::id)) };
+    isles::simulate(3, Plan::calm(0), say).0.expect("it only says it");
+    let place = victim.get().expect("the last of three places");
+    for kernel in KernelName::ALL {
+        let mut died = 0;
+        for seed in 0..6 {
+            let app = ImSuite::generated(kernel, "24", seed, Ship::Minimal);
+            let (input, dealer) = (app.open(4).expect("an input that is allowed"), Dealer::plain::<ImSuite>());
+            let death = PlannedDeath { place, step: 60 + 30 * seed };
+            let plan = Plan { losses: vec![death], ..Plan::adversarial(seed) };
+            let (result, ..) = isles::simulate(4, plan, || async move {
+                ImSuite::compute(input, dealer).await?;
+                Ok::<_, isles::Error>(())
+            });
+            let Err(error) = result else { continue };
+            died += 1;
+            let is_death = |error: &isles::Error| *error.kind() == ErrorKind::DeadPlace(place);
+            assert!(is_death(&error) || error.causes().iter().any(is_death), "{kernel}, seed {seed}: {error}");
+        }
+        assert!(died > 3, "{kernel}: only {died} runs were longer than their place lived");
     }
 }
 

@@ -24,7 +24,7 @@ pub fn file(kernel: KernelName, path: &Path, seed: u64) -> Result<Input, InputFa
 /// Reads the input of `kernel` from `text`.
 ///
 /// # Errors
-/// As [`file`].
+/// As [`file()`].
 pub fn input(kernel: KernelName, text: &str, seed: u64, source: &InputSource) -> Result<Input, InputFault> {
     let mut lines = Lines { source, rest: text.lines(), line: 0 };
     let size = lines.number("the number of nodes, 1 to 1024", 1, NODES_MAX as u64)? as usize;
