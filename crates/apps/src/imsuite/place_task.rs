@@ -18,9 +18,10 @@ use std::time::Instant;
 /// Bytes that a place sends before others there have their turn: half of what a ring takes.
 const TURN_BYTES: usize = 256 << 10;
 
-/// What a node's part of a round costs on a modelled core: a call, a loop over its messages and the test of its state.
+/// Cycles of a node's part of a round on a modelled core, an estimate: a call, a loop over its messages and the test of
+/// its state.
 const STEP: u64 = 60;
-/// What a message costs there beside its transport: it is compared, sorted in and looked at.
+/// Cycles of a message there beside its transport, an estimate: it is compared, sorted in and looked at.
 const MESSAGE: u64 = 40;
 
 /// A node's part of a round.

@@ -1,7 +1,7 @@
 //! BY: agreement on one of two values in spite of traitors.
 //!
 //! Rabin's algorithm with a coin that all nodes see (24th FOCS, 1983), with the thresholds of Motwani and Raghavan
-//! (Randomized Algorithms, 1995, section 12.4). In each turn all nodes send their votes through the network, hop by
+//! (Randomized Algorithms, 1995, section 12.6). In each turn all nodes send their votes through the network, hop by
 //! hop; a traitor sends each neighbour another one, but passes on what it gets. Who counts as many equal votes as the
 //! coin's threshold says takes that value, else 0; who counts as many as the last threshold has decided. When all
 //! loyal nodes have decided it ends. Of several votes that are passed on for one node the one of the neighbour of the

@@ -1,6 +1,6 @@
 //! BF: the distance of each node from a root, in hops.
 //!
-//! The algorithm of Bellman and Ford as Peleg has it (Distributed Computing, SIAM 2000, section 5.2): the root has
+//! The algorithm of Bellman and Ford as Peleg has it (Distributed Computing, SIAM 2000, chapter 5): the root has
 //! distance 0; a node that has come by a shorter distance tells all its neighbours, and each of them is one hop
 //! farther. It ends after the first round in which nobody had anything to tell. Invariant: a distance that a node has
 //! told is that of a path from the root.

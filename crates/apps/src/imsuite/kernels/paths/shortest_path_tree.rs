@@ -1,6 +1,6 @@
 //! DST: a tree of shortest paths from a root, grown layer by layer.
 //!
-//! Dijkstra's algorithm on edges of length one, distributed (Peleg, Distributed Computing, SIAM 2000, section 5.3). A
+//! Dijkstra's algorithm on edges of length one, distributed (Peleg, Distributed Computing, SIAM 2000, chapter 5). A
 //! phase adds a layer: a start goes from the root down to the youngest layer, which asks all its other neighbours to
 //! join; who is not in the tree joins the asker of the lowest number and refuses the rest; then echoes go up and say
 //! whether anything grew. A part of the tree that has not grown never will, and gets no more starts. Invariant: after

@@ -1,7 +1,7 @@
 //! MST: a minimum spanning tree, by fragments that merge over blue edges.
 //!
 //! The synchronous form of the algorithm of Gallager, Humblet and Spira (ACM TOPLAS 5, 1983) as Peleg has it (SIAM
-//! 2000, section 5.5). Each node begins as a fragment. In a phase all nodes tell their neighbours their fragment; the
+//! 2000, chapter 5). Each node begins as a fragment. In a phase all nodes tell their neighbours their fragment; the
 //! lightest edge that leaves a fragment, its blue edge, is found up its tree; the root moves down to that edge, by
 //! turning the path around; the new root connects to the other side; then the roots give new names. Edges of equal
 //! weight are told apart by their nodes, so the tree is the only one. Invariant: each fragment is a part of the

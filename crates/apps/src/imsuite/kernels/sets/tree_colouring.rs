@@ -1,7 +1,7 @@
 //! VC: three colours for the nodes of a rooted tree, no two neighbours alike.
 //!
 //! The algorithm of Cole and Vishkin (Information and Control 70, 1986) with the step down of Goldberg, Plotkin and
-//! Shannon (SIAM Journal on Discrete Mathematics 1, 1988), as Peleg has them (SIAM 2000, section 7.3). A node's first
+//! Shannon (SIAM Journal on Discrete Mathematics 1, 1988), as Peleg has them (SIAM 2000, chapter 7). A node's first
 //! colour is its number. A new colour is the lowest bit in which it differs from that of the parent, with its
 //! position, so that after a few turns six colours are left. Then all take the colour of their parent, so that
 //! children are alike, and the nodes of one colour take one of the first three that no neighbour has; once for each
