@@ -1,12 +1,12 @@
 //! KC: the nodes in committees of at most *K* members, each within *K* − 1 hops of its leader.
 //!
-//! The algorithm of the suite's `kcommitte`, in *K* phases; where it was published its sources do not say. Polling:
-//! the least rank of the nodes without a committee spreads for *K* − 1 hops; a node whose leader's rank is greater
-//! takes the node of that rank for its leader. Selection: each node that leads itself invites the node of the least
-//! rank that it has heard of, and invitations spread for *K* − 1 hops. An invited node joins the committee of the
-//! least leader that invites it. A leader invites one node a phase, itself in the first, so a committee cannot grow
-//! beyond *K*. Who is left over is a committee of its own. Equal ranks are told apart by the nodes. Invariant: the
-//! number of a committee is that of its leader.
+//! The algorithm of the suite's `kcommitte`, in *K* phases; its sources name no paper. Polling: the least rank of the
+//! nodes without a committee spreads for *K* − 1 hops; a node whose leader's rank is greater takes the node of that
+//! rank for its leader. Selection: each node that leads itself invites the node of the least rank that it has heard
+//! of, and invitations spread for *K* − 1 hops. An invited node joins the committee of the least leader that invites
+//! it. A leader invites one node a phase, itself in the first, so a committee cannot grow beyond *K*. Who is left
+//! over is a committee of its own. Equal ranks are told apart by the nodes. Invariant: the number of a committee is
+//! that of its leader.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
