@@ -26,5 +26,6 @@ applications! {
     bc: Betweenness,
     ga: GeneticAlgorithm,
     hf: HartreeFock,
+    imsuite: ImSuite,
     pi: Pi,
 }

@@ -116,7 +116,7 @@ pub struct PlaceArguments {
     #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
     pub places: Option<String>,
 
-    /// What the places are: threads, processes, loopback, chip:NAME (`isles chip list`) or chip:FILE.toml
+    /// What the places are: threads, processes, mpi, loopback, chip:NAME (`isles chip list`) or chip:FILE.toml
     /// [default: processes]
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,

@@ -21,7 +21,7 @@ pub fn command() -> Command {
 
 /// Prints a line for each application.
 pub fn list() -> Result<(), Failure> {
-    let lines = APPS.iter().map(|app| format!("{:<6}{}\n", app.name(), app.about()));
+    let lines = APPS.iter().map(|app| format!("{:<9}{}\n", app.name(), app.about()));
     console::print(lines.collect::<String>() + "isles run NAME --help says what each can be told\n")
         .map_err(Failure::stdout)
 }

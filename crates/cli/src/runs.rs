@@ -1,7 +1,7 @@
 //! Runs of an application in processes of their own, some at once, and the summaries that they write.
 //!
-//! A sweep and a comparison of seeds are made of them. They know neither what is tried nor what the figures mean.
-//! Invariant: a run writes nothing but its summary, and ends with the process that started it.
+//! Sweeps, comparisons of seeds and an experiment are made of them. They know neither what is tried nor what the
+//! figures mean. Invariant: a run writes nothing but its summary, and ends with the process that started it.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as Arguments};
@@ -74,9 +74,17 @@ pub fn all<T: Send>(
 /// The run failed.
 pub fn summary<'a>(
     app: &dyn App,
-    own: &[String],
+    own: &'a [String],
     told: impl IntoIterator<Item = &'a str>,
 ) -> Result<Value, Failure> {
+    result(app, own.iter().map(String::as_str).chain(["--summary", "-"]).chain(told))
+}
+
+/// What a run of `app` with these words writes to standard output, which is JSON.
+///
+/// # Errors
+/// The run failed.
+pub fn result<'a>(app: &dyn App, words: impl IntoIterator<Item = &'a str>) -> Result<Value, Failure> {
     let failed = |what: String| Failure::Ended(what);
     let program = env::current_exe().map_err(|cause| failed(format!("cannot find this program: {cause}")))?;
     let mut command = Command::new(program);
@@ -88,9 +96,7 @@ pub fn summary<'a>(
         .env(SWEEP_VARIABLE, std::process::id().to_string())
         .env_remove("ISLES_REPORT")
         .args(["run", app.name()])
-        .args(own)
-        .args(["--summary", "-"])
-        .args(told)
+        .args(words)
         .stdin(Stdio::null());
     let ended = command.output().map_err(|cause| failed(format!("cannot start a run: {cause}")))?;
     if !ended.status.success() {
@@ -101,7 +107,7 @@ pub fn summary<'a>(
         return Err(if usage { Failure::Usage(line) } else { Failure::Ended(line) });
     }
     serde_json::from_slice(&ended.stdout)
-        .map_err(|fault| failed(format!("the summary of a run cannot be read: {fault}")))
+        .map_err(|fault| failed(format!("the result of a run cannot be read: {fault}")))
 }
 
 /// What the application was told, for another process, which writes nothing.

@@ -64,7 +64,7 @@ fn a_text_is_found_by_an_island_for_each_place_and_the_run_keeps_files() {
     let last = format!("\n{},0\n", document["generations"]);
     assert!(table.ends_with(&last), "{table}");
     let listed = scene.run(&["list"]);
-    assert!(listed.stdout.contains("\nga    A text found by a genetic algorithm"), "{listed:?}");
+    assert!(listed.stdout.contains("\nga       A text found by a genetic algorithm"), "{listed:?}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_run_says_what_its_energy_was_checked_against_and_keeps_files() {
     let table = scene.result("out/hf-NH3-sto-3g.csv");
     assert!(table.starts_with("iteration,energy,change,gradient\n1,-55."), "{table}");
     let listed = scene.run(&["list"]);
-    assert!(listed.stdout.contains("\nhf    Energy of a molecule"), "{listed:?}");
+    assert!(listed.stdout.contains("\nhf       Energy of a molecule"), "{listed:?}");
 }
 
 #[test]

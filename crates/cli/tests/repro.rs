@@ -42,8 +42,8 @@ fn the_page_holds_what_the_command_prints() {
     let ended = repro(&["--markdown", "-"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let left_out =
-        "Left out (they run Isles itself, betweenness and hf for minutes): isles repro echo teams rates \
-        betweenness hf ga
+        "Left out (they run Isles itself, betweenness, hf and at-opt for minutes): isles repro echo teams rates \
+        betweenness hf ga at-opt
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let (_, rest) = PAGE.split_once("<!-- isles repro --markdown -->").expect("the page has the first mark");
@@ -110,13 +110,13 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
     let list = repro(&["--list"]).stdout;
     let by_name = list.lines().filter_map(|line| line.strip_suffix("; only by name"));
     let names: Vec<&str> = by_name.filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(names, ["echo", "teams", "rates", "betweenness", "hf", "ga"]);
+    assert_eq!(names, ["echo", "teams", "rates", "betweenness", "hf", "ga", "at-opt"]);
     let (generated, by_hand) = PAGE.split_once("<!-- end -->").unwrap();
     assert!(names.iter().all(|name| !generated.contains(&format!(
         "### {name}
 "
     ))));
-    assert!(["betweenness", "hf", "ga"].iter().all(|name| by_hand.contains(&format!(
+    assert!(["betweenness", "hf", "ga", "at-opt"].iter().all(|name| by_hand.contains(&format!(
         "### {name}
 "
     ))));

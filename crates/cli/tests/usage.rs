@@ -42,7 +42,7 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
     let order = order.map(|part| launch.find(part).unwrap_or_else(|| panic!("{part:?} in {launch}")));
     assert!(order.is_sorted(), "the program is none of the files: {launch}");
     let list = scene.run(&words("run --help"));
-    assert!(list.stdout.contains("bc    Betweenness centrality"), "{list:?}");
+    assert!(list.stdout.contains("bc       Betweenness centrality"), "{list:?}");
     let graphs = scene.run(&words("data list"));
     assert!(
         graphs.stdout.contains("rmat-14-steep") && graphs.stdout.contains("`rmat:n,a,b,c,d"),
@@ -140,7 +140,7 @@ fn an_unknown_machine_is_named_with_those_that_are_known() {
     let line = refuse(&["run", "bc", "--machine", "gpu"]);
     assert_eq!(
         line,
-        r#"error: --machine is "gpu"; allowed: threads, processes, loopback, chip:NAME, chip:FILE.toml"#
+        r#"error: --machine is "gpu"; allowed: threads, processes, mpi, loopback, chip:NAME, chip:FILE.toml"#
     );
 }
 
@@ -273,10 +273,28 @@ fn processors_that_places_cannot_stay_on_are_named_with_what_can() {
 }
 
 #[test]
+fn ranks_of_a_launcher_are_refused_by_a_program_that_was_built_without_mpi() {
+    if cfg!(feature = "mpi") {
+        return;
+    }
+    let rank = |rank: &str| {
+        let scene = Scene::new("ranks");
+        let mut isles = scene.isles(&words("run pi"));
+        isles.env("PMI_RANK", rank).env("PMI_SIZE", "4");
+        ended(isles)
+    };
+    let first = rank("0");
+    assert_says(first.refusal(), &["machine mpi", "built without MPI", "--features mpi", "ISLES_MACHINE"]);
+    // The others leave it to the first to say so.
+    let other = rank("1");
+    assert_eq!((other.code, other.stdout.as_str(), other.stderr.as_str()), (Some(2), "", ""));
+}
+
+#[test]
 fn variables_with_bad_values_are_named() {
     let cases = [
         ("ISLES_PIN", "all", "auto, no, or processors and ranges of processors with commas such as 0,2,4-7"),
-        ("ISLES_MACHINE", "gpu", "threads, processes, loopback, chip:NAME, chip:FILE.toml"),
+        ("ISLES_MACHINE", "gpu", "threads, processes, mpi, loopback, chip:NAME, chip:FILE.toml"),
         ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
@@ -410,7 +428,7 @@ fn values_of_every_flag_are_refused_in_the_same_words() {
         ("--weights", "", "ignore, file, unit"),
         ("--top", "ten", "a whole number from 0 up"),
         ("--top", "-1", "a whole number from 0 up"),
-        ("--machine", "gpu", "threads, processes, loopback, chip:NAME, chip:FILE.toml"),
+        ("--machine", "gpu", "threads, processes, mpi, loopback, chip:NAME, chip:FILE.toml"),
         ("--places", "-1", "a whole number from 1 to 256"),
     ];
     for (flag, value, allowed) in cases {

@@ -25,7 +25,7 @@ impl ModelledChip {
         source: &str,
         machine: &str,
     ) -> Option<std::result::Result<ModelledChip, ConfigError>> {
-        let allowed = || format!("threads, processes, loopback; {ABSENT}");
+        let allowed = || format!("threads, processes, mpi, loopback; {ABSENT}");
         machine.starts_with("chip:").then(|| Err(ConfigError::new(source, machine, allowed())))
     }
 
@@ -125,12 +125,12 @@ mod tests {
     fn a_chip_is_refused_in_one_line_that_names_the_feature() {
         for chip in ["chip:scc", "chip:my.toml", "chip:"] {
             let line = format!(
-                "--machine is {chip:?}; allowed: threads, processes, loopback; this program was built without the \
+                "--machine is {chip:?}; allowed: threads, processes, mpi, loopback; this program was built without the \
                  feature `chip`"
             );
             assert_eq!(refused("ISLES_MACHINE", "--machine", chip), Some(line));
         }
-        let line = r#"--machine is "gpu"; allowed: threads, processes, loopback"#;
+        let line = r#"--machine is "gpu"; allowed: threads, processes, mpi, loopback"#;
         assert_eq!(refused("ISLES_MACHINE", "--machine", "gpu").as_deref(), Some(line));
     }
 

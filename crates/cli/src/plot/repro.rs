@@ -1,15 +1,19 @@
 //! Pictures of reproduced experiments: all figures against what was published, or one experiment as a curve.
 //!
 //! What a figure of an experiment is over stands in its name: `RCCE, 32 B` is the series `RCCE` at 32 bytes. Of the
-//! quantities in the names, the one that has the most values is what the curve is over. Invariant: a figure that nobody
-//! published is in no parity, and in a curve it is ours alone.
+//! quantities in the names, the one that has the most values is what the curve is over. Ratios whose names say what
+//! is compared where (`processes, BF ring, times as long`) are bars. Invariant: a figure that nobody published is in no
+//! parity, and in a curve or a bar it is ours alone.
 
 use super::input::{Content, InputFile, holding};
 use super::table::CsvTable;
 use super::{InputOrigin, Kind, PlotRequest, scale_for};
 use crate::runs::refusal;
 use isles_apps::registry::Failure;
-use isles_plot::{Axis, Curve, CurvePoint, Figure, Interval, Origin, Parity, ParityPoint, Scale, Series};
+use isles_plot::{
+    Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Interval, Origin, Parity, ParityPoint,
+    Scale, Series,
+};
 use serde::Deserialize;
 
 /// What a figure takes of the rows of `isles repro`.
@@ -110,9 +114,19 @@ pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Fail
         chosen.push((if all.len() == 1 { String::new() } else { file.label() }, rows));
     }
     let curve = one.and_then(|one| curve(one, &chosen));
-    let default = if curve.is_some() { Kind::Curve } else { Kind::Parity };
-    match (request.kind("the rows of repro", default, &[Kind::Parity, Kind::Curve])?, curve) {
+    let bars = one.and_then(|one| bars(one, &chosen));
+    let default = match (&curve, &bars) {
+        (Some(_), _) => Kind::Curve,
+        (None, Some(_)) => Kind::Bars,
+        (None, None) => Kind::Parity,
+    };
+    match (request.kind("the rows of repro", default, &[Kind::Parity, Kind::Curve, Kind::Bars])?, curve) {
         (Kind::Curve, Some(curve)) => Ok(curve),
+        (Kind::Bars, _) => bars.ok_or_else(|| {
+            let allowed =
+                "parity here; bars need --only with an experiment of unpublished ratios, by case and place";
+            refusal("--kind", "bars", allowed)
+        }),
         (Kind::Curve, None) => {
             let allowed =
                 "parity here; a curve needs --only with an experiment whose figures are over a number";
@@ -122,10 +136,63 @@ pub fn figure(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Fail
     }
 }
 
+/// The bars of one experiment, if it has ratios that nobody published, each named `SERIES, CATEGORY, WHAT`.
+fn bars(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> Option<Figure> {
+    let (mut series, mut categories): (Vec<BarSeries>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut kind, mut left_out) = (None, 0_usize);
+    for (file, rows) in chosen {
+        for row in rows {
+            let parts: Vec<&str> = row.figure.split(", ").collect();
+            let (&[place, case, what], true) = (&parts[..], row.unit.is_empty() && row.published.is_none())
+            else {
+                left_out += 1;
+                continue;
+            };
+            if *kind.get_or_insert(what) != what {
+                return None;
+            }
+            let place = if file.is_empty() { place.to_owned() } else { format!("{place}, {file}") };
+            let category = position(&mut categories, |known| known == case, || case.to_owned());
+            let number = position(
+                &mut series,
+                |known| known.name == place,
+                || BarSeries { name: place.clone(), values: Vec::new() },
+            );
+            let values = &mut series[number].values;
+            values.resize(values.len().max(category + 1), None);
+            values[category] = Some(row.ours);
+        }
+    }
+    let what = kind?;
+    series.iter_mut().for_each(|series| series.values.resize(categories.len(), None));
+    let scale = scale_for(series.iter().flat_map(|series| &series.values).flatten().copied());
+    Some(Figure::Bars(Bars {
+        title: about(name),
+        subtitle: format!("ratios without a published value; {left_out} more figures are of other kinds"),
+        categories_label: String::new(),
+        categories,
+        value: Axis::new(capitalised(what), "", scale),
+        series,
+        arrangement: Arrangement::Grouped,
+    }))
+}
+
+/// Where the first of `all` is for which `is_it` holds; one that is made at the end if there is none.
+fn position<T>(all: &mut Vec<T>, is_it: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> usize {
+    all.iter().position(is_it).unwrap_or_else(|| {
+        all.push(make());
+        all.len() - 1
+    })
+}
+
 /// What the experiment of that name is, for a title.
 fn about(name: &str) -> String {
-    let about = crate::repro::about(name).unwrap_or(name).replace('`', "");
-    let mut letters = about.chars();
+    capitalised(&crate::repro::about(name).unwrap_or(name).replace('`', ""))
+}
+
+/// The same text with a capital at its beginning.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
@@ -314,6 +381,37 @@ mod tests {
         assert_eq!(found("533 MHz, loaded"), [("Clock".to_owned(), 533.0, 0)]);
         assert_eq!(found("5 sources, k = 7"), [("Children (k)".to_owned(), 7.0, 1)]);
         assert!(found("mean error of the 16").is_empty());
+    }
+
+    #[test]
+    fn ratios_of_several_cases_are_bars_by_place_and_times_beside_them_are_left_out() {
+        let row = |figure: &str, unit: &str, ours: f64| ReproRow {
+            experiment: "at-opt".to_owned(),
+            figure: figure.to_owned(),
+            unit: unit.to_owned(),
+            published: None,
+            ours,
+            band: String::new(),
+            basis: String::new(),
+        };
+        let rows = vec![
+            row("processes, BF ring, minimal", "ms", 2.0),
+            row("processes, BF ring, times as long", "", 3.0),
+            row("processes, BF star, times as long", "", 90.0),
+            row("chip, BF star, times as long", "", 5.0),
+        ];
+        let Some(Figure::Bars(bars)) = bars("at-opt", &[(String::new(), rows.clone())]) else {
+            panic!("bars")
+        };
+        assert_eq!(bars.categories, ["BF ring", "BF star"]);
+        let series: Vec<_> =
+            bars.series.iter().map(|series| (series.name.as_str(), &series.values[..])).collect();
+        let of_chip: &[Option<f64>] = &[None, Some(5.0)];
+        assert_eq!(series, [("processes", &[Some(3.0), Some(90.0)][..]), ("chip", of_chip)]);
+        assert_eq!((bars.value.scale, bars.value.label.as_str()), (Scale::Log, "Times as long"));
+        let other = row("chip, BF star, as heavy", "", 5.0);
+        assert!(super::bars("at-opt", &[(String::new(), [&rows[..], &[other]].concat())]).is_none());
+        assert!(super::bars("at-opt", &[(String::new(), rows[..1].to_vec())]).is_none());
     }
 
     #[test]

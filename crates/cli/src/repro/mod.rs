@@ -115,6 +115,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::betweenness::BETWEENNESS,
     programs::hartree_fock::HARTREE_FOCK,
     programs::ga::GENETIC_ALGORITHM,
+    programs::at_opt::AT_OPT,
 ];
 
 /// The rows of one experiment.
@@ -201,7 +202,7 @@ fn left_out(names: &[String]) -> Option<String> {
         .collect();
     let line = || {
         format!(
-            "Left out (they run Isles itself, betweenness and hf for minutes): isles repro {}",
+            "Left out (they run Isles itself, betweenness, hf and at-opt for minutes): isles repro {}",
             by_name.join(" ")
         )
     };

@@ -17,6 +17,8 @@ pub enum Basis {
     Calibrated,
     /// It comes out of other figures.
     Predicted,
+    /// It is of a run on this host, and changes with it.
+    Measured,
 }
 
 impl Basis {
@@ -25,6 +27,7 @@ impl Basis {
         match self {
             Basis::Calibrated => "calibrated",
             Basis::Predicted => "predicted",
+            Basis::Measured => "measured",
         }
     }
 }

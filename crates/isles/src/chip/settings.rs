@@ -228,7 +228,7 @@ mod tests {
     fn a_machine_that_is_not_known_is_refused_with_those_that_are() {
         let flags = [Flag { variable: "ISLES_MACHINE", name: "--machine", value: "gpu" }];
         let error = Launch::from_environment_with(Machine::Threads, &flags).unwrap_err();
-        assert_eq!(error.allowed, "threads, processes, loopback, chip:NAME, chip:FILE.toml");
+        assert_eq!(error.allowed, "threads, processes, mpi, loopback, chip:NAME, chip:FILE.toml");
     }
 
     #[test]

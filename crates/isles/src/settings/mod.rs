@@ -138,7 +138,12 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
     if !matches!(machine, Machine::Threads | Machine::Processes)
         && let Some(flag) = flags.iter().find(|flag| HOST_ONLY.contains(&flag.variable))
     {
-        let allowed = format!("nothing with the machine {machine}, all of whose places are one thread");
+        let why = if machine == Machine::Mpi {
+            "whose launcher says where ranks run"
+        } else {
+            "all of whose places are one thread"
+        };
+        let allowed = format!("nothing with the machine {machine}, {why}");
         return Err(ConfigError::new(flag.name, flag.value, allowed));
     }
     if matches!(machine, Machine::Chip(_)) {
@@ -360,7 +365,10 @@ mod tests {
         let error = |name, value| read(name, value).unwrap_err();
         assert_eq!(
             error("ISLES_MACHINE", "gpu"),
-            format!(r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, loopback{}"#, chip::MACHINES)
+            format!(
+                r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, mpi, loopback{}"#,
+                chip::MACHINES
+            )
         );
         for value in ["0", "257", "-1", "two", "1e9"] {
             assert_eq!(

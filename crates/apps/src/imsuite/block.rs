@@ -1,0 +1,93 @@
+//! The nodes of one place, with the messages that have come for them.
+//!
+//! Nodes are distributed by blocks: each place has a run of neighbouring nodes, none longer than another by more than
+//! one. Messages of a round lie apart from those of the next, because a place may begin a round while another has not
+//! yet taken what the last one brought. Invariant: a node gets the messages of a round all at once and in the order
+//! of their senders.
+
+use super::input::Input;
+use super::kernel::Kernel;
+use isles::{Place, here, place_count};
+use serde::{Deserialize, Serialize};
+
+/// The place of `node`, of `size` nodes.
+pub fn home(node: u32, size: usize) -> Place {
+    let places = place_count();
+    // The last place whose first node is not behind `node`.
+    let index = ((node as usize + 1) * places).div_ceil(size).saturating_sub(1);
+    isles::places().nth(index).expect("a node lies at one of the places")
+}
+
+/// The first node of the place with this index; the number of nodes for the one behind the last place.
+fn first_of(place: usize, size: usize) -> usize {
+    place * size / place_count()
+}
+
+/// Messages for a node, each with its sender.
+type Mail<K> = Vec<(u32, <K as Kernel>::Message)>;
+
+/// The nodes of a place.
+pub struct NodeBlock<K: Kernel> {
+    /// The first of them.
+    first: u32,
+    /// Their states.
+    pub nodes: Vec<K::Node>,
+    /// The neighbours of each, ascending.
+    pub neighbours: Vec<Vec<u32>>,
+    /// What has come for each: of even rounds, and of odd ones.
+    mail: [Vec<Mail<K>>; 2],
+    /// What was counted.
+    pub counts: CallCounts,
+}
+
+/// What the nodes of a place have said to others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCounts {
+    /// Rounds that the place went through.
+    pub rounds: u64,
+    /// Messages and questions to nodes.
+    pub messages: u64,
+    /// Those of them whose node was at another place.
+    pub calls: u64,
+}
+
+impl<K: Kernel> NodeBlock<K> {
+    /// The nodes of this place.
+    pub fn new(input: Input) -> NodeBlock<K> {
+        let (size, place) = (input.size(), here().index());
+        let own = first_of(place, size)..first_of(place + 1, size);
+        let nodes: Vec<K::Node> = own.clone().map(|node| K::node(&input, node as u32)).collect();
+        let empty = || nodes.iter().map(|_| Vec::new()).collect();
+        let mail = [empty(), empty()];
+        let first = own.start as u32;
+        let neighbours = input.neighbours[own].to_vec();
+        NodeBlock { first, nodes, neighbours, mail, counts: CallCounts::default() }
+    }
+
+    /// The node with the index `own` at this place.
+    pub fn name_of(&self, own: usize) -> u32 {
+        self.first + own as u32
+    }
+
+    /// The state of a node of this place.
+    pub fn node(&self, node: u32) -> &K::Node {
+        &self.nodes[(node - self.first) as usize]
+    }
+
+    /// Puts a message aside for its node, to be taken in an odd round, or in an even one.
+    pub fn receive(&mut self, is_odd: bool, from: u32, to: u32, message: K::Message) {
+        self.mail[usize::from(is_odd)][(to - self.first) as usize].push((from, message));
+    }
+
+    /// Takes what has come for the node with the index `own` for a round: by sender, and in the order of the messages.
+    pub fn take(&mut self, is_odd: bool, own: usize) -> Mail<K> {
+        let mut mail = std::mem::take(&mut self.mail[usize::from(is_odd)][own]);
+        mail.sort_unstable();
+        mail
+    }
+
+    /// What the nodes have found, and what was counted.
+    pub fn found(&self) -> (Vec<Vec<i64>>, CallCounts) {
+        (self.nodes.iter().map(K::answer).collect(), self.counts)
+    }
+}

@@ -1,0 +1,167 @@
+//! What a kernel computes on: a graph of nodes that know their neighbours, and what the kernel needs beside it.
+//!
+//! An input comes from a file in the suite's form ([`read`]) or from a generator ([`generate`]); both end in
+//! [`Input::checked`]. It knows no places. Invariant: a checked input is one on which its kernel is defined: the
+//! graph is undirected, without loops, and of the shape that the kernel needs; every number is in its range.
+
+mod error;
+pub mod generate;
+pub mod read;
+
+pub use error::{Expected, InputFault, InputSource};
+
+use super::kernel::KernelName;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Most nodes: the reachable closure of one call is then the 8 MiB of a matrix.
+pub const NODES_MAX: usize = 1024;
+
+/// What the suite's matrices of weights hold from a node to itself: more than any edge weighs.
+pub const NO_EDGE: u64 = 2_147_483_647;
+
+/// What a kernel computes on. A field that the kernel has no use for is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// The kernel that it is for.
+    pub kernel: KernelName,
+    /// The neighbours of each node, ascending. On a ring that a file does not write down: those of the ring.
+    pub neighbours: Vec<Vec<u32>>,
+    /// The weights of the edges to `neighbours`: DR and MST.
+    pub weights: Vec<Vec<u64>>,
+    /// The node where it begins: BF, DST and VC.
+    pub root: u32,
+    /// The parent of each node in the tree, that of the root is the root: VC.
+    pub parents: Vec<u32>,
+    /// The identifiers of the nodes, each of them once: DP, HS and LCR.
+    pub identifiers: Vec<u64>,
+    /// The initial values of the nodes, the least of which lead: KC.
+    pub ranks: Vec<u64>,
+    /// Most members of a committee: KC.
+    pub committee_max: u32,
+    /// The initial votes: BY.
+    pub votes: Vec<bool>,
+    /// The nodes that vote as they like, ascending: BY.
+    pub traitors: Vec<u32>,
+    /// The seed of the random numbers that the kernel draws: BY, DS and MIS.
+    pub seed: u64,
+}
+
+/// What all nodes know of their input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputFacts {
+    /// How many nodes there are.
+    pub size: usize,
+    /// The most hops between two nodes; only for BY, the others do not know it.
+    pub diameter: u32,
+    /// Most members of a committee; only for KC.
+    pub committee_max: u32,
+}
+
+impl Input {
+    /// What all nodes know.
+    pub fn facts(&self) -> InputFacts {
+        let diameter = if self.kernel == KernelName::BY { self.diameter() } else { 0 };
+        InputFacts { size: self.size(), diameter, committee_max: self.committee_max }
+    }
+
+    /// How many nodes there are.
+    pub fn size(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    /// How many edges there are.
+    pub fn edges(&self) -> usize {
+        self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
+    }
+
+    /// Most traitors among `size` nodes with which Rabin's thresholds lead to agreement: an eighth, less one.
+    pub fn traitors_max(size: usize) -> usize {
+        (size / 8).saturating_sub(1)
+    }
+
+    /// The hops from `root` to each node, `None` where no path leads.
+    pub fn hops(&self, root: u32) -> Vec<Option<u32>> {
+        let mut hops = vec![None; self.size()];
+        hops[root as usize] = Some(0);
+        let (mut reached, mut next) = (vec![root], 0);
+        while let Some(&node) = reached.get(next) {
+            next += 1;
+            let beyond = hops[node as usize].map(|hops| hops + 1);
+            for &neighbour in &self.neighbours[node as usize] {
+                if hops[neighbour as usize].is_none() {
+                    hops[neighbour as usize] = beyond;
+                    reached.push(neighbour);
+                }
+            }
+        }
+        hops
+    }
+
+    /// The most hops between two nodes that a path connects.
+    fn diameter(&self) -> u32 {
+        (0..self.size() as u32).flat_map(|node| self.hops(node).into_iter().flatten()).max().unwrap_or(0)
+    }
+
+    /// The same input, if its kernel is defined on it.
+    ///
+    /// # Errors
+    /// [`InputFault`] of `source`: what is not as it must be.
+    pub fn checked(self, source: &InputSource) -> Result<Input, InputFault> {
+        let refuse = |expected: Expected| Err(InputFault { source: source.clone(), line: None, expected });
+        let kernel = self.kernel;
+        if let Some((one, other)) = self.one_way() {
+            return refuse(Expected::BothWays { one, other });
+        }
+        if kernel.needs_connection() && self.size() > 0 {
+            let missing = self.hops(self.root).iter().position(Option::is_none);
+            if let Some(node) = missing {
+                return refuse(Expected::Connected { kernel, from: self.root, node: node as u32 });
+            }
+        }
+        if kernel == KernelName::VC
+            && let Some(expected) = self.fault_of_tree()
+        {
+            return refuse(expected);
+        }
+        if let Some(twice) = first_twice(&self.identifiers) {
+            return refuse(Expected::DistinctIdentifiers { twice });
+        }
+        let (traitors, most) = (self.traitors.len(), Input::traitors_max(self.size()));
+        if traitors > most {
+            return refuse(Expected::FewTraitors { traitors, most, nodes: self.size() });
+        }
+        Ok(self)
+    }
+
+    /// An edge that the neighbour does not have, or a loop.
+    fn one_way(&self) -> Option<(u32, u32)> {
+        let edges = |node: usize| self.neighbours[node].iter().map(move |other| (node as u32, *other));
+        let is_missing = |(one, other): &(u32, u32)| {
+            one == other || self.neighbours[*other as usize].binary_search(one).is_err()
+        };
+        (0..self.size()).flat_map(edges).find(is_missing)
+    }
+
+    /// Why the parents are not those of a tree of the edges, hung up at the root.
+    fn fault_of_tree(&self) -> Option<Expected> {
+        let size = self.size();
+        if self.edges() + 1 != size {
+            return Some(Expected::Tree { nodes: size, edges: self.edges() });
+        }
+        // A connected graph of so many edges is a tree: each node but the root has one neighbour that is nearer.
+        let hops = self.hops(self.root);
+        (0..size).find_map(|node| {
+            let nearer = |other: &&u32| hops[**other as usize] < hops[node];
+            let parent = self.neighbours[node].iter().find(nearer).copied().unwrap_or(self.root);
+            let found = self.parents[node];
+            (found != parent).then_some(Expected::Parent { node: node as u32, parent, found })
+        })
+    }
+}
+
+/// The first value that occurs again.
+fn first_twice(values: &[u64]) -> Option<u64> {
+    let mut seen = BTreeSet::new();
+    values.iter().find(|value| !seen.insert(**value)).copied()
+}

@@ -1,0 +1,117 @@
+//! What a kernel is: the state of a node, what nodes send each other, and the rounds that a place goes through.
+//!
+//! A kernel says nothing of places: it names nodes, and `place_task` knows where they are. Invariant: what a
+//! node does in a round depends on its state and on the messages of the round before, in the order of their senders; so
+//! the answer does not depend on how many places there are or on the order in which messages arrive.
+
+use super::input::Input;
+use super::place_task::PlaceTask;
+use clap::ValueEnum;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The kernels, by the short names that the suite's papers give them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
+#[value(rename_all = "verbatim")]
+pub enum KernelName {
+    /// Distances from a root, by Bellman and Ford.
+    #[default]
+    BF,
+    /// A tree of shortest paths from a root, layer by layer, as Dijkstra's algorithm does on edges of length one.
+    DST,
+    /// Agreement among traitors, by Rabin.
+    BY,
+    /// Routing tables of all nodes, by Dijkstra.
+    DR,
+    /// A dominating set, by Jia, Rajaraman and Suel.
+    DS,
+    /// Committees of at most K nodes, by polling and invitations.
+    KC,
+    /// A leader in any network, by Peleg.
+    DP,
+    /// A leader in a ring both of whose directions are used, by Hirschberg and Sinclair.
+    HS,
+    /// A leader in a ring with one direction, by Le Lann, Chang and Roberts.
+    LCR,
+    /// A maximal independent set, by Luby.
+    MIS,
+    /// A minimum spanning tree, by Gallager, Humblet and Spira.
+    MST,
+    /// Three colours for a rooted tree, by Cole and Vishkin.
+    VC,
+}
+
+impl KernelName {
+    /// All kernels, in the order of the suite's papers.
+    pub const ALL: [KernelName; 12] = [
+        KernelName::BF,
+        KernelName::DST,
+        KernelName::BY,
+        KernelName::DR,
+        KernelName::DS,
+        KernelName::KC,
+        KernelName::DP,
+        KernelName::HS,
+        KernelName::LCR,
+        KernelName::MIS,
+        KernelName::MST,
+        KernelName::VC,
+    ];
+
+    /// Whether the kernel is defined on connected graphs only.
+    pub fn needs_connection(self) -> bool {
+        matches!(self, KernelName::BY | KernelName::DP | KernelName::DST | KernelName::MST | KernelName::VC)
+    }
+}
+
+impl fmt::Display for KernelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// A kernel in its iterative form.
+pub trait Kernel: Sized + 'static {
+    /// What a node keeps.
+    type Node: 'static;
+
+    /// What a node sends another one.
+    type Message: Serialize + DeserializeOwned + Clone + Ord + 'static;
+
+    /// What a node answers another one that asks it.
+    type Reply: Serialize + DeserializeOwned + 'static;
+
+    /// A node before the first round.
+    fn node(input: &Input, index: u32) -> Self::Node;
+
+    /// What `node` answers who asks it.
+    fn reply(node: &Self::Node) -> Self::Reply;
+
+    /// Goes through all rounds with the nodes of one place. All places go through the same ones.
+    ///
+    /// # Errors
+    /// A place has died.
+    fn run(task: &mut PlaceTask<Self>) -> impl Future<Output = isles::Result<()>>;
+
+    /// What a node has found: a number, or one for each node.
+    fn answer(node: &Self::Node) -> Vec<i64>;
+
+    /// Checks the answers of all nodes; returns what they come to, in a few words.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String>;
+}
+
+/// The single numbers of nodes that have found one each.
+///
+/// # Errors
+/// A node has found none, or several.
+pub fn single(answers: &[Vec<i64>]) -> Result<Vec<i64>, String> {
+    let one = |(node, answer): (usize, &Vec<i64>)| match answer[..] {
+        [number] => Ok(number),
+        _ => Err(format!("node {node} has {} answers", answer.len())),
+    };
+    answers.iter().enumerate().map(one).collect()
+}

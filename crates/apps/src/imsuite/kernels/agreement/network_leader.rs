@@ -1,0 +1,111 @@
+//! DP: a leader in any connected network, in a time that its diameter bounds.
+//!
+//! Peleg's algorithm (Journal of Parallel and Distributed Computing 8, 1990). In each pulse all nodes tell their
+//! neighbours the greatest identifier that they know, and the greatest distance that they know it to have come. The
+//! distance goes back to the candidate, who hears of it two pulses after each hop. A candidate that has heard of no
+//! greater identifier and in two pulses of no greater distance is the leader; that spreads in the same way.
+//! Invariant: in pulse *p* the greatest identifier of all has come *p* hops.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::Kernel;
+use super::super::super::place_task::{PlaceTask, Turn};
+use super::{answer_of, verify_leader};
+use serde::{Deserialize, Serialize};
+
+/// The kernel DP.
+pub struct NetworkLeader;
+
+/// Pulses without news after which a candidate is the leader.
+const QUIET: u32 = 2;
+
+/// A node of it.
+pub struct Node {
+    /// The greatest identifier that it knows.
+    greatest: u64,
+    /// The greatest distance that it knows that one to have come, in hops.
+    farthest: u32,
+    /// Whether the identifier is its own.
+    is_candidate: bool,
+    /// Pulses in which the distance has not grown.
+    quiet: u32,
+    leader: Option<u32>,
+}
+
+/// What nodes of DP tell their neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum PulseMessage {
+    /// The greatest identifier, and the greatest distance that it is known to have come.
+    Known {
+        /// The identifier.
+        greatest: u64,
+        /// The distance in hops.
+        farthest: u32,
+    },
+    /// The leader.
+    Leader(u32),
+}
+
+impl Node {
+    /// Takes what the neighbours know at the end of a pulse.
+    fn learn(&mut self, pulse: u32, known: &[(u64, u32)]) {
+        let greatest = known.iter().map(|(greatest, _)| *greatest).max().unwrap_or(0);
+        let is_overtaken = greatest > self.greatest;
+        if is_overtaken {
+            (self.greatest, self.farthest, self.is_candidate) = (greatest, pulse, false);
+        }
+        let of_greatest = known.iter().filter(|(greatest, _)| *greatest == self.greatest);
+        let farthest = of_greatest.map(|(_, farthest)| *farthest).max().unwrap_or(0);
+        self.quiet = if farthest > self.farthest { 0 } else { self.quiet + 1 };
+        self.farthest = self.farthest.max(farthest);
+    }
+
+    fn pulse(turn: &mut Turn<'_, NetworkLeader>, pulse: u32) {
+        let (mut known, mut leader) = (Vec::new(), None);
+        for message in turn.messages() {
+            match message {
+                PulseMessage::Known { greatest, farthest } => known.push((greatest, farthest)),
+                PulseMessage::Leader(other) => leader = Some(other),
+            }
+        }
+        if turn.node.leader.is_some() {
+            return; // it has told its neighbours
+        }
+        if pulse > 0 {
+            turn.node.learn(pulse, &known);
+        }
+        let is_leader = turn.node.is_candidate && turn.node.quiet >= QUIET;
+        turn.node.leader = leader.or(is_leader.then_some(turn.index));
+        let Node { greatest, farthest, leader, .. } = *turn.node;
+        turn.send_all(leader.map_or(PulseMessage::Known { greatest, farthest }, PulseMessage::Leader));
+    }
+}
+
+impl Kernel for NetworkLeader {
+    type Node = Node;
+    type Message = PulseMessage;
+    type Reply = ();
+
+    fn node(input: &Input, index: u32) -> Node {
+        let greatest = input.identifiers[index as usize];
+        Node { greatest, farthest: 0, is_candidate: true, quiet: 0, leader: None }
+    }
+
+    fn reply(_: &Node) {}
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        let mut pulse = 0;
+        while task.any(|node| node.leader.is_none()).await? {
+            task.round(|turn| Node::pulse(turn, pulse)).await?;
+            pulse += 1;
+        }
+        Ok(())
+    }
+
+    fn answer(node: &Node) -> Vec<i64> {
+        answer_of(node.leader)
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        verify_leader(input, answers)
+    }
+}

@@ -1,0 +1,89 @@
+//! LCR: a leader in a ring with one direction.
+//!
+//! The algorithm of Le Lann (IFIP Congress 1977) as Chang and Roberts improved it (Communications of the ACM 22,
+//! 1979): each node sends its identifier on; a node passes on what is greater than its own and swallows the rest.
+//! Whose identifier comes back is the leader, and says so once around. Invariant: the greatest identifier is the only
+//! one that comes back.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::Kernel;
+use super::super::super::place_task::PlaceTask;
+use super::{answer_of, next_in_ring, verify_leader};
+use serde::{Deserialize, Serialize};
+
+/// The kernel LCR.
+pub struct OneWayRing;
+
+/// A node of it.
+pub struct Node {
+    identifier: u64,
+    leader: Option<u32>,
+}
+
+/// What nodes of LCR tell the next one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RingMessage {
+    /// The identifier of a node that may become the leader.
+    Identifier(u64),
+    /// The leader.
+    Leader(u32),
+}
+
+impl Node {
+    /// What a node passes on of a message, if anything.
+    fn passed_on(&mut self, index: u32, message: RingMessage) -> Option<RingMessage> {
+        match message {
+            RingMessage::Identifier(other) if other > self.identifier => Some(RingMessage::Identifier(other)),
+            RingMessage::Identifier(other) if other < self.identifier => None,
+            RingMessage::Identifier(_) => {
+                self.leader = Some(index);
+                Some(RingMessage::Leader(index))
+            }
+            RingMessage::Leader(leader) => {
+                let is_news = self.leader.replace(leader).is_none();
+                is_news.then_some(RingMessage::Leader(leader))
+            }
+        }
+    }
+}
+
+impl Kernel for OneWayRing {
+    type Node = Node;
+    type Message = RingMessage;
+    type Reply = ();
+
+    fn node(input: &Input, index: u32) -> Node {
+        Node { identifier: input.identifiers[index as usize], leader: None }
+    }
+
+    fn reply(_: &Node) {}
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        let size = task.facts().size;
+        task.round(|turn| {
+            let next = next_in_ring(turn.index, size, true);
+            turn.send(next, RingMessage::Identifier(turn.node.identifier));
+        })
+        .await?;
+        while task.any(|node| node.leader.is_none()).await? {
+            task.round(|turn| {
+                let next = next_in_ring(turn.index, size, true);
+                for message in turn.messages() {
+                    if let Some(message) = turn.node.passed_on(turn.index, message) {
+                        turn.send(next, message);
+                    }
+                }
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    fn answer(node: &Node) -> Vec<i64> {
+        answer_of(node.leader)
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        verify_leader(input, answers)
+    }
+}

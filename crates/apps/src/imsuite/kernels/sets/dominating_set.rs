@@ -1,0 +1,164 @@
+//! DS: a small set of nodes of which each other node has one as a neighbour.
+//!
+//! The local randomised greedy algorithm of Jia, Rajaraman and Suel (Distributed Computing 15, 2002). A node is white
+//! while neither it nor a neighbour is in the set; its span is the number of white nodes among itself and its
+//! neighbours. In each turn the nodes whose span, rounded down to a power of two, is the greatest within two hops are
+//! active. The support of a white node is the number of active nodes around it. An active node becomes a candidate
+//! with a chance of one to the greatest support around it, and a candidate joins if its white nodes have at most
+//! three candidates each on average. Invariant: a node counts as white to a neighbour until the turn after the one in
+//! which it was covered.
+
+use super::super::super::input::Input;
+use super::super::super::kernel::Kernel;
+use super::super::super::place_task::PlaceTask;
+use super::members;
+use isles::Random;
+
+/// The kernel DS. Its messages are numbers, whose meaning is that of the round.
+pub struct DominatingSet;
+
+/// Most candidates for each white node, on average, with which a candidate joins.
+const CANDIDATES_MAX: u32 = 3;
+
+/// A node of it. The numbers are those of the turn that goes on.
+pub struct Node {
+    is_member: bool,
+    is_white: bool,
+    /// White nodes among itself and its neighbours.
+    span: u32,
+    /// The greatest rounded span that it knows of.
+    greatest: u32,
+    is_active: bool,
+    is_candidate: bool,
+    /// Active nodes around it, then candidates around it.
+    around: u32,
+    random: Random,
+}
+
+impl Node {
+    /// The span, rounded down to a power of two; 0 without white nodes.
+    fn rounded(&self) -> u32 {
+        self.span.checked_ilog2().map_or(0, |exponent| 1 << exponent)
+    }
+}
+
+impl Kernel for DominatingSet {
+    type Node = Node;
+    type Message = u32;
+    type Reply = ();
+
+    fn node(input: &Input, index: u32) -> Node {
+        Node {
+            is_member: false,
+            is_white: true,
+            span: input.neighbours[index as usize].len() as u32 + 1,
+            greatest: 0,
+            is_active: false,
+            is_candidate: false,
+            around: 0,
+            random: Random::stream(input.seed, u64::from(index)),
+        }
+    }
+
+    fn reply(_: &Node) {}
+
+    async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
+        while task.any(|node| node.is_white).await? {
+            find_active(task).await?;
+            find_candidates(task).await?;
+            join(task).await?;
+        }
+        Ok(())
+    }
+
+    /// 1 for a member, 0 for another node.
+    fn answer(node: &Node) -> Vec<i64> {
+        vec![i64::from(node.is_member)]
+    }
+
+    fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
+        let members = members(answers)?;
+        for (node, neighbours) in input.neighbours.iter().enumerate() {
+            if !members[node] && !neighbours.iter().any(|other| members[*other as usize]) {
+                return Err(format!("neither node {node} nor a neighbour is in the set"));
+            }
+        }
+        let count = members.iter().filter(|member| **member).count();
+        Ok(format!("{count} nodes, and each other node has one of them as a neighbour"))
+    }
+}
+
+/// Three rounds: the greatest span within two hops, one hop after the other; the nodes that have it tell that they are
+/// active.
+async fn find_active(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
+    task.round(|turn| {
+        // Neighbours that are no longer white have said so in the last turn.
+        turn.node.span -= turn.messages().count() as u32;
+        turn.node.greatest = turn.node.rounded();
+        turn.send_all(turn.node.greatest);
+    })
+    .await?;
+    task.round(|turn| {
+        turn.node.greatest = turn.messages().fold(turn.node.greatest, u32::max);
+        turn.send_all(turn.node.greatest);
+    })
+    .await?;
+    task.round(|turn| {
+        turn.node.greatest = turn.messages().fold(turn.node.greatest, u32::max);
+        turn.node.is_active = turn.node.span > 0 && turn.node.rounded() == turn.node.greatest;
+        if turn.node.is_active {
+            turn.send_all(1);
+        }
+    })
+    .await
+}
+
+/// Two rounds: white nodes tell their support; active nodes draw, and candidates tell it.
+async fn find_candidates(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
+    task.round(|turn| {
+        turn.node.around = turn.messages().count() as u32 + u32::from(turn.node.is_active);
+        if turn.node.is_white {
+            turn.send_all(turn.node.around);
+        }
+    })
+    .await?;
+    task.round(|turn| {
+        let own = Some(turn.node.around).filter(|_| turn.node.is_white);
+        let support = turn.messages().chain(own).max().unwrap_or(1);
+        let node = &mut *turn.node;
+        node.is_candidate = node.is_active && node.random.unit() * f64::from(support) < 1.0;
+        if node.is_candidate {
+            turn.send_all(1);
+        }
+    })
+    .await
+}
+
+/// Three rounds: white nodes tell how many candidates are around them; candidates join if that is not too many, and
+/// tell it; nodes that are covered by that tell that they are not white any more.
+async fn join(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
+    task.round(|turn| {
+        turn.node.around = turn.messages().count() as u32 + u32::from(turn.node.is_candidate);
+        if turn.node.is_white {
+            turn.send_all(turn.node.around);
+        }
+    })
+    .await?;
+    task.round(|turn| {
+        let own = Some(turn.node.around).filter(|_| turn.node.is_white);
+        let candidates: u32 = turn.messages().chain(own).sum();
+        turn.node.is_member |= turn.node.is_candidate && candidates <= CANDIDATES_MAX * turn.node.span;
+        if turn.node.is_candidate && turn.node.is_member {
+            turn.send_all(1);
+        }
+    })
+    .await?;
+    task.round(|turn| {
+        let is_covered = turn.messages().next().is_some() || turn.node.is_member;
+        if turn.node.is_white && is_covered {
+            (turn.node.is_white, turn.node.span) = (false, turn.node.span - 1);
+            turn.send_all(1);
+        }
+    })
+    .await
+}

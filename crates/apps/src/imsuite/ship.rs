@@ -1,0 +1,75 @@
+//! What a call between nodes takes along: what its body uses, or all that X10 would have shipped.
+//!
+//! A body of X10's `at` that names a field of the kernel captures the kernel, and with it everything that is reachable
+//! from there: the adjacency matrix, the lists of the input, the distribution. That is what AT-Opt (Thangamani and
+//! Nandivada, PACT 2018) removes, and what [`Ship::Reachable`] puts back, so that both can be measured with one body.
+//! Which fields a kernel has while it is timed is a fact of the suite's X10 sources. Invariant: what is shipped has no
+//! influence on an answer.
+
+use super::input::Input;
+use super::kernel::KernelName;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// What travels with a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ship {
+    /// What the body uses.
+    #[default]
+    Minimal,
+    /// What the body uses, and all that is reachable from the kernel.
+    Reachable,
+}
+
+/// The fields of a kernel as X10 writes them out: numbers of 64 bits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReachableClosure {
+    /// Single numbers: nodes, root, K, thresholds.
+    scalars: Vec<i64>,
+    /// The adjacency matrix by rows; empty if the kernel has none while it is timed.
+    matrix: Vec<i64>,
+    /// The lists of the input: identifiers, votes, parents, initial values.
+    lists: Vec<i64>,
+    /// The distribution: the first node of each place, and the number of nodes.
+    distribution: Vec<i64>,
+}
+
+impl ReachableClosure {
+    /// What is reachable from the kernel of `input` on `places` places, or nothing if only what is used is shipped.
+    pub fn of(ship: Ship, input: &Input, places: usize) -> Option<ReachableClosure> {
+        if ship == Ship::Minimal {
+            return None;
+        }
+        let size = input.size();
+        // KC drops its matrix before it is timed, and the elections in a ring have none.
+        let has_matrix = !matches!(input.kernel, KernelName::HS | KernelName::KC | KernelName::LCR);
+        let mut matrix = vec![0; if has_matrix { size * size } else { 0 }];
+        for (node, row) in input.neighbours.iter().enumerate().filter(|_| has_matrix) {
+            row.iter().for_each(|other| matrix[node * size + *other as usize] = 1);
+        }
+        let wide = |values: &[u64]| values.iter().map(|value| *value as i64).collect::<Vec<_>>();
+        let narrow = |values: &[u32]| values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>();
+        let votes = input.votes.iter().map(|vote| i64::from(*vote)).collect();
+        let lists = [
+            wide(&input.identifiers),
+            wide(&input.ranks),
+            narrow(&input.parents),
+            votes,
+            narrow(&input.traitors),
+        ];
+        let first_of = |place: usize| (place * size / places) as i64;
+        Some(ReachableClosure {
+            scalars: vec![size as i64, i64::from(input.root), i64::from(input.committee_max)],
+            matrix,
+            lists: lists.concat(),
+            distribution: (0..=places).map(first_of).collect(),
+        })
+    }
+
+    /// Bytes of the numbers.
+    pub fn bytes(&self) -> usize {
+        let ReachableClosure { scalars, matrix, lists, distribution } = self;
+        8 * (scalars.len() + matrix.len() + lists.len() + distribution.len())
+    }
+}
