@@ -2,29 +2,25 @@
 //!
 //! A program gives a [`Bag`] of tasks; [`run`] keeps every place busy with a part of it until no task is left. Places
 //! that run out ask others at random, then wait for their lifelines (V. Saraswat et al., "Lifeline-based global load
-//! balancing", PPoPP 2011; W. Zhang et al., "GLB: lifeline-based global load balancing library in X10", 2014). The
-//! enclosing `finish` alone knows the end. It is written on what every program can use. Invariant: each task is
-//! processed once, and what it came to is in one bag.
+//! balancing", PPoPP 2011; W. Zhang et al., "GLB: lifeline-based global load balancing library in X10", 2014). A
+//! `finish` alone knows the end. What a place decides is in `isles_protocol::balance`; the rest uses only what every
+//! program can use. Invariant: each task is processed once, and what it came to is in one bag.
 
-mod asking;
-mod balancer;
-mod batch;
-mod lifelines;
-mod parameters;
-mod protocol;
+mod place_bag;
 mod report;
 #[cfg(test)]
 mod tests;
+mod worker;
 
-pub use parameters::{BATCH_MAX, ParameterFault, Parameters, STEALS_MAX};
+pub use isles_protocol::balance::{BATCH_MAX, ParameterFault, Parameters, STEALS_MAX};
 pub use report::{Balanced, PlaceBalance, RunBalance};
 
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
-use balancer::Balancer;
-use protocol::{Balancers, work};
+use place_bag::PlaceBag;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use worker::{PlaceBags, work};
 
 /// Tasks that may make further tasks, and what those that have run came to.
 ///
@@ -71,26 +67,26 @@ pub async fn run<B: Bag>(bag: B) -> Result<Balanced<B::Result>> {
 /// As [`run`], and [`ErrorKind::Misused`]: `parameters` are not allowed for that many places.
 pub async fn run_with<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::Result>> {
     parameters.check(place_count()).map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
-    let balancers: Balancers<B> = PlaceLocal::with(parameters, |parameters| {
+    let bags: PlaceBags<B> = PlaceLocal::with(parameters, |parameters| {
         let members: Vec<usize> = (0..place_count()).collect();
-        Balancer::new(here().index(), &members, &parameters)
+        PlaceBag::new(here().index(), &members, &parameters)
     })
     .await?;
     let started = now();
     finish(async {
-        if balancers.lock().put(bag, now()) {
-            spawn(work(balancers.clone()));
+        if bags.lock().put(bag, now()) {
+            spawn(work(bags.clone()));
         }
     })
     .await?;
     let elapsed = now() - started;
     let parts = everywhere!({
-        let mut own = balancers.lock();
+        let mut own = bags.lock();
         (own.bag.take(), own.counts.clone())
     })
     .await?;
-    let (bags, places): (Vec<Option<B>>, Vec<_>) = parts.into_iter().unzip();
-    let merged = bags.into_iter().flatten().reduce(|mut one, other| {
+    let (parts, places): (Vec<Option<B>>, Vec<_>) = parts.into_iter().unzip();
+    let merged = parts.into_iter().flatten().reduce(|mut one, other| {
         one.merge(other);
         one
     });

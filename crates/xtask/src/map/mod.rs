@@ -42,7 +42,7 @@ const RULES: &[Rule] = &[
 /// Those of tests are not for `isles`: whoever runs an example of it builds what its tests depend on.
 const FOREIGN: &[(&str, &[&str])] = &[
     ("axum", &["dashboard"]),
-    ("proptest", &["apps", "chip", "isles", "plot", "protocol", "runtime", "transport-chip", "transport-shm"]),
+    ("proptest", &["apps", "chip", "plot", "protocol", "runtime", "transport-chip", "transport-shm"]),
     ("svg", &["plot"]),
     ("trybuild", &["macros"]),
     ("hyper", &["dashboard"]),

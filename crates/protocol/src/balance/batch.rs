@@ -23,7 +23,7 @@ const TIME_MAX: Duration = Duration::from_millis(1);
 
 /// The size of batches.
 #[derive(Clone, Debug)]
-pub(super) struct Batch {
+pub struct Batch {
     is_set: bool,
     size: u32,
     looks: u32,
@@ -36,18 +36,18 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Batches of `size` tasks, or of as many as measuring says.
-    pub(super) fn new(size: Option<u32>, is_alone: bool) -> Batch {
+    pub fn new(size: Option<u32>, is_alone: bool) -> Batch {
         let looks = if is_alone { LOOKS_ALONE } else { LOOKS };
         Batch { is_set: size.is_some(), size: size.unwrap_or(FIRST), looks, left: 0, look_ps: 0, task_ps: 0 }
     }
 
     /// Tasks of the next batch.
-    pub(super) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.size as usize
     }
 
     /// Whether the next batch is to be measured.
-    pub(super) fn is_due(&mut self) -> bool {
+    pub fn is_due(&mut self) -> bool {
         if self.is_set {
             return false;
         }
@@ -59,7 +59,7 @@ impl Batch {
     /// A batch of `tasks` tasks took `time`, and the look for messages after it `look`.
     ///
     /// A clock that does not move says nothing.
-    pub(super) fn measured(&mut self, tasks: usize, time: Duration, look: Duration) {
+    pub fn measured(&mut self, tasks: usize, time: Duration, look: Duration) {
         if self.is_set || tasks == 0 || time.is_zero() || look.is_zero() {
             return;
         }

@@ -6,12 +6,11 @@
 
 use super::lifelines::lifelines;
 use super::parameters::Parameters;
-use crate::Random;
 use serde::{Deserialize, Serialize};
 
 /// The kind of a request for tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum StealKind {
+pub enum StealKind {
     /// To a victim that was drawn: it has some now, or forgets.
     Random,
     /// To a lifeline: it gives later if it has none now.
@@ -31,7 +30,6 @@ pub(super) struct Asking {
     /// Whom it draws from.
     victims: Vec<usize>,
     lifelines: Vec<Lifeline>,
-    random: Random,
     /// Random steals until lifelines are asked, after each success and now.
     steals: u32,
     steals_left: u32,
@@ -39,13 +37,19 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Whom the place `own` asks, of `members`, which are in order and have it. All its lifelines remember it.
-    pub(super) fn new(own: usize, members: &[usize], parameters: &Parameters) -> Asking {
-        let mut random = Random::stream(parameters.seed, own as u64);
+    ///
+    /// `draw` returns a random number below the one it is given.
+    pub(super) fn new(
+        own: usize,
+        members: &[usize],
+        parameters: &Parameters,
+        mut draw: impl FnMut(usize) -> usize,
+    ) -> Asking {
         let mut victims: Vec<usize> = members.iter().copied().filter(|member| *member != own).collect();
         let kept = victims.len().min(parameters.victims_max as usize);
         if kept < victims.len() {
             for index in 0..kept {
-                let drawn = index + random.index(victims.len() - index);
+                let drawn = index + draw(victims.len() - index);
                 victims.swap(index, drawn);
             }
             victims.truncate(kept);
@@ -53,16 +57,20 @@ impl Asking {
         let places = lifelines_of(own, members, parameters);
         let lifelines = places.map(|place| Lifeline { place, is_asked: true }).collect();
         let steals = if victims.is_empty() { 0 } else { parameters.random_steals };
-        Asking { victims, lifelines, random, steals, steals_left: steals }
+        Asking { victims, lifelines, steals, steals_left: steals }
     }
 
     /// Whom to ask now, and how; `None` if that is nobody, and all lifelines remember this place.
     ///
-    /// Places of which `is_dead` holds are passed over.
-    pub(super) fn next(&mut self, is_dead: impl Fn(usize) -> bool) -> Option<(usize, StealKind)> {
+    /// Places of which `is_dead` holds are passed over; `draw` returns a random number below the one it is given.
+    pub(super) fn next(
+        &mut self,
+        mut draw: impl FnMut(usize) -> usize,
+        is_dead: impl Fn(usize) -> bool,
+    ) -> Option<(usize, StealKind)> {
         while self.steals_left > 0 {
             self.steals_left -= 1;
-            let victim = self.victims[self.random.index(self.victims.len())];
+            let victim = self.victims[draw(self.victims.len())];
             if !is_dead(victim) {
                 return Some((victim, StealKind::Random));
             }
@@ -86,7 +94,7 @@ impl Asking {
 
 /// The lifelines of the place `own`, of `members`, which are in order and have it.
 fn lifelines_of(own: usize, members: &[usize], parameters: &Parameters) -> impl Iterator<Item = usize> {
-    let rank = members.binary_search(&own).expect("a place is a member where it is asked for lifelines");
+    let rank = members.partition_point(|member| *member < own);
     let (count, base) = (parameters.lifelines_of(members.len()), parameters.lifeline_base as usize);
     lifelines(rank, members.len(), base, count).into_iter().map(|rank| members[rank])
 }
@@ -106,15 +114,26 @@ mod tests {
         false
     }
 
+    /// Draws from a linear congruential generator.
+    fn drawn(state: &mut u64, below: usize) -> usize {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) as usize % below
+    }
+
     /// Whom a place asks until it asks nobody.
     fn asked(asking: &mut Asking, is_dead: impl Fn(usize) -> bool) -> Vec<(usize, StealKind)> {
-        std::iter::from_fn(|| asking.next(&is_dead)).collect()
+        let mut state = 7;
+        std::iter::from_fn(|| asking.next(|below| drawn(&mut state, below), &is_dead)).collect()
+    }
+
+    fn asking(own: usize, members: &[usize], parameters: &Parameters, mut seed: u64) -> Asking {
+        Asking::new(own, members, parameters, |below| drawn(&mut seed, below))
     }
 
     #[test]
     fn random_steals_come_first_and_each_lifeline_once_after_it_has_given() {
         let members: Vec<usize> = (0..48).collect();
-        let mut asking = Asking::new(47, &members, &Parameters::default());
+        let mut asking = self::asking(47, &members, &Parameters::default(), 1);
         let first = asked(&mut asking, none_is_dead);
         assert_eq!(first.len(), 4, "all lifelines remember it");
         assert!(first.iter().all(|(victim, kind)| *victim < 47 && *kind == StealKind::Random));
@@ -128,11 +147,11 @@ mod tests {
 
     #[test]
     fn the_dead_are_passed_over_and_one_place_asks_nobody() {
-        let mut asking = Asking::new(0, &[0, 1], &Parameters::default());
+        let mut asking = self::asking(0, &[0, 1], &Parameters::default(), 1);
         asking.found(1, StealKind::Lifeline);
         assert_eq!(asked(&mut asking.clone(), |place| place == 1), []);
         assert_eq!(asked(&mut asking, none_is_dead).len(), 5);
-        assert_eq!(asked(&mut Asking::new(0, &[0], &Parameters::default()), none_is_dead), []);
+        assert_eq!(asked(&mut self::asking(0, &[0], &Parameters::default(), 1), none_is_dead), []);
     }
 
     #[test]
@@ -150,9 +169,9 @@ mod tests {
         ) {
             let all: Vec<usize> = (0..members).collect();
             let own = own.index(members);
-            let parameters = Parameters { victims_max, seed, random_steals: 200, ..Parameters::default() };
+            let parameters = Parameters { victims_max, random_steals: 200, ..Parameters::default() };
             let mut drawn: Vec<usize> = Vec::new();
-            let mut asking = Asking::new(own, &all, &parameters);
+            let mut asking = self::asking(own, &all, &parameters, seed);
             drawn.extend(asked(&mut asking, none_is_dead).into_iter().map(|(victim, _)| victim));
             prop_assert_eq!(drawn.len(), 200);
             drawn.sort_unstable();
