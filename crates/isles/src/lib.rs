@@ -25,11 +25,15 @@
 
 #![forbid(unsafe_code)]
 
+// What the macros expand to says `::isles`, here as in programs.
+extern crate self as isles;
+
 #[cfg(feature = "chip")]
 mod chip;
 #[cfg(not(feature = "chip"))]
 #[path = "chip_absent.rs"]
 mod chip;
+pub mod glb;
 mod init;
 mod launch;
 mod machine;

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod balance;
 pub mod channel;
 pub mod finish;
 pub mod matching;

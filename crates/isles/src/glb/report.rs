@@ -1,0 +1,112 @@
+//! What a run came to, and what each place did of it.
+//!
+//! Apart from the balancer because programs read it. Invariant: what each place did is no part of the result.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// What one place did in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceBalance {
+    /// Tasks processed.
+    pub tasks: u64,
+    /// Batches that they were processed in.
+    pub batches: u64,
+    /// Random steals tried.
+    pub asked: u64,
+    /// Of these, those that brought tasks.
+    pub stolen: u64,
+    /// Requests to lifelines.
+    pub lifelines_asked: u64,
+    /// Parts that lifelines gave, at once or later.
+    pub gifts: u64,
+    /// Parts given away.
+    pub given: u64,
+    /// Time with tasks in hand, by the clock of the place; looks for messages are included.
+    pub busy: Duration,
+    /// Copies of the bag that its partner took in; 0 unless the run is resilient.
+    pub saves: u64,
+}
+
+/// The result of a run, and how it was balanced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Balanced<R> {
+    /// The result of all tasks.
+    pub result: R,
+    /// How the run was balanced.
+    pub balance: RunBalance,
+}
+
+/// How a run was balanced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunBalance {
+    /// Time from the first task to the end of the last, by the clock of the first place.
+    pub elapsed: Duration,
+    /// What each place did, in order of the places; `None` for one that has died.
+    pub places: Vec<Option<PlaceBalance>>,
+    /// Places that died and whose tasks the others have done.
+    pub recovered: u64,
+}
+
+impl RunBalance {
+    /// Tasks of all places. With a place that has died, what it had done since its last save is missing, and tasks may
+    /// be counted that were done twice.
+    pub fn tasks(&self) -> u64 {
+        self.places.iter().flatten().map(|place| place.tasks).sum()
+    }
+
+    /// The part of the time in which the places had no tasks, of 1.
+    pub fn idle(&self) -> f64 {
+        let living: Vec<_> = self.places.iter().flatten().collect();
+        let all = self.elapsed.as_secs_f64() * living.len() as f64;
+        let busy: f64 = living.iter().map(|place| place.busy.as_secs_f64()).sum();
+        if all > 0.0 { (1.0 - busy / all).max(0.0) } else { 0.0 }
+    }
+}
+
+impl fmt::Display for RunBalance {
+    /// A table with a line for each place.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:>5}  {:>12}  {:>8}  {:>8}  {:>6}  {:>6}  {:>6}",
+            "place", "tasks", "asked", "stolen", "gifts", "given", "idle"
+        )?;
+        for (number, place) in self.places.iter().enumerate() {
+            let Some(place) = place else {
+                writeln!(f, "{number:>5}  dead")?;
+                continue;
+            };
+            let PlaceBalance { tasks, asked, stolen, lifelines_asked, gifts, given, busy, .. } = place;
+            let idle = match self.elapsed.as_secs_f64() {
+                0.0 => 0.0,
+                elapsed => 100.0 * (1.0 - busy.as_secs_f64() / elapsed).max(0.0),
+            };
+            let asked = asked + lifelines_asked;
+            writeln!(
+                f,
+                "{number:>5}  {tasks:>12}  {asked:>8}  {stolen:>8}  {gifts:>6}  {given:>6}  {idle:>4.1} %"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_what_is_not_busy_and_a_dead_place_has_none() {
+        let place =
+            |tasks, busy| Some(PlaceBalance { tasks, busy: Duration::from_secs(busy), ..Default::default() });
+        let places = vec![place(30, 10), place(10, 5), None];
+        let balance = RunBalance { elapsed: Duration::from_secs(10), places, recovered: 1 };
+        assert_eq!((balance.tasks(), balance.idle()), (40, 0.25));
+        let table = balance.to_string();
+        assert_eq!(table.lines().count(), 4);
+        assert!(table.ends_with("50.0 %\n    2  dead\n"), "{table}");
+        assert_eq!(RunBalance::default().idle(), 0.0);
+    }
+}

@@ -1,0 +1,147 @@
+//! How many tasks a place processes between two looks for messages.
+//!
+//! Unless it is set, the batch is as long as 50 looks, measured as it goes. Apart from the balancer because it knows
+//! times only, and no clock. Invariant: a batch has at least one task, and at most [`BATCH_MAX`].
+
+use super::parameters::BATCH_MAX;
+use std::time::Duration;
+
+/// How much longer a batch is than a look for messages: a look costs a fiftieth.
+const LOOKS: u32 = 50;
+
+/// The same where there is nobody who could ask.
+const LOOKS_ALONE: u32 = 1000;
+
+/// Tasks of the first batch: as in X10's library.
+const FIRST: u32 = 100;
+
+/// One batch of so many is measured.
+const MEASURED: u32 = 8;
+
+/// Most time of a batch that is chosen by measuring; a thief waits for half of it.
+const TIME_MAX: Duration = Duration::from_millis(1);
+
+/// The size of batches.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    is_set: bool,
+    size: u32,
+    looks: u32,
+    /// Batches until the next one that is measured.
+    left: u32,
+    /// The shortest look so far, and about what a task takes, in picoseconds; 0 until they are known.
+    look_ps: u64,
+    task_ps: u64,
+}
+
+impl Batch {
+    /// Batches of `size` tasks, or of as many as measuring says.
+    pub fn new(size: Option<u32>, is_alone: bool) -> Batch {
+        let looks = if is_alone { LOOKS_ALONE } else { LOOKS };
+        Batch { is_set: size.is_some(), size: size.unwrap_or(FIRST), looks, left: 0, look_ps: 0, task_ps: 0 }
+    }
+
+    /// Tasks of the next batch.
+    pub fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    /// Whether the next batch is to be measured.
+    pub fn is_due(&mut self) -> bool {
+        if self.is_set {
+            return false;
+        }
+        let is_due = self.left == 0;
+        self.left = self.left.checked_sub(1).unwrap_or(MEASURED - 1);
+        is_due
+    }
+
+    /// A batch of `tasks` tasks took `time`, and the look for messages after it `look`.
+    ///
+    /// A clock that does not move says nothing.
+    pub fn measured(&mut self, tasks: usize, time: Duration, look: Duration) {
+        if self.is_set || tasks == 0 || time.is_zero() || look.is_zero() {
+            return;
+        }
+        let (look_ps, task_ps) = (picoseconds(look), (picoseconds(time) / tasks as u64).max(1));
+        self.look_ps = if self.look_ps == 0 { look_ps } else { self.look_ps.min(look_ps) };
+        // A task that seems long was interrupted, or a batch had few tasks: it counts, but not for all.
+        self.task_ps = match self.task_ps {
+            0 => task_ps,
+            known => (3 * known + task_ps.min(known.saturating_mul(4))) / 4,
+        };
+        let wanted = (u64::from(self.looks).saturating_mul(self.look_ps)).min(picoseconds(TIME_MAX));
+        let size = (wanted / self.task_ps.max(1)).min(2 * u64::from(self.size));
+        self.size = (size.max(1) as u32).min(BATCH_MAX);
+    }
+}
+
+fn picoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The size after many batches of tasks of `task_ns`, with looks of `look_ns`.
+    fn settled(task_ns: u64, look_ns: u64, is_alone: bool) -> usize {
+        let mut batch = Batch::new(None, is_alone);
+        for _ in 0..400 {
+            if batch.is_due() {
+                let time = Duration::from_nanos(task_ns * batch.size() as u64);
+                batch.measured(batch.size(), time, Duration::from_nanos(look_ns));
+            }
+        }
+        batch.size()
+    }
+
+    #[test]
+    fn a_batch_is_as_long_as_fifty_looks() {
+        assert_eq!(settled(100, 100, false), 50);
+        assert_eq!(settled(10, 100, false), 500);
+        assert_eq!(settled(10_000, 100, false), 1, "a task is longer than that");
+        assert_eq!(settled(100, 100, true), 1000, "nobody waits");
+        assert_eq!(settled(100, 1_000_000, false), 10_000, "a millisecond");
+    }
+
+    #[test]
+    fn a_size_that_is_set_stays_and_a_clock_that_stands_changes_nothing() {
+        let mut batch = Batch::new(Some(7), false);
+        assert!(!batch.is_due());
+        batch.measured(7, Duration::from_secs(1), Duration::from_nanos(1));
+        assert_eq!(batch.size(), 7);
+        let mut batch = Batch::new(None, false);
+        batch.measured(100, Duration::ZERO, Duration::from_micros(1));
+        batch.measured(0, Duration::from_micros(1), Duration::from_micros(1));
+        assert_eq!(batch.size(), 100);
+    }
+
+    #[test]
+    fn one_interruption_does_not_make_the_batch_a_task() {
+        let mut batch = Batch::new(None, false);
+        for _ in 0..50 {
+            batch.measured(
+                batch.size(),
+                Duration::from_nanos(100 * batch.size() as u64),
+                Duration::from_nanos(100),
+            );
+        }
+        batch.measured(batch.size(), Duration::from_millis(20), Duration::from_millis(20));
+        assert!((25..=50).contains(&batch.size()), "{}", batch.size());
+    }
+
+    proptest! {
+        #[test]
+        fn a_batch_is_never_empty_and_never_too_long(
+            times in proptest::collection::vec((0_usize..10_000, any::<u64>(), any::<u64>()), 0..60),
+        ) {
+            let mut batch = Batch::new(None, false);
+            for (tasks, time, look) in times {
+                batch.measured(tasks, Duration::from_nanos(time), Duration::from_nanos(look));
+                prop_assert!((1..=BATCH_MAX as usize).contains(&batch.size()));
+            }
+        }
+    }
+}

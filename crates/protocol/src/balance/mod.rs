@@ -1,0 +1,102 @@
+//! Who gets tasks from whom when tasks are balanced over places, and when: a pure state machine for each place.
+//!
+//! It is told what happens at the place (tasks or a request have come, the worker has run out) and says what is to be
+//! done; the façade's `glb` does it. It holds no task, reads no clock and sends nothing. The protocol, and why it ends,
+//! is in `docs/design/glb.md`. Invariant: tasks that were put have a worker, or the method that was told of them has
+//! returned that one is to be started.
+
+mod asking;
+mod batch;
+mod lifelines;
+mod parameters;
+#[cfg(test)]
+mod tests;
+
+pub use asking::StealKind;
+pub use batch::Batch;
+pub use parameters::{BATCH_MAX, ParameterFault, Parameters, STEALS_MAX};
+
+use asking::{Asking, thieves_of};
+use std::collections::VecDeque;
+
+/// One place of a run.
+#[derive(Clone, Debug)]
+pub struct Balancer {
+    /// Whether a task of the finish processes the bag, or asks for tasks.
+    has_worker: bool,
+    asking: Asking,
+    /// Who has this place as a lifeline.
+    remembered: Vec<usize>,
+    /// Those of them that have asked and got nothing yet, the first one first.
+    thieves: VecDeque<usize>,
+}
+
+impl Balancer {
+    /// That of the place `own`, at rest, of `members`, which are in order and have it. All lifelines have been asked.
+    ///
+    /// `draw` returns a random number below the one it is given.
+    pub fn new(
+        own: usize,
+        members: &[usize],
+        parameters: &Parameters,
+        draw: impl FnMut(usize) -> usize,
+    ) -> Balancer {
+        let remembered = thieves_of(own, members, parameters);
+        Balancer {
+            has_worker: false,
+            asking: Asking::new(own, members, parameters, draw),
+            thieves: remembered.iter().copied().collect(),
+            remembered,
+        }
+    }
+
+    /// There are tasks in the bag. Returns whether a worker is to be started.
+    #[must_use = "tasks without a worker stay for ever"]
+    pub fn put(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_worker, true)
+    }
+
+    /// The lifeline `giver` has given tasks, without being asked again. Returns whether a worker is to be started.
+    #[must_use = "tasks without a worker stay for ever"]
+    pub fn accept(&mut self, giver: usize) -> bool {
+        self.asking.found(giver, StealKind::Lifeline);
+        self.put()
+    }
+
+    /// Who waits for tasks, the first one first.
+    pub fn next_thief(&self) -> Option<usize> {
+        self.thieves.front().copied()
+    }
+
+    /// The first one who waits has been given tasks.
+    pub fn given(&mut self) {
+        self.thieves.pop_front();
+    }
+
+    /// The bag is empty: whom to ask for tasks now. `None` is the end of the worker: nobody is left to ask.
+    ///
+    /// Places of which `is_dead` holds are passed over; `draw` returns a random number below the one it is given.
+    pub fn ask(
+        &mut self,
+        draw: impl FnMut(usize) -> usize,
+        is_dead: impl Fn(usize) -> bool,
+    ) -> Option<(usize, StealKind)> {
+        let next = self.asking.next(draw, is_dead);
+        self.has_worker = next.is_some();
+        next
+    }
+
+    /// A place that is known as a thief of this lifeline has asked, and there is nothing to give; others are not
+    /// remembered.
+    pub fn refused(&mut self, thief: usize, kind: StealKind) {
+        let is_known = self.remembered.contains(&thief) && !self.thieves.contains(&thief);
+        if kind == StealKind::Lifeline && is_known {
+            self.thieves.push_back(thief);
+        }
+    }
+
+    /// The worker has asked `victim`, and has got tasks.
+    pub fn answered(&mut self, victim: usize, kind: StealKind) {
+        self.asking.found(victim, kind);
+    }
+}
