@@ -156,6 +156,7 @@ pub struct MpiEndpoint {
     has_room_again: Cell<bool>,
     /// This place has left: it sends nothing more, not even what it owes.
     has_left: Cell<bool>,
+    end_limit: Option<Duration>,
     unparked: Arc<EndedWait>,
     reentry: ReentryGuard,
 }
@@ -176,9 +177,17 @@ impl MpiEndpoint {
             refused: Cell::new(false),
             has_room_again: Cell::new(false),
             has_left: Cell::new(false),
+            end_limit: None,
             unparked: Arc::default(),
             reentry: ReentryGuard::default(),
         }
+    }
+
+    /// Ends the run with a line if, when this endpoint is dropped, some other rank keeps its own longer than `limit`.
+    #[must_use]
+    pub fn ends_within(mut self, limit: Duration) -> MpiEndpoint {
+        self.end_limit = Some(limit);
+        self
     }
 
     fn peer(&self, place: PlaceId) -> RefMut<'_, RemotePlace> {
@@ -403,8 +412,11 @@ impl MpiEndpoint {
 
     /// Takes in and forgets what comes, until all that was sent has left and all ranks are here.
     fn close(&self) {
-        let mut barrier = None;
+        let (mut barrier, start) = (None, Instant::now());
         loop {
+            if self.end_limit.is_some_and(|limit| start.elapsed() > limit) {
+                self.library.abort(&"some other rank does not end, though the run is over");
+            }
             self.progress(Inbound::All, &mut |arrival| drop(arrival));
             if barrier.is_none() && !self.is_moving() && self.have_others_left() {
                 barrier = Some(Some(self.library.begin_barrier()));

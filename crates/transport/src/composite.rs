@@ -24,8 +24,11 @@ pub trait FarEndpoint: Endpoint {
     fn before_sleep(&self) -> Option<Duration>;
 }
 
-/// After so many looks at near places that found something, a far one; where nothing is found, at each look.
+/// After so many looks at near places that found something, one at far places; where nothing is found, at each look.
 const NEAR_LOOKS: u32 = 4;
+
+/// In a wait, after so many looks at near places one at far places: a library takes as long for one as a near message.
+const WAITING_LOOKS: u32 = 8;
 
 /// How a transport numbers the places that it reaches.
 #[derive(Clone, Debug)]
@@ -76,6 +79,8 @@ pub struct CompositeEndpoint<N, F> {
     far_numbers: PlaceNumbers,
     /// What both can carry.
     limits: Limits,
+    /// Whether there are far places at all; where there are none, nobody looks for them.
+    has_far: bool,
     /// Looks at near places that found something, since the last one at far places.
     near_looks: Cell<u32>,
 }
@@ -87,9 +92,14 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
     /// If some place is reached by none.
     pub fn new(here: PlaceId, near: (N, PlaceNumbers), far: (F, PlaceNumbers)) -> CompositeEndpoint<N, F> {
         let ((near, near_numbers), (far, far_numbers)) = (near, far);
+        let mut has_far = false;
         for place in (0..near_numbers.inner.len() as u32).map(PlaceId) {
-            let is_reached = near_numbers.of_place(place).or(far_numbers.of_place(place)).is_some();
-            assert!(is_reached, "{place} is reached by neither transport");
+            let is_near = near_numbers.of_place(place).is_some();
+            assert!(
+                is_near || far_numbers.of_place(place).is_some(),
+                "{place} is reached by neither transport"
+            );
+            has_far |= !is_near;
         }
         far.wakes_by(near.unparker());
         let (ours, theirs) = (near.limits(), far.limits());
@@ -98,7 +108,8 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
             control_bytes_max: ours.control_bytes_max.min(theirs.control_bytes_max),
             block_bytes_max: ours.block_bytes_max.min(theirs.block_bytes_max),
         };
-        CompositeEndpoint { here, near, far, near_numbers, far_numbers, limits, near_looks: Cell::new(0) }
+        let near_looks = Cell::new(0);
+        CompositeEndpoint { here, near, far, near_numbers, far_numbers, limits, has_far, near_looks }
     }
 
     /// Which of the two reaches `place`, with its number there.
@@ -205,7 +216,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let near = self.progress_of((&self.near, &self.near_numbers, true), inbound, deliver);
         let looks = self.near_looks.get() + 1;
-        if near > 0 && looks < NEAR_LOOKS {
+        if !self.has_far || near > 0 && looks < NEAR_LOOKS {
             self.near_looks.set(looks);
             return near;
         }
@@ -214,13 +225,19 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
     }
 
     fn is_ready(&self) -> bool {
-        self.near.is_ready() || self.far.is_ready()
+        self.near.is_ready() || self.has_far && self.far.is_ready()
     }
 
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
+        if !self.has_far {
+            return self.near.wait_with(timeout, also);
+        }
         let longest = self.far.before_sleep();
         let timeout = timeout.into_iter().chain(longest).min();
-        self.near.wait_with(timeout, &|| self.far.is_ready() || also());
+        let looks = Cell::new(0_u32);
+        let is_far_due = || looks.replace(looks.get() + 1).is_multiple_of(WAITING_LOOKS);
+        let is_far_ready = || is_far_due() && self.far.is_ready();
+        self.near.wait_with(timeout, &|| is_far_ready() || also());
         // What has ended the wait is to end no other one.
         self.far.wait_with(Some(Duration::ZERO), &|| true);
     }

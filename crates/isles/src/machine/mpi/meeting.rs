@@ -3,7 +3,7 @@
 //! All ranks say the same to each other in three rounds, and each comes to the same answer from what all have said; so
 //! if one cannot go on, none does. Invariant: ranks that were told apart by host never share memory.
 
-use super::Ends;
+use super::{Ends, OTHERS_LIMIT};
 use crate::machine::image::{PROGRAM, digest_words};
 use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
@@ -84,7 +84,7 @@ pub(super) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
         neighbours.iter().enumerate().map(|(number, rank)| (PlaceId(*rank as u32), PlaceId(number as u32)));
     let near_numbers = PlaceNumbers::of(places, pairs);
     let far_numbers = PlaceNumbers::of(places, (0..places).map(|place| (PlaceId(place), PlaceId(place))));
-    let far = MpiEndpoint::new(Rc::clone(library), Some(bell));
+    let far = MpiEndpoint::new(Rc::clone(library), Some(bell)).ends_within(OTHERS_LIMIT);
     Ok(CompositeEndpoint::new(PlaceId(library.rank()), (near, near_numbers), (far, far_numbers)))
 }
 

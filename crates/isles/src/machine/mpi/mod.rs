@@ -25,6 +25,9 @@ const EXIT_USAGE: i32 = 2;
 /// How long the library may take to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
 const END_LIMIT: Duration = Duration::from_secs(5);
 
+/// How long a rank whose run is over waits for the others, for which it is over, too.
+const OTHERS_LIMIT: Duration = Duration::from_secs(10);
+
 /// The handler of what the first rank says before a run, which none of the runtime has.
 const START: HandlerId = HandlerId(u16::MAX);
 
