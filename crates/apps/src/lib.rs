@@ -27,5 +27,7 @@ applications! {
     ga: GeneticAlgorithm,
     hf: HartreeFock,
     imsuite: ImSuite,
+    nqueens: Queens,
     pi: Pi,
+    uts: TreeSearch,
 }

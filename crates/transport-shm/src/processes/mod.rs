@@ -3,7 +3,7 @@
 //! The first process creates a segment and calls [`spawn`]; each process it starts calls [`join`] before anything
 //! else. A process finds its segment by an inherited descriptor that the variable [`JOIN_VARIABLE`] names; nothing
 //! has a name that could be left behind. Where somebody else starts the processes, one creates the segment and the
-//! others reach it through `/proc` ([`siblings`]). Nothing here moves a message.
+//! others reach it through `/proc` (`Segment::join_sibling`). Nothing here moves a message.
 //!
 //! Whoever dies, nobody waits in vain: the first process watches the others ([`Children`]) and marks them dead;
 //! each other process watches the first one and ends with it, by its parent-death signal where that can be
