@@ -26,5 +26,7 @@ applications! {
     bc: Betweenness,
     ga: GeneticAlgorithm,
     hf: HartreeFock,
+    nqueens: Queens,
     pi: Pi,
+    uts: TreeSearch,
 }

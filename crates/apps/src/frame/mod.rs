@@ -6,10 +6,12 @@
 
 mod facts;
 mod outputs;
+mod task_balance;
 mod work_units;
 
 pub use facts::{Verification, bar, count};
 pub use outputs::{Draw, NO_FILES};
+pub use task_balance::{BalanceArguments, steals_text};
 pub use work_units::{Balance, PlaceWork, UnitQueue, WorkDone, WorkUnits};
 
 use crate::registry::{App, Failure};
@@ -106,6 +108,11 @@ impl Dealer {
     /// A place has died.
     pub async fn units(&self, count: u64, balance: Balance) -> isles::Result<WorkUnits> {
         WorkUnits::new(count, self.what, balance, self.asks_shares).await
+    }
+
+    /// What the places did of tasks that `isles::glb` has balanced.
+    pub fn done_of(&self, balance: &isles::glb::RunBalance) -> WorkDone {
+        task_balance::work_done(balance, self.asks_shares)
     }
 }
 

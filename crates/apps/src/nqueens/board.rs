@@ -1,0 +1,166 @@
+//! Positions with squares that have not been tried, as a bag that is balanced over places.
+//!
+//! Columns and diagonals are bits (M. Richards, "Backtracking algorithms in MCPL using bit patterns and recursion",
+//! University of Cambridge, 1997). Invariant: each square of each row is tried once, in one bag.
+
+use isles::Cycles;
+use isles::glb::Bag;
+use isles::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// What a queen takes of a modelled core: some twenty instructions on bits and a stack in the cache. Our estimate.
+const QUEEN: Cycles = Cycles(30);
+
+/// A row in which squares are left to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct BoardRow {
+    /// Columns of the queens above.
+    columns: u32,
+    /// Squares of this row on their diagonals.
+    rising: u32,
+    falling: u32,
+    /// Squares that are not attacked and not tried; there is at least one.
+    untried: u32,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueensCount {
+    /// Boards with all queens.
+    pub solutions: u64,
+    /// Queens placed.
+    pub placed: u64,
+}
+
+/// What is left to try of a board, and what has been counted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct QueensBag {
+    /// All columns.
+    board: u32,
+    /// The lowest rows are at the end.
+    rows: Vec<BoardRow>,
+    count: QueensCount,
+}
+
+impl QueensBag {
+    /// The empty board for `queens` queens, 1 to 31.
+    pub fn new(queens: u32) -> QueensBag {
+        let board = (1 << queens) - 1;
+        let first = BoardRow { columns: 0, rising: 0, falling: 0, untried: board };
+        QueensBag { board, rows: vec![first], count: QueensCount::default() }
+    }
+}
+
+impl Bag for QueensBag {
+    type Result = QueensCount;
+
+    fn process(&mut self, count: usize) -> usize {
+        let mut placed = 0;
+        while placed < count {
+            let Some(row) = self.rows.last_mut() else { break };
+            let square = row.untried & row.untried.wrapping_neg();
+            row.untried ^= square;
+            let columns = row.columns | square;
+            let (rising, falling) = ((row.rising | square) << 1, (row.falling | square) >> 1);
+            let untried = self.board & !(columns | rising | falling);
+            if row.untried == 0 {
+                self.rows.pop();
+            }
+            if untried != 0 {
+                self.rows.push(BoardRow { columns, rising, falling, untried });
+            } else {
+                self.count.solutions += u64::from(columns == self.board);
+            }
+            placed += 1;
+        }
+        self.count.placed += placed as u64;
+        work(Cycles(QUEEN.0 * placed as u64));
+        placed
+    }
+
+    fn split(&mut self) -> Option<QueensBag> {
+        let mut given = Vec::new();
+        // Half of the squares of each row, so that a thief gets large and small tasks.
+        for row in &mut self.rows {
+            for index in 0..row.untried.count_ones() / 2 {
+                let square = row.untried & row.untried.wrapping_neg();
+                match given.last_mut() {
+                    Some(BoardRow { untried, .. }) if index > 0 => *untried |= square,
+                    _ => given.push(BoardRow { untried: square, ..*row }),
+                }
+                row.untried ^= square;
+            }
+        }
+        if given.is_empty() {
+            given = self.rows.drain(..self.rows.len() / 2).collect();
+        }
+        let has_any = !given.is_empty();
+        has_any.then(|| QueensBag { board: self.board, rows: given, count: QueensCount::default() })
+    }
+
+    fn merge(&mut self, other: QueensBag) {
+        self.count.solutions += other.count.solutions;
+        self.count.placed += other.count.placed;
+        self.rows.splice(..0, other.rows);
+    }
+
+    fn result(self) -> QueensCount {
+        self.count
+    }
+}
+
+/// The count for `queens` queens by a recursion that knows nothing of bags.
+pub fn sequential(queens: u32) -> QueensCount {
+    fn place(board: u32, columns: u32, rising: u32, falling: u32, count: &mut QueensCount) {
+        let mut untried = board & !(columns | rising | falling);
+        count.solutions += u64::from(columns == board);
+        while untried != 0 {
+            let square = untried & untried.wrapping_neg();
+            untried ^= square;
+            count.placed += 1;
+            place(board, columns | square, (rising | square) << 1, (falling | square) >> 1, count);
+        }
+    }
+    let mut count = QueensCount::default();
+    place((1 << queens) - 1, 0, 0, 0, &mut count);
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_board_in_parts_has_the_count_of_the_whole(
+            queens in 1_u32..8, moves in proptest::collection::vec((0_usize..3, 1_usize..30), 0..40),
+        ) {
+            let mut bags = vec![QueensBag::new(queens)];
+            for (kind, count) in moves {
+                let chosen = count % bags.len();
+                match kind {
+                    0 => _ = bags[chosen].process(count),
+                    1 => {
+                        let part = bags[chosen].split();
+                        bags.extend(part);
+                    }
+                    _ if bags.len() > 1 => {
+                        let other = bags.swap_remove(chosen);
+                        bags[0].merge(other);
+                    }
+                    _ => {}
+                }
+            }
+            let mut whole = QueensCount::default();
+            for mut bag in bags {
+                while bag.process(100) == 100 {}
+                prop_assert!(bag.split().is_none());
+                let QueensCount { solutions, placed } = bag.result();
+                whole.solutions += solutions;
+                whole.placed += placed;
+            }
+            prop_assert_eq!(whole, sequential(queens));
+        }
+    }
+}
