@@ -19,6 +19,8 @@ pub(super) struct PlaceBag<B> {
     pub(super) counts: PlaceBalance,
     /// When the worker last got tasks; `None` while it has none.
     busy_since: Option<Duration>,
+    /// When the worker last asked for tasks.
+    asked_at: Duration,
 }
 
 impl<B: Bag> PlaceBag<B> {
@@ -32,6 +34,7 @@ impl<B: Bag> PlaceBag<B> {
             batch: Batch::new(parameters.batch, members.len() == 1),
             counts: PlaceBalance::default(),
             busy_since: None,
+            asked_at: Duration::ZERO,
         }
     }
 
@@ -86,6 +89,7 @@ impl<B: Bag> PlaceBag<B> {
             self.counts.busy += now.saturating_sub(since);
         }
         let next = self.balancer.ask(|below| self.random.index(below), is_dead);
+        self.asked_at = now;
         match next {
             Some((_, StealKind::Random)) => self.counts.asked += 1,
             Some((_, StealKind::Lifeline)) => self.counts.lifelines_asked += 1,
@@ -109,7 +113,10 @@ impl<B: Bag> PlaceBag<B> {
     pub(super) fn answered(&mut self, victim: usize, kind: StealKind, part: Option<B>, now: Duration) {
         let Some(part) = part else { return };
         match kind {
-            StealKind::Random => self.counts.stolen += 1,
+            StealKind::Random => {
+                self.counts.stolen += 1;
+                self.counts.stealing += now.saturating_sub(self.asked_at);
+            }
             StealKind::Lifeline => self.counts.gifts += 1,
         }
         self.balancer.answered(victim, kind);

@@ -17,6 +17,8 @@ pub struct PlaceBalance {
     pub asked: u64,
     /// Of these, those that brought tasks.
     pub stolen: u64,
+    /// Time of the random steals that brought tasks, from the request until the tasks are in the bag.
+    pub stealing: Duration,
     /// Requests to lifelines.
     pub lifelines_asked: u64,
     /// Parts that lifelines gave, at once or later.

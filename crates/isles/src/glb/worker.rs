@@ -41,7 +41,8 @@ pub(super) fn work<B: Bag>(bags: PlaceBags<B>) -> Pin<Box<dyn Future<Output = Re
             let asked = bags.lock().ask(now(), |number| place(number).is_dead());
             let Some((victim, kind)) = asked else { return Ok(()) };
             let part = ask(&bags, victim, kind).await?;
-            bags.lock().answered(victim, kind, part, now());
+            let now = now();
+            bags.lock().answered(victim, kind, part, now);
         }
     })
 }
