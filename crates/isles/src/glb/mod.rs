@@ -7,6 +7,7 @@
 //! program can use. Invariant: each task is processed once, and what it came to is in one bag.
 
 mod place_bag;
+mod recovery;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -18,9 +19,10 @@ pub use report::{Balanced, PlaceBalance, RunBalance};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
 use place_bag::PlaceBag;
+use recovery::{is_death, recover};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use worker::{PlaceBags, work};
+use worker::{PlaceBags, place, work};
 
 /// Tasks that may make further tasks, and what those that have run came to.
 ///
@@ -67,30 +69,100 @@ pub async fn run<B: Bag>(bag: B) -> Result<Balanced<B::Result>> {
 /// As [`run`], and [`ErrorKind::Misused`]: `parameters` are not allowed for that many places.
 pub async fn run_with<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::Result>> {
     parameters.check(place_count()).map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
+    let is_resilient = parameters.resilient;
     let bags: PlaceBags<B> = PlaceLocal::with(parameters, |parameters| {
         let members: Vec<usize> = (0..place_count()).collect();
         PlaceBag::new(here().index(), &members, &parameters)
     })
     .await?;
     let started = now();
+    bags.lock().bag = Some(bag);
+    let mut members: Vec<usize> = (0..place_count()).collect();
+    let (elapsed, parts) = loop {
+        let worked = process_all(&bags, &members).await;
+        let elapsed = now() - started;
+        let collected = match worked {
+            Ok(()) => collect(&bags, &members).await,
+            Err(error) => Err(error),
+        };
+        match collected {
+            Ok(parts) => break (elapsed, parts),
+            Err(error) if is_death(&error) && is_resilient => recover(&bags, &mut members).await?,
+            Err(error) if is_death(&error) => return Err(what_is_lost(&bags, &error).await),
+            Err(error) => return Err(error),
+        }
+    };
+    let mut places = vec![None; place_count()];
+    let mut merged: Option<B> = None;
+    for (number, (bag, counts)) in members.iter().zip(parts) {
+        places[*number] = Some(counts);
+        merged = match (merged, bag) {
+            (Some(mut one), Some(other)) => {
+                one.merge(other);
+                Some(one)
+            }
+            (one, other) => one.or(other),
+        };
+    }
+    let result = merged.expect("the first place has a bag").result();
+    let recovered = (place_count() - members.len()) as u64;
+    Ok(Balanced { result, balance: RunBalance { elapsed, places, recovered } })
+}
+
+/// Starts a worker at each member that has a bag; ends when no task is left anywhere.
+async fn process_all<B: Bag>(bags: &PlaceBags<B>, members: &[usize]) -> Result<()> {
     finish(async {
-        if bags.lock().put(bag, now()) {
-            spawn(work(bags.clone()));
+        // At first, only this place has one.
+        if members.len() == place_count() {
+            resume(bags);
+        } else {
+            for number in members {
+                spawn_at!(place(*number), resume(bags));
+            }
         }
     })
-    .await?;
-    let elapsed = now() - started;
-    let parts = everywhere!({
-        let mut own = bags.lock();
-        (own.bag.take(), own.counts.clone())
-    })
-    .await?;
-    let (parts, places): (Vec<Option<B>>, Vec<_>) = parts.into_iter().unzip();
-    let merged = parts.into_iter().flatten().reduce(|mut one, other| {
-        one.merge(other);
-        one
-    });
-    let result = merged.expect("the first place has a bag").result();
-    let balance = RunBalance { elapsed, places: places.into_iter().map(Some).collect(), recovered: 0 };
-    Ok(Balanced { result, balance })
+    .await
+}
+
+fn resume<B: Bag>(bags: &PlaceBags<B>) {
+    if bags.lock().resume(now()) {
+        spawn(work(bags.clone()));
+    }
+}
+
+/// The bags and the counts of all members, in order.
+async fn collect<B: Bag>(bags: &PlaceBags<B>, members: &[usize]) -> Result<Vec<(Option<B>, PlaceBalance)>> {
+    if members.len() == place_count() {
+        return finish(async { everywhere!(bag_and_counts(bags)).await }).await;
+    }
+    let mut collected = Vec::new();
+    for number in members {
+        collected.push(finish(async { at!(place(*number), bag_and_counts(bags)).await }).await?);
+    }
+    Ok(collected)
+}
+
+/// What this place has: a copy, in case that another one dies before all are collected.
+fn bag_and_counts<B: Bag>(bags: &PlaceBags<B>) -> (Option<B>, PlaceBalance) {
+    let mut own = bags.lock();
+    let bag = if own.is_resilient() { own.bag.clone() } else { own.bag.take() };
+    (bag, own.counts.clone())
+}
+
+/// The error of a run that is not resilient, with what has become of it.
+async fn what_is_lost<B: Bag>(bags: &PlaceBags<B>, error: &Error) -> Error {
+    let Some(dead) = places().find(|place| place.is_dead()) else {
+        return Error::new(error.kind().clone(), error.to_string());
+    };
+    let (mut tasks, mut answered) = (0, 0);
+    for place in places().filter(|place| !place.is_dead()) {
+        if let Ok(done) = finish(async { at!(place, bags.lock().counts.tasks).await }).await {
+            (tasks, answered) = (tasks + done, answered + 1);
+        }
+    }
+    let text = format!(
+        "lost are its bag and the results of the tasks that it had processed; {answered} other places had processed \
+         {tasks} tasks; with `resilient` the run would have gone on"
+    );
+    Error::new(ErrorKind::DeadPlace(dead.id()), text)
 }

@@ -2,8 +2,11 @@
 //! model without places.
 
 use super::*;
-use crate::{Plan, simulate};
+use crate::{Plan, PlannedDeath, simulate};
+use isles_protocol::PlaceId;
 use serde::Deserialize;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Tasks of a binary tree with uneven children: a task of `size` n is a node with n - 1 nodes below it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -95,4 +98,92 @@ fn parameters_that_are_not_allowed_are_an_error_and_no_run() {
     let error = result.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Misused);
     assert!(error.to_string().contains("lifelines is 0; allowed: 1 to 1024 for 2 places"), "{error}");
+}
+
+/// What a place is called; only a place can say.
+fn id_of(number: usize) -> PlaceId {
+    let id = Rc::new(Cell::new(None));
+    let told = Rc::clone(&id);
+    let say = move || async move { told.set(Place::new(number).map(Place::id)) };
+    simulate(number as u32 + 1, Plan::calm(0), say).0.expect("it only says it");
+    id.get().expect("the last place")
+}
+
+/// Runs of this many seeds: `ISLES_TEST_SEEDS`, or as many as a build for debugging does in seconds.
+fn seeds() -> u64 {
+    std::env::var("ISLES_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40)
+}
+
+/// How a resilient run ends in which places die.
+fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<Balanced<u64>> {
+    let parameters = Parameters { resilient: true, ..parameters(seed) };
+    let found = Rc::new(Cell::new(None));
+    let told = Rc::clone(&found);
+    let (result, ..) = simulate(places, Plan { losses, ..Plan::adversarial(seed) }, move || async move {
+        told.set(Some(run_with(parameters, Trees::of(600)).await));
+    });
+    found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
+}
+
+/// The step before which `PlaceLocal::with`, which needs all places, may not have ended.
+const BEGUN: u64 = 300;
+
+#[test]
+fn a_resilient_run_is_exact_whenever_a_place_dies() {
+    let mut died = 0;
+    for seed in 0..seeds() {
+        for places in [2, 3, 5, 8] {
+            let place = id_of(1 + seed as usize % (places as usize - 1));
+            let death = PlannedDeath { place, step: BEGUN + seed * 97 % 4000 };
+            let Balanced { result, balance } = end_with_deaths(places, seed, vec![death])
+                .unwrap_or_else(|error| panic!("{places} places, seed {seed}: {error}"));
+            assert_eq!(result, 600, "{places} places, seed {seed}: {balance}");
+            died += balance.recovered;
+        }
+    }
+    assert!(died > seeds(), "only {died} runs were longer than their place lived");
+}
+
+#[test]
+fn several_deaths_end_with_the_exact_result_or_an_error() {
+    let (mut exact, mut lost) = (0, 0);
+    for seed in 0..seeds() {
+        for places in [4, 7] {
+            let death = |number, step| PlannedDeath { place: id_of(number), step };
+            let first = BEGUN + seed * 41 % 1000;
+            let deaths = vec![
+                death(1 + seed as usize % 3, first),
+                death(3 - seed as usize % 2, first + seed * 29 % 700),
+            ];
+            match end_with_deaths(places, seed, deaths) {
+                Ok(Balanced { result, balance }) => {
+                    assert_eq!(result, 600, "{places} places, seed {seed}: {balance}");
+                    exact += u64::from(balance.recovered > 1);
+                }
+                Err(error) => {
+                    assert!(is_death(&error), "{places} places, seed {seed}: {error}");
+                    lost += 1;
+                }
+            }
+        }
+    }
+    assert!(exact > 0 && lost > 0, "{exact} runs were exact after two deaths, {lost} lost");
+    println!("{exact} exact after two deaths, {lost} lost");
+}
+
+#[test]
+fn a_death_ends_a_run_that_is_not_resilient_with_what_is_lost() {
+    let (place, mut died) = (id_of(2), 0);
+    for seed in 0..20 {
+        let losses = vec![PlannedDeath { place, step: BEGUN + 31 * seed }];
+        let (result, ..) = simulate(4, Plan { losses, ..Plan::adversarial(seed) }, move || async move {
+            run_with(parameters(seed), Trees::of(2000)).await.map(|_| ())
+        });
+        let Err(error) = result else { continue };
+        died += 1;
+        assert_eq!(*error.kind(), ErrorKind::DeadPlace(place), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("3 other places had processed") && text.contains("lost are its bag"), "{text}");
+    }
+    assert!(died > 10, "only {died} runs were longer than their place lived");
 }
