@@ -1,9 +1,13 @@
-//! `isles run uts` and `isles run nqueens`: the same answer on every machine, the published sizes, refusals in a line.
+//! `isles run uts` and `isles run nqueens`: the same answer on every machine, the published sizes, refusals in a line,
+//! and the exact answer when a place is killed at a random moment.
+//!
+//! `ISLES_TEST_KILLS` says how many places are killed, `ISLES_SEED` where the random numbers begin.
 
 mod scene;
 
-use scene::{Scene, words};
+use scene::{Random, Running, Scene, busy_ns, has_thread, kill, until, words};
 use serde_json::Value;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What `isles run` with these arguments writes as JSON.
 fn document(line: &str) -> Value {
@@ -87,4 +91,86 @@ fn what_cannot_be_searched_is_refused_in_a_line_that_says_what_is_allowed() {
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
         assert!(ended.stderr.contains(expected), "{expected}: {ended:?}");
     }
+}
+
+/// What is searched while places are killed: a build for debugging takes seconds for a million nodes.
+const KILLED: (&str, u64) =
+    if cfg!(debug_assertions) { ("--depth 9", 1_031_269) } else { ("--tree T1", 4_130_071) };
+
+/// Processor time after which a place that has its threads surely has a bag, and so have the others.
+const SEARCHING_NS: u64 = 20_000_000;
+
+/// Places killed in the ordinary tests.
+const KILLS: u64 = 4;
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// Kills a place other than the first, when it has searched for a random time; what the run wrote.
+fn killed(random: &mut Random, longest_ns: u64) -> Value {
+    let scene = Scene::new("glb-kill");
+    let places = 2 + random.below(4);
+    let line = format!("run uts {} --resilient --machine processes --places {places}", KILLED.0);
+    let running = Running::start(scene.isles(&words(&format!("{line} --json - --csv /dev/null"))));
+    let mut others = Vec::new();
+    until("the places have started", || {
+        others = scene.places();
+        others.len() as u64 == places - 1
+    });
+    let victim = others[random.below(places - 1) as usize];
+    until("it has joined", || has_thread(victim.pid, "isles-watch") || busy_ns(victim.pid).is_none());
+    let joined = busy_ns(victim.pid).unwrap_or_default();
+    let more = SEARCHING_NS + random.below(longest_ns);
+    until("it has searched", || busy_ns(victim.pid).is_none_or(|time| time >= joined + more));
+    kill(victim.pid);
+    let ended = running.finish();
+    scene.until_all_ended();
+    scene.assert_nothing_left();
+    assert_eq!(ended.code, Some(0), "place {} of {places}: {ended:?}", victim.place);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn a_resilient_search_is_exact_when_a_place_is_killed() {
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    let first = from_environment("ISLES_SEED", clock);
+    let kills = from_environment("ISLES_TEST_KILLS", KILLS);
+    let (mut recovered, mut round) = (0, 0);
+    // A place that was killed when all was over does not count.
+    while recovered < kills {
+        println!("ISLES_SEED={} (round {round})", first + round);
+        assert!(round < 20 * kills, "{recovered} kills of {round} came before the end");
+        let mut random = Random(first + round);
+        round += 1;
+        let found = killed(&mut random, if cfg!(debug_assertions) { 300_000_000 } else { 100_000_000 });
+        assert_eq!(found["nodes"], KILLED.1, "{found}");
+        recovered += found["balance"]["recovered"].as_u64().unwrap();
+    }
+    println!("{recovered} places were killed before the end of {round} runs; each was exact");
+}
+
+#[test]
+fn a_search_that_is_not_resilient_says_what_a_death_has_cost() {
+    let scene = Scene::new("glb-dead");
+    let line = "run uts --tree T1L --machine processes --places 3 --json - --csv /dev/null";
+    let running = Running::start(scene.isles(&words(line)));
+    let mut others = Vec::new();
+    until("the places have started", || {
+        others = scene.places();
+        others.len() == 2
+    });
+    let victim = others[1];
+    until("it has joined", || has_thread(victim.pid, "isles-watch"));
+    let joined = busy_ns(victim.pid).expect("nobody has killed it yet");
+    until("it has searched", || busy_ns(victim.pid).expect("it lives") >= joined + SEARCHING_NS);
+    kill(victim.pid);
+    let ended = running.finish();
+    scene.until_all_ended();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    let name = format!("DeadPlace: place {} is dead; lost are its bag", victim.place);
+    assert!(
+        ended.stderr.contains(&name) && ended.stderr.contains("2 other places had processed"),
+        "{ended:?}"
+    );
 }

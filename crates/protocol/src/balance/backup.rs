@@ -158,8 +158,8 @@ impl<B: Clone> Safety<B> {
         self.unsaved >= UNSAVED_MAX
     }
 
-    /// Begins a save of the bag as it is now: to whom, and what; nobody keeps that of the first place. The number of the
-    /// save is for [`Safety::saved`].
+    /// Begins a save of the bag as it is now: its number, for [`Safety::saved`], and to whom and what; nobody keeps
+    /// that of the first place.
     pub fn begin_save(&mut self, bag: &Option<B>) -> (u64, Option<(usize, Save<B>)>) {
         self.version += 1;
         let version = self.version;
@@ -191,8 +191,8 @@ impl<B: Clone> Safety<B> {
         self.given.retain(|name, _| name.thief != thief || !safe.has(name.number));
     }
 
-    /// Keeps the state of `owner`, whose partner this place is. An older one than is kept changes nothing: the newer one
-    /// had all of it.
+    /// Keeps the state of `owner`, whose partner this place is. An older one than is kept changes nothing: the newer
+    /// one had all of it.
     pub fn keep(&mut self, owner: usize, save: Save<B>) {
         let Save { version, bag, received, given, parts: added } = save;
         let mut parts = match self.backups.remove(&owner) {
@@ -305,13 +305,19 @@ mod tests {
     struct Model {
         safeties: Vec<Safety<Vec<u32>>>,
         bags: Vec<Option<Vec<u32>>>,
-        /// Parts that have left: giver, thief, number, tasks.
-        parts: Vec<(usize, usize, u64, Vec<u32>)>,
+        /// Parts that have left.
+        parts: Vec<Leaving>,
         /// Saves under way: owner, version, what.
-        saves: Vec<(usize, u64, Option<(usize, Save<Vec<u32>>)>)>,
+        saves: Vec<(usize, u64, SaveTo)>,
         /// Parts that wait for a save: the version, then the part.
-        waiting: Vec<(u64, (usize, usize, u64, Vec<u32>))>,
+        waiting: Vec<(u64, Leaving)>,
     }
+
+    /// Giver, thief, number, tasks.
+    type Leaving = (usize, usize, u64, Vec<u32>);
+
+    /// The partner, and what it is to keep.
+    type SaveTo = Option<(usize, Save<Vec<u32>>)>;
 
     impl Model {
         fn new(places: usize, tasks: u32) -> Model {
@@ -352,8 +358,7 @@ mod tests {
                     for (giver, safe) in self.safeties[owner].saved(version) {
                         self.safeties[giver].settled(owner, &safe);
                     }
-                    let is_ready =
-                        |part: &(u64, (usize, usize, u64, Vec<u32>))| part.0 == version && part.1.0 == owner;
+                    let is_ready = |part: &(u64, Leaving)| part.0 == version && part.1.0 == owner;
                     self.parts
                         .extend(self.waiting.extract_if(.., |part| is_ready(part)).map(|(_, part)| part));
                 }
