@@ -38,6 +38,10 @@ pub struct BalanceArguments {
     /// The seed of the random steals; the answer does not depend on it
     #[arg(long, value_name = "N", default_value_t = Parameters::default().seed)]
     steal_seed: u64,
+
+    /// Survive the death of places other than the first, with the exact answer
+    #[arg(long)]
+    resilient: bool,
 }
 
 impl BalanceArguments {
@@ -53,6 +57,7 @@ impl BalanceArguments {
             lifelines: self.lifelines,
             victims_max: self.victims_max,
             seed: self.steal_seed,
+            resilient: self.resilient,
         };
         let refused = |fault| Failure::Usage(format!("--{fault}"));
         parameters.check(places as usize).map_err(refused)?;
@@ -62,9 +67,9 @@ impl BalanceArguments {
 
 /// What the places did, as the frame tells it; the shares only if it `asks_shares`.
 pub(super) fn work_done(balance: &RunBalance, asks_shares: bool) -> WorkDone {
-    let place = |place: &isles::glb::PlaceBalance| PlaceWork {
-        units: place.tasks,
-        seconds: place.busy.as_secs_f64(),
+    let place = |place: &Option<isles::glb::PlaceBalance>| match place {
+        Some(place) => PlaceWork { units: place.tasks, seconds: place.busy.as_secs_f64() },
+        None => PlaceWork::default(),
     };
     let shares = balance.places.iter().map(place).filter(|_| asks_shares).collect();
     WorkDone { seconds: balance.elapsed.as_secs_f64(), shares }
@@ -72,5 +77,13 @@ pub(super) fn work_done(balance: &RunBalance, asks_shares: bool) -> WorkDone {
 
 /// How the places got their tasks, for people: a line for all, and one for each place.
 pub fn steals_text(balance: &RunBalance) -> String {
-    format!("idle   {:.1} % of the places' time\n\n{balance}", 100.0 * balance.idle()).trim_end().to_owned()
+    let recovered = match balance.recovered {
+        0 => String::new(),
+        places => {
+            format!("; the tasks of {} were done again", super::count(places, "dead place", "dead places"))
+        }
+    };
+    format!("idle   {:.1} % of the places' time{recovered}\n\n{balance}", 100.0 * balance.idle())
+        .trim_end()
+        .to_owned()
 }

@@ -6,11 +6,10 @@
 
 mod board;
 
-pub use board::QueensBag;
+pub use board::{QueensBag, QueensCount, sequential};
 
 use crate::frame::{Application, BalanceArguments, Dealer, Verification, WorkDone, count, steals_text};
 use crate::registry::Failure;
-use board::sequential;
 use clap::{Args, value_parser};
 use isles::glb::{self, Balanced, Parameters, RunBalance};
 use serde::Serialize;

@@ -5,6 +5,7 @@
 //! batches, which find the size, also warm up and are not counted. The invariants: a child that returns has printed all
 //! of its figures; side 0 and side 1 never get the same core if the process may use two.
 
+mod balance;
 mod ours;
 mod raw;
 mod ring;
@@ -47,6 +48,13 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-betweenness-hep-th", applications::hep_th),
     ("isles-hf-benzene", applications::benzene),
     ("isles-hf-aspirin", applications::aspirin),
+    ("isles-uts-t1", balance::t1),
+    ("isles-uts-t1l", balance::t1l),
+    ("isles-queens-14", balance::queens),
+    ("isles-steal", balance::steals),
+    ("loop-uts-t1", balance::loop_t1),
+    ("loop-uts-t1l", balance::loop_t1l),
+    ("loop-queens-14", balance::loop_queens),
     ("bare", places::bare),
     ("cache-line", two_cores::cache_line),
     ("plain-ring", ring::index),

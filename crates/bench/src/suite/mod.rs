@@ -3,6 +3,7 @@
 //! A suite is a table of its own; this file has their list, and what several of them share. The invariant: like is
 //! compared with like; where a peer has two forms of a thing, the row says which one.
 
+mod balance;
 mod channels;
 mod hartree_fock;
 mod host;
@@ -22,11 +23,13 @@ pub enum Suite {
     Hf,
     /// Channels between tasks.
     Channels,
+    /// Tasks that make tasks.
+    Glb,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 4] = [Suite::Core, Suite::Twin, Suite::Hf, Suite::Channels];
+    pub const ALL: [Suite; 5] = [Suite::Core, Suite::Twin, Suite::Hf, Suite::Channels, Suite::Glb];
 
     /// The word of the command line.
     pub fn name(self) -> &'static str {
@@ -35,6 +38,7 @@ impl Suite {
             Suite::Twin => "twin",
             Suite::Hf => "hf",
             Suite::Channels => "channels",
+            Suite::Glb => "glb",
         }
     }
 
@@ -45,6 +49,7 @@ impl Suite {
             Suite::Twin => twin::GROUPS,
             Suite::Hf => hartree_fock::GROUPS,
             Suite::Channels => channels::GROUPS,
+            Suite::Glb => balance::GROUPS,
         }
     }
 }

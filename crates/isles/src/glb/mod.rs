@@ -7,7 +7,10 @@
 //! program can use. Invariant: each task is processed once, and what it came to is in one bag.
 
 mod place_bag;
+mod recovery;
 mod report;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 pub use isles_protocol::balance::{BATCH_MAX, ParameterFault, Parameters, STEALS_MAX};
@@ -16,9 +19,10 @@ pub use report::{Balanced, PlaceBalance, RunBalance};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
 use place_bag::PlaceBag;
+use recovery::{is_death, recover};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use worker::{PlaceBags, work};
+use worker::{PlaceBags, place, work};
 
 /// Tasks that may make further tasks, and what those that have run came to.
 ///
@@ -65,131 +69,100 @@ pub async fn run<B: Bag>(bag: B) -> Result<Balanced<B::Result>> {
 /// As [`run`], and [`ErrorKind::Misused`]: `parameters` are not allowed for that many places.
 pub async fn run_with<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::Result>> {
     parameters.check(place_count()).map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
+    let is_resilient = parameters.resilient;
     let bags: PlaceBags<B> = PlaceLocal::with(parameters, |parameters| {
         let members: Vec<usize> = (0..place_count()).collect();
         PlaceBag::new(here().index(), &members, &parameters)
     })
     .await?;
     let started = now();
-    finish(async {
-        if bags.lock().put(bag, now()) {
-            spawn(work(bags.clone()));
+    bags.lock().bag = Some(bag);
+    let mut members: Vec<usize> = (0..place_count()).collect();
+    let (elapsed, parts) = loop {
+        let worked = process_all(&bags, &members).await;
+        let elapsed = now() - started;
+        let collected = match worked {
+            Ok(()) => collect(&bags, &members).await,
+            Err(error) => Err(error),
+        };
+        match collected {
+            Ok(parts) => break (elapsed, parts),
+            Err(error) if is_death(&error) && is_resilient => recover(&bags, &mut members).await?,
+            Err(error) if is_death(&error) => return Err(what_is_lost(&bags, &error).await),
+            Err(error) => return Err(error),
         }
-    })
-    .await?;
-    let elapsed = now() - started;
-    let parts = everywhere!({
-        let mut own = bags.lock();
-        (own.bag.take(), own.counts.clone())
-    })
-    .await?;
-    let (parts, places): (Vec<Option<B>>, Vec<_>) = parts.into_iter().unzip();
-    let merged = parts.into_iter().flatten().reduce(|mut one, other| {
-        one.merge(other);
-        one
-    });
+    };
+    let mut places = vec![None; place_count()];
+    let mut merged: Option<B> = None;
+    for (number, (bag, counts)) in members.iter().zip(parts) {
+        places[*number] = Some(counts);
+        merged = match (merged, bag) {
+            (Some(mut one), Some(other)) => {
+                one.merge(other);
+                Some(one)
+            }
+            (one, other) => one.or(other),
+        };
+    }
     let result = merged.expect("the first place has a bag").result();
-    let balance = RunBalance { elapsed, places };
-    Ok(Balanced { result, balance })
+    let recovered = (place_count() - members.len()) as u64;
+    Ok(Balanced { result, balance: RunBalance { elapsed, places, recovered } })
 }
 
-#[cfg(test)]
-mod tests {
-    //! Runs in seeded worlds: each task once, whatever the order and the delays; and the machine against a model.
-
-    use super::*;
-    use crate::{Plan, simulate};
-    use serde::Deserialize;
-
-    /// Tasks of a binary tree with uneven children: a task of `size` n is a node with n - 1 nodes below it.
-    #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-    struct Trees {
-        sizes: Vec<u64>,
-        nodes: u64,
-    }
-
-    impl Trees {
-        fn of(size: u64) -> Trees {
-            Trees { sizes: vec![size], nodes: 0 }
-        }
-    }
-
-    impl Bag for Trees {
-        type Result = u64;
-
-        fn process(&mut self, count: usize) -> usize {
-            for processed in 0..count {
-                let Some(size) = self.sizes.pop() else { return processed };
-                self.nodes += 1;
-                let below = size - 1;
-                let first = below / 3;
-                self.sizes.extend([first, below - first].into_iter().filter(|size| *size > 0));
-            }
-            count
-        }
-
-        fn split(&mut self) -> Option<Trees> {
-            let given = self.sizes.len() / 2;
-            (given > 0).then(|| Trees { sizes: self.sizes.drain(..given).collect(), nodes: 0 })
-        }
-
-        fn merge(&mut self, other: Trees) {
-            self.nodes += other.nodes;
-            self.sizes.extend(other.sizes);
-        }
-
-        fn result(self) -> u64 {
-            assert_eq!(self.sizes, [], "tasks are left");
-            self.nodes
-        }
-    }
-
-    fn parameters(seed: u64) -> Parameters {
-        let batch = Some(1 + (seed % 13) as u32);
-        Parameters {
-            batch,
-            random_steals: (seed % 4) as u32,
-            lifeline_base: 2 + (seed % 3) as u32,
-            seed,
-            ..Parameters::default()
-        }
-    }
-
-    #[test]
-    fn each_task_is_processed_once_in_worlds_of_any_order_and_delay() {
-        for places in [1, 2, 3, 5, 9, 17] {
-            for seed in 0..30 {
-                let (result, ..) = simulate(places, Plan::adversarial(seed), move || async move {
-                    let Balanced { result, balance } = run_with(parameters(seed), Trees::of(1000)).await?;
-                    assert_eq!((result, balance.tasks()), (1000, 1000));
-                    assert_eq!(balance.places.len(), places as usize);
-                    Ok::<_, Error>(())
-                });
-                result.unwrap_or_else(|error| panic!("{places} places, seed {seed}: {error}"));
+/// Starts a worker at each member that has a bag; ends when no task is left anywhere.
+async fn process_all<B: Bag>(bags: &PlaceBags<B>, members: &[usize]) -> Result<()> {
+    finish(async {
+        // At first, only this place has one.
+        if members.len() == place_count() {
+            resume(bags);
+        } else {
+            for number in members {
+                spawn_at!(place(*number), resume(bags));
             }
         }
-    }
+    })
+    .await
+}
 
-    #[test]
-    fn every_place_gets_tasks_of_a_large_bag() {
-        let (result, ..) = simulate(17, Plan::calm(1), || async {
-            let parameters = Parameters { batch: Some(4), ..Parameters::default() };
-            let Balanced { balance, .. } = run_with(parameters, Trees::of(100_000)).await?;
-            let least = balance.places.iter().map(|place| place.tasks).min();
-            assert!(least.is_some_and(|least| least > 1000), "{balance}");
-            Ok::<_, Error>(())
-        });
-        result.unwrap();
+fn resume<B: Bag>(bags: &PlaceBags<B>) {
+    if bags.lock().resume(now()) {
+        spawn(work(bags.clone()));
     }
+}
 
-    #[test]
-    fn parameters_that_are_not_allowed_are_an_error_and_no_run() {
-        let (result, ..) = simulate(2, Plan::calm(1), || async {
-            let parameters = Parameters { lifelines: Some(0), ..Parameters::default() };
-            run_with(parameters, Trees::of(10)).await.map(|_| ())
-        });
-        let error = result.unwrap_err();
-        assert_eq!(*error.kind(), ErrorKind::Misused);
-        assert!(error.to_string().contains("lifelines is 0; allowed: 1 to 1024 for 2 places"), "{error}");
+/// The bags and the counts of all members, in order.
+async fn collect<B: Bag>(bags: &PlaceBags<B>, members: &[usize]) -> Result<Vec<(Option<B>, PlaceBalance)>> {
+    if members.len() == place_count() {
+        return finish(async { everywhere!(bag_and_counts(bags)).await }).await;
     }
+    let mut collected = Vec::new();
+    for number in members {
+        collected.push(finish(async { at!(place(*number), bag_and_counts(bags)).await }).await?);
+    }
+    Ok(collected)
+}
+
+/// What this place has: a copy, in case that another one dies before all are collected.
+fn bag_and_counts<B: Bag>(bags: &PlaceBags<B>) -> (Option<B>, PlaceBalance) {
+    let mut own = bags.lock();
+    let bag = if own.is_resilient() { own.bag.clone() } else { own.bag.take() };
+    (bag, own.counts.clone())
+}
+
+/// The error of a run that is not resilient, with what has become of it.
+async fn what_is_lost<B: Bag>(bags: &PlaceBags<B>, error: &Error) -> Error {
+    let Some(dead) = places().find(|place| place.is_dead()) else {
+        return Error::new(error.kind().clone(), error.to_string());
+    };
+    let (mut tasks, mut answered) = (0, 0);
+    for place in places().filter(|place| !place.is_dead()) {
+        if let Ok(done) = finish(async { at!(place, bags.lock().counts.tasks).await }).await {
+            (tasks, answered) = (tasks + done, answered + 1);
+        }
+    }
+    let text = format!(
+        "lost are its bag and the results of the tasks that it had processed; {answered} other places had processed \
+         {tasks} tasks; with `resilient` the run would have gone on"
+    );
+    Error::new(ErrorKind::DeadPlace(dead.id()), text)
 }

@@ -6,11 +6,29 @@
 use super::Bag;
 use super::report::PlaceBalance;
 use crate::Random;
+use isles_protocol::balance::backup::{DeathFacts, RestoreOrders, Safety, Save};
 use isles_protocol::balance::{Balancer, Batch, Parameters, StealKind};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// Time between two saves of a place that computes.
+const SAVES_APART: Duration = Duration::from_millis(100);
+
+/// A part of a bag on its way.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Part<B> {
+    bag: B,
+    /// Its number among those of its giver and its thief; 0 unless the run is resilient.
+    number: u64,
+}
+
+/// A save on its way: its number, and to whom and what, if anybody is to keep it.
+pub(super) type BegunSave<B> = (u64, Option<(usize, Save<B>)>);
 
 /// One place of a run.
 pub(super) struct PlaceBag<B> {
+    own: usize,
+    parameters: Parameters,
     /// The tasks and the results; `None` until the first ones come.
     pub(super) bag: Option<B>,
     balancer: Balancer,
@@ -19,6 +37,11 @@ pub(super) struct PlaceBag<B> {
     pub(super) counts: PlaceBalance,
     /// When the worker last got tasks; `None` while it has none.
     busy_since: Option<Duration>,
+    /// When the worker last asked for tasks.
+    asked_at: Duration,
+    /// What keeps the run exact, if it is resilient; and when it last saved.
+    safety: Option<Safety<B>>,
+    saved_at: Duration,
 }
 
 impl<B: Bag> PlaceBag<B> {
@@ -26,12 +49,17 @@ impl<B: Bag> PlaceBag<B> {
     pub(super) fn new(own: usize, members: &[usize], parameters: &Parameters) -> PlaceBag<B> {
         let mut random = Random::stream(parameters.seed, own as u64);
         PlaceBag {
+            own,
+            parameters: parameters.clone(),
             bag: None,
             balancer: Balancer::new(own, members, parameters, |below| random.index(below)),
             random,
             batch: Batch::new(parameters.batch, members.len() == 1),
             counts: PlaceBalance::default(),
             busy_since: None,
+            asked_at: Duration::ZERO,
+            safety: parameters.resilient.then(|| Safety::new(own, members)),
+            saved_at: Duration::ZERO,
         }
     }
 
@@ -43,19 +71,27 @@ impl<B: Bag> PlaceBag<B> {
         self.busy_since.get_or_insert(now);
     }
 
-    /// Puts tasks into the bag. Returns whether a worker is to be started.
-    #[must_use = "tasks without a worker stay for ever"]
-    pub(super) fn put(&mut self, bag: B, now: Duration) -> bool {
-        self.merge(bag, now);
-        self.balancer.put()
+    fn merge_part(&mut self, giver: usize, part: Part<B>, now: Duration) {
+        self.merge(part.bag, now);
+        if let Some(safety) = &mut self.safety {
+            safety.receive(giver, part.number);
+        }
     }
 
     /// Takes tasks in that a lifeline gives. Returns whether a worker is to be started.
     #[must_use = "tasks without a worker stay for ever"]
-    pub(super) fn accept(&mut self, giver: usize, bag: B, now: Duration) -> bool {
+    pub(super) fn accept(&mut self, giver: usize, part: Part<B>, now: Duration) -> bool {
         self.counts.gifts += 1;
-        self.merge(bag, now);
+        self.merge_part(giver, part, now);
         self.balancer.accept(giver)
+    }
+
+    /// A part of the bag for `thief`, if there is enough.
+    fn split(&mut self, thief: usize) -> Option<Part<B>> {
+        let bag = self.bag.as_mut()?.split()?;
+        self.counts.given += 1;
+        let number = self.safety.as_mut().map_or(0, |safety| safety.give(thief, &bag));
+        Some(Part { bag, number })
     }
 
     /// Processes one batch; returns how many tasks it had. None means that the bag is empty.
@@ -67,13 +103,18 @@ impl<B: Bag> PlaceBag<B> {
         tasks
     }
 
-    /// The next gift: to whom, and what; `None` if nobody waits, or there is too little to give.
-    pub(super) fn next_gift(&mut self) -> Option<(usize, B)> {
-        let thief = self.balancer.next_thief()?;
-        let part = self.bag.as_mut()?.split()?;
-        self.balancer.given();
-        self.counts.given += 1;
-        Some((thief, part))
+    /// The next gift: to whom, and what; `None` if nobody waits, or there is too little to give. The dead get nothing.
+    pub(super) fn next_gift(&mut self, is_dead: impl Fn(usize) -> bool) -> Option<(usize, Part<B>)> {
+        loop {
+            let thief = self.balancer.next_thief()?;
+            if is_dead(thief) {
+                self.balancer.given();
+                continue;
+            }
+            let part = self.split(thief)?;
+            self.balancer.given();
+            return Some((thief, part));
+        }
     }
 
     /// The bag is empty: whom to ask for tasks now. `None` is the end of the worker.
@@ -86,6 +127,7 @@ impl<B: Bag> PlaceBag<B> {
             self.counts.busy += now.saturating_sub(since);
         }
         let next = self.balancer.ask(|below| self.random.index(below), is_dead);
+        self.asked_at = now;
         match next {
             Some((_, StealKind::Random)) => self.counts.asked += 1,
             Some((_, StealKind::Lifeline)) => self.counts.lifelines_asked += 1,
@@ -96,23 +138,81 @@ impl<B: Bag> PlaceBag<B> {
 
     /// Answers the request of `thief`: with a part of the bag, if there is enough; a lifeline remembers who has got
     /// nothing.
-    pub(super) fn asked(&mut self, thief: usize, kind: StealKind) -> Option<B> {
-        let part = self.bag.as_mut().and_then(B::split);
-        match part {
-            Some(_) => self.counts.given += 1,
-            None => self.balancer.refused(thief, kind),
+    pub(super) fn asked(&mut self, thief: usize, kind: StealKind) -> Option<Part<B>> {
+        let part = self.split(thief);
+        if part.is_none() {
+            self.balancer.refused(thief, kind);
         }
         part
     }
 
     /// Takes in what `victim` has answered to a request of the worker, which is there.
-    pub(super) fn answered(&mut self, victim: usize, kind: StealKind, part: Option<B>, now: Duration) {
+    pub(super) fn answered(&mut self, victim: usize, kind: StealKind, part: Option<Part<B>>, now: Duration) {
         let Some(part) = part else { return };
         match kind {
-            StealKind::Random => self.counts.stolen += 1,
+            StealKind::Random => {
+                self.counts.stolen += 1;
+                self.counts.stealing += now.saturating_sub(self.asked_at);
+            }
             StealKind::Lifeline => self.counts.gifts += 1,
         }
         self.balancer.answered(victim, kind);
-        self.merge(part, now);
+        self.merge_part(victim, part, now);
+    }
+
+    /// Whether the run is resilient.
+    pub(super) fn is_resilient(&self) -> bool {
+        self.safety.is_some()
+    }
+
+    /// Whether many parts have come since the last save.
+    pub(super) fn has_many_unsaved(&self) -> bool {
+        self.safety.as_ref().is_some_and(Safety::is_due)
+    }
+
+    /// Whether the last save was long ago.
+    pub(super) fn is_save_due(&self, now: Duration) -> bool {
+        self.is_resilient() && now.saturating_sub(self.saved_at) >= SAVES_APART
+    }
+
+    /// Begins a save, if the run is resilient.
+    pub(super) fn begin_save(&mut self, now: Duration) -> Option<BegunSave<B>> {
+        let begun = self.safety.as_mut()?.begin_save(&self.bag);
+        self.saved_at = now;
+        self.counts.saves += u64::from(begun.1.is_some());
+        Some(begun)
+    }
+
+    /// Its part in keeping the run exact.
+    pub(super) fn safety(&mut self) -> Option<&mut Safety<B>> {
+        self.safety.as_mut()
+    }
+
+    /// What it knows about the dead.
+    pub(super) fn facts(&self, dead: &[usize]) -> DeathFacts {
+        self.safety.as_ref().map(|safety| safety.facts(dead)).unwrap_or_default()
+    }
+
+    /// Takes in what the dead have left to it, and begins anew among `members`, at rest.
+    pub(super) fn restore(&mut self, orders: RestoreOrders, members: &[usize]) {
+        let restored = self.safety.as_mut().map(|safety| safety.restore(orders, members));
+        for bag in restored.into_iter().flatten() {
+            match &mut self.bag {
+                Some(own) => own.merge(bag),
+                own => *own = Some(bag),
+            }
+        }
+        let random = &mut self.random;
+        self.balancer = Balancer::new(self.own, members, &self.parameters, |below| random.index(below));
+    }
+
+    /// Starts to work again with what the bag has. Returns whether a worker is to be started.
+    #[must_use = "tasks without a worker stay for ever"]
+    pub(super) fn resume(&mut self, now: Duration) -> bool {
+        if self.bag.is_none() {
+            return false;
+        }
+        self.busy_since.get_or_insert(now);
+        self.balancer.put()
     }
 }

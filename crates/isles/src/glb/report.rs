@@ -17,6 +17,8 @@ pub struct PlaceBalance {
     pub asked: u64,
     /// Of these, those that brought tasks.
     pub stolen: u64,
+    /// Time of the random steals that brought tasks, from the request until the tasks are in the bag.
+    pub stealing: Duration,
     /// Requests to lifelines.
     pub lifelines_asked: u64,
     /// Parts that lifelines gave, at once or later.
@@ -25,6 +27,8 @@ pub struct PlaceBalance {
     pub given: u64,
     /// Time with tasks in hand, by the clock of the place; looks for messages are included.
     pub busy: Duration,
+    /// Copies of the bag that its partner took in; 0 unless the run is resilient.
+    pub saves: u64,
 }
 
 /// The result of a run, and how it was balanced.
@@ -41,20 +45,24 @@ pub struct Balanced<R> {
 pub struct RunBalance {
     /// Time from the first task to the end of the last, by the clock of the first place.
     pub elapsed: Duration,
-    /// What each place did, in order of the places.
-    pub places: Vec<PlaceBalance>,
+    /// What each place did, in order of the places; `None` for one that has died.
+    pub places: Vec<Option<PlaceBalance>>,
+    /// Places that died and whose tasks the others have done.
+    pub recovered: u64,
 }
 
 impl RunBalance {
-    /// Tasks of all places.
+    /// Tasks of all places. With a place that has died, what it had done since its last save is missing, and tasks may
+    /// be counted that were done twice.
     pub fn tasks(&self) -> u64 {
-        self.places.iter().map(|place| place.tasks).sum()
+        self.places.iter().flatten().map(|place| place.tasks).sum()
     }
 
     /// The part of the time in which the places had no tasks, of 1.
     pub fn idle(&self) -> f64 {
-        let all = self.elapsed.as_secs_f64() * self.places.len() as f64;
-        let busy: f64 = self.places.iter().map(|place| place.busy.as_secs_f64()).sum();
+        let living: Vec<_> = self.places.iter().flatten().collect();
+        let all = self.elapsed.as_secs_f64() * living.len() as f64;
+        let busy: f64 = living.iter().map(|place| place.busy.as_secs_f64()).sum();
         if all > 0.0 { (1.0 - busy / all).max(0.0) } else { 0.0 }
     }
 }
@@ -68,6 +76,10 @@ impl fmt::Display for RunBalance {
             "place", "tasks", "asked", "stolen", "gifts", "given", "idle"
         )?;
         for (number, place) in self.places.iter().enumerate() {
+            let Some(place) = place else {
+                writeln!(f, "{number:>5}  dead")?;
+                continue;
+            };
             let PlaceBalance { tasks, asked, stolen, lifelines_asked, gifts, given, busy, .. } = place;
             let idle = match self.elapsed.as_secs_f64() {
                 0.0 => 0.0,
@@ -88,15 +100,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_time_is_what_is_not_busy() {
+    fn idle_time_is_what_is_not_busy_and_a_dead_place_has_none() {
         let place =
-            |tasks, busy| PlaceBalance { tasks, busy: Duration::from_secs(busy), ..Default::default() };
-        let places = vec![place(30, 10), place(10, 5)];
-        let balance = RunBalance { elapsed: Duration::from_secs(10), places };
+            |tasks, busy| Some(PlaceBalance { tasks, busy: Duration::from_secs(busy), ..Default::default() });
+        let places = vec![place(30, 10), place(10, 5), None];
+        let balance = RunBalance { elapsed: Duration::from_secs(10), places, recovered: 1 };
         assert_eq!((balance.tasks(), balance.idle()), (40, 0.25));
         let table = balance.to_string();
-        assert_eq!(table.lines().count(), 3);
-        assert!(table.ends_with("50.0 %\n"), "{table}");
+        assert_eq!(table.lines().count(), 4);
+        assert!(table.ends_with("50.0 %\n    2  dead\n"), "{table}");
         assert_eq!(RunBalance::default().idle(), 0.0);
     }
 }

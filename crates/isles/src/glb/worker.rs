@@ -1,30 +1,35 @@
-//! What places do and say to balance a run: tasks, kinds and gifts on the runtime's public interface.
+//! What places do and say to balance a run: tasks, requests, gifts and saves on the runtime's public interface.
 //!
 //! All decisions are the [`PlaceBag`]'s. Invariant: a part that has left a bag is in an answer that a worker waits for,
-//! or in a gift that the finish counts.
+//! in a gift that the finish counts, or, in a resilient run, with a task that waits for its save.
 
 use super::Bag;
-use super::place_bag::PlaceBag;
+use super::place_bag::{Part, PlaceBag};
 use crate::prelude::*;
 use crate::{ErrorKind, Result, yield_now};
 use isles_protocol::balance::StealKind;
-use std::future::Future;
+use isles_protocol::balance::backup::{Numbers, Save};
 use std::pin::Pin;
 
 /// The bags of all places.
 pub(super) type PlaceBags<B> = PlaceLocal<PlaceBag<B>>;
 
-/// Batches between two looks whether a place has died.
-const DEATH_LOOKS: u64 = 256;
+/// Batches between two looks whether a place has died, or a save is due.
+const LOOKS_APART: u64 = 256;
 
 /// The place with this number, which is one of the run.
 pub(super) fn place(number: usize) -> Place {
     Place::new(number).expect("it is a place of the run")
 }
 
-/// Whether any place is dead.
-pub(super) fn is_any_dead() -> bool {
-    places().any(Place::is_dead)
+/// Whether the place with this number is dead.
+pub(super) fn is_dead(number: usize) -> bool {
+    place(number).is_dead()
+}
+
+/// Whether the run goes on: nobody is dead, or it is resilient.
+fn goes_on<B: Bag>(bags: &PlaceBags<B>) -> bool {
+    bags.lock().is_resilient() || !places().any(Place::is_dead)
 }
 
 /// The worker of this place: processes the bag and asks for tasks until nobody has any.
@@ -34,25 +39,29 @@ pub(super) fn work<B: Bag>(bags: PlaceBags<B>) -> Pin<Box<dyn Future<Output = Re
     Box::pin(async move {
         let mut looked = 0_u64;
         loop {
-            process(&bags, &mut looked).await;
-            if is_any_dead() {
+            process(&bags, &mut looked).await?;
+            if !goes_on(&bags) {
                 return Ok(());
             }
-            let asked = bags.lock().ask(now(), |number| place(number).is_dead());
-            let Some((victim, kind)) = asked else { return Ok(()) };
+            if bags.lock().has_many_unsaved() {
+                save(&bags).await?;
+            }
+            let asked = bags.lock().ask(now(), is_dead);
+            let Some((victim, kind)) = asked else { return save(&bags).await };
             let part = ask(&bags, victim, kind).await?;
-            bags.lock().answered(victim, kind, part, now());
+            let now = now();
+            bags.lock().answered(victim, kind, part, now);
         }
     })
 }
 
-/// Processes the bag of this place until it is empty, or a place has died.
-async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) {
+/// Processes the bag of this place until it is empty, or the run does not go on.
+async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
     loop {
         let begun = bags.lock().batch.is_due().then(now);
         let tasks = bags.lock().process();
         if tasks == 0 {
-            return;
+            return Ok(());
         }
         let processed = begun.map(|_| now());
         give(bags);
@@ -62,8 +71,14 @@ async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) {
             bags.lock().batch.measured(tasks, processed - begun, look);
         }
         *looked += 1;
-        if looked.is_multiple_of(DEATH_LOOKS) && is_any_dead() {
-            return;
+        if looked.is_multiple_of(LOOKS_APART) {
+            if !goes_on(bags) {
+                return Ok(());
+            }
+            let is_due = bags.lock().is_save_due(now());
+            if is_due {
+                save(bags).await?;
+            }
         }
     }
 }
@@ -72,23 +87,85 @@ async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) {
 fn give<B: Bag>(bags: &PlaceBags<B>) {
     let giver = here().index();
     loop {
-        let Some((thief, part)) = bags.lock().next_gift() else { return };
-        spawn_at!(place(thief), accept(bags, giver, part));
+        let gift = bags.lock().next_gift(is_dead);
+        let Some((thief, part)) = gift else { return };
+        if bags.lock().is_resilient() {
+            let bags = bags.clone();
+            spawn(async move {
+                save(&bags).await?;
+                spawn_at!(place(thief), accept(&bags, giver, part));
+                Ok::<_, crate::Error>(())
+            });
+        } else {
+            spawn_at!(place(thief), accept(bags, giver, part));
+        }
     }
 }
 
 /// Takes in what a lifeline gives.
-fn accept<B: Bag>(bags: &PlaceBags<B>, giver: usize, part: B) {
+fn accept<B: Bag>(bags: &PlaceBags<B>, giver: usize, part: Part<B>) {
     if bags.lock().accept(giver, part, now()) {
         spawn(work(bags.clone()));
     }
 }
 
 /// Asks a place for tasks. One that is dead has none.
-async fn ask<B: Bag>(bags: &PlaceBags<B>, victim: usize, kind: StealKind) -> Result<Option<B>> {
+async fn ask<B: Bag>(bags: &PlaceBags<B>, victim: usize, kind: StealKind) -> Result<Option<Part<B>>> {
     let thief = here().index();
-    match at!(place(victim), bags.lock().asked(thief, kind)).await {
+    unless_dead(at!(place(victim), answer(bags, thief, kind).await?).await).map(Option::flatten)
+}
+
+/// Answers a request. A part leaves when it is in the backup. Who is dead gets none: what it asks too late must find
+/// nothing, because its parts have been restored.
+async fn answer<B: Bag>(bags: &PlaceBags<B>, thief: usize, kind: StealKind) -> Result<Option<Part<B>>> {
+    if is_dead(thief) {
+        return Ok(None);
+    }
+    let part = bags.lock().asked(thief, kind);
+    if part.is_some() {
+        save(bags).await?;
+    }
+    Ok(part)
+}
+
+/// What a place has answered; none if it is dead.
+fn unless_dead<V>(answer: Result<V>) -> Result<Option<V>> {
+    match answer {
         Err(error) if matches!(error.kind(), ErrorKind::DeadPlace(_)) => Ok(None),
-        answer => answer,
+        answer => answer.map(Some),
+    }
+}
+
+/// Saves the state of this place at its partner, and tells givers that their parts are safe; nothing unless the run is
+/// resilient. A partner that dies keeps nothing, and nobody waits for it.
+pub(super) async fn save<B: Bag>(bags: &PlaceBags<B>) -> Result<()> {
+    let owner = here().index();
+    let begun = bags.lock().begin_save(now());
+    let Some((version, save)) = begun else { return Ok(()) };
+    if let Some((partner, save)) = save
+        && unless_dead(at!(place(partner), keep(bags, owner, save)).await)?.is_none()
+    {
+        return Ok(());
+    }
+    let told = bags.lock().safety().map(|safety| safety.saved(version));
+    for (giver, numbers) in told.into_iter().flatten() {
+        if !is_dead(giver) {
+            unless_dead(at!(place(giver), settled(bags, owner, numbers)).await)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the state of a place whose partner this one is.
+fn keep<B: Bag>(bags: &PlaceBags<B>, owner: usize, save: Save<B>) {
+    if let Some(safety) = bags.lock().safety() {
+        safety.keep(owner, save);
+    }
+}
+
+/// A thief has saved parts of this place.
+fn settled<B: Bag>(bags: &PlaceBags<B>, thief: usize, numbers: Numbers) {
+    if let Some(safety) = bags.lock().safety() {
+        safety.settled(thief, &numbers);
     }
 }

@@ -6,6 +6,7 @@
 //! returned that one is to be started.
 
 mod asking;
+pub mod backup;
 mod batch;
 mod lifelines;
 mod parameters;

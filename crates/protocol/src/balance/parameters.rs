@@ -31,6 +31,8 @@ pub struct Parameters {
     pub victims_max: u32,
     /// The seed of the random choices. The result does not depend on it.
     pub seed: u64,
+    /// Whether the run survives the death of places other than the first, with the exact result.
+    pub resilient: bool,
 }
 
 impl Default for Parameters {
@@ -42,6 +44,7 @@ impl Default for Parameters {
             lifelines: None,
             victims_max: 1024,
             seed: 1,
+            resilient: false,
         }
     }
 }

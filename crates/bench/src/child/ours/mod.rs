@@ -17,7 +17,7 @@ use isles::Launch;
 use std::time::Instant;
 
 /// Runs the program on the machine that the environment names. In the other places' processes it does not return.
-fn run<F>(program: impl FnOnce() -> F)
+pub(super) fn run<F>(program: impl FnOnce() -> F)
 where
     F: Future<Output = isles::Result<()>> + 'static,
 {

@@ -1,0 +1,161 @@
+//! Tasks that make tasks: over places by `isles::glb`, and as plain loops.
+//!
+//! The loop visits a tree as the application's bag does, with the same hash and the same stack of nodes with children
+//! left; it is written apart, so that what a bag adds shows. The invariant: each child checks its answer, against the
+//! published one.
+
+use super::ours::run;
+use super::{say, seconds_of_whole};
+use crate::options::Effort;
+use isles::glb::{self, Bag, Balanced};
+use isles_apps::nqueens::{QueensBag, QueensCount, sequential};
+use isles_apps::uts::bag::TreeBag;
+use isles_apps::uts::tree::{SAMPLES, SampleTree, SearchTree, TreeSize, child, root};
+use serde::{Deserialize, Serialize};
+use std::hint::black_box;
+use std::time::Instant;
+
+fn sample(name: &str) -> &'static SampleTree {
+    SAMPLES.iter().find(|sample| sample.name == name).expect("a published tree")
+}
+
+/// Prints how long so many tasks took, and the rate in millions a second.
+fn say_time(seconds: f64, tasks: u64) {
+    say("seconds", seconds);
+    say("rate", tasks as f64 / seconds / 1e6);
+}
+
+/// T1. Prints `seconds` and `rate`.
+pub fn t1(_effort: Effort) {
+    run(|| search("T1"));
+}
+
+/// T1L. Prints `seconds` and `rate`.
+pub fn t1l(_effort: Effort) {
+    run(|| search("T1L"));
+}
+
+async fn search(name: &'static str) -> isles::Result<()> {
+    let sample = sample(name);
+    let Balanced { result, balance } = glb::run(TreeBag::new(sample.rules)).await?;
+    assert_eq!(result, sample.size, "{name}");
+    say_time(balance.elapsed.as_secs_f64(), result.nodes);
+    say("idle", balance.idle());
+    Ok(())
+}
+
+/// T1 in a loop. Prints `seconds` and `rate`.
+pub fn loop_t1(_effort: Effort) {
+    walk("T1");
+}
+
+/// T1L in a loop. Prints `seconds` and `rate`.
+pub fn loop_t1l(_effort: Effort) {
+    walk("T1L");
+}
+
+fn walk(name: &str) {
+    let sample = sample(name);
+    let started = Instant::now();
+    let size = plain_walk(&SearchTree::new(sample.rules));
+    say_time(started.elapsed().as_secs_f64(), size.nodes);
+    assert_eq!(size, sample.size, "{name}");
+}
+
+/// The size of a tree by a loop over a stack.
+fn plain_walk(tree: &SearchTree) -> TreeSize {
+    let mut size = TreeSize::default();
+    let mut stack = Vec::new();
+    let mut next = (root(tree.rules().root_seed), 0);
+    loop {
+        let (state, depth) = next;
+        let children = tree.children(&state, depth);
+        size.nodes += 1;
+        size.depth = size.depth.max(depth);
+        match children {
+            0 => size.leaves += 1,
+            _ => stack.push((state, depth, children)),
+        }
+        let Some((state, depth, left)) = stack.last_mut() else { return size };
+        *left -= 1;
+        next = (child(state, *left), *depth + 1);
+        if *left == 0 {
+            stack.pop();
+        }
+    }
+}
+
+/// 14 queens. Prints `seconds` and `rate`.
+pub fn queens(_effort: Effort) {
+    run(|| async {
+        let Balanced { result, balance } = glb::run(QueensBag::new(14)).await?;
+        check(result);
+        say_time(balance.elapsed.as_secs_f64(), result.placed);
+        Ok(())
+    });
+}
+
+/// 14 queens by a recursion. Prints `seconds` and `rate`.
+pub fn loop_queens(effort: Effort) {
+    let seconds = seconds_of_whole(effort, || check(sequential(black_box(14))));
+    say_time(seconds, PLACED);
+}
+
+/// Queens that are placed for all boards of 14.
+const PLACED: u64 = 27_358_552;
+
+fn check(count: QueensCount) {
+    assert_eq!((count.solutions, count.placed), (365_596, PLACED), "14 queens");
+}
+
+/// Tasks of which a thief gets one at a time. A task hashes once.
+#[derive(Clone, Serialize, Deserialize)]
+struct Crumbs {
+    left: u64,
+    done: u64,
+    state: [u32; 5],
+}
+
+impl Bag for Crumbs {
+    type Result = u64;
+
+    fn process(&mut self, count: usize) -> usize {
+        let count = self.left.min(count as u64);
+        for number in 0..count {
+            self.state = child(&self.state, number as u32);
+        }
+        self.left -= count;
+        self.done += count;
+        count as usize
+    }
+
+    fn split(&mut self) -> Option<Crumbs> {
+        self.left = self.left.checked_sub(1)?;
+        Some(Crumbs { left: 1, done: 0, state: self.state })
+    }
+
+    fn merge(&mut self, other: Crumbs) {
+        self.left += other.left;
+        self.done += other.done;
+    }
+
+    fn result(self) -> u64 {
+        self.done
+    }
+}
+
+/// Tasks of the steals: some two seconds of them.
+const CRUMBS: u64 = 30_000_000;
+
+/// Steals of one task each from a place that computes. Prints `steal_us`, the mean of those that brought one.
+pub fn steals(_effort: Effort) {
+    run(|| async {
+        let Balanced { result, balance } = glb::run(Crumbs { left: CRUMBS, done: 0, state: root(1) }).await?;
+        assert_eq!(result, CRUMBS);
+        let thief = balance.places[1].as_ref().expect("nobody has died");
+        assert!(thief.stolen > 1000, "{balance}");
+        say("steal_us", thief.stealing.as_secs_f64() / thief.stolen as f64 * 1e6);
+        say("steals", thief.stolen as f64);
+        Ok(())
+    });
+}

@@ -1,0 +1,98 @@
+//! The suite `glb`: tasks that make tasks, with the plain loop of the same tasks beside them.
+//!
+//! Its own file because its peer is the loop that a program has before it has places. It holds no code but the table.
+//! Both sides visit the same tree with the same hash; the loop keeps the same stack, and neither splits nor looks for
+//! messages.
+
+use super::{ONE_PLACE, TWO_PLACES, figure, ours};
+use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::program::Program;
+
+const LOOP: &str = "plain loop";
+
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] = &[T1, T1L, QUEENS, STEAL];
+
+const fn contenders(one: &'static str, plain: &'static str) -> [Contender; 3] {
+    [
+        Contender { label: ONE_PLACE, program: ours(one, 1) },
+        Contender { label: TWO_PLACES, program: ours(one, 2) },
+        Contender { label: LOOP, program: Program::Peer(plain) },
+    ]
+}
+
+const T1: Group = Group {
+    name: "uts-t1",
+    setting: "UTS, tree T1: 4,130,071 nodes",
+    slow: false,
+    contenders: const { &contenders("isles-uts-t1", "loop-uts-t1") },
+    rows: &[on_one("uts-t1-1", "nodes of UTS tree T1, 1 place"), on_two("uts-t1-2", "UTS tree T1, 2 places")],
+};
+
+const T1L: Group = Group {
+    name: "uts-t1l",
+    setting: "UTS, tree T1L: 102,181,082 nodes",
+    slow: false,
+    contenders: const { &contenders("isles-uts-t1l", "loop-uts-t1l") },
+    rows: &[
+        on_one("uts-t1l-1", "nodes of UTS tree T1L, 1 place"),
+        on_two("uts-t1l-2", "UTS tree T1L, 2 places"),
+    ],
+};
+
+const QUEENS: Group = Group {
+    name: "queens-14",
+    setting: "14 queens: 365,596 boards, 27,358,552 queens placed",
+    slow: false,
+    contenders: const { &contenders("isles-queens-14", "loop-queens-14") },
+    rows: &[
+        on_one("queens-14-1", "queens placed of 14, 1 place; the loop is a recursion"),
+        on_two("queens-14-2", "all boards of 14 queens, 2 places"),
+    ],
+};
+
+const STEAL: Group = Group {
+    name: "steals",
+    setting: "2 places, machine processes; one has tasks of 70 ns, the other steals them one by one",
+    slow: false,
+    contenders: &[Contender { label: TWO_PLACES, program: ours("isles-steal", 2) }],
+    rows: &[Row {
+        name: "steal",
+        question: "a random steal from a place that computes, from the request to the task in hand",
+        unit: "µs",
+        better: Better::Less,
+        ours: figure(TWO_PLACES, "steal_us"),
+        peers: &[],
+        beside: &[],
+        targets: const { &[Target::Value(5.0)] },
+        quoted_with: None,
+    }],
+};
+
+const fn on_one(name: &'static str, question: &'static str) -> Row {
+    Row {
+        name,
+        question,
+        unit: "million/s",
+        better: Better::More,
+        ours: figure(ONE_PLACE, "rate"),
+        peers: const { &[figure(LOOP, "rate")] },
+        beside: &[],
+        targets: const { &[Target::BestPeer(0.95)] },
+        quoted_with: None,
+    }
+}
+
+const fn on_two(name: &'static str, question: &'static str) -> Row {
+    Row {
+        name,
+        question,
+        unit: "s",
+        better: Better::Less,
+        ours: figure(TWO_PLACES, "seconds"),
+        peers: const { &[figure(LOOP, "seconds")] },
+        beside: const { &[figure(ONE_PLACE, "seconds")] },
+        targets: const { &[Target::Speedup { limit: 1.95, over: ONE_PLACE }] },
+        quoted_with: None,
+    }
+}

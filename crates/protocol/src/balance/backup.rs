@@ -1,0 +1,422 @@
+//! What keeps a run exact when places die: numbered parts, backups at partners, and who restores what.
+//!
+//! Each place has a [`Safety`] beside its balancer; `B` is its bag, and also a part of one. All steps are those of
+//! `docs/design/glb.md`, section 4. Invariant: the backups, and the parts that are given and not in the backup of their
+//! receiver, hold each task once.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Parts that a place takes in without having saved, at most: what their givers keep for it is bounded so.
+const UNSAVED_MAX: usize = 16;
+
+/// Which numbers have come, of one giver. They come nearly in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Numbers {
+    /// All below this one have come.
+    below: u64,
+    /// And these.
+    beyond: BTreeSet<u64>,
+}
+
+impl Numbers {
+    fn note(&mut self, number: u64) {
+        if number >= self.below {
+            self.beyond.insert(number);
+        }
+        while self.beyond.remove(&self.below) {
+            self.below += 1;
+        }
+    }
+
+    fn has(&self, number: u64) -> bool {
+        number < self.below || self.beyond.contains(&number)
+    }
+}
+
+/// The numbers that have come, by giver.
+type Received = BTreeMap<usize, Numbers>;
+
+/// The name of a part that one place has given to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PartName {
+    giver: usize,
+    thief: usize,
+    /// Counts what this giver has given to this thief.
+    number: u64,
+}
+
+/// A part that was given and may not be safe at its receiver.
+#[derive(Clone, Debug)]
+struct GivenPart<B> {
+    part: B,
+    /// The first save that had it, and whether the partner has taken that in.
+    version: Option<u64>,
+    is_saved: bool,
+}
+
+/// A copy of the state of a place, for its partner.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Save<B> {
+    version: u64,
+    bag: Option<B>,
+    received: Received,
+    /// All parts that are given and may not be safe, and those of them that the partner may not have.
+    given: Vec<PartName>,
+    parts: Vec<(PartName, B)>,
+}
+
+/// What a partner keeps for a place.
+#[derive(Clone, Debug)]
+struct Backup<B> {
+    version: u64,
+    bag: Option<B>,
+    received: Received,
+    parts: BTreeMap<PartName, B>,
+}
+
+/// What a place knows that matters when others have died.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeathFacts {
+    received: Received,
+    /// Parts that it has given to the dead, and that may not have been safe there.
+    given: Vec<PartName>,
+    /// For each dead place whose backup it has: the parts that it had received, and those that it had given.
+    backups: Vec<(usize, Received, Vec<PartName>)>,
+}
+
+/// What a place restores.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RestoreOrders {
+    /// Dead places whose bag it takes from the backup.
+    bags: Vec<usize>,
+    /// Parts that the dead had given, from their backups, and own ones that the dead had not saved.
+    parts: Vec<PartName>,
+}
+
+/// The part of a place in keeping a run exact.
+#[derive(Clone, Debug)]
+pub struct Safety<B> {
+    own: usize,
+    /// Who keeps the backup; the first member has none, because nothing goes on without it.
+    partner: Option<usize>,
+    version: u64,
+    /// How many parts each place has been given.
+    numbers: BTreeMap<usize, u64>,
+    given: BTreeMap<PartName, GivenPart<B>>,
+    received: Received,
+    /// Parts taken in since the last save, and by it: who is told when the partner has it.
+    unsaved: usize,
+    unsettled: BTreeSet<usize>,
+    telling: BTreeMap<u64, Vec<(usize, Numbers)>>,
+    backups: BTreeMap<usize, Backup<B>>,
+}
+
+/// Who keeps the backup of `place`, of `members`, which are in order and have it: the next one below.
+pub fn partner(place: usize, members: &[usize]) -> Option<usize> {
+    let rank = members.partition_point(|member| *member < place);
+    rank.checked_sub(1).map(|below| members[below])
+}
+
+impl<B: Clone> Safety<B> {
+    /// That of the place `own`, of `members`, which are in order and have it.
+    pub fn new(own: usize, members: &[usize]) -> Safety<B> {
+        Safety {
+            own,
+            partner: partner(own, members),
+            version: 0,
+            numbers: BTreeMap::new(),
+            given: BTreeMap::new(),
+            received: BTreeMap::new(),
+            unsaved: 0,
+            unsettled: BTreeSet::new(),
+            telling: BTreeMap::new(),
+            backups: BTreeMap::new(),
+        }
+    }
+
+    /// A part leaves the bag for `thief`. Returns its number. It must not leave the place before a save that begins
+    /// after this call is over.
+    pub fn give(&mut self, thief: usize, part: &B) -> u64 {
+        let next = self.numbers.entry(thief).or_default();
+        let number = *next;
+        *next += 1;
+        let name = PartName { giver: self.own, thief, number };
+        self.given.insert(name, GivenPart { part: part.clone(), version: None, is_saved: false });
+        number
+    }
+
+    /// A part of `giver` has been merged into the bag.
+    pub fn receive(&mut self, giver: usize, number: u64) {
+        self.received.entry(giver).or_default().note(number);
+        self.unsettled.insert(giver);
+        self.unsaved += 1;
+    }
+
+    /// Whether so many parts have come that a save is due.
+    pub fn is_due(&self) -> bool {
+        self.unsaved >= UNSAVED_MAX
+    }
+
+    /// Begins a save of the bag as it is now: its number, for [`Safety::saved`], and to whom and what; nobody keeps
+    /// that of the first place.
+    pub fn begin_save(&mut self, bag: &Option<B>) -> (u64, Option<(usize, Save<B>)>) {
+        self.version += 1;
+        let version = self.version;
+        self.unsaved = 0;
+        let tells = std::mem::take(&mut self.unsettled).into_iter();
+        let tells = tells.map(|giver| (giver, self.received.get(&giver).cloned().unwrap_or_default()));
+        let tells: Vec<_> = tells.collect();
+        self.telling.insert(version, tells);
+        let Some(partner) = self.partner else { return (version, None) };
+        let mut parts = Vec::new();
+        for (name, given) in self.given.iter_mut().filter(|(_, given)| !given.is_saved) {
+            given.version.get_or_insert(version);
+            parts.push((*name, given.part.clone()));
+        }
+        let (received, given) = (self.received.clone(), self.given.keys().copied().collect());
+        (version, Some((partner, Save { version, bag: bag.clone(), received, given, parts })))
+    }
+
+    /// The partner has taken a save in, if there is one. Returns who is to be told that its parts are safe, and which.
+    pub fn saved(&mut self, version: u64) -> Vec<(usize, Numbers)> {
+        for given in self.given.values_mut() {
+            given.is_saved |= given.version.is_some_and(|first| first <= version);
+        }
+        self.telling.remove(&version).unwrap_or_default()
+    }
+
+    /// The place `thief` has saved these parts of this place.
+    pub fn settled(&mut self, thief: usize, safe: &Numbers) {
+        self.given.retain(|name, _| name.thief != thief || !safe.has(name.number));
+    }
+
+    /// Keeps the state of `owner`, whose partner this place is. An older one than is kept changes nothing: the newer
+    /// one had all of it.
+    pub fn keep(&mut self, owner: usize, save: Save<B>) {
+        let Save { version, bag, received, given, parts: added } = save;
+        let mut parts = match self.backups.remove(&owner) {
+            Some(known) if known.version >= version => {
+                self.backups.insert(owner, known);
+                return;
+            }
+            Some(known) => known.parts,
+            None => BTreeMap::new(),
+        };
+        parts.extend(added);
+        let given: BTreeSet<PartName> = given.into_iter().collect();
+        parts.retain(|name, _| given.contains(name));
+        self.backups.insert(owner, Backup { version, bag, received, parts });
+    }
+
+    /// What this place knows about the `dead`; nothing is under way, and it knows these deaths.
+    pub fn facts(&self, dead: &[usize]) -> DeathFacts {
+        let given = self.given.keys().copied().filter(|name| dead.contains(&name.thief)).collect();
+        let backups = self.backups.iter().filter(|(owner, _)| dead.contains(owner));
+        let backups = backups.map(|(owner, Backup { received, parts, .. })| {
+            (*owner, received.clone(), parts.keys().copied().collect())
+        });
+        DeathFacts { received: self.received.clone(), given, backups: backups.collect() }
+    }
+
+    /// Takes out what the orders say, and begins anew among `members`. Returns what is to be merged into the bag.
+    pub fn restore(&mut self, orders: RestoreOrders, members: &[usize]) -> Vec<B> {
+        let RestoreOrders { bags, parts } = orders;
+        let mut restored = Vec::new();
+        for owner in bags {
+            restored.extend(self.backups.get_mut(&owner).and_then(|backup| backup.bag.take()));
+        }
+        for name in parts {
+            let own = self.given.remove(&name).map(|given| given.part);
+            let of_backup = || self.backups.get_mut(&name.giver)?.parts.remove(&name);
+            restored.extend(own.or_else(of_backup));
+        }
+        let (version, numbers) = (self.version, std::mem::take(&mut self.numbers));
+        // A body that serves a dead thief may still be about to end a save: numbers are not used again.
+        *self = Safety { version, numbers, ..Safety::new(self.own, members) };
+        restored
+    }
+}
+
+/// Who restores what, of the facts of all living members; the state of a place whose partner died with it is lost.
+///
+/// `members` are those before the deaths, in order.
+///
+/// # Errors
+/// The first place that is lost.
+pub fn restore_orders(
+    members: &[usize],
+    dead: &[usize],
+    facts: &BTreeMap<usize, DeathFacts>,
+) -> Result<BTreeMap<usize, RestoreOrders>, usize> {
+    if let Some(lost) =
+        dead.iter().find(|place| partner(**place, members).is_none_or(|partner| dead.contains(&partner)))
+    {
+        return Err(*lost);
+    }
+    let backups: BTreeMap<usize, &Received> = facts
+        .values()
+        .flat_map(|facts| &facts.backups)
+        .map(|(owner, received, _)| (*owner, received))
+        .collect();
+    let has_come = |name: &PartName| {
+        let received = match facts.get(&name.thief) {
+            Some(facts) => Some(&facts.received),
+            None => backups.get(&name.thief).copied(),
+        };
+        let numbers = received.and_then(|received| received.get(&name.giver));
+        numbers.is_some_and(|numbers| numbers.has(name.number))
+    };
+    let orders = facts.iter().map(|(place, facts)| {
+        let given = facts.backups.iter().flat_map(|(.., given)| given).chain(&facts.given);
+        let parts = given.copied().filter(|name| !has_come(name)).collect();
+        (*place, RestoreOrders { bags: facts.backups.iter().map(|(owner, ..)| *owner).collect(), parts })
+    });
+    Ok(orders.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_that_come_out_of_order_take_no_more_room_than_those_that_are_missing() {
+        let mut numbers = Numbers::default();
+        for number in [1, 0, 2, 5, 4, 4] {
+            numbers.note(number);
+        }
+        assert_eq!((numbers.below, numbers.beyond.len()), (3, 2));
+        assert_eq!(
+            [0, 2, 3, 4, 5, 6].map(|number| numbers.has(number)),
+            [true, true, false, true, true, false]
+        );
+    }
+
+    #[test]
+    fn the_partner_is_the_member_below() {
+        assert_eq!([0, 2, 5].map(|place| partner(place, &[0, 2, 5])), [None, Some(0), Some(2)]);
+        let orders = restore_orders(&[0, 1, 2, 3], &[1, 2], &BTreeMap::new());
+        assert_eq!(orders, Err(2), "its partner is dead as well");
+        assert_eq!(restore_orders(&[0, 1], &[0], &BTreeMap::new()), Err(0));
+    }
+
+    /// Places with bags that are lists of task numbers, one of which dies after any step.
+    struct Model {
+        safeties: Vec<Safety<Vec<u32>>>,
+        bags: Vec<Option<Vec<u32>>>,
+        /// Parts that have left.
+        parts: Vec<Leaving>,
+        /// Saves under way: owner, version, what.
+        saves: Vec<(usize, u64, SaveTo)>,
+        /// Parts that wait for a save: the version, then the part.
+        waiting: Vec<(u64, Leaving)>,
+    }
+
+    /// Giver, thief, number, tasks.
+    type Leaving = (usize, usize, u64, Vec<u32>);
+
+    /// The partner, and what it is to keep.
+    type SaveTo = Option<(usize, Save<Vec<u32>>)>;
+
+    impl Model {
+        fn new(places: usize, tasks: u32) -> Model {
+            let members: Vec<usize> = (0..places).collect();
+            let mut bags = vec![None; places];
+            bags[0] = Some((0..tasks).collect());
+            Model {
+                safeties: members.iter().map(|own| Safety::new(*own, &members)).collect(),
+                bags,
+                parts: Vec::new(),
+                saves: Vec::new(),
+                waiting: Vec::new(),
+            }
+        }
+
+        fn save(&mut self, place: usize) -> u64 {
+            let (version, save) = self.safeties[place].begin_save(&self.bags[place]);
+            self.saves.push((place, version, save));
+            version
+        }
+
+        fn step(&mut self, kind: u8, one: usize, other: usize) {
+            let places = self.bags.len();
+            let (giver, thief) = (one % places, other % places);
+            match kind {
+                0 if giver != thief => {
+                    let Some(bag) = &mut self.bags[giver] else { return };
+                    let part = bag.split_off(bag.len() / 2);
+                    let number = self.safeties[giver].give(thief, &part);
+                    let version = self.save(giver);
+                    self.waiting.push((version, (giver, thief, number, part)));
+                }
+                1 if !self.saves.is_empty() => {
+                    let (owner, version, save) = self.saves.remove(one % self.saves.len());
+                    if let Some((partner, save)) = save {
+                        self.safeties[partner].keep(owner, save);
+                    }
+                    for (giver, safe) in self.safeties[owner].saved(version) {
+                        self.safeties[giver].settled(owner, &safe);
+                    }
+                    let is_ready = |part: &(u64, Leaving)| part.0 == version && part.1.0 == owner;
+                    self.parts
+                        .extend(self.waiting.extract_if(.., |part| is_ready(part)).map(|(_, part)| part));
+                }
+                2 if !self.parts.is_empty() => {
+                    let (giver, thief, number, part) = self.parts.remove(one % self.parts.len());
+                    self.bags[thief].get_or_insert_default().extend(part);
+                    self.safeties[thief].receive(giver, number);
+                }
+                3 => _ = self.save(giver),
+                _ => {}
+            }
+        }
+
+        /// The place dies, all that lives ends what it has begun, and the others restore.
+        fn die(&mut self, victim: usize) {
+            self.saves.retain(|(owner, _, save)| {
+                *owner != victim && save.as_ref().is_none_or(|(partner, _)| *partner != victim)
+            });
+            self.parts.retain(|(giver, thief, ..)| *giver != victim && *thief != victim);
+            self.waiting.retain(|(_, (giver, ..))| *giver != victim);
+            self.bags[victim] = None;
+            while !self.saves.is_empty() {
+                self.step(1, 0, 0);
+            }
+            // Whose partner is dead does not wait for it.
+            self.parts.extend(self.waiting.drain(..).map(|(_, part)| part));
+            self.parts.retain(|(_, thief, ..)| *thief != victim);
+            while !self.parts.is_empty() {
+                self.step(2, 0, 0);
+            }
+            let all: Vec<usize> = (0..self.bags.len()).collect();
+            let living: Vec<usize> = all.iter().copied().filter(|place| *place != victim).collect();
+            let facts = living.iter().map(|place| (*place, self.safeties[*place].facts(&[victim]))).collect();
+            let orders = restore_orders(&all, &[victim], &facts).expect("its partner lives");
+            for (place, orders) in orders {
+                let restored = self.safeties[place].restore(orders, &living);
+                for bag in restored {
+                    self.bags[place].get_or_insert_default().extend(bag);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_task_is_in_one_bag_after_a_death_at_any_moment(
+            places in 2_usize..6,
+            steps in proptest::collection::vec((0_u8..4, any::<usize>(), any::<usize>()), 0..120),
+            victim in any::<prop::sample::Index>(),
+        ) {
+            let mut model = Model::new(places, 200);
+            for (kind, one, other) in steps {
+                model.step(kind, one, other);
+            }
+            model.die(1 + victim.index(places - 1));
+            let mut tasks: Vec<u32> = model.bags.into_iter().flatten().flatten().collect();
+            tasks.sort_unstable();
+            prop_assert_eq!(tasks, (0..200).collect::<Vec<u32>>());
+        }
+    }
+}
