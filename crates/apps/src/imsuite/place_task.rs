@@ -142,8 +142,8 @@ impl<K: Kernel> PlaceTask<K> {
         .await
     }
 
-    /// One round of questions: each node for which `whom` names another one asks that, and takes its answer with
-    /// `take`, which is told who has answered. Messages of the round before stay for the next one.
+    /// One round of questions: each node asks the node that `whom` names for it, if any. `take` gets each answer and
+    /// the node that gave it. Messages of the round before stay for the next one.
     ///
     /// # Errors
     /// A place has died.

@@ -20,7 +20,7 @@ fn network(kernel: KernelName, value: &str, seed: u64) -> Result<Input, String> 
     generate::input(kernel, recipe, committee, seed, &source).map_err(|fault| fault.to_string())
 }
 
-/// What a kernel finds in a world of so many places.
+/// What a kernel finds in a simulated world of `places` places.
 fn found(app: &ImSuite, places: u32, plan: Plan) -> ImSuiteFound {
     let input = app.open(places).expect("an input that is allowed");
     let dealer = Dealer::plain::<ImSuite>();
@@ -34,7 +34,7 @@ fn found(app: &ImSuite, places: u32, plan: Plan) -> ImSuiteFound {
     outcome.take().expect("a run without an error has found something")
 }
 
-/// Every family of every kernel, of so many nodes.
+/// A network of `size` nodes for each kernel and each of its families.
 fn networks(size: usize) -> impl Iterator<Item = (KernelName, String)> {
     let families = |kernel| GraphFamily::of(kernel).iter().map(move |family| (kernel, family));
     let all = KernelName::ALL.into_iter().flat_map(families);

@@ -136,8 +136,8 @@ impl<B: Bag> PlaceBag<B> {
         next
     }
 
-    /// Answers the request of `thief`: with a part of the bag, if there is enough; a lifeline remembers who has got
-    /// nothing.
+    /// Answers the request of `thief` with a part of the bag, if there is enough. A lifeline that has nothing to give
+    /// remembers the thief.
     pub(super) fn asked(&mut self, thief: usize, kind: StealKind) -> Option<Part<B>> {
         let part = self.split(thief);
         if part.is_none() {

@@ -149,7 +149,7 @@ impl Input {
         if self.edges() + 1 != size {
             return Some(Expected::Tree { nodes: size, edges: self.edges() });
         }
-        // A connected graph of so many edges is a tree: each node but the root has one neighbour that is nearer.
+        // A connected graph with one edge fewer than nodes is a tree: each node but the root has one nearer neighbour.
         let hops = self.hops(self.root);
         (0..size).find_map(|node| {
             let nearer = |other: &&u32| hops[**other as usize] < hops[node];

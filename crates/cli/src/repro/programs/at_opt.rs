@@ -32,7 +32,7 @@ const NODES: usize = 128;
 /// Nodes of BY on the chip, as in the smaller set of the suite: with 128 it sends 44 GB, which takes minutes to model.
 const NODES_OF_BY: usize = 32;
 
-/// Runs of which the fastest counts on processes, if the first takes less than so many seconds.
+/// On processes the fastest of `REPEATS` runs counts, unless the first takes `SECONDS_MAX` or more.
 const REPEATS: usize = 5;
 const SECONDS_MAX: f64 = 1.0;
 

@@ -74,7 +74,8 @@ impl Node {
     }
 }
 
-/// Votes of so many nodes with which a node takes a value, as the coin falls, and with which it decides.
+/// How many votes of `nodes` for one value a node needs: two bounds to take it, of which the coin chooses one, and the
+/// bound to decide.
 fn thresholds(nodes: usize) -> [usize; 3] {
     [5 * nodes / 8 + 1, 3 * nodes / 4 + 1, 7 * nodes / 8]
 }

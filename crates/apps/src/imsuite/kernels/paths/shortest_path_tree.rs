@@ -1,10 +1,10 @@
 //! DST: a tree of shortest paths from a root, grown layer by layer.
 //!
 //! Dijkstra's algorithm on edges of length one, distributed (Peleg, Distributed Computing, SIAM 2000, chapter 5). A
-//! phase adds a layer: a start goes from the root down to the youngest layer, which asks all its other neighbours to
-//! join; who is not in the tree joins the asker of the lowest number and refuses the rest; then echoes go up and say
-//! whether anything grew. A part of the tree that has not grown never will, and gets no more starts. Invariant: after
-//! phase *p* the tree has all nodes within *p* hops of the root, each at its distance.
+//! phase adds a layer: a start goes from the root down to the youngest layer, whose nodes ask their other neighbours to
+//! join. A node that is not in the tree joins the lowest-numbered asker and refuses the others. Then echoes go up and
+//! say whether anything grew. A part of the tree that has not grown never will, and gets no more starts. Invariant:
+//! after phase *p* the tree has all nodes within *p* hops of the root, each at its distance.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
