@@ -54,25 +54,32 @@ impl QueensBag {
 impl Bag for QueensBag {
     type Result = QueensCount;
 
+    // The row under way and the stack are variables of the loop: through `self` each queen would write them back.
     fn process(&mut self, count: usize) -> usize {
+        let (board, mut rows) = (self.board, std::mem::take(&mut self.rows));
         let mut placed = 0;
-        while placed < count {
-            let Some(row) = self.rows.last_mut() else { break };
+        let mut current = rows.pop();
+        while placed < count
+            && let Some(mut row) = current
+        {
             let square = row.untried & row.untried.wrapping_neg();
             row.untried ^= square;
             let columns = row.columns | square;
             let (rising, falling) = ((row.rising | square) << 1, (row.falling | square) >> 1);
-            let untried = self.board & !(columns | rising | falling);
-            if row.untried == 0 {
-                self.rows.pop();
-            }
+            let untried = board & !(columns | rising | falling);
             if untried != 0 {
-                self.rows.push(BoardRow { columns, rising, falling, untried });
+                if row.untried != 0 {
+                    rows.push(row);
+                }
+                current = Some(BoardRow { columns, rising, falling, untried });
             } else {
-                self.count.solutions += u64::from(columns == self.board);
+                self.count.solutions += u64::from(columns == board);
+                current = if row.untried != 0 { Some(row) } else { rows.pop() };
             }
             placed += 1;
         }
+        rows.extend(current);
+        self.rows = rows;
         self.count.placed += placed as u64;
         work(Cycles(QUEEN.0 * placed as u64));
         placed

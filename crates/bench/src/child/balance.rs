@@ -5,7 +5,7 @@
 //! published one.
 
 use super::ours::run;
-use super::{say, seconds_of_whole};
+use super::{pin, say, seconds_of_whole};
 use crate::options::Effort;
 use isles::glb::{self, Bag, Balanced};
 use isles_apps::nqueens::{QueensBag, QueensCount, sequential};
@@ -13,6 +13,7 @@ use isles_apps::uts::bag::TreeBag;
 use isles_apps::uts::tree::{SAMPLES, SampleTree, SearchTree, TreeSize, child, root};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
+use std::thread;
 use std::time::Instant;
 
 fn sample(name: &str) -> &'static SampleTree {
@@ -52,6 +53,22 @@ pub fn loop_t1(_effort: Effort) {
 /// T1L in a loop. Prints `seconds` and `rate`.
 pub fn loop_t1l(_effort: Effort) {
     walk("T1L");
+}
+
+/// T1L in two loops at once, a core each. Prints `seconds`, half of the time until both have ended.
+pub fn loops_t1l(_effort: Effort) {
+    let sample = sample("T1L");
+    let walk = |side| {
+        pin(side);
+        plain_walk(&SearchTree::new(sample.rules))
+    };
+    let started = Instant::now();
+    let sizes = thread::scope(|scope| {
+        let other = scope.spawn(|| walk(1));
+        [walk(0), other.join().expect("the walk does not panic")]
+    });
+    say("seconds", started.elapsed().as_secs_f64() / 2.0);
+    assert_eq!(sizes, [sample.size; 2]);
 }
 
 fn walk(name: &str) {

@@ -54,6 +54,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-steal", balance::steals),
     ("loop-uts-t1", balance::loop_t1),
     ("loop-uts-t1l", balance::loop_t1l),
+    ("loops-uts-t1l", balance::loops_t1l),
     ("loop-queens-14", balance::loop_queens),
     ("bare", places::bare),
     ("cache-line", two_cores::cache_line),

@@ -9,6 +9,7 @@ use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::Program;
 
 const LOOP: &str = "plain loop";
+const TWO_LOOPS: &str = "two plain loops at once, half of their time";
 
 /// All groups, in the order in which they are run.
 pub const GROUPS: &[Group] = &[T1, T1L, QUEENS, STEAL];
@@ -33,10 +34,16 @@ const T1L: Group = Group {
     name: "uts-t1l",
     setting: "UTS, tree T1L: 102,181,082 nodes",
     slow: false,
-    contenders: const { &contenders("isles-uts-t1l", "loop-uts-t1l") },
+    contenders: const {
+        let [one, two, plain] = contenders("isles-uts-t1l", "loop-uts-t1l");
+        &[one, two, plain, Contender { label: TWO_LOOPS, program: Program::Peer("loops-uts-t1l") }]
+    },
     rows: &[
         on_one("uts-t1l-1", "nodes of UTS tree T1L, 1 place"),
-        on_two("uts-t1l-2", "UTS tree T1L, 2 places"),
+        Row {
+            beside: &[figure(ONE_PLACE, "seconds"), figure(TWO_LOOPS, "seconds")],
+            ..on_two("uts-t1l-2", "UTS tree T1L, 2 places; two loops at once show what the cores share")
+        },
     ],
 };
 

@@ -139,6 +139,7 @@ impl<B: Bag> PlaceBag<B> {
     /// Answers the request of `thief` with a part of the bag, if there is enough. A lifeline that has nothing to give
     /// remembers the thief.
     pub(super) fn asked(&mut self, thief: usize, kind: StealKind) -> Option<Part<B>> {
+        self.batch.asked();
         let part = self.split(thief);
         if part.is_none() {
             self.balancer.refused(thief, kind);

@@ -1,16 +1,24 @@
 //! How many tasks a place processes between two looks for messages.
 //!
-//! Unless it is set, the batch is as long as 50 looks, measured as it goes. Apart from the balancer because it knows
-//! times only, and no clock. Invariant: a batch has at least one task, and at most [`BATCH_MAX`].
+//! Unless it is set, the batch is as long as 250 looks, measured as it goes; while others ask for tasks, as 10. Apart
+//! from the balancer because it knows times only, and no clock. Invariant: a batch has at least one task, and at most
+//! [`BATCH_MAX`].
 
 use super::parameters::BATCH_MAX;
 use std::time::Duration;
 
-/// How much longer a batch is than a look for messages: a look costs a fiftieth.
-const LOOKS: u32 = 50;
+/// How much longer a batch is than a look for messages: a look costs 1/250, and spoils what the processor has foreseen.
+const LOOKS: u32 = 250;
 
 /// The same where there is nobody who could ask.
 const LOOKS_ALONE: u32 = 1000;
+
+/// So many times shorter are the batches of a place that was asked for tasks: who asks once has too little, and will
+/// ask again.
+const SHORTER: u32 = 25;
+
+/// Batches that are shorter after a request.
+const SHORT_AFTER_REQUEST: u32 = 64;
 
 /// Tasks of the first batch: as in X10's library.
 const FIRST: u32 = 100;
@@ -29,6 +37,8 @@ pub struct Batch {
     looks: u32,
     /// Batches until the next one that is measured.
     left: u32,
+    /// Batches that are still to be short.
+    short: u32,
     /// The shortest look so far, and about what a task takes, in picoseconds; 0 until they are known.
     look_ps: u64,
     task_ps: u64,
@@ -38,12 +48,21 @@ impl Batch {
     /// Batches of `size` tasks, or of as many as measuring says.
     pub fn new(size: Option<u32>, is_alone: bool) -> Batch {
         let looks = if is_alone { LOOKS_ALONE } else { LOOKS };
-        Batch { is_set: size.is_some(), size: size.unwrap_or(FIRST), looks, left: 0, look_ps: 0, task_ps: 0 }
+        let (is_set, size) = (size.is_some(), size.unwrap_or(FIRST));
+        Batch { is_set, size, looks, left: 0, short: 0, look_ps: 0, task_ps: 0 }
     }
 
     /// Tasks of the next batch.
     pub fn size(&self) -> usize {
-        self.size as usize
+        let size = if self.short > 0 { (self.size / SHORTER).max(1) } else { self.size };
+        size as usize
+    }
+
+    /// Another place has asked for tasks.
+    pub fn asked(&mut self) {
+        if !self.is_set {
+            self.short = SHORT_AFTER_REQUEST;
+        }
     }
 
     /// Whether the next batch is to be measured.
@@ -51,6 +70,7 @@ impl Batch {
         if self.is_set {
             return false;
         }
+        self.short = self.short.saturating_sub(1);
         let is_due = self.left == 0;
         self.left = self.left.checked_sub(1).unwrap_or(MEASURED - 1);
         is_due
@@ -98,10 +118,10 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_as_long_as_fifty_looks() {
-        assert_eq!(settled(100, 100, false), 50);
-        assert_eq!(settled(10, 100, false), 500);
-        assert_eq!(settled(10_000, 100, false), 1, "a task is longer than that");
+    fn a_batch_is_as_long_as_250_looks() {
+        assert_eq!(settled(100, 100, false), 250);
+        assert_eq!(settled(10, 100, false), 2500);
+        assert_eq!(settled(100_000, 100, false), 1, "a task is longer than that");
         assert_eq!(settled(100, 100, true), 1000, "nobody waits");
         assert_eq!(settled(100, 1_000_000, false), 10_000, "a millisecond");
     }
@@ -119,6 +139,21 @@ mod tests {
     }
 
     #[test]
+    fn batches_are_short_for_a_while_after_a_request() {
+        let mut batch = Batch::new(None, false);
+        batch.asked();
+        let short = (0..1000).take_while(|_| {
+            batch.is_due();
+            batch.size() == (FIRST / SHORTER) as usize
+        });
+        assert_eq!(short.count() as u32, SHORT_AFTER_REQUEST - 1);
+        assert_eq!(batch.size(), FIRST as usize);
+        let mut set = Batch::new(Some(7), false);
+        set.asked();
+        assert_eq!(set.size(), 7);
+    }
+
+    #[test]
     fn one_interruption_does_not_make_the_batch_a_task() {
         let mut batch = Batch::new(None, false);
         for _ in 0..50 {
@@ -129,7 +164,7 @@ mod tests {
             );
         }
         batch.measured(batch.size(), Duration::from_millis(20), Duration::from_millis(20));
-        assert!((25..=50).contains(&batch.size()), "{}", batch.size());
+        assert!((125..=250).contains(&batch.size()), "{}", batch.size());
     }
 
     proptest! {
