@@ -129,6 +129,10 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "WHAT")]
     pub report: Option<String>,
 
+    /// Record the run in DIR, which is empty or not there yet: for `isles top`, `isles replay` and `isles report`
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<String>,
+
     /// How a modelled chip is set.
     #[command(flatten)]
     pub chip: ChipArguments,
@@ -263,6 +267,7 @@ impl PlaceArguments {
             FlagValue("ISLES_MACHINE", "--machine", &self.machine),
             FlagValue("ISLES_PIN", "--pin", &self.pin),
             FlagValue("ISLES_REPORT", "--report", &self.report),
+            FlagValue("ISLES_RECORD", "--record", &self.record),
         ];
         own.into_iter().chain(self.chip.flags()).chain(self.exports.flags()).collect()
     }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod chip;
+mod counters;
 mod data_sets;
 mod launch;
 mod plot;
@@ -51,6 +52,8 @@ enum Verb {
     List,
     /// Starts a program of yours over places
     Launch(Box<launch::Arguments>),
+    /// Lists what places count, with units: for --record and all that reads it
+    Counters,
     /// Shows and fetches the graphs that Isles knows
     #[command(subcommand)]
     Data(data_sets::Verb),
@@ -215,6 +218,7 @@ fn first_sentence(error: &clap::Error) -> String {
 fn carry_out(verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::List => run::list(),
+        Verb::Counters => counters::print(),
         Verb::Launch(arguments) => launch::launch(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),
         Verb::Chip(verb) => chip::carry_out(&verb),

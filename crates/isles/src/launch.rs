@@ -1,6 +1,6 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
-use super::output;
+use super::{observe, output};
 use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::machine::{loopback, mpi, processes, threads};
@@ -12,6 +12,7 @@ use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
 use isles_transport_shm::Pinning;
 use std::io::Write;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -107,15 +108,18 @@ pub struct Launch {
     pub(crate) chip: ChipSettings,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
+    /// The run directory, if the run is observed.
+    pub(crate) record: Option<Setting<PathBuf>>,
     /// Where the summary of a run on a modelled chip is kept, if somebody wants it.
     pub(crate) summary: Option<Arc<OnceLock<String>>>,
 }
 
 impl Launch {
     /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_PIN`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`, `ISLES_CHIP_VOLTAGES`,
-    /// `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_PLACEMENT`, `ISLES_CHIP_GOVERNOR`, `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`,
-    /// `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip writes (`ISLES_CHIP_*`).
+    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_RECORD`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`,
+    /// `ISLES_CHIP_VOLTAGES`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_PLACEMENT`, `ISLES_CHIP_GOVERNOR`,
+    /// `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip
+    /// writes (`ISLES_CHIP_*`).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -159,6 +163,7 @@ impl Launch {
             reads: Vec::new(),
             chip: environment.chip,
             seed: environment.seed,
+            record: environment.record,
             summary: None,
         })
     }
@@ -215,6 +220,7 @@ impl Launch {
     /// # Errors
     /// The first variable or flag that asks for what cannot be written.
     pub fn check_outputs(&self) -> std::result::Result<(), ConfigError> {
+        observe::check(self.record.as_ref(), self.machine)?;
         output::check(self, self.machine)
     }
 

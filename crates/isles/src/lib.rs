@@ -37,6 +37,7 @@ pub mod glb;
 mod init;
 mod launch;
 mod machine;
+mod observe;
 mod output;
 mod random;
 mod settings;

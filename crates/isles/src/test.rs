@@ -73,6 +73,7 @@ where
         chip: environment.chip.of_test(),
         stall,
         seed: 0,
+        record: None,
     };
     let (result, _) = match machine {
         Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),

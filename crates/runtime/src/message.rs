@@ -183,7 +183,7 @@ pub(crate) fn deliver(local: &Local, arrival: Arrival<'_>) {
     match &arrival {
         Arrival::Message(Message { source, handler, body: Body::Inline(bytes), .. }) => {
             local.backlog.note(bytes.len());
-            note(local, *source, dispatch_small(local, *handler, *source, bytes));
+            note(local, *source, bytes.len(), dispatch_small(local, *handler, *source, bytes));
         }
         _ => deliver_rare(local, arrival),
     }
@@ -194,22 +194,23 @@ fn deliver_rare(local: &Local, arrival: Arrival<'_>) {
     match arrival {
         Arrival::Died { place, cause } => place_died(local, place, &cause),
         Arrival::Message(Message { source, handler, body, .. }) => {
-            local.backlog.note(body.bytes().len());
+            let len = body.bytes().len();
+            local.backlog.note(len);
             let received = match body {
                 Body::Inline(bytes) => dispatch(local, handler, source, &mut Reader::new(bytes)),
                 Body::Block(block) => {
                     dispatch(local, handler, source, &mut Reader::from_block(&Rc::from(block)))
                 }
             };
-            note(local, source, received);
+            note(local, source, len, received);
         }
     }
 }
 
-/// Counts a message; if it was refused, its sender may be to blame.
+/// Counts a message of so many bytes; if it was refused, its sender may be to blame.
 #[inline]
-fn note(local: &Local, source: PlaceId, received: Result<(), Refused>) {
-    local.tally.received();
+fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refused>) {
+    local.tally.received(bytes);
     if let Err(fault) = received {
         refuse(local, source, &fault);
     }
@@ -266,6 +267,7 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
         eprintln!("isles: {}: {place} counts as dead: {place_of_fault}", local.here());
     }
     local.deaths.borrow_mut().push(place);
+    local.note_death(place, cause);
     call::place_died(local, place);
     team::place_died(local, place);
     team::point_to_point::place_died(local, place);

@@ -57,6 +57,8 @@ mod ring;
 #[cfg(not(loom))]
 mod segment;
 mod sync;
+#[cfg(not(loom))]
+mod words;
 
 #[cfg(not(loom))]
 pub use endpoint::ShmEndpoint;
@@ -67,3 +69,5 @@ pub use parking::PLACES_MAX;
 pub use pinning::{Pinning, allowed as processors};
 #[cfg(not(loom))]
 pub use segment::{Image, MemoryError, Segment, SegmentError};
+#[cfg(not(loom))]
+pub use words::SharedWords;

@@ -331,7 +331,7 @@ impl Trial {
             })
             .collect();
         let over = || roots.iter().all(MainTask::is_over).then_some(());
-        let all_ended = drive((&world, &stopwatch), &locals, over).is_some();
+        let all_ended = drive((&world, &stopwatch), &locals, None, over).is_some();
         close_all(&stopwatch, &locals);
         let good = all_ended && roots.iter().all(|root| matches!(root.take(), Some(Ok(()))));
         let (first, last) = span.get();

@@ -4,6 +4,7 @@
 //! is. Runs and the trials of collectives are driven alike. Invariant: a place has one turn at a time, and the
 //! stopwatch runs during turns only.
 
+use super::observe::ChipObservation;
 use super::work::stopwatch::{Stopwatch, TimedEndpoint};
 use crate::machine::ComparedWaits;
 use isles_runtime::{Clock, Local, Step, run};
@@ -51,6 +52,7 @@ pub(crate) fn attend_all(world: &ChipWorld, locals: &[Rc<Local>]) {
 pub(crate) fn drive<R>(
     (world, stopwatch): (&ChipWorld, &Stopwatch),
     locals: &[Rc<Local>],
+    observation: Option<&ChipObservation>,
     mut over: impl FnMut() -> Option<R>,
 ) -> Option<R> {
     let mut compared = ComparedWaits::default();
@@ -72,5 +74,8 @@ pub(crate) fn drive<R>(
         };
         stopwatch.end_turn(place);
         world.end_turn(place, turn);
+        if let Some(observation) = observation {
+            observation.turn(world);
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};
 use super::drive::{all_locals, attend_all, close_all, drive};
 use super::export::{ChipRun, predicted};
 use super::modelled::ModelledChip;
+use super::observe::ChipObservation;
 use super::settings::ChipSettings;
 use super::work::CodeTime;
 use super::{export, work};
@@ -248,8 +249,9 @@ where
     let ground = TrialContext { chip, protocol_config, placement: settings.placement.value.clone() };
     let chosen = CollectiveChoice::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
     locals.iter().for_each(|local| local.set_collectives(Rc::clone(&chosen) as Rc<dyn Collectives>));
+    let observation = ChipObservation::begin(launch, chip, (&world, &locals))?;
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
-    let driven = drive((&world, &stopwatch), &locals, || root.take());
+    let driven = drive((&world, &stopwatch), &locals, observation.as_ref(), || root.take());
     let measured = stopwatch.end();
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
     let ended = measured.map(|measured| ChipRun::end(&world, draft, measured));
@@ -261,6 +263,9 @@ where
         teams_in_step(&locals)
     });
     close_all(&stopwatch, &locals);
+    if let Some(observation) = observation {
+        observation.finish(&world, &result);
+    }
     let tape = settings.work.value.to_string();
     let ended = ended.map_err(|(played, all)| LaunchError::Diverged { tape, played, all })?;
     Ok((result, RunReport { places }, ended))

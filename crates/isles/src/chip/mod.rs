@@ -10,6 +10,7 @@ mod drive;
 mod export;
 mod launch;
 mod modelled;
+mod observe;
 mod settings;
 pub mod shared_memory;
 pub(crate) mod work;

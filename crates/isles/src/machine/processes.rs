@@ -3,6 +3,7 @@
 use crate::init;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::{STACK_BYTES, image, mpi};
+use crate::observe::{Observation, observe_in};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
@@ -59,14 +60,20 @@ where
     let image = image::identity().map_err(unable)?;
     let segment = Segment::for_places(launch.places, image).map_err(unable)?;
     segment.keep_processors(&launch.pinning.value);
+    let observation = Observation::begin(launch, (None, 0), None)?;
+    observation.iter().for_each(|observation| observation.offer(&segment));
     let children = processes::spawn(&segment, program, (1..launch.places).map(PlaceId)).map_err(unable)?;
     children.rendezvous(JOIN_LIMIT).map_err(|error| unable(why_not_joined(&error, init::exists())))?;
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
     let local = Local::new(Box::new(endpoint), Clock::host());
+    observe_in(&segment, &local);
     let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);
     children.finish(END_LIMIT);
+    if let Some(observation) = observation {
+        observation.finish(&outcome.0);
+    }
     Ok(outcome)
 }
 
@@ -157,7 +164,11 @@ pub fn may_be_a_program(file: &Path) -> io::Result<bool> {
 fn serve(segment: &Segment, place: PlaceId) {
     segment.settle(place);
     match segment.endpoint(place) {
-        Ok(endpoint) => run::serve(&Local::new(Box::new(endpoint), Clock::host())),
+        Ok(endpoint) => {
+            let local = Local::new(Box::new(endpoint), Clock::host());
+            observe_in(segment, &local);
+            run::serve(&local);
+        }
         Err(error) => fail(&error),
     }
 }

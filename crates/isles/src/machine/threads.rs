@@ -2,6 +2,7 @@
 
 use crate::launch::{Launch, LaunchError};
 use crate::machine::STACK_BYTES;
+use crate::observe::{Observation, observe_in};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
@@ -19,6 +20,8 @@ where
     // Threads share one image, so there is nothing to tell apart.
     let segment = Segment::for_places(launch.places, [0; 16]).map_err(|error| unable(&error))?;
     segment.keep_processors(&launch.pinning.value);
+    let observation = Observation::begin(launch, (None, 0), None)?;
+    observation.iter().for_each(|observation| observation.offer(&segment));
     let mut threads = BTreeMap::new();
     for place in (1..launch.places).map(PlaceId) {
         let shared = segment.clone();
@@ -26,7 +29,11 @@ where
         let body = move || {
             shared.settle(place);
             match shared.endpoint(place) {
-                Ok(endpoint) => run::serve(&Local::new(Box::new(endpoint), Clock::host())),
+                Ok(endpoint) => {
+                    let local = Local::new(Box::new(endpoint), Clock::host());
+                    observe_in(&shared, &local);
+                    run::serve(&local);
+                }
                 Err(_) => shared.mark_dead(place),
             }
         };
@@ -41,6 +48,7 @@ where
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
     let local = Local::new(Box::new(endpoint), Clock::host());
+    observe_in(&segment, &local);
     let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);
     for (place, thread) in threads {
@@ -48,6 +56,9 @@ where
         if outcome.1.places[place.index()].is_some() {
             let _ = thread.join();
         }
+    }
+    if let Some(observation) = observation {
+        observation.finish(&outcome.0);
     }
     Ok(outcome)
 }

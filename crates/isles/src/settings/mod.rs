@@ -6,12 +6,14 @@ pub(crate) mod unknown_variables;
 use crate::chip;
 use crate::chip::{ChipSettings, ModelledChip};
 use crate::machine::Machine;
+use crate::observe;
 use crate::output::{EXPORTS, Export, ExportRequest};
 use crate::settings::unknown_variables::warn_of_unknown_variables;
 use isles_runtime::run::Stall;
 use isles_transport_shm::Pinning;
 use std::cell::RefCell;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What is printed at the end of a run, to standard error.
@@ -232,6 +234,8 @@ pub(crate) struct Environment {
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
     pub(crate) seed: u64,
+    /// The run directory, if the run is to be observed.
+    pub(crate) record: Option<Setting<PathBuf>>,
 }
 
 impl Environment {
@@ -293,6 +297,7 @@ impl Environment {
             stall_report: sources.take("ISLES_STALL", silence)?,
             stall_limit: sources.take("ISLES_STALL_LIMIT", silence)?,
             seed: sources.take("ISLES_SEED", seed)?.unwrap_or_default(),
+            record: sources.take("ISLES_RECORD", observe::read)?,
         })
     }
 }

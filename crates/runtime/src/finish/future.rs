@@ -131,7 +131,7 @@ where
     }
 
     fn open(&mut self, local: &Local) -> Key {
-        let key = local.finishes.open(self.site);
+        let key = local.finishes.open(self.site, local.observed_parent());
         self.key.set(Some(key));
         let name = if self.site.is_some() { span::FINISH } else { span::RUN };
         self.span = local.span(name, None, || self.site.map(Source::of_caller));

@@ -44,6 +44,8 @@ pub(crate) struct FinishTable {
 struct Open {
     /// Where the program called `finish`; `None`: it is the whole run.
     site: Option<&'static Location<'static>>,
+    /// The finish around it, if the run is observed and it has one.
+    parent: Option<FinishId>,
     waker: Option<Waker>,
     outcome: Option<Outcome>,
     deadline: Option<TimerId>,
@@ -67,11 +69,12 @@ impl FinishTable {
         }
     }
 
-    /// Opens a finish here, which the program called at `site`; its body counts as one live task.
-    pub(super) fn open(&self, site: Option<&'static Location<'static>>) -> Key {
+    /// Opens a finish here, which the program called at `site`, inside of `parent` if that is known; its body counts
+    /// as one live task.
+    pub(super) fn open(&self, site: Option<&'static Location<'static>>, parent: Option<FinishId>) -> Key {
         let key = self.machine.borrow_mut().open();
-        let open =
-            Open { site, waker: None, outcome: None, deadline: None, deadline_passed: false, held: None };
+        let (waker, outcome, deadline, held) = (None, None, None, None);
+        let open = Open { site, parent, waker, outcome, deadline, deadline_passed: false, held };
         self.open.borrow_mut().insert(key, open);
         key
     }
@@ -314,6 +317,30 @@ impl FinishTable {
             .filter(|(_, entry)| entry.outcome.is_none())
             .map(|(key, entry)| (entry.site, machine.waiting_for(*key)))
             .collect()
+    }
+
+    /// What the first few open finishes here wait for, where the program called each, and which is around it.
+    pub(crate) fn explain_first(
+        &self,
+        count: usize,
+    ) -> Vec<(Option<&'static Location<'static>>, Option<FinishId>, Explanation)> {
+        let machine = self.machine.borrow();
+        let open = self.open.borrow();
+        open.iter()
+            .filter(|(_, entry)| entry.outcome.is_none())
+            .take(count)
+            .map(|(key, entry)| (entry.site, entry.parent, machine.waiting_for(*key)))
+            .collect()
+    }
+
+    /// How many finishes are open here, and how many were released.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.open.borrow().len() as u64, self.kinds.borrow().values().sum())
+    }
+
+    /// The name of the finish of a task that runs here.
+    pub(crate) fn id(&self, key: Key) -> FinishId {
+        self.machine.borrow().id(key)
     }
 
     /// The errors that the finishes here hold, and have not told yet.

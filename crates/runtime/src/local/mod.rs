@@ -10,6 +10,7 @@ mod backlog;
 mod clock;
 mod outbox;
 pub(crate) mod output_queue;
+mod probe;
 mod queue;
 mod send;
 mod worker;
@@ -36,6 +37,7 @@ use backlog::Backlog;
 use isles_protocol::PlaceId;
 use isles_transport::{Class, Endpoint, Limits, Observer};
 use outbox::Outbox;
+use probe::Probe;
 use queue::{ReadyQueue, SuspendedTasks};
 use slab::Slab;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -115,6 +117,10 @@ pub struct Local {
     pub(crate) collectives: OnceCell<Rc<dyn Collectives>>,
     /// In an invented world where sends wait: gives others a turn; false if the send is to wait no longer.
     others: OnceCell<Box<dyn Fn() -> bool>>,
+    /// What tells those who observe the run; none where nobody does.
+    probe: OnceCell<Box<Probe>>,
+    /// On a modelled chip that is observed: clock, voltage and power of the core.
+    core_values: Cell<[u64; 3]>,
 }
 
 thread_local! {
@@ -216,6 +222,8 @@ impl Local {
             dismissed: Cell::new(false),
             collectives: OnceCell::new(),
             others: OnceCell::new(),
+            probe: OnceCell::new(),
+            core_values: Cell::default(),
         })
     }
 

@@ -67,6 +67,11 @@ impl SuspendedTasks {
         self.0.remove(listed);
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All of them, in no order.
     pub(crate) fn list(&self) -> Vec<TaskRef> {
         self.0.iter().map(|(_, task)| *task).collect()

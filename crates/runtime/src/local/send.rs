@@ -195,7 +195,7 @@ impl Local {
                 return Err(Unsent::Unencodable(EncodeError::Unsteady));
             }
         }
-        self.settle(result, class, needed.get())
+        self.settle(result, (to, class), needed.get())
     }
 
     /// Tries once to send a block of `len` bytes, which an earlier attempt has measured.
@@ -218,7 +218,7 @@ impl Local {
         let sent =
             catch_unwind(AssertUnwindSafe(|| self.endpoint.send_block(to, class, handler, len, &mut fill)));
         match (sent, fault) {
-            (Ok(sent), _) => self.settle(sent, class, len),
+            (Ok(sent), _) => self.settle(sent, (to, class), len),
             (Err(_), Some(fault)) => {
                 self.parts.borrow_mut().roll_back_sent();
                 Err(Unsent::Unencodable(fault))
@@ -229,11 +229,17 @@ impl Local {
 
     /// Keeps the books of an attempt.
     #[inline]
-    fn settle(&self, result: Result<(), SendError>, class: Class, bytes: usize) -> Result<Sent, Unsent> {
+    fn settle(
+        &self,
+        result: Result<(), SendError>,
+        (to, class): (PlaceId, Class),
+        bytes: usize,
+    ) -> Result<Sent, Unsent> {
         match result {
             Ok(()) => {
                 self.parts.borrow_mut().commit_sent();
                 self.tally.sent(class, bytes);
+                self.note_sent(to, bytes);
                 Ok(Sent { bytes })
             }
             Err(error) => {
@@ -375,7 +381,10 @@ impl Local {
         let len = message.bytes.len();
         let offered = self.endpoint.multicast().ok_or(SendError::TooLong { len, max: 0 })?;
         offered.send_to_all(to, class, message.handler, &message.bytes)?;
-        to.iter().for_each(|_| self.tally.sent(class, message.bytes.len()));
+        for place in to {
+            self.tally.sent(class, message.bytes.len());
+            self.note_sent(*place, message.bytes.len());
+        }
         Ok(())
     }
 

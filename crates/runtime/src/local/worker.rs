@@ -25,6 +25,7 @@ pub enum Step {
 impl Local {
     /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
     pub fn step(&self) -> Step {
+        let begun = self.step_begin();
         let arrived = self.take_in(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
         if let Clock::Modelled(now) = &self.clock {
@@ -33,8 +34,10 @@ impl Local {
         let ran = self.run_ready();
         let flushed = self.flush_outbox();
         if arrived + woken + ran + flushed == 0 {
+            self.note_idle_step();
             return self.idle_step();
         }
+        self.note_busy_step(begun);
         self.finishes.note_progress(self);
         self.timers.expire_busy(self);
         part::settle_in_time(self);
@@ -64,11 +67,13 @@ impl Local {
     pub fn wait(&self, limit: Option<Duration>) {
         let due = self.next_due().map(|due| due.saturating_sub(self.clock.now()));
         let shortest = [limit, due].into_iter().flatten().fold(WAIT_MAX, Duration::min);
+        self.note_rest();
         if self.outbox_len.get() == 0 {
             self.endpoint.wait(Some(shortest));
         } else {
             self.endpoint.wait(Some(crate::limits::ROOM_WAIT));
         }
+        self.note_wake();
     }
 
     /// Whether so much was taken in that data stays in its queues until tasks have begun.
@@ -95,10 +100,14 @@ impl Local {
     ) -> Next {
         // What `read` decodes may send.
         let _delivering = FlagGuard::new(&self.delivering);
-        let mut wants = |to, bytes: &[u8]| to == handler.id() && read(bytes).is_some();
+        let mut len = 0;
+        let mut wants = |to, bytes: &[u8]| {
+            len = bytes.len();
+            to == handler.id() && read(bytes).is_some()
+        };
         let next = self.endpoint.take_next(source, class, &mut wants);
         if next == Next::Taken {
-            self.tally.received();
+            self.tally.received(len);
         }
         next
     }

@@ -252,6 +252,7 @@ pub fn close(local: &Local) {
         values.into_iter().for_each(panic::drop_caught);
     }
     local.close_injector();
+    local.note_end();
 }
 
 /// Closes the place, and says to the others that nothing more will come from it.

@@ -9,6 +9,7 @@ use crate::team::{ProgressQuery, compare_waits};
 use crate::wire::Reader;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::{Explanation, Waiting};
+use isles_telemetry::{CounterId, CounterValues};
 use isles_transport::Class;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -25,6 +26,7 @@ pub(crate) struct Totals {
     control_messages: Cell<u64>,
     control_bytes: Cell<u64>,
     received: Cell<u64>,
+    received_bytes: Cell<u64>,
     put_aside: Cell<u64>,
     tasks: Cell<u64>,
     messages: Cell<TaskMessages>,
@@ -84,8 +86,9 @@ impl Totals {
     }
 
     #[inline]
-    pub(crate) fn received(&self) {
+    pub(crate) fn received(&self, bytes: usize) {
         add(&self.received, 1);
+        add(&self.received_bytes, bytes as u64);
     }
 
     pub(crate) fn put_aside(&self) {
@@ -94,6 +97,18 @@ impl Totals {
 
     pub(crate) fn task_ended(&self) {
         add(&self.tasks, 1);
+    }
+
+    /// Copies the totals to the counters that observers know.
+    pub(crate) fn copy_to(&self, values: &mut CounterValues) {
+        let mut set = |counter: CounterId, value: u64| values[counter.index()] = value;
+        set(CounterId::Tasks, self.tasks.get());
+        set(CounterId::MessagesSent, self.data_messages.get() + self.control_messages.get());
+        set(CounterId::MessagesReceived, self.received.get());
+        set(CounterId::BytesSent, self.data_bytes.get() + self.control_bytes.get());
+        set(CounterId::BytesReceived, self.received_bytes.get());
+        set(CounterId::ControlMessages, self.control_messages.get());
+        set(CounterId::PutAside, self.put_aside.get());
     }
 
     /// Counts something that a task has said to another.

@@ -14,7 +14,7 @@ use crate::report::{Ledger, TimeCategory};
 use isles_chip::clock::Clock;
 use isles_chip::gear::{GearId, Gears};
 use isles_chip::governor::{Governor, GovernorError, Order, Policy};
-use isles_chip::quantity::{Cycles, Picoseconds};
+use isles_chip::quantity::{Cycles, Microvolts, Picoseconds, Rate};
 use isles_chip::supply::{Supplies, SupplyChange, SupplyResponse};
 use isles_chip::topology::CoreId;
 use isles_chip::{FrequencyDomainId, VoltageDomainId};
@@ -111,6 +111,13 @@ impl Cores {
     /// The divider of the clock of `place`, if the chip can divide it.
     pub(crate) fn divider(&self, place: PlaceId) -> Option<u32> {
         self.costs.plan.gears.gear(self.cores[place.index()].gear).divider
+    }
+
+    /// The rate of the core of `place`, and the voltage that the rate needs, if the chip says any.
+    pub(crate) fn operating_point(&self, place: PlaceId) -> (Rate, Option<Microvolts>) {
+        let gears = &self.costs.plan.gears;
+        let gear = gears.gear(self.cores[place.index()].gear);
+        (gear.rate, gears.voltage(gear.step))
     }
 
     /// `place` asks for a divider of all cores that share its supply, the voltage following. No change comes of it

@@ -21,7 +21,7 @@ use crate::report::{Flow, LinkLoad, Report, TimeCategory, Traffic};
 use crate::shared::{MemoryRegion, SharedMemoryState};
 use crate::world::state::WorldState;
 use isles_chip::governor::{GovernorError, Policy};
-use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
+use isles_chip::quantity::{Microvolts, PICOSECONDS_PER_SECOND, Picoseconds, Rate};
 use isles_chip::shared::CachePolicy;
 use isles_transport::{PlaceId, Unpark};
 use std::cell::RefCell;
@@ -222,6 +222,11 @@ impl ChipWorld {
     /// By what the clock of `place` is divided now; none if the chip cannot divide it.
     pub fn divider(&self, place: PlaceId) -> Option<u32> {
         self.shared.state.borrow().cores.divider(place)
+    }
+
+    /// The rate of the core of `place` now, and the voltage that the rate needs, if the chip says any.
+    pub fn operating_point(&self, place: PlaceId) -> (Rate, Option<Microvolts>) {
+        self.shared.state.borrow().cores.operating_point(place)
     }
 
     /// Takes `place` away now: what it has written still arrives, then the others are told. A place that has said

@@ -6,6 +6,7 @@
 use super::JOIN_VARIABLE;
 use crate::lifecycle::Lifecycle;
 use crate::segment::{Image, Segment, SegmentError};
+use crate::words::SharedWords;
 use isles_transport::PlaceId;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
@@ -42,8 +43,8 @@ impl fmt::Display for JoinError {
         match self {
             JoinError::BadVariable { value } => write!(
                 f,
-                "{JOIN_VARIABLE}={value}: it must hold two open descriptors and a place as SEGMENT:LIFELINE:PLACE, \
-                 and is not meant to be set by hand"
+                "{JOIN_VARIABLE}={value}: it must hold open descriptors and a place as SEGMENT:LIFELINE:PLACE or \
+                 SEGMENT:LIFELINE:PLACE:COUNTERS, and is not meant to be set by hand"
             ),
             JoinError::Segment(error) => error.fmt(f),
             JoinError::NoSuchPlace { place, places } => {
@@ -70,7 +71,7 @@ pub fn join(image: Image) -> Option<Result<(Segment, PlaceId), JoinError>> {
 }
 
 pub(super) fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId), JoinError> {
-    let (file, lifeline, place) = parse(value)?;
+    let Inherited { segment: file, lifeline, place, counters } = parse(value)?;
     forget_variable();
     watch(lifeline).map_err(JoinError::NotWatched)?;
     let copy = file.try_clone().map_err(JoinError::NotWatched)?;
@@ -83,6 +84,9 @@ pub(super) fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId),
     if place.0 >= segment.places() {
         return Err(JoinError::NoSuchPlace { place, places: segment.places() });
     }
+    if let Some(file) = counters {
+        segment.set_counters(SharedWords::attach(file).map_err(JoinError::Segment)?);
+    }
     // For people who look at the system's list of processes; a place without the name works as well.
     let _ = std::fs::write("/proc/self/comm", place.to_string());
     // Relaxed: for people who look; nothing is ordered by it.
@@ -90,18 +94,34 @@ pub(super) fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId),
     Ok((segment, place))
 }
 
+/// What the variable hands over.
+struct Inherited {
+    segment: OwnedFd,
+    lifeline: OwnedFd,
+    place: PlaceId,
+    counters: Option<OwnedFd>,
+}
+
 /// Takes the variable apart and takes the descriptors over.
-fn parse(value: &OsStr) -> Result<(OwnedFd, OwnedFd, PlaceId), JoinError> {
+fn parse(value: &OsStr) -> Result<Inherited, JoinError> {
     let bad = || JoinError::BadVariable { value: value.to_string_lossy().into_owned() };
     let text = value.to_str().ok_or_else(bad)?;
-    let mut parts = text.split(':').map(|part| part.parse::<u32>().ok());
-    let mut next = || parts.next().flatten().ok_or_else(bad);
-    let (file, lifeline, place) = (next()?, next()?, next()?);
-    if parts.next().is_some() || file == lifeline {
+    let numbers: Option<Vec<u32>> = text.split(':').map(|part| part.parse().ok()).collect();
+    let (segment, lifeline, place, counters) = match *numbers.ok_or_else(bad)?.as_slice() {
+        [segment, lifeline, place] => (segment, lifeline, place, None),
+        [segment, lifeline, place, counters] => (segment, lifeline, place, Some(counters)),
+        _ => return Err(bad()),
+    };
+    if segment == lifeline || counters.is_some_and(|number| number == segment || number == lifeline) {
         return Err(bad());
     }
-    let own = |number: u32| own_descriptor(RawFd::try_from(number).ok()?);
-    Ok((own(file).ok_or_else(bad)?, own(lifeline).ok_or_else(bad)?, PlaceId(place)))
+    let own = |number: u32| RawFd::try_from(number).ok().and_then(own_descriptor).ok_or_else(bad);
+    Ok(Inherited {
+        segment: own(segment)?,
+        lifeline: own(lifeline)?,
+        place: PlaceId(place),
+        counters: counters.map(own).transpose()?,
+    })
 }
 
 /// Takes over an inherited descriptor, if it is open, and keeps it from programs that this one starts.

@@ -32,7 +32,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 /// The environment variable by which a process learns that it is a place: `SEGMENT:LIFELINE:PLACE`, two
-/// descriptor numbers and the number of the place, in decimal.
+/// descriptor numbers and the number of the place, in decimal; then `:COUNTERS`, a third descriptor, if the run is
+/// observed.
 pub const JOIN_VARIABLE: &str = "ISLES_JOIN";
 
 /// Why the places could not be started, or did not arrive.
@@ -171,7 +172,9 @@ fn command(segment: &Segment, program: &Program, place: PlaceId, lifeline: &Arc<
         command.arg0(name);
     }
     command.args(&program.arguments).envs(program.environment.iter().map(|(name, value)| (name, value)));
-    let join = format!("{}:{}:{}", segment.file().as_raw_fd(), lifeline.as_raw_fd(), place.0);
+    let counters =
+        segment.counters().map(|words| format!(":{}", words.file().as_raw_fd())).unwrap_or_default();
+    let join = format!("{}:{}:{}{counters}", segment.file().as_raw_fd(), lifeline.as_raw_fd(), place.0);
     command.env(JOIN_VARIABLE, join);
     command.stdin(if place.0 == 0 { Stdio::inherit() } else { Stdio::null() });
     if program.muted {
@@ -182,12 +185,15 @@ fn command(segment: &Segment, program: &Program, place: PlaceId, lifeline: &Arc<
     let (segment, lifeline) = (segment.clone(), Arc::clone(lifeline));
     let parent = getpid();
     let follows_parent = gettid() == parent;
-    // NEED: the two descriptors are passed to this child only, and the parent-death signal is set by the child.
+    // NEED: these descriptors are passed to this child only, and the parent-death signal is set by the child.
     // SOUND: the closure runs between fork and exec: it only makes system calls, and allocates nothing.
     unsafe {
         command.pre_exec(move || {
             fcntl_setfd(segment.file(), FdFlags::empty())?;
             fcntl_setfd(&*lifeline, FdFlags::empty())?;
+            if let Some(words) = segment.counters() {
+                fcntl_setfd(words.file(), FdFlags::empty())?;
+            }
             if follows_parent { follow(parent) } else { Ok(()) }
         });
     }

@@ -169,6 +169,15 @@ impl Mapping {
         unsafe { start.as_ref() }
     }
 
+    /// All of it, as words.
+    pub fn words(&self) -> &[AtomicU64] {
+        let start = self.range(0, self.bytes).cast::<AtomicU64>();
+        // NEED: a typed view of mapped memory.
+        // SOUND: a mapping starts at a page, so it is aligned; the length is cut to whole words of it; mapped as long
+        // as `self`, and every content is an atomic word.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), self.bytes / size_of::<AtomicU64>()) }
+    }
+
     /// The address of the `len` bytes at `offset`; panics if they do not lie in the mapping.
     #[inline]
     pub fn range(&self, offset: u64, len: usize) -> NonNull<u8> {

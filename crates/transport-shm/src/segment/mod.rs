@@ -19,6 +19,7 @@ use crate::layout::{
 use crate::lifecycle::{ExitCause, Lifecycle};
 use crate::parking::Fencing;
 use crate::pinning::{CoreAssignment, Pinning};
+use crate::words::SharedWords;
 use crate::{futex, membarrier};
 use isles_transport::{Class, PlaceId};
 use rustix::fs;
@@ -99,6 +100,8 @@ struct Attachment {
     fencing: Fencing,
     /// In the process that created the segment: what keeps other runs from its processors.
     homes: OnceLock<CoreAssignment>,
+    /// Where places count, if the run is observed.
+    counters: OnceLock<SharedWords>,
 }
 
 impl Segment {
@@ -152,7 +155,13 @@ impl Segment {
         let mapping = Mapping::create(layout.total_bytes, layout.reserved_bytes())?;
         let fencing = choose_fencing(&geometry, processors.len());
         write_head(&mapping, &layout, image, fencing, processors);
-        let segment = Segment(Arc::new(Attachment { mapping, layout, fencing, homes: OnceLock::new() }));
+        let segment = Segment(Arc::new(Attachment {
+            mapping,
+            layout,
+            fencing,
+            homes: OnceLock::new(),
+            counters: OnceLock::new(),
+        }));
         segment.reserve_rings()?;
         Ok(segment)
     }
@@ -177,7 +186,13 @@ impl Segment {
         if fencing == Fencing::Sleeper && !membarrier::register() {
             return Err(SegmentError::NotASegment("its creator could use membarrier; this process may not"));
         }
-        Ok(Segment(Arc::new(Attachment { mapping, layout, fencing, homes: OnceLock::new() })))
+        Ok(Segment(Arc::new(Attachment {
+            mapping,
+            layout,
+            fencing,
+            homes: OnceLock::new(),
+            counters: OnceLock::new(),
+        })))
     }
 
     /// Attaches the calling thread as `place`; one endpoint a place in the whole life of the segment.
@@ -225,6 +240,16 @@ impl Segment {
             block.home.store(*processor as u32 + 1, Ordering::Relaxed);
             block.returns.store(returns.into(), Ordering::Relaxed);
         }
+    }
+
+    /// Gives the places words to count in, which processes that are started as places from now on inherit. Once.
+    pub fn set_counters(&self, words: SharedWords) {
+        assert!(self.0.counters.set(words).is_ok(), "the run has words to count in already");
+    }
+
+    /// The words that places count in, if the run is observed.
+    pub fn counters(&self) -> Option<&SharedWords> {
+        self.0.counters.get()
     }
 
     /// The processor that is kept for `place`, if any.

@@ -44,7 +44,17 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("axum", &["dashboard"]),
     (
         "proptest",
-        &["apps", "chip", "plot", "protocol", "runtime", "transport-chip", "transport-mpi", "transport-shm"],
+        &[
+            "apps",
+            "chip",
+            "plot",
+            "protocol",
+            "runtime",
+            "telemetry",
+            "transport-chip",
+            "transport-mpi",
+            "transport-shm",
+        ],
     ),
     ("svg", &["plot"]),
     ("trybuild", &["macros"]),

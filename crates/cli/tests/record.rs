@@ -1,0 +1,173 @@
+//! Runs that are recorded: what lies in the run directory, what an observer sees, and what is refused.
+
+use isles_telemetry::{
+    COUNTERS, CounterId, LogReader, ObserverLink, PagesReader, RunDirectory, RunEnd, Sample,
+};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// A folder of one test, which is removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("isles-record-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The command in this folder.
+    fn isles(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_isles"));
+        command.current_dir(&self.0).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.isles(arguments).output().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn total(sample: &Sample, counter: CounterId) -> u64 {
+    sample.places.iter().map(|place| place.value(counter)).sum()
+}
+
+#[test]
+fn each_machine_leaves_a_whole_log_and_the_same_answer() {
+    let scratch = Scratch::new("machines");
+    let mut answers = Vec::new();
+    for (machine, mesh) in [("threads", None), ("processes", None), ("chip:scc", Some((6, 4)))] {
+        let directory = machine.replace(':', "-");
+        let output = scratch.run(&[
+            "run",
+            "bc",
+            "--graph",
+            "karate",
+            "--places",
+            "4",
+            "--machine",
+            machine,
+            "--record",
+            &directory,
+            "--csv",
+            "scores.csv",
+        ]);
+        assert!(output.status.success(), "{machine}: {}", text(&output.stderr));
+        answers.push(std::fs::read_to_string(scratch.path("scores.csv")).unwrap());
+        let run = LogReader::open(&RunDirectory::log_path(&scratch.path(&directory))).unwrap();
+        assert_eq!(run.end(), Some((RunEnd::Ended, None)), "{machine}");
+        assert_eq!(run.gaps(), 0);
+        let description = run.description();
+        assert_eq!((description.machine.as_str(), description.places), (machine, 4));
+        assert_eq!(description.mesh.as_ref().map(|mesh| (mesh.columns, mesh.rows)), mesh);
+        assert!(description.arguments.contains(&"karate".to_owned()));
+        let last = run.samples(run.len() - 1, run.len()).remove(0);
+        let received = total(&last, CounterId::MessagesReceived);
+        assert!(total(&last, CounterId::Tasks) > 0 && received > 0, "{machine}: {last:?}");
+        assert!(total(&last, CounterId::MessagesSent) >= received, "{machine}");
+        let pairs: u64 = last.pairs.iter().map(|pair| pair.messages).sum();
+        assert_eq!(pairs, total(&last, CounterId::MessagesSent), "{machine}");
+        assert_eq!(last.links.is_empty(), mesh.is_none());
+        assert_eq!(last.places[0].value(CounterId::ClockKilohertz) > 0, mesh.is_some());
+        assert!(!scratch.path(&directory).join("observe.sock").exists(), "the socket goes with the run");
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0], answers[2]);
+}
+
+#[test]
+fn a_recorded_run_on_a_chip_is_the_same_run() {
+    let scratch = Scratch::new("digest");
+    let arguments = ["run", "bc", "--graph", "karate", "--machine", "chip:scc", "--report", "chip"];
+    let plain = scratch.run(&arguments);
+    let recorded = scratch.run(&[&arguments[..], &["--record", "run"]].concat());
+    let digest = |output: &Output| {
+        let told = text(&output.stderr);
+        told.lines().find(|line| line.starts_with("digest")).map(str::to_owned).expect("a digest is told")
+    };
+    assert_eq!(digest(&plain), digest(&recorded));
+}
+
+#[test]
+fn an_observer_sees_a_run_while_it_runs_and_its_end_when_it_is_killed() {
+    let scratch = Scratch::new("live");
+    let mut child = scratch
+        .isles(&["run", "uts", "--depth", "30", "--places", "2", "--record", "run"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (link, file) = loop {
+        match ObserverLink::connect(&scratch.path("run")) {
+            Ok(connected) => break connected,
+            Err(error) => assert!(child.try_wait().unwrap().is_none(), "{error}"),
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(link.description().places, 2);
+    let mut reader = PagesReader::open(file).unwrap();
+    // Until both places have done something.
+    let is_busy = |sample: &Sample| sample.places.iter().all(|place| place.value(CounterId::BusyTime) > 0);
+    while !is_busy(&reader.read().unwrap()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        std::thread::yield_now();
+    }
+    assert!(link.is_alive());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while link.is_alive() {
+        std::thread::yield_now();
+    }
+    let last = reader.read().unwrap();
+    assert_eq!(last.end, RunEnd::Running, "it could not say how it ended");
+    let run = LogReader::open(&RunDirectory::log_path(&scratch.path("run"))).unwrap();
+    assert!(run.end().is_none() && !run.is_empty());
+}
+
+#[test]
+fn a_directory_that_is_not_empty_and_machines_that_cannot_are_refused() {
+    let scratch = Scratch::new("refused");
+    std::fs::write(scratch.path("full"), "").unwrap();
+    let refusal = |arguments: &[&str]| {
+        let output = scratch.run(&[&["run", "pi", "--places", "2"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let told = refusal(&["--record", "."]);
+    assert_eq!(
+        told,
+        "error: --record is \".\"; allowed: a directory that is empty or not there yet; this one is not empty\n"
+    );
+    assert!(refusal(&["--record", "full"]).starts_with("error: --record is \"full\"; allowed: "));
+    assert!(refusal(&["--record", &"x".repeat(200)]).contains("too long for a socket"));
+    let told = refusal(&["--record", "new", "--machine", "loopback"]);
+    assert!(told.contains("nothing with the machine loopback"), "{told}");
+    assert!(!scratch.path("new").exists());
+}
+
+#[test]
+fn the_table_of_counters_is_printed() {
+    let output = Scratch::new("counters").run(&["counters"]);
+    let told = text(&output.stdout);
+    assert_eq!(told.lines().count(), COUNTERS.len());
+    for counter in COUNTERS {
+        let line =
+            told.lines().find(|line| line.split(' ').next() == Some(counter.name)).expect(counter.name);
+        assert!(line.contains(counter.unit) && line.ends_with(counter.description));
+    }
+}

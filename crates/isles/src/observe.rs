@@ -1,0 +1,215 @@
+//! Runs that are observed: the memory for their counters, the run directory, and the thread that serves both.
+//!
+//! It is asked for by `ISLES_RECORD`; without, a run has nothing of this. The thread belongs to the first process: it
+//! hands the counters to observers, says that the run is alive, and writes the event log. Invariant: nothing of it can
+//! make a place wait, and what fails here after the start is told in one line and does not fail the run.
+
+use crate::launch::{Launch, LaunchError};
+use crate::machine::Machine;
+use crate::settings::{ConfigError, Setting};
+use isles_runtime::{Local, Result};
+use isles_telemetry::{
+    DirectoryError, HeadWriter, LogWriter, MeshDescription, ObserverSocket, PageLayout, PagesReader,
+    PlaceWriter, RunDescription, RunDirectory, RunEnd, Sample, WordMemory,
+};
+use isles_transport_shm::{Segment, SharedWords};
+use std::io::{PipeReader, PipeWriter, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Time between two samples of the log.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// The same in the first [`DENSE_UNTIL`], because many runs are short.
+const SAMPLE_EVERY_FIRST: Duration = Duration::from_millis(100);
+const DENSE_UNTIL: Duration = Duration::from_secs(3);
+
+/// Time between two signs of life.
+const HEARTBEAT: Duration = Duration::from_millis(250);
+
+/// What a run directory must be, for a refusal.
+const ALLOWED: &str = "a directory that is empty or not there yet";
+
+/// The counters of a run as shared memory.
+struct CounterMemory(SharedWords);
+
+impl WordMemory for CounterMemory {
+    fn words(&self) -> &[AtomicU64] {
+        self.0.words()
+    }
+}
+
+fn memory(words: &SharedWords) -> Arc<dyn WordMemory> {
+    Arc::new(CounterMemory(words.clone()))
+}
+
+/// Checks that a run can be recorded as the setting says.
+///
+/// # Errors
+/// It cannot, or the machine is one whose runs are not observed.
+pub(crate) fn check(
+    record: Option<&Setting<PathBuf>>,
+    machine: Machine,
+) -> std::result::Result<(), ConfigError> {
+    let Some(Setting { value, source }) = record else { return Ok(()) };
+    let refused = |allowed: String| Err(ConfigError::new(source, &value.to_string_lossy(), allowed));
+    match machine {
+        Machine::Mpi | Machine::Loopback => {
+            return refused(format!("nothing with the machine {machine}, whose runs are not observed"));
+        }
+        Machine::Threads | Machine::Processes | Machine::Chip(_) => {}
+    }
+    match RunDirectory::check(value) {
+        Ok(()) => Ok(()),
+        Err(DirectoryError::NotEmpty(_)) => refused(format!("{ALLOWED}; this one is not empty")),
+        Err(error) => refused(format!("{ALLOWED} ({error})")),
+    }
+}
+
+/// A run that is observed, at its first process.
+pub(crate) struct Observation {
+    words: SharedWords,
+    layout: PageLayout,
+    head: HeadWriter,
+    /// What the thread waits for.
+    ending: PipeWriter,
+    thread: JoinHandle<Option<LogWriter>>,
+}
+
+impl Observation {
+    /// Begins to observe the run, if that was asked for. `mesh` and the number of `links` are those of a chip.
+    ///
+    /// # Errors
+    /// The directory cannot be made, or the system has no memory or thread for it.
+    pub(crate) fn begin(
+        launch: &Launch,
+        (mesh, links): (Option<MeshDescription>, u32),
+        core_of: Option<Vec<u32>>,
+    ) -> std::result::Result<Option<Observation>, LaunchError> {
+        let Some(Setting { value: path, source }) = &launch.record else { return Ok(None) };
+        check(launch.record.as_ref(), launch.machine)?;
+        let unable = |cause: &dyn std::fmt::Display| {
+            ConfigError::new(source, &path.to_string_lossy(), format!("{ALLOWED} ({cause})"))
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started_unix_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let description = RunDescription {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            machine: launch.machine.name().to_owned(),
+            started_unix_ms,
+            places: launch.places,
+            process: std::process::id(),
+            mesh,
+            core_of,
+            ..RunDescription::default()
+        };
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let description = description.with_command(words);
+        let layout = PageLayout::new(launch.places, links);
+        let words = SharedWords::create(layout.words()).map_err(|error| unable(&error))?;
+        let head = HeadWriter::begin(memory(&words), layout, started_unix_ms);
+        let directory = RunDirectory::create(path).map_err(|error| unable(&error))?;
+        let file = words.for_reading().map_err(|error| unable(&error))?;
+        let own = file.try_clone().map_err(|error| unable(&error))?;
+        let reader = PagesReader::open(own).map_err(|error| unable(&error))?;
+        let log = directory.begin_log(&description).map_err(|error| unable(&error))?;
+        let socket = directory.listen(file, &description).map_err(|error| unable(&error))?;
+        let (end, ending) = std::io::pipe().map_err(|error| unable(&error))?;
+        let watch = Watch { socket, reader, log: Some(log), head: head.clone(), started: Instant::now() };
+        let thread = std::thread::Builder::new().name("observe".to_owned());
+        let thread = thread.spawn(move || watch.run(&end)).map_err(|error| unable(&error))?;
+        Ok(Some(Observation { words, layout, head, ending, thread }))
+    }
+
+    /// The head of the counters, for what the first process knows of the whole run.
+    pub(crate) fn head(&self) -> &HeadWriter {
+        &self.head
+    }
+
+    /// Lets the places of a segment count where observers look.
+    pub(crate) fn offer(&self, segment: &Segment) {
+        segment.set_counters(self.words.clone());
+    }
+
+    /// Lets a place of this process count where observers look.
+    pub(crate) fn observe(&self, local: &Local) {
+        local.observe(PlaceWriter::new(memory(&self.words), self.layout, local.here().0));
+    }
+
+    /// Ends the observation of a run that ended so.
+    pub(crate) fn finish(mut self, result: &Result<()>) {
+        let end = if result.is_ok() { RunEnd::Ended } else { RunEnd::Failed };
+        self.head.end(end);
+        let reason = result.as_ref().err().map(ToString::to_string);
+        let told = self.ending.write_all(b".").map_err(|cause| cause.to_string());
+        let log = told.and_then(|()| self.thread.join().map_err(|_| "its thread has panicked".to_owned()));
+        let written = log.and_then(|log| {
+            let Some(log) = log else { return Ok(()) };
+            log.finish(end, reason.as_deref()).map_err(|cause| cause.to_string())
+        });
+        if let Err(cause) = written {
+            tell(&cause);
+        }
+    }
+}
+
+/// Lets a place count where observers look, if the run of its segment is observed.
+pub(crate) fn observe_in(segment: &Segment, local: &Local) {
+    if let Some(words) = segment.counters() {
+        let layout = PageLayout::new(segment.places(), 0);
+        local.observe(PlaceWriter::new(memory(words), layout, local.here().0));
+    }
+}
+
+fn tell(cause: &dyn std::fmt::Display) {
+    // A line that nobody can read changes nothing about the run.
+    let _ = writeln!(std::io::stderr(), "isles: the event log of the run ends early: {cause}");
+}
+
+/// What the thread does.
+struct Watch {
+    socket: ObserverSocket,
+    reader: PagesReader,
+    log: Option<LogWriter>,
+    head: HeadWriter,
+    started: Instant,
+}
+
+impl Watch {
+    /// Serves until `end` is written to; returns the log, if it is whole.
+    fn run(mut self, end: &PipeReader) -> Option<LogWriter> {
+        let mut due = Duration::ZERO;
+        loop {
+            let wait = due.saturating_sub(self.started.elapsed()).min(HEARTBEAT);
+            let is_over = self.socket.serve(end.as_fd(), wait);
+            let now = self.started.elapsed();
+            self.head.heartbeat(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+            if now >= due || is_over {
+                due = now + if now < DENSE_UNTIL { SAMPLE_EVERY_FIRST } else { SAMPLE_EVERY };
+                self.sample();
+            }
+            if is_over {
+                return self.log;
+            }
+        }
+    }
+
+    fn sample(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let read = self.reader.read().map_err(|error| error.to_string());
+        let kept = read.and_then(|sample: Sample| log.append(&sample).map_err(|cause| cause.to_string()));
+        if let Err(cause) = kept {
+            tell(&cause);
+            self.log = None;
+        }
+    }
+}
+
+/// Reads the setting.
+pub(crate) fn read(source: &str, value: &str) -> std::result::Result<Setting<PathBuf>, ConfigError> {
+    Ok(Setting::new(source, Path::new(value).to_owned()))
+}

@@ -1,0 +1,217 @@
+//! What a place tells those who observe its run, if there are any.
+//!
+//! It copies what the place counts anyway into the place's page of counters: when the place goes to sleep, when it
+//! wakes, and now and then between. Without an observer there is none, and the worker looks at one empty cell a step.
+//! Invariant: nothing here waits, sends, or changes what the run does.
+
+use super::{Clock, Local};
+use crate::finish::Scope;
+use isles_protocol::PlaceId;
+use isles_protocol::finish::FinishId;
+use isles_telemetry::{CounterId, CounterValues, DeathCause, Liveness, OpenFinish, PlaceWriter};
+use isles_transport::Death;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Steps between two copies of a place that does not sleep.
+const STEPS: u32 = 64;
+
+/// Time between two lists of open finishes.
+const FINISHES_EVERY: Duration = Duration::from_millis(50);
+
+/// Open finishes that are told of.
+const FINISHES_MAX: usize = 8;
+
+/// The page of a place, and what is needed to fill it.
+pub(crate) struct Probe {
+    writer: RefCell<PlaceWriter>,
+    /// Steps since the last copy.
+    steps: Cell<u32>,
+    /// Since when the place does not wait, by its clock; none while it waits.
+    awake_since: Cell<Option<Duration>>,
+    /// For how long it did not wait before that.
+    busy: Cell<Duration>,
+    /// When open finishes were last told of, how many, and when each of them was first.
+    told: Cell<Duration>,
+    told_count: Cell<usize>,
+    first_seen: RefCell<BTreeMap<u64, u64>>,
+}
+
+impl Local {
+    /// Lets the place tell what it does to those who observe the run, by its page of counters. Once, before it runs.
+    ///
+    /// # Panics
+    /// If it has one already.
+    pub fn observe(&self, writer: PlaceWriter) {
+        let probe = Probe {
+            writer: RefCell::new(writer),
+            steps: Cell::new(0),
+            awake_since: Cell::new(Some(self.clock.now())),
+            busy: Cell::new(Duration::ZERO),
+            told: Cell::new(Duration::ZERO),
+            told_count: Cell::new(0),
+            first_seen: RefCell::default(),
+        };
+        assert!(self.probe.set(Box::new(probe)).is_ok(), "the place is observed already");
+        self.copy_counters(Liveness::Idle);
+    }
+
+    /// Copies the counters of the chip's core of this place, which only the driver of the chip knows: clock in kHz,
+    /// voltage in microvolts, power in microwatts.
+    pub fn observe_core(&self, clock_khz: u64, microvolts: u64, microwatts: u64) {
+        self.core_values.set([clock_khz, microvolts, microwatts]);
+    }
+
+    /// A step in which something was done has ended; it began at `begun` where time is modelled.
+    #[inline]
+    pub(super) fn note_busy_step(&self, begun: Option<Duration>) {
+        if let Some(probe) = self.probe.get() {
+            if let Some(begun) = begun {
+                probe.busy.set(probe.busy.get() + self.clock.now().saturating_sub(begun));
+            }
+            probe.steps.set(probe.steps.get() + 1);
+            if probe.steps.get() >= STEPS {
+                self.copy_counters(Liveness::Busy);
+            }
+        }
+    }
+
+    /// When a step begins, if that has to be known: where time is modelled and the place is observed.
+    #[inline]
+    pub(super) fn step_begin(&self) -> Option<Duration> {
+        let is_modelled = !matches!(self.clock, Clock::Host(_));
+        (is_modelled && self.probe.get().is_some()).then(|| self.clock.now())
+    }
+
+    /// A step in which nothing was done has ended; where time is modelled, the place waits from now on.
+    #[inline]
+    pub(super) fn note_idle_step(&self) {
+        if self.probe.get().is_some() && !matches!(self.clock, Clock::Host(_)) {
+            self.copy_counters(Liveness::Idle);
+        }
+    }
+
+    /// The place is about to wait.
+    #[inline]
+    pub(super) fn note_rest(&self) {
+        if self.probe.get().is_some() {
+            self.copy_counters(Liveness::Idle);
+        }
+    }
+
+    /// The place does not wait any more.
+    #[inline]
+    pub(super) fn note_wake(&self) {
+        if self.probe.get().is_some() {
+            self.copy_counters(Liveness::Busy);
+        }
+    }
+
+    /// The place leaves the run.
+    pub(crate) fn note_end(&self) {
+        if self.probe.get().is_some() {
+            self.copy_counters(Liveness::Ended);
+        }
+    }
+
+    /// A message has left for `to`.
+    #[inline]
+    pub(super) fn note_sent(&self, to: PlaceId, bytes: usize) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow().sent(to.0, bytes as u64);
+        }
+    }
+
+    /// `place` is dead. The first place says so; if that is dead, so is the run.
+    pub(crate) fn note_death(&self, place: PlaceId, cause: &Death) {
+        if let Some(probe) = self.probe.get().filter(|_| self.here == PlaceId(0)) {
+            let cause = match cause {
+                Death::Ended => DeathCause::Unseen,
+                Death::Exited(code) => DeathCause::Exited(*code),
+                Death::Killed(signal) => DeathCause::Killed(*signal),
+                Death::Corrupt(_) => DeathCause::Corrupt,
+            };
+            probe.writer.borrow().died(place.0, cause);
+        }
+    }
+
+    /// The finish around one that is opened now, if anybody wants to know.
+    pub(crate) fn observed_parent(&self) -> Option<FinishId> {
+        self.probe.get()?;
+        match self.scope() {
+            Scope::Counted(key) => Some(self.finishes.id(key)),
+            Scope::Remote(_) | Scope::Detached => None,
+        }
+    }
+
+    #[cold]
+    fn copy_counters(&self, liveness: Liveness) {
+        let Some(probe) = self.probe.get() else { return };
+        let now = self.clock.now();
+        if matches!(self.clock, Clock::Host(_)) {
+            let since = probe.awake_since.replace((liveness == Liveness::Busy).then_some(now));
+            let more = since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+            probe.busy.set(probe.busy.get() + more);
+        }
+        probe.steps.set(0);
+        let values = self.counter_values(probe.busy.get());
+        let mut writer = probe.writer.borrow_mut();
+        let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        writer.copy(liveness, nanoseconds, &values);
+        let open = values[CounterId::FinishesOpen.index()] as usize;
+        let is_due = now.saturating_sub(probe.told.get()) >= FINISHES_EVERY;
+        if (is_due && open > 0) || (open != probe.told_count.get() && liveness != Liveness::Busy) {
+            probe.told.set(now);
+            probe.told_count.set(open);
+            writer.finishes(&self.open_finishes(now, &mut probe.first_seen.borrow_mut()));
+        }
+    }
+
+    fn counter_values(&self, busy: Duration) -> CounterValues {
+        let mut values = [0; isles_telemetry::COUNTERS.len()];
+        self.tally.copy_to(&mut values);
+        let mut set = |counter: CounterId, value: u64| values[counter.index()] = value;
+        set(CounterId::Queue, self.ready.borrow().len() as u64);
+        set(CounterId::Blocked, self.suspended.borrow().len() as u64);
+        let (open, released) = self.finishes.counts();
+        set(CounterId::FinishesOpen, open);
+        set(CounterId::FinishesReleased, released);
+        set(CounterId::BusyTime, u64::try_from(busy.as_nanos()).unwrap_or(u64::MAX));
+        let [clock_khz, microvolts, microwatts] = self.core_values.get();
+        set(CounterId::ClockKilohertz, clock_khz);
+        set(CounterId::Microvolts, microvolts);
+        set(CounterId::Microwatts, microwatts);
+        values
+    }
+
+    /// The first few open finishes, with when each was first told of.
+    fn open_finishes(&self, now: Duration, first_seen: &mut BTreeMap<u64, u64>) -> Vec<OpenFinish> {
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let open = self.finishes.explain_first(FINISHES_MAX);
+        let mut seen = BTreeMap::new();
+        let finishes = open.into_iter().map(|(site, parent, explanation)| {
+            let id = number(explanation.finish);
+            let since_ms = first_seen.get(&id).copied().unwrap_or(now_ms);
+            seen.insert(id, since_ms);
+            let waits = explanation.waiting.iter();
+            OpenFinish {
+                id,
+                home: self.here.0,
+                parent: parent.map(number),
+                since_ms,
+                live: explanation.live,
+                waits_for: waits.map(|waiting| (waiting.place.0, waiting.tasks as u32)).collect(),
+                label: site.map_or_else(|| "the whole run".to_owned(), ToString::to_string),
+            }
+        });
+        let finishes = finishes.collect();
+        *first_seen = seen;
+        finishes
+    }
+}
+
+/// A number for a finish that no other of the run has: of 2^48 at one place.
+fn number(id: FinishId) -> u64 {
+    u64::from(id.home().0) << 48 | (id.serial() & ((1 << 48) - 1))
+}

@@ -1,0 +1,368 @@
+//! The run directory: where an observer finds a run, and what stays of it.
+//!
+//! The first process of a run makes it, for its user alone, with a socket over which it hands out the counters, and the
+//! event log. An observer that connects is sent the file for reading and the description of the run; the connection
+//! then only tells that the first process lives. Invariants: nobody but the same user, or root, is sent anything; who
+//! connects can neither write to the counters nor make the run wait.
+
+use crate::description::{FACTS_BYTES_MAX, RunDescription};
+use crate::log::LogWriter;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use rustix::process::getuid;
+use std::fmt;
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The socket of a run directory.
+const SOCKET: &str = "observe.sock";
+
+/// The event log of a run directory.
+const LOG: &str = "events.log";
+
+/// Longest path of a socket in bytes that systems take, with what is behind it.
+const PATH_BYTES_MAX: usize = 100;
+
+/// Most observers of a run at a time; the next is turned away.
+const OBSERVERS_MAX: usize = 64;
+
+/// How long an observer waits for the answer of a run.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// Why there is no run directory, or none that can be observed.
+#[derive(Debug)]
+pub enum DirectoryError {
+    /// There is something in it already.
+    NotEmpty(PathBuf),
+    /// Its path is too long for a socket.
+    TooLong(PathBuf),
+    /// There is no run directory there.
+    NotThere(PathBuf),
+    /// The run in it is over, or its first process was killed.
+    Over(PathBuf),
+    /// The run answered something that is no answer.
+    Garbled(PathBuf),
+    /// The system refused it.
+    System(PathBuf, io::Error),
+}
+
+impl fmt::Display for DirectoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DirectoryError::NotEmpty(path) => write!(f, "{} is not empty", path.display()),
+            DirectoryError::TooLong(path) => {
+                write!(f, "{} is too long for a socket, which takes {PATH_BYTES_MAX} bytes", path.display())
+            }
+            DirectoryError::NotThere(path) => write!(f, "{} is no run directory", path.display()),
+            DirectoryError::Over(path) => write!(f, "the run in {} is over", path.display()),
+            DirectoryError::Garbled(path) => {
+                write!(f, "what answers in {} is no run of this version", path.display())
+            }
+            DirectoryError::System(path, cause) => write!(f, "{}: {cause}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for DirectoryError {}
+
+/// A run directory of this user.
+#[derive(Clone, Debug)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+impl RunDirectory {
+    /// Makes the directory, or takes an empty one, for its user alone.
+    ///
+    /// # Errors
+    /// It is not empty, or cannot be made.
+    pub fn create(path: &Path) -> Result<RunDirectory, DirectoryError> {
+        let system = |cause| DirectoryError::System(path.to_owned(), cause);
+        RunDirectory::check(path)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(system)?;
+        fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(system)?;
+        Ok(RunDirectory { path: path.to_owned() })
+    }
+
+    /// Checks that [`RunDirectory::create`] may succeed, and makes nothing.
+    ///
+    /// # Errors
+    /// It is not empty, or no directory.
+    pub fn check(path: &Path) -> Result<(), DirectoryError> {
+        if path.join(SOCKET).as_os_str().len() > PATH_BYTES_MAX {
+            return Err(DirectoryError::TooLong(path.to_owned()));
+        }
+        match fs::read_dir(path) {
+            Ok(mut entries) => match entries.next() {
+                Some(_) => Err(DirectoryError::NotEmpty(path.to_owned())),
+                None => Ok(()),
+            },
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(cause) => Err(DirectoryError::System(path.to_owned(), cause)),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the event log of a run directory is.
+    pub fn log_path(directory: &Path) -> PathBuf {
+        directory.join(LOG)
+    }
+
+    /// Begins the event log.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn begin_log(&self, description: &RunDescription) -> Result<LogWriter, DirectoryError> {
+        let path = RunDirectory::log_path(&self.path);
+        LogWriter::create(&path, description).map_err(|cause| DirectoryError::System(path, cause))
+    }
+
+    /// Opens the socket, by which observers are sent `counters`, a file for reading.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn listen(
+        &self,
+        counters: File,
+        description: &RunDescription,
+    ) -> Result<ObserverSocket, DirectoryError> {
+        let path = self.path.join(SOCKET);
+        let listen = || -> io::Result<UnixListener> {
+            let listener = UnixListener::bind(&path)?;
+            fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        let listener = listen().map_err(|cause| DirectoryError::System(path.clone(), cause))?;
+        let answer = description.encode();
+        Ok(ObserverSocket { listener, counters, answer, observers: Vec::new(), path })
+    }
+}
+
+/// The socket of a run, at its first process.
+#[derive(Debug)]
+pub struct ObserverSocket {
+    listener: UnixListener,
+    counters: File,
+    answer: Vec<u8>,
+    observers: Vec<UnixStream>,
+    path: PathBuf,
+}
+
+impl ObserverSocket {
+    /// Answers those who connect, for so long, or until `end` can be read.
+    ///
+    /// Returns whether it was `end`.
+    pub fn serve(&mut self, end: BorrowedFd<'_>, limit: Duration) -> bool {
+        let timeout = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
+        let mut watched =
+            [PollFd::new(&self.listener, PollFlags::IN), PollFd::from_borrowed_fd(end, PollFlags::IN)];
+        // An interrupted wait is a short one.
+        let _ = poll(&mut watched, Some(&timeout));
+        let [connects, ends] = watched.map(|descriptor| !descriptor.revents().is_empty());
+        if connects {
+            self.accept();
+        }
+        ends
+    }
+
+    /// Takes those who have connected, and lets those go that have left.
+    fn accept(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            self.observers.retain(is_connected);
+            // A user who may not look is not answered, and neither is one too many.
+            if self.observers.len() < OBSERVERS_MAX && may_look(&stream) && self.answer(&stream).is_ok() {
+                self.observers.push(stream);
+            }
+        }
+    }
+
+    fn answer(&self, stream: &UnixStream) -> io::Result<()> {
+        stream.set_nonblocking(true)?;
+        let descriptors = [self.counters.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let len = (self.answer.len() as u32).to_le_bytes();
+        let parts = [IoSlice::new(&len), IoSlice::new(&self.answer)];
+        let sent = sendmsg(stream, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;
+        // A new socket has room for all of it.
+        if sent == len.len() + self.answer.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+}
+
+impl Drop for ObserverSocket {
+    fn drop(&mut self) {
+        // What cannot be removed is found to be over by who connects.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Whether the other end runs as the same user, or as root.
+fn may_look(stream: &UnixStream) -> bool {
+    let own = getuid();
+    socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
+}
+
+/// Whether the other end is still there; nothing is ever sent by it.
+fn is_connected(stream: &UnixStream) -> bool {
+    let mut byte = [0];
+    matches!((&*stream).read(&mut byte), Err(cause) if cause.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// An observer's connection to a run.
+#[derive(Debug)]
+pub struct ObserverLink {
+    stream: UnixStream,
+    description: RunDescription,
+}
+
+impl ObserverLink {
+    /// Connects to the run in `directory`; with its counters, for reading.
+    ///
+    /// # Errors
+    /// There is no run directory, its run is over, or it does not answer.
+    pub fn connect(directory: &Path) -> Result<(ObserverLink, File), DirectoryError> {
+        let path = directory.join(SOCKET);
+        let stream = UnixStream::connect(&path).map_err(|cause| match cause.kind() {
+            io::ErrorKind::ConnectionRefused => DirectoryError::Over(directory.to_owned()),
+            io::ErrorKind::NotFound if directory.join(LOG).is_file() => {
+                DirectoryError::Over(directory.to_owned())
+            }
+            io::ErrorKind::NotFound => DirectoryError::NotThere(directory.to_owned()),
+            _ => DirectoryError::System(path.clone(), cause),
+        })?;
+        let answer = receive(&stream).map_err(|cause| DirectoryError::System(path.clone(), cause))?;
+        let garbled = || DirectoryError::Garbled(directory.to_owned());
+        let (file, bytes) = answer.ok_or_else(garbled)?;
+        let description = RunDescription::decode(&bytes).ok_or_else(garbled)?;
+        stream.set_nonblocking(true).map_err(|cause| DirectoryError::System(path, cause))?;
+        Ok((ObserverLink { stream, description }, file))
+    }
+
+    /// What is known of the run.
+    pub fn description(&self) -> &RunDescription {
+        &self.description
+    }
+
+    /// Whether the first process of the run is there.
+    pub fn is_alive(&self) -> bool {
+        is_connected(&self.stream)
+    }
+}
+
+/// The file and the bytes of an answer; none if it is something else.
+fn receive(stream: &UnixStream) -> io::Result<Option<(File, Vec<u8>)>> {
+    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = vec![0; 4 + FACTS_BYTES_MAX];
+    let received = loop {
+        let parts = &mut [IoSliceMut::new(&mut bytes)];
+        match recvmsg(stream, parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            received => break received?.bytes,
+        }
+    };
+    let descriptor = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    let Some(len) = bytes[..received].first_chunk::<4>() else { return Ok(None) };
+    let end = 4 + u32::from_le_bytes(*len) as usize;
+    if end > bytes.len() {
+        return Ok(None);
+    }
+    let mut stream = stream;
+    if received < end {
+        stream.read_exact(&mut bytes[received..end])?;
+    }
+    Ok(descriptor.map(|descriptor: OwnedFd| (File::from(descriptor), bytes[4..end].to_vec())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("isles-run-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    #[test]
+    fn an_observer_gets_the_file_and_the_description_and_sees_the_end() {
+        let path = scratch("observer");
+        let directory = RunDirectory::create(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        let description =
+            RunDescription { places: 4, program: "p".repeat(9000), ..RunDescription::default() };
+        fs::write(path.join("file"), "seen").unwrap();
+        let mut socket = directory.listen(File::open(path.join("file")).unwrap(), &description).unwrap();
+        let (end, mut ending) = std::io::pipe().unwrap();
+        let server = std::thread::spawn(move || while !socket.serve(end.as_fd(), ANSWER_LIMIT) {});
+        let (link, mut file) = ObserverLink::connect(&path).unwrap();
+        assert_eq!(link.description(), &description);
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "seen");
+        assert!(file.write(b"x").is_err());
+        assert!(link.is_alive());
+        ending.write_all(b"x").unwrap();
+        server.join().unwrap();
+        assert!(!link.is_alive());
+        assert!(matches!(ObserverLink::connect(&path), Err(DirectoryError::NotThere(_))));
+        fs::write(RunDirectory::log_path(&path), "").unwrap();
+        assert!(matches!(ObserverLink::connect(&path), Err(DirectoryError::Over(_))));
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn observers_that_are_too_many_or_gone_cost_nothing() {
+        let path = scratch("many");
+        let directory = RunDirectory::create(&path).unwrap();
+        let null = File::open("/dev/null").unwrap();
+        let mut socket = directory.listen(null, &RunDescription::default()).unwrap();
+        let (end, _ending) = std::io::pipe().unwrap();
+        let mut connect = || {
+            let stream = UnixStream::connect(path.join(SOCKET)).unwrap();
+            assert!(!socket.serve(end.as_fd(), ANSWER_LIMIT));
+            stream
+        };
+        let held: Vec<UnixStream> = (0..OBSERVERS_MAX).map(|_| connect()).collect();
+        assert!(receive(&held[0]).unwrap().is_some());
+        assert!(receive(&connect()).unwrap().is_none(), "one too many is turned away");
+        drop(held);
+        assert!(receive(&connect()).unwrap().is_some());
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_directory_with_something_in_it_is_refused() {
+        let path = scratch("full");
+        fs::create_dir(&path).unwrap();
+        RunDirectory::create(&path).unwrap();
+        fs::write(path.join("mine"), "").unwrap();
+        assert!(matches!(RunDirectory::create(&path), Err(DirectoryError::NotEmpty(_))));
+        assert!(matches!(RunDirectory::create(&path.join("mine")), Err(DirectoryError::System(..))));
+        let long = path.join("x".repeat(PATH_BYTES_MAX));
+        assert!(matches!(RunDirectory::create(&long), Err(DirectoryError::TooLong(_))));
+        fs::remove_dir_all(path).unwrap();
+    }
+}

@@ -1,0 +1,209 @@
+//! Reading the event log, as far as it goes.
+//!
+//! A log may be cut anywhere and have any bit flipped. [`LogReader`] finds the sound frames, [`RecordedRun`] gives
+//! samples out of them. Invariant: a sample that is given is one that was written; where frames are missing, there are
+//! fewer.
+
+use super::{FRAME_HEAD, FrameKind, MAGIC, MARK, codec, unframe};
+use crate::description::RunDescription;
+use crate::sample::{RunEnd, Sample};
+use std::fmt;
+use std::io;
+use std::io::Read;
+use std::path::Path;
+
+/// Longest log that is read, in bytes; none of ours is longer.
+const LOG_BYTES_MAX: u64 = 512 << 20;
+
+/// Why a log cannot be replayed at all.
+#[derive(Debug)]
+pub enum LogError {
+    /// The system refused it.
+    Unreadable(io::Error),
+    /// The file is no event log; the text says what is wrong with it.
+    NotALog(&'static str),
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogError::Unreadable(cause) => write!(f, "it cannot be read: {cause}"),
+            LogError::NotALog(why) => write!(f, "it is no event log of Isles: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for LogError {}
+
+/// The frames of a log, one after the other.
+struct Frames<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// How often unsound bytes were left out.
+    gaps: u64,
+    /// Whether something is missing since the last whole sample.
+    is_behind_gap: bool,
+}
+
+impl<'a> Frames<'a> {
+    /// The next sound frame, with where it begins.
+    fn next(&mut self) -> Option<(usize, FrameKind, &'a [u8])> {
+        while self.at < self.bytes.len() {
+            let at = self.at;
+            if let Some((kind, content)) = unframe(&self.bytes[at..]) {
+                self.at += FRAME_HEAD + content.len();
+                // Differences to a frame that is missing say nothing.
+                if kind == FrameKind::Difference && self.is_behind_gap {
+                    continue;
+                }
+                self.is_behind_gap &= kind != FrameKind::Key;
+                return Some((at, kind, content));
+            }
+            if !std::mem::replace(&mut self.is_behind_gap, true) {
+                self.gaps += 1;
+            }
+            let next = self.bytes[at + 1..].windows(MARK.len()).position(|bytes| bytes == MARK);
+            self.at = next.map_or(self.bytes.len(), |next| at + 1 + next);
+        }
+        None
+    }
+}
+
+/// Reads a log.
+pub struct LogReader;
+
+impl LogReader {
+    /// Reads the log at `path` as far as it goes.
+    ///
+    /// # Errors
+    /// It is no log, or not even the description of its run is whole.
+    pub fn open(path: &Path) -> Result<RecordedRun, LogError> {
+        let file = std::fs::File::open(path).map_err(LogError::Unreadable)?;
+        let mut bytes = Vec::new();
+        file.take(LOG_BYTES_MAX).read_to_end(&mut bytes).map_err(LogError::Unreadable)?;
+        LogReader::read(bytes)
+    }
+
+    /// Reads a log that is in memory.
+    ///
+    /// # Errors
+    /// As [`LogReader::open`].
+    pub fn read(bytes: Vec<u8>) -> Result<RecordedRun, LogError> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(LogError::NotALog("its first bytes are others"));
+        }
+        let mut frames = Frames { bytes: &bytes, at: MAGIC.len(), gaps: 0, is_behind_gap: false };
+        let description = match frames.next() {
+            Some((_, FrameKind::Description, content)) => RunDescription::decode(content),
+            _ => None,
+        };
+        let description = description.filter(|description| description.places <= crate::page::PLACES_MAX);
+        let description = description.ok_or(LogError::NotALog("the description of its run is not whole"))?;
+        let (mut samples, mut end) = (Vec::new(), None);
+        let mut before = Sample::default();
+        let mut unsound = 0;
+        while let Some((at, kind, content)) = frames.next() {
+            match kind {
+                FrameKind::Description => {}
+                FrameKind::End => end = postcard::from_bytes::<(RunEnd, Option<String>)>(content).ok(),
+                FrameKind::Key | FrameKind::Difference => {
+                    let base = if kind == FrameKind::Key { &Sample::default() } else { &before };
+                    match codec::decode(base, description.places, content) {
+                        Some(sample) => {
+                            let is_key = kind == FrameKind::Key;
+                            samples.push(FramePosition { at, time_ms: sample.time_ms, is_key });
+                            before = sample;
+                        }
+                        None => {
+                            unsound += 1;
+                            frames.is_behind_gap = true;
+                        }
+                    }
+                }
+            }
+        }
+        let gaps = frames.gaps + unsound;
+        Ok(RecordedRun { bytes, description, samples, end, gaps })
+    }
+}
+
+/// Where a sample lies.
+#[derive(Clone, Copy, Debug)]
+struct FramePosition {
+    at: usize,
+    time_ms: u64,
+    is_key: bool,
+}
+
+/// A run as its log has it.
+#[derive(Debug)]
+pub struct RecordedRun {
+    bytes: Vec<u8>,
+    description: RunDescription,
+    samples: Vec<FramePosition>,
+    end: Option<(RunEnd, Option<String>)>,
+    gaps: u64,
+}
+
+impl RecordedRun {
+    /// What is known of the run.
+    pub fn description(&self) -> &RunDescription {
+        &self.description
+    }
+
+    /// How the run ended, and why if it failed; none if the log ends before.
+    pub fn end(&self) -> Option<(RunEnd, Option<&str>)> {
+        self.end.as_ref().map(|(end, reason)| (*end, reason.as_deref()))
+    }
+
+    /// How far the log goes, in milliseconds of the run.
+    pub fn length_ms(&self) -> u64 {
+        self.samples.iter().map(|sample| sample.time_ms).max().unwrap_or(0)
+    }
+
+    /// How often unsound bytes were left out.
+    pub fn gaps(&self) -> u64 {
+        self.gaps
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// The number of the last sample at or before `time_ms`, or of the first; none if there is no sample.
+    pub fn index_at(&self, time_ms: u64) -> Option<usize> {
+        let after = self.samples.partition_point(|sample| sample.time_ms <= time_ms);
+        (!self.samples.is_empty()).then(|| after.saturating_sub(1))
+    }
+
+    /// The samples `from..to`, by number.
+    pub fn samples(&self, from: usize, to: usize) -> Vec<Sample> {
+        let mut found = Vec::new();
+        self.visit(from, to, |sample| found.push(sample.clone()));
+        found
+    }
+
+    /// Shows the samples `from..to`, by number, one after the other.
+    pub fn visit(&self, from: usize, to: usize, mut visit: impl FnMut(&Sample)) {
+        let to = to.min(self.samples.len());
+        let from = from.min(to);
+        let key = self.samples[..(from + 1).min(to)].iter().rposition(|sample| sample.is_key).unwrap_or(0);
+        let mut before = Sample::default();
+        for (index, position) in self.samples.iter().enumerate().take(to).skip(key) {
+            let base = if position.is_key { &Sample::default() } else { &before };
+            let content = unframe(&self.bytes[position.at..]).map(|(_, content)| content).unwrap_or_default();
+            // Each was decoded when the log was read.
+            let Some(sample) = codec::decode(base, self.description.places, content) else { return };
+            if index >= from {
+                visit(&sample);
+            }
+            before = sample;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Appending to the event log.
+//!
+//! Invariant: what is in the file after each call is sound up to its end, but for a last frame that a full disk cut.
+
+use super::{FrameKind, MAGIC, codec, frame};
+use crate::description::RunDescription;
+use crate::sample::{RunEnd, Sample};
+use std::fs::File;
+use std::io;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Milliseconds between whole samples.
+const KEY_MS: u64 = 60_000;
+
+/// Milliseconds between frames with the lists of pairs and links.
+const LISTS_MS: u64 = 10_000;
+
+/// Bytes past which a sample each [`SPARSE_MS`] is kept.
+const FULL_BYTES: u64 = 64 << 20;
+
+/// Bytes past which nothing more is kept but the end.
+const LAST_BYTES: u64 = 256 << 20;
+
+/// Milliseconds between samples of a long log.
+const SPARSE_MS: u64 = 10_000;
+
+/// Writes the event log of one run.
+#[derive(Debug)]
+pub struct LogWriter {
+    file: File,
+    before: Sample,
+    /// When the last whole sample, the last lists and the last sample were written, in milliseconds of the run.
+    last_key: Option<u64>,
+    last_lists: u64,
+    last_sample: u64,
+    bytes: u64,
+}
+
+impl LogWriter {
+    /// Begins a log at `path`, where there is no file yet. Only its user may read it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn create(path: &Path, description: &RunDescription) -> io::Result<LogWriter> {
+        let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        let mut writer = LogWriter {
+            file,
+            before: Sample::default(),
+            last_key: None,
+            last_lists: 0,
+            last_sample: 0,
+            bytes: 0,
+        };
+        writer.write(MAGIC)?;
+        writer.write(&frame(FrameKind::Description, &description.encode()))?;
+        Ok(writer)
+    }
+
+    /// Appends a sample, unless the log is so long that it is left out.
+    ///
+    /// # Errors
+    /// What the system says; the log should then be closed.
+    pub fn append(&mut self, sample: &Sample) -> io::Result<()> {
+        let since = |before: u64| sample.time_ms.saturating_sub(before);
+        let is_over = sample.end != RunEnd::Running;
+        let is_sparse = self.bytes > FULL_BYTES && since(self.last_sample) < SPARSE_MS;
+        if (is_sparse || self.bytes > LAST_BYTES) && !is_over {
+            return Ok(());
+        }
+        let is_key = self.last_key.is_none_or(|key| since(key) >= KEY_MS);
+        let with_lists = is_key || is_over || since(self.last_lists) >= LISTS_MS;
+        let (kind, before) = match is_key {
+            true => (FrameKind::Key, &Sample::default()),
+            false => (FrameKind::Difference, &self.before),
+        };
+        let content = codec::encode(before, sample, with_lists);
+        self.write(&frame(kind, &content))?;
+        if is_key {
+            self.last_key = Some(sample.time_ms);
+        }
+        if with_lists {
+            self.last_lists = sample.time_ms;
+        }
+        self.last_sample = sample.time_ms;
+        self.before = sample.clone();
+        Ok(())
+    }
+
+    /// Appends the end: how the run ended, and why if it failed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn finish(mut self, end: RunEnd, reason: Option<&str>) -> io::Result<()> {
+        let content = postcard::to_allocvec(&(end, reason)).unwrap_or_default();
+        self.write(&frame(FrameKind::End, &content))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.file.write_all(bytes)
+    }
+}

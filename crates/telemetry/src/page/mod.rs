@@ -1,0 +1,140 @@
+//! The file of counters: where each word lies, and what the head says.
+//!
+//! [`PlaceWriter`] and [`HeadWriter`] write it, [`PagesReader`] reads it; here is what they agree on. Invariant: the
+//! words of a place begin at a line of 64 bytes and nobody else writes that line.
+
+mod group;
+#[cfg(all(test, loom))]
+mod model;
+mod reader;
+mod sync;
+mod writer;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use reader::{PageError, PagesReader};
+pub use writer::{HeadWriter, PlaceWriter, WordMemory};
+
+use crate::counter::COUNTERS;
+
+/// The first word: "ISLESCTR".
+const MAGIC: u64 = u64::from_be_bytes(*b"ISLESCTR");
+
+/// The version of the layout.
+const VERSION: u64 = 1;
+
+/// WordMemory of a line of the host's caches.
+const LINE: u64 = 8;
+
+/// WordMemory of the head.
+const HEAD_WORDS: u64 = 64;
+
+/// Most places of a run whose messages are counted by pair: their table takes 16 MiB.
+const PEERS_MAX: u32 = 1024;
+
+/// Most places of a run that is observed, as of any run.
+pub(crate) const PLACES_MAX: u32 = 32_768;
+
+/// Most links of a chip whose load is shown.
+const LINKS_MAX: u32 = 1 << 20;
+
+/// WordMemory of the head, by what they hold.
+mod head {
+    pub const MAGIC: usize = 0;
+    pub const VERSION: usize = 1;
+    pub const NAMES: usize = 2;
+    pub const PLACES: usize = 3;
+    pub const LINKS: usize = 4;
+    pub const STARTED: usize = 5;
+    pub const HEARTBEAT: usize = 8;
+    pub const END: usize = 9;
+    pub const DONE: usize = 10;
+    pub const TOTAL: usize = 11;
+    pub const LINKS_USED: usize = 12;
+    pub const MODEL: usize = 13;
+}
+
+/// WordMemory of a place before its counters: liveness, time, copies, process.
+const STATE_WORDS: usize = 4;
+
+/// Values of the group of a place.
+const PLACE_VALUES: usize = STATE_WORDS + COUNTERS.len();
+
+/// Open finishes that a place tells of; more are only counted.
+const FINISHES: usize = 8;
+
+/// Places that an open finish says it waits for.
+const WAITS: usize = 4;
+
+/// Bytes of the line of the source that opened a finish; the end of it, if it is longer.
+const LABEL_BYTES: usize = 64;
+
+/// Values of an open finish: number, parent, time, live tasks, whom it waits for, where it was opened.
+const FINISH_VALUES: usize = 4 + WAITS + LABEL_BYTES / 8;
+
+/// Values of the group of finishes of a place: how many are told of, then those.
+const FINISHES_VALUES: usize = 1 + FINISHES * FINISH_VALUES;
+
+/// Where the parts of the file lie; all in words.
+///
+/// They follow each other: the head, the deaths, the links, then the groups of counters, the groups of finishes and the
+/// rows of peers of all places. A part that nobody touches has no pages of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLayout {
+    places: u32,
+    links: u32,
+}
+
+/// The words of a group of so many values, with its sequence number, in whole lines.
+const fn group_words(values: usize) -> u64 {
+    (values as u64 + 1).next_multiple_of(LINE)
+}
+
+impl PageLayout {
+    /// The file of a run of so many places, on a chip of so many links.
+    ///
+    /// # Panics
+    /// If no run has so many places.
+    pub fn new(places: u32, links: u32) -> PageLayout {
+        assert!((1..=PLACES_MAX).contains(&places), "{places} places");
+        PageLayout { places, links: links.min(LINKS_MAX) }
+    }
+
+    /// How many places there are.
+    pub fn places(self) -> u32 {
+        self.places
+    }
+
+    /// How many words the file has.
+    pub fn words(self) -> u64 {
+        self.peers_at(self.places)
+    }
+
+    /// The places that each place counts messages to: all, or none in a large run.
+    fn peers(self) -> u32 {
+        if self.places <= PEERS_MAX { self.places } else { 0 }
+    }
+
+    fn deaths_at(self) -> u64 {
+        HEAD_WORDS
+    }
+
+    fn links_at(self) -> u64 {
+        self.deaths_at() + u64::from(self.places).next_multiple_of(LINE)
+    }
+
+    fn place_at(self, place: u32) -> u64 {
+        let first = self.links_at() + (2 * u64::from(self.links)).next_multiple_of(LINE);
+        first + u64::from(place) * group_words(PLACE_VALUES)
+    }
+
+    fn finishes_at(self, place: u32) -> u64 {
+        self.place_at(self.places) + u64::from(place) * group_words(FINISHES_VALUES)
+    }
+
+    fn peers_at(self, place: u32) -> u64 {
+        self.finishes_at(self.places)
+            + u64::from(place) * (2 * u64::from(self.peers())).next_multiple_of(LINE)
+    }
+}

@@ -1,0 +1,266 @@
+//! Reading the file of counters, without a mapping and without a word to the run.
+//!
+//! Groups are read three times; see `docs/design/telemetry.md`. Invariant: whatever the file holds, a read ends, takes
+//! memory as its head says at most, and has no effect on the run.
+
+use super::{
+    FINISH_VALUES, FINISHES, FINISHES_VALUES, HEAD_WORDS, LABEL_BYTES, LINKS_MAX, MAGIC, PLACE_VALUES,
+    PLACES_MAX, PageLayout, STATE_WORDS, VERSION, WAITS, group_words, head,
+};
+use crate::counter::{CounterId, names_hash};
+use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample, RunEnd, Sample};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// How often a group is read again if its place was writing it.
+const TRIES: usize = 4;
+
+/// Why counters cannot be read.
+#[derive(Debug)]
+pub enum PageError {
+    /// The system refused it.
+    Unreadable(io::Error),
+    /// The file is something else; the text says what is wrong with it.
+    NotCounters(&'static str),
+    /// The run has another version of Isles, whose counters are others.
+    OtherCounters {
+        /// The version of the layout of the file.
+        theirs: u64,
+        /// Ours.
+        ours: u64,
+    },
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PageError::Unreadable(cause) => write!(f, "the counters cannot be read: {cause}"),
+            PageError::NotCounters(why) => write!(f, "not the counters of a run: {why}"),
+            PageError::OtherCounters { theirs, ours } => write!(
+                f,
+                "the run counts otherwise than this program (layouts {theirs} and {ours}): use the program of its version"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PageError {}
+
+impl From<io::Error> for PageError {
+    fn from(cause: io::Error) -> PageError {
+        PageError::Unreadable(cause)
+    }
+}
+
+/// Resident bytes of a process of this host; none if it is gone, or of another user.
+fn resident_bytes(process: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Reads the counters of a run.
+#[derive(Debug)]
+pub struct PagesReader {
+    file: File,
+    layout: PageLayout,
+    started_unix_ms: u64,
+    /// Of each place, what was read last.
+    places: Vec<PlaceSample>,
+    finishes: Vec<Vec<OpenFinish>>,
+    /// Of each place, the messages it had sent when its row of peers was read, and the row.
+    rows: Vec<(u64, Vec<PairCount>)>,
+    missed: u64,
+}
+
+impl PagesReader {
+    /// Looks at the head of the file.
+    ///
+    /// # Errors
+    /// It is no file of counters, or one of another version.
+    pub fn open(file: File) -> Result<PagesReader, PageError> {
+        let size = file.metadata()?.len();
+        if size < 8 * HEAD_WORDS {
+            return Err(PageError::NotCounters("it is shorter than its head"));
+        }
+        let words = read_words(&file, 0, HEAD_WORDS)?;
+        if words[head::MAGIC] != MAGIC {
+            return Err(PageError::NotCounters("its first word is another one"));
+        }
+        if words[head::VERSION] != VERSION || words[head::NAMES] != names_hash() {
+            return Err(PageError::OtherCounters { theirs: words[head::VERSION], ours: VERSION });
+        }
+        let (places, links) = (words[head::PLACES], words[head::LINKS]);
+        if !(1..=u64::from(PLACES_MAX)).contains(&places) || links > u64::from(LINKS_MAX) {
+            return Err(PageError::NotCounters("its numbers of places and links are impossible"));
+        }
+        let layout = PageLayout::new(places as u32, links as u32);
+        if size < 8 * layout.words() {
+            return Err(PageError::NotCounters("it is shorter than its head says"));
+        }
+        Ok(PagesReader {
+            file,
+            layout,
+            started_unix_ms: words[head::STARTED],
+            places: vec![PlaceSample::default(); places as usize],
+            finishes: vec![Vec::new(); places as usize],
+            rows: vec![(0, Vec::new()); places as usize],
+            missed: 0,
+        })
+    }
+
+    /// When the run began, in milliseconds since 1970.
+    pub fn started_unix_ms(&self) -> u64 {
+        self.started_unix_ms
+    }
+
+    /// What the run has counted by now. The memory of a place is that of its process, if it is of this host.
+    ///
+    /// # Errors
+    /// The system refused to read.
+    pub fn read(&mut self) -> Result<Sample, PageError> {
+        self.read_places()?;
+        self.read_finishes()?;
+        self.read_rows()?;
+        let words = read_words(&self.file, 0, HEAD_WORDS)?;
+        let links = words[head::LINKS_USED].min(self.layout.links.into());
+        let links = read_words(&self.file, self.layout.links_at(), 2 * links)?;
+        let links = links.chunks_exact(2).map(|link| LinkSample {
+            from: (link[0] >> 32) as u32,
+            to: link[0] as u32,
+            busy_ps: link[1],
+        });
+        Ok(Sample {
+            time_ms: words[head::HEARTBEAT],
+            model_ns: words[head::MODEL],
+            end: RunEnd::decode(words[head::END]),
+            progress: (words[head::DONE], words[head::TOTAL]),
+            missed: self.missed,
+            links: links.collect(),
+            places: self.places.clone(),
+            finishes: self.finishes.iter().flatten().cloned().collect(),
+            pairs: self.rows.iter().flat_map(|(_, row)| row).copied().collect(),
+        })
+    }
+
+    /// Reads the groups of all places, those again that were being written.
+    fn read_places(&mut self) -> Result<(), PageError> {
+        let words = group_words(PLACE_VALUES);
+        let all = (self.layout.place_at(0), words * u64::from(self.layout.places));
+        let mut left: Vec<u32> = (0..self.layout.places).collect();
+        for _ in 0..TRIES {
+            let [before, values, after] = self.read_thrice(all)?;
+            left.retain(|place| {
+                let at = *place as usize * words as usize;
+                let is_whole = before[at] == after[at] && before[at].is_multiple_of(2);
+                if is_whole && before[at] > 0 {
+                    decode_place(&values[at + 1..], &mut self.places[*place as usize]);
+                }
+                !is_whole
+            });
+            if left.is_empty() {
+                break;
+            }
+        }
+        self.missed += left.len() as u64;
+        let deaths = read_words(&self.file, self.layout.deaths_at(), self.layout.places.into())?;
+        let mut last = (0, None);
+        for (place, word) in self.places.iter_mut().zip(deaths) {
+            place.death = DeathCause::decode(word);
+            // Places of one process follow each other.
+            if place.process != last.0 {
+                last = (place.process, resident_bytes(place.process));
+            }
+            if let Some(bytes) = last.1 {
+                place.values[CounterId::MemoryBytes.index()] = bytes;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the open finishes of the places that have some.
+    fn read_finishes(&mut self) -> Result<(), PageError> {
+        for place in 0..self.layout.places {
+            let index = place as usize;
+            if self.places[index].value(CounterId::FinishesOpen) == 0 {
+                self.finishes[index].clear();
+                continue;
+            }
+            let group = (self.layout.finishes_at(place), group_words(FINISHES_VALUES));
+            let mut is_whole = false;
+            for _ in 0..TRIES {
+                let [before, values, after] = self.read_thrice(group)?;
+                is_whole = before[0] == after[0] && before[0].is_multiple_of(2);
+                if is_whole {
+                    self.finishes[index] = decode_finishes(place, &values[1..]);
+                    break;
+                }
+            }
+            self.missed += u64::from(!is_whole);
+        }
+        Ok(())
+    }
+
+    /// Reads whom each place has sent to, of those that have sent something since.
+    fn read_rows(&mut self) -> Result<(), PageError> {
+        let peers = self.layout.peers();
+        for from in 0..peers {
+            let sent = self.places[from as usize].value(CounterId::MessagesSent);
+            let (seen, row) = &mut self.rows[from as usize];
+            if *seen == sent {
+                continue;
+            }
+            let words = read_words(&self.file, self.layout.peers_at(from), 2 * u64::from(peers))?;
+            let pairs = words.chunks_exact(2).zip(0..).map(|(pair, to)| PairCount {
+                from,
+                to,
+                messages: pair[0],
+                bytes: pair[1],
+            });
+            (*seen, *row) = (sent, pairs.filter(|pair| pair.messages > 0).collect());
+        }
+        Ok(())
+    }
+
+    /// Three readings of the same words, one after the other: system calls keep their order.
+    fn read_thrice(&self, (at, words): (u64, u64)) -> Result<[Vec<u64>; 3], PageError> {
+        let read = || read_words(&self.file, at, words);
+        Ok([read()?, read()?, read()?])
+    }
+}
+
+fn read_words(file: &File, at: u64, words: u64) -> Result<Vec<u64>, PageError> {
+    let mut bytes = vec![0; 8 * words as usize];
+    file.read_exact_at(&mut bytes, 8 * at)?;
+    let (whole, _) = bytes.as_chunks::<8>();
+    Ok(whole.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+}
+
+fn decode_place(values: &[u64], place: &mut PlaceSample) {
+    place.liveness = Liveness::decode(values[0]);
+    (place.at_ns, place.copies, place.process) = (values[1], values[2], values[3] as u32);
+    let counters = place.values.len();
+    place.values.copy_from_slice(&values[STATE_WORDS..STATE_WORDS + counters]);
+}
+
+fn decode_finishes(home: u32, values: &[u64]) -> Vec<OpenFinish> {
+    let told = values[0].min(FINISHES as u64) as usize;
+    let one = |values: &[u64]| {
+        let waits = values[4..4 + WAITS].iter().filter(|word| **word != 0);
+        let label = &values[4 + WAITS..4 + WAITS + LABEL_BYTES / 8];
+        let label: Vec<u8> = label.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let end = label.iter().position(|byte| *byte == 0).unwrap_or(label.len());
+        OpenFinish {
+            id: values[0],
+            home,
+            parent: values[1].checked_sub(1),
+            since_ms: values[2],
+            live: values[3],
+            waits_for: waits.map(|word| ((word >> 32) as u32, *word as u32)).collect(),
+            label: String::from_utf8_lossy(&label[..end]).into_owned(),
+        }
+    };
+    values[1..].chunks_exact(FINISH_VALUES).take(told).map(one).collect()
+}

@@ -1,0 +1,150 @@
+//! What is written to the words is read from the file, and what is no file of counters is refused.
+
+use super::*;
+use crate::counter::CounterId;
+use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, RunEnd};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words in memory, and a file without a name that gets what they hold.
+struct Pages {
+    words: Arc<Vec<AtomicU64>>,
+    file: File,
+}
+
+impl Pages {
+    fn new(layout: PageLayout) -> Pages {
+        let words = (0..layout.words()).map(|_| AtomicU64::new(0)).collect();
+        let file = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        Pages { words: Arc::new(words), file: file.into() }
+    }
+
+    fn memory(&self) -> Arc<dyn WordMemory> {
+        Arc::clone(&self.words) as Arc<dyn WordMemory>
+    }
+
+    fn flush(&self) {
+        let bytes: Vec<u8> =
+            self.words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
+        self.file.write_all_at(&bytes, 0).unwrap();
+    }
+
+    fn reader(&self) -> Result<PagesReader, PageError> {
+        self.flush();
+        PagesReader::open(self.file.try_clone().unwrap())
+    }
+}
+
+fn values(of: &[(CounterId, u64)]) -> crate::sample::CounterValues {
+    let mut values = [0; COUNTERS.len()];
+    of.iter().for_each(|(counter, value)| values[counter.index()] = *value);
+    values
+}
+
+#[test]
+fn what_places_copy_is_what_a_reader_sees() {
+    let layout = PageLayout::new(3, 2);
+    let pages = Pages::new(layout);
+    let head = HeadWriter::begin(pages.memory(), layout, 123);
+    let mut place = PlaceWriter::new(pages.memory(), layout, 1);
+    let mut reader = pages.reader().unwrap();
+    assert_eq!(reader.started_unix_ms(), 123);
+    assert_eq!(reader.read().unwrap().places, vec![Default::default(); 3], "nobody has said anything yet");
+
+    let counted = [(CounterId::Tasks, 5), (CounterId::MessagesSent, 2), (CounterId::FinishesOpen, 1)];
+    let finish = OpenFinish {
+        id: 7,
+        home: 1,
+        parent: Some(0),
+        since_ms: 40,
+        live: 2,
+        waits_for: vec![(0, 3), (2, 1)],
+        label: "src/main.rs:12".to_owned(),
+    };
+    place.sent(2, 100);
+    place.sent(2, 20);
+    place.copy(Liveness::Busy, 50, &values(&counted));
+    place.finishes(std::slice::from_ref(&finish));
+    place.died(0, DeathCause::Killed(9));
+    head.heartbeat(60);
+    head.progress(3, 9);
+    head.end(RunEnd::Failed);
+    let link = LinkSample { from: 4, to: 5, busy_ps: 1000 };
+    head.model(70, &[link, link, link]);
+    pages.flush();
+
+    let sample = reader.read().unwrap();
+    assert_eq!((sample.time_ms, sample.model_ns, sample.end), (60, 70, RunEnd::Failed));
+    assert_eq!((sample.progress, sample.missed), ((3, 9), 0));
+    let mut seen = sample.places[1].clone();
+    let memory = std::mem::take(&mut seen.values[CounterId::MemoryBytes.index()]);
+    assert!(memory > 100_000, "{memory} bytes, which the reader finds by itself");
+    assert_eq!(seen.values, values(&counted));
+    assert_eq!((sample.places[1].liveness, sample.places[1].at_ns), (Liveness::Busy, 50));
+    assert_eq!((sample.places[1].copies, sample.places[1].process), (1, std::process::id()));
+    assert_eq!(sample.places[0].death, Some(DeathCause::Killed(9)));
+    assert_eq!(sample.finishes, [finish]);
+    assert_eq!(sample.pairs, [PairCount { from: 1, to: 2, messages: 2, bytes: 120 }]);
+    assert_eq!(sample.links, [link, link], "the file has room for two");
+}
+
+#[test]
+fn a_page_that_its_writer_left_half_written_keeps_its_old_values_and_is_counted() {
+    let layout = PageLayout::new(2, 0);
+    let pages = Pages::new(layout);
+    HeadWriter::begin(pages.memory(), layout, 0);
+    let mut place = PlaceWriter::new(pages.memory(), layout, 0);
+    place.copy(Liveness::Idle, 1, &values(&[(CounterId::Tasks, 5)]));
+    let mut reader = pages.reader().unwrap();
+    reader.read().unwrap();
+    place.copy(Liveness::Idle, 2, &values(&[(CounterId::Tasks, 6)]));
+    pages.words[layout.place_at(0) as usize].store(5, Ordering::Relaxed);
+    pages.flush();
+    let sample = reader.read().unwrap();
+    assert_eq!((sample.missed, sample.places[0].value(CounterId::Tasks)), (1, 5));
+}
+
+#[test]
+fn long_lists_and_long_labels_are_cut() {
+    let layout = PageLayout::new(1, 0);
+    let pages = Pages::new(layout);
+    HeadWriter::begin(pages.memory(), layout, 0);
+    let mut place = PlaceWriter::new(pages.memory(), layout, 0);
+    place.copy(Liveness::Idle, 1, &values(&[(CounterId::FinishesOpen, 20)]));
+    let label = format!("{}ä/end.rs:1", "x".repeat(LABEL_BYTES));
+    let finish = OpenFinish { label, waits_for: vec![(1, 1); 9], ..OpenFinish::default() };
+    place.finishes(&vec![finish; 20]);
+    let sample = pages.reader().unwrap().read().unwrap();
+    assert_eq!(sample.finishes.len(), FINISHES);
+    assert_eq!(sample.finishes[0].waits_for.len(), WAITS);
+    assert!(sample.finishes[0].label.ends_with("ä/end.rs:1"));
+    assert!(sample.finishes[0].label.len() <= LABEL_BYTES);
+}
+
+#[test]
+fn other_files_are_refused_with_what_is_wrong() {
+    let layout = PageLayout::new(2, 0);
+    let pages = Pages::new(layout);
+    let refusal = |pages: &Pages| pages.reader().unwrap_err().to_string();
+    assert!(refusal(&pages).contains("its first word is another one"));
+    HeadWriter::begin(pages.memory(), layout, 0);
+    pages.words[head::PLACES].store(u64::MAX, Ordering::Relaxed);
+    assert!(refusal(&pages).contains("are impossible"));
+    pages.words[head::PLACES].store(30_000, Ordering::Relaxed);
+    assert!(refusal(&pages).contains("shorter than its head says"));
+    pages.words[head::NAMES].store(1, Ordering::Relaxed);
+    assert!(refusal(&pages).contains("use the program of its version"));
+    assert!(PagesReader::open(File::open("/dev/null").unwrap()).is_err());
+}
+
+#[test]
+fn pairs_are_counted_in_runs_of_up_to_1024_places() {
+    assert_eq!(PageLayout::new(1024, 0).peers(), 1024);
+    let large = PageLayout::new(1025, 0);
+    let pages = Pages::new(large);
+    HeadWriter::begin(pages.memory(), large, 0);
+    PlaceWriter::new(pages.memory(), large, 3).sent(4, 1);
+    assert_eq!(pages.reader().unwrap().read().unwrap().pairs, []);
+}

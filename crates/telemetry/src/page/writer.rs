@@ -1,0 +1,176 @@
+//! Writing the file of counters: the head by the first process, a page by its place.
+//!
+//! Nothing here waits, allocates or fails. Invariant: there is one [`HeadWriter`] a run, and one [`PlaceWriter`] a
+//! place.
+
+use super::{
+    FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES, PageLayout, STATE_WORDS,
+    VERSION, WAITS, group_words, head,
+};
+use crate::counter::names_hash;
+use crate::page::group;
+use crate::page::sync::{AtomicU64, Ordering};
+use crate::sample::{CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, RunEnd};
+use std::sync::Arc;
+
+/// Memory that a file of counters lies in.
+pub trait WordMemory: Send + Sync {
+    /// All of it.
+    fn words(&self) -> &[AtomicU64];
+}
+
+impl WordMemory for Vec<AtomicU64> {
+    fn words(&self) -> &[AtomicU64] {
+        self
+    }
+}
+
+/// Writes the head, the deaths and the links.
+#[derive(Clone)]
+pub struct HeadWriter {
+    words: Arc<dyn WordMemory>,
+    layout: PageLayout,
+}
+
+impl HeadWriter {
+    /// Writes the head of a new file, for a run that began at `started_unix_ms`.
+    ///
+    /// # Panics
+    /// If the memory has fewer words than the layout.
+    pub fn begin(words: Arc<dyn WordMemory>, layout: PageLayout, started_unix_ms: u64) -> HeadWriter {
+        assert!(words.words().len() as u64 >= layout.words(), "too few words for the counters");
+        let writer = HeadWriter { words, layout };
+        writer.set(head::VERSION, VERSION);
+        writer.set(head::NAMES, names_hash());
+        writer.set(head::PLACES, layout.places.into());
+        writer.set(head::LINKS, layout.links.into());
+        writer.set(head::STARTED, started_unix_ms);
+        writer.set(head::MAGIC, MAGIC);
+        writer
+    }
+
+    /// Says that the run was alive so many milliseconds after its start.
+    pub fn heartbeat(&self, time_ms: u64) {
+        self.set(head::HEARTBEAT, time_ms);
+    }
+
+    /// Says how the run ended.
+    pub fn end(&self, end: RunEnd) {
+        self.set(head::END, end.encode());
+    }
+
+    /// Says how far the program is.
+    pub fn progress(&self, done: u64, total: u64) {
+        self.set(head::DONE, done);
+        self.set(head::TOTAL, total);
+    }
+
+    /// Says what time it is on the modelled chip, and what its links have carried.
+    pub fn model(&self, model_ns: u64, links: &[LinkSample]) {
+        let kept = &links[..links.len().min(self.layout.links as usize)];
+        for (index, link) in (self.layout.links_at() as usize..).step_by(2).zip(kept) {
+            self.set(index, u64::from(link.from) << 32 | u64::from(link.to));
+            self.set(index + 1, link.busy_ps);
+        }
+        self.set(head::LINKS_USED, kept.len() as u64);
+        self.set(head::MODEL, model_ns);
+    }
+
+    /// Says why a place is dead. Any place may say so; the last word counts.
+    pub fn died(&self, place: u32, cause: DeathCause) {
+        if place < self.layout.places {
+            self.set(self.layout.deaths_at() as usize + place as usize, cause.encode());
+        }
+    }
+
+    fn set(&self, word: usize, value: u64) {
+        // Relaxed: each word stands for itself, and readers come by system calls.
+        self.words.words()[word].store(value, Ordering::Relaxed);
+    }
+}
+
+/// Writes the page of one place.
+pub struct PlaceWriter {
+    words: Arc<dyn WordMemory>,
+    layout: PageLayout,
+    place: u32,
+    process: u32,
+    copies: u64,
+}
+
+impl PlaceWriter {
+    /// The writer of `place`, which runs in this process.
+    ///
+    /// # Panics
+    /// If there is no such place, or the memory has fewer words than the layout.
+    pub fn new(words: Arc<dyn WordMemory>, layout: PageLayout, place: u32) -> PlaceWriter {
+        assert!(place < layout.places, "place {place} of {}", layout.places);
+        assert!(words.words().len() as u64 >= layout.words(), "too few words for the counters");
+        PlaceWriter { words, layout, place, process: std::process::id(), copies: 0 }
+    }
+
+    /// Copies the state of the place and its counters, as of one moment.
+    pub fn copy(&mut self, liveness: Liveness, at_ns: u64, values: &CounterValues) {
+        self.copies += 1;
+        let mut group = [0; PLACE_VALUES];
+        group[..STATE_WORDS].copy_from_slice(&[liveness.encode(), at_ns, self.copies, self.process.into()]);
+        group[STATE_WORDS..].copy_from_slice(values);
+        group::write(self.group(self.layout.place_at(self.place), PLACE_VALUES), &group);
+    }
+
+    /// Tells of the open finishes of the place; of more than a few, of the first.
+    pub fn finishes(&mut self, finishes: &[OpenFinish]) {
+        let mut group = [0; FINISHES_VALUES];
+        let told = &finishes[..finishes.len().min(FINISHES)];
+        group[0] = told.len() as u64;
+        for (values, finish) in group[1..].chunks_exact_mut(FINISH_VALUES).zip(told) {
+            encode_finish(values, finish);
+        }
+        group::write(self.group(self.layout.finishes_at(self.place), FINISHES_VALUES), &group);
+    }
+
+    /// Counts one more message to `to`.
+    #[inline]
+    pub fn sent(&self, to: u32, bytes: u64) {
+        if to < self.layout.peers() {
+            let at = self.layout.peers_at(self.place) as usize + 2 * to as usize;
+            let pair = &self.words.words()[at..at + 2];
+            for (word, more) in pair.iter().zip([1, bytes]) {
+                // Relaxed: this place is the only writer, and each word stands for itself.
+                word.store(word.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The other side of [`HeadWriter::died`], for a place that hears of a death.
+    pub fn died(&self, place: u32, cause: DeathCause) {
+        HeadWriter { words: Arc::clone(&self.words), layout: self.layout }.died(place, cause);
+    }
+
+    fn group(&self, at: u64, values: usize) -> &[AtomicU64] {
+        debug_assert!((values as u64) < group_words(values));
+        &self.words.words()[at as usize..at as usize + values + 1]
+    }
+}
+
+/// The words of an open finish.
+fn encode_finish(values: &mut [u64], finish: &OpenFinish) {
+    values[..4].copy_from_slice(&[
+        finish.id,
+        // 0 is none.
+        finish.parent.map_or(0, |parent| parent.wrapping_add(1)),
+        finish.since_ms,
+        finish.live,
+    ]);
+    for (word, (place, tasks)) in values[4..4 + WAITS].iter_mut().zip(&finish.waits_for) {
+        *word = u64::from(*place) << 32 | u64::from((*tasks).max(1));
+    }
+    // The end of a path says more than its beginning.
+    let start = finish.label.len().saturating_sub(LABEL_BYTES);
+    let start = (start..).find(|at| finish.label.is_char_boundary(*at)).unwrap_or(start);
+    for (word, bytes) in values[4 + WAITS..].iter_mut().zip(finish.label.as_bytes()[start..].chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(whole);
+    }
+}

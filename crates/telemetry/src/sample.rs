@@ -1,0 +1,232 @@
+//! What a run has counted at one moment, as read from its pages or from its log.
+//!
+//! Plain values without a source: a live run and a replay give the same. Invariant: a sample has as many entries of
+//! `places` as its run has places.
+
+use crate::counter::{COUNTERS, CounterId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a place does, as it last said itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Liveness {
+    /// It has said nothing yet.
+    #[default]
+    Silent,
+    /// It waits for messages.
+    Idle,
+    /// It runs tasks.
+    Busy,
+    /// It has left the run.
+    Ended,
+}
+
+impl Liveness {
+    /// The word of a page.
+    pub(crate) fn encode(self) -> u64 {
+        match self {
+            Liveness::Silent => 0,
+            Liveness::Idle => 1,
+            Liveness::Busy => 2,
+            Liveness::Ended => 3,
+        }
+    }
+
+    /// What a word of a page says; silent if it says nothing that is known.
+    pub(crate) fn decode(word: u64) -> Liveness {
+        let all = [Liveness::Silent, Liveness::Idle, Liveness::Busy, Liveness::Ended];
+        all.into_iter().find(|liveness| liveness.encode() == word).unwrap_or_default()
+    }
+}
+
+/// Why a place is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeathCause {
+    /// Nobody saw how.
+    Unseen,
+    /// Its process ended with this code.
+    Exited(i32),
+    /// Its process was ended by this signal.
+    Killed(i32),
+    /// It broke the format of messages.
+    Corrupt,
+}
+
+impl DeathCause {
+    /// The word of the table of deaths; never 0.
+    pub(crate) fn encode(self) -> u64 {
+        let (kind, number) = match self {
+            DeathCause::Unseen => (1, 0),
+            DeathCause::Exited(code) => (2, code),
+            DeathCause::Killed(signal) => (3, signal),
+            DeathCause::Corrupt => (4, 0),
+        };
+        kind << 32 | u64::from(number as u32)
+    }
+
+    /// What a word of the table of deaths says; none of a place that lives.
+    pub(crate) fn decode(word: u64) -> Option<DeathCause> {
+        let number = word as u32 as i32;
+        match word >> 32 {
+            0 => None,
+            2 => Some(DeathCause::Exited(number)),
+            3 => Some(DeathCause::Killed(number)),
+            4 => Some(DeathCause::Corrupt),
+            _ => Some(DeathCause::Unseen),
+        }
+    }
+}
+
+impl fmt::Display for DeathCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeathCause::Unseen => f.write_str("it is gone, and nobody saw how"),
+            DeathCause::Exited(code) => write!(f, "its process ended with code {code}"),
+            DeathCause::Killed(signal) => write!(f, "its process was ended by signal {signal}"),
+            DeathCause::Corrupt => f.write_str("it broke the format of messages"),
+        }
+    }
+}
+
+/// Values of the counters of a place.
+pub type CounterValues = [u64; COUNTERS.len()];
+
+/// One place at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlaceSample {
+    /// What it does, as it said itself.
+    pub liveness: Liveness,
+    /// When it said so, in nanoseconds by its own clock since it started.
+    pub at_ns: u64,
+    /// How often it has copied its counters; one that stands still while the place is busy has not yielded.
+    pub copies: u64,
+    /// Its process.
+    pub process: u32,
+    /// Why it is dead, if it is.
+    pub death: Option<DeathCause>,
+    /// Its counters, in the order of [`COUNTERS`].
+    pub values: CounterValues,
+}
+
+impl PlaceSample {
+    /// The value of a counter.
+    pub fn value(&self, counter: CounterId) -> u64 {
+        self.values[counter.index()]
+    }
+}
+
+/// A finish that is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenFinish {
+    /// Its number, at its home.
+    pub id: u64,
+    /// Where it was opened.
+    pub home: u32,
+    /// The number of the finish around it at the same place, if that is known.
+    pub parent: Option<u64>,
+    /// When its place first told of it, in milliseconds by the clock of the place.
+    pub since_ms: u64,
+    /// Its tasks at its home.
+    pub live: u64,
+    /// For whom it waits, and how many tasks there; the first few.
+    pub waits_for: Vec<(u32, u32)>,
+    /// The line of the source that opened it.
+    pub label: String,
+}
+
+/// What went from one place to another since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairCount {
+    /// The sender.
+    pub from: u32,
+    /// The receiver.
+    pub to: u32,
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+}
+
+/// The load of one link of a chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkSample {
+    /// The tile where it begins.
+    pub from: u32,
+    /// The tile where it ends.
+    pub to: u32,
+    /// Picoseconds of modelled time for which it was busy, since the start.
+    pub busy_ps: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunEnd {
+    /// It has not, as far as is known.
+    #[default]
+    Running,
+    /// Its main task ended well.
+    Ended,
+    /// Its main task ended with an error.
+    Failed,
+}
+
+impl RunEnd {
+    /// The word of the head.
+    pub(crate) fn encode(self) -> u64 {
+        match self {
+            RunEnd::Running => 0,
+            RunEnd::Ended => 1,
+            RunEnd::Failed => 2,
+        }
+    }
+
+    /// What a word of the head says.
+    pub(crate) fn decode(word: u64) -> RunEnd {
+        let all = [RunEnd::Running, RunEnd::Ended, RunEnd::Failed];
+        all.into_iter().find(|end| end.encode() == word).unwrap_or_default()
+    }
+}
+
+/// A run at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Milliseconds since the run began.
+    pub time_ms: u64,
+    /// Nanoseconds of modelled time, on a chip.
+    pub model_ns: u64,
+    /// Whether it has ended.
+    pub end: RunEnd,
+    /// Steps done, and in all, of what the program says it does; both zero if it says nothing.
+    pub progress: (u64, u64),
+    /// Groups that could not be read as of one moment; their values are older.
+    pub missed: u64,
+    /// Each place.
+    pub places: Vec<PlaceSample>,
+    /// Finishes that are open, of each place the first few.
+    pub finishes: Vec<OpenFinish>,
+    /// Pairs of places that have sent to each other, by sender and receiver.
+    pub pairs: Vec<PairCount>,
+    /// Links of the chip.
+    pub links: Vec<LinkSample>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_states_and_deaths_are_read_as_they_were_written() {
+        for liveness in [Liveness::Silent, Liveness::Idle, Liveness::Busy, Liveness::Ended] {
+            assert_eq!(Liveness::decode(liveness.encode()), liveness);
+        }
+        for end in [RunEnd::Running, RunEnd::Ended, RunEnd::Failed] {
+            assert_eq!(RunEnd::decode(end.encode()), end);
+        }
+        let causes = [DeathCause::Unseen, DeathCause::Exited(-3), DeathCause::Killed(9), DeathCause::Corrupt];
+        for cause in causes {
+            assert_eq!(DeathCause::decode(cause.encode()), Some(cause));
+        }
+        assert_eq!(DeathCause::decode(0), None);
+        assert_eq!(Liveness::decode(77), Liveness::Silent);
+    }
+}
