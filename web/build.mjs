@@ -4,12 +4,16 @@
 // what is committed.
 
 import { build } from "esbuild";
-import { copyFile, mkdir, rm } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const dist = join(root, "dist");
+
+// The licences of what the bundle contains want to be told with it, whole.
+const licences = await Promise.all([["Lit", "lit"], ["uPlot", "uplot"]].map(async ([name, folder]) =>
+    `This file contains ${name}.\n\n${await readFile(join(root, "node_modules", folder, "LICENSE"), "utf8")}`));
 
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
@@ -24,7 +28,8 @@ await build({
     conditions: ["production"],
     outdir: "dist",
     charset: "utf8",
-    legalComments: "inline",
+    legalComments: "none",
+    banner: { js: `/*\n${licences.join("\n")}*/` },
     logLevel: "warning",
 });
 for (const file of ["index.html", "favicon.svg"]) {

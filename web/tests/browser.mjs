@@ -34,6 +34,7 @@ export async function open(browser, address, options = {}) {
     const faults = [];
     await watch(context, address, faults);
     const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
     await page.goto(address);
     if (wait) await picture(page);
     return { context, page, faults };
@@ -79,3 +80,6 @@ export async function axe(page) {
 
 /** The violations of the policy that the page itself has seen. */
 export const violations = (page) => page.evaluate(() => window.violations);
+
+/** The address of a real run to look at instead of invented ones, or null. */
+export const REAL = process.env.ISLES_UI ?? null;

@@ -34,11 +34,14 @@ const POINTS = [[800, 1.1625], [533, 0.85625], [400, 0.75625], [320, 0.69375]];
 
 const NAMES = {
     scc: { program: "bc", arguments: ["--rmat", "large"], machine: "chip:scc", places: 48,
-        mesh: { columns: 6, rows: 4, cores_per_tile: 2, name: "Intel SCC" }, unit: "sources" },
+        mesh: { columns: 6, rows: 4, cores_per_tile: 2, name: "Intel SCC" }, unit: "sources",
+        finishes: ["all sources, bc.rs:118", "batch, bc.rs:131", "reduce, bc.rs:140"] },
     host: { program: "hf", arguments: ["--molecule", "benzene"], machine: "processes", places: 4, mesh: null,
-        unit: "shell quartets" },
+        unit: "shell quartets",
+        finishes: ["Fock matrix, fock.rs:204", "quartets, fock.rs:236", "sum, fock.rs:251"] },
     many: { program: "uts", arguments: ["--tree", "T1L"], machine: "chip:mesh", places: 1024,
-        mesh: { columns: 32, rows: 16, cores_per_tile: 2, name: "mesh of 32 x 16 tiles" }, unit: "nodes" },
+        mesh: { columns: 32, rows: 16, cores_per_tile: 2, name: "mesh of 32 x 16 tiles" }, unit: "nodes",
+        finishes: ["whole tree, uts.rs:77", "bag, uts.rs:96", "count, uts.rs:120"] },
 };
 
 export const HOSTILE = {
@@ -210,22 +213,23 @@ class Scenario {
     finishes(step, time_ms) {
         const { places } = this.base;
         const hostile = this.hostile ? HOSTILE.markup : null;
+        const [whole, batch, reduce] = this.base.finishes;
         const busiest = Array.from({ length: Math.min(places, 9) }, (_, index) => (index * 5 + step) % places);
         const finishes = [
             { id: 1, home: 0, parent: null, open_ms: time_ms, label: hostile ?? "main",
                 waits_for: [[0, 1]] },
             { id: 2, home: 0, parent: 1, open_ms: Math.max(0, time_ms - 700),
-                label: hostile ?? "all sources, bc.rs:118",
+                label: hostile ?? whole,
                 waits_for: [...new Set(busiest)].map((place) => [place, 1 + place % 3]) },
         ];
         for (let place = 1; place < Math.min(places, 40); place += 5) {
             finishes.push({
                 id: 100 + place, home: place, parent: 2, open_ms: 240 + 90 * (place % 7) + (step % 4) * 120,
-                label: `batch of ${32 + place}, bc.rs:131`, waits_for: place % 2 ? [[(place + 3) % places, 2]] : [],
+                label: batch, waits_for: place % 2 ? [[(place + 3) % places, 2]] : [],
             });
         }
         if (places > 4) {
-            finishes.push({ id: 900, home: 6, parent: 106, open_ms: 130, label: "reduce, bc.rs:140",
+            finishes.push({ id: 900, home: 6, parent: 106, open_ms: 130, label: reduce,
                 waits_for: [[7, 1]] });
         }
         return finishes;
@@ -235,7 +239,7 @@ class Scenario {
         const { places } = this.base;
         const warnings = [{
             kind: "finish-open", place: 0, since_ms: 700,
-            text: this.hostile ? HOSTILE.markup : `all sources, bc.rs:118 waits for ${Math.min(places, 9)} places`,
+            text: this.hostile ? HOSTILE.markup : `${this.base.finishes[0]} waits for ${Math.min(places, 9)} places`,
         }];
         if (places > 4 && step % 40 < 30) {
             warnings.push({

@@ -42,7 +42,7 @@ function arrow(
     const width = Math.min(length / 2, 1 + 6 * share);
     const head = length < 8 ? 0 : Math.min(length / 2, 3 + width);
     context.strokeStyle = context.fillStyle = share < 0.02 ? ink.line : ink.accent;
-    context.globalAlpha = share < 0.02 ? 1 : 0.35 + 0.65 * share;
+    context.globalAlpha = share < 0.02 ? 1 : 0.5 + 0.5 * share;
     context.lineWidth = width;
     context.beginPath();
     context.moveTo(x0 + along, y0 + across);

@@ -77,3 +77,8 @@ export function span(ms: number): string {
 export function plural(value: number, one: string, many = `${one}s`): string {
     return `${count(value)} ${value === 1 ? one : many}`;
 }
+
+/** A power: with decimals where it is small. */
+export function watts(value: number): string {
+    return value === 0 ? "0 W" : `${value < 10 ? value.toFixed(2) : value < 1000 ? value.toFixed(1) : count(value)} W`;
+}

@@ -13,6 +13,8 @@ export class History {
     x: number[] = [];
     values: (number | null)[] = [];
     trouble = "";
+    /** Whether snapshots have this counter. */
+    carried = true;
     private last: { ms: number; value: number } | null = null;
 
     constructor(readonly places: number[], readonly counter: CounterInfo) {}
@@ -31,13 +33,12 @@ export class History {
         }
     }
 
-    /** Takes what a snapshot says of the counter; whether the snapshot has it. At most one point a second is kept. */
-    add(snapshot: Snapshot): boolean {
+    /** Takes what a snapshot says of the counter, if it does. At most one point a second is kept. */
+    add(snapshot: Snapshot): void {
         const column = snapshot.places[this.counter.name as keyof Places] as number[] | undefined;
-        if (!Array.isArray(column) || typeof column[0] !== "number") return false;
-        if (this.last && snapshot.time_ms - this.last.ms < 950) return true;
-        this.append(snapshot.time_ms, this.sum((place) => column[place] ?? null));
-        return true;
+        this.carried = Array.isArray(column) && typeof column[0] === "number";
+        if (!this.carried || (this.last && snapshot.time_ms - this.last.ms < 950)) return;
+        this.append(snapshot.time_ms, this.sum((place) => column![place] ?? null));
     }
 
     /** The points up to a time in seconds. */

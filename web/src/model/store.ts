@@ -5,6 +5,7 @@
 // at most once a frame, however fast news comes.
 
 import { getAt, getRun, RequestError, snapshotOf, type Run, type Snapshot } from "./api";
+import type { History } from "./history";
 import { fromFragment, open, paneOf, toFragment, type Pane, type ViewName } from "./layout";
 import { preferences } from "./preferences";
 import { openStream, type Connection } from "./stream";
@@ -25,6 +26,8 @@ export class Store {
     /** Snapshots that came since the picture was paused. */
     collected = 0;
     readonly totals = new Totals();
+    /** Histories that somebody looks at: they take every snapshot, also those that no frame draws. */
+    readonly histories = new Set<History>();
     panes: Pane[] = [];
     /** The pane that has the keyboard, and the place that was last looked at. */
     paneId = 0;
@@ -53,6 +56,7 @@ export class Store {
         this.panes = fromFragment(location.hash.slice(1), this.run.places);
         if (this.panes.length === 0) this.panes = [paneOf("chip", 0, true)];
         this.paneId = this.panes[0]!.id;
+        this.place = this.panes.find((pane) => pane.view === "core")?.place ?? 0;
         this.changed();
         if (this.run.mode === "replay") {
             await this.seek(0);
@@ -110,6 +114,7 @@ export class Store {
         this.latest = snapshot;
         this.newsAt = performance.now();
         this.totals.add(totalOf(snapshot));
+        for (const history of this.histories) history.add(snapshot);
         if (this.paused) this.collected += 1;
         else this.show(snapshot, before);
         this.changed();

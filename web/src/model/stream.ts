@@ -6,6 +6,8 @@
 //
 // Messages travel between tabs as the text that the server sent: each tab parses it once.
 
+import { getRun, RequestError } from "./api";
+
 export type Connection = "connecting" | "live" | "lost" | "refused";
 
 export interface StreamReader {
@@ -16,25 +18,24 @@ export interface StreamReader {
 type Between = { kind: "snapshot"; text: string } | { kind: "connection"; state: Connection } | { kind: "hello" };
 
 const NAME = "isles-stream";
+const AGAIN_MS = 3000;
 
 /** Starts to read; the reader is told everything from now on, by whichever tab leads. */
 export function openStream(reader: StreamReader): void {
     if (!("locks" in navigator) || !("BroadcastChannel" in self)) {
-        lead(reader, null);
+        lead(reader, null, null);
         return;
     }
     const channel = new BroadcastChannel(NAME + location.pathname);
-    let leads = false;
+    let last: string | null = null;
     channel.onmessage = (event: MessageEvent<Between>) => {
-        if (leads) return;
         const message = event.data;
-        if (message.kind === "snapshot") reader.snapshot(message.text);
+        if (message.kind === "snapshot") reader.snapshot(last = message.text);
         if (message.kind === "connection") reader.connection(message.state);
     };
     channel.postMessage({ kind: "hello" } satisfies Between);
     void navigator.locks.request(NAME + location.pathname, () => {
-        leads = true;
-        lead(reader, channel);
+        lead(reader, channel, last);
         return new Promise<never>(() => { /* kept until the tab closes */ });
     });
 }
@@ -42,9 +43,9 @@ export function openStream(reader: StreamReader): void {
 /** Whether this tab is the one with the stream: a test counts them. */
 export const leading = { here: false };
 
-function lead(reader: StreamReader, channel: BroadcastChannel | null): void {
+/** Holds the stream from now on; `last` is what the leader before has told. */
+function lead(reader: StreamReader, channel: BroadcastChannel | null, last: string | null): void {
     leading.here = true;
-    let last: string | null = null;
     let state: Connection = "connecting";
     const tell = (message: Between) => channel?.postMessage(message);
     const become = (next: Connection) => {
@@ -69,13 +70,15 @@ function lead(reader: StreamReader, channel: BroadcastChannel | null): void {
             tell({ kind: "snapshot", text: last });
         });
         source.onerror = () => {
-            // The browser tries again by itself, unless the answer was an error: then it has given up.
+            // The browser tries again by itself, unless the answer was an error: then it has given up, and does not
+            // say which. Another question tells a server that is gone from one that refuses.
             if (source.readyState !== EventSource.CLOSED) {
                 become("lost");
                 return;
             }
-            become(state === "connecting" ? "refused" : "lost");
-            setTimeout(open, 3000);
+            setTimeout(open, AGAIN_MS);
+            getRun().then(() => become("refused"), (error: unknown) =>
+                become(error instanceof RequestError && error.status !== 0 ? "refused" : "lost"));
         };
     };
     open();

@@ -110,7 +110,7 @@ export class Chart extends Element {
             cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
             scales: { x: { time: false }, y: { range: (_, __, most) => [0, this.curve?.top ?? (most * 1.1 || 1)] } },
             axes: [
-                { ...axis, size: 26, gap: 2, values: (_, ticks) => ticks.map((tick) => clock(1000 * tick)) },
+                { ...axis, size: 28, gap: 6, values: (_, ticks) => ticks.map((tick) => clock(1000 * tick)) },
                 { ...axis, size: 62, gap: 4, values: (_, ticks) => ticks.map((tick) => curve.show(tick)) },
             ],
             series: [{}, ...curve.series.map((_, index) => ({

@@ -224,9 +224,12 @@ export class PlaceCanvas extends Element {
 function geometryOf(map: PlaceMap, width: number): Geometry {
     const { columns, rows, across, down } = map;
     const inner = 1;
-    const gap = map.mesh ? (width / columns > 24 ? 12 : 4) : 2;
-    const gaps = (columns / across - 1) * gap + columns / across * (across - 1) * inner;
+    const least = map.mesh ? (width / columns > 24 ? 12 : width / columns > 12 ? 6 : 3) : 2;
+    const gaps = (columns / across - 1) * least + columns / across * (across - 1) * inner;
     const cellWidth = Math.max(CELL_WIDE, Math.min(64, Math.floor((width - 4 - gaps) / columns)));
+    // What whole pixels leave over goes into the gaps.
+    const over = width - 4 - gaps - columns * cellWidth;
+    const gap = least + (over > 0 && cellWidth < 64 ? Math.floor(over / Math.max(1, columns / across - 1)) : 0);
     const cellHeight = Math.max(CELL_WIDE, Math.min(CELL_HIGH, cellWidth < NUMBER_WIDE ? cellWidth : 20));
     const tiles = (many: number, each: number, size: number) =>
         4 + many * size + (many / each - 1) * gap + many / each * (each - 1) * inner;

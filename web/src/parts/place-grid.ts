@@ -14,7 +14,12 @@ import { store } from "../model/store";
 import { Element } from "./element";
 import { cellText, describe, STATE_SIGNS } from "./place";
 
-interface Cell { place: number; root: HTMLElement; value: HTMLElement; sign: HTMLElement; fill: HTMLElement }
+/** More columns than this have small numbers in a narrow pane. */
+const DENSE = 8;
+
+interface Cell {
+    place: number; root: HTMLElement; words: HTMLElement; value: HTMLElement; sign: HTMLElement; fill: HTMLElement;
+}
 
 export class PlaceGrid extends Element {
     static override properties = { metric: {}, links: { type: Boolean } };
@@ -68,9 +73,12 @@ export class PlaceGrid extends Element {
         const map = this.map = mapOf(run);
         const grid = this.querySelector<HTMLElement>(".map-cells")!;
         grid.replaceChildren();
-        this.querySelector(".map")!.classList.toggle("is-mesh", map.mesh);
+        const { classList } = this.querySelector(".map")!;
+        classList.toggle("is-mesh", map.mesh);
+        classList.toggle("is-dense", map.columns > DENSE);
         grid.style.setProperty("--tiles", String(map.columns / map.across));
         grid.style.setProperty("--across", String(map.across));
+        grid.style.setProperty("--rows", String(map.rows));
         grid.setAttribute("aria-rowcount", String(map.rows));
         grid.setAttribute("aria-colcount", String(map.columns));
         this.cells = [];
@@ -101,11 +109,16 @@ export class PlaceGrid extends Element {
         root.setAttribute("role", "gridcell");
         root.dataset.place = String(place);
         root.tabIndex = place === this.active ? 0 : -1;
-        make("span", "cell-id", root).textContent = String(place);
-        const sign = make("span", "cell-sign", root);
-        const value = make("span", "cell-value", root);
-        const bar = make("span", "cell-bar", root);
-        this.cells[place] = { place, root, value, sign, fill: make("span", "cell-fill", bar) };
+        // What is spoken is a sentence of its own; what is seen is hidden from it, else both would be read.
+        const words = make("span", "unseen", root);
+        const seen = (className: string) => {
+            const element = make("span", className, root);
+            element.setAttribute("aria-hidden", "true");
+            return element;
+        };
+        seen("cell-id").textContent = String(place);
+        const [sign, value, bar] = [seen("cell-sign"), seen("cell-value"), seen("cell-bar")];
+        this.cells[place] = { place, root, words, value, sign, fill: make("span", "cell-fill", bar) };
     }
 
     private paint(): void {
@@ -113,11 +126,11 @@ export class PlaceGrid extends Element {
         if (!run || !shown) return;
         const metric = metricOf(this.metric);
         const found = sharesOf(metric, shown, rates);
-        for (const { place, root, value, sign, fill } of this.cells) {
+        for (const { place, root, words, value, sign, fill } of this.cells) {
             const state = shown.places.state[place]!;
             const share = found ? found.share(place) : 0;
             root.dataset.state = state;
-            root.setAttribute("aria-label", describe(run, this.map, shown, place));
+            words.textContent = describe(run, this.map, shown, place);
             root.setAttribute("aria-selected",
                 String(panes.some((pane) => pane.view === "core" && pane.place === place)));
             value.textContent = found ? cellText(metric, found.values[place]!, state) : "–";

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { clock, count, percent, plain, plural, rate, time } from "../draw/text";
+import { clock, count, percent, plain, plural, rate, time, watts } from "../draw/text";
 import type { Run, Snapshot } from "../model/api";
 import { VIEWS, type Pane } from "../model/layout";
 import { preferences } from "../model/preferences";
@@ -10,6 +10,7 @@ import { store } from "../model/store";
 import { totalOf } from "../model/totals";
 import { Element } from "../parts/element";
 import { figure } from "../parts/view";
+import { warningsOf } from "../views/warnings";
 import { banners, refusal } from "./banners";
 import { commandsOf, viewName, type Shell } from "./commands";
 import type { Help } from "./help";
@@ -20,7 +21,6 @@ import "../views/core";
 import "../views/finishes";
 import "../views/messages";
 import "../views/power";
-import "../views/warnings";
 import "./help";
 import "./palette";
 import "./replay";
@@ -41,10 +41,10 @@ export class App extends Element implements Shell {
             <a class="skip" href="#main" @click=${this.skip}>To the views</a>
             ${this.head(run, shown)}
             ${banners(run, shown)}
-            ${this.figures(shown)}
+            <section aria-label="Key figures">${this.figures(shown)}</section>
             <nav class="views" aria-label="Views">${VIEWS.filter((view) => store.offers(view)).map((view) => {
                 const open = store.panes.some((pane) => pane.view === view);
-                const warnings = view === "warnings" ? shown?.warnings.length ?? 0 : 0;
+                const warnings = view === "warnings" && shown ? warningsOf(shown) : 0;
                 return html`<button aria-pressed=${String(open)} @click=${(event: MouseEvent) =>
                     store.openView(view, store.place, event.detail === 0)}>${viewName(view)}${
                     warnings > 0 ? html` <span class="badge">${warnings}</span>` : nothing}</button>`;
@@ -77,6 +77,7 @@ export class App extends Element implements Shell {
         const command = [run.program, ...run.arguments].map(plain).join(" ");
         return html`<header class="head">
             <div class="head-run">
+                <img class="mark" src="favicon.svg" alt="Isles" width="22" height="22">
                 <h1>${plain(run.program)}</h1>
                 <span class="head-command" title=${command}>${run.arguments.map(plain).join(" ")}</span>
                 <span class="head-facts">${plural(run.places, "place")} on ${plain(run.machine)}</span>
@@ -89,7 +90,7 @@ export class App extends Element implements Shell {
                     ? html`<span class="note">modelled ${modelled(shown.model_ms)}</span>` : nothing}
             </div>
             <div class="head-buttons">
-                ${replay ? nothing : html`<button aria-pressed=${String(paused)} @click=${() => store.pause(!paused)}>
+                ${replay ? nothing : html`<button @click=${() => store.pause(!paused)}>
                     ${paused ? "Resume" : "Pause"}</button>`}
                 <button @click=${() => preferences.nextTheme()}>Theme: ${preferences.theme}</button>
                 <button @click=${() => this.palette()}>Commands <kbd>Ctrl K</kbd></button>
@@ -109,7 +110,7 @@ export class App extends Element implements Shell {
             ${figure("Tasks a second", sum(rates?.tasks), `${count(total.tasks)} run`)}
             ${figure("Messages a second", sum(rates?.sent), `${count(total.messages)} sent`)}
             ${figure("Open finishes", count(shown.places.finishes_open.reduce((a, b) => a + b, 0)))}
-            ${Number.isFinite(total.watt) ? figure("Power", `${total.watt.toFixed(1)} W`, "modelled") : nothing}
+            ${Number.isFinite(total.watt) ? figure("Power", watts(total.watt), "modelled") : nothing}
             ${progress ? this.progress(progress) : nothing}
         </dl>`;
     }
@@ -127,7 +128,7 @@ export class App extends Element implements Shell {
             data-view=${pane.view} @focusin=${() => { store.paneId = pane.id; }}>
             <div class="pane-head"><h2 id=${`pane-head-${pane.id}`} tabindex="-1">${name}</h2>
                 <button class="quiet" aria-pressed=${String(pane.pinned)} aria-label=${`Pin ${name}`}
-                    @click=${() => store.pin(pane.id, !pane.pinned)}>${pane.pinned ? "Pinned" : "Pin"}</button>
+                    @click=${() => store.pin(pane.id, !pane.pinned)}>Pin</button>
                 <button class="quiet" aria-label=${`Close ${name}`} ?disabled=${store.panes.length === 1}
                     @click=${() => store.closePane(pane.id)}>Close</button></div>
             <div class="pane-body">${this.view(pane)}</div></section>`;
@@ -156,6 +157,8 @@ export class App extends Element implements Shell {
 
     /** Leaves a view: one that is not pinned closes, and the map has the keyboard. */
     back(): void {
+        // What was to take the keyboard in the next frame does not any more.
+        store.focusPane = 0;
         const pane = store.panes.find((other) => other.id === store.paneId);
         if (pane && !pane.pinned && pane.view !== "chip" && store.panes.length > 1) store.closePane(pane.id);
         const map = this.querySelector<HTMLElement>("isles-place-grid, isles-place-canvas");

@@ -40,6 +40,8 @@ export function listen(commands: Command[], shell: Shell): void {
 }
 
 function types(target: EventTarget | null): boolean {
+    // A dialogue that has just closed keeps the keyboard until the next frame.
+    if (target instanceof Element && target.closest("dialog:not([open])")) return false;
     return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement
         || target instanceof HTMLSelectElement;
 }

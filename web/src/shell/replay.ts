@@ -11,7 +11,7 @@ export class ReplayBar extends Element {
         if (run?.mode !== "replay") return nothing;
         const length = run.length_ms ?? 0;
         const at = Math.min(length, store.sought);
-        return html`<div class="replay" role="group" aria-label="Time of the replay">
+        return html`<section class="replay" aria-label="Time of the replay">
             <button @click=${() => store.play(!store.playing)}>${store.playing ? "Pause" : "Play"}</button>
             <input type="range" min="0" max=${length} step=${length > 60_000 ? 1000 : 100} .value=${String(at)}
                 aria-label="Time of the run" aria-valuetext=${`${clock(at)} of ${clock(length)}`}
@@ -21,7 +21,7 @@ export class ReplayBar extends Element {
                 }}>
             <span class="replay-time">${clock(at)} of ${clock(length)}${run.cut ? ", cut off" : ""}</span>
             ${store.replayError ? html`<span class="note is-bad" role="alert">${store.replayError}</span>` : nothing}
-        </div>`;
+        </section>`;
     }
 }
 

@@ -72,7 +72,7 @@ export class ChipView extends View {
     private busiest(shown: Snapshot): TemplateResult {
         const links = [...shown.links!].sort((a, b) => b.load - a.load).slice(0, LINKS_SHOWN)
             .filter((link) => link.load >= 0.01);
-        return html`<p class="busiest"><span>Busiest links between tiles</span> ${links.length === 0 ? "none carries traffic"
+        return html`<p class="busiest"><span>Busiest links between tiles</span> ${links.length === 0 ? "none"
             : links.map((link) => html`<span>${link.from} → ${link.to}: ${percent(link.load)}</span> `)}</p>`;
     }
 }
@@ -100,7 +100,7 @@ function placeTable(shown: Snapshot): TemplateResult {
         ...number("Volt", places.volt, (value) => value.toFixed(3)),
         ...number("Watt", places.watt, (value) => value.toFixed(2)),
     ];
-    return html`<isles-table .label=${"Places"} .columns=${columns}
+    return html`<isles-table .label=${"Table of places"} .columns=${columns}
         .rows=${Array.from({ length: places.state.length }, (_, place) => place)}></isles-table>`;
 }
 

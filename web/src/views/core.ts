@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { mapOf } from "../draw/map";
-import { bytes, count, percent, plain, plural, rate, span } from "../draw/text";
+import { bytes, count, percent, plain, plural, rate, span, watts } from "../draw/text";
 import type { CounterInfo, Run, Snapshot } from "../model/api";
 import { History } from "../model/history";
 import { store } from "../model/store";
@@ -11,13 +11,12 @@ import { figure, nothingYet, placeLink, View } from "../parts/view";
 import "../parts/chart";
 import "../parts/output";
 
-const LISTED = 6;
+const LISTED = 5;
 const BUSY: CounterInfo = { name: "busy", unit: "share", description: "share of time at work", kind: "gauge" };
 
 export class CoreView extends View {
     private counter = "busy";
     private history: History | null = null;
-    private taken = -1;
     private askedAt = 0;
 
     override render() {
@@ -35,8 +34,7 @@ export class CoreView extends View {
             <isles-chart .label=${`${plain(this.counter)} of place ${place}`} .curve=${this.curve(run, shown)}>
             </isles-chart>
             ${this.history?.trouble ? html`<p class="note is-bad">${this.history.trouble}</p>` : nothing}
-            ${this.waits(shown, place)}
-            ${this.peers(shown, place)}
+            <div class="beside">${this.waits(shown, place)}${this.peers(shown, place)}</div>
             <isles-output .place=${place}></isles-output>`;
     }
 
@@ -45,13 +43,24 @@ export class CoreView extends View {
         if (!run || !latest) return;
         const { place } = this.pane;
         if (this.history?.places[0] !== place || this.history.counter.name !== this.counter) {
+            this.forget();
             this.history = new History([place], this.info(run));
+            if (run.mode === "live") store.histories.add(this.history);
+            this.load();
+        } else if (run.mode === "live" && !this.history.carried && performance.now() - this.askedAt > 2000) {
+            // What no snapshot carries is asked again.
             this.load();
         }
-        if (run.mode === "replay" || latest.seq === this.taken) return;
-        this.taken = latest.seq;
-        // What no snapshot carries is asked again.
-        if (!this.history.add(latest) && performance.now() - this.askedAt > 2000) this.load();
+    }
+
+    override disconnectedCallback(): void {
+        super.disconnectedCallback();
+        this.forget();
+    }
+
+    private forget(): void {
+        if (this.history) store.histories.delete(this.history);
+        this.history = null;
     }
 
     private load(): void {
@@ -117,7 +126,7 @@ export class CoreView extends View {
             ${figure("Memory", bytes(places.memory_bytes[place]!))}
             ${places.clock_mhz ? figure("Clock", `${places.clock_mhz[place]!.toFixed(0)} MHz`,
                 places.volt ? `${places.volt[place]!.toFixed(3)} V` : "") : nothing}
-            ${places.watt ? figure("Power", `${places.watt[place]!.toFixed(2)} W`, "modelled") : nothing}
+            ${places.watt ? figure("Power", watts(places.watt[place]!), "modelled") : nothing}
         </dl>`;
     }
 

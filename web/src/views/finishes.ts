@@ -42,8 +42,8 @@ export class FinishesView extends View {
             <span class="tree-sign" aria-hidden="true" @click=${() => this.fold(id, !open)}>${
                 children === 0 ? "" : open ? "▾" : "▸"}</span>
             <span class="tree-name">${plain(finish.label) || "finish"}</span>
-            <span class="tree-home">${placeLink(finish.home)}</span>
             <span class="tree-age">open ${span(finish.open_ms)}</span>
+            <span class="tree-home">${placeLink(finish.home)}</span>
             <span class="tree-waits">${this.waits(finish)}</span>
         </div>`;
     }

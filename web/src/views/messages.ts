@@ -18,7 +18,10 @@ import "../parts/table";
 const CELLS_MAX = 64;
 /** Room for the numbers of rows and columns, in pixels. */
 const MARGIN = { left: 38, top: 22 };
-const SIDE_MAX = 620;
+const SIDE = { least: 300, most: 620 };
+/** What of the window is above and below the matrix. */
+const AROUND = 330;
+const LARGEST = 12;
 
 export class MessagesView extends View {
     private byBytes = false;
@@ -48,7 +51,7 @@ export class MessagesView extends View {
                 ${this.table ? nothing : html`<span class="legend"><span>1</span><span class="legend-scale"></span>
                     <span>${this.most()}</span></span>`}
             </div>
-            <div class="matrix" ?hidden=${this.table}>
+            <div class="matrix-sides"><div class="matrix" ?hidden=${this.table}>
                 <canvas tabindex="0" role="application" aria-roledescription="matrix" aria-describedby=${this.lineId}
                     aria-label="Messages between places, rows send, columns receive, arrow keys move, Enter opens"
                     @keydown=${this.key} @click=${this.pressed} @pointermove=${this.hover}
@@ -56,13 +59,14 @@ export class MessagesView extends View {
                     @blur=${() => this.requestUpdate()}></canvas>
                 <p class="map-line" id=${this.lineId} aria-live="polite"></p>
             </div>
+            ${this.table ? nothing : this.largest(shown)}</div>
             ${this.table ? this.rows(shown) : nothing}
             ${rest.messages > 0 ? html`<p class="note">${plural(rest.messages, "message")}${rest.bytes > 0
                 ? ` (${bytes(rest.bytes)})` : ""} more between other pairs</p>` : nothing}`;
     }
 
     override updated(): void {
-        const box = this.querySelector(".matrix");
+        const box = this.querySelector(".matrix-sides");
         if (box && !this.unwatch) {
             this.unwatch = watchWidth(box, (width) => {
                 this.width = width;
@@ -113,7 +117,9 @@ export class MessagesView extends View {
 
     private cellSize(): number {
         const { side } = this.sizes();
-        return Math.max(4, Math.min(48, Math.floor((Math.min(SIDE_MAX, this.width) - MARGIN.left - 2) / side)));
+        const high = Math.min(SIDE.most, Math.max(SIDE.least, innerHeight - AROUND));
+        const wide = Math.min(SIDE.most, this.width) - MARGIN.left - 2;
+        return Math.max(4, Math.min(48, Math.floor(Math.min(wide, high) / side)));
     }
 
     private paint(): void {
@@ -208,6 +214,15 @@ export class MessagesView extends View {
         this.cursor = { from: inside(next.from), to: inside(next.to) };
         this.pointed = null;
         this.paint();
+    }
+
+    private largest(shown: Snapshot): TemplateResult {
+        const by = this.byBytes ? 3 : 2;
+        const pairs = [...shown.pairs].sort((a, b) => b[by] - a[by]).slice(0, LARGEST);
+        return html`<div class="part"><h3>Largest pairs</h3>${pairs.length === 0 ? html`<p class="nothing">none yet</p>`
+            : html`<ul class="plain">${pairs.map(([from, to, messages, size]) => html`<li>${placeLink(from)} →
+                ${placeLink(to)} <span class="note">${plural(messages, "message")}, ${bytes(size)}</span></li>`)}</ul>`
+        }</div>`;
     }
 
     private rows(shown: Snapshot): TemplateResult {

@@ -3,6 +3,7 @@
 // Only runs whose snapshots have watts offer this view: no watts are ever guessed for a host.
 
 import { html, nothing, type TemplateResult } from "lit";
+import { watts } from "../draw/text";
 import type { Snapshot } from "../model/api";
 import { History } from "../model/history";
 import { store } from "../model/store";
@@ -26,14 +27,14 @@ export class PowerView extends View {
         if (!run || !shown) return nothingYet;
         if (!shown.places.watt) return html`<p class="nothing">nobody knows the power of this machine</p>`;
         const metric = this.clocks ? "clock" : "power";
-        const watts = shown.places.watt.reduce((total, watt) => total + watt, 0);
+        const total = shown.places.watt.reduce((sum, watt) => sum + watt, 0);
         return html`
-            <dl class="figures">
-                ${figure("Power of the cores", `${watts.toFixed(1)} W`, "modelled")}
-                ${figure("A core", `${(watts / run.places).toFixed(2)} W`, "on average")}
+            <div class="halves"><div><dl class="figures">
+                ${figure("Power of the cores", watts(total), "modelled")}
+                ${figure("Mean of a core", watts(total / run.places))}
             </dl>
-            <isles-chart .label=${"Power of all cores"} .curve=${this.curve(shown)}></isles-chart>
-            <div class="part"><h3>Operating points</h3>${this.points(shown)}</div>
+            <div class="part"><h3>Operating points</h3>${this.points(shown)}</div></div>
+            <isles-chart .label=${"Power of all cores"} .curve=${this.curve(shown)}></isles-chart></div>
             <div class="tools"><h3>Where it goes</h3>${toggle("Show clocks", this.clocks, (on) => {
                 this.clocks = on;
                 this.requestUpdate();
@@ -62,7 +63,7 @@ export class PowerView extends View {
             x: [...x, ...seen.map((row) => row.time_ms / 1000)],
             series: [{ name: "watt", values: [...values, ...seen.map((row) => row.watt)] }],
             at: replay ? until / 1000 : undefined,
-            show: (value) => `${value.toFixed(value < 10 ? 1 : 0)} W`,
+            show: watts,
         };
     }
 
@@ -84,7 +85,7 @@ export class PowerView extends View {
             { name: "Clock", number: true, value: (row) => row.mhz, show: (row) => `${row.mhz} MHz` },
             { name: "Voltage", number: true, value: (row) => row.volt, show: (row) => `${row.volt.toFixed(3)} V` },
             { name: "Cores", number: true, value: (row) => row.cores },
-            { name: "Power", number: true, value: (row) => row.watt, show: (row) => `${row.watt.toFixed(1)} W` },
+            { name: "Power", number: true, value: (row) => row.watt, show: (row) => watts(row.watt) },
             {
                 name: "Mean load", number: true, value: (row) => row.busy / row.cores,
                 show: (row) => `${Math.round(100 * row.busy / row.cores)} %`,

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import { plain, plural, span } from "../draw/text";
+import type { Snapshot } from "../model/api";
 import { store } from "../model/store";
 import { nothingYet, placeLink, View } from "../parts/view";
 
@@ -12,6 +13,11 @@ const NAMES: Record<string, string> = {
     chatter: "chatter",
 };
 const ROWS = 100;
+
+/** How many there are, dead places too. */
+export function warningsOf(shown: Snapshot): number {
+    return shown.warnings.length + shown.places.state.filter((state) => state === "dead").length;
+}
 
 export class WarningsView extends View {
     override render() {
