@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const TOGETHER = ["axe", "views", "life", "pictures", "units"];
+const TOGETHER = ["axe", "views", "life", "report", "pictures", "units"];
 const ALONE = ["load"];
 
 const here = dirname(fileURLToPath(import.meta.url));

@@ -152,7 +152,7 @@ test("hostile names, causes and output are text: nothing runs, nothing is hidden
             assert.ok(!/[\u001b\u0007\u202e]/.test(text), "no control character is left");
             assert.ok(!text.includes("[31m"), "sequences for terminals are taken out");
             assert.equal(await page.evaluate(() => window.hostile), undefined);
-            assert.equal(await page.locator("isles-app img:not(.mark), isles-app script").count(), 0);
+            assert.equal(await page.locator("isles-app img, isles-app script").count(), 0);
             assert.match(await page.title(), /^<img/);
         });
     });

@@ -117,6 +117,7 @@ test("the totals are a ring: an hour of them is ten minutes", () => {
     const rows = totals.until(Infinity);
     assert.equal(rows.length, 1200);
     assert.equal(rows.at(-1).time_ms, 500 * 7199);
+    assert.ok(totals.rows.length <= 2400, `${totals.rows.length} rows are kept`);
 });
 
 test("a snapshot in which much is missing still has every column for every place", () => {

@@ -4,6 +4,8 @@
 // `snapshotOf`, which fills what a server may leave out: the rest of the page never asks whether a column is there,
 // except for those of chips (clock, voltage, power), whose absence means that nobody knows them.
 
+import { answerOf, report } from "./report";
+
 export interface Mesh { columns: number; rows: number; cores_per_tile: number; name: string }
 
 export interface CounterInfo { name: string; unit: string; description: string; kind: "count" | "gauge" }
@@ -91,6 +93,8 @@ export class RequestError extends Error {
 }
 
 async function get<T>(path: string): Promise<T> {
+    const file = report();
+    if (file) return answerOf(file, path) as T;
     let answer: Response;
     try {
         answer = await fetch(`api/v1/${path}`, { credentials: "same-origin", cache: "no-store" });

@@ -4,9 +4,11 @@
 // nor in the history, and the page keeps no copy: the cookie, which scripts cannot read, is the session.
 
 import { RequestError } from "./api";
+import { report } from "./report";
 
 /** Opens the session if the address brings a token; a second visit has its cookie already. */
 export async function openSession(): Promise<void> {
+    if (report()) return;
     const fragment = new URLSearchParams(location.hash.slice(1));
     const token = fragment.get("token");
     if (token === null) return;

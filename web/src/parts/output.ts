@@ -64,7 +64,8 @@ export class PlaceOutput extends Element {
 
     private async ask(): Promise<void> {
         const started = this.of !== this.place;
-        if (this.asking || (document.hidden && !started)) return;
+        // What a run that is over has printed does not change.
+        if (this.asking || (!started && (document.hidden || store.run?.mode === "replay"))) return;
         this.asking = true;
         const place = this.place;
         if (started) {

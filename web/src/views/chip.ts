@@ -5,7 +5,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { METRICS, metricOf, sharesOf, type Metric } from "../draw/metrics";
 import { mapOf } from "../draw/map";
 import { bytes, count, percent, plain, rate } from "../draw/text";
-import type { Snapshot } from "../model/api";
+import type { Link, Snapshot } from "../model/api";
 import { store } from "../model/store";
 import type { Column } from "../parts/table";
 import { nothingYet, placeLink, toggle, View } from "../parts/view";
@@ -42,7 +42,8 @@ export class ChipView extends View {
                 ${this.table ? nothing : this.legend(shown)}
             </div>
             ${this.table ? placeTable(shown) : this.map(run.places)}
-            ${mesh && shown.links && this.links ? this.busiest(shown) : nothing}`;
+            ${mesh && shown.links && this.links
+                ? this.table ? linkTable(shown.links) : this.busiest(shown) : nothing}`;
     }
 
     private map(places: number): TemplateResult {
@@ -75,6 +76,16 @@ export class ChipView extends View {
         return html`<p class="busiest"><span>Busiest links between tiles</span> ${links.length === 0 ? "none"
             : links.map((link) => html`<span>${link.from} → ${link.to}: ${percent(link.load)}</span> `)}</p>`;
     }
+}
+
+function linkTable(links: Link[]): TemplateResult {
+    const columns: Column<Link>[] = [
+        { name: "From tile", number: true, value: (link) => link.from },
+        { name: "To tile", number: true, value: (link) => link.to },
+        { name: "Load", number: true, value: (link) => link.load, show: (link) => percent(link.load) },
+    ];
+    return html`<h3>Links</h3>
+        <isles-table .label=${"Table of links"} .columns=${columns} .rows=${links}></isles-table>`;
 }
 
 function placeTable(shown: Snapshot): TemplateResult {
