@@ -292,6 +292,26 @@ test("the help lists the keys, and single letters can be switched off", async ()
     });
 });
 
+test("b pins a view, F6 goes to the next, f follows the output or stops, t shows its tables", async () => {
+    await onPage({ scenario: "scc", at: "chip*,core:1" }, async ({ page }) => {
+        await page.waitForSelector(".output p");
+        await page.keyboard.press("F6");
+        assert.equal((await focused(page)).text, "Place 1");
+        await page.keyboard.press("b");
+        await page.waitForSelector('button[aria-label="Pin Place 1"][aria-pressed="true"]');
+        await page.keyboard.press("f");
+        await page.waitForSelector('button[aria-pressed="false"]:text-is("Follow")');
+        await page.keyboard.press("f");
+        await page.waitForSelector('button[aria-pressed="true"]:text-is("Follow")');
+        await page.keyboard.press("t");
+        await page.waitForSelector(".pane[data-view=core] .chart table");
+        await page.keyboard.press("F6");
+        assert.match((await focused(page)).text, /^(Chip|Places)/);
+        await page.keyboard.press("t");
+        await page.waitForSelector('[aria-label="Table of places"]');
+    });
+});
+
 test("every control is reached by Tab, is seen when it is, and none holds the keyboard", async () => {
     await onPage({ scenario: "scc", at: "chip*,core:1*" }, async ({ page }) => {
         await page.waitForSelector(".output p");

@@ -123,8 +123,8 @@ export const getAt = async (time_ms: number, places: number) =>
 export const getHistory = (places: number[], counter: string) =>
     get<History>(`history?places=${places.join(",")}&counter=${encodeURIComponent(counter)}`);
 
-export const getOutput = (place: number, after: number | null) =>
-    get<Output>(after === null ? `output?place=${place}` : `output?place=${place}&after=${after}`);
+/** The lines after a sequence number; they begin at 1, so 0 asks for all that is kept. */
+export const getOutput = (place: number, after: number) => get<Output>(`output?place=${place}&after=${after}`);
 
 const COLUMNS = [
     "busy", "tasks", "queue", "blocked", "messages_sent", "messages_received", "bytes_sent", "bytes_received",

@@ -75,7 +75,7 @@ export class PlaceOutput extends Element {
             this.forgotten = 0;
         }
         try {
-            const said = await getOutput(place, this.lines.at(-1)?.seq ?? null);
+            const said = await getOutput(place, this.lines.at(-1)?.seq ?? 0);
             if (place !== this.place) return;
             const all = [...this.lines, ...said.lines];
             const over = Math.max(0, all.length - LINES);

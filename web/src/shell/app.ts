@@ -180,10 +180,11 @@ export class App extends Element implements Shell {
                 ?? this.querySelector<HTMLElement>(".output"))?.focus()));
     }
 
-    table(): void {
-        const pane = this.querySelector(`#pane-${store.paneId}`) ?? this;
-        [...pane.querySelectorAll<HTMLElement>("button[aria-pressed]")]
-            .find((button) => button.textContent?.trim() === "Show as table")?.click();
+    press(name: string): void {
+        const pane = this.querySelector(`#pane-${store.paneId}`);
+        const buttons = (part: ParentNode | null) =>
+            [...part?.querySelectorAll<HTMLElement>("button[aria-pressed]") ?? []];
+        [...buttons(pane), ...buttons(this)].find((button) => button.textContent?.trim() === name)?.click();
     }
 
     private skip(event: Event): void {

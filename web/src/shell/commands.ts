@@ -27,7 +27,15 @@ export function viewName(view: ViewName): string {
 }
 
 /** What the shell does, which only it can. */
-export interface Shell { palette(): void; help(): void; back(): void; next(): void; output(): void; table(): void }
+export interface Shell {
+    palette(): void;
+    help(): void;
+    back(): void;
+    next(): void;
+    output(): void;
+    /** Presses the button of a name in the view that has the keyboard, or else in the first that has one. */
+    press(name: string): void;
+}
 
 export function commandsOf(shell: Shell): Command[] {
     const replay = () => store.run?.mode === "replay";
@@ -46,10 +54,11 @@ export function commandsOf(shell: Shell): Command[] {
             keys: ["p"],
             run: () => store.pause(replay() ? store.playing : !store.paused),
         },
-        { name: "Show as table or picture", keys: ["t"], run: () => shell.table() },
+        { name: "Show as table or picture", keys: ["t"], run: () => shell.press("Show as table") },
         { name: "Output of the place", keys: ["l"], run: () => shell.output() },
+        { name: "Follow the output, or stop", keys: ["f"], run: () => shell.press("Follow") },
         {
-            name: "Pin this view, to compare", keys: ["k"],
+            name: "Pin this view, to compare", keys: ["b"],
             run: () => {
                 const pane = store.panes.find((other) => other.id === store.paneId);
                 if (pane) store.pin(pane.id, !pane.pinned);

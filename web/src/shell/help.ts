@@ -13,6 +13,12 @@ const IN_MAPS: [string, string][] = [
     ["Tab, Shift Tab", "to the next and the previous control"],
 ];
 
+const SIGNS: [string, string][] = [
+    ["▔", "a dashed line above a cell: the place waits"],
+    ["✕", "the place is dead; its view says why"],
+    ["?", "nothing is known of the place"],
+];
+
 export class Help extends Element {
     commands: Command[] = [];
 
@@ -24,6 +30,8 @@ export class Help extends Element {
                 ${this.commands.filter((command) => command.keys && (command.offered?.() ?? true)).map((command) =>
                     html`<div><dt><kbd>${keysText(command.keys)}</kbd></dt><dd>${command.name}</dd></div>`)}
                 ${IN_MAPS.map(([key, what]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}
+            </dl><h3>Signs on the map</h3><dl>
+                ${SIGNS.map(([sign, what]) => html`<div><dt>${sign}</dt><dd>${what}</dd></div>`)}
             </dl></div>
             <label class="switch"><input type="checkbox" .checked=${preferences.letters}
                 @change=${(event: Event) => preferences.setLetters((event.target as HTMLInputElement).checked)}>
