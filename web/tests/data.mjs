@@ -50,11 +50,17 @@ export const HOSTILE = {
         + "${window.hostile=1}",
 };
 
-/** The scenario of a name: scc, host, many; and dead, hostile, replay, cut, which are made from these. */
+/**
+ * The scenario of a name: scc, host, many; dead, hostile, replay, cut, ended, failed, which are made from these; and a
+ * number of places without a mesh.
+ */
 export function scenarioOf(name, seed = 1) {
-    const base = NAMES[{ dead: "host", hostile: "host", replay: "scc", cut: "scc" }[name] ?? name];
-    if (!base) throw new Error(`unknown scenario ${name}; there are scc, host, many, dead, hostile, replay, cut`);
+    const made = { dead: "host", hostile: "host", replay: "scc", cut: "scc", ended: "host", failed: "host" };
+    const base = /^\d+$/.test(name) ? { ...NAMES.host, places: Number(name) } : NAMES[made[name] ?? name];
+    if (!base) throw new Error(`unknown scenario ${name}; there are ${[...Object.keys(NAMES), ...Object.keys(made)]}`);
     const scenario = new Scenario(base, seed);
+    if (name === "ended") scenario.ends = { at: 3, state: "ended", reason: null };
+    if (name === "failed") scenario.ends = { at: 3, state: "failed", reason: "place 1 panicked at hf.rs:77: no luck" };
     if (name === "dead") scenario.dies = { place: 2, at: 3, cause: "killed by signal 9 (SIGKILL)" };
     if (name === "hostile") scenario.hostile = true;
     if (name === "replay" || name === "cut") scenario.replay = { length_ms: 90_000, cut: name === "cut" };
@@ -67,6 +73,7 @@ class Scenario {
         this.seed = seed;
         this.dies = null;
         this.hostile = false;
+        this.ends = null;
         this.replay = null;
         const draw = random(seed);
         const { places } = base;
@@ -122,7 +129,8 @@ class Scenario {
         const tasks = all.map((place) => Math.floor(310 * this.worked(place, step)));
         const sent = all.map((place) => Math.floor(96 * this.worked(place, step)));
         const time_ms = step * STEP_MS;
-        const ended = this.replay && !this.replay.cut && time_ms >= this.replay.length_ms;
+        const over = this.ends !== null && step >= this.ends.at;
+        const ended = over || (this.replay && !this.replay.cut && time_ms >= this.replay.length_ms);
         const lost = this.replay?.cut && time_ms >= this.replay.length_ms;
         const state = (place) => dead(place) ? "dead" : lost ? "silent" : ended ? "ended"
             : busy[place] < 0.12 ? "idle" : busy[place] < 0.2 ? "waiting" : "busy";
@@ -151,8 +159,8 @@ class Scenario {
         return {
             seq: step + 1, time_ms,
             model_ms: base.mesh ? time_ms / 37 : null,
-            state: ended ? "ended" : lost ? "unknown" : "running",
-            reason: lost ? "the log ends here" : null,
+            state: over ? this.ends.state : ended ? "ended" : lost ? "unknown" : "running",
+            reason: over ? this.ends.reason : lost ? "the log ends here" : null,
             missed: 0,
             places,
             ...(base.mesh ? { links: this.links(step) } : {}),

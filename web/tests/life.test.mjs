@@ -49,6 +49,40 @@ test("a lost connection is said, with the time of the picture, and the page goes
         });
     });
 
+test("a run that ends is said, its picture stays, and a server that goes then is no loss", invented, async () => {
+    await onPage({ scenario: "ended", first: 1, auto: false }, async ({ page, server }) => {
+        server.next();
+        server.next();
+        await page.waitForSelector('.banner:has-text("The run has ended")');
+        assert.equal(await page.textContent(".state"), "ended");
+        await server.stop();
+        await page.waitForSelector('.banner:has-text("The server has ended with its run")');
+        assert.equal(await page.locator('.banner:has-text("Connection lost")').count(), 0);
+        assert.equal(await page.locator(".cell").count(), 4);
+        await server.start();
+    });
+});
+
+test("a run that fails says why", invented, async () => {
+    await onPage({ scenario: "failed", first: 3, auto: false }, async ({ page }) => {
+        await page.waitForSelector('.banner.is-bad:has-text("The run has failed: place 1 panicked at hf.rs:77")');
+    });
+});
+
+test("a server without room for another reader, and one that forgot the session, are told from one that is gone",
+    invented, async () => {
+        await onPage({ scenario: "host", streamsMax: 0, wait: false }, async ({ page }) => {
+            await page.waitForSelector('[role="alert"] .banner:has-text("Refused.")');
+        });
+        await onPage({ scenario: "host" }, async ({ page, server }) => {
+            await server.stop();
+            await page.waitForSelector('.banner:has-text("Connection lost")');
+            server.session = "another";
+            await server.start();
+            await page.waitForSelector('[role="alert"] .banner:has-text("Refused.")');
+        });
+    });
+
 test("a stream that falls silent is said too", invented, async () => {
     await onPage({ scenario: "host", auto: false }, async ({ page }) => {
         await page.waitForSelector('.banner:has-text("No news")', { timeout: 10_000 });

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { open } from "./browser.mjs";
-import { go, invented, onPage, theBrowser, withBrowser } from "./run.mjs";
+import { go, invented, onPage, painted, theBrowser, withBrowser } from "./run.mjs";
 import { TestServer } from "./server.mjs";
 
 withBrowser();
@@ -69,6 +69,21 @@ test("1,024 places: the page's process stays under 150 MB, and its heap does not
             assert.ok(growth < 3, `${growth.toFixed(2)} MB`);
         });
     });
+
+test("up to 64 places the map is elements, above one canvas; both are filled and walked", invented, async () => {
+    for (const [places, elements] of [[1, true], [7, true], [64, true], [65, false], [256, false]]) {
+        await onPage({ scenario: String(places), auto: false }, async ({ page }) => {
+            assert.equal(await page.locator(".cell[data-place]").count(), elements ? places : 0, `${places}`);
+            assert.equal(await page.locator(".map-canvas").count(), elements ? 0 : 1, `${places}`);
+            if (!elements) assert.ok(await painted(page, ".map-canvas") >= 5, `${places}`);
+            await page.locator(elements ? '.cell[tabindex="0"]' : ".map-canvas").focus();
+            await page.keyboard.press("End");
+            const last = Math.min(places, await page.evaluate(() => Math.ceil(Math.sqrt(
+                window.isles.store.run.places * 1.6)))) - 1;
+            assert.match(await page.textContent(".map-line"), new RegExp(`^place ${places <= 4 ? places - 1 : last},`));
+        });
+    }
+});
 
 test("1,024 places: walking over the map by keyboard and opening places does not wait for the picture", invented,
     async () => {

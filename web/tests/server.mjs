@@ -24,11 +24,11 @@ const HEADERS = {
     "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 };
-const STREAMS_MAX = 64;
 
 export class TestServer {
     /** `first`: the step that the run has reached when the server starts; `auto`: goes on twice a second. */
-    constructor({ scenario = "scc", seed = 1, first = 60, auto = true } = {}) {
+    constructor({ scenario = "scc", seed = 1, first = 60, auto = true, streamsMax = 64 } = {}) {
+        this.streamsMax = streamsMax;
         this.scenario = scenarioOf(scenario, seed);
         this.step = first;
         this.auto = auto;
@@ -132,7 +132,7 @@ export class TestServer {
     }
 
     stream(response) {
-        if (this.streams.size >= STREAMS_MAX) return problem(response, 503, "too many readers");
+        if (this.streams.size >= this.streamsMax) return problem(response, 503, "too many readers");
         this.streamsOpened += 1;
         response.writeHead(200, { ...HEADERS, "Content-Type": "text/event-stream" });
         response.write(`retry: 300\n\n${this.event()}`);

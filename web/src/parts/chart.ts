@@ -24,6 +24,8 @@ export interface Curve {
 }
 
 const HEIGHT = 170;
+/** What may lie between two times on the axis, in seconds. */
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 36_000];
 const STROKES = ["--curve-1", "--curve-2", "--curve-3", "--curve-4"];
 const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -110,7 +112,10 @@ export class Chart extends Element {
             cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
             scales: { x: { time: false }, y: { range: (_, __, most) => [0, this.curve?.top ?? (most * 1.1 || 1)] } },
             axes: [
-                { ...axis, size: 28, gap: 6, values: (_, ticks) => ticks.map((tick) => clock(1000 * tick)) },
+                {
+                    ...axis, size: 28, gap: 6, incrs: STEPS,
+                    values: (_, ticks) => ticks.map((tick) => clock(1000 * tick)),
+                },
                 { ...axis, size: 62, gap: 4, values: (_, ticks) => ticks.map((tick) => curve.show(tick)) },
             ],
             series: [{}, ...curve.series.map((_, index) => ({
