@@ -22,6 +22,8 @@ const SIDE = { least: 300, most: 620 };
 /** What of the window is above and below the matrix. */
 const AROUND = 330;
 const LARGEST = 12;
+/** A cell with so long a side has its number in it. */
+const NUMBER_SIDE = 40;
 
 export class MessagesView extends View {
     private byBytes = false;
@@ -119,7 +121,7 @@ export class MessagesView extends View {
         const { side } = this.sizes();
         const high = Math.min(SIDE.most, Math.max(SIDE.least, innerHeight - AROUND));
         const wide = Math.min(SIDE.most, this.width) - MARGIN.left - 2;
-        return Math.max(4, Math.min(48, Math.floor(Math.min(wide, high) / side)));
+        return Math.max(4, Math.min(64, Math.floor(Math.min(wide, high) / side)));
     }
 
     private paint(): void {
@@ -137,15 +139,21 @@ export class MessagesView extends View {
         const gap = size >= 8 ? 1 : 0;
         context.fillStyle = ink.track;
         context.fillRect(MARGIN.left, MARGIN.top, side * size, side * size);
+        context.font = "11px system-ui, sans-serif";
+        context.textAlign = "center";
+        context.textBaseline = "middle";
         for (let at = 0; at < values.length; at++) {
             if (values[at] === 0) continue;
-            context.fillStyle = colourOf(Math.log1p(values[at]!) / most);
-            context.fillRect(MARGIN.left + at % side * size, MARGIN.top + Math.floor(at / side) * size,
-                size - gap, size - gap);
+            const share = Math.log1p(values[at]!) / most;
+            const [x, y] = [MARGIN.left + at % side * size, MARGIN.top + Math.floor(at / side) * size];
+            context.fillStyle = colourOf(share);
+            context.fillRect(x, y, size - gap, size - gap);
+            if (size < NUMBER_SIDE) continue;
+            context.fillStyle = share >= 0.5 ? "#000" : "#fff";
+            const text = this.byBytes ? bytes(values[at]!) : count(values[at]!);
+            context.fillText(text, x + size / 2, y + size / 2, size - 4);
         }
         context.fillStyle = ink.muted;
-        context.font = "11px system-ui, sans-serif";
-        context.textBaseline = "middle";
         const every = Math.max(1, Math.ceil(26 / size));
         for (let cell = 0; cell < side; cell += every) {
             context.textAlign = "right";

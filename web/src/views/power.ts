@@ -25,7 +25,7 @@ export class PowerView extends View {
     override render() {
         const { run, shown } = store;
         if (!run || !shown) return nothingYet;
-        if (!shown.places.watt) return html`<p class="nothing">nobody knows the power of this machine</p>`;
+        if (!shown.places.watt) return html`<p class="nothing">the power of this machine is not known</p>`;
         const metric = this.clocks ? "clock" : "power";
         const total = shown.places.watt.reduce((sum, watt) => sum + watt, 0);
         return html`
