@@ -10,7 +10,8 @@ if [ -n "$(git ls-files --others --exclude-standard -- dist)" ]; then
     echo "web/dist has files that are not committed" >&2
     exit 1
 fi
-long=$(LC_ALL=C.UTF-8 grep -rnE '^.{121,}' --include='*.ts' --include='*.mjs' --include='*.css' src tests build.mjs || true)
+sources=(--include='*.ts' --include='*.mjs' --include='*.css')
+long=$(LC_ALL=C.UTF-8 grep -rnE '^.{121,}' "${sources[@]}" src tests build.mjs || true)
 if [ -n "$long" ]; then
     printf 'lines over 120 columns:\n%s\n' "$long" >&2
     exit 1
