@@ -134,7 +134,9 @@ impl Launch {
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
         let environment = Environment::read(flags)?;
-        // Who starts a program as ranks wants one run of them.
+        // Who starts a program as ranks wants one run of them. How many there are is known when they have met; all but
+        // the first serve from here on.
+        mpi::serve_if_rank();
         let machine = if mpi::ranks().is_some() { Machine::Mpi } else { machine };
         let machine = environment.chip.chosen(environment.machine.unwrap_or(machine))?;
         settings::check_flags(machine, flags)?;
