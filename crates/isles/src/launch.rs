@@ -7,6 +7,7 @@ use crate::machine::{loopback, mpi, processes, threads};
 use crate::output::{Claim, ExportRequest};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
+use crate::trace::TraceRequest;
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
@@ -260,9 +261,11 @@ impl Launch {
         if self.machine != Machine::Processes {
             isles_runtime::watch_exits();
         }
+        let trace = TraceRequest::of(&self)?;
+        let collector = trace.as_ref().map(TraceRequest::collector);
         let (result, report) = match self.machine {
-            Machine::Threads => threads::run(&self, main)?,
-            Machine::Processes => processes::run(&self, main)?,
+            Machine::Threads => threads::run(&self, collector, main)?,
+            Machine::Processes => processes::run(&self, collector, main)?,
             Machine::Mpi => mpi::run(&self, main)?,
             Machine::Loopback => loopback::run(&self, main),
             Machine::Chip(chip) => chip.run(&self, main)?,
@@ -276,6 +279,7 @@ impl Launch {
                 Report::Chip => Ok(()),
             };
         }
+        trace.map_or(Ok(()), TraceRequest::write)?;
         Ok((result, report))
     }
 }

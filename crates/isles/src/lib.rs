@@ -41,6 +41,7 @@ mod output;
 mod random;
 mod settings;
 mod test;
+mod trace;
 
 pub use chip::ModelledChip;
 #[cfg(feature = "chip")]
