@@ -218,7 +218,7 @@ pub struct ExportArguments {
     #[arg(long, value_name = "FILE")]
     pub heat: Option<String>,
 
-    /// What each core did when, for ui.perfetto.dev; slower
+    /// What each core did when, for ui.perfetto.dev; slower. Also of threads and processes
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
 
@@ -300,7 +300,7 @@ impl ExportArguments {
             FlagValue("ISLES_CHIP_LINKS", "--links", &self.links),
             FlagValue("ISLES_CHIP_TRAFFIC", "--traffic", &self.traffic),
             FlagValue("ISLES_CHIP_HEAT", "--heat", &self.heat),
-            FlagValue("ISLES_CHIP_TRACE", "--trace", &self.trace),
+            FlagValue("ISLES_TRACE", "--trace", &self.trace),
             FlagValue("ISLES_CHIP_FOLDED", "--folded", &self.folded),
             FlagValue("ISLES_CHIP_JOULES", "--joules", &self.joules),
             FlagValue("ISLES_CHIP_TAPE", "--tape", &self.tape),

@@ -386,6 +386,14 @@ int main(int count, char **words) {
         measure("answered_gb", answered, LARGE, LARGE / 1e9, 1);
         measure("read_gb", answered_and_read, LARGE, LARGE / 1e9, 1);
         measure("stream_gb", large_stream, LARGE, 1.0 * LARGE_WINDOW * LARGE / 1e9, 1);
+    } else if (strcmp(section, "sizes") == 0) {
+        measure("us_8", ping_pong, 8, 1e6 / 2, 0);
+        measure("us_1k", ping_pong, 1 << 10, 1e6 / 2, 0);
+        measure("us_16k", ping_pong, 16 << 10, 1e6 / 2, 0);
+        measure("us_256k", ping_pong, 256 << 10, 1e6 / 2, 0);
+        measure("us_2m", ping_pong, LARGE, 1e6 / 2, 0);
+    } else if (strcmp(section, "start") == 0) {
+        if (rank == 0) printf("measured ranks %d\n", ranks);
     } else if (strcmp(section, "channels") == 0) {
         measure("half_round_trip_us", synchronous_ping_pong, 8, 1e6 / 2, 0);
         measure("blocking_rate_million", blocking_stream, 8, WINDOW / 1e6, 1);

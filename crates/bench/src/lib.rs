@@ -16,6 +16,7 @@ pub mod child;
 pub mod install;
 pub mod machine;
 pub mod measure;
+pub mod mpi;
 pub mod options;
 pub mod output;
 pub mod program;

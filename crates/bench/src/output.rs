@@ -4,7 +4,8 @@
 //! figures are wanted. The invariant: a run that failed, took too long, or printed a line that is not of the
 //! format gives no figures at all.
 //!
-//! The format: `measured NAME VALUE` for each figure, `version TEXT` at most once; other lines are ignored.
+//! The format: `measured NAME VALUE` for each figure, `version TEXT` at most once; other lines are ignored. How long
+//! the program ran, from its start to its end, is the figure [`ELAPSED`] of each run.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -21,6 +22,9 @@ pub struct Output {
     pub version: Option<String>,
 }
 
+/// Seconds from the start of the program to its end.
+pub const ELAPSED: &str = "elapsed_s";
+
 /// How long a program that is told to end may take before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -31,6 +35,7 @@ impl Output {
     /// One line: it could not be started, ran longer than `limit`, failed, or printed nonsense.
     pub fn of(command: &mut Command, limit: Duration) -> Result<Output, String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = Instant::now();
         let mut child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
         let (done, ended) = channel();
         let out = reader(child.stdout.take().expect("stdout is piped"), done.clone());
@@ -50,7 +55,10 @@ impl Output {
             let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
             return Err(format!("{status}: {last}"));
         }
-        Output::read(&text)
+        let elapsed = started.elapsed();
+        let mut output = Output::read(&text)?;
+        output.figures.push((ELAPSED.to_owned(), elapsed.as_secs_f64()));
+        Ok(output)
     }
 
     /// Reads the lines.

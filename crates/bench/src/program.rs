@@ -6,6 +6,7 @@
 
 use crate::child;
 use crate::install::Package;
+use crate::mpi::{MpiLibrary, Ranks};
 use crate::options::Effort;
 use crate::work_folder::WorkFolder;
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,17 @@ pub enum Program {
         library: MpiLibrary,
         /// Which of its sections.
         section: &'static str,
-        /// How many ranks.
-        ranks: u32,
+        /// How many ranks, and where.
+        ranks: Ranks,
+    },
+    /// A program of ours that is part of this binary, built with MPI.
+    IslesMpi {
+        /// With which library.
+        library: MpiLibrary,
+        /// The name of the child.
+        child: &'static str,
+        /// How many ranks, and where.
+        ranks: Ranks,
     },
     /// `peers/spawn.go`.
     Go {
@@ -71,15 +81,6 @@ pub enum Program {
     },
 }
 
-/// The MPI libraries that can be installed side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MpiLibrary {
-    /// Open MPI.
-    OpenMpi,
-    /// MPICH.
-    Mpich,
-}
-
 /// Why a contender has no figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
@@ -115,55 +116,24 @@ impl Program {
                 command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
                 Ok(command)
             }
-            Program::Mpi { library, section, ranks } => mpi(folder, library, section, ranks, effort),
+            Program::Mpi { library, section, ranks } => {
+                let mut command = library.peer(folder, ranks)?;
+                command.arg(section);
+                put_effort(&mut command, of_places(ranks.count, effort));
+                Ok(command)
+            }
+            Program::IslesMpi { library, child, ranks } => {
+                let mut command = library.own(folder, ranks)?;
+                command.args(["child", child]);
+                put_effort(&mut command, of_places(ranks.count, effort));
+                Ok(command)
+            }
             Program::Go { section, processors } => go(folder, section, processors, effort),
             Program::SimGrid { section, model, style, messages, bytes } => {
                 simgrid(folder, [section, model, style, &messages.to_string(), &bytes.to_string()])
             }
             Program::Betweenness { module, graph } => betweenness(folder, module, graph),
             Program::HartreeFock { molecule, basis } => hartree_fock(folder, molecule, basis),
-        }
-    }
-}
-
-impl MpiLibrary {
-    fn compiler(self) -> &'static str {
-        match self {
-            MpiLibrary::OpenMpi => "mpicc.openmpi",
-            MpiLibrary::Mpich => "mpicc.mpich",
-        }
-    }
-
-    fn launcher(self) -> &'static str {
-        match self {
-            MpiLibrary::OpenMpi => "mpirun.openmpi",
-            MpiLibrary::Mpich => "mpirun.mpich",
-        }
-    }
-
-    fn package(self) -> Package {
-        match self {
-            MpiLibrary::OpenMpi => Package::Debian("openmpi-bin libopenmpi-dev"),
-            MpiLibrary::Mpich => Package::Debian("mpich libmpich-dev"),
-        }
-    }
-
-    /// One rank a core where they fit; otherwise Open MPI is asked to yield, which MPICH has no option for.
-    fn placement(self, ranks: u32) -> &'static [&'static str] {
-        let fits = ranks as usize <= crate::machine::cores();
-        match (self, fits) {
-            (MpiLibrary::OpenMpi, true) => &["--allow-run-as-root", "--bind-to", "core"],
-            (MpiLibrary::OpenMpi, false) => &[
-                "--allow-run-as-root",
-                "--oversubscribe",
-                "--bind-to",
-                "none",
-                "--mca",
-                "mpi_yield_when_idle",
-                "1",
-            ],
-            (MpiLibrary::Mpich, true) => &["-bind-to", "core"],
-            (MpiLibrary::Mpich, false) => &[],
         }
     }
 }
@@ -203,31 +173,6 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
     let mut command = Command::new(path);
     command.args(["child", name]);
     put_effort(&mut command, effort);
-    Ok(command)
-}
-
-fn mpi(
-    folder: &WorkFolder,
-    library: MpiLibrary,
-    section: &str,
-    ranks: u32,
-    effort: Effort,
-) -> Result<Command, Missing> {
-    for tool in [library.compiler(), library.launcher()] {
-        if !is_installed(tool) {
-            return Err(Missing::of_package(format!("{tool} not found"), library.package()));
-        }
-    }
-    let program = folder.build(
-        library.compiler(),
-        &["-O3", "-march=native", "-x", "c"],
-        &[],
-        "mpi.c",
-        include_str!("../peers/mpi.c"),
-    )?;
-    let mut command = Command::new(library.launcher());
-    command.args(library.placement(ranks)).args(["-n", &ranks.to_string()]).arg(program).arg(section);
-    put_effort(&mut command, of_places(ranks, effort));
     Ok(command)
 }
 

@@ -62,6 +62,13 @@ impl Samples {
         in_pairs.unwrap_or_else(|| Samples(vec![self.median() / other.median()]))
     }
 
+    /// By how much they are more than `other`, each within one run; without as many runs of both, of the medians.
+    pub fn less(&self, other: &Samples) -> Samples {
+        let in_pairs = self.0.iter().zip(&other.0).map(|(ours, theirs)| ours - theirs).collect();
+        let in_pairs = if self.0.len() == other.0.len() { Samples::new(in_pairs) } else { None };
+        in_pairs.unwrap_or_else(|| Samples(vec![self.median() - other.median()]))
+    }
+
     /// The values of both, those of `later` after the own ones.
     pub fn joined(mut self, later: Samples) -> Samples {
         self.0.extend(later.0);

@@ -91,6 +91,11 @@ impl WorkFolder {
         self.lay(&format!("{name}.edges"), &text)
     }
 
+    /// The folder of this name, which may not be there yet.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// The folder of the Python modules that the bench has installed.
     pub fn python_modules(&self) -> PathBuf {
         self.folder.join("python")

@@ -1,5 +1,5 @@
 //! The `isles` command: runs applications, sweeps settings, launches programs, fetches data, shows chips, fits powers,
-//! repeats published experiments, draws results.
+//! repeats published experiments, draws results, reads traces.
 //!
 //! It reads arguments and prints; what it does is done by the façade, the applications and the chips. Every error is
 //! one line on standard error that names the source, the value and what is allowed; exit code 2 for what cannot
@@ -18,6 +18,7 @@ mod run;
 mod runs;
 mod seeds;
 mod sweep;
+mod trace;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -67,6 +68,9 @@ enum Verb {
     Repro(repro::Arguments),
     /// Draws results as SVG: curves, bars, published against ours, time against energy
     Plot(plot::Arguments),
+    /// Shows what the trace of a run says
+    #[command(subcommand)]
+    Trace(trace::Verb),
     /// Measures Isles and its peers (the program isles-bench)
     #[command(disable_help_flag = true)]
     Bench(launch::BenchArguments),
@@ -225,6 +229,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::Power(verb) => power::carry_out(&verb),
         Verb::Repro(arguments) => repro::carry_out(&arguments),
         Verb::Plot(arguments) => plot::carry_out(&arguments),
+        Verb::Trace(verb) => trace::carry_out(&verb),
         Verb::Bench(arguments) => launch::bench(&arguments),
     }
 }

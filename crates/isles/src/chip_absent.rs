@@ -139,8 +139,8 @@ mod tests {
         let line = r#"--work is "host:20"; allowed: said; this program was built without the feature `chip`"#;
         assert_eq!(refused("ISLES_CHIP_WORK", "--work", "host:20").as_deref(), Some(line));
         assert_eq!(refused("ISLES_CHIP_WORK", "--work", "said"), None);
-        let line = r#"--trace is "t"; allowed: nothing with the machine threads, which is no modelled chip"#;
-        assert_eq!(refused("ISLES_CHIP_TRACE", "--trace", "t").as_deref(), Some(line));
+        let line = r#"--heat is "t"; allowed: nothing with the machine threads, which is no modelled chip"#;
+        assert_eq!(refused("ISLES_CHIP_HEAT", "--heat", "t").as_deref(), Some(line));
         let set = |asked: &str| CHIP_ONLY.contains(&asked).then(|| "anything".to_owned());
         assert_eq!(ChipSettings::read(&SettingSources::new(&[], &set)), Ok(ChipSettings));
     }

@@ -7,6 +7,7 @@ use crate::machine::{loopback, mpi, processes, threads};
 use crate::output::{Claim, ExportRequest};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
+use crate::trace::TraceRequest;
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
@@ -138,7 +139,9 @@ impl Launch {
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
         let environment = Environment::read(flags)?;
-        // Who starts a program as ranks wants one run of them.
+        // Who starts a program as ranks wants one run of them. How many there are is known when they have met; all but
+        // the first serve from here on.
+        mpi::serve_if_rank();
         let machine = if mpi::ranks().is_some() { Machine::Mpi } else { machine };
         let machine = environment.chip.chosen(environment.machine.unwrap_or(machine))?;
         settings::check_flags(machine, flags)?;
@@ -264,9 +267,11 @@ impl Launch {
         if self.machine != Machine::Processes {
             isles_runtime::watch_exits();
         }
+        let trace = TraceRequest::of(&self)?;
+        let collector = trace.as_ref().map(TraceRequest::collector);
         let (result, report) = match self.machine {
-            Machine::Threads => threads::run(&self, main)?,
-            Machine::Processes => processes::run(&self, main)?,
+            Machine::Threads => threads::run(&self, collector, main)?,
+            Machine::Processes => processes::run(&self, collector, main)?,
             Machine::Mpi => mpi::run(&self, main)?,
             Machine::Loopback => loopback::run(&self, main),
             Machine::Chip(chip) => chip.run(&self, main)?,
@@ -280,6 +285,7 @@ impl Launch {
                 Report::Chip => Ok(()),
             };
         }
+        trace.map_or(Ok(()), TraceRequest::write)?;
         Ok((result, report))
     }
 }

@@ -42,6 +42,7 @@ mod output;
 mod random;
 mod settings;
 mod test;
+mod trace;
 
 pub use chip::ModelledChip;
 #[cfg(feature = "chip")]

@@ -10,6 +10,7 @@
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
 use crate::settings::ConfigError;
+use crate::trace;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -304,7 +305,7 @@ pub(crate) const EXPORTS: [(Export, &str); 8] = [
     (Export::Links, "ISLES_CHIP_LINKS"),
     (Export::Traffic, "ISLES_CHIP_TRAFFIC"),
     (Export::Heat, "ISLES_CHIP_HEAT"),
-    (Export::Trace, "ISLES_CHIP_TRACE"),
+    (Export::Trace, "ISLES_TRACE"),
     (Export::Folded, "ISLES_CHIP_FOLDED"),
     (Export::Joules, "ISLES_CHIP_JOULES"),
     (Export::Tape, "ISLES_CHIP_TAPE"),
@@ -350,10 +351,17 @@ impl ExportRequest {
 pub(crate) fn check(launch: &Launch, machine: Machine) -> Result<(), ConfigError> {
     let mut claims = launch.read_on(machine);
     for one in &launch.exports {
-        let Machine::Chip(chip) = machine else {
-            return Err(one.refusal(format!("nothing with the machine {machine}, which is no modelled chip")));
-        };
-        chip.check_export(launch, one)?;
+        match machine {
+            Machine::Chip(chip) => chip.check_export(launch, one)?,
+            _ if one.export == Export::Trace && trace::is_recorded(machine) => {}
+            _ if one.export == Export::Trace => {
+                return Err(one.refusal(format!("nothing with the machine {machine}, which records none")));
+            }
+            _ => {
+                let allowed = format!("nothing with the machine {machine}, which is no modelled chip");
+                return Err(one.refusal(allowed));
+            }
+        }
         one.check(&claims)?;
         claims.push(Claim::written(&one.destination(), &one.source));
     }

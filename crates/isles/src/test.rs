@@ -76,10 +76,9 @@ where
         record: None,
     };
     let (result, _) = match machine {
-        Machine::Threads => threads::run(&launch, &body).unwrap_or_else(|error| panic!("{error}")),
-        Machine::Processes => {
-            processes::run_program(&launch, &same_test(name), &body).unwrap_or_else(|error| panic!("{error}"))
-        }
+        Machine::Threads => threads::run(&launch, None, &body).unwrap_or_else(|error| panic!("{error}")),
+        Machine::Processes => processes::run_program(&launch, (&same_test(name), None), &body)
+            .unwrap_or_else(|error| panic!("{error}")),
         Machine::Mpi => panic!("a test starts its places itself, and ranks are started by a launcher"),
         Machine::Loopback => return simulate(&launch, &body),
         Machine::Chip(chip) => chip.run_silently(&launch, &body).unwrap_or_else(|error| panic!("{error}")),

@@ -27,7 +27,7 @@ where
     F: Future<Output = Result<()>> + 'static,
 {
     let path = format!("{}/{name}.perfetto-trace", env!("CARGO_TARGET_TMPDIR"));
-    let flag = Flag { variable: "ISLES_CHIP_TRACE", name: "--trace", value: &path };
+    let flag = Flag { variable: "ISLES_TRACE", name: "--trace", value: &path };
     let launch = Launch::from_environment_with(Machine::Chip(chip()), &[flag]).unwrap().places(PLACES);
     let (result, _, report) = launch.run_on_chip(chip(), main).unwrap();
     let bytes = std::fs::read(&path).unwrap();
@@ -134,7 +134,11 @@ fn calls_bodies_and_finishes_are_spans_with_their_times_names_and_lines() {
     let (result, report, packets) = traced("program", move || program(saying));
     result.unwrap();
     let found = spans_of_places(&packets);
-    let mut theirs: Vec<Said> = found.iter().filter_map(said_of).collect();
+    let (tasks, mut theirs): (Vec<Said>, Vec<Said>) =
+        found.iter().filter_map(said_of).partition(|(name, ..)| name == "task");
+    // One turn of each task that has come from here to another place: of `spawn_at!`, and of five bodies of `at!`.
+    let places: Vec<u32> = tasks.iter().map(|(_, place, ..)| *place).collect();
+    assert_eq!(places.iter().filter(|place| **place > 0).count(), 1 + 3 + 2, "{tasks:?}");
     let mut ours = said.take();
     assert_eq!(ours.len(), 2 + 4 + 3 + 1 + 4 + 1);
     ours.sort();

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 /// Folders that hold nothing of ours.
-const SKIPPED: &[&str] = &[".git", "target", "out", "corpus", "artifacts"];
+const SKIPPED: &[&str] = &[".git", "target", "out", "corpus", "artifacts", "node_modules"];
 
 /// Endings of the files whose text is read; of the others only the path counts.
 const READ: &[&str] = &["rs", "md", "toml", "sh", "c", "go", "py", "yml"];

@@ -104,6 +104,13 @@ pub enum Target {
         /// The contender, by label.
         over: &'static str,
     },
+    /// At most so much more than one figure beside, in the row's unit.
+    Beyond {
+        /// How much.
+        limit: f64,
+        /// The contender, by label.
+        over: &'static str,
+    },
 }
 
 /// The measured values of a group, by contender and name.
@@ -196,7 +203,7 @@ impl Row {
             Target::Value(_) => vec![],
             Target::BestPeer(_) => self.peers.to_vec(),
             Target::BestOf { of, .. } => self.labelled(of),
-            Target::Speedup { over, .. } => self.labelled(&[*over]),
+            Target::Speedup { over, .. } | Target::Beyond { over, .. } => self.labelled(&[*over]),
         };
         let needed = std::iter::once(&self.ours).chain(&named);
         let missing: Vec<_> = needed.filter(|figure| samples(figures, **figure).is_none()).collect();
@@ -209,6 +216,7 @@ impl Row {
         let ours = self.ours(figures).expect("it is not missing");
         let (limit, better) = match *target {
             Target::Speedup { limit, .. } => (limit, Better::More),
+            Target::Beyond { limit, .. } => (limit, Better::Less),
             Target::Value(limit) | Target::BestPeer(limit) | Target::BestOf { limit, .. } => {
                 (limit, self.better)
             }
@@ -216,6 +224,9 @@ impl Row {
         Ok(match (target, self.best(&named, figures)) {
             (Target::Speedup { over, .. }, Some((_, theirs))) => {
                 Comparison { reached: theirs.ratios_to(ours), limit, better, remark: (*over).to_owned() }
+            }
+            (Target::Beyond { over, .. }, Some((_, theirs))) => {
+                Comparison { reached: ours.less(theirs), limit, better, remark: (*over).to_owned() }
             }
             (_, Some((peer, theirs))) => {
                 let remark = peer.contender.to_owned();
@@ -236,6 +247,7 @@ impl Row {
             Target::BestPeer(limit) => format!("{bound} {limit} of the best peer's"),
             Target::BestOf { limit, words, .. } => format!("{bound} {limit} of {words}"),
             Target::Speedup { limit, over } => format!("at least {limit} times faster than {over}"),
+            Target::Beyond { limit, over } => format!("at most {limit} {} beyond {over}", self.unit),
         }
     }
 

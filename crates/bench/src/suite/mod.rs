@@ -7,10 +7,12 @@ mod balance;
 mod channels;
 mod hartree_fock;
 mod host;
+mod mpi;
 pub mod twin;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
-use crate::program::{MpiLibrary, Program};
+use crate::mpi::{MpiLibrary, Ranks};
+use crate::program::Program;
 
 /// What one command measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +27,14 @@ pub enum Suite {
     Channels,
     /// Tasks that make tasks.
     Glb,
+    /// Ranks of MPI as places.
+    Mpi,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 5] = [Suite::Core, Suite::Twin, Suite::Hf, Suite::Channels, Suite::Glb];
+    pub const ALL: [Suite; 6] =
+        [Suite::Core, Suite::Twin, Suite::Hf, Suite::Channels, Suite::Glb, Suite::Mpi];
 
     /// The word of the command line.
     pub fn name(self) -> &'static str {
@@ -39,6 +44,7 @@ impl Suite {
             Suite::Hf => "hf",
             Suite::Channels => "channels",
             Suite::Glb => "glb",
+            Suite::Mpi => "mpi",
         }
     }
 
@@ -50,6 +56,7 @@ impl Suite {
             Suite::Hf => hartree_fock::GROUPS,
             Suite::Channels => channels::GROUPS,
             Suite::Glb => balance::GROUPS,
+            Suite::Mpi => mpi::GROUPS,
         }
     }
 }
@@ -67,10 +74,12 @@ const OPEN_MPI: &str = "Open MPI";
 const MPICH: &str = "MPICH";
 
 const fn open_mpi(section: &'static str, ranks: u32) -> Contender {
+    let ranks = Ranks { count: ranks, hosts: 1 };
     Contender { label: OPEN_MPI, program: Program::Mpi { library: MpiLibrary::OpenMpi, section, ranks } }
 }
 
 const fn mpich(section: &'static str, ranks: u32) -> Contender {
+    let ranks = Ranks { count: ranks, hosts: 1 };
     Contender { label: MPICH, program: Program::Mpi { library: MpiLibrary::Mpich, section, ranks } }
 }
 
@@ -120,7 +129,9 @@ mod tests {
     fn every_child_is_part_of_this_binary() {
         for contender in Suite::ALL.iter().flat_map(|suite| suite.groups()).flat_map(|group| group.contenders)
         {
-            if let Program::Peer(child) | Program::Isles { child, .. } = contender.program {
+            if let Program::Peer(child) | Program::Isles { child, .. } | Program::IslesMpi { child, .. } =
+                contender.program
+            {
                 assert!(crate::child::exists(child), "{}: {child}", contender.label);
             }
         }
@@ -140,7 +151,7 @@ mod tests {
                         Target::Value(_) => vec![],
                         Target::BestPeer(_) => row.peers.iter().map(|peer| peer.contender).collect(),
                         Target::BestOf { of, .. } => of.to_vec(),
-                        Target::Speedup { over, .. } => vec![*over],
+                        Target::Speedup { over, .. } | Target::Beyond { over, .. } => vec![*over],
                     };
                     assert!(named.iter().all(|label| others.contains(label)), "{}: {named:?}", row.name);
                     let is_value = matches!(target, Target::Value(_));

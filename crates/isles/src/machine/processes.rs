@@ -4,6 +4,7 @@ use crate::init;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::{STACK_BYTES, image, mpi};
 use crate::observe::{Observation, observe_in};
+use crate::trace::{Collector, TRACE_VARIABLE, attach};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
@@ -29,19 +30,25 @@ const EXIT_PANICKED: i32 = 101;
 const EXIT_DESCRIPTORS_CLOSED: i32 = 120;
 
 /// Runs `main` at the first place, in this process.
-pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+///
+/// What places do is recorded for `collector`, if there is one.
+pub(crate) fn run<M, F>(
+    launch: &Launch,
+    collector: Option<Collector>,
+    main: M,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError>
 where
     M: FnOnce() -> F,
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
-    run_program(launch, &Program::current(), main)
+    run_program(launch, (&Program::current(), collector), main)
 }
 
 /// As [`run`], with the program that the other places execute.
 pub(crate) fn run_program<M, F>(
     launch: &Launch,
-    program: &Program,
+    (program, collector): (&Program, Option<Collector>),
     main: M,
 ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
 where
@@ -62,11 +69,14 @@ where
     segment.keep_processors(&launch.pinning.value);
     let observation = Observation::begin(launch, (None, 0), None)?;
     observation.iter().for_each(|observation| observation.offer(&segment));
-    let children = processes::spawn(&segment, program, (1..launch.places).map(PlaceId)).map_err(unable)?;
+    let mut program = program.clone();
+    let descriptor = collector.as_ref().map(Collector::descriptor).unwrap_or_default();
+    program.environment.push((TRACE_VARIABLE.into(), descriptor.into()));
+    let children = processes::spawn(&segment, &program, (1..launch.places).map(PlaceId)).map_err(unable)?;
     children.rendezvous(JOIN_LIMIT).map_err(|error| unable(why_not_joined(&error, init::exists())))?;
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
-    let local = Local::new(Box::new(endpoint), Clock::host());
+    let local = Local::new(attach(endpoint, collector), Clock::host());
     observe_in(&segment, &local);
     let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);
@@ -165,7 +175,7 @@ fn serve(segment: &Segment, place: PlaceId) {
     segment.settle(place);
     match segment.endpoint(place) {
         Ok(endpoint) => {
-            let local = Local::new(Box::new(endpoint), Clock::host());
+            let local = Local::new(attach(endpoint, Collector::inherited()), Clock::host());
             observe_in(segment, &local);
             run::serve(&local);
         }

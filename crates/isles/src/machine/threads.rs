@@ -3,6 +3,7 @@
 use crate::launch::{Launch, LaunchError};
 use crate::machine::STACK_BYTES;
 use crate::observe::{Observation, observe_in};
+use crate::trace::{Collector, attach};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::PlaceId;
@@ -10,7 +11,13 @@ use isles_transport_shm::Segment;
 use std::collections::BTreeMap;
 
 /// Runs `main` at the first place, on the calling thread.
-pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+///
+/// What places do is recorded for `collector`, if there is one.
+pub(crate) fn run<M, F>(
+    launch: &Launch,
+    collector: Option<Collector>,
+    main: M,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError>
 where
     M: FnOnce() -> F,
     F: Future + 'static,
@@ -24,13 +31,13 @@ where
     observation.iter().for_each(|observation| observation.offer(&segment));
     let mut threads = BTreeMap::new();
     for place in (1..launch.places).map(PlaceId) {
-        let shared = segment.clone();
+        let (shared, collector) = (segment.clone(), collector.clone());
         let thread = std::thread::Builder::new().name(place.to_string()).stack_size(STACK_BYTES);
         let body = move || {
             shared.settle(place);
             match shared.endpoint(place) {
                 Ok(endpoint) => {
-                    let local = Local::new(Box::new(endpoint), Clock::host());
+                    let local = Local::new(attach(endpoint, collector), Clock::host());
                     observe_in(&shared, &local);
                     run::serve(&local);
                 }
@@ -47,7 +54,7 @@ where
     }
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
-    let local = Local::new(Box::new(endpoint), Clock::host());
+    let local = Local::new(attach(endpoint, collector), Clock::host());
     observe_in(&segment, &local);
     let outcome = run::run_first_place(&local, main(), launch.stall);
     drop(local);

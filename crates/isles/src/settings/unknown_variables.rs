@@ -5,6 +5,7 @@
 //! once, however many places, processes and launches it consists of.
 
 use crate::settings::{Environment, FLAGS_VARIABLE, SWEEP_VARIABLE};
+use crate::trace::TRACE_VARIABLE;
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::io;
 use std::io::Write;
@@ -42,7 +43,10 @@ pub fn warn_of_unknown_variables() {
 fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
     let known = known();
     let is_strange = |name: &String| {
-        name.starts_with(PREFIX) && !name.starts_with(OF_TESTS) && !known.iter().any(|other| other == name)
+        name.starts_with(PREFIX)
+            && !name.starts_with(OF_TESTS)
+            && name != TRACE_VARIABLE
+            && !known.iter().any(|other| other == name)
     };
     let warning = |name: String| {
         let advice = match nearest(&known, &name) {
@@ -99,7 +103,7 @@ mod tests {
             ("ISLES_CASHE", "ISLES_CACHE"),
             ("ISLES_SED", "ISLES_SEED"),
             ("ISLES_CHIP_PROTOCL", "ISLES_CHIP_PROTOCOL"),
-            ("ISLES_TRACE", "ISLES_CHIP_TRACE"),
+            ("ISLES_TRACES", "ISLES_TRACE"),
             ("ISLES_CHIP_STALL_LIMITS", "ISLES_STALL_LIMIT"),
         ] {
             let expected = format!("warning: unknown variable {name}; did you mean {near}?");

@@ -29,6 +29,9 @@ const MEASURED: u32 = 8;
 /// Most time of a batch that is chosen by measuring; a thief waits for half of it.
 const TIME_MAX: Duration = Duration::from_millis(1);
 
+/// A task that takes longer, 26 days, counts as so long: four times as much is still a number.
+const TASK_PS_MAX: u64 = u64::MAX / 8;
+
 /// The size of batches.
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -83,7 +86,8 @@ impl Batch {
         if self.is_set || tasks == 0 || time.is_zero() || look.is_zero() {
             return;
         }
-        let (look_ps, task_ps) = (picoseconds(look), (picoseconds(time) / tasks as u64).max(1));
+        let (look_ps, task_ps) =
+            (picoseconds(look), (picoseconds(time) / tasks as u64).clamp(1, TASK_PS_MAX));
         self.look_ps = if self.look_ps == 0 { look_ps } else { self.look_ps.min(look_ps) };
         // A task that seems long was interrupted, or a batch had few tasks: it counts, but not for all.
         self.task_ps = match self.task_ps {
@@ -165,6 +169,15 @@ mod tests {
         }
         batch.measured(batch.size(), Duration::from_millis(20), Duration::from_millis(20));
         assert!((125..=250).contains(&batch.size()), "{}", batch.size());
+    }
+
+    #[test]
+    fn a_task_of_months_is_no_overflow() {
+        let mut batch = Batch::new(None, false);
+        for seconds in [6_000_000, 96_000, u64::MAX] {
+            batch.measured(1, Duration::from_secs(seconds), Duration::from_nanos(1));
+            assert_eq!(batch.size(), 1);
+        }
     }
 
     proptest! {

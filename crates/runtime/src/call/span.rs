@@ -1,5 +1,5 @@
-//! What a machine that draws spans is told of a program: its calls, their bodies, its finishes, its waits for other
-//! tasks, and the whole run.
+//! What a machine that draws spans is told of a program: turns of its tasks, its calls, their bodies, its finishes, its
+//! waits for other tasks, its collectives, and the whole run.
 //!
 //! Its own file, so that who has a span need not know whether anybody wants it. Where nobody does, a span is four
 //! bytes, a look at the place when it begins and a comparison when it ends; messages know nothing of it. Invariant: a
@@ -10,6 +10,8 @@ use isles_protocol::PlaceId;
 use isles_transport::{Source, Span, SpanId};
 
 /// What spans are called.
+/// A turn of a task.
+pub(crate) const TASK: &str = "task";
 pub(crate) const CALL: &str = "at →";
 pub(crate) const BODY: &str = "at ←";
 pub(crate) const FINISH: &str = "finish";

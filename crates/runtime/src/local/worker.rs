@@ -1,6 +1,7 @@
 //! The worker of a place: takes in messages, runs ready tasks, waits when there is nothing to do.
 
 use super::{Clock, FlagGuard, Local};
+use crate::call::span::TASK;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, fault_of};
 use crate::limits::{READY_BATCH, WAIT_MAX};
@@ -10,7 +11,7 @@ use crate::task::{Ended, TaskRef};
 use crate::team::compare_waits;
 use crate::{message, part};
 use isles_protocol::PlaceId;
-use isles_transport::{Class, Inbound, Next};
+use isles_transport::{Class, Inbound, Next, Source};
 use std::time::Duration;
 
 /// What one step of a place came to.
@@ -147,7 +148,9 @@ impl Local {
             return;
         }
         let before = self.set_scope(scope);
+        let span = self.span(TASK, None, || Some(Source::of_text(site.location())));
         let ended = self.poll(task);
+        drop(span);
         process::check_forked(self.here);
         self.set_scope(before);
         match ended {

@@ -121,6 +121,11 @@ impl CollectiveKind {
         CollectiveKind::Scatterv,
     ];
 
+    /// Its name in the interface of teams.
+    pub(super) fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
     /// Whether no member leaves it before all have entered.
     pub(super) fn waits_for_all(self) -> bool {
         use CollectiveKind::*;

@@ -10,6 +10,7 @@ use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHea
 use super::schedule::{Chunks, Shape, Tree, dissemination};
 use super::state::{ElementName, TeamState};
 use super::{Team, header, payload};
+use crate::call::span::OpenSpan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{PLACES_MAX, ROOM_GUESS};
 use crate::local::Local;
@@ -144,7 +145,10 @@ impl<'t> OngoingCollective<'t> {
             return Err(second(state));
         }
         let ongoing = OngoingCollective { state };
-        Local::with(|local| state.advance(local, kind, root, element))?;
+        Local::with(|local| {
+            state.span.set(local.span(kind.name(), None, || None));
+            state.advance(local, kind, root, element)
+        })?;
         if root < ongoing.size() { Ok(ongoing) } else { Err(ongoing.without_root(root)) }
     }
 
@@ -205,6 +209,7 @@ impl<'t> OngoingCollective<'t> {
     #[inline]
     pub(super) fn complete<R>(self, result: R) -> Result<R> {
         self.state.busy.set(false);
+        self.state.span.set(OpenSpan::NONE);
         std::mem::forget(self);
         Ok(result)
     }
@@ -577,6 +582,7 @@ impl Drop for OngoingCollective<'_> {
     #[cold]
     fn drop(&mut self) {
         self.state.busy.set(false);
+        self.state.span.set(OpenSpan::NONE);
         self.state.stop_waiting();
         give_up(self.state, "");
     }

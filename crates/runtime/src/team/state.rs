@@ -14,6 +14,7 @@ use super::algorithms::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader, TeamId, TeamNotice};
 use super::pending::PendingMessages;
 use super::point_to_point;
+use crate::call::span::OpenSpan;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ERROR_BYTES_MAX;
 use crate::local::Local;
@@ -49,6 +50,8 @@ pub(super) struct TeamState {
     pub(super) loose: Cell<u32>,
     /// A collective is under way.
     pub(super) busy: Cell<bool>,
+    /// The span of the one under way.
+    pub(super) span: Cell<OpenSpan>,
     /// The collective that is under way, or was last, and the name of its type.
     pub(super) tag: Cell<CollectiveTag>,
     element: Cell<ElementName>,
@@ -80,6 +83,7 @@ impl TeamState {
             sequence: Cell::new(0),
             loose: Cell::new(0),
             busy: Cell::new(false),
+            span: Cell::new(OpenSpan::NONE),
             tag: Cell::new(CollectiveTag::new(0, CollectiveKind::Barrier, 0, ElementType::NONE)),
             element: Cell::new(|| ""),
             known: std::array::from_fn(|_| Cell::new((CollectiveTag::NONE, PlaceId(0)))),

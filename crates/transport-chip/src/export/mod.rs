@@ -1,11 +1,10 @@
 //! What a run on a chip can be written down as.
 //!
 //! Each format is a function from what is known of a run to text, or from events to bytes: CSV of links and traffic,
-//! and folded stacks, from which flame graphs are drawn, here; the JSON summary and Perfetto's traces in modules.
+//! and folded stacks, from which flame graphs are drawn, here; the JSON summary in a module.
 //! Nothing here opens a file or knows where a text goes. Invariant: the same run gives the same text, but for what the
 //! host measured.
 
-pub(crate) mod perfetto;
 mod summary;
 
 pub use summary::{RunFacts, summary};

@@ -1,7 +1,7 @@
 //! What a run writes down of itself while it goes on: who sends how much to whom, and what each core does when.
 //!
 //! Hooks for the world: it says when a core spends time, and when sending or receiving begins and ends; what runs there
-//! says when a span does (`spans`). The model must not wait for its own trace, so what it notes is as small as can be,
+//! says when a span does. The model must not wait for its own trace, so what it notes is as small as can be,
 //! in words of 64 bits: a stretch of time takes one word, because it begins where the last one of its core has ended,
 //! and so does the end of a span; a message and the beginning of a span take two. The thread of `writer` makes the
 //! `trace` of them, whose bytes a [`TraceSink`] gets in portions, so that memory does not grow with the run. Nothing
@@ -11,7 +11,6 @@
 //! out as they went in, and in that order, and none is cut at the end of a chunk; after the first thing that the sink
 //! has refused it gets nothing more, and the run goes on.
 
-mod spans;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -20,12 +19,12 @@ mod writer;
 pub(crate) use trace::Trace;
 pub(crate) use writer::TraceWriter;
 
-use crate::export::perfetto::Encoder;
 use crate::report::{TIME_CATEGORIES, TimeCategory, Traffic};
 use isles_chip::gear::{GearId, VoltageStepId};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::SupplyResponse;
 use isles_chip::topology::CoreId;
+use isles_trace::perfetto::Encoder;
 use isles_transport::{Class, PlaceId, Span, SpanId};
 use std::io;
 use std::io::Write;

@@ -3,7 +3,6 @@
 //! Here, because what is told is anything at all, in orders that no model would give it. What a trace says of a run is
 //! read back in `tests/record.rs`.
 
-use super::spans::{OpenSpans, SpanName};
 use super::{CHUNK_WORDS, TIME_MAX, *};
 use crate::Costs;
 use crate::cores::Cores;
@@ -11,6 +10,7 @@ use crate::placement::Placement;
 use crate::report::TIME_CATEGORIES;
 use isles_chip::supply::{SupplyChange, Transition};
 use isles_chip::{Chip, FrequencyDomainId, VoltageDomainId};
+use isles_trace::spans::{OpenSpans, SpanName};
 use isles_transport::Source;
 use isles_transport::random::Random;
 use std::io;

@@ -8,16 +8,17 @@
 //! Invariants: a stretch is written when it can no longer go on, so spans of a core are in the order of time; a counter
 //! is described before it counts.
 
-use super::spans::{SpanName, Spans};
 use super::{EventChunk, InitialState, PLACES_MAX, TraceEvent, TraceSink, Transfer};
 use crate::energy::Energy;
-use crate::export::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Name, Track};
 use crate::protocol::inbox::LaneIndex;
 use crate::report::{TIME_CATEGORIES, TimeCategory};
 use isles_chip::gear::Gears;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 use isles_chip::supply::{SupplyChange, SupplyResponse, Transition};
 use isles_chip::topology::{CoreId, Topology};
+use isles_trace::names;
+use isles_trace::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Name, Track};
+use isles_trace::spans::{SpanName, Spans};
 use isles_transport::PlaceId;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -26,14 +27,8 @@ use std::io::Write;
 use std::ops::Range;
 
 /// Names of events behind those of [`TIME_CATEGORIES`].
-const ACTIONS: [&str; 6] = [
-    "send",
-    "send block",
-    "receive",
-    "receive piece",
-    "1 ns in this file is 1 ps of the chip",
-    "voltage change",
-];
+const ACTIONS: [&str; 6] =
+    [names::SEND, names::SEND_BLOCK, names::RECEIVE, "receive piece", names::PICOSECONDS, "voltage change"];
 const SEND: Name = Name(TIME_CATEGORIES.len());
 const SEND_BLOCK: Name = Name(TIME_CATEGORIES.len() + 1);
 const RECEIVE: Name = Name(TIME_CATEGORIES.len() + 2);
@@ -42,7 +37,8 @@ const SCALE: Name = Name(TIME_CATEGORIES.len() + 4);
 pub(super) const VOLTAGE_CHANGE: Name = Name(TIME_CATEGORIES.len() + 5);
 
 /// Names of notes.
-const NOTES: [&str; 7] = ["source", "target", "bytes", "run", "domain", "from_mv", "to_mv"];
+const NOTES: [&str; 7] =
+    [names::SOURCE, names::TARGET, names::BYTES, names::RUN, "domain", "from_mv", "to_mv"];
 const SOURCE: Name = Name(0);
 const TARGET: Name = Name(1);
 const BYTES: Name = Name(2);
@@ -78,7 +74,7 @@ struct CoreTrack {
 
 impl CoreTrack {
     fn new(track: Track, now: Picoseconds) -> CoreTrack {
-        let (stamp, written) = (EventPrefix::new(track), EncodedTime::new(now));
+        let (stamp, written) = (EventPrefix::new(track), EncodedTime::new(now.0));
         CoreTrack { stamp, now, written, waiting: Vec::new(), is_acting: false, before: 0 }
     }
 
@@ -87,7 +83,7 @@ impl CoreTrack {
     fn write(&mut self, encoder: &mut Encoder, range: Range<usize>) {
         let mut start = self.written;
         for TraceInterval { end, category } in &self.waiting[range] {
-            let end = EncodedTime::new(*end);
+            let end = EncodedTime::new(end.0);
             encoder.span(&self.stamp, (start, end), Name(*category as usize));
             start = end;
         }
@@ -123,7 +119,7 @@ impl Trace {
         let names: Vec<&str> = TIME_CATEGORIES.iter().map(|(_, name)| *name).chain(ACTIONS).collect();
         let mut encoder = Encoder::new(&names, &NOTES);
         encoder.describe(WHOLE_RUN, run);
-        encoder.instant(WHOLE_RUN, Picoseconds::ZERO, SCALE, &[(RUN, run)]);
+        encoder.instant(WHOLE_RUN, 0, SCALE, &[(RUN, run)]);
         let mut last = None;
         let mut placed: Vec<(CoreId, PlaceId)> =
             cores.iter().map(|initial_state| initial_state.core).zip((0..).map(PlaceId)).collect();
@@ -143,7 +139,7 @@ impl Trace {
             pairs,
             flows: 0,
             counters,
-            spans: Spans::new(tiles, Name(names.len())),
+            spans: Spans::new(tiles, Name(names.len()), ", 1 ns is 1 ps"),
         }
     }
 
@@ -165,19 +161,20 @@ impl Trace {
             TraceEvent::Received(transfer) => self.received(transfer),
             TraceEvent::SpanBegun { place, lane, topic, other } => {
                 let (encoder, now) = (&mut self.outlet.encoder, self.cores[place.index()].now);
-                self.spans.begin(encoder, (place, lane), now, (topic, other));
+                self.spans.begin(encoder, (place, lane), now.0, (topic, other));
                 self.outlet.hand_over_portions();
             }
             TraceEvent::SpanEnded { place, lane } => {
                 let now = self.cores[place.index()].now;
-                self.spans.end(&mut self.outlet.encoder, (place, lane), now);
+                self.spans.end(&mut self.outlet.encoder, (place, lane), now.0);
             }
         }
     }
 
     /// The next topic of spans.
     pub(super) fn add(&mut self, topic: SpanName) {
-        self.spans.add(&mut self.outlet.encoder, topic);
+        let source = topic.source.map(|source| (source.file, source.line));
+        self.spans.add(&mut self.outlet.encoder, topic.name, source);
     }
 
     /// Rates and voltages change.
@@ -272,7 +269,7 @@ impl Trace {
         for place in (0..self.cores.len() as u32).map(PlaceId) {
             self.write(place);
             let now = self.cores[place.index()].now;
-            self.spans.end_all(&mut self.outlet.encoder, place, now);
+            self.spans.end_all(&mut self.outlet.encoder, place, now.0);
         }
         self.outlet.finish()
     }
@@ -341,13 +338,13 @@ impl Counters {
             if let Entry::Vacant(vacant) = clocks.entry(*clock) {
                 let track = *vacant.insert(next());
                 encoder.describe_counter(track, &format!("rate of frequency domain {clock}"), "MHz");
-                encoder.count(track, Picoseconds::ZERO, gears.gear(*gear).rate.megahertz());
+                encoder.count(track, 0, gears.gear(*gear).rate.megahertz());
             }
             let Some(voltage) = gears.voltage(*step) else { continue };
             if let Entry::Vacant(vacant) = supplies.entry(*supply) {
                 let track = *vacant.insert(next());
                 encoder.describe_counter(track, &format!("voltage of voltage domain {supply}"), "V");
-                encoder.count(track, Picoseconds::ZERO, voltage.volts());
+                encoder.count(track, 0, voltage.volts());
             }
         }
         let controller = next();
@@ -363,12 +360,12 @@ impl Counters {
             match *change {
                 SupplyChange::Rate { time, clock, gear } => {
                     if let Some(track) = self.clocks.get(&clock.0) {
-                        encoder.count(*track, time, gears.gear(gear).rate.megahertz());
+                        encoder.count(*track, time.0, gears.gear(gear).rate.megahertz());
                     }
                 }
                 SupplyChange::Voltage { time, supply, step } => {
                     if let Some((track, voltage)) = self.supplies.get(&supply.0).zip(gears.voltage(step)) {
-                        encoder.count(*track, time, voltage.volts());
+                        encoder.count(*track, time.0, voltage.volts());
                     }
                 }
             }
@@ -381,8 +378,8 @@ impl Counters {
                 (TO_MILLIVOLTS, millivolts(to)),
             ];
             let details = Details { flow: None, last_flow: None, notes: &notes };
-            encoder.begin(&self.controller, EncodedTime::new(start), VOLTAGE_CHANGE, details);
-            encoder.end(&self.controller, EncodedTime::new(end));
+            encoder.begin(&self.controller, EncodedTime::new(start.0), VOLTAGE_CHANGE, details);
+            encoder.end(&self.controller, EncodedTime::new(end.0));
         }
     }
 
@@ -403,7 +400,7 @@ impl Counters {
         for (start, length, sums) in energy.profile.windows().filter(|(_, length, _)| length.0 > 0) {
             let chip: Attojoules = sums.iter().copied().sum();
             for (number, drawn) in (0..).zip([chip].iter().chain(sums)) {
-                outlet.encoder.count(Track(first.0 + number), start, drawn.mean_over(length).watts());
+                outlet.encoder.count(Track(first.0 + number), start.0, drawn.mean_over(length).watts());
             }
             outlet.hand_over_portions();
         }

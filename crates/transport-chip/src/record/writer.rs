@@ -9,12 +9,12 @@
 //! more; the thread takes all that it gets, whatever its sink says, and ends before its [`TraceWriter`] does; its panic
 //! is raised at the model.
 
-use super::spans::{OpenSpans, SpanName};
 use super::{EventChunk, TIME_MAX, Trace, TraceEvent};
 use crate::energy::Energy;
 use crate::report::TimeCategory;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::SupplyResponse;
+use isles_trace::spans::{OpenSpans, SpanName};
 use isles_transport::{PlaceId, Span, SpanId};
 use std::any::Any;
 use std::panic::resume_unwind;

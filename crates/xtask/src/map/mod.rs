@@ -27,7 +27,9 @@ const RULES: &[Rule] = &[
     },
     Rule {
         says: "a transport knows bytes, peers and handlers, no tasks",
-        breaks: |from, to| from.starts_with("transport") && !matches!(to, "protocol" | "transport" | "chip"),
+        breaks: |from, to| {
+            from.starts_with("transport") && !matches!(to, "protocol" | "transport" | "chip" | "trace")
+        },
     },
     Rule {
         says: "of the transports, only that of modelled chips knows chips",

@@ -55,6 +55,23 @@ pub fn long(effort: Effort) {
     });
 }
 
+/// Prints half of there and back in microseconds of slices of five sizes, `us_8` to `us_2m`.
+pub fn sizes(effort: Effort) {
+    run(move || async move {
+        let sizes = [
+            ("us_8", 8),
+            ("us_1k", 1 << 10),
+            ("us_16k", 16 << 10),
+            ("us_256k", 256 << 10),
+            ("us_2m", 2 << 20),
+        ];
+        for (name, bytes) in sizes {
+            say(name, slices(effort, Team::world(), bytes / size_of::<u64>()).await? * 1e6 / 2.0);
+        }
+        Ok(())
+    });
+}
+
 /// Seconds of a slice of `len` words there, and another one back.
 async fn slices(effort: Effort, team: Team, len: usize) -> isles::Result<f64> {
     finish(async {

@@ -45,6 +45,28 @@ pub fn oversubscribed(effort: Effort) {
     });
 }
 
+/// Ends when each place has run a task. Prints `places`.
+pub fn start(_effort: Effort) {
+    run(|| async {
+        finish(async {
+            for place in places() {
+                spawn_at!(place, {});
+            }
+        })
+        .await?;
+        say("places", isles::place_count() as f64);
+        Ok(())
+    });
+}
+
+/// Prints `idle_percent` of places that wait.
+pub fn idle(_effort: Effort) {
+    run(|| async {
+        say("idle_percent", idle_percent().await?);
+        Ok(())
+    });
+}
+
 /// Hands the token on until it has made all its hops.
 fn pass(left: u64) {
     if left > 0 {

@@ -10,11 +10,10 @@
 use super::{
     BEGIN, END, NOTE_NAME_ID, NOTE_NUMBER, Name, PACKET, REFERS_TO_SEQUENCE, SEQUENCE, Track, event, packet,
 };
-use isles_chip::quantity::Picoseconds;
 
 /// What events of one track begin with, until the time itself: of a beginning with nothing but a name, and of an end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EventPrefix {
+pub struct EventPrefix {
     begin: [u8; STAMP_BYTES],
     end: [u8; STAMP_BYTES],
     /// Bytes of any event until its track is said.
@@ -36,7 +35,9 @@ const BEGIN_TIME: u8 = 3;
 const END_TIME: u8 = 1;
 
 impl EventPrefix {
-    pub(crate) fn new(track: Track) -> EventPrefix {
+    /// What events of `track` begin with.
+    #[must_use]
+    pub fn new(track: Track) -> EventPrefix {
         let mut bytes = vec![tag_byte(PACKET, LENGTH_DELIMITED), 0];
         bytes.extend([tag_byte(packet::SEQUENCE_ID, VARINT), SEQUENCE]);
         bytes.extend([tag_byte(packet::SEQUENCE_FLAGS, VARINT), REFERS_TO_SEQUENCE]);
@@ -59,13 +60,13 @@ impl EventPrefix {
 
 /// A time, as it is written. The end of one span is the beginning of the next, so times are worth keeping.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EncodedTime(EncodedNumber);
+pub struct EncodedTime(EncodedNumber);
 
 impl EncodedTime {
     /// The scale: a picosecond is written where a nanosecond is read.
     #[inline]
-    pub(crate) fn new(time: Picoseconds) -> EncodedTime {
-        EncodedTime(EncodedNumber::new(time.0))
+    pub fn new(time: u64) -> EncodedTime {
+        EncodedTime(EncodedNumber::new(time))
     }
 
     /// Whether it takes more than eight bytes.

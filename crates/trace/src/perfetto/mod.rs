@@ -11,10 +11,9 @@
 
 mod event_builder;
 
-pub(crate) use event_builder::{EncodedTime, EventPrefix};
+pub use event_builder::{EncodedTime, EventPrefix};
 
 use event_builder::{EventBuilder, ROOM, nested, number, span, text};
-use isles_chip::quantity::Picoseconds;
 
 /// Fields of `TracePacket`.
 mod packet {
@@ -82,26 +81,26 @@ const REFERS_TO_SEQUENCE: u8 = 2;
 
 /// A track; unique in its file, and not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Track(pub(crate) u64);
+pub struct Track(pub u64);
 
 /// A name of those that the file was begun with, by its place in their list, or one behind them that came later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Name(pub(crate) usize);
+pub struct Name(pub usize);
 
 /// What a span begins with, besides its name.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Details<'a> {
+pub struct Details<'a> {
     /// The flow that goes out from here.
-    pub(crate) flow: Option<u64>,
+    pub flow: Option<u64>,
     /// The flow that ends here.
-    pub(crate) last_flow: Option<u64>,
+    pub last_flow: Option<u64>,
     /// Numbers with names.
-    pub(crate) notes: &'a [(Name, u64)],
+    pub notes: &'a [(Name, u64)],
 }
 
 /// What has been encoded and not been taken.
 #[derive(Default)]
-pub(crate) struct Encoder {
+pub struct Encoder {
     /// Longer than what is used of it: an event is laid out where it will stay.
     bytes: Vec<u8>,
     used: usize,
@@ -109,7 +108,7 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     /// Begins a file: the names of its events, and those of their notes.
-    pub(crate) fn new(events: &[&str], notes: &[&str]) -> Encoder {
+    pub fn new(events: &[&str], notes: &[&str]) -> Encoder {
         let mut encoder = Encoder::default();
         encoder.packet(|out| {
             number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
@@ -129,12 +128,12 @@ impl Encoder {
     }
 
     /// One more name of events.
-    pub(crate) fn intern(&mut self, name: Name, text: &str) {
+    pub fn intern(&mut self, name: Name, text: &str) {
         self.interned(EVENT_NAMES, name, |out| event_builder::text(out, INTERNED_NAME, text));
     }
 
     /// A line of a program; `id` is the number of such lines before it.
-    pub(crate) fn intern_source(&mut self, id: usize, file: &str, line: u32) {
+    pub fn intern_source(&mut self, id: usize, file: &str, line: u32) {
         self.interned(SOURCES, Name(id), |out| {
             text(out, SOURCE_FILE, file);
             number(out, SOURCE_LINE, u64::from(line));
@@ -155,22 +154,22 @@ impl Encoder {
     }
 
     /// What is encoded so far.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
     }
 
     /// Forgets what is encoded so far.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.used = 0;
     }
 
     /// A track of no process.
-    pub(crate) fn describe(&mut self, track: Track, name: &str) {
+    pub fn describe(&mut self, track: Track, name: &str) {
         self.descriptor(track, |out| text(out, track::NAME, name));
     }
 
     /// A track that belongs to a process.
-    pub(crate) fn describe_part(&mut self, track: Track, process: Track, name: &str) {
+    pub fn describe_part(&mut self, track: Track, process: Track, name: &str) {
         self.descriptor(track, |out| {
             text(out, track::NAME, name);
             number(out, track::PARENT, process.0);
@@ -178,7 +177,7 @@ impl Encoder {
     }
 
     /// A process; `pid` is not 0.
-    pub(crate) fn describe_process(&mut self, track: Track, pid: u32, name: &str) {
+    pub fn describe_process(&mut self, track: Track, pid: u32, name: &str) {
         self.descriptor(track, |out| {
             nested(out, track::PROCESS, |out| {
                 number(out, track::PID, u64::from(pid));
@@ -188,13 +187,7 @@ impl Encoder {
     }
 
     /// A thread of a process that was described; `tid` is unique in the file, and not 0.
-    pub(crate) fn describe_thread(
-        &mut self,
-        track: Track,
-        parent: Track,
-        (pid, tid): (u32, u32),
-        name: &str,
-    ) {
+    pub fn describe_thread(&mut self, track: Track, parent: Track, (pid, tid): (u32, u32), name: &str) {
         self.descriptor(track, |out| {
             number(out, track::PARENT, parent.0);
             nested(out, track::THREAD, |out| {
@@ -206,7 +199,7 @@ impl Encoder {
     }
 
     /// A counter of no process; `unit` is what its numbers count.
-    pub(crate) fn describe_counter(&mut self, track: Track, name: &str, unit: &str) {
+    pub fn describe_counter(&mut self, track: Track, name: &str, unit: &str) {
         self.descriptor(track, |out| {
             text(out, track::NAME, name);
             nested(out, track::COUNTER, |out| text(out, track::UNIT_NAME, unit));
@@ -231,20 +224,14 @@ impl Encoder {
     }
 
     /// A counter has this value from now on.
-    pub(crate) fn count(&mut self, track: Track, time: Picoseconds, value: f64) {
+    pub fn count(&mut self, track: Track, time: u64, value: f64) {
         let (stamp, moment) = (EventPrefix::new(track), EncodedTime::new(time));
         self.event(&stamp, moment, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
     }
 
     /// A span begins.
     #[inline]
-    pub(crate) fn begin(
-        &mut self,
-        stamp: &EventPrefix,
-        moment: EncodedTime,
-        name: Name,
-        details: Details<'_>,
-    ) {
+    pub fn begin(&mut self, stamp: &EventPrefix, moment: EncodedTime, name: Name, details: Details<'_>) {
         self.event(stamp, moment, BEGIN, |draft| {
             draft.name(name);
             for (field, flow) in [(event::FLOW, details.flow), (event::LAST_FLOW, details.last_flow)] {
@@ -259,7 +246,7 @@ impl Encoder {
     }
 
     /// A span with any name begins, which comes from a line of a program.
-    pub(crate) fn begin_from(
+    pub fn begin_from(
         &mut self,
         stamp: &EventPrefix,
         moment: EncodedTime,
@@ -276,7 +263,7 @@ impl Encoder {
 
     /// A span without details: it begins, and it ends.
     #[inline]
-    pub(crate) fn span(&mut self, stamp: &EventPrefix, (start, end): (EncodedTime, EncodedTime), name: Name) {
+    pub fn span(&mut self, stamp: &EventPrefix, (start, end): (EncodedTime, EncodedTime), name: Name) {
         if start.is_long() || end.is_long() {
             self.begin(stamp, start, name, Details::default());
             return self.end(stamp, end);
@@ -286,7 +273,7 @@ impl Encoder {
 
     /// The span that began last on this track ends.
     #[inline]
-    pub(crate) fn end(&mut self, stamp: &EventPrefix, moment: EncodedTime) {
+    pub fn end(&mut self, stamp: &EventPrefix, moment: EncodedTime) {
         self.event(stamp, moment, END, |_| ());
     }
 
@@ -320,9 +307,9 @@ impl Encoder {
     }
 
     /// Something without length, with texts that have names.
-    pub(crate) fn instant(&mut self, track: Track, time: Picoseconds, name: Name, notes: &[(Name, &str)]) {
+    pub fn instant(&mut self, track: Track, time: u64, name: Name, notes: &[(Name, &str)]) {
         self.packet(|out| {
-            number(out, packet::TIMESTAMP, time.0);
+            number(out, packet::TIMESTAMP, time);
             number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));
             number(out, packet::SEQUENCE_FLAGS, u64::from(REFERS_TO_SEQUENCE));
             nested(out, packet::TRACK_EVENT, |out| {
@@ -353,8 +340,8 @@ mod tests {
 
     #[test]
     fn a_plain_span_is_a_beginning_and_an_end() {
-        let times = (0..64).map(|bits| EncodedTime::new(Picoseconds(u64::MAX >> bits)));
-        let times: Vec<EncodedTime> = times.chain([EncodedTime::new(Picoseconds::ZERO)]).collect();
+        let times = (0..64).map(|bits| EncodedTime::new(u64::MAX >> bits));
+        let times: Vec<EncodedTime> = times.chain([EncodedTime::new(0)]).collect();
         let (mut ours, mut theirs) = (Encoder::default(), Encoder::default());
         for stamp in [1, 0x7f, 0x80, u64::MAX].map(|track| EventPrefix::new(Track(track))) {
             for (start, end) in
@@ -376,12 +363,7 @@ mod tests {
         let notes = [(name, u64::MAX); 3];
         let mut encoder = Encoder::default();
         let most = Details { flow, last_flow: flow, notes: &notes };
-        encoder.begin(
-            &EventPrefix::new(Track(u64::MAX)),
-            EncodedTime::new(Picoseconds(u64::MAX)),
-            name,
-            most,
-        );
+        encoder.begin(&EventPrefix::new(Track(u64::MAX)), EncodedTime::new(u64::MAX), name, most);
         let [_, len, ..] = *encoder.bytes() else { panic!("an event is longer than this") };
         assert_eq!(encoder.bytes().len(), 2 + usize::from(len));
     }

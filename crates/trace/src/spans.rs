@@ -1,12 +1,11 @@
-//! Spans in a trace: what is open at a place, on which track, and what is written of it.
+//! Spans in a trace: which are open at a place, on which track, and what is written of them.
 //!
 //! Tasks of a place take turns, so its spans overlap as they like, and on one track they would not nest. So each open
 //! span has a *lane* of its place, the lowest that is free, and each lane is a track; all tracks of a place have its
 //! name, so that Perfetto shows them as one, in rows. Invariants: no two open spans of a place have one lane; a track
 //! is described before its first span; a span on a track has ended before the next one begins there.
 
-use crate::export::perfetto::{EncodedTime, Encoder, EventPrefix, Name, Track};
-use isles_chip::quantity::Picoseconds;
+use crate::perfetto::{EncodedTime, Encoder, EventPrefix, Name, Track};
 use isles_transport::{PlaceId, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,63 +19,84 @@ struct SpanTrack {
     is_open: bool,
 }
 
+/// A topic, whose source is in the file under its number.
+struct Topic {
+    name: String,
+    has_source: bool,
+}
+
 /// The spans of a trace.
-pub(super) struct Spans {
-    /// The track of the tile of each place.
+pub struct Spans {
+    /// The process of each place: on a chip, its tile.
     tiles: Vec<Track>,
     /// By place.
     lanes: Vec<Vec<SpanTrack>>,
-    topics: Vec<SpanName>,
+    topics: Vec<Topic>,
     /// Names of spans that are in the file, by topic and other place. A name that two topics have is there twice.
     names: BTreeMap<(u32, Option<PlaceId>), Name>,
     /// The first name that nothing has.
     free: Name,
+    /// What the names of tracks end with.
+    ending: &'static str,
 }
 
 impl Spans {
-    /// No spans yet, of places on `tiles`; `free` is the first name that nothing in the file has.
-    pub(super) fn new(tiles: Vec<Track>, free: Name) -> Spans {
+    /// No spans yet, of places on the processes `tiles`; `free` is the first name that nothing in the file has, and
+    /// names of tracks end with `ending`.
+    #[must_use]
+    pub fn new(tiles: Vec<Track>, free: Name, ending: &'static str) -> Spans {
         let lanes = tiles.iter().map(|_| Vec::new()).collect();
-        Spans { tiles, lanes, topics: Vec::new(), names: BTreeMap::new(), free }
+        Spans { tiles, lanes, topics: Vec::new(), names: BTreeMap::new(), free, ending }
     }
 
-    /// The next topic.
-    pub(super) fn add(&mut self, encoder: &mut Encoder, topic: SpanName) {
-        if let Some(source) = topic.source {
-            encoder.intern_source(self.topics.len(), source.file, source.line);
+    /// The next topic: its name, and the file and line that it comes from.
+    pub fn add(&mut self, encoder: &mut Encoder, name: &str, source: Option<(&str, u32)>) {
+        if let Some((file, line)) = source {
+            encoder.intern_source(self.topics.len(), file, line);
         }
-        self.topics.push(topic);
+        self.topics.push(Topic { name: name.to_owned(), has_source: source.is_some() });
+    }
+
+    /// The number of the next topic.
+    #[must_use]
+    pub fn topics(&self) -> u32 {
+        self.topics.len() as u32
     }
 
     /// A span of a topic that was added begins on a lane of `place`.
-    pub(super) fn begin(
+    pub fn begin(
         &mut self,
         encoder: &mut Encoder,
         (place, lane): (PlaceId, u32),
-        now: Picoseconds,
+        now: u64,
         (number, other): (u32, Option<PlaceId>),
     ) {
         let Some(topic) = self.topics.get(number as usize) else { return };
         let name = *self.names.entry((number, other)).or_insert_with(|| {
             let name = self.free;
             self.free = Name(name.0 + 1);
-            let words = topic.name;
-            encoder.intern(name, &other.map_or(words.to_owned(), |other| format!("{words} {other}")));
+            let words = &topic.name;
+            encoder.intern(name, &other.map_or(words.clone(), |other| format!("{words} {other}")));
             name
         });
         let (tile, lanes) = (self.tiles[place.index()], &mut self.lanes[place.index()]);
         while lanes.len() <= lane as usize {
             let track = Track(FIRST | u64::from(place.0) << LANE_BITS | lanes.len() as u64);
-            encoder.describe_part(track, tile, &format!("calls of {place}, 1 ns is 1 ps"));
+            encoder.describe_part(track, tile, &format!("calls of {place}{}", self.ending));
             lanes.push(SpanTrack { stamp: EventPrefix::new(track), is_open: false });
         }
         let lane = &mut lanes[lane as usize];
         lane.is_open = true;
-        encoder.begin_from(&lane.stamp, EncodedTime::new(now), name, topic.source.map(|_| number as usize));
+        encoder.begin_from(
+            &lane.stamp,
+            EncodedTime::new(now),
+            name,
+            topic.has_source.then_some(number as usize),
+        );
     }
 
     /// The span on a lane of `place` ends.
-    pub(super) fn end(&mut self, encoder: &mut Encoder, (place, lane): (PlaceId, u32), now: Picoseconds) {
+    pub fn end(&mut self, encoder: &mut Encoder, (place, lane): (PlaceId, u32), now: u64) {
         let lane = self.lanes[place.index()].get_mut(lane as usize).filter(|lane| lane.is_open);
         if let Some(lane) = lane {
             lane.is_open = false;
@@ -85,7 +105,7 @@ impl Spans {
     }
 
     /// Ends what is open at `place`.
-    pub(super) fn end_all(&mut self, encoder: &mut Encoder, place: PlaceId, now: Picoseconds) {
+    pub fn end_all(&mut self, encoder: &mut Encoder, place: PlaceId, now: u64) {
         for lane in 0..self.lanes[place.index()].len() as u32 {
             self.end(encoder, (place, lane), now);
         }
@@ -94,9 +114,11 @@ impl Spans {
 
 /// What spans are called and where they come from, without the other place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SpanName {
-    pub(super) name: &'static str,
-    pub(super) source: Option<Source>,
+pub struct SpanName {
+    /// What it is.
+    pub name: &'static str,
+    /// The line that it comes from.
+    pub source: Option<Source>,
 }
 
 /// Where the texts of a topic lie, and the line: topics of one text at two addresses are two, which harms nothing.
@@ -112,7 +134,7 @@ struct TrackPool {
 
 /// The open spans of a run.
 #[derive(Default)]
-pub(super) struct OpenSpans {
+pub struct OpenSpans {
     /// By place, as far as it has had spans.
     lanes: Vec<TrackPool>,
     topics: BTreeMap<Address, u32>,
@@ -120,7 +142,7 @@ pub(super) struct OpenSpans {
 
 impl OpenSpans {
     /// The number of a topic, from 0 in the order of first use; and whether this is its first use.
-    pub(super) fn number(&mut self, topic: SpanName) -> (u32, bool) {
+    pub fn number(&mut self, topic: SpanName) -> (u32, bool) {
         let place_of = |text: &'static str| text.as_ptr() as usize;
         let (file, line) = topic.source.map_or((0, 0), |source| (place_of(source.file), source.line));
         let next = self.topics.len() as u32;
@@ -129,7 +151,7 @@ impl OpenSpans {
     }
 
     /// Takes a lane of `place`.
-    pub(super) fn take(&mut self, place: PlaceId) -> u32 {
+    pub fn take(&mut self, place: PlaceId) -> u32 {
         if self.lanes.len() <= place.index() {
             self.lanes.resize_with(place.index() + 1, TrackPool::default);
         }
@@ -141,7 +163,7 @@ impl OpenSpans {
     }
 
     /// Gives a lane of `place` back; false if nobody has it.
-    pub(super) fn give_back(&mut self, place: PlaceId, lane: u32) -> bool {
+    pub fn give_back(&mut self, place: PlaceId, lane: u32) -> bool {
         self.lanes.get_mut(place.index()).is_some_and(|lanes| lane < lanes.all && lanes.free.insert(lane))
     }
 }

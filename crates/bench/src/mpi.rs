@@ -1,0 +1,165 @@
+//! Programs that an MPI launcher starts: the peer in C, and children of ours that are built with MPI.
+//!
+//! Apart from [`crate::program`] because it alone knows launchers, and hosts that are network namespaces. Invariants:
+//! a peer and a child of ours with as many ranks on as many hosts get the same options and cores; hosts that were made
+//! for a run are gone after it.
+
+use crate::install::Package;
+use crate::program::{Missing, is_installed};
+use crate::work_folder::WorkFolder;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The MPI libraries that can be installed side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MpiLibrary {
+    /// Open MPI.
+    OpenMpi,
+    /// MPICH.
+    Mpich,
+}
+
+/// How many ranks on how many hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    /// All of them, the same number on each host.
+    pub count: u32,
+    /// 1 is this host as it is; more are network namespaces, which root may make.
+    pub hosts: u32,
+}
+
+impl MpiLibrary {
+    fn compiler(self) -> &'static str {
+        match self {
+            MpiLibrary::OpenMpi => "mpicc.openmpi",
+            MpiLibrary::Mpich => "mpicc.mpich",
+        }
+    }
+
+    fn launcher(self) -> &'static str {
+        match self {
+            MpiLibrary::OpenMpi => "mpirun.openmpi",
+            MpiLibrary::Mpich => "mpirun.mpich",
+        }
+    }
+
+    /// Its name in the options of `hosts.sh`, and of folders.
+    fn word(self) -> &'static str {
+        match self {
+            MpiLibrary::OpenMpi => "openmpi",
+            MpiLibrary::Mpich => "mpich",
+        }
+    }
+
+    fn package(self) -> Package {
+        match self {
+            MpiLibrary::OpenMpi => Package::Debian("openmpi-bin libopenmpi-dev"),
+            MpiLibrary::Mpich => Package::Debian("mpich libmpich-dev"),
+        }
+    }
+
+    /// One rank a core where they fit; otherwise Open MPI is asked to yield, which MPICH has no option for.
+    fn placement(self, ranks: u32) -> &'static [&'static str] {
+        let fits = ranks as usize <= crate::machine::cores();
+        match (self, fits) {
+            (MpiLibrary::OpenMpi, true) => &["--allow-run-as-root", "--bind-to", "core"],
+            (MpiLibrary::OpenMpi, false) => &[
+                "--allow-run-as-root",
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+                "--mca",
+                "mpi_yield_when_idle",
+                "1",
+            ],
+            (MpiLibrary::Mpich, true) => &["-bind-to", "core"],
+            (MpiLibrary::Mpich, false) => &[],
+        }
+    }
+
+    fn check(self) -> Result<(), Missing> {
+        for tool in [self.compiler(), self.launcher()] {
+            if !is_installed(tool) {
+                return Err(Missing::of_package(format!("{tool} not found"), self.package()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The launcher's command for this program.
+    fn launch(self, folder: &WorkFolder, ranks: Ranks, program: &Path) -> Result<Command, Missing> {
+        let mut command;
+        if ranks.hosts == 1 {
+            command = Command::new(self.launcher());
+            command.args(self.placement(ranks.count)).args(["-n", &ranks.count.to_string()]);
+        } else {
+            let script = folder.lay("hosts.sh", include_str!("../../../.ci/hosts.sh"))?;
+            may_make_hosts(&script)?;
+            let per_host = ranks.count / ranks.hosts;
+            command = Command::new("bash");
+            command.arg(script).args(["once", self.word()]);
+            command.args([ranks.hosts.to_string(), per_host.to_string()]);
+        }
+        command.arg(program);
+        Ok(command)
+    }
+
+    /// The command of `peers/mpi.c`, built with this library.
+    ///
+    /// # Errors
+    /// What is missing and how to install it.
+    pub fn peer(self, folder: &WorkFolder, ranks: Ranks) -> Result<Command, Missing> {
+        self.check()?;
+        let options = &["-O3", "-march=native", "-x", "c"];
+        let source = include_str!("../peers/mpi.c");
+        let program = folder.build(self.compiler(), options, &[], "mpi.c", source)?;
+        self.launch(folder, ranks, &program)
+    }
+
+    /// The command of this program itself, built with this library.
+    ///
+    /// # Errors
+    /// What is missing and how to install it.
+    pub fn own(self, folder: &WorkFolder, ranks: Ranks) -> Result<Command, Missing> {
+        self.check()?;
+        let program = self.build_own(folder)?;
+        let mut command = self.launch(folder, ranks, &program)?;
+        // The launcher says how many places there are and where.
+        command.env_remove("ISLES_MACHINE").env_remove("ISLES_PLACES");
+        Ok(command)
+    }
+
+    fn build_own(self, folder: &WorkFolder) -> Result<PathBuf, Missing> {
+        let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let target = folder.folder(self.word());
+        let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
+        cargo
+            .current_dir(checkout)
+            .env("MPICC", self.compiler())
+            .arg("build")
+            .arg("--target-dir")
+            .arg(&target);
+        cargo.args(["--quiet", "--release", "--locked", "-p", "isles-bench", "--features", "mpi"]);
+        let failed =
+            |why: String| Missing::new(format!("building with {}: {why}", self.compiler()), "see above");
+        let output =
+            cargo.stdin(Stdio::null()).output().map_err(|error| failed(format!("cargo: {error}")))?;
+        if !output.status.success() {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            return Err(failed(complaint.lines().next().unwrap_or("failed").to_owned()));
+        }
+        Ok(target.join("release/isles-bench"))
+    }
+}
+
+/// Whether network namespaces can be made here.
+fn may_make_hosts(script: &Path) -> Result<(), Missing> {
+    let output = Command::new("bash").arg(script).arg("can").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| Missing::new(format!("bash: {error}"), "install it"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&output.stdout);
+    Err(Missing::new(why.trim(), "run it as root where namespaces are permitted"))
+}

@@ -1,0 +1,373 @@
+//! The suite `mpi`: ranks of an MPI run as places, on one host and on several.
+//!
+//! Its own file because its programs are built with MPI and started by its launcher. It holds no code but the table.
+//! Invariants: ranks of one host are compared with as many places of the machine `processes`; ranks of several hosts,
+//! which are network namespaces of this one, with C over the same library on the same hosts.
+
+use super::{MPICH, OPEN_MPI, figure, ours};
+use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::mpi::MpiLibrary::{self, Mpich, OpenMpi};
+use crate::mpi::Ranks;
+use crate::output::ELAPSED;
+use crate::program::Program;
+
+const PROCESSES: &str = "isles, processes";
+const RANKS: &str = "isles, ranks";
+const OVER_OPEN_MPI: &str = "isles over Open MPI";
+const OVER_MPICH: &str = "isles over MPICH";
+
+/// All groups, in the order in which they are run.
+pub const GROUPS: &[Group] = &[
+    ONE_HOST,
+    ONE_HOST_LARGE,
+    ONE_HOST_TOGETHER,
+    CALLS,
+    SIZES,
+    IDLE,
+    POWER_2,
+    POWER_4,
+    POWER_6,
+    HEP_TH_2,
+    HEP_TH_4,
+    HEP_TH_6,
+    START,
+];
+
+const fn on(
+    library: MpiLibrary,
+    label: &'static str,
+    child: &'static str,
+    count: u32,
+    hosts: u32,
+) -> Contender {
+    Contender { label, program: Program::IslesMpi { library, child, ranks: Ranks { count, hosts } } }
+}
+
+const fn in_c(
+    library: MpiLibrary,
+    label: &'static str,
+    section: &'static str,
+    count: u32,
+    hosts: u32,
+) -> Contender {
+    Contender { label, program: Program::Mpi { library, section, ranks: Ranks { count, hosts } } }
+}
+
+/// The same child as ranks of one host and as processes.
+const fn pair(child: &'static str) -> [Contender; 2] {
+    [on(OpenMpi, RANKS, child, 2, 1), Contender { label: PROCESSES, program: ours(child, 2) }]
+}
+
+const ROW: Row = Row {
+    name: "",
+    question: "",
+    unit: "us",
+    better: Better::Less,
+    ours: figure(RANKS, ""),
+    peers: &[],
+    beside: &[],
+    targets: &[Target::BestPeer(1.1)],
+    quoted_with: None,
+};
+
+/// More is better.
+const RATE: Row = Row { better: Better::More, targets: &[Target::BestPeer(0.9)], ..ROW };
+
+const ONE_HOST_SETTING: &str = "2 ranks of one host under mpirun, beside 2 places of the machine processes";
+
+const ONE_HOST: Group = Group {
+    name: "one-host",
+    setting: ONE_HOST_SETTING,
+    slow: false,
+    contenders: const { &pair("isles-message") },
+    rows: &[
+        Row {
+            name: "mpi-at",
+            question: "empty at!, half round trip, two ranks of one host",
+            ours: figure(RANKS, "half_round_trip_us"),
+            peers: &[figure(PROCESSES, "half_round_trip_us")],
+            ..ROW
+        },
+        Row {
+            name: "mpi-spawn-at",
+            question: "spawn_at! of a tiny body under one finish, two ranks of one host",
+            unit: "million/s",
+            ours: figure(RANKS, "rate_million"),
+            peers: &[figure(PROCESSES, "rate_million")],
+            ..RATE
+        },
+    ],
+};
+
+const ONE_HOST_LARGE: Group = Group {
+    name: "one-host-large",
+    setting: ONE_HOST_SETTING,
+    slow: false,
+    contenders: const { &pair("isles-large") },
+    rows: &[Row {
+        name: "mpi-at-2m",
+        question: "at! that takes 2 MiB along and reads them, two ranks of one host",
+        unit: "GB/s",
+        ours: figure(RANKS, "read_gb"),
+        peers: &[figure(PROCESSES, "read_gb")],
+        ..RATE
+    }],
+};
+
+const ONE_HOST_TOGETHER: Group = Group {
+    name: "one-host-together",
+    setting: ONE_HOST_SETTING,
+    slow: false,
+    contenders: const { &pair("isles-collective") },
+    rows: &[Row {
+        name: "mpi-barrier",
+        question: "barrier of two ranks of one host",
+        ours: figure(RANKS, "barrier_us"),
+        peers: &[figure(PROCESSES, "barrier_us")],
+        ..ROW
+    }],
+};
+
+const TWO_HOSTS: &str =
+    "2 ranks on 2 hosts, a core each; hosts are network namespaces, MPI's TCP between them";
+
+/// The same child of ours over both libraries, and the same section of C.
+const fn both(child: &'static str, section: &'static str) -> [Contender; 4] {
+    [
+        on(OpenMpi, OVER_OPEN_MPI, child, 2, 2),
+        in_c(OpenMpi, OPEN_MPI, section, 2, 2),
+        on(Mpich, OVER_MPICH, child, 2, 2),
+        in_c(Mpich, MPICH, section, 2, 2),
+    ]
+}
+
+/// Between hosts: within 15 % of the library's own.
+const HOSTS: Row = Row { targets: &[Target::BestPeer(1.15)], ..ROW };
+
+/// A flood: at least 5 times the library's rate with a message each.
+const FLOOD: Row = Row { unit: "million/s", better: Better::More, targets: &[Target::BestPeer(5.0)], ..ROW };
+
+const CALLS: Group = Group {
+    name: "two-hosts",
+    setting: TWO_HOSTS,
+    slow: false,
+    contenders: const { &both("isles-message", "message") },
+    rows: &[
+        Row {
+            name: "hosts-at",
+            question: "empty at!, half round trip; C: 8 bytes by Send and Recv",
+            ours: figure(OVER_OPEN_MPI, "half_round_trip_us"),
+            peers: &[figure(OPEN_MPI, "half_round_trip_us")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-spawn-at",
+            question: "spawn_at! of a tiny body under one finish; C: messages of 8 bytes, one answer a batch",
+            ours: figure(OVER_OPEN_MPI, "rate_million"),
+            peers: &[figure(OPEN_MPI, "rate_million"), figure(OPEN_MPI, "blocking_rate_million")],
+            ..FLOOD
+        },
+        Row {
+            name: "hosts-at-mpich",
+            question: "empty at!, half round trip; C: 8 bytes by Send and Recv",
+            ours: figure(OVER_MPICH, "half_round_trip_us"),
+            peers: &[figure(MPICH, "half_round_trip_us")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-spawn-at-mpich",
+            question: "spawn_at! of a tiny body under one finish; C: messages of 8 bytes, one answer a batch",
+            ours: figure(OVER_MPICH, "rate_million"),
+            peers: &[figure(MPICH, "rate_million"), figure(MPICH, "blocking_rate_million")],
+            ..FLOOD
+        },
+    ],
+};
+
+const SIZES: Group = Group {
+    name: "two-hosts-sizes",
+    setting: TWO_HOSTS,
+    slow: false,
+    contenders: const { &both("isles-members-sizes", "sizes") },
+    rows: &[
+        Row {
+            name: "hosts-8",
+            question: "send_slice and recv_slice of 8 bytes, half round trip; C: Send and Recv",
+            ours: figure(OVER_OPEN_MPI, "us_8"),
+            peers: &[figure(OPEN_MPI, "us_8")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-1k",
+            question: "send_slice and recv_slice of 1 KiB, half round trip; C: Send and Recv",
+            ours: figure(OVER_OPEN_MPI, "us_1k"),
+            peers: &[figure(OPEN_MPI, "us_1k")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-16k",
+            question: "send_slice and recv_slice of 16 KiB, half round trip; C: Send and Recv",
+            ours: figure(OVER_OPEN_MPI, "us_16k"),
+            peers: &[figure(OPEN_MPI, "us_16k")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-256k",
+            question: "send_slice and recv_slice of 256 KiB, half round trip; C: Send and Recv",
+            ours: figure(OVER_OPEN_MPI, "us_256k"),
+            peers: &[figure(OPEN_MPI, "us_256k")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-2m",
+            question: "send_slice and recv_slice of 2 MiB, half round trip; C: Send and Recv",
+            ours: figure(OVER_OPEN_MPI, "us_2m"),
+            peers: &[figure(OPEN_MPI, "us_2m")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-8-mpich",
+            question: "send_slice and recv_slice of 8 bytes, half round trip; C: Send and Recv",
+            ours: figure(OVER_MPICH, "us_8"),
+            peers: &[figure(MPICH, "us_8")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-1k-mpich",
+            question: "send_slice and recv_slice of 1 KiB, half round trip; C: Send and Recv",
+            ours: figure(OVER_MPICH, "us_1k"),
+            peers: &[figure(MPICH, "us_1k")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-16k-mpich",
+            question: "send_slice and recv_slice of 16 KiB, half round trip; C: Send and Recv",
+            ours: figure(OVER_MPICH, "us_16k"),
+            peers: &[figure(MPICH, "us_16k")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-256k-mpich",
+            question: "send_slice and recv_slice of 256 KiB, half round trip; C: Send and Recv",
+            ours: figure(OVER_MPICH, "us_256k"),
+            peers: &[figure(MPICH, "us_256k")],
+            ..HOSTS
+        },
+        Row {
+            name: "hosts-2m-mpich",
+            question: "send_slice and recv_slice of 2 MiB, half round trip; C: Send and Recv",
+            ours: figure(OVER_MPICH, "us_2m"),
+            peers: &[figure(MPICH, "us_2m")],
+            ..HOSTS
+        },
+    ],
+};
+
+const IDLE: Group = Group {
+    name: "idle",
+    setting: TWO_HOSTS,
+    slow: false,
+    contenders: const {
+        &[on(OpenMpi, OVER_OPEN_MPI, "isles-idle", 2, 2), on(Mpich, OVER_MPICH, "isles-idle", 2, 2)]
+    },
+    rows: &[
+        Row {
+            name: "hosts-idle",
+            question: "processor time of ranks that wait, of all cores",
+            unit: "%",
+            ours: figure(OVER_OPEN_MPI, "idle_percent"),
+            targets: &[Target::Value(3.0)],
+            ..ROW
+        },
+        Row {
+            name: "hosts-idle-mpich",
+            question: "processor time of ranks that wait, of all cores",
+            unit: "%",
+            ours: figure(OVER_MPICH, "idle_percent"),
+            targets: &[Target::Value(3.0)],
+            ..ROW
+        },
+    ],
+};
+
+/// Betweenness centrality of ranks on several hosts, beside as many processes of one host.
+const fn whole_runs(child: &'static str, count: u32, hosts: u32) -> [Contender; 2] {
+    [on(OpenMpi, RANKS, child, count, hosts), Contender { label: PROCESSES, program: ours(child, count) }]
+}
+
+const fn whole_run(name: &'static str, question: &'static str) -> [Row; 1] {
+    [Row {
+        name,
+        question,
+        unit: "s",
+        ours: figure(RANKS, "seconds"),
+        peers: const { &[figure(PROCESSES, "seconds")] },
+        ..ROW
+    }]
+}
+
+const POWER_2: Group = Group {
+    name: "hosts-power-2",
+    setting: "2 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
+    slow: false,
+    contenders: const { &whole_runs("isles-betweenness-power", 2, 2) },
+    rows: const { &whole_run("hosts-bc-power-2", "betweenness centrality of power, 2 ranks on 2 hosts") },
+};
+
+const POWER_4: Group = Group {
+    name: "hosts-power-4",
+    setting: "4 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
+    slow: false,
+    contenders: const { &whole_runs("isles-betweenness-power", 4, 2) },
+    rows: const { &whole_run("hosts-bc-power-4", "betweenness centrality of power, 4 ranks on 2 hosts") },
+};
+
+const POWER_6: Group = Group {
+    name: "hosts-power-6",
+    setting: "6 ranks on 3 hosts (Open MPI), beside as many places of the machine processes",
+    slow: false,
+    contenders: const { &whole_runs("isles-betweenness-power", 6, 3) },
+    rows: const { &whole_run("hosts-bc-power-6", "betweenness centrality of power, 6 ranks on 3 hosts") },
+};
+
+const HEP_TH_2: Group = Group {
+    name: "hosts-hep-th-2",
+    setting: "2 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
+    slow: false,
+    contenders: const { &whole_runs("isles-betweenness-hep-th", 2, 2) },
+    rows: const { &whole_run("hosts-bc-hep-th-2", "betweenness centrality of hep-th, 2 ranks on 2 hosts") },
+};
+
+const HEP_TH_4: Group = Group {
+    name: "hosts-hep-th-4",
+    setting: "4 ranks on 2 hosts (Open MPI), beside as many places of the machine processes",
+    slow: false,
+    contenders: const { &whole_runs("isles-betweenness-hep-th", 4, 2) },
+    rows: const { &whole_run("hosts-bc-hep-th-4", "betweenness centrality of hep-th, 4 ranks on 2 hosts") },
+};
+
+const HEP_TH_6: Group = Group {
+    name: "hosts-hep-th-6",
+    setting: "6 ranks on 3 hosts (Open MPI), beside as many places of the machine processes",
+    slow: false,
+    contenders: const { &whole_runs("isles-betweenness-hep-th", 6, 3) },
+    rows: const { &whole_run("hosts-bc-hep-th-6", "betweenness centrality of hep-th, 6 ranks on 3 hosts") },
+};
+
+const EMPTY: &str = "C, nothing but MPI_Init and MPI_Finalize";
+
+const START: Group = Group {
+    name: "start",
+    setting: "64 ranks of one host under mpirun of Open MPI, from its start to its end",
+    slow: false,
+    contenders: &[on(OpenMpi, RANKS, "isles-start", 64, 1), in_c(OpenMpi, EMPTY, "start", 64, 1)],
+    rows: &[Row {
+        name: "mpi-start-64",
+        question: "a program that ends when each of 64 places has run a task",
+        unit: "s",
+        ours: figure(RANKS, ELAPSED),
+        beside: &[figure(EMPTY, ELAPSED)],
+        targets: &[Target::Beyond { limit: 1.0, over: EMPTY }],
+        ..ROW
+    }],
+};

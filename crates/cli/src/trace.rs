@@ -1,0 +1,175 @@
+//! `isles trace`: what the trace of a run says, as tables.
+//!
+//! Reads a file that `--trace` has written, of the host or of a modelled chip, and prints what `isles_trace::stats`
+//! makes of it. Invariant: a file that is none, or is cut off, is refused in one line, with nothing printed.
+
+use crate::runs::refusal;
+use clap::Subcommand;
+use clap::builder::RangedU64ValueParser;
+use isles_apps::console;
+use isles_apps::registry::Failure;
+use isles_trace::stats::{FinishSpan, Stats, read};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Most finishes that can be asked for.
+const FINISHES_MAX: u64 = 10_000;
+
+/// What to do with a trace.
+#[derive(Subcommand)]
+pub enum Verb {
+    /// Prints time by place and activity, messages by pair of places, calls, and the longest finishes
+    Stats {
+        /// A file that --trace has written
+        #[arg(value_name = "FILE")]
+        file: String,
+        /// How many of the longest finishes to list
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = finishes())]
+        finishes: u64,
+        /// Prints all figures as JSON instead, in seconds
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// How many finishes can be asked for.
+fn finishes() -> RangedU64ValueParser<u64> {
+    clap::value_parser!(u64).range(0..=FINISHES_MAX)
+}
+
+/// Carries it out.
+pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
+    let Verb::Stats { file, finishes, json } = verb;
+    let refused = |cause: &dyn std::fmt::Display| {
+        refusal("FILE", file, &format!("a whole file that --trace has written ({cause})"))
+    };
+    let bytes = std::fs::read(file).map_err(|cause| refused(&cause))?;
+    let stats = read(&bytes, *finishes as usize).map_err(|cause| refused(&cause))?;
+    let text = if *json { format!("{:#}\n", as_json(&stats)) } else { as_text(&stats) };
+    console::print(text).map_err(Failure::stdout)
+}
+
+/// Milliseconds of a time.
+fn milliseconds(stats: &Stats, time: u64) -> f64 {
+    stats.unit.seconds(time) * 1e3
+}
+
+fn as_text(stats: &Stats) -> String {
+    let mut text = format!("{}\n\nTime by place, ms\n", stats.run);
+    let activities = stats.activities();
+    let mut rows =
+        vec![["place", "all"].into_iter().chain(activities.iter().copied()).map(str::to_owned).collect()];
+    for (place, times) in &stats.places {
+        if stats.missing.contains(place) {
+            continue;
+        }
+        let shown = |time| format!("{:.3}", milliseconds(stats, time));
+        let each = activities.iter().map(|name| shown(times.get(*name).copied().unwrap_or_default()));
+        rows.push([place.to_string(), shown(times.values().sum())].into_iter().chain(each).collect());
+    }
+    table(&mut text, &rows);
+    for place in &stats.missing {
+        _ = writeln!(text, "place {place} is missing: it did not live to the end of the run");
+    }
+    for (place, dropped) in &stats.dropped {
+        _ = writeln!(text, "place {place} dropped {dropped} events, which are in no table");
+    }
+    text.push_str("\nMessages by pair of places\n");
+    let mut rows = vec![strings(["from", "to", "messages", "bytes"])];
+    let pairs = stats.pairs.iter();
+    rows.extend(pairs.map(|((from, to), (messages, bytes))| {
+        strings([from.to_string(), to.to_string(), messages.to_string(), bytes.to_string()])
+    }));
+    table(&mut text, &rows);
+    text.push_str("\nCalls, ms\n");
+    let mut rows = vec![strings(["all", "longest", "number", "name"])];
+    rows.extend(stats.calls.iter().map(|(name, sum)| {
+        let [all, longest] = [sum.time, sum.longest].map(|time| format!("{:.3}", milliseconds(stats, time)));
+        strings([all, longest, sum.count.to_string(), name.clone()])
+    }));
+    table(&mut text, &rows);
+    text.push_str("\nLongest finishes, ms\n");
+    let mut rows = vec![strings(["time", "from", "place", "line"])];
+    rows.extend(stats.finishes.iter().map(|finish| {
+        let [time, start] =
+            [finish.time, finish.start].map(|time| format!("{:.3}", milliseconds(stats, time)));
+        strings([time, start, finish.place.to_string(), line_of(finish)])
+    }));
+    table(&mut text, &rows);
+    text
+}
+
+fn strings<const N: usize>(cells: [impl Into<String>; N]) -> Vec<String> {
+    cells.into_iter().map(Into::into).collect()
+}
+
+/// The line of the program in which a finish is.
+fn line_of(finish: &FinishSpan) -> String {
+    finish.source.as_ref().map_or("unknown".to_owned(), |(file, line)| format!("{file}:{line}"))
+}
+
+/// Adds a table: columns are as wide as they must be, numbers to the right; the last one is open to the right.
+fn table(text: &mut String, rows: &[Vec<String>]) {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    for row in rows {
+        for (column, cell) in row.iter().enumerate() {
+            let is_words =
+                column + 1 == row.len() && rows.iter().skip(1).any(|row| row[column].parse::<f64>().is_err());
+            _ = if is_words { write!(text, "  {cell}") } else { write!(text, "  {cell:>0$}", width(column)) };
+        }
+        text.push('\n');
+    }
+}
+
+fn as_json(stats: &Stats) -> Value {
+    let seconds = |time: u64| stats.unit.seconds(time);
+    let places: Vec<Value> = stats
+        .places
+        .iter()
+        .filter(|(place, _)| !stats.missing.contains(place))
+        .map(|(place, times)| {
+            let times: BTreeMap<&str, f64> =
+                times.iter().map(|(name, time)| (name.as_str(), seconds(*time))).collect();
+            let dropped = stats.dropped.get(place).copied().unwrap_or_default();
+            json!({ "place": place, "seconds": times, "dropped": dropped })
+        })
+        .collect();
+    let pairs = stats.pairs.iter().map(|((source, target), (messages, bytes))| {
+        json!({ "source": source, "target": target, "messages": messages, "bytes": bytes })
+    });
+    let calls = stats.calls.iter().map(|(name, sum)| {
+        json!({ "name": name, "count": sum.count, "seconds": seconds(sum.time), "longest": seconds(sum.longest) })
+    });
+    let finishes = stats.finishes.iter().map(|finish| {
+        json!({
+            "seconds": seconds(finish.time),
+            "start": seconds(finish.start),
+            "place": finish.place,
+            "line": finish.source.as_ref().map(|_| line_of(finish)),
+        })
+    });
+    json!({
+        "run": stats.run,
+        "places": places,
+        "missing": stats.missing,
+        "messages": pairs.collect::<Vec<_>>(),
+        "calls": calls.collect::<Vec<_>>(),
+        "finishes": finishes.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut text = String::new();
+        table(&mut text, &[strings(["a", "name"]), strings(["100", "at"]), strings(["7", "finish"])]);
+        assert_eq!(text, "    a  name\n  100  at\n    7  finish\n");
+        text.clear();
+        table(&mut text, &[strings(["a", "b"]), strings(["1", "20"])]);
+        assert_eq!(text, "  a   b\n  1  20\n");
+    }
+}

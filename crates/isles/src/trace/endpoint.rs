@@ -1,0 +1,215 @@
+//! An endpoint that records what its place does, around the endpoint that does it.
+//!
+//! It stands between the runtime and the transport, as an [`Observer`] that draws spans, so neither of them knows of
+//! traces, and a run without a trace has none of it. Invariant: every call goes to the endpoint within, unchanged and
+//! once.
+
+use super::collect::Collector;
+use super::record::{RECORDS_MAX, RecordKind, Recorder, now};
+use isles_transport::{
+    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Next, Observer,
+    PlaceId, SendError, Span, SpanId, Unpark, Work,
+};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A recorded endpoint.
+pub(crate) struct RecordedEndpoint<E> {
+    endpoint: E,
+    /// Until the place leaves.
+    recorder: RefCell<Option<Recorder>>,
+    collector: Collector,
+}
+
+impl<E: Endpoint> RecordedEndpoint<E> {
+    /// Records what the place of `endpoint` does, from now until it leaves, for `collector`.
+    pub(crate) fn new(endpoint: E, collector: Collector) -> RecordedEndpoint<E> {
+        let recorder = Recorder::new(endpoint.here(), endpoint.places(), RECORDS_MAX);
+        RecordedEndpoint { endpoint, recorder: RefCell::new(Some(recorder)), collector }
+    }
+
+    fn record<V>(&self, record: impl FnOnce(&mut Recorder) -> V) -> Option<V> {
+        self.recorder.borrow_mut().as_mut().map(record)
+    }
+
+    /// Records that a message was handled by `handle`.
+    fn receive<V>(&self, from: (PlaceId, Class), bytes: usize, handle: impl FnOnce() -> V) -> V {
+        let number = self.record(|recorder| recorder.arrived(from));
+        let start = now();
+        let handled = handle();
+        if let Some(number) = number {
+            self.record(|recorder| recorder.received(start, from, number, bytes));
+        }
+        handled
+    }
+}
+
+impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
+    fn here(&self) -> PlaceId {
+        self.endpoint.here()
+    }
+
+    fn places(&self) -> u32 {
+        self.endpoint.places()
+    }
+
+    fn limits(&self) -> Limits {
+        self.endpoint.limits()
+    }
+
+    fn shares_processors(&self) -> bool {
+        self.endpoint.shares_processors()
+    }
+
+    fn send(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        room: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> Result<(), SendError> {
+        let (start, mut bytes) = (now(), 0);
+        let mut fill = |memory: &mut [u8]| fill(memory).inspect(|len| bytes = *len);
+        self.endpoint.send(to, class, handler, room, &mut fill)?;
+        self.record(|recorder| recorder.sent(RecordKind::Send, start, (to, class), bytes));
+        Ok(())
+    }
+
+    fn send_block(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), SendError> {
+        let start = now();
+        self.endpoint.send_block(to, class, handler, len, fill)?;
+        self.record(|recorder| recorder.sent(RecordKind::SendBlock, start, (to, class), len));
+        Ok(())
+    }
+
+    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        self.endpoint.progress(inbound, &mut |arrival| match &arrival {
+            Arrival::Message(message) => {
+                let (from, bytes) = ((message.source, message.class), message.body.bytes().len());
+                self.receive(from, bytes, || deliver(arrival));
+            }
+            Arrival::Died { .. } => deliver(arrival),
+        })
+    }
+
+    fn is_ready(&self) -> bool {
+        self.endpoint.is_ready()
+    }
+
+    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
+        let start = now();
+        self.endpoint.wait_with(timeout, also);
+        self.record(|recorder| recorder.waited(start));
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        self.endpoint.unparker()
+    }
+
+    fn is_dead(&self, place: PlaceId) -> bool {
+        self.endpoint.is_dead(place)
+    }
+
+    fn condemn(&self, place: PlaceId) {
+        self.endpoint.condemn(place);
+    }
+
+    fn death(&self, place: PlaceId) -> Option<Death> {
+        self.endpoint.death(place)
+    }
+
+    fn leave(&self) {
+        self.endpoint.leave();
+        if let Some(recorder) = self.recorder.take() {
+            self.collector.take(recorder.finish());
+        }
+    }
+
+    fn take_next(
+        &self,
+        from: PlaceId,
+        class: Class,
+        wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
+    ) -> Next {
+        // Whether the message is taken is known only when it has been handled.
+        let (start, mut bytes) = (now(), 0);
+        let mut wants = |handler, message: &[u8]| {
+            bytes = message.len();
+            wants(handler, message)
+        };
+        let next = self.endpoint.take_next(from, class, &mut wants);
+        if next == Next::Taken {
+            self.record(|recorder| {
+                let number = recorder.arrived((from, class));
+                recorder.received(start, (from, class), number, bytes);
+            });
+        }
+        next
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        self.endpoint.multicast().map(|_| self as &dyn Multicast)
+    }
+
+    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
+        self.endpoint.shared_memory()
+    }
+}
+
+impl<E: Endpoint> Multicast for RecordedEndpoint<E> {
+    fn bytes(&self, class: Class) -> Range<usize> {
+        self.endpoint.multicast().map_or(0..0, |multicast| multicast.bytes(class))
+    }
+
+    fn send_to_all(
+        &self,
+        to: &[PlaceId],
+        class: Class,
+        handler: HandlerId,
+        message: &[u8],
+    ) -> Result<(), SendError> {
+        let Some(multicast) = self.endpoint.multicast() else { return Err(SendError::Full) };
+        let start = now();
+        multicast.send_to_all(to, class, handler, message)?;
+        let sent = |recorder: &mut Recorder| {
+            to.iter().for_each(|to| recorder.sent(RecordKind::Send, start, (*to, class), message.len()));
+        };
+        self.record(sent);
+        Ok(())
+    }
+}
+
+impl<E: Endpoint> Observer for RecordedEndpoint<E> {
+    fn work(&self, work: &Work) {
+        if let Some(observer) = self.endpoint.observer() {
+            observer.work(work);
+        }
+    }
+
+    fn draws_spans(&self) -> bool {
+        true
+    }
+
+    fn begin_span(&self, span: &Span) -> SpanId {
+        // Nobody has so many open.
+        self.record(|recorder| recorder.begin_span(span)).unwrap_or(SpanId(u32::MAX - 1))
+    }
+
+    fn end_span(&self, span: SpanId) {
+        self.record(|recorder| recorder.end_span(span));
+    }
+}

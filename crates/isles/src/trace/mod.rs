@@ -1,0 +1,97 @@
+//! The trace of a run on processors of the host: recorded by each place, written by the first one at the end.
+//!
+//! `record` is what a place keeps, `endpoint` what records it, `collect` how it comes to the first place, and `write`
+//! makes the file of it, by the same encoder as a trace of a modelled chip. Machines wrap the endpoint of each place by
+//! [`attach`] and do no more. The design is `docs/design/traces.md`.
+//!
+//! Invariants: a run without a trace has no part in this; a file has its name only when all of it is there.
+
+mod collect;
+mod endpoint;
+mod record;
+mod write;
+
+pub(crate) use collect::{Collector, TRACE_VARIABLE};
+
+use crate::launch::{Launch, LaunchError};
+use crate::machine::Machine;
+use crate::output::{AtomicFile, Destination, Export};
+use isles_transport::{Endpoint, PlaceId};
+use record::Part;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+/// The endpoint of a place, recorded if there is a collector.
+pub(crate) fn attach<E: Endpoint + 'static>(endpoint: E, collector: Option<Collector>) -> Box<dyn Endpoint> {
+    match collector {
+        Some(collector) => Box::new(endpoint::RecordedEndpoint::new(endpoint, collector)),
+        None => Box::new(endpoint),
+    }
+}
+
+/// A trace that a run is to have.
+pub(crate) struct TraceRequest {
+    destination: Destination,
+    file: File,
+    draft: AtomicFile,
+    collector: Collector,
+    places: u32,
+    run: String,
+}
+
+impl TraceRequest {
+    /// Makes the file for the trace of `launch`, if it wants one and its places are processors of the host.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(crate) fn of(launch: &Launch) -> Result<Option<TraceRequest>, LaunchError> {
+        let wanted = launch.exports.iter().find(|wanted| wanted.export == Export::Trace);
+        let Some(wanted) = wanted.filter(|_| is_recorded(launch.machine)) else { return Ok(None) };
+        let destination = wanted.destination();
+        let (file, draft) = destination.draft().map_err(|cause| destination.unwritten(cause))?;
+        let places = launch.places;
+        let collector = match launch.machine {
+            Machine::Processes => Collector::shared(),
+            _ => Ok(Collector::within()),
+        };
+        let collector = collector.map_err(|cause| {
+            LaunchError::Machine(format!("machine {}: no memory for the trace: {cause}", launch.machine))
+        })?;
+        let run = format!("{}, {places} places, one clock", launch.machine);
+        Ok(Some(TraceRequest { destination, file, draft, collector, places, run }))
+    }
+
+    /// Where places hand over what they have recorded.
+    pub(crate) fn collector(&self) -> Collector {
+        self.collector.clone()
+    }
+
+    /// Writes the trace when all places have left, and says on standard error what is not in it.
+    ///
+    /// # Errors
+    /// [`LaunchError::Output`]; then the file is what it was.
+    pub(crate) fn write(self) -> Result<(), LaunchError> {
+        let parts: Vec<Option<Part>> =
+            (0..self.places).map(|place| self.collector.part(PlaceId(place))).collect();
+        let mut out = BufWriter::new(self.file);
+        let written = write::write(&mut out, &self.run, &parts).and_then(|()| out.flush());
+        written.and_then(|()| self.draft.finish()).map_err(|cause| self.destination.unwritten(cause))?;
+        for (place, part) in (0..).map(PlaceId).zip(&parts) {
+            let line = match part {
+                None => format!("{place} is missing: it did not live to the end of the run"),
+                Some(part) if part.dropped > 0 => {
+                    format!("{place} kept {} events and dropped {}", part.records.len(), part.dropped)
+                }
+                Some(_) => continue,
+            };
+            // What nobody reads any more changes nothing about the run.
+            let _ = writeln!(std::io::stderr(), "isles: in the trace, {line}");
+        }
+        Ok(())
+    }
+}
+
+/// Whether places of `machine` record themselves.
+pub(crate) fn is_recorded(machine: Machine) -> bool {
+    matches!(machine, Machine::Threads | Machine::Processes)
+}

@@ -1,0 +1,240 @@
+//! What one place records of itself, in bounded memory: its activities, its messages and its spans.
+//!
+//! A place must not wait for its own trace, so it only appends to a list of its own. What no longer fits is counted and
+//! forgotten; messages are numbered all the same, so that both ends of those that are kept still find each other.
+//! Nothing here sends anything or opens a file.
+//!
+//! Invariants: a record is there whole, with its beginning and its end, or not at all; there are at most
+//! [`RECORDS_MAX`].
+
+use isles_trace::spans::{OpenSpans, SpanName};
+use isles_transport::{Class, PlaceId, Span, SpanId};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Most records of a place: 20 MiB.
+pub(crate) const RECORDS_MAX: usize = 1 << 19;
+
+/// A shorter wait is no record.
+const WAIT_MIN: u64 = 1_000;
+
+/// Nanoseconds of the clock that all processes of a host share.
+pub(crate) fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What a record is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum RecordKind {
+    /// The place had nothing to do.
+    Waiting,
+    /// It sent a small message to the other place.
+    Send,
+    /// It sent a large one.
+    SendBlock,
+    /// It took in a message of the other place.
+    Receive,
+    /// A span of the program.
+    Span,
+}
+
+pub(crate) const KINDS: [RecordKind; 5] =
+    [RecordKind::Waiting, RecordKind::Send, RecordKind::SendBlock, RecordKind::Receive, RecordKind::Span];
+
+/// One thing that a place did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TracedEvent {
+    pub(crate) kind: RecordKind,
+    /// The class of a message.
+    pub(crate) class: Class,
+    /// From when to when, by [`now`].
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// The other place, if there is one.
+    pub(crate) other: Option<PlaceId>,
+    /// The number of a message among those from its source to its target in its class; the topic of a span.
+    pub(crate) number: u64,
+    /// The length of a message in bytes; the lane of a span.
+    pub(crate) amount: u64,
+}
+
+/// The name of a span, and the file and line that it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Topic {
+    pub(crate) name: String,
+    pub(crate) source: Option<(String, u32)>,
+}
+
+/// All that a place has recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) place: PlaceId,
+    /// When it began and ended to record, by [`now`].
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// Records that did not fit.
+    pub(crate) dropped: u64,
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) records: Vec<TracedEvent>,
+}
+
+/// A span that has not ended.
+#[derive(Clone, Copy)]
+struct Begun {
+    start: u64,
+    topic: u32,
+    other: Option<PlaceId>,
+}
+
+/// Messages that a place exchanged with one other, by class.
+#[derive(Clone, Copy, Default)]
+struct Exchanged {
+    sent: [u64; 2],
+    received: [u64; 2],
+}
+
+/// What a place has recorded so far.
+pub(crate) struct Recorder {
+    part: Part,
+    records_max: usize,
+    exchanged: Vec<Exchanged>,
+    /// By lane.
+    begun: Vec<Option<Begun>>,
+    spans: OpenSpans,
+}
+
+/// All lanes are of one place.
+const OWN: PlaceId = PlaceId(0);
+
+impl Recorder {
+    /// A recorder of `place`, one of `places`, which keeps at most `records_max` records.
+    pub(crate) fn new(place: PlaceId, places: u32, records_max: usize) -> Recorder {
+        let begin = now();
+        Recorder {
+            part: Part { place, begin, end: begin, dropped: 0, topics: Vec::new(), records: Vec::new() },
+            records_max,
+            exchanged: vec![Exchanged::default(); places as usize],
+            begun: Vec::new(),
+            spans: OpenSpans::default(),
+        }
+    }
+
+    fn push(&mut self, record: TracedEvent) {
+        if self.part.records.len() < self.records_max {
+            self.part.records.push(record);
+        } else {
+            self.part.dropped += 1;
+        }
+    }
+
+    /// The place has waited since `start`.
+    pub(crate) fn waited(&mut self, start: u64) {
+        let end = now();
+        if end.saturating_sub(start) >= WAIT_MIN {
+            let (kind, class) = (RecordKind::Waiting, Class::Control);
+            self.push(TracedEvent { kind, class, start, end, other: None, number: 0, amount: 0 });
+        }
+    }
+
+    /// The place has sent `bytes` bytes to another one, since `start`.
+    pub(crate) fn sent(&mut self, kind: RecordKind, start: u64, (to, class): (PlaceId, Class), bytes: usize) {
+        let number = next(&mut self.exchanged[to.index()].sent[class as usize]);
+        let (end, other, amount) = (now(), Some(to), bytes as u64);
+        self.push(TracedEvent { kind, class, start, end, other, number, amount });
+    }
+
+    /// The number of a message that arrives from another place now.
+    pub(crate) fn arrived(&mut self, (from, class): (PlaceId, Class)) -> u64 {
+        next(&mut self.exchanged[from.index()].received[class as usize])
+    }
+
+    /// The place has handled, since `start`, a message that has arrived.
+    pub(crate) fn received(
+        &mut self,
+        start: u64,
+        (from, class): (PlaceId, Class),
+        number: u64,
+        bytes: usize,
+    ) {
+        let (kind, end, other, amount) = (RecordKind::Receive, now(), Some(from), bytes as u64);
+        self.push(TracedEvent { kind, class, start, end, other, number, amount });
+    }
+
+    /// A span begins.
+    pub(crate) fn begin_span(&mut self, span: &Span) -> SpanId {
+        let name = SpanName { name: span.name, source: span.source };
+        let (topic, is_new) = self.spans.number(name);
+        if is_new {
+            let source = span.source.map(|source| (source.file.to_owned(), source.line));
+            self.part.topics.push(Topic { name: span.name.to_owned(), source });
+        }
+        let lane = self.spans.take(OWN);
+        if self.begun.len() <= lane as usize {
+            self.begun.resize(lane as usize + 1, None);
+        }
+        self.begun[lane as usize] = Some(Begun { start: now(), topic, other: span.other });
+        SpanId(lane)
+    }
+
+    /// A span ends.
+    pub(crate) fn end_span(&mut self, span: SpanId) {
+        let begun = self.begun.get_mut(span.0 as usize).and_then(Option::take);
+        let Some(Begun { start, topic, other }) = begun else { return };
+        self.spans.give_back(OWN, span.0);
+        let (kind, class, end) = (RecordKind::Span, Class::Control, now());
+        let (number, amount) = (u64::from(topic), u64::from(span.0));
+        self.push(TracedEvent { kind, class, start, end, other, number, amount });
+    }
+
+    /// Ends what is open, and returns all.
+    pub(crate) fn finish(mut self) -> Part {
+        for lane in 0..self.begun.len() as u32 {
+            self.end_span(SpanId(lane));
+        }
+        self.part.end = now();
+        self.part
+    }
+}
+
+/// The number, and counts on.
+fn next(count: &mut u64) -> u64 {
+    let number = *count;
+    *count += 1;
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles_transport::Source;
+
+    const PEER: (PlaceId, Class) = (PlaceId(1), Class::Data);
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_messages_keep_their_numbers() {
+        let mut recorder = Recorder::new(PlaceId(0), 2, 3);
+        (0..5).for_each(|_| recorder.sent(RecordKind::Send, now(), PEER, 8));
+        let numbers: Vec<u64> = recorder.part.records.iter().map(|record| record.number).collect();
+        assert_eq!((numbers, recorder.part.dropped), (vec![0, 1, 2], 2));
+        assert_eq!([recorder.arrived(PEER), recorder.arrived(PEER)], [0, 1]);
+        assert_eq!(recorder.exchanged[1].sent, [0, 5]);
+    }
+
+    #[test]
+    fn a_span_that_is_open_at_the_end_ends_there() {
+        let mut recorder = Recorder::new(PlaceId(0), 2, 10);
+        let source = Some(Source { file: "a.rs", line: 3 });
+        let [outer, inner] =
+            ["finish", "at →"].map(|name| recorder.begin_span(&Span { name, other: None, source }));
+        recorder.end_span(inner);
+        recorder.end_span(inner);
+        assert_ne!(outer, inner);
+        let part = recorder.finish();
+        let spans: Vec<(u64, u64)> =
+            part.records.iter().map(|record| (record.number, record.amount)).collect();
+        assert_eq!(spans, [(1, 1), (0, 0)]);
+        assert!(part.records.iter().all(|record| part.begin <= record.start && record.end <= part.end));
+        assert_eq!(part.topics[0], Topic { name: "finish".into(), source: Some(("a.rs".into(), 3)) });
+    }
+}

@@ -1,0 +1,253 @@
+//! Makes the file of a trace from what the places have recorded.
+//!
+//! Each place is a process with one thread, on which its activities nest, and with tracks of its calls, as in a trace
+//! of a modelled chip. A message is numbered among those of its pair of places and its class at both ends, and keeps
+//! its place there because they arrive in order; so its flow is a number that both ends can say.
+//!
+//! Invariants: times begin at 0 with the first place that records; spans of a track nest.
+
+use super::record::{Part, RecordKind, TracedEvent};
+use isles_trace::names;
+use isles_trace::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Name, Track};
+use isles_trace::spans::Spans;
+use isles_transport::PlaceId;
+use std::cmp::Reverse;
+use std::io;
+use std::io::Write;
+
+/// Names of events; those of records are at the numbers of their kinds.
+const EVENTS: [&str; 8] = [
+    names::WAITING,
+    names::SEND,
+    names::SEND_BLOCK,
+    names::RECEIVE,
+    names::WORKING,
+    names::HOST_RUN,
+    names::DROPPED,
+    names::MISSING,
+];
+const WORKING: Name = Name(4);
+const HOST_RUN: Name = Name(5);
+const DROPPED: Name = Name(6);
+const MISSING: Name = Name(7);
+
+/// Names of notes.
+const NOTES: [&str; 6] = [names::SOURCE, names::TARGET, names::BYTES, names::RUN, names::PLACE, names::COUNT];
+const SOURCE: Name = Name(0);
+const TARGET: Name = Name(1);
+const BYTES: Name = Name(2);
+const RUN: Name = Name(3);
+const PLACE: Name = Name(4);
+const COUNT: Name = Name(5);
+
+/// The track of what belongs to no place. Processes and threads of places follow.
+const WHOLE_RUN: Track = Track(1);
+
+/// So many bytes are encoded before they are written.
+const PORTION_BYTES: usize = 1 << 18;
+
+/// Bits of the number of a message in its flow, and of a place.
+const NUMBER_BITS: u32 = 38;
+const PLACE_BITS: u32 = 12;
+
+/// Writes the trace of `run`, of which there are `parts`, one for each place that has left one.
+///
+/// # Errors
+/// The first thing that `out` has refused.
+pub(super) fn write(out: &mut dyn Write, run: &str, parts: &[Option<Part>]) -> io::Result<()> {
+    let mut encoder = Encoder::new(&EVENTS, &NOTES);
+    encoder.describe(WHOLE_RUN, run);
+    encoder.instant(WHOLE_RUN, 0, HOST_RUN, &[(RUN, run)]);
+    let places = parts.len() as u32;
+    let origin = parts.iter().flatten().map(|part| part.begin).min().unwrap_or_default();
+    for (place, part) in (0..).map(PlaceId).zip(parts) {
+        let (pid, tid) = (place.0 + 1, places + place.0 + 1);
+        encoder.describe_process(process(place), pid, &names::of_activities(place));
+        encoder.describe_thread(
+            thread(place, places),
+            process(place),
+            (pid, tid),
+            &names::of_activities(place),
+        );
+        let number = place.0.to_string();
+        match part {
+            None => encoder.instant(WHOLE_RUN, 0, MISSING, &[(PLACE, &number)]),
+            Some(part) if part.dropped > 0 => {
+                let (time, count) = (part.end - origin, part.dropped.to_string());
+                encoder.instant(WHOLE_RUN, time, DROPPED, &[(PLACE, &number), (COUNT, &count)]);
+            }
+            Some(_) => {}
+        }
+    }
+    let processes = (0..places).map(|place| process(PlaceId(place))).collect();
+    let mut spans = Spans::new(processes, Name(EVENTS.len()), "");
+    let mut writer = Writer { out, encoder, origin };
+    for part in parts.iter().flatten() {
+        let (mut calls, mut activities): (Vec<TracedEvent>, Vec<TracedEvent>) =
+            part.records.iter().partition(|record| record.kind == RecordKind::Span);
+        activities.sort_by_key(|record| (record.start, Reverse(record.end)));
+        calls.sort_by_key(|record| (record.amount, record.start));
+        writer.activities(part, thread(part.place, places), &activities)?;
+        writer.calls(part, &mut spans, &calls)?;
+    }
+    writer.out.write_all(writer.encoder.bytes())
+}
+
+fn process(place: PlaceId) -> Track {
+    Track(WHOLE_RUN.0 + 1 + u64::from(place.0))
+}
+
+fn thread(place: PlaceId, places: u32) -> Track {
+    Track(process(place).0 + u64::from(places))
+}
+
+/// The flow of a message.
+fn flow(source: PlaceId, target: PlaceId, record: &TracedEvent) -> u64 {
+    let pair = u64::from(source.0) << PLACE_BITS | u64::from(target.0);
+    (pair << 1 | record.class as u64) << NUMBER_BITS | (record.number + 1)
+}
+
+/// A file under way.
+struct Writer<'a> {
+    out: &'a mut dyn Write,
+    encoder: Encoder,
+    origin: u64,
+}
+
+impl Writer<'_> {
+    fn time(&self, time: u64) -> EncodedTime {
+        EncodedTime::new(time.saturating_sub(self.origin))
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        if self.encoder.bytes().len() >= PORTION_BYTES {
+            self.out.write_all(self.encoder.bytes())?;
+            self.encoder.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes the activities of a place, in the order of their beginnings, within the time that it has recorded.
+    fn activities(&mut self, part: &Part, track: Track, records: &[TracedEvent]) -> io::Result<()> {
+        let prefix = EventPrefix::new(track);
+        self.encoder.begin(&prefix, self.time(part.begin), WORKING, Details::default());
+        let mut open = vec![part.end];
+        for record in records {
+            while let Some(end) = open.pop_if(|end| *end <= record.start) {
+                self.encoder.end(&prefix, self.time(end));
+            }
+            let Some(outer) = open.last() else { break };
+            open.push(record.end.min(*outer));
+            self.begin(&prefix, part.place, record);
+            self.hand_over()?;
+        }
+        while let Some(end) = open.pop() {
+            self.encoder.end(&prefix, self.time(end));
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, prefix: &EventPrefix, here: PlaceId, record: &TracedEvent) {
+        let (time, name, other) = (self.time(record.start), Name(record.kind as usize), record.other);
+        let number = other.map_or(0, |other| u64::from(other.0));
+        let notes = |other| [(other, number), (BYTES, record.amount)];
+        match (record.kind, other) {
+            (RecordKind::Send | RecordKind::SendBlock, Some(target)) => {
+                let (flow, notes) = (Some(flow(here, target, record)), notes(TARGET));
+                self.encoder.begin(prefix, time, name, Details { flow, last_flow: None, notes: &notes });
+            }
+            (RecordKind::Receive, Some(source)) => {
+                let (last_flow, notes) = (Some(flow(source, here, record)), notes(SOURCE));
+                self.encoder.begin(prefix, time, name, Details { flow: None, last_flow, notes: &notes });
+            }
+            _ => self.encoder.begin(prefix, time, name, Details::default()),
+        }
+    }
+
+    /// Writes the calls of a place, in the order of their lanes.
+    fn calls(&mut self, part: &Part, spans: &mut Spans, records: &[TracedEvent]) -> io::Result<()> {
+        let first = spans.topics();
+        for topic in &part.topics {
+            let source = topic.source.as_ref().map(|(file, line)| (file.as_str(), *line));
+            spans.add(&mut self.encoder, &topic.name, source);
+        }
+        for record in records {
+            let lane = (part.place, record.amount as u32);
+            let [start, end] = [record.start, record.end].map(|time| time.saturating_sub(self.origin));
+            spans.begin(&mut self.encoder, lane, start, (first + record.number as u32, record.other));
+            spans.end(&mut self.encoder, lane, end);
+            self.hand_over()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Topic;
+    use super::*;
+    use isles_trace::reader::{EventKind, PacketReader, TracePacket};
+    use isles_trace::stats::{Sum, read};
+    use isles_transport::Class;
+
+    fn record(kind: RecordKind, [start, end]: [u64; 2], other: Option<u32>, amount: u64) -> TracedEvent {
+        TracedEvent { kind, class: Class::Data, start, end, other: other.map(PlaceId), number: 0, amount }
+    }
+
+    /// Place 0 sends 24 bytes while it handles a message, place 1 takes them in; place 2 is missing.
+    fn file() -> Vec<u8> {
+        let of = |place, dropped, records| Part {
+            place: PlaceId(place),
+            begin: 1_000,
+            end: 2_000,
+            dropped,
+            topics: vec![Topic { name: "finish".into(), source: Some(("a.rs".into(), 5)) }],
+            records,
+        };
+        let first = vec![
+            record(RecordKind::Send, [1_200, 1_250], Some(1), 24),
+            record(RecordKind::Receive, [1_100, 1_300], Some(1), 8),
+            record(RecordKind::Span, [1_000, 1_400], None, 0),
+        ];
+        let second = vec![
+            record(RecordKind::Waiting, [1_000, 1_500], None, 0),
+            record(RecordKind::Receive, [1_500, 1_600], Some(0), 24),
+        ];
+        let mut bytes = Vec::new();
+        write(&mut bytes, "threads, 3 places", &[Some(of(0, 0, first)), Some(of(1, 7, second)), None])
+            .unwrap();
+        bytes
+    }
+
+    #[test]
+    fn activities_nest_and_their_times_add_up() {
+        let stats = read(&file(), 3).unwrap();
+        let times = |place| {
+            stats.places[&place].iter().map(|(name, time)| (name.as_str(), *time)).collect::<Vec<_>>()
+        };
+        assert_eq!(times(0), [("receive", 150), ("send", 50), ("working", 800)]);
+        assert_eq!(times(1), [("receive", 100), ("waiting", 500), ("working", 400)]);
+        assert_eq!(stats.pairs[&(0, 1)], (1, 24));
+        assert_eq!(stats.calls["finish"], Sum { count: 1, time: 400, longest: 400 });
+        assert_eq!(stats.finishes[0].source, Some(("a.rs".into(), 5)));
+        assert_eq!((stats.missing, stats.dropped.into_iter().collect()), (vec![2], vec![(1, 7)]));
+    }
+
+    #[test]
+    fn a_flow_goes_from_where_a_message_is_sent_to_where_it_arrives() {
+        let file = file();
+        let mut reader = PacketReader::new(&file);
+        let (mut out, mut back) = (Vec::new(), Vec::new());
+        while let Some(packet) = reader.packet().unwrap() {
+            if let TracePacket::Event(event) = packet
+                && event.kind == EventKind::Begin
+            {
+                out.extend(event.flows.iter().map(|flow| (*flow, event.number(names::BYTES))));
+                back.extend(event.last_flows.iter().map(|flow| (*flow, event.number(names::BYTES))));
+            }
+        }
+        // The message of 8 bytes was sent by nobody that has recorded it.
+        back.retain(|(_, bytes)| *bytes == Some(24));
+        assert_eq!((out.len(), &out), (1, &back));
+    }
+}

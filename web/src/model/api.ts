@@ -1,0 +1,162 @@
+// What the server says, as types, and the requests that ask it.
+//
+// Every address is relative, so that the page works below any prefix of a proxy. Each snapshot goes through
+// `snapshotOf`, which fills what a server may leave out: the rest of the page never asks whether a column is there,
+// except for those of chips (clock, voltage, power), whose absence means that nobody knows them.
+
+import { answerOf, report } from "./report";
+
+export interface Mesh { columns: number; rows: number; cores_per_tile: number; name: string }
+
+export interface CounterInfo { name: string; unit: string; description: string; kind: "count" | "gauge" }
+
+export interface Run {
+    version: string;
+    program: string;
+    arguments: string[];
+    machine: string;
+    mode: "live" | "replay";
+    started_unix_ms: number;
+    places: number;
+    host_of: string[] | null;
+    mesh: Mesh | null;
+    counters: CounterInfo[];
+    pages_role: "view" | "control";
+    /** Of a replay: how far its log goes, and whether it ends without its last frame. */
+    length_ms?: number;
+    cut?: boolean;
+}
+
+export type PlaceState = "idle" | "busy" | "waiting" | "ended" | "dead" | "silent";
+
+/** One column for each quantity, one value for each place. */
+export interface Places {
+    state: PlaceState[];
+    cause: (string | null)[];
+    busy: number[];
+    tasks: number[];
+    queue: number[];
+    blocked: number[];
+    messages_sent: number[];
+    messages_received: number[];
+    bytes_sent: number[];
+    bytes_received: number[];
+    finishes_open: number[];
+    memory_bytes: number[];
+    clock_mhz?: number[];
+    volt?: number[];
+    watt?: number[];
+}
+
+export interface Link { from: number; to: number; load: number }
+/** From, to, messages, bytes. */
+export type Pair = [number, number, number, number];
+export interface Rest { messages: number; bytes: number }
+
+export interface Finish {
+    id: number | string;
+    home: number;
+    parent: number | string | null;
+    open_ms: number;
+    waits_for: [number, number][];
+    label: string;
+}
+
+export interface Warning { kind: string; place: number; text: string; since_ms: number }
+
+export interface Snapshot {
+    seq: number;
+    time_ms: number;
+    model_ms: number | null;
+    state: "running" | "ended" | "failed" | "unknown";
+    reason: string | null;
+    missed: number;
+    places: Places;
+    links?: Link[];
+    pairs: Pair[];
+    pairs_rest: Rest;
+    finishes: Finish[];
+    warnings: Warning[];
+    progress: { label: string; done: number; total: number } | null;
+    dropped: { events: number; samples: number };
+}
+
+export interface History { step_ms: number; t: number[]; series: Record<string, (number | null)[]> }
+export interface OutputLine { seq: number; time_ms: number; text: string }
+export interface Output { lines: OutputLine[]; dropped: number }
+
+/** A request that the server refused or that did not reach it (`status` 0). */
+export class RequestError extends Error {
+    constructor(readonly status: number, message: string) {
+        super(message);
+    }
+}
+
+async function get<T>(path: string): Promise<T> {
+    const file = report();
+    if (file) return answerOf(file, path) as T;
+    let answer: Response;
+    try {
+        answer = await fetch(`api/v1/${path}`, { credentials: "same-origin", cache: "no-store" });
+    } catch {
+        throw new RequestError(0, "the server does not answer");
+    }
+    if (!answer.ok) throw new RequestError(answer.status, await problemOf(answer));
+    return await answer.json() as T;
+}
+
+/** The title and detail of a problem document (RFC 9457), or the status where the body is none. */
+async function problemOf(answer: Response): Promise<string> {
+    try {
+        const problem = await answer.json() as { title?: string; detail?: string };
+        return [problem.title, problem.detail].filter(Boolean).join(": ") || `status ${answer.status}`;
+    } catch {
+        return `status ${answer.status}`;
+    }
+}
+
+export const getRun = () => get<Run>("run");
+
+export const getAt = async (time_ms: number, places: number) =>
+    snapshotOf(await get<Partial<Snapshot>>(`at?time_ms=${Math.round(time_ms)}`), places);
+
+export const getHistory = (places: number[], counter: string) =>
+    get<History>(`history?places=${places.join(",")}&counter=${encodeURIComponent(counter)}`);
+
+/** The lines after a sequence number; they begin at 1, so 0 asks for all that is kept. */
+export const getOutput = (place: number, after: number) => get<Output>(`output?place=${place}&after=${after}`);
+
+const COLUMNS = [
+    "busy", "tasks", "queue", "blocked", "messages_sent", "messages_received", "bytes_sent", "bytes_received",
+    "finishes_open", "memory_bytes",
+] as const;
+
+/** The snapshot with every column and list in it, each column with a value for each of `count` places. */
+export function snapshotOf(said: Partial<Snapshot>, count: number): Snapshot {
+    const places = (said.places ?? {}) as Partial<Places>;
+    const filled = { ...places } as Places;
+    filled.state = Array.from({ length: count }, (_, place) => places.state?.[place] ?? "silent");
+    filled.cause = places.cause ?? [];
+    for (const column of COLUMNS) {
+        if (places[column]?.length !== count) {
+            filled[column] = Array.from({ length: count }, (_, place) => places[column]?.[place] ?? 0);
+        }
+    }
+    const rest = said.pairs_rest as Rest | number | undefined;
+    return {
+        seq: said.seq ?? 0,
+        time_ms: said.time_ms ?? 0,
+        model_ms: said.model_ms ?? null,
+        state: said.state ?? "unknown",
+        reason: said.reason ?? null,
+        missed: said.missed ?? 0,
+        places: filled,
+        links: said.links ?? undefined,
+        pairs: said.pairs ?? [],
+        pairs_rest: typeof rest === "number" ? { messages: rest, bytes: 0 } : rest ?? { messages: 0, bytes: 0 },
+        finishes: said.finishes ?? [],
+        warnings: said.warnings ?? [],
+        progress: said.progress ?? null,
+        dropped: said.dropped ?? { events: 0, samples: 0 },
+    };
+}

@@ -1,0 +1,227 @@
+// Everything that the page knows, in one object, and who is told when it changes.
+//
+// The invariant: views draw `shown` and nothing else. A live page shows the latest snapshot; a paused one keeps what it
+// shows while snapshots go on being collected; a replay shows the snapshot of the time on its slider. Readers are told
+// at most once a frame, however fast news comes.
+
+import { getAt, getRun, RequestError, snapshotOf, type Run, type Snapshot } from "./api";
+import type { History } from "./history";
+import { fromFragment, open, paneOf, toFragment, type Pane, type ViewName } from "./layout";
+import { preferences } from "./preferences";
+import { openStream, type Connection } from "./stream";
+import { ratesOf, totalOf, Totals, type Rates } from "./totals";
+
+/** After this long without news of a run that should send two a second, the page says so. */
+const SILENCE_MS = 4000;
+
+export class Store {
+    run: Run | null = null;
+    /** Why there is no run to show. */
+    refusal: RequestError | null = null;
+    shown: Snapshot | null = null;
+    rates: Rates | null = null;
+    latest: Snapshot | null = null;
+    connection: Connection = "connecting";
+    paused = false;
+    /** Snapshots that came since the picture was paused. */
+    collected = 0;
+    readonly totals = new Totals();
+    /** Histories that somebody looks at: they take every snapshot, also those that no frame draws. */
+    readonly histories = new Set<History>();
+    panes: Pane[] = [];
+    /** The pane that has the keyboard, and the place that was last looked at. */
+    paneId = 0;
+    place = 0;
+    /** The pane that takes the keyboard when it is drawn, or 0. */
+    focusPane = 0;
+    /** Of a replay. */
+    playing = false;
+    /** The time that was asked for last, in ms; the picture follows. */
+    sought = 0;
+    replayError = "";
+
+    private readers = new Set<() => void>();
+    private scheduled = false;
+    private newsAt = performance.now();
+    private asked = 0;
+
+    async start(): Promise<void> {
+        try {
+            this.run = await getRun();
+        } catch (error) {
+            this.refusal = error instanceof RequestError ? error : new RequestError(0, String(error));
+            this.changed();
+            return;
+        }
+        this.panes = fromFragment(location.hash.slice(1), this.run.places);
+        if (this.panes.length === 0) this.panes = [paneOf("chip", 0, true)];
+        this.paneId = this.panes[0]!.id;
+        this.place = this.panes.find((pane) => pane.view === "core")?.place ?? 0;
+        this.changed();
+        if (this.run.mode === "replay") {
+            await this.seek(0);
+            return;
+        }
+        openStream({
+            snapshot: (text) => this.receive(text),
+            connection: (state) => {
+                this.connection = state;
+                this.changed();
+            },
+        });
+        setInterval(() => this.changed(), 1000);
+    }
+
+    subscribe(reader: () => void): () => void {
+        this.readers.add(reader);
+        return () => this.readers.delete(reader);
+    }
+
+    /** Tells the readers, in the next frame. A hidden tab has no frames, so it draws nothing. */
+    changed(): void {
+        if (this.scheduled) return;
+        this.scheduled = true;
+        requestAnimationFrame(() => {
+            this.scheduled = false;
+            for (const reader of this.readers) reader();
+        });
+    }
+
+    /** How long there has been no news, in ms, where that is too long; else 0. */
+    silence(): number {
+        if (this.run?.mode !== "live" || !this.latest || this.latest.state !== "running") return 0;
+        const since = performance.now() - this.newsAt;
+        return since > SILENCE_MS ? since : 0;
+    }
+
+    pause(on: boolean): void {
+        if (this.run?.mode === "replay") {
+            this.play(!on);
+            return;
+        }
+        this.paused = on;
+        this.collected = 0;
+        if (!on && this.latest) this.show(this.latest, this.shown);
+        this.changed();
+    }
+
+    private receive(text: string): void {
+        if (!this.run) return;
+        const snapshot = snapshotOf(JSON.parse(text) as Partial<Snapshot>, this.run.places);
+        const before = this.latest;
+        // A leader that took over may repeat the last one.
+        if (before && snapshot.seq <= before.seq && snapshot.time_ms <= before.time_ms) return;
+        this.latest = snapshot;
+        this.newsAt = performance.now();
+        this.totals.add(totalOf(snapshot));
+        for (const history of this.histories) history.add(snapshot);
+        if (this.paused) this.collected += 1;
+        else this.show(snapshot, before);
+        this.changed();
+    }
+
+    private show(snapshot: Snapshot, before: Snapshot | null): void {
+        this.rates = ratesOf(before, snapshot) ?? this.rates;
+        this.shown = snapshot;
+    }
+
+    /** Of a replay: shows the run as it was at a time. Of several at once the last one counts. */
+    async seek(time_ms: number): Promise<void> {
+        if (!this.run) return;
+        const time = Math.min(Math.max(0, time_ms), this.run.length_ms ?? 0);
+        const asked = ++this.asked;
+        this.sought = time;
+        try {
+            const [now, before] = await Promise.all([
+                getAt(time, this.run.places),
+                getAt(Math.max(0, time - 1000), this.run.places),
+            ]);
+            if (asked !== this.asked) return;
+            this.shown = this.latest = now;
+            this.rates = ratesOf(before, now);
+            this.replayError = "";
+        } catch (error) {
+            if (asked !== this.asked) return;
+            this.replayError = error instanceof Error ? error.message : String(error);
+            this.playing = false;
+        }
+        this.changed();
+    }
+
+    /** Of a replay: goes on by itself, as fast as the run did, until the end of the log. */
+    play(on: boolean): void {
+        if (on === this.playing) return;
+        this.playing = on;
+        this.changed();
+        if (!on) return;
+        const length = this.run?.length_ms ?? 0;
+        let last = performance.now();
+        if ((this.shown?.time_ms ?? 0) >= length) void this.seek(0);
+        const step = async () => {
+            if (!this.playing) return;
+            const now = performance.now();
+            const time = (this.shown?.time_ms ?? 0) + now - last;
+            last = now;
+            await this.seek(time);
+            if (time >= length) this.play(false);
+            else setTimeout(() => void step(), 500);
+        };
+        setTimeout(() => void step(), 500);
+    }
+
+    // Panes.
+
+    /** Opens a view; `focus` takes the keyboard there. */
+    openView(view: ViewName, place = this.place, focus = false): void {
+        const { panes, at } = open(this.panes, view, place);
+        this.place = place;
+        if (focus) this.focusPane = at.id;
+        this.setPanes(panes, at.id);
+    }
+
+    pin(id: number, pinned: boolean): void {
+        this.setPanes(this.panes.map((pane) => pane.id === id ? { ...pane, pinned } : pane), id);
+    }
+
+    /** Opens the view of a place and keeps it, to compare; or lets it go if it was kept. */
+    pinPlace(place: number): void {
+        const kept = this.panes.find((pane) => pane.view === "core" && pane.place === place && pane.pinned);
+        if (kept) {
+            this.closePane(kept.id);
+            return;
+        }
+        const id = this.paneId;
+        this.openView("core", place);
+        this.pin(this.paneId, true);
+        this.paneId = id;
+    }
+
+    setPlace(id: number, place: number): void {
+        if (!this.run || place < 0 || place >= this.run.places) return;
+        this.place = place;
+        this.setPanes(this.panes.map((pane) => pane.id === id ? { ...pane, place } : pane), id);
+    }
+
+    closePane(id: number): void {
+        const index = this.panes.findIndex((pane) => pane.id === id);
+        if (index < 0) return;
+        const panes = this.panes.filter((pane) => pane.id !== id);
+        if (panes.length === 0) panes.push(paneOf("chip", 0, true));
+        this.setPanes(panes, panes[Math.max(0, index - 1)]!.id);
+    }
+
+    private setPanes(panes: Pane[], id: number): void {
+        this.panes = panes;
+        this.paneId = id;
+        history.replaceState(null, "", `#${toFragment(panes)}`);
+        this.changed();
+    }
+
+    /** Whether there is something to show in a view of this run. */
+    offers(view: ViewName): boolean {
+        return view !== "power" || this.shown?.places.watt !== undefined;
+    }
+}
+
+export const store = new Store();
+preferences.subscribe(() => store.changed());

@@ -1,0 +1,207 @@
+// The page around the views: head, key figures, the choice of views, the panes, the slider of a replay.
+
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import { clock, count, percent, plain, plural, rate, time, watts } from "../draw/text";
+import type { Run, Snapshot } from "../model/api";
+import { VIEWS, type Pane } from "../model/layout";
+import { preferences } from "../model/preferences";
+import { store } from "../model/store";
+import { totalOf } from "../model/totals";
+import { Element } from "../parts/element";
+import { figure } from "../parts/view";
+import { warningsOf } from "../views/warnings";
+import { banners, refusal } from "./banners";
+import { commandsOf, viewName, type Shell } from "./commands";
+import type { Help } from "./help";
+import { listen } from "./keys";
+import type { Palette } from "./palette";
+import "../views/chip";
+import "../views/core";
+import "../views/finishes";
+import "../views/messages";
+import "../views/power";
+import "./help";
+import "./palette";
+import "./replay";
+
+export class App extends Element implements Shell {
+    private commands = commandsOf(this);
+
+    override connectedCallback(): void {
+        super.connectedCallback();
+        listen(this.commands, this);
+    }
+
+    override render(): TemplateResult {
+        if (store.refusal) return refusal(store.refusal);
+        const { run, shown } = store;
+        if (!run) return html`<main class="refusal"><p>asking the run</p></main>`;
+        return html`
+            <a class="skip" href="#main" @click=${this.skip}>To the views</a>
+            ${this.head(run, shown)}
+            ${banners(run, shown)}
+            <section aria-label="Key figures">${this.figures(shown)}</section>
+            <nav class="views" aria-label="Views">${VIEWS.filter((view) => store.offers(view)).map((view) => {
+                const open = store.panes.some((pane) => pane.view === view);
+                const warnings = view === "warnings" && shown ? warningsOf(shown) : 0;
+                return html`<button aria-pressed=${String(open)} @click=${(event: MouseEvent) =>
+                    store.openView(view, store.place, event.detail === 0)}>${viewName(view)}${
+                    warnings > 0 ? html` <span class="badge">${warnings}</span>` : nothing}</button>`;
+            })}</nav>
+            <main id="main" class="panes" data-panes=${store.panes.length} tabindex="-1">
+                ${repeat(store.panes, (pane) => pane.id, (pane) => this.pane(pane))}</main>
+            <isles-replay></isles-replay>
+            <isles-palette .commands=${this.commands}></isles-palette>
+            <isles-help .commands=${this.commands}></isles-help>`;
+    }
+
+    override updated(): void {
+        const { run, shown } = store;
+        if (run) document.title = `${plain(run.program)}, Isles`;
+        if (shown && !this.drawn) {
+            this.drawn = true;
+            // The views draw after this element; the frame after that shows them.
+            requestAnimationFrame(() => performance.mark("picture"));
+        }
+        if (store.focusPane === 0) return;
+        this.querySelector<HTMLElement>(`#pane-${store.focusPane} h2`)?.focus();
+        store.focusPane = 0;
+    }
+
+    private drawn = false;
+
+    private head(run: Run, shown: Snapshot | null): TemplateResult {
+        const replay = run.mode === "replay";
+        const paused = replay ? !store.playing : store.paused;
+        const command = [run.program, ...run.arguments].map(plain).join(" ");
+        return html`<header class="head">
+            <div class="head-run">
+                ${MARK}
+                <h1>${plain(run.program)}</h1>
+                <span class="head-command" title=${command}>${run.arguments.map(plain).join(" ")}</span>
+                <span class="head-facts">${plural(run.places, "place")} on ${plain(run.machine)}</span>
+            </div>
+            <div class="head-now">
+                <span class="state" data-state=${replay ? "replay" : shown?.state ?? "unknown"}>${
+                    replay ? "replay" : shown?.state ?? store.connection}</span>
+                ${shown ? html`<span class="clock" title="Time of the run">${clock(shown.time_ms)}</span>` : nothing}
+                ${shown && shown.model_ms !== null
+                    ? html`<span class="note">modelled ${modelled(shown.model_ms)}</span>` : nothing}
+            </div>
+            <div class="head-buttons">
+                ${replay ? nothing : html`<button @click=${() => store.pause(!paused)}>
+                    ${paused ? "Resume" : "Pause"}</button>`}
+                <button @click=${() => preferences.nextTheme()}>Theme: ${preferences.theme}</button>
+                <button @click=${() => this.palette()}>Commands <kbd>Ctrl K</kbd></button>
+                <button @click=${() => this.help()} aria-label="Help with keys">?</button>
+            </div>
+        </header>`;
+    }
+
+    private figures(shown: Snapshot | null): TemplateResult {
+        if (!shown) return html`<dl class="figures is-key">${figure("Load", "–")}</dl>`;
+        const total = totalOf(shown);
+        const { rates } = store;
+        const sum = (values: number[] | undefined) => values ? rate(values.reduce((a, b) => a + b, 0)) : "–";
+        const { progress } = shown;
+        return html`<dl class="figures is-key">
+            ${figure("Load", percent(total.busy), "mean")}
+            ${figure("Tasks a second", sum(rates?.tasks), `${count(total.tasks)} run`)}
+            ${figure("Messages a second", sum(rates?.sent), `${count(total.messages)} sent`)}
+            ${figure("Open finishes", count(shown.places.finishes_open.reduce((a, b) => a + b, 0)))}
+            ${Number.isFinite(total.watt) ? figure("Power", watts(total.watt), "modelled") : nothing}
+            ${progress ? this.progress(progress) : nothing}
+        </dl>`;
+    }
+
+    private progress({ label, done, total }: NonNullable<Snapshot["progress"]>): TemplateResult {
+        const name = plain(label) || "Progress";
+        return figure(name, html`<progress class="progress" aria-label=${name} max=${total} .value=${done}></progress>
+            ${percent(done / Math.max(1, total))}`, `${count(done)} of ${count(total)}`);
+    }
+
+    private pane(pane: Pane): TemplateResult {
+        const name = pane.view === "core" ? `Place ${pane.place}`
+            : pane.view === "chip" && store.run?.mesh ? `Chip: ${plain(store.run.mesh.name)}` : viewName(pane.view);
+        return html`<section id=${`pane-${pane.id}`} class="pane" aria-labelledby=${`pane-head-${pane.id}`}
+            data-view=${pane.view} @focusin=${() => { store.paneId = pane.id; }}>
+            <div class="pane-head"><h2 id=${`pane-head-${pane.id}`} tabindex="-1">${name}</h2>
+                <button class="quiet" aria-pressed=${String(pane.pinned)} aria-label=${`Pin ${name}`}
+                    @click=${() => store.pin(pane.id, !pane.pinned)}>Pin</button>
+                <button class="quiet" aria-label=${`Close ${name}`} ?disabled=${store.panes.length === 1}
+                    @click=${() => store.closePane(pane.id)}>Close</button></div>
+            <div class="pane-body">${this.view(pane)}</div></section>`;
+    }
+
+    private view(pane: Pane): TemplateResult {
+        switch (pane.view) {
+            case "chip": return html`<isles-chip-view .pane=${pane}></isles-chip-view>`;
+            case "core": return html`<isles-core-view .pane=${pane}></isles-core-view>`;
+            case "messages": return html`<isles-messages-view .pane=${pane}></isles-messages-view>`;
+            case "finishes": return html`<isles-finishes-view .pane=${pane}></isles-finishes-view>`;
+            case "power": return html`<isles-power-view .pane=${pane}></isles-power-view>`;
+            case "warnings": return html`<isles-warnings-view .pane=${pane}></isles-warnings-view>`;
+        }
+    }
+
+    // The commands that need the page itself.
+
+    palette(): void {
+        this.querySelector<Palette>("isles-palette")?.open();
+    }
+
+    help(): void {
+        this.querySelector<Help>("isles-help")?.open();
+    }
+
+    /** Leaves a view: one that is not pinned closes, and the map has the keyboard. */
+    back(): void {
+        // What was to take the keyboard in the next frame does not any more.
+        store.focusPane = 0;
+        const pane = store.panes.find((other) => other.id === store.paneId);
+        if (pane && !pane.pinned && pane.view !== "chip" && store.panes.length > 1) store.closePane(pane.id);
+        const map = this.querySelector<HTMLElement>("isles-place-grid, isles-place-canvas");
+        if (map) map.focus();
+        else this.querySelector<HTMLElement>(".pane h2")?.focus();
+    }
+
+    next(): void {
+        const at = store.panes.findIndex((pane) => pane.id === store.paneId);
+        const pane = store.panes[(at + 1) % store.panes.length];
+        if (pane) this.querySelector<HTMLElement>(`#pane-${pane.id} h2`)?.focus();
+    }
+
+    output(): void {
+        if (!this.querySelector(".output")) store.openView("core", store.place);
+        // The view is made in the next frame, its output in the one after.
+        requestAnimationFrame(() => requestAnimationFrame(() =>
+            (this.querySelector<HTMLElement>(`#pane-${store.paneId} .output`)
+                ?? this.querySelector<HTMLElement>(".output"))?.focus()));
+    }
+
+    press(name: string): void {
+        const pane = this.querySelector(`#pane-${store.paneId}`);
+        const buttons = (part: ParentNode | null) =>
+            [...part?.querySelectorAll<HTMLElement>("button[aria-pressed]") ?? []];
+        [...buttons(pane), ...buttons(this)].find((button) => button.textContent?.trim() === name)?.click();
+    }
+
+    private skip(event: Event): void {
+        event.preventDefault();
+        this.querySelector<HTMLElement>("#main h2")?.focus();
+    }
+}
+
+// Drawn here, not asked for: a report in one file has no other.
+const MARK = html`<svg class="mark" viewBox="0 0 32 32" width="22" height="22" role="img" aria-label="Isles">
+    <rect width="32" height="32" rx="7" fill="#123a5e"></rect>
+    <g fill="#fff"><rect x="6" y="6" width="9" height="9" rx="2" opacity=".45"></rect>
+    <rect x="17" y="6" width="9" height="9" rx="2"></rect><rect x="6" y="17" width="9" height="9" rx="2"></rect></g>
+    <rect x="17" y="17" width="9" height="9" rx="2" fill="#fdd835"></rect></svg>`;
+
+function modelled(ms: number): string {
+    return ms < 1 ? `${(1000 * ms).toFixed(0)} µs` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 2 : 1)} ms` : time(ms);
+}
+
+customElements.define("isles-app", App);

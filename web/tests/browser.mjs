@@ -1,0 +1,85 @@
+// The browser of the tests: Debian's chromium, and pages that count what must not happen.
+//
+// `ISLES_UI` with the address that `isles run .. --ui` printed lets the tests that need no invented run look at a real
+// one instead.
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const ARGUMENTS = [
+    "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+];
+
+export function executable() {
+    for (const name of ["chromium-headless-shell", "chromium"]) {
+        try {
+            return execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
+        } catch { /* the next one */ }
+    }
+    throw new Error("no chromium-headless-shell is here: apt-get install chromium-headless-shell");
+}
+
+export const launch = () => chromium.launch({ executablePath: executable(), args: ARGUMENTS });
+
+/** A page of its own context at an address, with the list of what it did wrong. */
+export async function open(browser, address, options = {}) {
+    const { theme = "light", width = 1280, height = 800, reduced = true, wait = true } = options;
+    const context = await browser.newContext({
+        viewport: { width, height }, colorScheme: theme, reducedMotion: reduced ? "reduce" : "no-preference",
+    });
+    const faults = [];
+    await watch(context, address, faults);
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(address);
+    if (wait) await picture(page);
+    return { context, page, faults };
+}
+
+/** Notes foreign requests, violations of the policy, errors of the console and of scripts. */
+async function watch(context, address, faults) {
+    const origin = new URL(address).origin;
+    context.on("request", (request) => {
+        if (!request.url().startsWith(`${origin}/`)) faults.push(`foreign request ${request.url()}`);
+    });
+    context.on("page", (page) => {
+        page.on("pageerror", (error) => faults.push(`script error ${error.message}`));
+        page.on("console", (message) => {
+            const text = message.text();
+            const network = /Failed to load resource|ERR_/.test(text);
+            if (message.type() === "error" && !network) faults.push(`console ${text}`);
+            if (/violates/.test(text)) faults.push(`policy ${text}`);
+        });
+    });
+    await context.addInitScript(() => {
+        window.violations = [];
+        document.addEventListener("securitypolicyviolation", (event) =>
+            window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));
+    });
+}
+
+/** Waits until the page has drawn its first picture. */
+export async function picture(page) {
+    await page.waitForFunction(() => performance.getEntriesByName("picture").length > 0, null, { timeout: 20_000 });
+}
+
+/** What axe finds, as lines; empty is right. */
+export async function axe(page) {
+    if (!await page.evaluate(() => "axe" in window)) await page.evaluate(AXE);
+    const found = await page.evaluate(async () => {
+        const result = await window.axe.run(document, { resultTypes: ["violations"] });
+        return result.violations.map((violation) => `${violation.id}: ${violation.help}; ` + violation.nodes.slice(0, 3)
+            .map((node) => `${node.target.join(" ")} (${node.failureSummary})`).join(" | "));
+    });
+    return found;
+}
+
+/** The violations of the policy that the page itself has seen. */
+export const violations = (page) => page.evaluate(() => window.violations);
+
+/** The address of a real run to look at instead of invented ones, or null. */
+export const REAL = process.env.ISLES_UI ?? null;

@@ -1,0 +1,347 @@
+// Each view, by mouse and by the keyboard alone: on a chip with 48 cores, on 4 processes, or on the run of ISLES_UI.
+
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import { REAL } from "./browser.mjs";
+import { focused, go, invented, onPage, painted, places, shown, withBrowser } from "./run.mjs";
+
+withBrowser();
+const RUNS = REAL ? ["the real run"] : ["scc", "host"];
+const pane = (page, view) => page.locator(`.pane[data-view="${view}"]`);
+
+for (const scenario of RUNS) {
+    test(`${scenario}: the map has a cell for each place with number, height and words`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            const many = await places(page);
+            const cells = page.locator(".cell[data-place]");
+            assert.equal(await cells.count(), many);
+            const cell = cells.nth(Math.min(1, many - 1));
+            assert.match(await cell.locator(".unseen").textContent(), /^place \d+.*(load \d+ %|dead|silent|ended)/);
+            assert.match(await cell.locator(".cell-value").textContent(), /^(\d+|✕|\?)$/);
+            const loads = await page.$$eval(".cell[data-place]", (all) => all.map((one) =>
+                [one.querySelector(".cell-value").textContent, one.querySelector(".cell-fill").style.height]));
+            for (const [number, height] of loads) {
+                if (!/^\d+$/.test(number)) continue;
+                assert.ok(Math.abs(Number(number) - parseFloat(height)) <= 0.6, `${number} ${height}`);
+            }
+        });
+    });
+
+    test(`${scenario}: a click opens a place, a second takes its pane, a pinned one stays`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            await page.click('.cell[data-place="1"]');
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 1")');
+            await page.click('.cell[data-place="2"]');
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 2")');
+            assert.equal(await pane(page, "core").count(), 1);
+            await page.click('button[aria-label="Pin Place 2"]');
+            await page.click('.cell[data-place="3"]');
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 3")');
+            assert.equal(await pane(page, "core").count(), 2);
+            assert.equal(await page.locator('.cell[aria-selected="true"]').count(), 2);
+            await page.reload();
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 3")');
+            assert.equal(await pane(page, "core").count(), 2, "a reload keeps what is open");
+            await page.click('button[aria-label="Close Place 3"]');
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 3")', { state: "detached" });
+        });
+    });
+
+    test(`${scenario}: arrow keys walk the map as it lies; Enter opens, Escape goes back, Space pins`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            await page.keyboard.press("g");
+            await page.keyboard.press("c");
+            await page.keyboard.press("Escape");
+            assert.equal((await focused(page)).place, "0");
+            const box = async () => page.locator(".cell:focus").boundingBox();
+            const from = await box();
+            await page.keyboard.press("ArrowRight");
+            const right = await box();
+            assert.ok(right.x > from.x && Math.abs(right.y - from.y) < 2, "right is to the right");
+            if (scenario === "scc") {
+                await page.keyboard.press("ArrowUp");
+                assert.ok((await box()).y < right.y, "up is above");
+                assert.equal((await focused(page)).place, "13");
+                await page.keyboard.press("End");
+                assert.equal((await focused(page)).place, "23");
+                await page.keyboard.press("Home");
+                assert.equal((await focused(page)).place, "12");
+                await page.keyboard.press("ArrowDown");
+                assert.equal((await focused(page)).place, "0");
+                await page.keyboard.press("ArrowRight");
+            }
+            await page.keyboard.press("Enter");
+            await page.waitForSelector('.pane[data-view="core"] h2:focus:text-is("Place 1")');
+            await page.keyboard.press("Escape");
+            await page.waitForSelector('.pane[data-view="core"]', { state: "detached" });
+            assert.equal((await focused(page)).place, "1");
+            await page.keyboard.press("Space");
+            await page.keyboard.press("ArrowRight");
+            await page.keyboard.press("Space");
+            await page.waitForFunction(() => document.querySelectorAll('.pane[data-view="core"]').length === 2);
+            assert.equal((await focused(page)).place, "2", "pinning leaves the keyboard on the map");
+            await page.keyboard.press("Space");
+            await page.waitForFunction(() => document.querySelectorAll('.pane[data-view="core"]').length === 1);
+        });
+    });
+
+    test(`${scenario}: the map as a table has the numbers of the places, in the order of choice`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            const many = await places(page);
+            await page.click('.pane[data-view="chip"] button:text-is("Show as table")');
+            await page.waitForSelector('.pane[data-view="chip"] table');
+            assert.equal(await page.locator('[aria-label="Table of places"] tbody tr').count(), Math.min(64, many));
+            await page.click('button.sort:has-text("Load")');
+            await page.waitForSelector('th[aria-sort="descending"]');
+            // Read in one go: the numbers change twice a second.
+            const loads = await page.$$eval('[aria-label="Table of places"] tbody tr',
+                (rows) => rows.map((row) => parseInt(row.children[2].textContent)));
+            assert.deepEqual(loads, [...loads].sort((a, b) => b - a));
+            await page.keyboard.press("t");
+            await page.waitForSelector(".pane[data-view=chip] .map");
+        });
+    });
+
+    test(`${scenario}: other quantities fill the map as well`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            const quantities = await page.$$eval(".pane[data-view=chip] option", (all) => all.map((one) => one.value));
+            for (const quantity of quantities) {
+                await page.selectOption(".pane[data-view=chip] select", quantity);
+                await page.waitForFunction((key) =>
+                    document.querySelector("isles-place-grid, isles-place-canvas").metric === key, quantity);
+                const text = await page.textContent(".cell-value");
+                assert.match(text, /^([\d.]+[kMGT]?|–|✕|\?)$/, quantity);
+            }
+        });
+    });
+
+    test(`${scenario}: the history of a place is drawn, spoken by arrow keys, and a table`, async () => {
+        await onPage({ scenario, at: "core:1" }, async ({ page }) => {
+            await page.waitForSelector(".chart canvas");
+            await page.waitForFunction(() => window.isles.store.shown !== null);
+            assert.ok(await painted(page, ".chart canvas") >= 2, "a curve is on the canvas");
+            const plot = page.locator(".chart-plot");
+            await plot.focus();
+            await page.keyboard.press("Home");
+            await page.waitForFunction(() => document.querySelector(".chart-plot").ariaValueText.startsWith("at 0:0"));
+            const first = await plot.getAttribute("aria-valuetext");
+            await page.keyboard.press("PageUp");
+            await page.waitForFunction((was) => document.querySelector(".chart-plot").ariaValueText !== was, first);
+            assert.match(await plot.getAttribute("aria-valuetext"), /^at \d+:\d\d: \d+ %$/);
+            await page.click('.chart button:text-is("Show as table")');
+            await page.waitForSelector(".chart table tbody tr");
+            const other = await page.$eval(".pane[data-view=core] .tools select", (select) => select.options[1]?.value);
+            if (other) {
+                await page.selectOption(".pane[data-view=core] .tools select", other);
+                await page.waitForSelector(`.chart th:has-text("${other}")`);
+            }
+        });
+    });
+
+    test(`${scenario}: the view of a place steps to its neighbours, says what runs and what it printed`, async () => {
+        await onPage({ scenario, at: "core:1" }, async ({ page }) => {
+            await page.click('.pane[data-view="core"] button:text-is("Next")');
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 2")');
+            await page.fill('.pane[data-view="core"] input[type=number]', "0");
+            await page.keyboard.press("Tab");
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 0")');
+            assert.match(await page.textContent(".pane[data-view=core] .figures"), /State.*Load.*Tasks run/s);
+            assert.match(await page.textContent(".pane[data-view=core] .beside"), /What runs here/);
+            await page.waitForSelector(".output p");
+            await page.keyboard.press("Escape");
+            await page.keyboard.press("l");
+            await page.waitForFunction(() => document.activeElement.classList.contains("output"));
+        });
+    });
+
+    test(`${scenario}: the matrix says who talks to whom, by cursor, by pointer and as a table`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            await page.click('.views button:has-text("Messages")');
+            await page.waitForSelector(".matrix canvas");
+            await page.waitForFunction(() => document.querySelector(".matrix canvas").width > 100);
+            assert.ok(await painted(page, ".matrix canvas") >= 3);
+            const line = () => page.textContent(".matrix .map-line");
+            await page.focus(".matrix canvas");
+            await page.keyboard.press("ArrowRight");
+            assert.match(await line(), /^places? 0.* → places? 1.*: [\d,.]+( [kMG])? messages?, /);
+            await page.keyboard.press("ArrowDown");
+            await page.keyboard.press("Home");
+            assert.match(await line(), /^places? 1.* → places? 0/);
+            const box = await page.locator(".matrix canvas").boundingBox();
+            await page.mouse.move(box.x + box.width - 5, box.y + 26);
+            assert.match(await line(), new RegExp(`^places? 0.* → place.* ${await places(page) - 1}: `));
+            await page.mouse.move(0, 0);
+            await page.keyboard.press("Enter");
+            await page.waitForSelector('.pane[data-view="core"] h2:focus:text-is("Place 1")');
+            await page.keyboard.press("g");
+            await page.keyboard.press("m");
+            await page.waitForSelector(".matrix canvas");
+            await page.keyboard.press("t");
+            await page.waitForSelector(".pane[data-view=messages] table tbody tr");
+        });
+    });
+
+    test(`${scenario}: finishes are a tree that arrow keys walk, close and open`, async () => {
+        await onPage({ scenario, at: "finishes*" }, async ({ page }) => {
+            await page.waitForSelector('[role="tree"], .pane[data-view=finishes] .nothing');
+            if (REAL && await page.locator('[role="tree"]').count() === 0) return;
+            const rows = () => page.locator('[role="treeitem"]').count();
+            const all = await rows();
+            await page.focus('[role="treeitem"][tabindex="0"]');
+            await page.keyboard.press("ArrowDown");
+            if (REAL) return;
+            assert.equal(await page.getAttribute('[role="treeitem"]:focus', "aria-level"), "2");
+            await page.keyboard.press("ArrowLeft");
+            await page.waitForFunction((many) => document.querySelectorAll('[role="treeitem"]').length < many, all);
+            assert.equal(await page.getAttribute('[role="treeitem"]:focus', "aria-expanded"), "false");
+            await page.keyboard.press("ArrowRight");
+            await page.waitForFunction((many) => document.querySelectorAll('[role="treeitem"]').length === many, all);
+            await page.keyboard.press("ArrowLeft");
+            await page.keyboard.press("ArrowLeft");
+            assert.equal(await page.getAttribute('[role="treeitem"]:focus', "aria-level"), "1");
+            await page.keyboard.press("Enter");
+            await page.waitForSelector('.pane[data-view="core"] h2:focus:text-is("Place 0")');
+            await page.click('.tree-sign:text-is("▾")');
+            await page.waitForFunction(() => document.querySelectorAll('[role="treeitem"]').length === 1);
+        });
+    });
+
+    test(`${scenario}: power is shown where it is known, and nowhere else`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            const watts = await shown(page, "shown.places.watt");
+            if (!watts) {
+                assert.equal(await page.locator('.views button:has-text("Power")').count(), 0);
+                await page.keyboard.press("g");
+                await page.keyboard.press("p");
+                assert.equal(await page.locator('.pane[data-view="power"]').count(), 0);
+                return;
+            }
+            await page.keyboard.press("g");
+            await page.keyboard.press("p");
+            await page.waitForSelector('.pane[data-view="power"] .chart canvas');
+            assert.ok(await painted(page, ".pane[data-view=power] .chart canvas") >= 2);
+            const [cores, said, sum] = await page.evaluate(() => {
+                const rows = [...document.querySelectorAll(".pane[data-view=power] .halves tbody tr")];
+                return [
+                    rows.reduce((total, row) => total + Number(row.children[2].textContent), 0),
+                    parseFloat(document.querySelector(".pane[data-view=power] dd").textContent),
+                    window.isles.store.shown.places.watt.reduce((a, b) => a + b, 0),
+                ];
+            });
+            assert.equal(cores, watts.length);
+            assert.ok(Math.abs(said - sum) < 0.06 || sum >= 1000, `${said} ${sum}`);
+            await page.click('button:text-is("Show clocks")');
+            await page.waitForFunction(() => /^\d{3,4}$/.test(
+                document.querySelector(".pane[data-view=power] .cell-value").textContent));
+        });
+    });
+
+    test(`${scenario}: warnings say what, where and for how long, and lead to the place`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            await page.click('.views button:has-text("Warnings")');
+            await page.waitForSelector(".pane[data-view=warnings] .warnings");
+            if (REAL) return;
+            assert.match(await page.textContent(".warnings li"), /finish open for long.*place 0.*waits for.*for \d+/s);
+            await page.focus(".warnings button.link");
+            await page.keyboard.press("Enter");
+            await page.waitForSelector('.pane[data-view="core"] h2:focus:text-is("Place 0")');
+        });
+    });
+}
+
+test("the palette finds commands by letters and places by number, and gives the keyboard back", async () => {
+    await onPage({ scenario: "scc" }, async ({ page }) => {
+        await page.keyboard.press("Control+k");
+        await page.waitForSelector("dialog.palette[open]");
+        assert.equal((await focused(page)).role, "combobox");
+        await page.keyboard.type("mess");
+        await page.waitForFunction(() => document.querySelectorAll(".palette li").length === 1);
+        await page.keyboard.press("Enter");
+        await page.waitForSelector('.pane[data-view="messages"] h2:focus');
+        await page.keyboard.press("/");
+        await page.keyboard.type("2");
+        await page.keyboard.press("ArrowDown");
+        await page.waitForSelector('.palette li[aria-selected="true"]:has-text("Pin place 2")');
+        await page.keyboard.press("ArrowUp");
+        await page.keyboard.press("Enter");
+        await page.waitForSelector('.pane[data-view="core"] h2:focus:text-is("Place 2")');
+        await page.keyboard.press("Control+k");
+        await page.keyboard.press("Escape");
+        await page.waitForSelector("dialog.palette[open]", { state: "detached" });
+        assert.equal((await focused(page)).text, "Place 2", "closing gives the keyboard back");
+        await page.click('button:has-text("Commands")');
+        await page.click('.palette li:has-text("Dark theme")');
+        await page.waitForSelector(':root[data-theme="dark"]');
+    });
+});
+
+test("the help lists the keys, and single letters can be switched off", async () => {
+    await onPage({ scenario: "scc" }, async ({ page }) => {
+        await page.keyboard.press("?");
+        await page.waitForSelector("dialog.help[open]");
+        assert.match(await page.textContent("dialog.help"), /g m.*messages/s);
+        await page.click(".help .switch input");
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("g");
+        await page.keyboard.press("m");
+        await page.keyboard.press("p");
+        assert.equal(await shown(page, "paused"), false);
+        assert.equal(await page.locator('.pane[data-view="messages"]').count(), 0);
+        await page.keyboard.press("Control+k");
+        await page.waitForSelector("dialog.palette[open]");
+    });
+});
+
+test("b pins a view, F6 goes to the next, f follows the output or stops, t shows its tables", async () => {
+    await onPage({ scenario: "scc", at: "chip*,core:1" }, async ({ page }) => {
+        await page.waitForSelector(".output p");
+        await page.keyboard.press("F6");
+        assert.equal((await focused(page)).text, "Place 1");
+        await page.keyboard.press("b");
+        await page.waitForSelector('button[aria-label="Pin Place 1"][aria-pressed="true"]');
+        await page.keyboard.press("f");
+        await page.waitForSelector('button[aria-pressed="false"]:text-is("Follow")');
+        await page.keyboard.press("f");
+        await page.waitForSelector('button[aria-pressed="true"]:text-is("Follow")');
+        await page.keyboard.press("t");
+        await page.waitForSelector(".pane[data-view=core] .chart table");
+        await page.keyboard.press("F6");
+        assert.match((await focused(page)).text, /^(Chip|Places)/);
+        await page.keyboard.press("t");
+        await page.waitForSelector('[aria-label="Table of places"]');
+    });
+});
+
+test("every control is reached by Tab, is seen when it is, and none holds the keyboard", async () => {
+    await onPage({ scenario: "scc", at: "chip*,core:1*" }, async ({ page }) => {
+        await page.waitForSelector(".output p");
+        const reached = [];
+        for (let step = 0; step < 80; step++) {
+            await page.keyboard.press("Tab");
+            const now = await page.evaluate(() => {
+                const element = document.activeElement;
+                if (element === document.body) return null;
+                const style = getComputedStyle(element);
+                const name = element.getAttribute("aria-label") ?? element.textContent.trim().slice(0, 30);
+                const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1;
+                return { name, tag: element.tagName, ring };
+            });
+            if (now === null) break;
+            reached.push(now);
+            assert.ok(now.ring, `${now.tag} ${now.name} has a ring`);
+        }
+        assert.ok(reached.length < 80, "Tab leaves the page at its end");
+        const names = reached.map((one) => one.name).join("\n");
+        for (const name of ["Pause", "Commands", "Messages", "place 1", "Show as table", "Output of place 1"]) {
+            assert.ok(names.includes(name), `${name} is reached: ${names}`);
+        }
+        assert.equal(reached.filter((one) => /^place \d+, /.test(one.name)).length, 1, "the map is one stop");
+    });
+});
+
+test("a stored link with nonsense in it opens what it can", invented, async () => {
+    await onPage({ scenario: "host" }, async ({ page }) => {
+        await go(page, "core:99,nonsense*,messages,core:3*");
+        assert.equal(await page.locator(".pane").count(), 2);
+    });
+});
