@@ -16,6 +16,8 @@ mod directory;
 mod log;
 mod page;
 mod sample;
+#[cfg(feature = "view")]
+pub mod view;
 
 pub use counter::{COUNTERS, CounterId, CounterInfo, CounterKind, names_hash};
 pub use description::{MeshDescription, RunDescription};
