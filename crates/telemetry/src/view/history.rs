@@ -111,8 +111,10 @@ impl HistoryRing {
     /// Keeps a snapshot if it is time for one.
     pub fn push(&mut self, snapshot: &Snapshot) {
         let time = snapshot.time_ms;
+        // Looks are not even: one that comes a little early counts.
+        let early = time + FINE_MS / 4;
         let is_due =
-            |ring: &VecDeque<HistoryEntry>, step: u64| ring.back().is_none_or(|last| time >= last.0 + step);
+            |ring: &VecDeque<HistoryEntry>, step: u64| ring.back().is_none_or(|last| early >= last.0 + step);
         let due = [is_due(&self.fine, FINE_MS), is_due(&self.coarse, COARSE_MS)];
         if !due[0] {
             return;

@@ -1,7 +1,7 @@
 //! A run that is watched while it runs.
 //!
-//! It reads the counters when it is told to, and never talks to the run. Invariant: whatever becomes of the run, the last
-//! values stay.
+//! It reads the counters when it is told to, and never talks to the run. Invariant: whatever becomes of the run, the
+//! last values stay.
 
 use super::{History, HistoryRing, RunState, RunView, Series, Snapshot, SnapshotBuilder};
 use crate::description::RunDescription;

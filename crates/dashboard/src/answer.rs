@@ -1,0 +1,78 @@
+//! Answers: JSON, text, files, streams, and refusals as problem documents (RFC 9457).
+//!
+//! Every answer leaves with the same headers of policy. Invariant: text of a run is only ever sent as JSON or as plain
+//! text, never as markup.
+
+use crate::stream::SnapshotStream;
+use http_body_util::{Either, Full, StreamBody};
+use hyper::body::Bytes;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+
+/// What a page may do: its own script and style, and questions to this server.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+                      require-trusted-types-for 'script'; trusted-types lit-html";
+
+/// Headers of every answer.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+/// The body of an answer: all of it, or snapshots as they come.
+pub(crate) type AnswerBody = Either<Full<Bytes>, StreamBody<SnapshotStream>>;
+
+/// An answer on its way.
+pub(crate) type Answer = Response<AnswerBody>;
+
+/// An answer of this kind with this body.
+pub(crate) fn answer(status: StatusCode, kind: &'static str, body: AnswerBody) -> Answer {
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if !kind.is_empty() {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    answer
+}
+
+/// An answer that is text of this kind.
+pub(crate) fn text(kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    answer(StatusCode::OK, kind, Either::Left(Full::new(body.into())))
+}
+
+/// An answer in JSON.
+pub(crate) fn json(value: &impl Serialize) -> Answer {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => text("application/json", bytes),
+        Err(fault) => {
+            problem(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written", &fault.to_string())
+        }
+    }
+}
+
+/// A problem document (RFC 9457).
+#[derive(Serialize)]
+struct Problem<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+}
+
+/// A refusal: what is wrong, and what is allowed.
+pub(crate) fn problem(status: StatusCode, title: &str, detail: &str) -> Answer {
+    let document = Problem { kind: "about:blank", title, status: status.as_u16(), detail };
+    let bytes = serde_json::to_vec(&document).unwrap_or_default();
+    answer(status, "application/problem+json", Either::Left(Full::new(bytes.into())))
+}

@@ -1,0 +1,191 @@
+//! Who may ask: host, origin and session of a request.
+//!
+//! Loopback alone protects nobody: pages of any site can send requests to it, and other users of the host can connect.
+//! So the host must be ours by name (against rebinding), a browser must say that our own page asks (ports are no
+//! boundary for cookies), and who asks must have the token or the session that the token was changed for. Invariants:
+//! what is refused is refused before its route is looked at; a token never stands in an address that is sent.
+
+use crate::answer::{Answer, problem};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use std::fmt::Write as _;
+use subtle::ConstantTimeEq;
+
+/// Bytes of a token and of a session: 256 bits.
+const SECRET_BYTES: usize = 32;
+
+/// Longest path and query.
+const ADDRESS_BYTES_MAX: usize = 4096;
+
+/// Longest body of a request; none of ours needs one.
+const BODY_BYTES_MAX: u64 = 16 << 10;
+
+/// What a route asks of who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nothing: the files of the page itself.
+    Public,
+    /// The token, to be changed for a session.
+    Token,
+    /// The token or a session, to look.
+    View,
+    /// The token or a session that may change the run. No route needs it yet.
+    #[allow(dead_code, reason = "verbs that manage a run come on the same table")]
+    Control,
+}
+
+/// A random number in hexadecimal.
+pub(crate) fn secret() -> Result<String, String> {
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // a text takes whatever is written
+        text
+    }))
+}
+
+/// What the server knows of those who may ask.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// Changed for a session by the page; or sent with each request by a program.
+    token: String,
+    session: String,
+    /// A name of this server that no other has: `isles-RANDOM.localhost`.
+    name: String,
+    port: u16,
+}
+
+impl Guard {
+    /// For a server at this port.
+    pub(crate) fn new(port: u16) -> Result<Guard, String> {
+        let name = format!("isles-{}.localhost", &secret()?[..12]);
+        Ok(Guard { token: secret()?, session: secret()?, name, port })
+    }
+
+    /// The addresses to open: by the name that is ours alone, and by number.
+    pub(crate) fn addresses(&self) -> [String; 2] {
+        [&self.name, "127.0.0.1"].map(|host| format!("http://{host}:{}/#token={}", self.port, self.token))
+    }
+
+    /// The cookie of a session; named by the port, because cookies do not keep ports apart.
+    pub(crate) fn cookie(&self) -> String {
+        format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name(), self.session)
+    }
+
+    fn cookie_name(&self) -> String {
+        format!("isles-{}", self.port)
+    }
+
+    /// Checks what any request must be, whatever it asks for.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) fn check_origin<B>(
+        &self,
+        request: &Request<B>,
+        access: Option<Access>,
+    ) -> Result<(), Box<Answer>> {
+        let headers = request.headers();
+        let host = only(headers, &header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        if !self.is_own(host) {
+            let detail =
+                "the name in the address is not one of this server; open the address that was printed";
+            return refuse(StatusCode::MISDIRECTED_REQUEST, "unknown host", detail);
+        }
+        let address = request.uri().path_and_query().map_or(0, |address| address.as_str().len());
+        if address > ADDRESS_BYTES_MAX {
+            return refuse(
+                StatusCode::URI_TOO_LONG,
+                "the address is too long",
+                "at most 4096 bytes are allowed",
+            );
+        }
+        let length =
+            only(headers, &header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if length.unwrap_or(0) > BODY_BYTES_MAX {
+            let detail = "at most 16 KiB are allowed";
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long", detail);
+        }
+        let other_site = "requests of other sites and other ports are refused";
+        if headers.contains_key(header::ORIGIN) {
+            let own = format!("http://{host}");
+            if only(headers, &header::ORIGIN).is_none_or(|origin| origin.as_bytes() != own.as_bytes()) {
+                return refuse(StatusCode::FORBIDDEN, "another origin", other_site);
+            }
+        }
+        let is_page = access == Some(Access::Public) && request.method() == Method::GET;
+        match site(headers) {
+            None | Some("same-origin") => Ok(()),
+            Some("none") if is_page => Ok(()),
+            Some(_) => refuse(StatusCode::FORBIDDEN, "another site", other_site),
+        }
+    }
+
+    /// Checks that who asks may do so.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) fn check_access(&self, headers: &HeaderMap, access: Access) -> Result<(), Box<Answer>> {
+        let has_token = self.has_token(headers);
+        // A browser sends cookies also for pages of other ports; only with this word it is our own page.
+        let has_session = || self.has_session(headers) && site(headers) == Some("same-origin");
+        let is_allowed = match access {
+            Access::Public => true,
+            Access::Token => has_token,
+            Access::View | Access::Control => has_token || has_session(),
+        };
+        if is_allowed {
+            return Ok(());
+        }
+        let detail = "open the address that was printed when the run began, with its token; it is also in the file \
+                      ui-address of the run directory";
+        refuse(StatusCode::UNAUTHORIZED, "no session", detail)
+    }
+
+    /// Whether a value of `Host` is a name of this server.
+    fn is_own(&self, host: &str) -> bool {
+        let Some((name, port)) = host.rsplit_once(':') else { return false };
+        let names = ["127.0.0.1", "localhost", "[::1]", self.name.as_str()];
+        port.parse() == Ok(self.port) && names.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    fn has_token(&self, headers: &HeaderMap) -> bool {
+        let bearer =
+            only(headers, &header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        bearer.is_some_and(|token| is_same(token, &self.token))
+    }
+
+    fn has_session(&self, headers: &HeaderMap) -> bool {
+        let name = self.cookie_name();
+        let cookies = headers.get_all(header::COOKIE).iter();
+        let mut pairs = cookies.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
+        pairs.any(|pair| {
+            let known = pair.trim().split_once('=').filter(|(known, _)| *known == name);
+            known.is_some_and(|(_, session)| is_same(session.as_bytes(), &self.session))
+        })
+    }
+}
+
+/// What the browser says of the site that asks.
+fn site(headers: &HeaderMap) -> Option<&str> {
+    let all = headers.get_all("sec-fetch-site");
+    let mut values = all.iter().map(|value| value.to_str().unwrap_or("?"));
+    let first = values.next()?;
+    if values.next().is_some() { Some("?") } else { Some(first) }
+}
+
+/// The value of a header that stands there once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    values.next().is_none().then_some(first)
+}
+
+/// Compares in a time that does not depend on where they differ.
+fn is_same(said: &[u8], secret: &str) -> bool {
+    said.ct_eq(secret.as_bytes()).into()
+}
+
+fn refuse(status: StatusCode, title: &str, detail: &str) -> Result<(), Box<Answer>> {
+    Err(Box::new(problem(status, title, detail)))
+}

@@ -1,0 +1,104 @@
+//! The program `isles-dashboard`, which `isles` starts for `--ui`, `replay` and `report`.
+//!
+//! It reads arguments and prints; the rest is the library's. Errors are one line; exit code 2 for what cannot be done.
+
+#![forbid(unsafe_code)]
+
+use clap::{Parser, Subcommand};
+use isles_dashboard::{RunSource, ServeOptions, report, serve};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Exit code for what cannot be done.
+const EXIT_USAGE: u8 = 2;
+
+/// How long a run that is announced may take to begin.
+const BEGIN_LIMIT: Duration = Duration::from_secs(60);
+
+/// Shows a run of Isles in a browser, while it runs or afterwards
+#[derive(Parser)]
+#[command(name = "isles-dashboard", version)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Shows a run that runs, or is about to begin
+    Live {
+        /// The run directory
+        directory: PathBuf,
+        /// The port on the loopback address [default: any that is free]
+        #[arg(long, default_value_t = 0, hide_default_value = true)]
+        port: u16,
+        /// Go on when the run has ended
+        #[arg(long)]
+        keep: bool,
+        /// Wait for the run to begin
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Shows a run that has ended, from its event log
+    Replay {
+        /// The run directory
+        directory: PathBuf,
+        /// The port on the loopback address [default: any that is free]
+        #[arg(long, default_value_t = 0, hide_default_value = true)]
+        port: u16,
+    },
+    /// Writes a run and the page into one file
+    Report {
+        /// The run directory
+        directory: PathBuf,
+        /// Where the file goes; - is standard output
+        #[arg(long, value_name = "FILE")]
+        html: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let (source, options) = match Arguments::parse().verb {
+        Verb::Live { directory, port, keep, wait } => {
+            let wait = if wait { BEGIN_LIMIT } else { Duration::ZERO };
+            (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep })
+        }
+        Verb::Replay { directory, port } => {
+            (RunSource::Replay(directory), ServeOptions { port, is_kept: true })
+        }
+        Verb::Report { directory, html } => return write_report(&directory, &html),
+    };
+    let tell = |[name, number]: &[String; 2]| {
+        // Nobody may be there to read; the server is there all the same.
+        let _ = writeln!(io::stderr(), "watch the run at {name}\n              or {number}");
+    };
+    match serve(&source, &options, tell) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn write_report(directory: &Path, html: &Path) -> ExitCode {
+    let text = match report(directory) {
+        Ok(text) => text,
+        Err(error) => {
+            let directory = directory.display();
+            return fail(&format_args!("the event log of {directory} cannot be replayed: {error}"));
+        }
+    };
+    let written = match html.as_os_str() == "-" {
+        true => io::stdout().lock().write_all(text.as_bytes()),
+        false => std::fs::write(html, text),
+    };
+    written.map_or_else(
+        |cause| fail(&format_args!("cannot write {}: {cause}", html.display())),
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+fn fail(error: &dyn std::fmt::Display) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {error}"); // as above
+    ExitCode::from(EXIT_USAGE)
+}

@@ -1,0 +1,253 @@
+//! What can be asked: one table of paths, methods and what they ask of who asks.
+//!
+//! `openapi.json` describes the same table, which a test compares. Invariant: what is not in the table is not answered,
+//! and each row has said whom it is for.
+
+use crate::answer::{Answer, answer as whole, json, problem, text};
+use crate::assets::ASSETS;
+use crate::guard::Access;
+use crate::metrics;
+use crate::server::Shared;
+use crate::stream::SnapshotStream;
+use http_body_util::{Either, Full, StreamBody};
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use isles_telemetry::view::{RunView, Series};
+use isles_telemetry::{COUNTERS, CounterInfo};
+use serde::Serialize;
+
+/// The description of the interface.
+pub(crate) const OPENAPI: &str = include_str!("openapi.json");
+
+/// Most places of one question about the past.
+const HISTORY_PLACES_MAX: usize = 1024;
+
+type Handler = fn(&Shared, &str, Option<u64>) -> Answer;
+
+/// A row of the table.
+pub(crate) struct RouteRow {
+    pub(crate) path: &'static str,
+    pub(crate) method: Method,
+    pub(crate) access: Access,
+    handler: Handler,
+}
+
+const fn get(path: &'static str, access: Access, handler: Handler) -> RouteRow {
+    RouteRow { path, method: Method::GET, access, handler }
+}
+
+/// The table; the files of the page stand before it.
+pub(crate) static ROUTES: [RouteRow; 8] = [
+    RouteRow { path: "/api/v1/session", method: Method::POST, access: Access::Token, handler: session },
+    get("/api/v1/run", Access::View, run),
+    get("/api/v1/stream", Access::View, stream),
+    get("/api/v1/history", Access::View, history),
+    get("/api/v1/output", Access::View, output),
+    get("/api/v1/at", Access::View, at),
+    get("/api/v1/openapi.json", Access::View, |_, _, _| text("application/json", OPENAPI)),
+    get("/metrics", Access::View, metrics::answer),
+];
+
+/// Answers a request.
+pub(crate) fn answer<B>(shared: &Shared, request: &Request<B>) -> Answer {
+    find(shared, request).unwrap_or_else(|refusal| *refusal)
+}
+
+fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Answer, Box<Answer>> {
+    let path = request.uri().path();
+    let asset = ASSETS.iter().find(|asset| asset.path == path);
+    let rows: Vec<&RouteRow> = ROUTES.iter().filter(|route| route.path == path).collect();
+    let access = asset.map(|_| Access::Public).or_else(|| Some(rows.first()?.access));
+    shared.guard.check_origin(request, access)?;
+    // Who may not ask learns nothing of what there is.
+    shared.guard.check_access(request.headers(), access.unwrap_or(Access::View))?;
+    if let Some(asset) = asset {
+        allow(request.method(), &[Method::GET])?;
+        return Ok(text(asset.kind, asset.text));
+    }
+    if rows.is_empty() {
+        let detail = "see /api/v1/openapi.json for what there is";
+        return Err(Box::new(problem(StatusCode::NOT_FOUND, "no such address", detail)));
+    }
+    let methods: Vec<Method> = rows.iter().map(|route| route.method.clone()).collect();
+    allow(request.method(), &methods)?;
+    let route = rows.iter().find(|route| route.method == *request.method());
+    let route =
+        route.ok_or_else(|| Box::new(problem(StatusCode::METHOD_NOT_ALLOWED, "another method", "")))?;
+    let last = request.headers().get("last-event-id").and_then(|last| last.to_str().ok()?.parse().ok());
+    Ok((route.handler)(shared, request.uri().query().unwrap_or_default(), last))
+}
+
+/// Refuses a method that a path does not have.
+fn allow(method: &Method, allowed: &[Method]) -> Result<(), Box<Answer>> {
+    if allowed.contains(method) {
+        return Ok(());
+    }
+    let names: Vec<&str> = allowed.iter().map(Method::as_str).collect();
+    let mut refusal = problem(StatusCode::METHOD_NOT_ALLOWED, "another method", &names.join(", "));
+    if let Ok(value) = HeaderValue::from_str(&names.join(", ")) {
+        refusal.headers_mut().insert(header::ALLOW, value);
+    }
+    Err(Box::new(refusal))
+}
+
+fn bad(name: &str, value: &str, allowed: &str) -> Answer {
+    let shown: String = value.chars().take(80).collect();
+    let detail = format!("{name} is {shown:?}; allowed: {allowed}");
+    problem(StatusCode::BAD_REQUEST, "a bad query", &detail)
+}
+
+/// The value of a parameter of a query, without escapes but that of the comma.
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let value = pairs.find(|(known, _)| *known == name)?.1;
+    Some(value.replace("%2C", ",").replace("%2c", ","))
+}
+
+/// A number of a query, with `default` if it is not there.
+fn number<T: std::str::FromStr>(query: &str, name: &str, default: Option<T>) -> Result<T, Box<Answer>> {
+    let said = parameter(query, name);
+    match (&said, default) {
+        (None, Some(default)) => Ok(default),
+        _ => {
+            let value = said.unwrap_or_default();
+            value.parse().map_err(|_| Box::new(bad(name, &value, "a whole number")))
+        }
+    }
+}
+
+fn session(shared: &Shared, _: &str, _: Option<u64>) -> Answer {
+    let mut answer = whole(StatusCode::NO_CONTENT, "", Either::Left(Full::default()));
+    match HeaderValue::from_str(&shared.guard.cookie()) {
+        Ok(cookie) => _ = answer.headers_mut().insert(header::SET_COOKIE, cookie),
+        Err(fault) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "no cookie", &fault.to_string()),
+    }
+    answer
+}
+
+/// A counter as the interface tells of it.
+#[derive(Serialize)]
+struct CounterView {
+    name: &'static str,
+    unit: &'static str,
+    description: &'static str,
+    kind: &'static str,
+}
+
+fn counter_view(counter: &CounterInfo) -> CounterView {
+    let CounterInfo { name, unit, description, kind, .. } = counter;
+    CounterView { name, unit, description, kind: kind.name() }
+}
+
+/// The mesh of a chip as the interface tells of it.
+#[derive(Serialize)]
+struct MeshView<'a> {
+    columns: u32,
+    rows: u32,
+    cores_per_tile: u32,
+    name: &'a str,
+}
+
+/// The run as the interface tells of it.
+#[derive(Serialize)]
+pub(crate) struct RunAnswer<'a> {
+    version: &'a str,
+    program: &'a str,
+    arguments: &'a [String],
+    machine: &'a str,
+    mode: &'static str,
+    started_unix_ms: u64,
+    places: u32,
+    host_of: Option<&'a [String]>,
+    mesh: Option<MeshView<'a>>,
+    core_of: Option<&'a [u32]>,
+    counters: Vec<CounterView>,
+    pages_role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<bool>,
+}
+
+impl RunAnswer<'_> {
+    /// What is told of this run.
+    pub(crate) fn of(view: &dyn RunView) -> RunAnswer<'_> {
+        let run = view.description();
+        let length = view.length();
+        RunAnswer {
+            version: &run.version,
+            program: &run.program,
+            arguments: &run.arguments,
+            machine: &run.machine,
+            mode: if length.is_some() { "replay" } else { "live" },
+            started_unix_ms: run.started_unix_ms,
+            places: run.places,
+            host_of: run.host_of.as_deref(),
+            mesh: run.mesh.as_ref().map(|mesh| MeshView {
+                columns: mesh.columns,
+                rows: mesh.rows,
+                cores_per_tile: mesh.cores_per_tile,
+                name: &mesh.name,
+            }),
+            core_of: run.core_of.as_deref(),
+            counters: COUNTERS.iter().map(counter_view).collect(),
+            pages_role: "view",
+            length_ms: length.map(|(length, _)| length),
+            cut: length.map(|(_, cut)| cut),
+        }
+    }
+}
+
+fn run(shared: &Shared, _: &str, _: Option<u64>) -> Answer {
+    shared.with_view(|view| json(&RunAnswer::of(view)))
+}
+
+fn stream(shared: &Shared, _: &str, last: Option<u64>) -> Answer {
+    match SnapshotStream::new(&shared.snapshots, &shared.readers, last) {
+        Some(stream) => whole(StatusCode::OK, "text/event-stream", Either::Right(StreamBody::new(stream))),
+        None => problem(StatusCode::SERVICE_UNAVAILABLE, "too many readers", "close other pages of this run"),
+    }
+}
+
+fn history(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
+    let look = || -> Result<Answer, Box<Answer>> {
+        let places = parameter(query, "places").unwrap_or_default();
+        let allowed = "numbers of places with commas, at most 1024";
+        let numbers: Result<Vec<u32>, _> = places.split(',').map(str::parse).collect();
+        let numbers = numbers.ok().filter(|numbers| numbers.len() <= HISTORY_PLACES_MAX);
+        let numbers = numbers.ok_or_else(|| Box::new(bad("places", &places, allowed)))?;
+        let counter = parameter(query, "counter").unwrap_or_default();
+        let series = Series::of_name(&counter);
+        let series = series.ok_or_else(|| Box::new(bad("counter", &counter, &Series::names().join(", "))))?;
+        let (from, to) = (number(query, "from_ms", Some(0))?, number(query, "to_ms", Some(u64::MAX))?);
+        Ok(shared.with_view(|view| json(&view.history(&numbers, series, from, to))))
+    };
+    look().unwrap_or_else(|refusal| *refusal)
+}
+
+/// What a place has printed. Output is not recorded: it goes where the program sends it.
+#[derive(Serialize)]
+struct OutputAnswer {
+    lines: [&'static str; 0],
+    dropped: u64,
+    recorded: bool,
+}
+
+fn output(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
+    let places = shared.with_view(|view| view.description().places);
+    match number::<u32>(query, "place", None) {
+        Ok(place) if place < places => json(&OutputAnswer { lines: [], dropped: 0, recorded: false }),
+        Ok(place) => bad("place", &place.to_string(), &format!("0 to {}", places.saturating_sub(1))),
+        Err(refusal) => *refusal,
+    }
+}
+
+fn at(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
+    let time = match number(query, "time_ms", None) {
+        Ok(time) => time,
+        Err(refusal) => return *refusal,
+    };
+    let found = shared.with_view(|view| view.at(time));
+    let live = "a run that runs has its newest snapshot only, in the stream";
+    found.map_or_else(|| problem(StatusCode::NOT_FOUND, "no replay", live), |snapshot| json(&snapshot))
+}

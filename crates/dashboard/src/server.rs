@@ -1,0 +1,205 @@
+//! The server: which run it shows, where it listens, how long it lives.
+//!
+//! One thread looks at the run twice a second and answers all requests. Invariants: it listens on the loopback address
+//! only; what it prints has the token, what it answers has not; it ends by itself when the run has ended, unless it is
+//! to be kept.
+
+use crate::accept::accept;
+use crate::guard::Guard;
+use crate::stream::{Published, Readers};
+use isles_telemetry::view::{LiveRun, ReplayedRun, RunView, WatchError};
+use isles_telemetry::{DirectoryError, LogError};
+use std::fs::File;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// Time between two looks at the run.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Time between two tries to find a run that begins.
+const BEGIN_EVERY: Duration = Duration::from_millis(20);
+
+/// How long a server that is not kept shows the end of its run.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunSource {
+    /// The run of a run directory, while it runs; if it is not there yet, for how long to wait for it.
+    Live(PathBuf, Duration),
+    /// The event log of a run directory.
+    Replay(PathBuf),
+}
+
+/// How the server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServeOptions {
+    /// The port; 0 is any that is free.
+    pub port: u16,
+    /// Whether to go on when the run has ended.
+    pub is_kept: bool,
+}
+
+/// Why nothing is served.
+#[derive(Debug)]
+pub enum ServeError {
+    /// There is no run to show.
+    Watch(WatchError),
+    /// The log cannot be replayed.
+    Log(PathBuf, LogError),
+    /// The port cannot be had.
+    Port(u16, io::Error),
+    /// The system refused something else; the text says what.
+    System(String),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Watch(error) => error.fmt(f),
+            ServeError::Log(path, error) => {
+                write!(f, "{} cannot be replayed: {error}", path.join("events.log").display())
+            }
+            ServeError::Port(port, cause) => {
+                write!(f, "--port is \"{port}\"; allowed: one that is free ({cause})")
+            }
+            ServeError::System(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// What all requests share.
+pub(crate) struct Shared {
+    pub(crate) guard: Guard,
+    pub(crate) snapshots: watch::Receiver<Arc<Published>>,
+    pub(crate) readers: Readers,
+    view: Arc<Mutex<View>>,
+}
+
+/// The run that is shown.
+enum View {
+    Live(Box<LiveRun>),
+    Replay(Box<ReplayedRun>),
+}
+
+impl View {
+    fn open(source: &RunSource) -> Result<View, ServeError> {
+        match source {
+            RunSource::Live(path, wait) => {
+                begin(path, *wait).map(|run| View::Live(Box::new(run))).map_err(ServeError::Watch)
+            }
+            RunSource::Replay(path) => {
+                let run = ReplayedRun::open(path).map_err(|error| ServeError::Log(path.clone(), error))?;
+                Ok(View::Replay(Box::new(run)))
+            }
+        }
+    }
+
+    fn as_run(&mut self) -> &mut dyn RunView {
+        match self {
+            View::Live(run) => &mut **run,
+            View::Replay(run) => &mut **run,
+        }
+    }
+}
+
+/// Connects to a run, which may not have begun yet.
+fn begin(path: &Path, wait: Duration) -> Result<LiveRun, WatchError> {
+    let started = Instant::now();
+    loop {
+        match LiveRun::connect(path) {
+            Err(WatchError::Directory(DirectoryError::NotThere(_) | DirectoryError::Over(_)))
+                if started.elapsed() < wait =>
+            {
+                std::thread::sleep(BEGIN_EVERY);
+            }
+            found => return found,
+        }
+    }
+}
+
+impl Shared {
+    /// Shows the run to `ask`. Nothing is awaited meanwhile.
+    pub(crate) fn with_view<R>(&self, ask: impl FnOnce(&mut dyn RunView) -> R) -> R {
+        // A panic in a look leaves the values of the look before, which can be shown.
+        ask(self.view.lock().unwrap_or_else(PoisonError::into_inner).as_run())
+    }
+}
+
+/// Serves the run until it has ended, or for ever; `told` gets the addresses to open, once it listens.
+///
+/// # Errors
+/// Nothing is served; see [`ServeError`].
+pub fn serve(
+    source: &RunSource,
+    options: &ServeOptions,
+    told: impl FnOnce(&[String; 2]),
+) -> Result<(), ServeError> {
+    let system = |what: &str| {
+        let what = what.to_owned();
+        move |cause: io::Error| ServeError::System(format!("{what}: {cause}"))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(system("the server cannot start"))?;
+    runtime.block_on(async {
+        let listening = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await;
+        let listener = listening.map_err(|cause| ServeError::Port(options.port, cause))?;
+        let port = listener.local_addr().map_err(system("the server has no address"))?.port();
+        let guard = Guard::new(port).map_err(ServeError::System)?;
+        let mut view = View::open(source)?;
+        let first = Arc::new(Published::new(view.as_run().latest()));
+        let (sender, snapshots) = watch::channel(first);
+        let view = Arc::new(Mutex::new(view));
+        if let RunSource::Live(directory, _) = source {
+            keep_address(directory, &guard.addresses()[0]);
+        }
+        told(&guard.addresses());
+        let shared = Shared { guard, snapshots, readers: Readers::default(), view: Arc::clone(&view) };
+        tokio::spawn(accept(listener, Arc::new(shared)));
+        look(&view, &sender, options.is_kept).await;
+        Ok(())
+    })
+}
+
+/// Looks at the run until it has ended, and for ever if the server is to be kept.
+async fn look(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, is_kept: bool) {
+    let mut interval = tokio::time::interval(LOOK_EVERY);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        let mut view = view.lock().unwrap_or_else(PoisonError::into_inner);
+        let View::Live(run) = &mut *view else { break };
+        let is_over = match run.look() {
+            Ok(snapshot) => {
+                sender.send_replace(Arc::new(Published::new(snapshot)));
+                run.is_over()
+            }
+            // The counters cannot be read any more: what was seen stays.
+            Err(_) => true,
+        };
+        if is_over {
+            break;
+        }
+    }
+    match is_kept {
+        true => std::future::pending().await,
+        false => tokio::time::sleep(LAST_WORDS).await,
+    }
+}
+
+/// Leaves the address in the run directory, for its user alone, so that it can be found again.
+fn keep_address(directory: &Path, address: &str) {
+    let path = directory.join("ui-address");
+    let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path);
+    // It was printed, too.
+    let _ = file.and_then(|mut file| writeln!(file, "{address}"));
+}

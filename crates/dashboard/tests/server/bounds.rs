@@ -1,0 +1,137 @@
+//! Bounds: connections, half requests, sizes, readers that are many, slow or gone, and a server that is killed.
+
+use crate::scene::{NEVER, Reply, Run, Server, next};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Instant;
+
+/// Whether the other end has closed the connection; waits for it.
+fn is_closed(mut stream: &TcpStream) -> bool {
+    let mut bytes = [0; 512];
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+#[test]
+fn half_requests_are_closed_and_others_are_answered_meanwhile_or_soon() {
+    let run = Run::new(1);
+    let server = Server::live(&run);
+    let half = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nX: ", server.port);
+    let mut streams = Vec::new();
+    for _ in 0..500 {
+        let mut stream = server.connect();
+        // One that is turned away may be closed already.
+        let _ = stream.write_all(half.as_bytes());
+        streams.push(stream);
+    }
+    let begun = Instant::now();
+    assert!(streams.iter().all(is_closed), "a half request stays open");
+    assert!(begun.elapsed() < NEVER);
+    assert_eq!(server.get("/api/v1/run").status, 200);
+}
+
+#[test]
+fn requests_that_are_too_long_are_refused() {
+    let run = Run::new(1);
+    let server = Server::live(&run);
+    let bearer = server.bearer();
+    assert_eq!(server.get(&format!("/api/v1/run?{}", "x".repeat(5_000))).status, 414);
+    // The answer may be lost if the server closes while the request is still written.
+    let long = server.get(&format!("/{}", "x".repeat(200_000))).status;
+    assert!([414, 431, 0].contains(&long), "{long}");
+    let many: Vec<String> = (0..100).map(|number| format!("X-{number}: y")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(server.ask("GET /api/v1/run", &many).status, 431);
+    let body = server.ask("POST /api/v1/session", &[&bearer, "Content-Length: 10000000"]);
+    assert_eq!(body.status, 413);
+
+    let mut stream = server.connect();
+    let head = format!("POST /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{bearer}\r\n", server.port);
+    stream.write_all(format!("{head}Content-Length: 10000000\r\n\r\n").as_bytes()).unwrap();
+    // Ten megabytes: refused before they are there, or a broken pipe.
+    let piece = vec![b'x'; 1 << 16];
+    let _ = (0..160).try_for_each(|_| stream.write_all(&piece));
+    assert!([413, 0].contains(&Reply::read(stream).status));
+
+    for garbage in [&b"\x16\x03\x01\x02\x00\x01"[..], b"GET\r\n\r\n", b"\r\n\r\n\r\n", &[0xff; 4096]] {
+        let mut stream = server.connect();
+        let _ = stream.write_all(garbage);
+        assert!(is_closed(&stream), "{garbage:?}");
+    }
+    assert_eq!(server.get("/api/v1/run").status, 200);
+}
+
+#[test]
+fn sixty_four_may_read_at_a_time_and_who_leaves_makes_room() {
+    let run = Run::new(1);
+    let server = Server::live(&run);
+    let mut streams: Vec<_> = (0..64).map(|_| server.stream()).collect();
+    for stream in &mut streams {
+        assert_eq!(next(stream)["places"]["state"][0], "idle");
+    }
+    let refused = server.get("/api/v1/stream");
+    assert_eq!((refused.status, refused.json()["title"].as_str()), (503, Some("too many readers")));
+    streams.truncate(10);
+    let begun = Instant::now();
+    // The server notices with the next snapshot.
+    while server.get("/api/v1/run").status != 200 || streams.len() < 11 {
+        let mut stream = server.connect();
+        let (port, bearer) = (server.port, server.bearer());
+        let request = format!("GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{bearer}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        if status.ends_with(b"200") {
+            break;
+        }
+        assert!(begun.elapsed() < NEVER, "no room after 54 readers have left");
+    }
+}
+
+/// Resident bytes of a process.
+fn resident(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[test]
+fn stalled_readers_cost_no_memory_and_others_see_each_snapshot() {
+    // Snapshots of 1,024 places are long, so that stalled ones fill what the system keeps for them.
+    let run = Run::new(1024);
+    let server = Server::live(&run);
+    let stalled: Vec<_> = (0..20).map(|_| server.stream()).collect();
+    let mut reader = server.stream();
+    let first = next(&mut reader)["seq"].as_u64().unwrap();
+    let before = resident(server.child.id());
+    let (mut last, mut seen) = (first, 1);
+    while seen < 20 {
+        run.copy(seen);
+        let snapshot = next(&mut reader);
+        last = snapshot["seq"].as_u64().unwrap();
+        assert_eq!(snapshot["missed"], 0, "a reader that reads misses nothing");
+        seen += 1;
+    }
+    assert_eq!(last, first + 19);
+    let grown = resident(server.child.id()).saturating_sub(before);
+    assert!(grown < 20 << 20, "{grown} bytes more with 20 stalled readers");
+    drop(stalled);
+}
+
+#[test]
+fn a_killed_server_leaves_the_run_as_it_is() {
+    let run = Run::new(2);
+    let mut server = Server::live(&run);
+    let mut stream = server.stream();
+    next(&mut stream);
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    run.copy(5);
+    let again = Server::live(&run);
+    let run_is_seen = again.get("/metrics").body;
+    assert!(run_is_seen.contains("isles_tasks_total{place=\"1\"} 5"), "{run_is_seen}");
+}

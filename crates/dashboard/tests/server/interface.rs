@@ -1,0 +1,195 @@
+//! What is answered: the run, its snapshots, its end, its past, its metrics; and that the document says so.
+
+use crate::scene::{NEVER, Run, Server, next};
+use isles_telemetry::{DeathCause, LogWriter, RunDescription, RunDirectory, RunEnd, Sample};
+use serde_json::Value;
+use std::process::Command;
+use std::time::Instant;
+
+/// Checks a value against a schema of the document, as far as the document uses the language of schemas.
+fn check(document: &Value, schema: &Value, value: &Value, path: &str) {
+    if let Some(name) = schema["$ref"].as_str() {
+        let name = name.rsplit('/').next().unwrap();
+        return check(document, &document["components"]["schemas"][name], value, path);
+    }
+    if let Some(any) = schema["anyOf"].as_array() {
+        let fits = |schema: &&Value| (schema["type"] == "null") == value.is_null();
+        let schema = any.iter().find(fits).unwrap_or_else(|| panic!("{path}: {value}"));
+        return check(document, schema, value, path);
+    }
+    if let Some(names) = schema["enum"].as_array() {
+        assert!(names.contains(value), "{path}: {value}");
+        return;
+    }
+    match schema["type"].as_str() {
+        Some("object") => {
+            let object = value.as_object().unwrap_or_else(|| panic!("{path}: {value}"));
+            let none = serde_json::Map::new();
+            let known = schema["properties"].as_object().unwrap_or(&none);
+            for name in schema["required"].as_array().into_iter().flatten() {
+                assert!(object.contains_key(name.as_str().unwrap()), "{path} lacks {name}");
+            }
+            for (name, value) in object {
+                let more = Some(&schema["additionalProperties"]).filter(|more| more.is_object());
+                let schema = known.get(name).or(more);
+                let is_free = schema.is_none() && known.is_empty();
+                assert!(schema.is_some() || is_free, "{path}: the document does not know {name}");
+                schema
+                    .into_iter()
+                    .for_each(|schema| check(document, schema, value, &format!("{path}.{name}")));
+            }
+        }
+        Some("array") => {
+            let items = value.as_array().unwrap_or_else(|| panic!("{path}: {value}"));
+            items.iter().for_each(|item| check(document, &schema["items"], item, &format!("{path}[]")));
+        }
+        Some("integer") => assert!(value.is_u64(), "{path}: {value}"),
+        Some("number") => assert!(value.is_number(), "{path}: {value}"),
+        Some("string") => assert!(value.is_string(), "{path}: {value}"),
+        Some("boolean") => assert!(value.is_boolean(), "{path}: {value}"),
+        Some("null") => assert!(value.is_null(), "{path}: {value}"),
+        other => panic!("{path}: the schema has type {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_answered_is_what_the_document_says() {
+    let run = Run::new(3);
+    run.head.progress(2, 5);
+    run.head.died(2, DeathCause::Killed(9));
+    run.copy(7);
+    let server = Server::live(&run);
+    let document = server.get("/api/v1/openapi.json").json();
+    let schema = |path: &str| {
+        &document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    };
+    for (path, query) in [
+        ("/api/v1/run", ""),
+        ("/api/v1/history", "?places=0,2&counter=busy&from_ms=0&to_ms=99999"),
+        ("/api/v1/history", "?places=1%2C2&counter=tasks"),
+        ("/api/v1/output", "?place=0&after=0"),
+    ] {
+        let answer = server.get(&format!("{path}{query}"));
+        assert_eq!(answer.status, 200, "{path}{query}: {}", answer.body);
+        check(&document, schema(path), &answer.json(), path);
+    }
+    let snapshot = next(&mut server.stream());
+    check(&document, &document["components"]["schemas"]["Snapshot"], &snapshot, "snapshot");
+    assert_eq!(snapshot["places"]["state"], serde_json::json!(["idle", "idle", "dead"]));
+    assert_eq!(snapshot["places"]["cause"][2], "its process was ended by signal 9");
+    assert_eq!((&snapshot["places"]["tasks"][1], &snapshot["progress"]["done"]), (&7.into(), &2.into()));
+    let problem = server.get("/nothing");
+    assert_eq!(problem.header("content-type"), Some("application/problem+json"));
+    check(&document, &document["components"]["schemas"]["Problem"], &problem.json(), "problem");
+}
+
+#[test]
+fn bad_queries_are_refused_with_what_is_allowed() {
+    let run = Run::new(2);
+    let server = Server::live(&run);
+    for (path, told) in [
+        ("history?counter=busy", "places is \"\"; allowed: numbers of places"),
+        ("history?places=0,x&counter=busy", "places is \"0,x\""),
+        ("history?places=0&counter=what", "counter is \"what\"; allowed: busy, tasks"),
+        ("history?places=0&counter=busy&from_ms=-1", "from_ms is \"-1\"; allowed: a whole number"),
+        ("output?place=2", "place is \"2\"; allowed: 0 to 1"),
+        ("output", "place is \"\""),
+        ("at?time_ms=x", "time_ms is \"x\""),
+    ] {
+        let answer = server.get(&format!("/api/v1/{path}"));
+        assert_eq!(answer.status, 400, "{path}");
+        let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(told), "{path}: {detail}");
+    }
+    let long = format!("history?counter=busy&places={}", vec!["1"; 1025].join(","));
+    assert_eq!(server.get(&format!("/api/v1/{long}")).status, 400);
+    assert_eq!(server.get("/api/v1/at?time_ms=1").status, 404, "a run that runs is no replay");
+}
+
+#[test]
+fn a_hostile_name_is_data_and_nothing_else() {
+    let hostile = "</script><script>alert(1)</script>\u{1b}[2J\"\u{202e}";
+    let description = RunDescription { machine: hostile.into(), places: 1, ..RunDescription::default() };
+    let run = Run::described(description.with_command([hostile.to_owned(), hostile.to_owned()]));
+    let server = Server::live(&run);
+    let answer = server.get("/api/v1/run");
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.json()["program"], hostile);
+    let metrics = server.get("/metrics").body;
+    assert!(metrics.ends_with("# EOF\n") && metrics.contains("machine=\"</script>"), "{metrics}");
+
+    let log = RunDirectory::log_path(&run.directory);
+    let description = RunDescription { machine: "threads".into(), places: 1, ..RunDescription::default() };
+    let mut writer = LogWriter::create(&log, &description.with_command([hostile.to_owned()])).unwrap();
+    writer.append(&Sample { places: vec![Default::default()], ..Sample::default() }).unwrap();
+    drop(writer);
+    let output = Command::new(env!("CARGO_BIN_EXE_isles-dashboard"))
+        .args(["report".as_ref(), run.directory.as_os_str(), "--html".as_ref(), "-".as_ref()])
+        .output()
+        .unwrap();
+    let html = String::from_utf8(output.stdout).unwrap();
+    assert!(!html.contains("<script>alert"), "the data cannot end its element");
+    assert_eq!(html.matches("</script").count(), 2, "the data and the script");
+    assert!(html.contains("\\u003c/script>"));
+}
+
+#[test]
+fn the_end_of_a_run_is_shown_and_the_server_ends_unless_it_is_kept() {
+    let run = Run::new(1);
+    let mut server = Server::start("live", &run, &[]);
+    let mut stream = server.stream();
+    assert_eq!(next(&mut stream)["state"], "running");
+    run.end();
+    while next(&mut stream)["state"] != "ended" {}
+    assert!(server.child.wait().unwrap().success());
+
+    let mut run = Run::new(1);
+    let server = Server::live(&run);
+    let mut stream = server.stream();
+    run.vanish();
+    let begun = Instant::now();
+    let last = loop {
+        let snapshot = next(&mut stream);
+        if snapshot["state"] != "running" {
+            break snapshot;
+        }
+        assert!(begun.elapsed() < NEVER);
+    };
+    assert_eq!((&last["state"], &last["places"]["state"][0]), (&"unknown".into(), &"silent".into()));
+    assert!(last["reason"].as_str().unwrap().contains("the first process of the run is gone"));
+    assert_eq!(server.get("/api/v1/run").status, 200, "it is kept");
+}
+
+#[test]
+fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
+    let run = Run::new(1);
+    let path = RunDirectory::log_path(&run.directory);
+    let program = env!("CARGO_BIN_EXE_isles-dashboard");
+    let refusal = |arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(told.lines().count(), 1, "{told}");
+        told
+    };
+    let directory = run.directory.to_str().unwrap();
+    assert!(refusal(&["replay", directory]).contains("cannot be replayed"));
+    assert!(refusal(&["live", "/nowhere"]).contains("/nowhere is no run directory"));
+    let description = RunDescription { places: 1, machine: "threads".into(), ..RunDescription::default() };
+    let mut writer = LogWriter::create(&path, &description).unwrap();
+    for second in 0..10 {
+        let places = vec![Default::default()];
+        writer.append(&Sample { time_ms: 1000 * second, places, ..Sample::default() }).unwrap();
+    }
+    writer.finish(RunEnd::Ended, None).unwrap();
+    let server = Server::start("replay", &run, &[]);
+    let told = server.get("/api/v1/run").json();
+    assert_eq!(
+        (&told["mode"], &told["length_ms"], &told["cut"]),
+        (&"replay".into(), &9000.into(), &false.into())
+    );
+    assert_eq!(server.get("/api/v1/at?time_ms=4500").json()["time_ms"], 4000);
+    let port = server.port.to_string();
+    let told = refusal(&["replay", directory, "--port", &port]);
+    assert!(told.contains(&format!("--port is \"{port}\"; allowed: one that is free")), "{told}");
+}
