@@ -1,7 +1,9 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
+use crate::companion::{BENCH, unstartable};
 use crate::plot::Picture;
 use crate::runs::refusal;
+use crate::ui::{UiArguments, UiPlan};
 use clap::Args;
 use isles::{Claim, Destination, FLAGS_VARIABLE, Flag};
 use isles_apps::console;
@@ -22,6 +24,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     places: PlaceArguments,
+
+    #[command(flatten)]
+    ui: UiArguments,
 }
 
 /// The arguments of `isles bench`.
@@ -32,8 +37,9 @@ pub struct BenchArguments {
     arguments: Vec<OsString>,
 }
 
-/// Becomes the program, with the places in its environment.
-pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
+/// Becomes the program, with the places in its environment; with a live page, waits for it instead.
+pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
+    let ui = arguments.ui.plan(&mut arguments.places)?;
     let (program, own) =
         arguments.program.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
     // One without a folder is looked for elsewhere.
@@ -58,7 +64,14 @@ pub fn launch(arguments: &Arguments) -> Result<(), Failure> {
             "warning: {program} does not look like a program of Isles: it is started once, and knows no places"
         ));
     }
-    become_program(command)
+    let Some(server) = ui.map(UiPlan::start).transpose()? else { return become_program(command) };
+    let ended = command.status().map_err(|cause| unstartable(&command, &cause));
+    server.end();
+    match ended?.code() {
+        Some(0) => Ok(()),
+        // It has said why.
+        code => std::process::exit(code.unwrap_or(1)),
+    }
 }
 
 /// The file that the system would start, if there is one.
@@ -79,29 +92,7 @@ pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
     if arguments.iter().any(|word| word == "--help" || word == "-h") {
         return console::print(BENCH_USAGE).map_err(Failure::stdout);
     }
-    let own = env::current_exe().unwrap_or_default();
-    let beside = own.with_file_name("isles-bench");
-    let mut command = if beside.is_file() {
-        Command::new(beside)
-    } else {
-        let manifest = env::current_dir().ok().and_then(|here| manifest_above(&here));
-        let manifest = manifest.or_else(|| manifest_above(&own)).ok_or_else(|| {
-            Failure::Usage("isles-bench is not built; run this inside the sources of Isles".to_owned())
-        })?;
-        console::notice("building isles-bench; the first time takes a minute or two");
-        let mut cargo = Command::new("cargo");
-        cargo.args([
-            "run",
-            "--release",
-            "--locked",
-            "--quiet",
-            "--package",
-            "isles-bench",
-            "--manifest-path",
-        ]);
-        cargo.arg(manifest).arg("--");
-        cargo
-    };
+    let mut command = BENCH.command()?;
     let Some(picture) = BenchPicture::take(arguments)? else {
         command.args(arguments);
         return become_program(command);
@@ -169,17 +160,7 @@ impl BenchPicture {
     }
 }
 
-/// The manifest of the sources of Isles that `inside` lies in.
-fn manifest_above(inside: &Path) -> Option<PathBuf> {
-    let sources = inside.ancestors().find(|folder| folder.join("crates/bench/Cargo.toml").is_file());
-    sources.map(|folder| folder.join("Cargo.toml"))
-}
-
 fn become_program(mut command: Command) -> Result<(), Failure> {
     let cause = command.exec();
     Err(unstartable(&command, &cause))
-}
-
-fn unstartable(command: &Command, cause: &std::io::Error) -> Failure {
-    Failure::Usage(format!("cannot start {}: {cause}", command.get_program().display()))
 }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod chip;
+mod companion;
 mod counters;
 mod data_sets;
 mod launch;
@@ -19,6 +20,7 @@ mod runs;
 mod seeds;
 mod sweep;
 mod trace;
+mod ui;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -55,6 +57,10 @@ enum Verb {
     Launch(Box<launch::Arguments>),
     /// Lists what places count, with units: for --record and all that reads it
     Counters,
+    /// Shows a recorded run that has ended in a browser
+    Replay(ui::ReplayArguments),
+    /// Writes a recorded run and the page that shows it into one file
+    Report(ui::ReportArguments),
     /// Shows and fetches the graphs that Isles knows
     #[command(subcommand)]
     Data(data_sets::Verb),
@@ -223,7 +229,9 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::List => run::list(),
         Verb::Counters => counters::print(),
-        Verb::Launch(arguments) => launch::launch(&arguments),
+        Verb::Launch(mut arguments) => launch::launch(&mut arguments),
+        Verb::Replay(arguments) => ui::replay(&arguments),
+        Verb::Report(arguments) => ui::report(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),
         Verb::Chip(verb) => chip::carry_out(&verb),
         Verb::Power(verb) => power::carry_out(&verb),

@@ -2,6 +2,7 @@
 
 use crate::plot::Picture;
 use crate::seeds::{self, SeedsArguments};
+use crate::ui::{UiArguments, UiPlan};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::SWEEP_VARIABLE;
 use isles_apps::registry::{self, Failure, PlaceArguments};
@@ -14,7 +15,8 @@ pub fn command() -> Command {
     let apps = APPS.iter().map(|app| {
         // Last, because arguments bring what they say of themselves.
         let own = app.frame_arguments(app.own_arguments(Command::new(app.name())));
-        PlaceArguments::augment_args(SeedsArguments::augment_args(own)).about(app.about())
+        let own = UiArguments::augment_args(PlaceArguments::augment_args(SeedsArguments::augment_args(own)));
+        own.about(app.about())
     });
     Command::new("run").about("Runs an application of the suite").subcommand_required(true).subcommands(apps)
 }
@@ -49,19 +51,26 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
     };
     let app = registry::app("the application", name)?;
-    let places =
+    let mut places =
         PlaceArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
     let several =
         SeedsArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
+    let ui = UiArguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
+    let ui = ui.plan(&mut places)?;
     let launch = places.launch(app.reads(matches)?)?;
     if let Some(number) = several.seeds {
         return seeds::compare(&number, (app, matches), (&places, &launch));
     }
     launch.check_tape()?;
     let summary = Arc::new(OnceLock::new());
-    app.run(matches, launch.keeping_summary(&summary), &|json, svg| {
+    let server = ui.map(UiPlan::start).transpose()?;
+    let ended = app.run(matches, launch.keeping_summary(&summary), &|json, svg| {
         // What places did on a chip its summary knows.
         let text = summary.get().map_or(json, String::as_str);
         Picture::of_text("the run", text)?.write(svg)
-    })
+    });
+    if let Some(server) = server {
+        server.end();
+    }
+    ended
 }

@@ -744,7 +744,8 @@ fn the_help_of_the_bench_needs_no_bench() {
 fn a_bench_that_is_not_built_is_built_inside_the_sources_and_refused_elsewhere() {
     let scene = Scene::new("bench");
     let outside = ended(lonely_isles(&scene, &["bench", "core"]));
-    let expected = "error: isles-bench is not built; run this inside the sources of Isles";
+    let expected = "error: isles-bench is not built; run this inside the sources of Isles, or put it beside isles: \
+         cargo build --release -p isles-bench --bin isles-bench";
     assert_eq!(outside.refusal(), expected);
 
     let cargo = scene.executable("cargo", "#!/bin/sh\necho \"$@\"\n");

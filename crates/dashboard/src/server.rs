@@ -94,9 +94,7 @@ enum View {
 impl View {
     fn open(source: &RunSource) -> Result<View, ServeError> {
         match source {
-            RunSource::Live(path, wait) => {
-                begin(path, *wait).map(|run| View::Live(Box::new(run))).map_err(ServeError::Watch)
-            }
+            RunSource::Live(path, wait) => begin(path, *wait).map_err(ServeError::Watch),
             RunSource::Replay(path) => {
                 let run = ReplayedRun::open(path).map_err(|error| ServeError::Log(path.clone(), error))?;
                 Ok(View::Replay(Box::new(run)))
@@ -112,18 +110,24 @@ impl View {
     }
 }
 
-/// Connects to a run, which may not have begun yet.
-fn begin(path: &Path, wait: Duration) -> Result<LiveRun, WatchError> {
+/// Connects to a run, which may not have begun yet; or takes the log of one that was over before.
+fn begin(path: &Path, wait: Duration) -> Result<View, WatchError> {
     let started = Instant::now();
     loop {
-        match LiveRun::connect(path) {
-            Err(WatchError::Directory(DirectoryError::NotThere(_) | DirectoryError::Over(_)))
-                if started.elapsed() < wait =>
-            {
-                std::thread::sleep(BEGIN_EVERY);
-            }
-            found => return found,
+        let error = match LiveRun::connect(path) {
+            Ok(run) => return Ok(View::Live(Box::new(run))),
+            Err(error) => error,
+        };
+        let is_whole = |run: &ReplayedRun| run.recorded().end().is_some();
+        if let Some(run) = ReplayedRun::open(path).ok().filter(is_whole) {
+            return Ok(View::Replay(Box::new(run)));
         }
+        let may_begin =
+            matches!(&error, WatchError::Directory(DirectoryError::NotThere(_) | DirectoryError::Over(_)));
+        if !may_begin || started.elapsed() >= wait {
+            return Err(error);
+        }
+        std::thread::sleep(BEGIN_EVERY);
     }
 }
 

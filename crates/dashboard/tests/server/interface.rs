@@ -193,3 +193,20 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
     let told = refusal(&["replay", directory, "--port", &port]);
     assert!(told.contains(&format!("--port is \"{port}\"; allowed: one that is free")), "{told}");
 }
+
+#[test]
+fn the_dashboard_for_grafana_asks_for_metrics_that_there_are() {
+    let document: Value = serde_json::from_str(include_str!("../../../../docs/grafana.json")).unwrap();
+    let description = RunDescription { machine: "chip:scc".into(), places: 1, ..RunDescription::default() };
+    let run = Run::described(description);
+    let metrics = Server::live(&run).get("/metrics").body;
+    let panels = document["panels"].as_array().unwrap();
+    assert!(!panels.is_empty());
+    for target in panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap()) {
+        let expression = target["expr"].as_str().unwrap();
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let name =
+            expression.split(|letter| !is_name(letter)).find(|word| word.starts_with("isles_")).unwrap();
+        assert!(metrics.lines().any(|line| line.starts_with(name)), "there is no {name}");
+    }
+}

@@ -1,0 +1,161 @@
+//! `--ui` of `isles run` and `isles launch`, `isles replay` and `isles report`: the server of the live page.
+//!
+//! The server is another program, so a run neither waits for it nor falls with it; here it is found, started beside the
+//! run and let go. Invariant: what the user has not asked for does not stay: neither a server nor a folder.
+
+use crate::companion::{DASHBOARD, unstartable};
+use crate::runs::refusal;
+use clap::Args;
+use isles_apps::registry::{Failure, PlaceArguments};
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to end by itself after its run.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// Time between two looks whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What can be said of the live page.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "The live page")]
+pub struct UiArguments {
+    /// Show the run in a browser: prints an address of this host
+    #[arg(long)]
+    ui: bool,
+
+    /// Go on showing it when it has ended, until Ctrl-C
+    #[arg(long, requires = "ui")]
+    keep_ui: bool,
+
+    /// The port of the page [default: any that is free]
+    #[arg(long, value_name = "PORT", requires = "ui", allow_negative_numbers = true)]
+    ui_port: Option<String>,
+}
+
+/// A page that is to be shown.
+pub struct UiPlan {
+    directory: PathBuf,
+    is_scratch: bool,
+    is_kept: bool,
+    port: u16,
+}
+
+/// A server that shows a run.
+pub struct UiServer {
+    plan: UiPlan,
+    child: Child,
+}
+
+impl UiArguments {
+    /// The page, if one is asked for; then the run is recorded, in a folder for a while if no other was said.
+    ///
+    /// # Errors
+    /// The port is none.
+    pub fn plan(&self, places: &mut PlaceArguments) -> Result<Option<UiPlan>, Failure> {
+        if !self.ui {
+            return Ok(None);
+        }
+        let port = self.ui_port.as_deref().unwrap_or("0");
+        let port = port
+            .parse()
+            .map_err(|_| refusal("--ui-port", port, "a port, from 0 (any that is free) to 65535"))?;
+        let said = places
+            .record
+            .clone()
+            .or_else(|| std::env::var("ISLES_RECORD").ok().filter(|said| !said.is_empty()));
+        let is_scratch = said.is_none();
+        let directory = said.map_or_else(scratch, PathBuf::from);
+        places.record = Some(directory.to_string_lossy().into_owned());
+        Ok(Some(UiPlan { directory, is_scratch, is_kept: self.keep_ui, port }))
+    }
+}
+
+/// A folder that nobody else knows the name of.
+fn scratch() -> PathBuf {
+    let parent = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    parent.join(format!("isles-{:016x}", RandomState::new().build_hasher().finish()))
+}
+
+impl UiPlan {
+    /// Starts the server, which waits for the run to begin.
+    ///
+    /// # Errors
+    /// There is no such program, or it cannot be started.
+    pub fn start(self) -> Result<UiServer, Failure> {
+        let mut command = DASHBOARD.built()?;
+        command.arg("live").arg(&self.directory).args(["--wait", "--port", &self.port.to_string()]);
+        if self.is_kept {
+            command.arg("--keep");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.spawn().map_err(|cause| unstartable(&command, &cause))?;
+        Ok(UiServer { plan: self, child })
+    }
+}
+
+impl UiServer {
+    /// The run has ended; waits for the server, which shows the end for a moment, or for as long as it is kept.
+    pub fn end(mut self) {
+        if self.plan.is_kept && self.plan.directory.is_dir() {
+            let _ = self.child.wait(); // of a process of ours it always can
+        }
+        let until = Instant::now() + END_LIMIT;
+        while Instant::now() < until
+            && self.plan.directory.is_dir()
+            && matches!(self.child.try_wait(), Ok(None))
+        {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Drop for UiServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may have ended
+        let _ = self.child.wait();
+        if self.plan.is_scratch {
+            let _ = std::fs::remove_dir_all(&self.plan.directory); // of a run that did not begin there is none
+        }
+    }
+}
+
+/// The arguments of `isles replay`.
+#[derive(Args)]
+pub struct ReplayArguments {
+    /// The run directory, made by --record
+    directory: PathBuf,
+
+    /// The port of the page [default: any that is free]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+}
+
+/// Becomes the server of a run that has ended.
+pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
+    let port = arguments.port.unwrap_or(0).to_string();
+    let words = ["replay".into(), arguments.directory.clone().into_os_string(), "--port".into(), port.into()];
+    DASHBOARD.become_it::<OsString>(words)
+}
+
+/// The arguments of `isles report`.
+#[derive(Args)]
+pub struct ReportArguments {
+    /// The run directory, made by --record
+    directory: PathBuf,
+
+    /// Where the page goes, in one file with the run; - is standard output
+    #[arg(long, value_name = "FILE")]
+    html: PathBuf,
+}
+
+/// Becomes the program that writes a run and the page into one file.
+pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
+    let ReportArguments { directory, html } = arguments;
+    let words =
+        ["report".into(), directory.clone().into_os_string(), "--html".into(), html.clone().into_os_string()];
+    DASHBOARD.become_it::<OsString>(words)
+}
