@@ -20,6 +20,9 @@ pub const BENCH: Companion = Companion("isles-bench");
 /// The server of the live page.
 pub const DASHBOARD: Companion = Companion("isles-dashboard");
 
+/// A run in a terminal.
+pub const TOP: Companion = Companion("isles-top");
+
 impl Companion {
     /// A command that runs it: the file beside this program, or, from inside the sources, what Cargo builds of it.
     ///

@@ -57,6 +57,8 @@ enum Verb {
     Launch(Box<launch::Arguments>),
     /// Lists what places count, with units: for --record and all that reads it
     Counters,
+    /// Shows a recorded run that runs in this terminal
+    Top(ui::TopArguments),
     /// Shows a recorded run that has ended in a browser
     Replay(ui::ReplayArguments),
     /// Writes a recorded run and the page that shows it into one file
@@ -230,6 +232,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::List => run::list(),
         Verb::Counters => counters::print(),
         Verb::Launch(mut arguments) => launch::launch(&mut arguments),
+        Verb::Top(arguments) => ui::top(&arguments),
         Verb::Replay(arguments) => ui::replay(&arguments),
         Verb::Report(arguments) => ui::report(&arguments),
         Verb::Data(verb) => data_sets::carry_out(&verb),

@@ -1,9 +1,9 @@
-//! `--ui` of `isles run` and `isles launch`, `isles replay` and `isles report`: the server of the live page.
+//! `--ui` of `isles run` and `isles launch`, `isles replay`, `isles report` and `isles top`: runs that are shown.
 //!
 //! The server is another program, so a run neither waits for it nor falls with it; here it is found, started beside the
 //! run and let go. Invariant: what the user has not asked for does not stay: neither a server nor a folder.
 
-use crate::companion::{DASHBOARD, unstartable};
+use crate::companion::{DASHBOARD, TOP, unstartable};
 use crate::runs::refusal;
 use clap::Args;
 use isles_apps::registry::{Failure, PlaceArguments};
@@ -121,6 +121,23 @@ impl Drop for UiServer {
             let _ = std::fs::remove_dir_all(&self.plan.directory); // of a run that did not begin there is none
         }
     }
+}
+
+/// The arguments of `isles top`.
+#[derive(Args)]
+pub struct TopArguments {
+    /// The run directory, made by --record
+    directory: PathBuf,
+
+    /// Print the table of places once, as text, and end
+    #[arg(long)]
+    once: bool,
+}
+
+/// Becomes the terminal view of a run.
+pub fn top(arguments: &TopArguments) -> Result<(), Failure> {
+    let once = arguments.once.then(|| OsString::from("--once"));
+    TOP.become_it([arguments.directory.clone().into_os_string()].into_iter().chain(once))
 }
 
 /// The arguments of `isles replay`.

@@ -1,0 +1,280 @@
+//! The picture: a head, one pane, and a line of keys.
+//!
+//! A state is a word and never a colour alone; bars have their number beside them. Text of the run is shown without
+//! control characters. Invariant: what does not fit is cut, and a list that is cut says how many rows there are.
+
+use crate::screen::{Pane, Screen};
+use isles_telemetry::view::{FinishView, PlaceCondition, RunState, Snapshot};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState, Wrap};
+
+/// Cells of a bar.
+const BAR_CELLS: usize = 10;
+
+/// The keys, for the help.
+const KEYS: [(&str, &str); 12] = [
+    ("?", "this help"),
+    ("q, Ctrl-C", "end; the run goes on"),
+    ("j k, arrows", "next and previous place; PgUp PgDn Home End"),
+    ("Enter, Esc", "look at a place; back"),
+    ("Space", "pin a place to the top"),
+    ("/", "filter: a state, or places such as 0,4-7"),
+    ("o", "order by place, busy or queue"),
+    ("p", "pause; what comes meanwhile is still looked at"),
+    ("g t", "table of places"),
+    ("g f", "open finishes"),
+    ("g m", "messages between places"),
+    ("g w", "warnings"),
+];
+
+/// Draws everything.
+pub fn screen(frame: &mut Frame<'_>, screen: &Screen) {
+    let [head, pane, foot] =
+        Layout::vertical([Constraint::Length(2), Constraint::Min(3), Constraint::Length(1)])
+            .areas(frame.area());
+    frame.render_widget(Paragraph::new(head_lines(screen)), head);
+    match screen.pane {
+        Pane::Places => places(frame, pane, screen),
+        Pane::Place => lines(frame, pane, "place", place_lines(screen)),
+        Pane::Finishes => lines(frame, pane, "open finishes", finish_lines(screen)),
+        Pane::Messages => lines(frame, pane, "messages, the largest first", message_lines(screen)),
+        Pane::Warnings => lines(frame, pane, "warnings", warning_lines(screen)),
+        Pane::Help => {
+            let keys = KEYS.iter().map(|(key, what)| Line::from(format!("{key:<14}{what}")));
+            lines(frame, pane, "keys", keys.collect());
+        }
+    }
+    frame.render_widget(Paragraph::new(foot_line(screen)), foot);
+}
+
+/// The table of places as text, for a terminal that is none.
+pub fn text(screen: &Screen) -> String {
+    let mut out = head_lines(screen).iter().map(|line| line.to_string() + "\n").collect::<String>();
+    let (names, rows) = table(screen);
+    let widths: Vec<usize> = (0..names.len())
+        .map(|column| {
+            rows.iter().map(|(_, row)| row[column].chars().count()).chain([names[column].len()]).max()
+        })
+        .map(Option::unwrap_or_default)
+        .collect();
+    let mut line = |cells: &[String]| {
+        let cells: Vec<String> =
+            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
+        out += cells.join("  ").trim_end();
+        out.push('\n');
+    };
+    line(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    rows.iter().for_each(|(_, row)| line(row));
+    out
+}
+
+/// Text of a run without what a terminal would obey.
+fn plain(text: &str) -> String {
+    let is_shown = |letter: &char| !letter.is_control() && !('\u{202a}'..='\u{202e}').contains(letter);
+    text.chars().filter(is_shown).take(200).collect()
+}
+
+fn head_lines(screen: &Screen) -> Vec<Line<'static>> {
+    let run = &screen.run;
+    let words = std::iter::once(&run.program).chain(&run.arguments).map(|word| plain(word));
+    let command = plain(&words.collect::<Vec<_>>().join(" "));
+    let Some(shown) = &screen.shown else { return vec![Line::from(command)] };
+    let state = match shown.state {
+        RunState::Running => "runs",
+        RunState::Ended => "has ended",
+        RunState::Failed => "has failed",
+        RunState::Unknown => "is unknown",
+    };
+    let reason = shown.reason.as_deref().map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
+    let count = shown.places.busy.len().max(1) as f64;
+    let busy = 100.0 * shown.places.busy.iter().sum::<f64>() / count;
+    let model = shown.model_ms.map(|model| format!(", {model:.3} ms modelled")).unwrap_or_default();
+    let progress = shown.progress.as_ref();
+    let progress =
+        progress.map(|progress| format!(", {} of {}", progress.done, progress.total)).unwrap_or_default();
+    let (machine, places, seconds) = (plain(&run.machine), run.places, shown.time_ms as f64 / 1e3);
+    let warnings = match shown.warnings.len() {
+        0 => String::new(),
+        number => format!(", {number} warnings (g w)"),
+    };
+    let paused = if screen.is_paused { ", PAUSED" } else { "" };
+    let status = format!(
+        "{state}{reason} for {seconds:.1} s{model} on {places} places ({machine}), busy {busy:.0} %{progress}{warnings}{paused}"
+    );
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    vec![Line::styled(command, bold), Line::from(status)]
+}
+
+fn foot_line(screen: &Screen) -> Line<'static> {
+    if screen.is_typing {
+        return Line::from(format!("filter: {}_   Enter keeps it, Esc drops it", plain(&screen.filter)));
+    }
+    let filter =
+        if screen.filter.is_empty() { String::new() } else { format!("  filter {}", plain(&screen.filter)) };
+    let order = screen.order.name();
+    Line::from(format!(
+        "? help  q end  Enter look  / filter  o order ({order})  p pause  g t|f|m|w panes{filter}"
+    ))
+}
+
+/// A number in few letters.
+fn short(value: f64) -> String {
+    const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match STEPS.iter().find(|(step, _)| value >= 10.0 * step / 1.0001 || (value >= *step && *step > 1e3)) {
+        Some((step, letter)) => format!("{:.1}{letter}", value / step),
+        None => format!("{value:.0}"),
+    }
+}
+
+fn bar(share: f64) -> String {
+    let full = (share * BAR_CELLS as f64).round() as usize;
+    format!("{}{}", "█".repeat(full.min(BAR_CELLS)), "·".repeat(BAR_CELLS - full.min(BAR_CELLS)))
+}
+
+/// How much a column has grown in a second since the picture before.
+fn rate(screen: &Screen, place: usize, column: fn(&Snapshot) -> &Vec<u64>) -> f64 {
+    let (Some(before), Some(shown)) = (&screen.before, &screen.shown) else { return 0.0 };
+    let passed = shown.time_ms.saturating_sub(before.time_ms) as f64 / 1e3;
+    let value = |snapshot| column(snapshot).get(place).copied().unwrap_or_default();
+    if passed > 0.0 { value(shown).saturating_sub(value(before)) as f64 / passed } else { 0.0 }
+}
+
+/// The names of the columns, and a row for each place that is shown.
+fn table(screen: &Screen) -> (Vec<&'static str>, Vec<(usize, Vec<String>)>) {
+    let mut names = vec![
+        "place", "state", "busy", "", "tasks", "tasks/s", "queue", "waiting", "msg/s", "B/s", "finishes",
+        "memory",
+    ];
+    let Some(shown) = &screen.shown else { return (names, Vec::new()) };
+    let columns = &shown.places;
+    if columns.watt.is_some() {
+        names.extend(["MHz", "W"]);
+    }
+    let row = |place: usize| {
+        let pin = if screen.pinned.contains(&place) { "*" } else { "" };
+        let mut row = vec![
+            format!("{pin}{place}"),
+            columns.state[place].to_string(),
+            format!("{:.0} %", 100.0 * columns.busy[place]),
+            bar(columns.busy[place]),
+            short(columns.tasks[place] as f64),
+            short(rate(screen, place, |shown| &shown.places.tasks)),
+            short(columns.queue[place] as f64),
+            short(columns.blocked[place] as f64),
+            short(rate(screen, place, |shown| &shown.places.messages_sent)),
+            short(rate(screen, place, |shown| &shown.places.bytes_sent)),
+            short(columns.finishes_open[place] as f64),
+            short(columns.memory_bytes[place] as f64),
+        ];
+        if let (Some(clocks), Some(watts)) = (&columns.clock_mhz, &columns.watt) {
+            row.extend([format!("{:.0}", clocks[place]), format!("{:.2}", watts[place])]);
+        }
+        (place, row)
+    };
+    (names, screen.places().into_iter().map(row).collect())
+}
+
+fn places(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
+    let (names, rows) = table(screen);
+    let style = |place: usize| match screen.shown.as_ref().map(|shown| shown.places.state[place]) {
+        Some(PlaceCondition::Dead) => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
+        Some(PlaceCondition::Silent | PlaceCondition::Ended) => Style::new().add_modifier(Modifier::DIM),
+        _ => Style::new(),
+    };
+    let count = rows.len();
+    let all = screen.run.places;
+    let cell = |text: String| Cell::from(Line::from(text).right_aligned());
+    let rows = rows.into_iter().map(|(place, row)| Row::new(row.into_iter().map(cell)).style(style(place)));
+    let widths = [6, 8, 6, BAR_CELLS as u16, 8, 8, 8, 8, 8, 8, 8, 8, 6, 6].map(Constraint::Length);
+    let head = Row::new(names.into_iter().map(|name| cell(name.to_owned())));
+    let title = format!("{count} of {all} places");
+    let table = Table::new(rows, widths)
+        .header(head.style(Style::new().add_modifier(Modifier::UNDERLINED)))
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
+        .block(Block::bordered().title(title));
+    let mut state = TableState::default();
+    state.select((count > 0).then(|| screen.cursor.min(count.saturating_sub(1))));
+    frame.render_stateful_widget(table, area, &mut state);
+}
+
+fn lines(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'static>>) {
+    let room = area.height.saturating_sub(2) as usize;
+    let cut = if lines.len() > room { format!(" ({room} of {} lines)", lines.len()) } else { String::new() };
+    let block = Block::bordered().title(format!("{title}{cut}"));
+    let shown: Vec<Line<'static>> = lines.into_iter().take(room).collect();
+    frame.render_widget(Paragraph::new(shown).wrap(Wrap { trim: false }).block(block), area);
+}
+
+fn place_lines(screen: &Screen) -> Vec<Line<'static>> {
+    let (Some(shown), Some(place)) = (&screen.shown, screen.chosen()) else { return Vec::new() };
+    let columns = &shown.places;
+    let fact =
+        |name: &str, value: String| Line::from(vec![Span::raw(format!("{name:<18}")), Span::raw(value)]);
+    let mut lines = vec![
+        fact("place", place.to_string()),
+        fact("state", columns.state[place].to_string()),
+        fact("busy", format!("{} {:.0} %", bar(columns.busy[place]), 100.0 * columns.busy[place])),
+        fact("tasks", columns.tasks[place].to_string()),
+        fact("ready", columns.queue[place].to_string()),
+        fact("waiting", columns.blocked[place].to_string()),
+        fact(
+            "sent",
+            format!("{} messages, {} bytes", columns.messages_sent[place], columns.bytes_sent[place]),
+        ),
+        fact(
+            "received",
+            format!("{} messages, {} bytes", columns.messages_received[place], columns.bytes_received[place]),
+        ),
+        fact("memory", format!("{} bytes", columns.memory_bytes[place])),
+    ];
+    lines.extend(columns.cause[place].as_deref().map(|cause| fact("dead", plain(cause))));
+    let home = |finish: &&FinishView| finish.home as usize == place;
+    lines.extend(shown.finishes.iter().filter(home).map(|finish| fact("open finish", plain(&finish.label))));
+    lines
+}
+
+/// How many finishes of the same place are around one.
+fn depth(shown: &Snapshot, finish: &FinishView) -> usize {
+    let around = |inner: &&FinishView| {
+        let id = inner.parent.as_ref()?;
+        shown.finishes.iter().find(|outer| outer.id == *id)
+    };
+    // The first is the finish itself; a ring, which there should not be, ends as well.
+    std::iter::successors(Some(finish), around).take(16).count() - 1
+}
+
+fn finish_lines(screen: &Screen) -> Vec<Line<'static>> {
+    let Some(shown) = &screen.shown else { return Vec::new() };
+    let line = |finish: &FinishView| {
+        let waits = finish.waits_for.iter().map(|(place, tasks)| format!("{tasks} at place {place}"));
+        let waits: Vec<String> = waits.collect();
+        let waits =
+            if waits.is_empty() { String::new() } else { format!("; waits for {}", waits.join(", ")) };
+        let (indent, seconds) = (2 * depth(shown, finish), finish.open_ms as f64 / 1e3);
+        let (home, label) = (finish.home, plain(&finish.label));
+        Line::from(format!("{:indent$}{label} at place {home}, open for {seconds:.1} s{waits}", ""))
+    };
+    shown.finishes.iter().map(line).collect()
+}
+
+fn message_lines(screen: &Screen) -> Vec<Line<'static>> {
+    let Some(shown) = &screen.shown else { return Vec::new() };
+    let mut pairs = shown.pairs.clone();
+    pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.3), pair.0, pair.1));
+    let line = |(from, to, messages, bytes): (u32, u32, u64, u64)| {
+        Line::from(format!("{from:>6} to {to:<6} {messages:>12} messages {bytes:>14} bytes"))
+    };
+    pairs.into_iter().map(line).collect()
+}
+
+fn warning_lines(screen: &Screen) -> Vec<Line<'static>> {
+    let Some(shown) = &screen.shown else { return Vec::new() };
+    let line = |warning: &isles_telemetry::view::Warning| {
+        Line::from(format!("{:<12} place {:<5} {}", warning.kind.name(), warning.place, plain(&warning.text)))
+    };
+    let lines: Vec<Line<'static>> = shown.warnings.iter().map(line).collect();
+    if lines.is_empty() { vec![Line::from("nothing is odd")] } else { lines }
+}

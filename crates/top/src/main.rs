@@ -1,0 +1,117 @@
+//! The program `isles-top`, which `isles top` becomes: a run in a terminal, as in a browser.
+//!
+//! It looks at the run twice a second, also while the picture is paused, and draws what `isles_telemetry::view` says.
+//! `screen` holds what is shown and what keys do, `draw` makes the picture, `terminal` takes the terminal and gives it
+//! back. Invariant: however it ends, the terminal is as it was.
+
+#![forbid(unsafe_code)]
+
+mod draw;
+mod screen;
+mod terminal;
+
+#[cfg(test)]
+mod tests;
+
+use clap::Parser;
+use isles_telemetry::view::{LiveRun, RunView};
+use ratatui::crossterm::event::{self, Event};
+use screen::{KeyOutcome, Screen};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use terminal::OwnTerminal;
+
+/// Exit code for what cannot be done.
+const EXIT_USAGE: u8 = 2;
+
+/// Time between two looks at the run.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Longest wait for a key, so that a signal is seen soon.
+const KEY_WAIT: Duration = Duration::from_millis(100);
+
+/// Shows a run that runs, in this terminal
+#[derive(Parser)]
+#[command(name = "isles-top", version)]
+struct TopArguments {
+    /// The run directory, made by --record
+    directory: PathBuf,
+
+    /// Print the table of places once, as text, and end
+    #[arg(long)]
+    once: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = TopArguments::parse();
+    let mut run = match LiveRun::connect(&arguments.directory) {
+        Ok(run) => run,
+        Err(error) => {
+            let directory = arguments.directory.display();
+            return fail(&format_args!(
+                "{error}; a run that has ended is shown by: isles replay {directory}"
+            ));
+        }
+    };
+    if arguments.once {
+        return once(&mut run);
+    }
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return fail(&"isles top needs a terminal; --once prints one table");
+    }
+    match watch(&mut run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(cause) => fail(&format_args!("the terminal cannot be used: {cause}")),
+    }
+}
+
+/// Prints the places once, with shares over half a second.
+fn once(run: &mut LiveRun) -> ExitCode {
+    std::thread::sleep(LOOK_EVERY);
+    if let Err(error) = run.look() {
+        return fail(&error);
+    }
+    let mut screen = Screen::new(run.description());
+    screen.take(run.latest().clone());
+    match io::stdout().lock().write_all(draw::text(&screen).as_bytes()) {
+        Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => fail(&cause),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Draws until somebody has enough, or a signal ends the process.
+fn watch(run: &mut LiveRun) -> io::Result<()> {
+    let mut terminal = OwnTerminal::take()?;
+    let mut screen = Screen::new(run.description());
+    screen.take(run.latest().clone());
+    let mut looked = Instant::now();
+    let mut is_new = true;
+    while !terminal.is_over() {
+        if looked.elapsed() >= LOOK_EVERY {
+            looked = Instant::now();
+            // Counters that cannot be read any more leave the picture as it is.
+            if run.look().is_ok() {
+                screen.take(run.latest().clone());
+            }
+            is_new = true;
+        }
+        if std::mem::take(&mut is_new) {
+            terminal.draw(|frame| draw::screen(frame, &screen))?;
+        }
+        if event::poll(KEY_WAIT)? {
+            match event::read()? {
+                Event::Key(key) if screen.key(key) == KeyOutcome::End => return Ok(()),
+                Event::Key(_) | Event::Resize(..) => is_new = true,
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fail(error: &dyn std::fmt::Display) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {error}"); // there is nobody else to tell
+    ExitCode::from(EXIT_USAGE)
+}

@@ -1,0 +1,246 @@
+//! What is shown, and what keys do.
+//!
+//! Plain state without a terminal, so that tests press keys and look at pictures. Invariants: no key changes anything
+//! of a run; a paused picture stands still and what comes meanwhile is kept as the newest.
+
+use isles_telemetry::RunDescription;
+use isles_telemetry::view::{PlaceCondition, Snapshot};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// Rows that a page key moves by.
+const PAGE_ROWS: usize = 20;
+
+/// What comes of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOutcome {
+    /// Go on.
+    GoOn,
+    /// Enough.
+    End,
+}
+
+/// What fills the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pane {
+    /// The table of places.
+    Places,
+    /// One place.
+    Place,
+    /// Open finishes.
+    Finishes,
+    /// What places send each other.
+    Messages,
+    /// What is odd.
+    Warnings,
+    /// The keys.
+    Help,
+}
+
+/// By what the places are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By number: rows never jump.
+    Place,
+    /// The busiest first.
+    Busy,
+    /// The longest queue first.
+    Queue,
+}
+
+/// What is shown.
+pub struct Screen {
+    pub run: RunDescription,
+    /// The picture, and the one that was seen before it, for rates.
+    pub shown: Option<Snapshot>,
+    pub before: Option<Snapshot>,
+    /// What came while the picture is paused.
+    newest: Option<Snapshot>,
+    pub pane: Pane,
+    pub order: Order,
+    pub is_paused: bool,
+    /// The row that is chosen in the table of places.
+    pub cursor: usize,
+    pub pinned: BTreeSet<usize>,
+    pub filter: String,
+    /// Whether letters go to the filter.
+    pub is_typing: bool,
+    /// Whether the last key was `g`.
+    pub is_going: bool,
+}
+
+impl Screen {
+    /// The screen of a run that has not been looked at.
+    pub fn new(run: &RunDescription) -> Screen {
+        Screen {
+            run: run.clone(),
+            shown: None,
+            before: None,
+            newest: None,
+            pane: Pane::Places,
+            order: Order::Place,
+            is_paused: false,
+            cursor: 0,
+            pinned: BTreeSet::new(),
+            filter: String::new(),
+            is_typing: false,
+            is_going: false,
+        }
+    }
+
+    /// A look at the run.
+    pub fn take(&mut self, snapshot: Snapshot) {
+        if self.is_paused {
+            self.newest = Some(snapshot);
+        } else if self.shown.as_ref().is_none_or(|shown| shown.time_ms != snapshot.time_ms) {
+            self.before = self.shown.replace(snapshot);
+        } else {
+            // No time has passed: rates stay.
+            self.shown = Some(snapshot);
+        }
+    }
+
+    /// The places that the filter leaves, in their order; pinned ones first.
+    pub fn places(&self) -> Vec<usize> {
+        let Some(shown) = &self.shown else { return Vec::new() };
+        let columns = &shown.places;
+        let fits = |place: &usize| fits(&self.filter, *place, columns.state[*place]);
+        let mut places: Vec<usize> = (0..columns.state.len()).filter(fits).collect();
+        match self.order {
+            Order::Place => {}
+            Order::Busy => places.sort_by(|one, other| columns.busy[*other].total_cmp(&columns.busy[*one])),
+            Order::Queue => places.sort_by_key(|place| Reverse(columns.queue[*place])),
+        }
+        places.sort_by_key(|place| !self.pinned.contains(place));
+        places
+    }
+
+    /// The place that the cursor is on.
+    pub fn chosen(&self) -> Option<usize> {
+        let places = self.places();
+        places.get(self.cursor.min(places.len().saturating_sub(1))).copied()
+    }
+
+    /// A key was pressed.
+    pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
+        if key.kind == KeyEventKind::Release {
+            return KeyOutcome::GoOn;
+        }
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return if key.code == KeyCode::Char('c') { KeyOutcome::End } else { KeyOutcome::GoOn };
+        }
+        if self.is_typing {
+            self.type_filter(key.code);
+            return KeyOutcome::GoOn;
+        }
+        if std::mem::take(&mut self.is_going) {
+            self.go(key.code);
+            return KeyOutcome::GoOn;
+        }
+        match key.code {
+            KeyCode::Char('q') => return KeyOutcome::End,
+            KeyCode::Char('?') => self.pane = Pane::Help,
+            KeyCode::Char('/') => self.is_typing = true,
+            KeyCode::Char('g') => self.is_going = true,
+            KeyCode::Char('p') => self.pause(),
+            KeyCode::Char('o') => self.order = self.order.next(),
+            KeyCode::Char(' ') => self.pin(),
+            KeyCode::Enter if self.pane == Pane::Places => self.pane = Pane::Place,
+            KeyCode::Esc if self.pane == Pane::Places => self.filter.clear(),
+            KeyCode::Esc => self.pane = Pane::Places,
+            code => self.move_cursor(code),
+        }
+        KeyOutcome::GoOn
+    }
+
+    fn move_cursor(&mut self, code: KeyCode) {
+        let last = self.places().len().saturating_sub(1);
+        let cursor = self.cursor.min(last);
+        self.cursor = match code {
+            KeyCode::Char('j') | KeyCode::Down => cursor + 1,
+            KeyCode::Char('k') | KeyCode::Up => cursor.saturating_sub(1),
+            KeyCode::PageDown => cursor + PAGE_ROWS,
+            KeyCode::PageUp => cursor.saturating_sub(PAGE_ROWS),
+            KeyCode::Home => 0,
+            KeyCode::End => last,
+            _ => cursor,
+        }
+        .min(last);
+    }
+
+    fn go(&mut self, code: KeyCode) {
+        self.pane = match code {
+            KeyCode::Char('t') => Pane::Places,
+            KeyCode::Char('f') => Pane::Finishes,
+            KeyCode::Char('m') => Pane::Messages,
+            KeyCode::Char('w') => Pane::Warnings,
+            _ => self.pane,
+        };
+    }
+
+    fn pause(&mut self) {
+        self.is_paused = !self.is_paused;
+        if !self.is_paused
+            && let Some(newest) = self.newest.take()
+        {
+            self.take(newest);
+        }
+    }
+
+    /// Pins the chosen place, or lets it go; the cursor stays on it.
+    fn pin(&mut self) {
+        let Some(place) = self.chosen() else { return };
+        if !self.pinned.remove(&place) {
+            self.pinned.insert(place);
+        }
+        self.cursor = self.places().iter().position(|shown| *shown == place).unwrap_or(0);
+    }
+
+    fn type_filter(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Enter => self.is_typing = false,
+            KeyCode::Esc => {
+                self.is_typing = false;
+                self.filter.clear();
+            }
+            KeyCode::Backspace => _ = self.filter.pop(),
+            KeyCode::Char(letter) if self.filter.len() < 40 => self.filter.push(letter),
+            _ => {}
+        }
+    }
+}
+
+impl Order {
+    fn next(self) -> Order {
+        match self {
+            Order::Place => Order::Busy,
+            Order::Busy => Order::Queue,
+            Order::Queue => Order::Place,
+        }
+    }
+
+    /// Its name in the head of the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Place => "place",
+            Order::Busy => "busy",
+            Order::Queue => "queue",
+        }
+    }
+}
+
+/// Whether the filter leaves a place: it is empty, part of the state's name, or a list of numbers and ranges.
+fn fits(filter: &str, place: usize, state: PlaceCondition) -> bool {
+    let filter = filter.trim();
+    if filter.is_empty() || state.to_string().contains(filter) {
+        return true;
+    }
+    filter.split(',').any(|part| match part.split_once('-') {
+        Some((first, last)) => {
+            let bounds = first.trim().parse().ok().zip(last.trim().parse().ok());
+            bounds.is_some_and(|(first, last): (usize, usize)| (first..=last).contains(&place))
+        }
+        None => part.trim().parse() == Ok(place),
+    })
+}

@@ -1,0 +1,189 @@
+//! Keys are pressed, and the picture is looked at, in a terminal that is none.
+
+use crate::draw;
+use crate::screen::{KeyOutcome, Pane, Screen};
+use isles_telemetry::view::{Snapshot, SnapshotBuilder};
+use isles_telemetry::{
+    CounterId, DeathCause, Liveness, OpenFinish, PairCount, RunDescription, RunEnd, Sample,
+};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// A run of so many places, as it was seen at these times in seconds.
+struct Scene {
+    screen: Screen,
+    builder: SnapshotBuilder,
+}
+
+impl Scene {
+    fn new(places: u32, machine: &str) -> Scene {
+        let words = ["prog\u{1b}[2J".to_owned(), "argument".to_owned()];
+        let description = RunDescription { machine: machine.to_owned(), places, ..RunDescription::default() };
+        let description = description.with_command(words);
+        Scene { screen: Screen::new(&description), builder: SnapshotBuilder::new(&description) }
+    }
+
+    /// A second passes; `change` says what happened.
+    fn look(&mut self, second: u64, change: impl FnOnce(&mut Sample)) -> Snapshot {
+        let mut sample = Sample { time_ms: 1000 * second, ..Sample::default() };
+        sample.places.resize(self.screen.run.places as usize, Default::default());
+        for (number, place) in sample.places.iter_mut().enumerate() {
+            (place.liveness, place.at_ns, place.copies) = (Liveness::Idle, 1_000_000_000 * second, second);
+            place.values[CounterId::Tasks.index()] = 100 * second * (number as u64 + 1);
+            place.values[CounterId::BusyTime.index()] = 100_000_000 * second * (number as u64 % 10);
+        }
+        change(&mut sample);
+        let snapshot = self.builder.build(sample, None);
+        self.screen.take(snapshot.clone());
+        snapshot
+    }
+
+    fn press(&mut self, keys: &str) {
+        for key in keys.chars() {
+            let code = if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) };
+            assert_eq!(self.screen.key(KeyEvent::new(code, KeyModifiers::NONE)), KeyOutcome::GoOn, "{key}");
+        }
+    }
+
+    fn code(&mut self, code: KeyCode) -> KeyOutcome {
+        self.screen.key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    fn picture(&self) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(130, 16)).unwrap();
+        terminal.draw(|frame| draw::screen(frame, &self.screen)).unwrap();
+        terminal.backend().to_string()
+    }
+}
+
+#[test]
+fn places_are_rows_with_shares_and_rates_and_no_control_characters() {
+    let mut scene = Scene::new(4, "processes");
+    scene.look(1, |_| ());
+    scene.look(2, |sample| sample.places[3].death = Some(DeathCause::Killed(9)));
+    let picture = scene.picture();
+    assert!(picture.contains("prog[2J argument") && !picture.contains('\u{1b}'), "{picture}");
+    assert!(picture.contains("runs for 2.0 s on 4 places (processes), busy 8 %"), "{picture}");
+    assert!(picture.contains("4 of 4 places"));
+    let row = picture.lines().find(|line| line.contains("20 %")).unwrap();
+    assert!(
+        row.contains("██········") && row.contains("600") && row.contains("300"),
+        "tasks and tasks a second: {row}"
+    );
+    assert!(picture.contains("dead") && !picture.contains("MHz"));
+    scene.press("kkkjjjjjjj\n");
+    let place = scene.picture();
+    assert!(place.contains("its process was ended by signal 9"), "{place}");
+    scene.code(KeyCode::Esc);
+    assert_eq!(scene.screen.pane, Pane::Places);
+}
+
+#[test]
+fn a_pause_keeps_looking() {
+    let mut scene = Scene::new(2, "threads");
+    scene.look(1, |_| ());
+    scene.press("p");
+    scene.look(2, |_| ());
+    scene.look(3, |_| ());
+    let paused = scene.picture();
+    assert!(paused.contains("for 1.0 s") && paused.contains("PAUSED"), "{paused}");
+    scene.press("p");
+    assert!(scene.picture().contains("for 3.0 s"));
+}
+
+#[test]
+fn filters_order_and_pins_choose_the_rows() {
+    let mut scene = Scene::new(12, "threads");
+    scene.look(1, |sample| sample.places[7].liveness = Liveness::Busy);
+    scene.look(2, |sample| {
+        sample.places[7].liveness = Liveness::Busy;
+        sample.places[4].values[CounterId::Queue.index()] = 9;
+    });
+    scene.press("/1,3-4\n");
+    assert_eq!(scene.screen.places(), [1, 3, 4]);
+    assert!(scene.picture().contains("3 of 12 places"));
+    scene.press("j ");
+    assert_eq!(scene.screen.places(), [3, 1, 4], "a pinned place stands first");
+    scene.press(" ");
+    assert_eq!(scene.screen.places(), [1, 3, 4], "the cursor stays on its place");
+    scene.code(KeyCode::Esc);
+    scene.press("/busy\n");
+    assert_eq!(scene.screen.places(), [7]);
+    scene.press("/");
+    scene.code(KeyCode::Esc);
+    scene.press("o");
+    assert_eq!(scene.screen.places()[..2], [9, 8]);
+    scene.press("o");
+    assert_eq!(scene.screen.places()[0], 4);
+    scene.press("o");
+    assert_eq!(scene.screen.places()[0], 0);
+}
+
+#[test]
+fn panes_show_finishes_messages_warnings_and_keys() {
+    let mut scene = Scene::new(2, "threads");
+    let change = |sample: &mut Sample| {
+        let outer = OpenFinish { id: 1, label: "the whole run".into(), ..OpenFinish::default() };
+        let inner = OpenFinish {
+            id: 2,
+            parent: Some(1),
+            label: "src/main.rs:7".into(),
+            waits_for: vec![(1, 3)],
+            ..OpenFinish::default()
+        };
+        sample.finishes = vec![outer, inner];
+        sample.pairs = vec![PairCount { from: 0, to: 1, messages: 12, bytes: 345 }];
+    };
+    scene.look(1, change);
+    scene.press("gw");
+    assert!(scene.picture().contains("nothing is odd"));
+    scene.look(20, change);
+    assert!(
+        scene.picture().contains("finish-open  place 0     the finish at src/main.rs:7"),
+        "{}",
+        scene.picture()
+    );
+    scene.press("gf");
+    assert!(scene.picture().contains("  src/main.rs:7 at place 0, open for 20.0 s; waits for 3 at place 1"));
+    scene.press("gm");
+    assert!(scene.picture().contains("0 to 1                12 messages            345 bytes"));
+    scene.press("?");
+    assert!(scene.picture().contains("what comes meanwhile is still looked at"));
+    scene.press("gt");
+    assert_eq!(scene.screen.pane, Pane::Places);
+}
+
+#[test]
+fn a_chip_has_clocks_and_watts_and_the_end_of_a_run_is_said() {
+    let mut scene = Scene::new(48, "chip:scc");
+    scene.look(1, |_| ());
+    scene.look(2, |sample| {
+        sample.places[0].values[CounterId::ClockKilohertz.index()] = 533_000;
+        sample.places[0].values[CounterId::Microwatts.index()] = 1_230_000;
+        sample.end = RunEnd::Ended;
+    });
+    let picture = scene.picture();
+    assert!(picture.contains("MHz") && picture.contains("533") && picture.contains("1.23"), "{picture}");
+    assert!(picture.contains("has ended for 2.0 s, 0.000 ms modelled on 48 places"), "{picture}");
+    let text = draw::text(&scene.screen);
+    assert_eq!(text.lines().count(), 2 + 1 + 48);
+}
+
+#[test]
+fn keys_that_end_are_q_and_control_c_and_a_small_terminal_is_no_matter() {
+    let mut scene = Scene::new(3, "threads");
+    scene.look(1, |_| ());
+    assert_eq!(scene.code(KeyCode::Char('q')), KeyOutcome::End);
+    let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+    assert_eq!(scene.screen.key(control('c')), KeyOutcome::End);
+    for letter in ['d', 'k', 'w'] {
+        assert_eq!(scene.screen.key(control(letter)), KeyOutcome::GoOn);
+    }
+    scene.press("/q");
+    assert_eq!(scene.screen.filter, "q", "letters go to the filter");
+    for (width, height) in [(1, 1), (10, 3), (40, 5)] {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw::screen(frame, &scene.screen)).unwrap();
+    }
+}

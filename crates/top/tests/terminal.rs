@@ -1,0 +1,150 @@
+//! The program on a terminal of its own: whatever ends it, the terminal is as it was.
+//!
+//! The terminal is a pair of descriptors of the system; the run is a run directory that this process answers for.
+
+use isles_telemetry::{HeadWriter, ObserverSocket, PageLayout, RunDescription, RunDirectory, WordMemory};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+use std::fs::File;
+use std::io::{PipeReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A run directory that is answered for, until this is dropped.
+struct Run {
+    directory: PathBuf,
+    _ending: std::io::PipeWriter,
+}
+
+fn answer(mut socket: ObserverSocket, end: &PipeReader) {
+    while !socket.serve(end.as_fd(), Duration::from_secs(60)) {}
+}
+
+impl Run {
+    fn new() -> Run {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let directory = std::env::temp_dir().join(format!("isles-top-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&directory);
+        let layout = PageLayout::new(2, 0);
+        let words: Arc<Vec<AtomicU64>> = Arc::new((0..layout.words()).map(|_| AtomicU64::new(0)).collect());
+        HeadWriter::begin(Arc::clone(&words) as Arc<dyn WordMemory>, layout, 1);
+        let description = RunDescription {
+            places: 2,
+            program: "pictured".into(),
+            machine: "threads".into(),
+            ..Default::default()
+        };
+        let made = RunDirectory::create(&directory).unwrap();
+        let file = File::create_new(directory.join("counters")).unwrap();
+        let bytes: Vec<u8> =
+            words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
+        file.write_all_at(&bytes, 0).unwrap();
+        let socket = made.listen(File::open(directory.join("counters")).unwrap(), &description).unwrap();
+        let (end, ending) = std::io::pipe().unwrap();
+        std::thread::spawn(move || answer(socket, &end));
+        Run { directory, _ending: ending }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// The program on a terminal.
+struct Session {
+    child: Child,
+    /// Our end of the terminal, and the program's.
+    ours: File,
+    theirs: OwnedFd,
+    _run: Run,
+}
+
+impl Session {
+    /// Starts the program, and waits until it has drawn.
+    fn start() -> Session {
+        let run = Run::new();
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let theirs = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let end = || theirs.try_clone().unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_isles-top"))
+            .arg(&run.directory)
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let mut session = Session { child, ours: File::from(ours), theirs, _run: run };
+        session.read_until("2 of 2 places");
+        session
+    }
+
+    /// What the program has written, up to some text.
+    fn read_until(&mut self, text: &str) -> String {
+        let mut seen = Vec::new();
+        let mut piece = [0; 4096];
+        while !String::from_utf8_lossy(&seen).contains(text) {
+            let read = self.ours.read(&mut piece).unwrap();
+            seen.extend(&piece[..read]);
+        }
+        String::from_utf8_lossy(&seen).into_owned()
+    }
+
+    fn is_raw(&self) -> bool {
+        !tcgetattr(&self.theirs).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Waits for the end, and checks that the terminal is as it was.
+    fn ended(mut self) -> ExitStatus {
+        // Off the other screen, and with a cursor.
+        self.read_until("\u{1b}[?1049l");
+        self.read_until("\u{1b}[?25h");
+        let status = self.child.wait().unwrap();
+        assert!(!self.is_raw(), "keys are shown again, line by line");
+        status
+    }
+
+    fn signal(&self, signal: Signal) {
+        let process = Pid::from_child(&self.child);
+        kill_process(process, signal).unwrap();
+    }
+}
+
+#[test]
+fn a_key_ends_it_and_the_terminal_is_as_it_was() {
+    let mut session = Session::start();
+    assert!(session.is_raw());
+    session.ours.write_all(b"q").unwrap();
+    assert!(session.ended().success());
+}
+
+#[test]
+fn term_and_hup_end_it_and_the_terminal_is_as_it_was() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let session = Session::start();
+        session.signal(signal);
+        assert!(session.ended().success(), "{signal:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_is_gone_ends_it() {
+    let session = Session::start();
+    let Session { mut child, ours, theirs, _run } = session;
+    drop((ours, theirs));
+    // Whatever its exit code: it does not stay and turn in circles.
+    child.wait().unwrap();
+}
