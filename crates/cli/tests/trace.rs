@@ -1,9 +1,13 @@
 //! Traces of runs on the host and on a modelled chip, as users make them and read them with `isles trace stats`.
 
+#[allow(dead_code, reason = "not all that a trace holds is looked at here")]
+#[path = "../../transport-chip/tests/record/protobuf.rs"]
+mod protobuf;
 mod scene;
 
 use scene::{Scene, ended, kill, until, words};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A run with four places whose result nobody wants.
 const RUN: &str = "run bc --graph karate --places 4 --json /dev/null --csv /dev/null --top 0";
@@ -55,6 +59,42 @@ fn a_run_has_the_same_names_in_its_trace_on_every_machine() {
         std::fs::remove_file(scene.path("t.perfetto-trace")).unwrap();
         scene.assert_nothing_left();
     }
+}
+
+/// The parser knows the fields of Perfetto's format that may be there, by their numbers, and fails on any other.
+#[test]
+fn each_flow_goes_from_one_send_to_one_later_receive_with_as_many_bytes() {
+    for machine in ["threads", "processes"] {
+        let scene = Scene::new("trace");
+        stats(&scene, machine);
+        let packets = protobuf::packets(&std::fs::read(scene.path("t.perfetto-trace")).unwrap());
+        let spans = protobuf::spans(&packets);
+        let (mut sent, mut arrived) = (BTreeMap::new(), 0);
+        for span in spans.iter().filter(|span| !span.flows.is_empty()) {
+            assert!(["send", "send block"].contains(&span.name.as_str()), "{span:?}");
+            assert!(sent.insert(span.flows[0], span).is_none(), "{span:?}");
+        }
+        for span in spans.iter().filter(|span| !span.last_flows.is_empty()) {
+            let from = sent.remove(&span.last_flows[0]).expect("it was sent, and has arrived once");
+            assert_eq!((span.name.as_str(), span.notes["bytes"]), ("receive", from.notes["bytes"]));
+            assert!(from.start <= span.end, "{from:?} {span:?}");
+            arrived += 1;
+        }
+        // What is on its way when its target leaves the run arrives nowhere.
+        assert!(arrived > 20 && sent.len() < 10, "{arrived} {}", sent.len());
+        let working = spans.iter().filter(|span| span.name == "working");
+        assert_eq!(working.map(|span| span.depth).collect::<Vec<_>>(), [0; 4]);
+    }
+}
+
+#[test]
+fn steals_are_spans() {
+    let scene = Scene::new("trace");
+    let run = scene.run(&words("run uts --depth 6 --places 3 --machine threads --json /dev/null --trace u"));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let stats = scene.run(&words("trace stats u"));
+    let names = ["  steal ← place ", "  lifeline ← place "];
+    assert!(names.iter().all(|name| stats.stdout.contains(name)), "{stats:?}");
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod time;
 pub mod wire;
 
 pub use call::site::{Site, SiteCell};
+pub use call::span::LibrarySpan;
 pub use call::{at, at_here, at_there, is_here, spawn, spawn_at, spawn_detached, spawn_with, try_here};
 pub use channel::{
     Receiver, RecvError, RecvFuture, SendError, SendErrorKind, SendFuture, Sender, Values, channel,

@@ -9,6 +9,7 @@ use crate::prelude::*;
 use crate::{ErrorKind, Result, yield_now};
 use isles_protocol::balance::StealKind;
 use isles_protocol::balance::backup::{Numbers, Save};
+use isles_runtime::LibrarySpan;
 use std::pin::Pin;
 
 /// The bags of all places.
@@ -112,6 +113,11 @@ fn accept<B: Bag>(bags: &PlaceBags<B>, giver: usize, part: Part<B>) {
 /// Asks a place for tasks. One that is dead has none.
 async fn ask<B: Bag>(bags: &PlaceBags<B>, victim: usize, kind: StealKind) -> Result<Option<Part<B>>> {
     let thief = here().index();
+    let name = match kind {
+        StealKind::Random => "steal ←",
+        StealKind::Lifeline => "lifeline ←",
+    };
+    let _span = LibrarySpan::begin(name, place(victim).id());
     unless_dead(at!(place(victim), answer(bags, thief, kind).await?).await).map(Option::flatten)
 }
 

@@ -20,6 +20,17 @@ pub(crate) const RECEIVE: &str = "recv ←";
 pub(crate) const LENGTH: &str = "len →";
 pub(crate) const RUN: &str = "the whole run";
 
+/// A span of a library on top of this one, until it is dropped; of no meaning where nobody draws any.
+#[must_use = "a span ends when it is dropped"]
+pub struct LibrarySpan(#[expect(dead_code, reason = "it ends when it is dropped")] OpenSpan);
+
+impl LibrarySpan {
+    /// Begins a span called `name` that has to do with `other`, at the place of the calling task.
+    pub fn begin(name: &'static str, other: PlaceId) -> LibrarySpan {
+        LibrarySpan(Local::with(|local| local.span(name, Some(other), || None)))
+    }
+}
+
 /// No endpoint has so many open.
 const NONE: SpanId = SpanId(u32::MAX);
 
