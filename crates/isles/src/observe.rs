@@ -73,7 +73,6 @@ pub(crate) fn check(
 /// A run that is observed, at its first process.
 pub(crate) struct Observation {
     words: SharedWords,
-    layout: PageLayout,
     head: HeadWriter,
     /// What the thread waits for.
     ending: PipeWriter,
@@ -122,22 +121,12 @@ impl Observation {
         let watch = Watch { socket, reader, log: Some(log), head: head.clone(), started: Instant::now() };
         let thread = std::thread::Builder::new().name("observe".to_owned());
         let thread = thread.spawn(move || watch.run(&end)).map_err(|error| unable(&error))?;
-        Ok(Some(Observation { words, layout, head, ending, thread }))
-    }
-
-    /// The head of the counters, for what the first process knows of the whole run.
-    pub(crate) fn head(&self) -> &HeadWriter {
-        &self.head
+        Ok(Some(Observation { words, head, ending, thread }))
     }
 
     /// Lets the places of a segment count where observers look.
     pub(crate) fn offer(&self, segment: &Segment) {
         segment.set_counters(self.words.clone());
-    }
-
-    /// Lets a place of this process count where observers look.
-    pub(crate) fn observe(&self, local: &Local) {
-        local.observe(PlaceWriter::new(memory(&self.words), self.layout, local.here().0));
     }
 
     /// Ends the observation of a run that ended so.
@@ -154,6 +143,21 @@ impl Observation {
         if let Err(cause) = written {
             tell(&cause);
         }
+    }
+}
+
+/// What only a modelled chip asks for.
+#[cfg(feature = "chip")]
+impl Observation {
+    /// The head of the counters, for what the first process knows of the whole run.
+    pub(crate) fn head(&self) -> &HeadWriter {
+        &self.head
+    }
+
+    /// Lets a place of this process, on a chip with so many links, count where observers look.
+    pub(crate) fn observe(&self, local: &Local, links: u32) {
+        let layout = PageLayout::new(local.places(), links);
+        local.observe(PlaceWriter::new(memory(&self.words), layout, local.here().0));
     }
 }
 

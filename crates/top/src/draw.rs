@@ -1,7 +1,8 @@
 //! The picture: a head, one pane, and a line of keys.
 //!
 //! A state is a word and never a colour alone; bars have their number beside them. Text of the run is shown without
-//! control characters. Invariant: what does not fit is cut, and a list that is cut says how many rows there are.
+//! control characters. A narrow terminal has fewer columns. Invariant: what does not fit is cut, and a list that is cut
+//! says how many rows there are.
 
 use crate::screen::{Pane, Screen};
 use isles_telemetry::view::{FinishView, PlaceCondition, RunState, Snapshot};
@@ -13,6 +14,13 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState, Wrap};
 
 /// Cells of a bar.
 const BAR_CELLS: usize = 10;
+
+/// Cells of each column, its heading at least.
+const WIDTHS: [u16; 14] = [5, 7, 5, BAR_CELLS as u16, 6, 7, 6, 7, 6, 6, 8, 7, 5, 6];
+
+/// The columns that a narrow terminal goes without, by index, the first one first: the bar, tasks, finishes, bytes a
+/// second, waiting, memory.
+const LEFT_OUT: [usize; 6] = [3, 4, 10, 9, 7, 11];
 
 /// The keys, for the help.
 const KEYS: [(&str, &str); 12] = [
@@ -177,8 +185,22 @@ fn table(screen: &Screen) -> (Vec<&'static str>, Vec<(usize, Vec<String>)>) {
     (names, screen.places().into_iter().map(row).collect())
 }
 
+/// The columns of the first `count` that `width` cells have room for, with a cell between two.
+fn columns_in(width: u16, count: usize) -> Vec<usize> {
+    let mut columns: Vec<usize> = (0..count).collect();
+    for left_out in LEFT_OUT {
+        let needed = columns.iter().map(|column| WIDTHS[*column] + 1).sum::<u16>() - 1;
+        if needed <= width {
+            break;
+        }
+        columns.retain(|column| *column != left_out);
+    }
+    columns
+}
+
 fn places(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
     let (names, rows) = table(screen);
+    let columns = columns_in(area.width.saturating_sub(2), names.len());
     let style = |place: usize| match screen.shown.as_ref().map(|shown| shown.places.state[place]) {
         Some(PlaceCondition::Dead) => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
         Some(PlaceCondition::Silent | PlaceCondition::Ended) => Style::new().add_modifier(Modifier::DIM),
@@ -187,9 +209,11 @@ fn places(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
     let count = rows.len();
     let all = screen.run.places;
     let cell = |text: String| Cell::from(Line::from(text).right_aligned());
-    let rows = rows.into_iter().map(|(place, row)| Row::new(row.into_iter().map(cell)).style(style(place)));
-    let widths = [6, 8, 6, BAR_CELLS as u16, 8, 8, 8, 8, 8, 8, 8, 8, 6, 6].map(Constraint::Length);
-    let head = Row::new(names.into_iter().map(|name| cell(name.to_owned())));
+    let rows = rows.into_iter().map(|(place, row)| {
+        Row::new(columns.iter().map(|column| cell(row[*column].clone()))).style(style(place))
+    });
+    let widths = columns.iter().map(|column| Constraint::Length(WIDTHS[*column]));
+    let head = Row::new(columns.iter().map(|column| cell(names[*column].to_owned())));
     let title = format!("{count} of {all} places");
     let table = Table::new(rows, widths)
         .header(head.style(Style::new().add_modifier(Modifier::UNDERLINED)))

@@ -51,7 +51,11 @@ impl Scene {
     }
 
     fn picture(&self) -> String {
-        let mut terminal = Terminal::new(TestBackend::new(130, 16)).unwrap();
+        self.picture_of(130)
+    }
+
+    fn picture_of(&self, width: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, 16)).unwrap();
         terminal.draw(|frame| draw::screen(frame, &self.screen)).unwrap();
         terminal.backend().to_string()
     }
@@ -185,5 +189,23 @@ fn keys_that_end_are_q_and_control_c_and_a_small_terminal_is_no_matter() {
     for (width, height) in [(1, 1), (10, 3), (40, 5)] {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw::screen(frame, &scene.screen)).unwrap();
+    }
+}
+
+#[test]
+fn a_narrow_terminal_has_fewer_columns_and_cuts_no_heading() {
+    let mut scene = Scene::new(2, "chip:scc");
+    scene.look(1, |_| {});
+    let headings = |picture: String| -> Vec<String> {
+        let line = picture.lines().find(|line| line.contains("place ")).unwrap().to_owned();
+        line.split_whitespace().map(|word| word.trim_matches(['"', '│']).to_owned()).collect()
+    };
+    let all = headings(scene.picture());
+    for width in [80, 70, 60] {
+        let some = headings(scene.picture_of(width));
+        assert!(some.len() < all.len() && some.iter().all(|name| all.contains(name)), "{width}: {some:?}");
+        for needed in ["state", "busy", "queue"] {
+            assert!(some.iter().any(|name| name == needed), "{width}: {some:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use isles_telemetry::{HeadWriter, ObserverSocket, PageLayout, RunDescription, Ru
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -74,11 +74,14 @@ impl Session {
     /// Starts the program, and waits until it has drawn.
     fn start() -> Session {
         let run = Run::new();
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
         let name = ptsname(&ours, Vec::new()).unwrap();
-        let theirs = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let theirs =
+            rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        // A new one has no lines and no columns.
+        tcsetwinsize(&ours, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let end = || theirs.try_clone().unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_isles-top"))
             .arg(&run.directory)
@@ -88,7 +91,7 @@ impl Session {
             .spawn()
             .unwrap();
         let mut session = Session { child, ours: File::from(ours), theirs, _run: run };
-        session.read_until("2 of 2 places");
+        session.read_until("help");
         session
     }
 
@@ -110,8 +113,8 @@ impl Session {
     /// Waits for the end, and checks that the terminal is as it was.
     fn ended(mut self) -> ExitStatus {
         // Off the other screen, and with a cursor.
-        self.read_until("\u{1b}[?1049l");
-        self.read_until("\u{1b}[?25h");
+        let last = self.read_until("\u{1b}[?25h");
+        assert!(last.contains("\u{1b}[?1049l"), "{last:?}");
         let status = self.child.wait().unwrap();
         assert!(!self.is_raw(), "keys are shown again, line by line");
         status

@@ -49,7 +49,7 @@ impl ChipObservation {
         let mesh = mesh_of(topology, chip.chip().name());
         let begun = Observation::begin(launch, (mesh, links), core_of)?;
         Ok(begun.map(|observation| {
-            locals.iter().for_each(|local| observation.observe(local));
+            locals.iter().for_each(|local| observation.observe(local, links));
             let observed = ChipObservation {
                 observation,
                 locals: locals.to_vec(),
