@@ -14,7 +14,7 @@ use std::fmt;
 pub enum ReadError {
     /// It is no trace, or one of another program; the text says what is wrong.
     Foreign(&'static str),
-    /// It ends in the middle, after so many bytes that are whole.
+    /// The file ends within an event; the number is that of the bytes before this event.
     CutOff(usize),
 }
 
@@ -161,7 +161,7 @@ fn varint(bytes: &mut &[u8]) -> Result<Option<u64>, ReadError> {
     Err(BROKEN)
 }
 
-/// The next `len` bytes, if there are so many.
+/// Takes the next `len` bytes off `bytes`; `None` if fewer are left.
 fn take<'a>(bytes: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(usize::try_from(len).ok()?)?;
     *bytes = rest;

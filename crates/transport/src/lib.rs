@@ -10,6 +10,7 @@ pub mod composite;
 pub mod conformance;
 mod core_list;
 mod endpoint;
+mod forward;
 pub mod loopback;
 pub mod random;
 mod reentry;

@@ -7,12 +7,11 @@
 use super::collect::Collector;
 use super::record::{RECORDS_MAX, RecordKind, Recorder, now};
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Next, Observer,
-    PlaceId, SendError, Span, SpanId, Unpark, Work,
+    Arrival, Class, Endpoint, HandlerId, Inbound, Multicast, Next, Observer, PlaceId, SendError, Span,
+    SpanId, Work,
 };
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A recorded endpoint.
@@ -47,21 +46,9 @@ impl<E: Endpoint> RecordedEndpoint<E> {
 }
 
 impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
-    fn here(&self) -> PlaceId {
-        self.endpoint.here()
-    }
-
-    fn places(&self) -> u32 {
-        self.endpoint.places()
-    }
-
-    fn limits(&self) -> Limits {
-        self.endpoint.limits()
-    }
-
-    fn shares_processors(&self) -> bool {
-        self.endpoint.shares_processors()
-    }
+    isles_transport::forward_to!(endpoint:
+        here, places, limits, shares_processors, is_ready, unparker, is_dead, condemn, death, shared_memory
+    );
 
     fn send(
         &self,
@@ -102,30 +89,10 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         })
     }
 
-    fn is_ready(&self) -> bool {
-        self.endpoint.is_ready()
-    }
-
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
         let start = now();
         self.endpoint.wait_with(timeout, also);
         self.record(|recorder| recorder.waited(start));
-    }
-
-    fn unparker(&self) -> Arc<dyn Unpark> {
-        self.endpoint.unparker()
-    }
-
-    fn is_dead(&self, place: PlaceId) -> bool {
-        self.endpoint.is_dead(place)
-    }
-
-    fn condemn(&self, place: PlaceId) {
-        self.endpoint.condemn(place);
-    }
-
-    fn death(&self, place: PlaceId) -> Option<Death> {
-        self.endpoint.death(place)
     }
 
     fn leave(&self) {
@@ -164,10 +131,6 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
     fn multicast(&self) -> Option<&dyn Multicast> {
         self.endpoint.multicast().map(|_| self as &dyn Multicast)
     }
-
-    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
-        self.endpoint.shared_memory()
-    }
 }
 
 impl<E: Endpoint> Multicast for RecordedEndpoint<E> {
@@ -205,7 +168,7 @@ impl<E: Endpoint> Observer for RecordedEndpoint<E> {
     }
 
     fn begin_span(&self, span: &Span) -> SpanId {
-        // Nobody has so many open.
+        // After the end nothing is recorded; no span of a run has this number.
         self.record(|recorder| recorder.begin_span(span)).unwrap_or(SpanId(u32::MAX - 1))
     }
 

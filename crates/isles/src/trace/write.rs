@@ -50,7 +50,7 @@ const PORTION_BYTES: usize = 1 << 18;
 const NUMBER_BITS: u32 = 38;
 const PLACE_BITS: u32 = 12;
 
-/// Writes the trace of `run`, of which there are `parts`, one for each place that has left one.
+/// Writes the trace of `run` to `out`. `parts` has one entry for each place; `None` if the place has recorded nothing.
 ///
 /// # Errors
 /// The first thing that `out` has refused.

@@ -17,13 +17,11 @@ use isles_runtime::run::{self, MainTask};
 use isles_runtime::{Clock, Local, Step};
 use isles_transport::loopback::{LoopbackEndpoint, Plan, World};
 use isles_transport::{
-    Arrival, Class, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Observer, PlaceId,
-    SendError, Unpark,
+    Class, Endpoint, HandlerId, Inbound, MappedMemory, Multicast, Observer, PlaceId, SendError,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 const PLACES: u32 = 4;
@@ -250,21 +248,9 @@ impl Recorder {
 }
 
 impl Endpoint for Recorder {
-    fn here(&self) -> PlaceId {
-        self.endpoint.here()
-    }
-
-    fn places(&self) -> u32 {
-        self.endpoint.places()
-    }
-
-    fn limits(&self) -> Limits {
-        self.endpoint.limits()
-    }
-
-    fn shares_processors(&self) -> bool {
-        self.endpoint.shares_processors()
-    }
+    isles_transport::forward_to!(endpoint:
+        here, places, limits, shares_processors, progress, is_ready, wait_with, unparker, is_dead, condemn
+    );
 
     fn send(
         &self,
@@ -299,30 +285,6 @@ impl Endpoint for Recorder {
         })?;
         self.keep(Piece { class, handler: handler.0, is_block: true, bytes });
         Ok(())
-    }
-
-    fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        self.endpoint.progress(inbound, deliver)
-    }
-
-    fn is_ready(&self) -> bool {
-        self.endpoint.is_ready()
-    }
-
-    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
-        self.endpoint.wait_with(timeout, also);
-    }
-
-    fn unparker(&self) -> Arc<dyn Unpark> {
-        self.endpoint.unparker()
-    }
-
-    fn is_dead(&self, place: PlaceId) -> bool {
-        self.endpoint.is_dead(place)
-    }
-
-    fn condemn(&self, place: PlaceId) {
-        self.endpoint.condemn(place);
     }
 
     fn observer(&self) -> Option<&dyn Observer> {

@@ -12,15 +12,14 @@
 use super::tape::{Measurement, Measurements, Playback};
 use isles_chip::quantity::Rate;
 use isles_transport::{
-    Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Next, Observer,
-    PlaceId, SendError, Span, SpanId, Unpark, Work,
+    Arrival, Class, Endpoint, HandlerId, Inbound, Multicast, Next, Observer, PlaceId, SendError, Span,
+    SpanId, Work,
 };
 use isles_transport_chip::{ChipEndpoint, ChipWorld};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What the tasks of Isles may take of a turn, in nanoseconds, before the rest counts as the program's. Generous;
@@ -339,20 +338,13 @@ impl TimedEndpoint {
 }
 
 impl Endpoint for TimedEndpoint {
+    isles_transport::forward_to!(endpoint:
+        places, limits, shares_processors, is_ready, unparker, is_dead, condemn, death, shared_memory,
+        wait_with, leave
+    );
+
     fn here(&self) -> PlaceId {
         self.here
-    }
-
-    fn places(&self) -> u32 {
-        self.endpoint.places()
-    }
-
-    fn limits(&self) -> Limits {
-        self.endpoint.limits()
-    }
-
-    fn shares_processors(&self) -> bool {
-        self.endpoint.shares_processors()
     }
 
     fn send(
@@ -384,34 +376,6 @@ impl Endpoint for TimedEndpoint {
         })
     }
 
-    fn is_ready(&self) -> bool {
-        self.endpoint.is_ready()
-    }
-
-    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
-        self.endpoint.wait_with(timeout, also);
-    }
-
-    fn unparker(&self) -> Arc<dyn Unpark> {
-        self.endpoint.unparker()
-    }
-
-    fn is_dead(&self, place: PlaceId) -> bool {
-        self.endpoint.is_dead(place)
-    }
-
-    fn condemn(&self, place: PlaceId) {
-        self.endpoint.condemn(place);
-    }
-
-    fn death(&self, place: PlaceId) -> Option<Death> {
-        self.endpoint.death(place)
-    }
-
-    fn leave(&self) {
-        self.endpoint.leave();
-    }
-
     fn take_next(
         &self,
         from: PlaceId,
@@ -430,10 +394,6 @@ impl Endpoint for TimedEndpoint {
 
     fn multicast(&self) -> Option<&dyn Multicast> {
         self.endpoint.multicast().map(|_| self as &dyn Multicast)
-    }
-
-    fn shared_memory(&self) -> Option<&dyn MappedMemory> {
-        self.endpoint.shared_memory()
     }
 }
 

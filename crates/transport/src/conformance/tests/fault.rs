@@ -5,14 +5,12 @@
 use crate::loopback::LoopbackEndpoint;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
-    Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message,
-    Multicast, Next, Observer, PlaceId, SendError, Unpark,
+    Arrival, Block, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, Multicast,
+    Next, Observer, PlaceId, SendError,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -162,20 +160,10 @@ fn flipped(bytes: &[u8]) -> AlignedBytes {
 }
 
 impl Endpoint for Broken {
-    fn here(&self) -> PlaceId {
-        self.inner.here()
-    }
+    crate::forward_to!(inner: here, limits, shares_processors, wait_with, unparker, is_dead, condemn);
 
     fn places(&self) -> u32 {
         self.inner.places() + u32::from(self.fault == Fault::Miscounts)
-    }
-
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
-
-    fn shares_processors(&self) -> bool {
-        self.inner.shares_processors()
     }
 
     fn send(
@@ -294,22 +282,6 @@ impl Endpoint for Broken {
 
     fn is_ready(&self) -> bool {
         self.fault != Fault::NeverReady && self.inner.is_ready()
-    }
-
-    fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool) {
-        self.inner.wait_with(timeout, also);
-    }
-
-    fn unparker(&self) -> Arc<dyn Unpark> {
-        self.inner.unparker()
-    }
-
-    fn is_dead(&self, place: PlaceId) -> bool {
-        self.inner.is_dead(place)
-    }
-
-    fn condemn(&self, place: PlaceId) {
-        self.inner.condemn(place);
     }
 
     fn leave(&self) {

@@ -1,0 +1,101 @@
+//! The macro with which an endpoint hands methods on to the endpoint that it stands around.
+//!
+//! Its own file because it has each signature of [`Endpoint`](crate::Endpoint) once more, and nobody else need.
+//! Invariant: a method that is handed on does what the endpoint within does, and nothing else.
+
+/// In an `impl Endpoint`: the methods that go to the endpoint in this field, unchanged.
+///
+/// What an endpoint does itself it writes out. A method that it neither writes nor names here is one that the compiler
+/// misses, unless it has a default.
+///
+/// ```ignore
+/// impl Endpoint for Counted {
+///     isles_transport::forward_to!(inner: here, places, limits, is_ready);
+///     // the others
+/// }
+/// ```
+#[macro_export]
+macro_rules! forward_to {
+    ($field:ident: $($method:ident),+ $(,)?) => {
+        $($crate::forward_method!($field $method);)+
+    };
+}
+
+/// One method of [`forward_to`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward_method {
+    ($field:ident here) => {
+        fn here(&self) -> $crate::PlaceId {
+            self.$field.here()
+        }
+    };
+    ($field:ident places) => {
+        fn places(&self) -> u32 {
+            self.$field.places()
+        }
+    };
+    ($field:ident limits) => {
+        fn limits(&self) -> $crate::Limits {
+            self.$field.limits()
+        }
+    };
+    ($field:ident shares_processors) => {
+        fn shares_processors(&self) -> bool {
+            self.$field.shares_processors()
+        }
+    };
+    ($field:ident progress) => {
+        fn progress(
+            &self,
+            inbound: $crate::Inbound,
+            deliver: &mut dyn ::core::ops::FnMut($crate::Arrival<'_>),
+        ) -> usize {
+            self.$field.progress(inbound, deliver)
+        }
+    };
+    ($field:ident is_ready) => {
+        fn is_ready(&self) -> bool {
+            self.$field.is_ready()
+        }
+    };
+    ($field:ident wait_with) => {
+        fn wait_with(
+            &self,
+            timeout: ::core::option::Option<::core::time::Duration>,
+            also: &dyn ::core::ops::Fn() -> bool,
+        ) {
+            self.$field.wait_with(timeout, also);
+        }
+    };
+    ($field:ident unparker) => {
+        fn unparker(&self) -> ::std::sync::Arc<dyn $crate::Unpark> {
+            self.$field.unparker()
+        }
+    };
+    ($field:ident is_dead) => {
+        fn is_dead(&self, place: $crate::PlaceId) -> bool {
+            self.$field.is_dead(place)
+        }
+    };
+    ($field:ident condemn) => {
+        fn condemn(&self, place: $crate::PlaceId) {
+            self.$field.condemn(place);
+        }
+    };
+    ($field:ident death) => {
+        fn death(&self, place: $crate::PlaceId) -> ::core::option::Option<$crate::Death> {
+            self.$field.death(place)
+        }
+    };
+    ($field:ident leave) => {
+        fn leave(&self) {
+            self.$field.leave();
+        }
+    };
+    ($field:ident shared_memory) => {
+        fn shared_memory(&self) -> ::core::option::Option<&dyn $crate::MappedMemory> {
+            self.$field.shared_memory()
+        }
+    };
+}
