@@ -9,6 +9,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::crossterm::{cursor, execute};
 use ratatui::{Frame, Terminal};
+use rustix::termios::tcgetattr;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{self, Stdout};
 use std::sync::Arc;
@@ -56,10 +57,11 @@ impl OwnTerminal {
         self.terminal.draw(picture).map(drop)
     }
 
-    /// Whether a signal has said that it is enough.
+    /// Whether a signal has said that it is enough, or the terminal is gone: it says so only when it is asked or
+    /// written to.
     pub fn is_over(&self) -> bool {
         // Relaxed: a flag that stands for itself.
-        self.ended.load(Ordering::Relaxed)
+        self.ended.load(Ordering::Relaxed) || tcgetattr(io::stdin()).is_err()
     }
 }
 
