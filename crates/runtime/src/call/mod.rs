@@ -10,28 +10,28 @@ mod body;
 pub(crate) mod function;
 pub(crate) mod image;
 mod pending;
+mod shipment;
 pub(crate) mod site;
 pub(crate) mod span;
 
 pub(crate) use answer::ReplyTo;
 pub(crate) use pending::{CallId, Calls};
 
-use crate::call::image::Descriptor;
+use crate::call::shipment::Shipment;
 use crate::call::site::{Direction, INTERNAL, Site};
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;
 use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::{RemoteScope, Scope};
-use crate::local::{Local, encode_again};
-use crate::message::{Arrived, Handler, Head, Refused};
+use crate::local::{Encode, Local};
+use crate::message::{Arrived, Head, Refused};
 use crate::phaser;
 use crate::place::Place;
 use crate::task::Priority;
 use crate::task::coop::{CALL, cooperate};
 use crate::wire::{DecodeError, Reader, Writer};
 use isles_protocol::PlaceId;
-use isles_protocol::finish::{Key, TaskRefusal};
-use isles_transport::{Class, Source};
+use isles_transport::Source;
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -116,7 +116,10 @@ where
     let call = async {
         let (_span, answered) = Local::with(|local| {
             let span = span_of_call::<S>(local, place.id());
-            (span, request::<S, C>(local, place.id(), descriptor, &captures))
+            let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
+            let encode = |writer: &mut Writer<'_>| captures.encode(writer);
+            let shipment = Shipment::from_site::<S>(place.id(), descriptor, C::ROOM, &encode);
+            (span, shipment.request(local, checked))
         });
         let answer = answered?.await;
         answer
@@ -159,7 +162,9 @@ where
         if place == local.here() {
             spawn_here::<S, C, F, B>(local, &captures, body)
         } else {
-            depart::<S, C>(local, place, descriptor, &captures)
+            let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
+            let encode = |writer: &mut Writer<'_>| captures.encode(writer);
+            Shipment::from_site::<S>(place, descriptor, C::ROOM, &encode).depart(local, checked)
         }
     });
 }
@@ -241,91 +246,6 @@ where
         // SOUND: landed captures own what they hold, see `body`.
         Ok(landed) => unsafe { local.start(body(landed), scope, S::cell(), Priority::Normal) },
         Err(error) => local.finish_task(scope, Err(error.at(local.here(), Some(S::LOCATION)))),
-    }
-}
-
-/// Sends a body that the enclosing finish counts.
-fn depart<S: Site, C: Travel>(local: &Local, place: PlaceId, descriptor: &'static Descriptor, captures: &C) {
-    let key = local.counting_key(local.scope());
-    if let Err(error) = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip()) {
-        return unsent::<S>(local, key, error);
-    }
-    let finish = match key.map(|key| local.finishes.depart(key, place)).transpose() {
-        Ok(finish) => finish,
-        Err(TaskRefusal::Cancelled) => return,
-        Err(refusal) => return unsent::<S>(local, key, refused(refusal)),
-    };
-    let head = Head { entry: descriptor.entry(), finish };
-    let sent = local.send_about(place, Class::Data, Handler::Spawn.id(), Head::BYTES + C::ROOM, |writer| {
-        head.encode(writer);
-        captures.encode(writer)
-    });
-    let sent = sent.or_else(|unsent| phaser::send_along(local, place, head, captures, unsent.into()));
-    match sent {
-        Ok(sent) => local.site_counts.borrow_mut().add(S::cell(), sent.bytes),
-        Err(error) => {
-            if let Some(key) = key {
-                local.finishes.undo_depart(key, place);
-            }
-            unsent::<S>(local, key, error);
-        }
-    }
-}
-
-/// A body could not be sent: the error is one of the enclosing finish.
-fn unsent<S: Site>(local: &Local, key: Option<Key>, error: Error) {
-    let error = error.at(local.here(), Some(S::LOCATION));
-    let scope = key.map_or(Scope::Detached, Scope::Counted);
-    if let Some(key) = key {
-        local.finishes.begin(key);
-    }
-    local.finish_task(scope, Err(error));
-}
-
-fn refused(refusal: TaskRefusal) -> Error {
-    match refusal {
-        TaskRefusal::DeadPlace(place) => Error::dead(place),
-        TaskRefusal::Cancelled => Error::new(ErrorKind::Cancelled, refusal.to_string()),
-        TaskRefusal::UnknownFinish | TaskRefusal::UnknownPlace(_) => {
-            Error::new(ErrorKind::Misused, refusal.to_string())
-        }
-    }
-}
-
-/// Sends a body whose answer is awaited.
-fn request<S: Site, C: Travel>(
-    local: &Local,
-    place: PlaceId,
-    descriptor: &'static Descriptor,
-    captures: &C,
-) -> Result<pending::Answered> {
-    let scope = local.scope();
-    let key = local.visiting_key(scope);
-    let located = |error: Error| error.at(place, Some(S::LOCATION));
-    check_roundtrip::<S>(Direction::There, || captures.check_roundtrip())
-        .map_err(|error| error.at(local.here(), Some(S::LOCATION)))?;
-    let finish = key.map(|key| local.finishes.request(key, place)).transpose();
-    let finish = finish.map_err(|refusal| located(refused(refusal)))?;
-    let slot = local.calls.borrow_mut().open(place, scope, key, S::cell());
-    let head = Head { entry: descriptor.entry(), finish };
-    let guess = Head::BYTES + size_of::<CallId>() + C::ROOM;
-    let sent = local.send_about(place, Class::Data, Handler::Call.id(), guess, |writer| {
-        head.encode(writer);
-        slot.encode(writer);
-        captures.encode(writer)
-    });
-    match sent {
-        Ok(sent) => {
-            local.site_counts.borrow_mut().add(S::cell(), sent.bytes);
-            Ok(pending::Answered::new(slot))
-        }
-        Err(error) => {
-            local.calls.borrow_mut().forget(slot);
-            if let Some(key) = key {
-                local.finishes.settle(local, key, place, false);
-            }
-            Err(located(phaser::not_in_calls(error.into())))
-        }
     }
 }
 
@@ -436,20 +356,33 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
 impl Local {
     /// Encodes captures and decodes them again, as if they had travelled.
     fn round_trip<C: Travel>(&self, captures: &C) -> Result<C::Landed> {
-        let writing = self.begin_writing(self.here());
         let mut room = [0; 256];
-        let mut writer = Writer::new(&mut room);
-        let written = captures.encode(&mut writer);
-        let len = writer.written();
-        if written.is_err() || len <= room.len() {
-            self.settle_sent(written)?;
-            drop(writing);
-            return land::<C>(&room[..len]);
+        match self.write_captures(&mut room, &|writer| captures.encode(writer))? {
+            Written::Here(len) => land::<C>(&room[..len]),
+            Written::Longer(bytes) => land::<C>(&bytes),
         }
-        self.parts.borrow_mut().roll_back_sent();
-        let mut room = vec![0; len];
-        self.settle_sent(encode_again(&mut room, &|writer: &mut Writer<'_>| captures.encode(writer)))?;
-        drop(writing);
-        land::<C>(&room)
     }
+
+    /// Writes captures for this place itself, into `room` if they fit.
+    fn write_captures(&self, room: &mut [u8], encode: &Encode<'_>) -> Result<Written> {
+        let writing = self.begin_writing(self.here());
+        let mut writer = Writer::new(room);
+        let written = encode(&mut writer);
+        let len = writer.written();
+        if written.is_err() || !writer.overflowed() {
+            self.settle_sent(written)?;
+            return Ok(Written::Here(len));
+        }
+        drop(writing);
+        self.parts.borrow_mut().roll_back_sent();
+        Ok(Written::Longer(self.written_for_here(len, encode)?))
+    }
+}
+
+/// Where captures were written.
+enum Written {
+    /// In the room that was offered: so many bytes.
+    Here(usize),
+    /// In memory of their own.
+    Longer(Vec<u8>),
 }

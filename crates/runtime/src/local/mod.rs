@@ -16,7 +16,7 @@ mod send;
 mod worker;
 
 pub use clock::Clock;
-pub(crate) use send::{Sent, Unsent, encode_again};
+pub(crate) use send::{Encode, Sent, Unsent};
 pub use worker::Step;
 
 use crate::call::Calls;

@@ -58,6 +58,12 @@ impl From<Unsent> for Error {
     }
 }
 
+/// Writes the body of a message.
+///
+/// What sends it is not generic: a program has hundreds of kinds of bodies, and this much code for each of them takes a
+/// compiler long and makes no message faster.
+pub(crate) type Encode<'a> = dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError> + 'a;
+
 /// What a send did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
@@ -72,6 +78,7 @@ impl Local {
     ///
     /// # Errors
     /// Nothing was sent; see [`Unsent`].
+    #[inline]
     pub(crate) fn send(
         &self,
         to: PlaceId,
@@ -83,6 +90,7 @@ impl Local {
     }
 
     /// As [`Local::send`], for a message of probably `guess` bytes: if so, it is written once.
+    #[inline]
     pub(crate) fn send_about(
         &self,
         to: PlaceId,
@@ -91,12 +99,24 @@ impl Local {
         guess: usize,
         encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
+        self.send_encoded(to, class, handler, guess, &encode)
+    }
+
+    /// As [`Local::send_about`], for any kind of body.
+    fn send_encoded(
+        &self,
+        to: PlaceId,
+        class: Class,
+        handler: HandlerId,
+        guess: usize,
+        encode: &Encode<'_>,
+    ) -> Result<Sent, Unsent> {
         if self.writing.get().is_some() {
-            return self.put_aside_meanwhile(to, class, handler, &encode);
+            return self.put_aside_meanwhile(to, class, handler, encode);
         }
         let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
-        match self.attempt_in_turn(behind, to, class, handler, guess, &encode) {
-            Err(Unsent::Full) => self.send_in_turn(to, class, handler, guess, &encode),
+        match self.attempt_in_turn(behind, to, class, handler, guess, encode) {
+            Err(Unsent::Full) => self.send_in_turn(to, class, handler, guess, encode),
             done => done,
         }
     }
@@ -110,7 +130,7 @@ impl Local {
         class: Class,
         handler: HandlerId,
         guess: usize,
-        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         match behind {
             // What is put aside for a dead place is dropped, so nobody would hear of it.
@@ -128,7 +148,7 @@ impl Local {
         class: Class,
         handler: HandlerId,
         guess: usize,
-        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         let turn = OutboxTicketGuard::new(self, to, class);
         loop {
@@ -156,7 +176,7 @@ impl Local {
         class: Class,
         handler: HandlerId,
         guess: usize,
-        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         let _writing = self.begin_writing(to);
         let inline_max =
@@ -205,7 +225,7 @@ impl Local {
         class: Class,
         handler: HandlerId,
         len: usize,
-        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         let mut fault = None;
         let mut fill = |room: &mut [u8]| {
@@ -265,7 +285,7 @@ impl Local {
         &self,
         to: PlaceId,
         room: &mut [u8],
-        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        encode: &Encode<'_>,
     ) -> Result<(usize, bool), EncodeError> {
         let _writing = self.begin_writing(to);
         let mut writer = Writer::new(room);
@@ -280,14 +300,10 @@ impl Local {
     }
 
     /// What `encode` writes for this place itself, in `len` bytes.
-    pub(crate) fn written_for_here(
-        &self,
-        len: usize,
-        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
-    ) -> Result<Vec<u8>, Unsent> {
+    pub(crate) fn written_for_here(&self, len: usize, encode: &Encode<'_>) -> Result<Vec<u8>, Unsent> {
         let mut bytes = vec![0; len];
         let _writing = self.begin_writing(self.here);
-        self.settle_sent(encode_again(&mut bytes, &encode))?;
+        self.settle_sent(encode_again(&mut bytes, encode))?;
         Ok(bytes)
     }
 
@@ -296,7 +312,7 @@ impl Local {
         &self,
         turn: OutboxTicketGuard<'_>,
         handler: HandlerId,
-        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         let _writing = self.begin_writing(turn.turn.to());
         let mut measure = Writer::new(&mut []);
@@ -322,7 +338,7 @@ impl Local {
         to: PlaceId,
         class: Class,
         handler: HandlerId,
-        encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         if self.endpoint.is_dead(to) {
             return Err(Unsent::DeadPlace(to));
@@ -346,22 +362,26 @@ impl Local {
         class: Class,
         handler: HandlerId,
         len: usize,
-        encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
+        encode: &Encode<'_>,
     ) -> Result<(), Unsent> {
         let offered = self.endpoint.multicast().filter(|offered| offered.bytes(class).contains(&len));
         let is_offered = self.writing.get().is_none() && offered.is_some();
         if to.len() < 2 || !is_offered {
-            return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
+            return to
+                .iter()
+                .try_for_each(|to| self.send_encoded(*to, class, handler, len, encode).map(drop));
         }
         let mut bytes = vec![0; len];
         let written = {
             let _writing = self.begin_writing(to[0]);
-            encode_again(&mut bytes, &encode)
+            encode_again(&mut bytes, encode)
         };
         if self.parts.borrow().has_lent() {
             // Each receiver of a handle takes weight of its own.
             self.parts.borrow_mut().roll_back_sent();
-            return to.iter().try_for_each(|to| self.send_about(*to, class, handler, len, &encode).map(drop));
+            return to
+                .iter()
+                .try_for_each(|to| self.send_encoded(*to, class, handler, len, encode).map(drop));
         }
         written.map_err(Unsent::Unencodable)?;
         let message = Message { handler, bytes };
@@ -464,10 +484,7 @@ impl Drop for OutboxTicketGuard<'_> {
 }
 
 /// Writes into `room` what an earlier attempt has measured to be as long.
-pub(crate) fn encode_again(
-    room: &mut [u8],
-    encode: &impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
-) -> Result<(), EncodeError> {
+fn encode_again(room: &mut [u8], encode: &Encode<'_>) -> Result<(), EncodeError> {
     let len = room.len();
     let mut writer = Writer::new(room);
     encode(&mut writer)?;

@@ -13,7 +13,7 @@ use super::{Phaser, Registration, refused};
 use crate::call;
 use crate::capture::{Travel, roundtrip_check};
 use crate::error::{Error, ErrorKind, Result};
-use crate::local::{Local, Sent};
+use crate::local::{Encode, Local, Sent};
 use crate::message::{Handler, Head, Refused};
 use crate::wire::{EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
@@ -41,25 +41,33 @@ impl TravellingRegistrations {
     }
 
     /// Writes captures with their phasers; returns the phasers.
-    fn write<C: Travel>(
+    fn write(
         &self,
-        captures: &C,
+        encode: &Encode<'_>,
         writer: &mut Writer<'_>,
     ) -> (std::result::Result<(), EncodeError>, Vec<Registration>) {
         let before = self.being_written.replace(Some(Vec::new()));
-        let written = captures.encode(writer);
+        let written = encode(writer);
         (written, self.being_written.replace(before).unwrap_or_default())
     }
 
-    /// Lets `read` take `registrations`; returns those that it left.
-    fn read<R>(
-        &self,
-        registrations: impl Iterator<Item = Registration>,
-        read: impl FnOnce() -> R,
-    ) -> (R, impl Iterator<Item = Registration>) {
-        let before = self.landed.replace(registrations.map(Some).collect());
-        let result = read();
-        (result, self.landed.replace(before).into_iter().flatten())
+    /// Lets phasers that are read take `registrations`, until the answer is dropped; those that nobody took are left.
+    fn begin_landing(&self, registrations: impl Iterator<Item = Registration>) -> LandingGuard<'_> {
+        LandingGuard { travelling: self, before: self.landed.replace(registrations.map(Some).collect()) }
+    }
+}
+
+/// Registrations that captures may take while these are read.
+struct LandingGuard<'a> {
+    travelling: &'a TravellingRegistrations,
+    /// Those of the captures during whose reading these are read.
+    before: Vec<Option<Registration>>,
+}
+
+impl Drop for LandingGuard<'_> {
+    fn drop(&mut self) {
+        let left = self.travelling.landed.replace(std::mem::take(&mut self.before));
+        left.into_iter().flatten().map(Phaser::from_registration).for_each(drop);
     }
 }
 
@@ -69,9 +77,9 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// The phasers among the captures, and how long the captures are.
-fn collect<C: Travel>(local: &Local, captures: &C) -> Result<(Vec<Party>, usize)> {
+fn collect(local: &Local, encode: &Encode<'_>) -> Result<(Vec<Party>, usize)> {
     let mut measure = Writer::new(&mut []);
-    let (written, registrations) = local.phasers.travelling.write(captures, &mut measure);
+    let (written, registrations) = local.phasers.travelling.write(encode, &mut measure);
     // Other handles among the captures are counted when these are written to be sent.
     local.parts.borrow_mut().roll_back_sent();
     written.map_err(Error::unencodable)?;
@@ -80,23 +88,23 @@ fn collect<C: Travel>(local: &Local, captures: &C) -> Result<(Vec<Party>, usize)
 }
 
 /// Sends a body whose captures could not be sent without registrations; `unsent` is why, if it was not that.
-pub(crate) fn send_along<C: Travel>(
+pub(crate) fn send_along(
     local: &Local,
     to: PlaceId,
     head: Head,
-    captures: &C,
+    encode: &Encode<'_>,
     unsent: Error,
 ) -> Result<Sent> {
     let table = &local.phasers;
     if !is_refusal(&unsent) {
         return Err(unsent);
     }
-    let (parties, _) = collect(local, captures)?;
+    let (parties, _) = collect(local, encode)?;
     let tickets = table.depart(&parties, to).map_err(refused)?;
     let sent = local.send(to, Class::Data, Handler::Registered.id(), |writer| {
         writer.put_serde(&tickets)?;
         head.encode(writer);
-        table.travelling.write(captures, writer).0
+        table.travelling.write(encode, writer).0
     });
     sent.map_err(|unsent| {
         table.undo_depart(&parties, to);
@@ -113,20 +121,28 @@ pub(crate) fn receive_registered(
     let tickets: Vec<RegistrationTransfer> = reader.take_serde()?;
     let head = Head::decode(reader)?;
     let registrations = tickets.into_iter().map(|ticket| local.phasers.arrive(local, ticket, source));
-    let (received, left) =
-        local.phasers.travelling.read(registrations, || call::receive_spawn(local, source, head, reader));
-    left.map(Phaser::from_registration).for_each(drop);
-    received
+    let _landing = local.phasers.travelling.begin_landing(registrations);
+    call::receive_spawn(local, source, head, reader)
 }
 
 /// Writes captures that could not be written without registrations, and reads them again as if they had travelled;
 /// `error` is why, if it was not that.
 pub(crate) fn land_here<C: Travel>(local: &Local, captures: &C, error: Error) -> Result<C::Landed> {
+    let (bytes, _landing) = write_here(local, &|writer| captures.encode(writer), error)?;
+    C::decode(&mut Reader::new(&bytes)).map_err(call::undecodable)
+}
+
+/// The captures of [`land_here`] as bytes, with the registrations that they take when they are read.
+fn write_here<'a>(
+    local: &'a Local,
+    encode: &Encode<'_>,
+    error: Error,
+) -> Result<(Vec<u8>, LandingGuard<'a>)> {
     let table = &local.phasers;
     if !is_refusal(&error) {
         return Err(error);
     }
-    let (parties, len) = collect(local, captures)?;
+    let (parties, len) = collect(local, encode)?;
     let registered: std::result::Result<Vec<Phaser>, PhaserError> = parties
         .into_iter()
         .map(|party| table.register(party).map(|party| Phaser::from_registration(Ok(party))))
@@ -134,13 +150,11 @@ pub(crate) fn land_here<C: Travel>(local: &Local, captures: &C, error: Error) ->
     let registered = registered.map_err(refused)?;
     let mut bytes = vec![0; len];
     let writing = local.begin_writing(local.here());
-    let written = table.travelling.write(captures, &mut Writer::new(&mut bytes)).0;
+    let written = table.travelling.write(encode, &mut Writer::new(&mut bytes)).0;
     drop(writing);
     local.settle_sent(written)?;
     let registrations = registered.into_iter().map(Phaser::into_registration);
-    let (landed, left) = table.travelling.read(registrations, || C::decode(&mut Reader::new(&bytes)));
-    left.map(Phaser::from_registration).for_each(drop);
-    landed.map_err(call::undecodable)
+    Ok((bytes, table.travelling.begin_landing(registrations)))
 }
 
 /// The error of a call that was not sent: `error`, unless it was a phaser that refused to go along.

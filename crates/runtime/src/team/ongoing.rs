@@ -491,7 +491,7 @@ impl<'t> OngoingCollective<'t> {
         let len = header::message_bytes([chunk, &[]]);
         let members: Vec<PlaceId> = to.into_iter().map(|to| self.state.members().member(to)).collect();
         let sent = Local::with(|local| {
-            local.multicast(&members, Class::Control, Handler::Team.id(), len, |writer| {
+            local.multicast(&members, Class::Control, Handler::Team.id(), len, &|writer| {
                 header.encode(writer);
                 header::put_chunk(writer, [chunk, &[]]);
                 Ok(())

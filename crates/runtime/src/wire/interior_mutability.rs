@@ -39,16 +39,20 @@ const OWNERS: &[&str] = &[
 /// # Errors
 /// The type, with what to do.
 pub(super) fn refuse<T: ?Sized>() -> Result<(), EncodeError> {
-    let mut name = type_name::<T>();
+    refuse_named(type_name::<T>())
+}
+
+/// As [`refuse`], of the type of this name.
+fn refuse_named(whole: &str) -> Result<(), EncodeError> {
+    let mut name = whole;
     while let Some(held) = OWNERS.iter().find_map(|owner| name.strip_prefix(owner)) {
         name = held;
     }
     if !CELLS.iter().any(|cell| name.starts_with(cell)) {
         return Ok(());
     }
-    let name = type_name::<T>();
     Err(EncodeError::Refused(
-        format!("it holds a `{name}`, which the body could change: at another place that would change a copy; send what it contains").into(),
+        format!("it holds a `{whole}`, which the body could change: at another place that would change a copy; send what it contains").into(),
     ))
 }
 

@@ -56,8 +56,8 @@ impl Destination {
     pub(super) async fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let encode = |writer: &mut Writer<'_>| writer.put_value(value);
         let mut room = [0; SMALL_BYTES];
-        let (bytes, is_written) =
-            Local::with(|local| local.write_ahead(self.to, &mut room, encode)).map_err(Error::unencodable)?;
+        let (bytes, is_written) = Local::with(|local| local.write_ahead(self.to, &mut room, &encode))
+            .map_err(Error::unencodable)?;
         let element = ElementType::of_sent::<T>();
         if is_written {
             return self.send_at_once(element, bytes, bytes_of(&room[..bytes])).await;
@@ -107,7 +107,7 @@ impl Destination {
         Local::with(|local| {
             let head = self.head(MessageKind::Eager, element, 0);
             if local.here() == self.to {
-                let copy = local.written_for_here(bytes, encode).map_err(Error::from)?;
+                let copy = local.written_for_here(bytes, &encode).map_err(Error::from)?;
                 let envelope = Envelope { team: self.team.bits(), tag: self.tag, source: self.to };
                 table::deliver_here(local, envelope, Message::Eager(element, Payload::copy_of(&copy)));
             } else {

@@ -1,0 +1,124 @@
+//! What goes to another place for a `spawn_at!` or an `at!`, of any type of body.
+//!
+//! A program has as many types of bodies as it has sites; only the writing of captures differs between them, so only
+//! that is generic. The invariant: what the enclosing finish counts for a body that was not sent is taken back, and the
+//! finish or the caller gets the error.
+
+use super::CallId;
+use super::image::Descriptor;
+use super::pending::Answered;
+use super::site::{Site, SiteCell};
+use crate::error::{Error, ErrorKind, Result};
+use crate::finish::Scope;
+use crate::local::{Encode, Local};
+use crate::message::{Handler, Head};
+use crate::phaser;
+use crate::wire::Writer;
+use isles_protocol::PlaceId;
+use isles_protocol::finish::{Key, TaskRefusal};
+use isles_transport::Class;
+
+/// A body and its captures, on their way to another place.
+pub(super) struct Shipment<'a> {
+    to: PlaceId,
+    descriptor: &'static Descriptor,
+    site: &'static SiteCell,
+    /// How many bytes the captures probably have.
+    room: usize,
+    encode: &'a Encode<'a>,
+}
+
+impl<'a> Shipment<'a> {
+    /// The body of `descriptor` from the site `S`; `encode` writes its captures, of probably `room` bytes.
+    pub(super) fn from_site<S: Site>(
+        to: PlaceId,
+        descriptor: &'static Descriptor,
+        room: usize,
+        encode: &'a Encode<'a>,
+    ) -> Self {
+        Shipment { to, descriptor, site: S::cell(), room, encode }
+    }
+
+    /// Sends a body that the enclosing finish counts; `checked` is what a trial of its captures found.
+    pub(super) fn depart(&self, local: &Local, checked: Result<()>) {
+        let key = local.counting_key(local.scope());
+        if let Err(error) = checked {
+            return self.fail(local, key, error);
+        }
+        let finish = match key.map(|key| local.finishes.depart(key, self.to)).transpose() {
+            Ok(finish) => finish,
+            Err(TaskRefusal::Cancelled) => return,
+            Err(refusal) => return self.fail(local, key, refused(refusal)),
+        };
+        let head = Head { entry: self.descriptor.entry(), finish };
+        let guess = Head::BYTES + self.room;
+        let sent = local.send_about(self.to, Class::Data, Handler::Spawn.id(), guess, |writer| {
+            head.encode(writer);
+            (self.encode)(writer)
+        });
+        let sent =
+            sent.or_else(|unsent| phaser::send_along(local, self.to, head, self.encode, unsent.into()));
+        match sent {
+            Ok(sent) => local.site_counts.borrow_mut().add(self.site, sent.bytes),
+            Err(error) => {
+                if let Some(key) = key {
+                    local.finishes.undo_depart(key, self.to);
+                }
+                self.fail(local, key, error);
+            }
+        }
+    }
+
+    /// A body could not be sent: the error is one of the enclosing finish.
+    #[cold]
+    fn fail(&self, local: &Local, key: Option<Key>, error: Error) {
+        let error = error.at(local.here(), Some(self.site.location()));
+        let scope = key.map_or(Scope::Detached, Scope::Counted);
+        if let Some(key) = key {
+            local.finishes.begin(key);
+        }
+        local.finish_task(scope, Err(error));
+    }
+
+    /// Sends a body whose answer is awaited; `checked` is what a trial of its captures found.
+    pub(super) fn request(&self, local: &Local, checked: Result<()>) -> Result<Answered> {
+        let scope = local.scope();
+        let key = local.visiting_key(scope);
+        let located = |error: Error| error.at(self.to, Some(self.site.location()));
+        checked.map_err(|error| error.at(local.here(), Some(self.site.location())))?;
+        let finish = key.map(|key| local.finishes.request(key, self.to)).transpose();
+        let finish = finish.map_err(|refusal| located(refused(refusal)))?;
+        let slot = local.calls.borrow_mut().open(self.to, scope, key, self.site);
+        let head = Head { entry: self.descriptor.entry(), finish };
+        let guess = Head::BYTES + size_of::<CallId>() + self.room;
+        let sent =
+            local.send_about(self.to, Class::Data, Handler::Call.id(), guess, |writer: &mut Writer<'_>| {
+                head.encode(writer);
+                slot.encode(writer);
+                (self.encode)(writer)
+            });
+        match sent {
+            Ok(sent) => {
+                local.site_counts.borrow_mut().add(self.site, sent.bytes);
+                Ok(Answered::new(slot))
+            }
+            Err(error) => {
+                local.calls.borrow_mut().forget(slot);
+                if let Some(key) = key {
+                    local.finishes.settle(local, key, self.to, false);
+                }
+                Err(located(phaser::not_in_calls(error.into())))
+            }
+        }
+    }
+}
+
+fn refused(refusal: TaskRefusal) -> Error {
+    match refusal {
+        TaskRefusal::DeadPlace(place) => Error::dead(place),
+        TaskRefusal::Cancelled => Error::new(ErrorKind::Cancelled, refusal.to_string()),
+        TaskRefusal::UnknownFinish | TaskRefusal::UnknownPlace(_) => {
+            Error::new(ErrorKind::Misused, refusal.to_string())
+        }
+    }
+}
