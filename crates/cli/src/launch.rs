@@ -1,6 +1,7 @@
 //! `isles launch`: starts a program over places; and the door to the measurements.
 
 use crate::companion::{BENCH, unstartable};
+use crate::hosts::{self, HostsArguments};
 use crate::plot::Picture;
 use crate::runs::refusal;
 use crate::ui::{UiArguments, UiPlan};
@@ -26,6 +27,9 @@ pub struct Arguments {
     places: PlaceArguments,
 
     #[command(flatten)]
+    hosts: HostsArguments,
+
+    #[command(flatten)]
     ui: UiArguments,
 }
 
@@ -39,6 +43,11 @@ pub struct BenchArguments {
 
 /// Becomes the program, with the places in its environment; with a live page, waits for it instead.
 pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
+    let flags: Vec<Flag<'_>> = arguments.places.flags().into_iter().filter_map(FlagValue::flag).collect();
+    if let Some(command) = arguments.hosts.command(&arguments.program, &flags)? {
+        arguments.ui.refuse_beside("--hosts")?;
+        return if arguments.hosts.is_dry() { hosts::print(&command) } else { become_program(command) };
+    }
     let ui = arguments.ui.plan(&mut arguments.places)?;
     let (program, own) =
         arguments.program.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;

@@ -11,6 +11,8 @@ mod chip;
 mod companion;
 mod counters;
 mod data_sets;
+mod doctor;
+mod hosts;
 mod launch;
 mod plot;
 mod power;
@@ -57,6 +59,8 @@ enum Verb {
     Launch(Box<launch::Arguments>),
     /// Lists what places count, with units: for --record and all that reads it
     Counters,
+    /// Shows what this host offers to runs, and which way each pair of places talks
+    Doctor(Box<doctor::Arguments>),
     /// Shows a recorded run that runs in this terminal
     Top(ui::TopArguments),
     /// Shows a recorded run that has ended in a browser
@@ -231,6 +235,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::List => run::list(),
         Verb::Counters => counters::print(),
+        Verb::Doctor(arguments) => doctor::carry_out(&arguments),
         Verb::Launch(mut arguments) => launch::launch(&mut arguments),
         Verb::Top(arguments) => ui::top(&arguments),
         Verb::Replay(arguments) => ui::replay(&arguments),

@@ -51,6 +51,19 @@ pub struct UiServer {
 }
 
 impl UiArguments {
+    /// Refuses the flag where `other` is said: its runs cannot be shown.
+    ///
+    /// # Errors
+    /// It is said.
+    pub fn refuse_beside(&self, other: &str) -> Result<(), Failure> {
+        match self.ui {
+            true => Err(Failure::Usage(format!(
+                "--ui does not go with {other}: runs over MPI cannot be shown yet"
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// The page, if one is asked for; then the run is recorded, in a folder for a while if no other was said.
     ///
     /// # Errors

@@ -64,6 +64,7 @@ pub use launch::{Launch, LaunchError};
 pub use machine::Machine;
 pub use machine::SMALL_TASK_BYTES;
 pub use machine::loopback::{Plan, PlannedDeath, simulate};
+pub use machine::mpi::mpi_library;
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use output::{Claim, Destination, write_to_standard};
 pub use random::{Random, random_here};

@@ -46,6 +46,17 @@ impl Place {
         Local::with(|local| Place(PlaceId((self.0.0 + local.places() - 1) % local.places())))
     }
 
+    /// Whether messages from the calling place go there through memory that both map; to itself they do.
+    ///
+    /// False between hosts, and between places of an invented world that offers no such memory.
+    #[track_caller]
+    pub fn shares_memory(self) -> bool {
+        Local::with(|local| {
+            let memory = local.endpoint().shared_memory();
+            self.0 == local.here() || memory.is_some_and(|memory| memory.word(self.0, 0).is_some())
+        })
+    }
+
     /// Whether this place has learnt that the other is dead.
     #[track_caller]
     pub fn is_dead(self) -> bool {

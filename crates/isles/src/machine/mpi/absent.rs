@@ -21,6 +21,11 @@ pub(crate) fn ranks() -> Option<u32> {
     None
 }
 
+/// The name and version of the MPI library that this program was built with, if it was with one.
+pub fn mpi_library() -> Option<String> {
+    None
+}
+
 /// Ends the process if it is one of several ranks.
 pub(crate) fn serve_if_rank() {
     let is_place = std::env::var_os(processes::JOIN_VARIABLE).is_some();

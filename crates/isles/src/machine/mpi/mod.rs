@@ -50,6 +50,11 @@ pub(crate) fn ranks() -> Option<u32> {
     RANKS.get().map(|ranks| ranks.library.size())
 }
 
+/// The name and version of the MPI library that this program was built with, if it was with one.
+pub fn mpi_library() -> Option<String> {
+    Some(Library::version())
+}
+
 /// Serves as a place, and ends the process, if it is a rank but the first; in the first one, gets ready for a run.
 pub(crate) fn serve_if_rank() {
     let is_place = std::env::var_os(processes::JOIN_VARIABLE).is_some();

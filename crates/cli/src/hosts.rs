@@ -1,0 +1,205 @@
+//! `isles launch --hosts`: the line that starts a program as ranks on several hosts.
+//!
+//! The launcher of an MPI library does it; this writes its line, in the words of the library that is there. Invariant:
+//! nothing is started before all hosts are known to have an address.
+
+use crate::runs::refusal;
+use clap::Args;
+use isles::Flag;
+use isles_apps::console;
+use isles_apps::registry::Failure;
+use std::ffi::OsString;
+use std::net::ToSocketAddrs;
+use std::process::Command;
+
+/// Most ranks that a line may ask for: more than any library was tried with.
+const RANKS_MAX: u32 = 65_536;
+
+/// Where ranks go.
+#[derive(Args)]
+#[command(next_help_heading = "Several hosts")]
+pub struct HostsArguments {
+    /// Hosts that run the program as ranks of MPI, with commas
+    #[arg(long, value_name = "A,B,..")]
+    hosts: Option<String>,
+
+    /// How many places each of them has [default: 1]
+    #[arg(long, value_name = "N", requires = "hosts", allow_negative_numbers = true)]
+    places_per_host: Option<String>,
+
+    /// Only print the line that would start it
+    #[arg(long, requires = "hosts")]
+    dry_run: bool,
+}
+
+/// Whose launcher it is: they have different words for the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Library {
+    OpenMpi,
+    Mpich,
+}
+
+impl Library {
+    /// The one whose `mpirun` is found first.
+    fn of_launcher() -> Result<Library, Failure> {
+        let unknown = |said: &str| refusal("mpirun", said, "that of Open MPI, or of MPICH (Hydra)");
+        let output = Command::new("mpirun").arg("--version").output();
+        let output = output.map_err(|cause| {
+            Failure::Usage(format!(
+                "--hosts needs mpirun, which cannot be started: {cause}; see `isles doctor`"
+            ))
+        })?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Library::of_version(&text).ok_or_else(|| unknown(text.lines().next().unwrap_or("silent").trim()))
+    }
+
+    fn of_version(text: &str) -> Option<Library> {
+        match text {
+            _ if text.contains("Open MPI") => Some(Library::OpenMpi),
+            _ if text.contains("HYDRA") => Some(Library::Mpich),
+            _ => None,
+        }
+    }
+
+    /// The words before the program: `per_host` ranks on each of `hosts`, with these variables.
+    fn words(self, hosts: &[&str], per_host: u32, flags: &[Flag<'_>]) -> Vec<String> {
+        let slots = hosts.iter().map(|host| format!("{host}:{per_host}")).collect::<Vec<_>>().join(",");
+        let ranks = (hosts.len() as u32 * per_host).to_string();
+        let mut words: Vec<String> = match self {
+            // Without the last, the only rank of each host is bound to its first core, and ranks that wait keep it.
+            Library::OpenMpi => {
+                vec!["--host", &slots, "-n", &ranks, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+            }
+            Library::Mpich => vec!["-hosts", &slots, "-n", &ranks],
+        }
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+        for Flag { variable, value, .. } in flags {
+            match self {
+                Library::OpenMpi => words.extend(["-x".to_owned(), format!("{variable}={value}")]),
+                Library::Mpich => {
+                    words.extend(["-genv".to_owned(), (*variable).to_owned(), (*value).to_owned()]);
+                }
+            }
+        }
+        words
+    }
+}
+
+impl HostsArguments {
+    /// The command that starts `program`, if hosts are named: all but [`HostsArguments::is_dry`] start it.
+    ///
+    /// # Errors
+    /// A host or a number is not allowed, a host has no address, or there is no launcher.
+    pub fn command(&self, program: &[OsString], flags: &[Flag<'_>]) -> Result<Option<Command>, Failure> {
+        let Some(list) = &self.hosts else { return Ok(None) };
+        if let Some(Flag { name, .. }) = flags.iter().find(|flag| flag.variable == "ISLES_PLACES") {
+            return Err(Failure::Usage(format!(
+                "{name} does not go with --hosts; allowed: --places-per-host, which is said of each host"
+            )));
+        }
+        if let Some(Flag { value, .. }) =
+            flags.iter().find(|flag| flag.variable == "ISLES_MACHINE" && flag.value != "mpi")
+        {
+            return Err(refusal("--machine", value, "mpi, where --hosts are named"));
+        }
+        let hosts = hosts(list)?;
+        let per_host = self.per_host(hosts.len() as u32)?;
+        if !self.dry_run {
+            hosts.iter().try_for_each(|host| reachable(host))?;
+        }
+        let words = Library::of_launcher()?.words(&hosts, per_host, flags);
+        let mut command = Command::new("mpirun");
+        command.args(words).args(program);
+        Ok(Some(command))
+    }
+
+    /// Whether the line is printed only.
+    pub fn is_dry(&self) -> bool {
+        self.dry_run
+    }
+
+    fn per_host(&self, hosts: u32) -> Result<u32, Failure> {
+        let most = RANKS_MAX / hosts;
+        let text = self.places_per_host.as_deref().unwrap_or("1");
+        let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+        number.ok_or_else(|| refusal("--places-per-host", text, &format!("1 to {most}")))
+    }
+}
+
+/// The hosts of a list, each once.
+fn hosts(list: &str) -> Result<Vec<&str>, Failure> {
+    let allowed = "names or addresses of hosts with commas, each once";
+    let is_name = |host: &&str| {
+        !host.is_empty()
+            && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+            && !host.starts_with('-')
+    };
+    let hosts: Vec<&str> = list.split(',').map(str::trim).collect();
+    let is_repeated = hosts.iter().enumerate().any(|(index, host)| hosts[..index].contains(host));
+    if is_repeated || !hosts.iter().all(is_name) {
+        return Err(refusal("--hosts", list, allowed));
+    }
+    Ok(hosts)
+}
+
+fn reachable(host: &str) -> Result<(), Failure> {
+    match (host, 0).to_socket_addrs() {
+        Ok(_) => Ok(()),
+        Err(cause) => Err(refusal("--hosts", host, &format!("hosts that have an address ({cause})"))),
+    }
+}
+
+/// Prints the line as a shell would take it.
+pub fn print(command: &Command) -> Result<(), Failure> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
+    console::print(line.join(" ") + "\n").map_err(Failure::stdout)
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_library_has_its_words() {
+        let flag = Flag { variable: "ISLES_REPORT", name: "--report", value: "finish" };
+        let words = |library: Library| library.words(&["a", "b"], 3, &[flag]).join(" ");
+        let open_mpi = words(Library::OpenMpi);
+        assert!(open_mpi.starts_with("--host a:3,b:3 -n 6 "), "{open_mpi}");
+        assert!(open_mpi.ends_with("-x ISLES_REPORT=finish"), "{open_mpi}");
+        assert_eq!(words(Library::Mpich), "-hosts a:3,b:3 -n 6 -genv ISLES_REPORT finish");
+    }
+
+    #[test]
+    fn launchers_are_told_apart() {
+        assert_eq!(Library::of_version("mpirun (Open MPI) 4.1.4\n"), Some(Library::OpenMpi));
+        assert_eq!(Library::of_version("HYDRA build details:\n    Version: 4.0.2\n"), Some(Library::Mpich));
+        assert_eq!(Library::of_version("Intel(R) MPI Library"), None);
+    }
+
+    #[test]
+    fn lists_of_hosts_are_read() {
+        assert_eq!(hosts("a, b.example,10.0.0.1").unwrap(), ["a", "b.example", "10.0.0.1"]);
+        for bad in ["", "a,,b", "a,a", "-x", "a b", "a;b"] {
+            let text = hosts(bad).unwrap_err().to_string();
+            assert!(text.contains(&format!("--hosts is {bad:?}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("a:2,b"), "a:2,b");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+}
