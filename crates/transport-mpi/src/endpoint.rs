@@ -435,6 +435,9 @@ impl Drop for MpiEndpoint {
             self.library.abort(&"the place panicked");
         }
         self.leave();
+        if let Some(bell) = &self.bell {
+            bell.end_watch();
+        }
         self.close();
     }
 }

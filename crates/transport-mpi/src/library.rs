@@ -236,9 +236,7 @@ impl Library {
         // Its end is that of the process, which does not wait for it.
         let _ = std::thread::Builder::new().name("isles-end".into()).spawn(move || {
             std::thread::sleep(limit);
-            // NEED: nothing safe ends a process without running what it runs at its end, which waits here.
-            // SOUND: it takes a number.
-            unsafe { shim_leave(code) }
+            leave(code)
         });
         self.end();
     }
@@ -262,6 +260,13 @@ impl Library {
             self.abort(&format_args!("MPI fails at {what}: {}", meaning(code)));
         }
     }
+}
+
+/// Ends this process with `code` at once, without what it does at its end.
+pub(crate) fn leave(code: i32) -> ! {
+    // NEED: nothing safe ends a process without running what it runs at its end, which may wait for who is lost.
+    // SOUND: it takes a number.
+    unsafe { shim_leave(code) }
 }
 
 fn tag_or_any(tag: Option<u32>) -> c_int {

@@ -171,6 +171,9 @@ pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
 /// with which they end.
 pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 
+/// After how many seconds of silence a place of another host counts as lost; 0: never. Ranks of MPI read it.
+pub(crate) const HOST_SILENCE_VARIABLE: &str = "ISLES_HOST_SILENCE";
+
 /// Where settings are written: flags, and the variables behind them.
 pub(crate) struct SettingSources<'a> {
     pub(crate) flags: &'a [Flag<'a>],

@@ -4,7 +4,7 @@
 //! own. There is no list of names here: known is what [`Environment::names`] asks for. Invariant: a run tells them
 //! once, however many places, processes and launches it consists of.
 
-use crate::settings::{Environment, FLAGS_VARIABLE, SWEEP_VARIABLE};
+use crate::settings::{Environment, FLAGS_VARIABLE, HOST_SILENCE_VARIABLE, SWEEP_VARIABLE};
 use crate::trace::TRACE_VARIABLE;
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::io;
@@ -62,7 +62,7 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
 fn known() -> Vec<String> {
     let mut known = Environment::names();
     known.retain(|name| name != FLAGS_VARIABLE);
-    known.push(OF_COMMAND.to_owned());
+    known.extend([OF_COMMAND, HOST_SILENCE_VARIABLE].map(str::to_owned));
     known
 }
 

@@ -5,12 +5,15 @@
 
 use super::{Ends, OTHERS_LIMIT};
 use crate::machine::image::{PROGRAM, digest_words};
+use crate::settings::HOST_SILENCE_VARIABLE;
 use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
+use isles_transport_mpi::watch::Watch;
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::{Segment, processors};
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Which processors of a host a rank may use, a bit each.
 const CPU_SET_BYTES: usize = 128;
@@ -66,7 +69,16 @@ pub(super) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
     let hellos = library.gather_all(&own.to_bytes());
     let hellos: Vec<Hello> = hellos.iter().map(|bytes| Hello::of(bytes)).collect();
     check_alike(&hellos)?;
+    let silence = silence_limit()?;
     bell.know(hellos.iter().map(|hello| hello.bell));
+    if let Some(limit) = silence {
+        // A rank's host is told by the first rank there.
+        let first = |hello: &Hello| hellos.iter().position(|other| other.host == hello.host);
+        let hosts: Vec<u32> = hellos.iter().map(|hello| first(hello).unwrap_or(0) as u32).collect();
+        let run = hellos.iter().flat_map(Hello::to_bytes).collect::<Vec<u8>>();
+        let (run, _) = split::<8>(&digest_bytes(&run));
+        bell.keep(Watch::new(library.rank(), u64::from_le_bytes(run), &hosts, limit));
+    }
     let neighbours: Vec<usize> = (0..hellos.len()).filter(|rank| hellos[*rank].host == own.host).collect();
     let (segment, neighbours) = share(library, &hellos, neighbours)?;
     let number = |rank: usize| neighbours.iter().position(|neighbour| *neighbour == rank);
@@ -155,6 +167,19 @@ fn settings() -> [u8; 16] {
     let set: BTreeSet<String> =
         set.filter(|(name, _)| ours(name)).map(|(name, value)| format!("{name}={value}")).collect();
     digest_bytes(set.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
+}
+
+/// What [`HOST_SILENCE_VARIABLE`] says; five seconds if it says nothing.
+fn silence_limit() -> Result<Option<Duration>, String> {
+    let said = std::env::var(HOST_SILENCE_VARIABLE).ok().filter(|said| !said.is_empty());
+    let seconds = said.as_deref().map_or(Some(5.0), |said| said.parse().ok());
+    match seconds.filter(|seconds| *seconds == 0.0 || (1.0..=3600.0).contains(seconds)) {
+        Some(seconds) => Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds))),
+        None => Err(format!(
+            "{HOST_SILENCE_VARIABLE} is {:?}; allowed: 1 to 3600 seconds, or 0 for never",
+            said.unwrap_or_default()
+        )),
+    }
 }
 
 /// A name for the host of this rank, for tests of what goes between hosts: ranks with different ones share no memory.

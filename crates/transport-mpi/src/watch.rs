@@ -1,0 +1,224 @@
+//! Who watches whom of the ranks of different hosts, and when one counts as lost.
+//!
+//! Neither library says anything when a link goes down, or when a process ends well in the middle of a run. So hosts
+//! stand in a ring, and between neighbours in it beats go by UDP: from the first rank of a host to all of the next, and
+//! back. A pure state machine; the thread of the bell drives it. Invariants: who beats for whom is mutual; a rank that
+//! was never heard, or has said farewell, is never lost.
+
+use std::time::Duration;
+
+/// Bytes of a beat.
+pub const BEAT_BYTES: usize = 13;
+
+/// How much longer than a beat is due this process was not there itself, and so cannot blame others.
+const ABSENCES: u32 = 2;
+
+/// What a rank says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beat {
+    /// It is there.
+    Here = 1,
+    /// It leaves in good order.
+    Farewell = 2,
+}
+
+/// A beat of `rank` in the run with this number, as it travels.
+pub fn to_bytes(beat: Beat, run: u64, rank: u32) -> [u8; BEAT_BYTES] {
+    let mut bytes = [0; BEAT_BYTES];
+    bytes[0] = beat as u8;
+    bytes[1..9].copy_from_slice(&run.to_le_bytes());
+    bytes[9..].copy_from_slice(&rank.to_le_bytes());
+    bytes
+}
+
+/// What [`to_bytes`] has written, of the run with this number; what comes from elsewhere is none.
+pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Beat, u32)> {
+    let bytes: &[u8; BEAT_BYTES] = bytes.try_into().ok()?;
+    let beat = match bytes[0] {
+        1 => Beat::Here,
+        2 => Beat::Farewell,
+        _ => return None,
+    };
+    let (its_run, rank) = bytes[1..].split_first_chunk::<8>()?;
+    (u64::from_le_bytes(*its_run) == run).then_some((beat, u32::from_le_bytes(rank.try_into().ok()?)))
+}
+
+/// A rank with which beats are exchanged.
+#[derive(Clone, Debug)]
+struct Partner {
+    rank: u32,
+    /// When it was heard last; none before the first time, and after a farewell.
+    heard: Option<Duration>,
+}
+
+/// The watch that one rank keeps.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    rank: u32,
+    run: u64,
+    /// How long a partner may be silent.
+    limit: Duration,
+    partners: Vec<Partner>,
+    looked: Duration,
+}
+
+impl Watch {
+    /// The watch of `rank` in the run with this number; `hosts` says by rank on which host it is, in any numbers.
+    #[must_use]
+    pub fn new(rank: u32, run: u64, hosts: &[u32], limit: Duration) -> Watch {
+        let partners = partners(rank as usize, hosts);
+        let partners = partners.into_iter().map(|rank| Partner { rank: rank as u32, heard: None }).collect();
+        Watch { rank, run, limit, partners, looked: Duration::ZERO }
+    }
+
+    /// The rank that keeps it.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// How long a partner may be silent.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// How often beats are due.
+    pub fn period(&self) -> Duration {
+        self.limit / 5
+    }
+
+    /// To whom beats go.
+    pub fn partners(&self) -> impl Iterator<Item = u32> + '_ {
+        self.partners.iter().map(|partner| partner.rank)
+    }
+
+    /// A beat, as it travels.
+    pub fn beat(&self, beat: Beat) -> [u8; BEAT_BYTES] {
+        to_bytes(beat, self.run, self.rank)
+    }
+
+    /// Takes what the bell has heard at `now`; what is no beat of this run changes nothing.
+    pub fn hear(&mut self, bytes: &[u8], now: Duration) {
+        let Some((beat, rank)) = from_bytes(bytes, self.run) else { return };
+        let Some(partner) = self.partners.iter_mut().find(|partner| partner.rank == rank) else { return };
+        match beat {
+            Beat::Here => partner.heard = Some(now),
+            // Beats may overtake a farewell, so it is none of the partners any more.
+            Beat::Farewell => self.partners.retain(|partner| partner.rank != rank),
+        }
+    }
+
+    /// The partner that has been silent too long at `now`, if one has. To be asked at least each [`Watch::period`].
+    pub fn look(&mut self, now: Duration) -> Option<u32> {
+        let absence = now.saturating_sub(std::mem::replace(&mut self.looked, now));
+        if absence > self.period() * ABSENCES {
+            // What was said meanwhile may still wait to be heard.
+            self.partners
+                .iter_mut()
+                .filter(|partner| partner.heard.is_some())
+                .for_each(|partner| partner.heard = Some(now));
+        }
+        let silent = |heard: Duration| now.saturating_sub(heard) > self.limit;
+        self.partners.iter().find(|partner| partner.heard.is_some_and(silent)).map(|partner| partner.rank)
+    }
+}
+
+/// The ranks with which `rank` exchanges beats.
+fn partners(rank: usize, hosts: &[u32]) -> Vec<usize> {
+    // The first rank of each host, in order.
+    let firsts: Vec<usize> =
+        (0..hosts.len()).filter(|rank| !hosts[..*rank].contains(&hosts[*rank])).collect();
+    let own = firsts.iter().position(|first| hosts[*first] == hosts[rank]).unwrap_or(0);
+    let count = firsts.len();
+    let mut neighbours = vec![(own + 1) % count, (own + count - 1) % count];
+    neighbours.dedup();
+    neighbours.retain(|neighbour| *neighbour != own);
+    let is_first = firsts[own] == rank;
+    let of_host = |host: usize| (0..hosts.len()).filter(move |other| hosts[*other] == host as u32);
+    neighbours
+        .into_iter()
+        .flat_map(|neighbour| {
+            let first = firsts[neighbour];
+            let all: Vec<usize> =
+                if is_first { of_host(hosts[first] as usize).collect() } else { vec![first] };
+            all
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LIMIT: Duration = Duration::from_secs(5);
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// A watch that hears each partner at each second before `until`, and looks each second up to `end`.
+    fn heard_until(watch: &mut Watch, silent: u32, until: u64, end: u64) -> Option<(u64, u32)> {
+        for second in 0..=end {
+            let partners: Vec<u32> = watch.partners().collect();
+            for partner in partners.into_iter().filter(|partner| *partner != silent || second < until) {
+                watch.hear(&to_bytes(Beat::Here, 7, partner), seconds(second));
+            }
+            if let Some(lost) = watch.look(seconds(second)) {
+                return Some((second, lost));
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_silent_partner_is_lost_after_the_limit_and_nobody_before() {
+        let mut watch = Watch::new(0, 7, &[0, 0, 1, 1, 2], LIMIT);
+        assert_eq!(watch.partners().collect::<Vec<_>>(), [2, 3, 4]);
+        assert_eq!(heard_until(&mut watch.clone(), 3, 10, 30), Some((15, 3)));
+        assert_eq!(heard_until(&mut watch, 3, 31, 30), None);
+    }
+
+    #[test]
+    fn who_was_never_heard_or_has_left_is_not_lost() {
+        let mut watch = Watch::new(0, 7, &[0, 1], LIMIT);
+        assert_eq!(heard_until(&mut watch, 1, 0, 30), None);
+        watch.hear(&to_bytes(Beat::Here, 7, 1), seconds(31));
+        watch.hear(&to_bytes(Beat::Farewell, 7, 1), seconds(31));
+        watch.hear(&to_bytes(Beat::Here, 7, 1), seconds(31));
+        assert!((32..60).all(|second| watch.look(seconds(second)).is_none()));
+    }
+
+    #[test]
+    fn who_was_stopped_itself_blames_nobody() {
+        let mut watch = Watch::new(0, 7, &[0, 1], LIMIT);
+        assert_eq!(heard_until(&mut watch, 1, 4, 3), None);
+        assert_eq!(watch.look(seconds(100)), None);
+        assert!((101..=105).all(|second| watch.look(seconds(second)).is_none()));
+        assert_eq!(watch.look(seconds(106)), Some(1));
+    }
+
+    #[test]
+    fn strangers_are_not_heard() {
+        let good = to_bytes(Beat::Here, 7, 3);
+        assert_eq!(from_bytes(&good, 7), Some((Beat::Here, 3)));
+        assert_eq!(from_bytes(&good, 8), None);
+        assert_eq!(from_bytes(&good[..12], 7), None);
+        assert_eq!(from_bytes(&[9; BEAT_BYTES], u64::from_le_bytes([9; 8])), None);
+    }
+
+    proptest! {
+        /// Beats are mutual, cross hosts only, and tell each host of the end of any rank of another.
+        #[test]
+        fn who_beats_for_whom_is_mutual(hosts in proptest::collection::vec(0..5_u32, 1..40)) {
+            let all: Vec<Vec<usize>> = (0..hosts.len()).map(|rank| partners(rank, &hosts)).collect();
+            let is_alone = hosts.iter().all(|host| *host == hosts[0]);
+            for (rank, own) in all.iter().enumerate() {
+                prop_assert_eq!(own.is_empty(), is_alone);
+                for other in own {
+                    prop_assert_ne!(hosts[rank], hosts[*other]);
+                    prop_assert!(all[*other].contains(&rank), "{} beats for {}, alone", rank, other);
+                }
+            }
+        }
+    }
+}
