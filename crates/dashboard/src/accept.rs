@@ -1,4 +1,4 @@
-//! Taking connections, so many at a time and so long each.
+//! Accepting connections, with a limit on how many are open and on how long each may take.
 //!
 //! A half request, a reader that has stopped, or a thousand connections must neither fill memory nor keep others out
 //! for long. Invariants: at most [`CONNECTIONS_MAX`] connections; headers come within [`HEADER_LIMIT`] or the

@@ -88,7 +88,7 @@ pub(crate) struct SnapshotStream {
 }
 
 impl SnapshotStream {
-    /// For a new reader, who has seen snapshots up to `last`; none if there are too many readers.
+    /// The stream of a new reader, which begins after the snapshot `last`; none if there are too many readers.
     pub(crate) fn new(
         snapshots: &watch::Receiver<Arc<Published>>,
         readers: &Readers,

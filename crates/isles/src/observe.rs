@@ -154,7 +154,7 @@ impl Observation {
         &self.head
     }
 
-    /// Lets a place of this process, on a chip with so many links, count where observers look.
+    /// Lets a place of this process count where observers look; `links` is how many links the chip has, if it is one.
     pub(crate) fn observe(&self, local: &Local, links: u32) {
         let layout = PageLayout::new(local.places(), links);
         local.observe(PlaceWriter::new(memory(&self.words), layout, local.here().0));

@@ -81,7 +81,11 @@ fn a_token_is_changed_for_a_session_that_only_the_page_can_use() {
     assert!(!cookie.contains(&server.token), "the session is another secret");
     let cookie = format!("Cookie: other=1; {}", cookie.split(';').next().unwrap());
     assert_eq!(server.ask("GET /api/v1/run", &[&cookie, "Sec-Fetch-Site: same-origin"]).status, 200);
-    assert_eq!(server.ask("GET /api/v1/run", &[&cookie]).status, 401, "who is no browser has the token");
+    assert_eq!(
+        server.ask("GET /api/v1/run", &[&cookie]).status,
+        401,
+        "a client that is no browser must send the token"
+    );
     assert_eq!(server.ask("GET /api/v1/run", &[&cookie, "Sec-Fetch-Site: same-site"]).status, 403);
     assert_eq!(server.ask("POST /api/v1/session", &[&cookie, "Sec-Fetch-Site: same-origin"]).status, 401);
     let other = format!("Cookie: isles-{}={}", server.port, server.token);

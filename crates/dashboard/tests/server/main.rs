@@ -1,4 +1,4 @@
-//! The server by raw sockets: who is refused, what is bounded, what is answered, and what a run notices of it.
+//! Tests of the server over raw sockets: requests that are refused, limits, answers, and that a run goes on beside it.
 
 mod bounds;
 mod guard;

@@ -67,7 +67,7 @@ impl Run {
         run
     }
 
-    /// All places copy their counters, with so many tasks.
+    /// Lets all places copy their counters to where observers look; `tasks` is their count of tasks.
     pub fn copy(&self, tasks: u64) {
         let mut values = [0; COUNTERS.len()];
         values[CounterId::Tasks.index()] = tasks;
@@ -162,7 +162,7 @@ impl Server {
         format!("Authorization: Bearer {}", self.token)
     }
 
-    /// The answer to who has the token.
+    /// The answer to a request that carries the token.
     pub fn get(&self, path: &str) -> Reply {
         self.ask(&format!("GET {path}"), &[&self.bearer()])
     }

@@ -381,7 +381,7 @@ impl Local {
 
 /// Where captures were written.
 enum Written {
-    /// In the room that was offered: so many bytes.
+    /// In the room that was offered; how many bytes.
     Here(usize),
     /// In memory of their own.
     Longer(Vec<u8>),
