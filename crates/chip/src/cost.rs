@@ -107,6 +107,12 @@ impl HopCost {
         Picoseconds(sum.saturating_add(FEMTO / 2) / FEMTO)
     }
 
+    /// Whether it is longer over more hops.
+    #[inline]
+    pub const fn grows(&self) -> bool {
+        self.hop_femtoseconds > 0
+    }
+
     /// So many of it, one after the other.
     pub const fn times(&self, count: u64) -> HopCost {
         let HopCost { near_femtoseconds: near, hop_femtoseconds: hop } = *self;
@@ -242,9 +248,9 @@ pub struct TimingTable<T> {
     pub stack_receive: Option<T>,
     /// What it spends on each line of content: from or to the program, and its checksum.
     pub stack_line: Option<T>,
-    /// What a core spends to send one packet, where hardware carries messages.
+    /// What a core spends to send one packet, where hardware carries messages; it may grow with the hops.
     pub send: Option<T>,
-    /// What a core spends to receive one packet, where hardware carries messages.
+    /// What a core spends to receive one packet, where hardware carries messages; it may grow with the hops.
     pub receive: Option<T>,
     /// From a packet's entry into the mesh to its head's arrival, without contention.
     pub transit: Option<T>,

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod calibrate;
 mod chip;
 mod companion;
 mod counters;
@@ -61,6 +62,8 @@ enum Verb {
     Counters,
     /// Shows what this host offers to runs, and which way each pair of places talks
     Doctor(Box<doctor::Arguments>),
+    /// Measures messages between the places at hand, and writes a chip file that predicts runs on more of them
+    Calibrate(Box<calibrate::Arguments>),
     /// Shows a recorded run that runs in this terminal
     Top(ui::TopArguments),
     /// Shows a recorded run that has ended in a browser
@@ -236,6 +239,7 @@ fn carry_out(verb: Verb) -> Result<(), Failure> {
         Verb::List => run::list(),
         Verb::Counters => counters::print(),
         Verb::Doctor(arguments) => doctor::carry_out(&arguments),
+        Verb::Calibrate(arguments) => calibrate::carry_out(&arguments),
         Verb::Launch(mut arguments) => launch::launch(&mut arguments),
         Verb::Top(arguments) => ui::top(&arguments),
         Verb::Replay(arguments) => ui::replay(&arguments),

@@ -86,6 +86,21 @@ impl ModelledChip {
         }))
     }
 
+    /// The chip that the text of a chip file describes, for example one that was just made; the machine's name is
+    /// `chip:` and `name`. It stays for the rest of the process.
+    ///
+    /// # Errors
+    /// The text has faults, or the chip has neither message buffers nor packets.
+    pub fn parse(name: &str, text: &str) -> std::result::Result<ModelledChip, ConfigError> {
+        let refused = |allowed| ConfigError::new("the chip", name, allowed);
+        let chip = Chip::parse(name, text).map_err(|faults| {
+            let first = faults.first().map(ToString::to_string).unwrap_or_default();
+            refused(format!("a chip file without faults ({first})"))
+        })?;
+        ModelledChip::leaked(String::leak(format!("{PREFIX}{name}")), chip)
+            .map_err(|lack| refused(format!("a chip that can send messages ({lack})")))
+    }
+
     /// Keeps a chip for the rest of the process; or why no place can run on it.
     fn leaked(machine: &'static str, chip: Chip) -> std::result::Result<ModelledChip, String> {
         let costs = Costs::of(&chip).ok_or_else(|| Costs::lack(&chip))?;

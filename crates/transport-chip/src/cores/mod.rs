@@ -210,7 +210,7 @@ impl Cores {
     }
 
     #[inline]
-    fn tile(&self, place: PlaceId) -> TileId {
+    pub(crate) fn tile(&self, place: PlaceId) -> TileId {
         self.cores[place.index()].tile
     }
 

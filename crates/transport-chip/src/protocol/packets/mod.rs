@@ -60,9 +60,10 @@ impl Packets {
         piece: Fragment,
     ) -> Picoseconds {
         let (mut arrival, mut packets, mut sent) = (Picoseconds::ZERO, 0, 0);
+        let send = between(cores, self.costs.send, from, to);
         while sent < bytes {
             let payload = self.costs.payload.min(bytes - sent);
-            cores.spend(from, self.costs.send, TimeCategory::Handling);
+            cores.spend(from, send, TimeCategory::Handling);
             arrival = arrival.max(cores.carry(from, to, self.costs.transit, self.costs.flits(payload)));
             (packets, sent) = (packets + 1, sent + payload);
         }
@@ -84,8 +85,8 @@ const HEADER_BYTES: usize = 8;
 /// What a packet costs, and what it carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketCosts {
-    send: Picoseconds,
-    receive: Picoseconds,
+    send: HopCost,
+    receive: HopCost,
     transit: HopCost,
     payload: usize,
     links: LinkTraits,
@@ -96,8 +97,8 @@ impl PacketCosts {
     pub(crate) fn of(chip: &Chip) -> Option<PacketCosts> {
         let (times, links) = (chip.default_preset().times(), chip.links());
         Some(PacketCosts {
-            send: times.send?.over(0),
-            receive: times.receive?.over(0),
+            send: times.send?,
+            receive: times.receive?,
             transit: times.transit?,
             payload: links.payload_max.0 as usize,
             links: *links,
@@ -113,6 +114,13 @@ impl PacketCosts {
     fn flits(&self, len: usize) -> u64 {
         self.links.flits(len as u64)
     }
+}
+
+/// What a core spends on a packet from one place to another.
+#[inline]
+fn between(cores: &Cores, cost: HopCost, from: PlaceId, to: PlaceId) -> Picoseconds {
+    let hops = if cost.grows() { cores.topology().hops(cores.tile(from), cores.tile(to)) } else { 0 };
+    cost.over(hops)
 }
 
 /// What one place keeps.
@@ -336,7 +344,8 @@ impl ProtocolModel for Packets {
         let place_state = &mut self.place_states[place.index()];
         let queued = place_state.inbox.take(until, control_only)?;
         place_state.owe(&queued);
-        cores.spend(place, self.costs.receive * u64::from(queued.lines), TimeCategory::Handling);
+        let receive = between(cores, self.costs.receive, queued.source, place);
+        cores.spend(place, receive * u64::from(queued.lines), TimeCategory::Handling);
         Some(queued.open())
     }
 

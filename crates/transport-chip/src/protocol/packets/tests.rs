@@ -17,8 +17,11 @@ const NEIGHBOUR: PlaceId = PlaceId(4);
 const FAR: PlaceId = PlaceId(4 * 32 * 3 + 5);
 
 fn torus(places: u32) -> (Cores, Packets) {
-    let chip = Chip::find("bluegene-p").unwrap();
-    let costs = Costs::of(&chip).unwrap();
+    on(&Chip::find("bluegene-p").unwrap(), places)
+}
+
+fn on(chip: &Chip, places: u32) -> (Cores, Packets) {
+    let costs = Costs::of(chip).unwrap();
     let packets = costs.packets().unwrap();
     let cores = Cores::new(costs.clone(), Placement::Linear.core_map(costs.topology(), places).unwrap());
     let packets = Packets::new(packets, places, TieBreak::new(0));
@@ -52,6 +55,23 @@ fn a_message_costs_its_packets_its_way_and_its_flits() {
     // Packets of eight flits pass the first link one behind the other, slower than the core sends them.
     let flit = Picoseconds(75_294);
     assert_eq!(long, before + sent + flit * 16 + Picoseconds(404_000 + 96_000 * hops) + flit);
+}
+
+#[test]
+fn what_cores_spend_may_grow_with_the_way() {
+    let text = include_str!("../../../../../chips/bluegene-p.toml");
+    let grown =
+        text.replace("150 cycles of core", "1 us + 100 ns/hop").replace("600 cycles of core", "1 us/hop");
+    assert_ne!(text, grown);
+    let (mut cores, mut packets) = on(&Chip::parse("grown", &grown).unwrap(), 600);
+    for (to, hops) in [(PlaceId(1), 0), (NEIGHBOUR, 1), (FAR, 4)] {
+        let before = cores.now(A);
+        let arrival = send(&mut cores, &mut packets, to, 8).unwrap();
+        assert_eq!(cores.now(A) - before, Picoseconds(1_000_000 + 100_000 * hops));
+        let started = cores.now(to);
+        packets.take(&mut cores, to, arrival, false).unwrap();
+        assert_eq!(cores.now(to) - started, Picoseconds(1_000_000 * hops));
+    }
 }
 
 #[test]

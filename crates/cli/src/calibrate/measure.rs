@@ -1,0 +1,140 @@
+//! What messages take between two places: one alone, many at once, and long ones.
+//!
+//! The same program measures the machine at hand and the chip that is to be like it, so the two tables can be laid
+//! side by side. Invariant: it charges no work, so on a modelled chip only messages take time.
+
+use isles::prelude::*;
+use std::time::Duration;
+
+/// How long a batch takes at least, so that the clock and a single interruption do not matter.
+const BATCH: Duration = Duration::from_millis(4);
+
+/// Most messages of a batch.
+const BATCH_MAX: u64 = 1 << 16;
+
+/// The lengths of the long ones in bytes; all are whole words.
+pub const SIZES: [usize; 7] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20];
+
+/// Ends the partner.
+const LAST: u64 = u64::MAX;
+
+/// What was measured between two places, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// Half of an empty `at!`, there and back.
+    pub latency: f64,
+    /// Each of many tiny tasks, all sent before the first is waited for.
+    pub gap: f64,
+    /// Half of there and back of a slice, by [`SIZES`].
+    pub sizes: [f64; SIZES.len()],
+}
+
+impl Figures {
+    /// Each figure with what it is of, in the order of the table.
+    pub fn rows(&self) -> impl Iterator<Item = (String, f64)> + '_ {
+        let sizes = SIZES.iter().zip(self.sizes).map(|(bytes, time)| (format!("{bytes} bytes"), time));
+        [("empty at!".to_owned(), self.latency), ("each of many tasks".to_owned(), self.gap)]
+            .into_iter()
+            .chain(sizes)
+    }
+}
+
+/// What was measured, by the way in which two places are joined; one that the places do not have is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ways {
+    /// Through memory, within a host.
+    pub near: Option<Figures>,
+    /// From host to host.
+    pub far: Option<Figures>,
+}
+
+/// The first place that the calling one reaches in each way: near, then far.
+pub fn partners() -> [Option<Place>; 2] {
+    let others = || isles::places().filter(|place| *place != here());
+    [others().find(|place| place.shares_memory()), others().find(|place| !place.shares_memory())]
+}
+
+/// Measures each way to a partner of the calling place, which is the first; medians of `batches`.
+pub async fn measure([near, far]: [Option<Place>; 2], batches: usize) -> isles::Result<Ways> {
+    let mut ways = Ways::default();
+    for (partner, way) in [(near, &mut ways.near), (far, &mut ways.far)] {
+        if let Some(there) = partner {
+            *way = Some(between(there, batches).await?);
+        }
+    }
+    Ok(ways)
+}
+
+async fn between(there: Place, batches: usize) -> isles::Result<Figures> {
+    let calls = async |count| {
+        for _ in 0..count {
+            at!(there, {}).await?;
+        }
+        Ok(())
+    };
+    let tasks = async |count| {
+        finish(async {
+            for _ in 0..count {
+                spawn_at!(there, {});
+            }
+        })
+        .await
+    };
+    let latency = each(batches, calls).await? / 2.0;
+    let gap = each(batches, tasks).await?;
+    let mut sizes = [0.0; SIZES.len()];
+    for (bytes, time) in SIZES.into_iter().zip(&mut sizes) {
+        *time = slices(there, bytes / size_of::<u64>(), batches).await? / 2.0;
+    }
+    Ok(Figures { latency, gap, sizes })
+}
+
+/// Nanoseconds of a slice of `len` words there, and another one back.
+async fn slices(there: Place, len: usize, batches: usize) -> isles::Result<f64> {
+    let team = Team::world();
+    let partner = there.index();
+    finish(async {
+        spawn_at!(there, {
+            let (sent, mut received) = (vec![2_u64; len], vec![0_u64; len]);
+            while received[0] != LAST {
+                team.recv_slice(0, &mut received).await?;
+                team.send_slice(0, &sent).await?;
+            }
+        });
+        let (mut sent, mut received) = (vec![1_u64; len], vec![0_u64; len]);
+        let time = each(batches, async |count| {
+            for _ in 0..count {
+                team.send_slice(partner, &sent).await?;
+                team.recv_slice(partner, &mut received).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        sent[0] = LAST;
+        team.send_slice(partner, &sent).await?;
+        team.recv_slice(partner, &mut received).await?;
+        Ok::<f64, isles::Error>(time)
+    })
+    .await
+}
+
+/// Nanoseconds of one step, the median of `batches` batches, after one that is not counted.
+async fn each(batches: usize, mut steps: impl AsyncFnMut(u64) -> isles::Result<()>) -> isles::Result<f64> {
+    let mut count = 8;
+    while count < BATCH_MAX {
+        let begin = isles::now();
+        steps(count).await?;
+        if isles::now() - begin >= BATCH {
+            break;
+        }
+        count *= 2;
+    }
+    let mut times = Vec::with_capacity(batches);
+    for _ in 0..batches {
+        let begin = isles::now();
+        steps(count).await?;
+        times.push((isles::now() - begin).as_nanos() as f64 / count as f64);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
