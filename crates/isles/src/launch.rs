@@ -113,6 +113,9 @@ pub struct Launch {
     pub(crate) record: Option<Setting<PathBuf>>,
     /// Where the summary of a run on a modelled chip is kept, if somebody wants it.
     pub(crate) summary: Option<Arc<OnceLock<String>>>,
+    /// Over whose processes the run is, if an MPI program has called it.
+    #[cfg(feature = "mpi")]
+    pub(crate) communicator: Option<i32>,
 }
 
 impl Launch {
@@ -156,7 +159,12 @@ impl Launch {
             pinning::check(&environment.pinning, places)?;
         }
         environment.chip.check(machine, places)?;
-        Ok(Launch {
+        Ok(Launch::of(environment, machine, places))
+    }
+
+    /// The settings of the environment, with this machine and so many places.
+    pub(crate) fn of(environment: Environment, machine: Machine, places: u32) -> Launch {
+        Launch {
             machine,
             places,
             stall: environment.stall(STALL),
@@ -168,7 +176,9 @@ impl Launch {
             seed: environment.seed,
             record: environment.record,
             summary: None,
-        })
+            #[cfg(feature = "mpi")]
+            communicator: None,
+        }
     }
 
     /// The machine.
@@ -259,7 +269,9 @@ impl Launch {
         F::Output: TaskOutcome,
     {
         let main = || on_heap(main);
-        processes::serve_if_joined();
+        if !mpi::is_section(&self) {
+            processes::serve_if_joined();
+        }
         self.check_outputs()?;
         if matches!(self.machine, Machine::Threads | Machine::Processes) {
             pinning::check(&self.pinning, self.places)?;

@@ -62,19 +62,11 @@ where
     };
     let environment = Environment::read(&[]).unwrap_or_else(|error| panic!("{error}"));
     let stall = environment.stall(STALL);
-    let launch = Launch {
-        summary: None,
-        machine,
-        places,
-        pinning: environment.pinning,
-        reports: Vec::new(),
-        exports: Vec::new(),
-        reads: Vec::new(),
-        chip: environment.chip.of_test(),
-        stall,
-        seed: 0,
-        record: None,
-    };
+    let chip = environment.chip.clone().of_test();
+    // Nothing is reported or written, and the seed is said below.
+    let (reports, exports, seed, record) = (Vec::new(), Vec::new(), 0, None);
+    let launch =
+        Launch { stall, chip, reports, exports, seed, record, ..Launch::of(environment, machine, places) };
     let (result, _) = match machine {
         Machine::Threads => threads::run(&launch, None, &body).unwrap_or_else(|error| panic!("{error}")),
         Machine::Processes => processes::run_program(&launch, (&same_test(name), None), &body)

@@ -21,6 +21,8 @@ pub struct Bell {
     watch: Option<Watch>,
     // Relaxed: it says nothing of anything else.
     watch_is_over: Arc<AtomicBool>,
+    // Relaxed: the ring that follows wakes who looks at it.
+    is_down: Arc<AtomicBool>,
 }
 
 /// How often a farewell is said.
@@ -43,8 +45,8 @@ impl Bell {
         let mut bytes = [0; ADDRESS_BYTES];
         bytes[..4].copy_from_slice(&address.octets());
         bytes[4..].copy_from_slice(&port.to_le_bytes());
-        let watch_is_over = Arc::default();
-        Ok((Bell { socket, addresses: Vec::new(), watch: None, watch_is_over }, bytes))
+        let (watch_is_over, is_down) = Default::default();
+        Ok((Bell { socket, addresses: Vec::new(), watch: None, watch_is_over, is_down }, bytes))
     }
 
     /// The bells of all ranks, by rank.
@@ -61,7 +63,7 @@ impl Bell {
         self.watch = Some(watch);
     }
 
-    /// Lets each ring of this bell end a wait, from a thread of its own, to the end of the process; keeps the watch.
+    /// Lets each ring of this bell end a wait, from a thread of its own, as long as there is a bell; keeps the watch.
     ///
     /// # Errors
     /// What the system says.
@@ -71,6 +73,7 @@ impl Bell {
             addresses: self.addresses.clone(),
             unparker,
             watch_is_over: Arc::clone(&self.watch_is_over),
+            is_down: Arc::clone(&self.is_down),
         };
         let watch = self.watch.clone();
         let listen = move || match watch {
@@ -98,12 +101,23 @@ impl Bell {
     }
 }
 
+impl Drop for Bell {
+    fn drop(&mut self) {
+        self.watch_is_over.store(true, Ordering::Relaxed);
+        self.is_down.store(true, Ordering::Relaxed);
+        // The thread ends at the next ring, be it a stranger's if this one is lost.
+        let own = self.socket.local_addr().map(|own| (Ipv4Addr::LOCALHOST, own.port()));
+        let _ = own.and_then(|own| self.socket.send_to(&[1], own));
+    }
+}
+
 /// What the thread of a bell has.
 struct Listener {
     socket: UdpSocket,
     addresses: Vec<SocketAddrV4>,
     unparker: Arc<dyn Unpark>,
     watch_is_over: Arc<AtomicBool>,
+    is_down: Arc<AtomicBool>,
 }
 
 impl Listener {
@@ -111,7 +125,7 @@ impl Listener {
     fn hear(&self) {
         let mut byte = [0];
         // An error is that of a ring of ours which nobody heard.
-        loop {
+        while !self.is_down.load(Ordering::Relaxed) {
             let _ = self.socket.recv(&mut byte);
             self.unparker.unpark();
         }

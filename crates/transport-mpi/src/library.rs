@@ -14,6 +14,9 @@ use std::time::Duration;
 // SOUND: these are the signatures of `shim.c`.
 unsafe extern "C" {
     fn shim_begin(rank: *mut c_int, size: *mut c_int) -> c_int;
+    fn shim_size(communicator: c_int, size: *mut c_int) -> c_int;
+    fn shim_use(communicator: c_int, rank: *mut c_int, size: *mut c_int) -> c_int;
+    fn shim_give_back() -> c_int;
     fn shim_send_frame(bytes: *const c_void, len: c_int, to: c_int, tag: c_int, slot: *mut c_int) -> c_int;
     fn shim_send_block(bytes: *const c_void, len: c_int, to: c_int, tag: c_int, slot: *mut c_int) -> c_int;
     fn shim_receive_block(bytes: *mut c_void, len: c_int, from: c_int, tag: c_int, slot: *mut c_int)
@@ -67,6 +70,8 @@ pub(crate) struct Matched {
 pub struct Library {
     rank: u32,
     size: u32,
+    /// Whether the communicator is the program's, which then also ends the library.
+    is_lent: bool,
     is_over: Cell<bool>,
     thread: PhantomData<*const ()>,
 }
@@ -81,12 +86,44 @@ impl Library {
         // NEED: the library is C.
         // SOUND: both pointers are to live integers; the shim does the rest with memory of its own.
         let code = unsafe { shim_begin(&mut rank, &mut size) };
+        Library::of(code, (rank, size), false)
+    }
+
+    /// Uses a communicator that the program has, an integer as `MPI_Comm_c2f` gives it, until [`Library::end`]. All of
+    /// its processes call it, one use after the other.
+    ///
+    /// # Errors
+    /// As [`Library::size_of`] says.
+    pub fn using(communicator: i32) -> Result<Library, MpiError> {
+        Library::size_of(communicator)?;
+        let (mut rank, mut size) = (0, 0);
+        // NEED: the library is C.
+        // SOUND: both pointers are to live integers, and the communicator was checked.
+        let code = unsafe { shim_use(communicator, &mut rank, &mut size) };
+        Library::of(code, (rank, size), true)
+    }
+
+    /// How many processes a communicator of the program has.
+    ///
+    /// # Errors
+    /// The library has not begun, has ended, or cannot be used by one thread of several; or it is no communicator of
+    /// one group of processes.
+    pub fn size_of(communicator: i32) -> Result<u32, MpiError> {
+        let mut size = 0;
+        // NEED: the library is C.
+        // SOUND: the pointer is to a live integer; what the communicator is, the library says.
+        match unsafe { shim_size(communicator, &mut size) } {
+            0 => Ok(size as u32),
+            code => Err(MpiError(refusal(code))),
+        }
+    }
+
+    fn of(code: c_int, (rank, size): (c_int, c_int), is_lent: bool) -> Result<Library, MpiError> {
         match (code, u32::try_from(rank), u32::try_from(size)) {
             (0, Ok(rank), Ok(size)) if rank < size => {
-                Ok(Library { rank, size, is_over: Cell::new(false), thread: PhantomData })
+                Ok(Library { rank, size, is_lent, is_over: Cell::new(false), thread: PhantomData })
             }
-            (-1, ..) => Err(MpiError("it does not offer MPI_THREAD_FUNNELED".to_owned())),
-            _ => Err(MpiError(meaning(code))),
+            _ => Err(MpiError(refusal(code))),
         }
     }
 
@@ -222,12 +259,12 @@ impl Library {
         assert_eq!(refused, 0, "the C library takes no function for the exit");
     }
 
-    /// Ends the library; nothing more is sent or received.
+    /// Ends the library, or gives the program's communicator back; nothing more is sent or received.
     pub fn end(&self) {
         if !self.is_over.replace(true) {
             // NEED: the library is C.
             // SOUND: no request is open, because the endpoint was closed.
-            let _ = unsafe { shim_end() };
+            let _ = unsafe { if self.is_lent { shim_give_back() } else { shim_end() } };
         }
     }
 
@@ -271,6 +308,18 @@ pub(crate) fn leave(code: i32) -> ! {
 
 fn tag_or_any(tag: Option<u32>) -> c_int {
     tag.map_or(-1, |tag| tag as c_int)
+}
+
+/// Why the library cannot be used: a word of the shim, or an error code of the library.
+fn refusal(code: c_int) -> String {
+    let text = match code {
+        -1 => "it does not offer MPI_THREAD_FUNNELED; allowed: MPI_Init_thread with that, or more",
+        -2 => "the library has not begun, or has ended; allowed: between MPI_Init_thread and MPI_Finalize",
+        -3 => "the communicator is MPI_COMM_NULL; allowed: one that this process is in",
+        -4 => "the communicator is one between two groups; allowed: one of one group",
+        _ => return meaning(code),
+    };
+    text.to_owned()
 }
 
 /// What an error code of the library means.

@@ -43,7 +43,18 @@ static int give_back(int code, int slot) {
     return code;
 }
 
-/* Begins, on a copy of MPI_COMM_WORLD, so that nothing of the program gets in between. */
+/* Two copies of a communicator, so that nothing of the program gets in between. */
+static int copy(MPI_Comm of, int *rank, int *size) {
+    int code;
+    if ((code = MPI_Comm_dup(of, &frames))) return code;
+    if ((code = MPI_Comm_dup(of, &blocks))) return code;
+    MPI_Comm_set_errhandler(frames, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(blocks, MPI_ERRORS_RETURN);
+    if ((code = MPI_Comm_rank(frames, rank))) return code;
+    return MPI_Comm_size(frames, size);
+}
+
+/* Begins the library, unless the program has; on all ranks. */
 int shim_begin(int *rank, int *size) {
     int provided = MPI_THREAD_SINGLE, begun = 0;
     MPI_Initialized(&begun);
@@ -51,12 +62,32 @@ int shim_begin(int *rank, int *size) {
     if (code) return code;
     if (provided < MPI_THREAD_FUNNELED) return -1;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if ((code = MPI_Comm_dup(MPI_COMM_WORLD, &frames))) return code;
-    if ((code = MPI_Comm_dup(MPI_COMM_WORLD, &blocks))) return code;
-    MPI_Comm_set_errhandler(frames, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(blocks, MPI_ERRORS_RETURN);
-    if ((code = MPI_Comm_rank(frames, rank))) return code;
-    return MPI_Comm_size(frames, size);
+    return copy(MPI_COMM_WORLD, rank, size);
+}
+
+/* How many processes a communicator of the program has, an integer of Fortran; all that can be wrong is seen here. */
+int shim_size(int communicator, int *size) {
+    int begun = 0, ended = 0, provided = MPI_THREAD_SINGLE, is_inter = 0;
+    MPI_Initialized(&begun);
+    MPI_Finalized(&ended);
+    if (!begun || ended) return -2;
+    int code = MPI_Query_thread(&provided);
+    if (code) return code;
+    if (provided < MPI_THREAD_FUNNELED) return -1;
+    MPI_Comm of = MPI_Comm_f2c(communicator);
+    if (of == MPI_COMM_NULL) return -3;
+    if ((code = MPI_Comm_test_inter(of, &is_inter))) return code;
+    return is_inter ? -4 : MPI_Comm_size(of, size);
+}
+
+/* Uses such a communicator until shim_give_back, which all of its processes call, too. */
+int shim_use(int communicator, int *rank, int *size) {
+    return copy(MPI_Comm_f2c(communicator), rank, size);
+}
+
+int shim_give_back(void) {
+    int code = MPI_Comm_free(&blocks);
+    return code ? code : MPI_Comm_free(&frames);
 }
 
 int shim_send_frame(const void *bytes, int length, int to, int tag, int *slot) {

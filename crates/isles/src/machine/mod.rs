@@ -13,6 +13,8 @@ pub(crate) mod loopback;
 #[cfg_attr(not(feature = "mpi"), path = "mpi/absent.rs")]
 pub(crate) mod mpi;
 pub(crate) mod processes;
+#[cfg(feature = "mpi")]
+mod section;
 pub(crate) mod threads;
 
 use crate::chip::ModelledChip;

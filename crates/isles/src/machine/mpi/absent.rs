@@ -26,6 +26,11 @@ pub fn mpi_library() -> Option<String> {
     None
 }
 
+/// No run is one in the middle of an MPI program.
+pub(crate) fn is_section(_: &Launch) -> bool {
+    false
+}
+
 /// Ends the process if it is one of several ranks.
 pub(crate) fn serve_if_rank() {
     let is_place = std::env::var_os(processes::JOIN_VARIABLE).is_some();

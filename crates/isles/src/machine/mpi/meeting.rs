@@ -13,6 +13,7 @@ use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::{Segment, processors};
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Which processors of a host a rank may use, a bit each.
@@ -55,7 +56,7 @@ fn split<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
 ///
 /// # Errors
 /// In words, the same at each rank: they run different programs, or have different settings.
-pub(super) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
+pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
     let here = library.rank() as usize;
     let (mut bell, address) = Bell::hang().map_err(|error| format!("a socket to be woken by: {error}"))?;
     let own = Hello {
@@ -144,10 +145,14 @@ fn share(
     }
 }
 
-/// A digest of the program's file, which is another one on each host.
+/// A digest of the program's file, which is another one on each host; read once.
 fn program() -> Result<[u8; 16], String> {
+    static DIGEST: OnceLock<[u8; 16]> = OnceLock::new();
+    if let Some(digest) = DIGEST.get() {
+        return Ok(*digest);
+    }
     let bytes = std::fs::read(PROGRAM).map_err(|error| format!("{PROGRAM}, the program: {error}"))?;
-    Ok(digest_bytes(&bytes))
+    Ok(*DIGEST.get_or_init(|| digest_bytes(&bytes)))
 }
 
 fn digest_bytes(bytes: &[u8]) -> [u8; 16] {

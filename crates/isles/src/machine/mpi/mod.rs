@@ -4,7 +4,7 @@
 //! that it ends without one: what a command line means is found out by the first alone. `docs/design/hosts.md` has the
 //! rest. Invariant: no rank but the first runs a line of the program's `main` beyond the start.
 
-mod meeting;
+pub(super) mod meeting;
 
 use crate::init;
 use crate::launch::{Launch, LaunchError};
@@ -53,6 +53,11 @@ pub(crate) fn ranks() -> Option<u32> {
 /// The name and version of the MPI library that this program was built with, if it was with one.
 pub fn mpi_library() -> Option<String> {
     Some(Library::version())
+}
+
+/// Whether the run is one in the middle of an MPI program, of which every process calls it.
+pub(crate) fn is_section(launch: &Launch) -> bool {
+    launch.communicator.is_some()
 }
 
 /// Serves as a place, and ends the process, if it is a rank but the first; in the first one, gets ready for a run.
@@ -150,6 +155,9 @@ where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
+    if let Some(communicator) = launch.communicator {
+        return super::section::run(launch, communicator, main);
+    }
     let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
     let none = "the program was not started as a rank; start it as `mpirun -n 4 PROGRAM`";
     let ranks = RANKS.get().ok_or_else(|| unable(none.to_owned()))?;

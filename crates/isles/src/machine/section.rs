@@ -1,0 +1,74 @@
+//! A section of an MPI program: a run over the processes of a communicator that the program has.
+//!
+//! All of them call it. The first one runs `main`, the others serve, and all return when the run is over. Invariant:
+//! the communicator is copied and only the copy is used; MPI is begun and ended by the program alone.
+
+use super::mpi::meeting;
+use crate::launch::{Launch, LaunchError};
+use crate::machine::Machine;
+use crate::settings::{ConfigError, Environment};
+use isles_runtime::capture::TaskOutcome;
+use isles_runtime::{Clock, Local, Result, RunReport, run};
+use isles_transport_mpi::Library;
+use std::rc::Rc;
+
+impl Launch {
+    /// A run in the middle of an MPI program, over the processes of a communicator that it has: an integer as
+    /// `MPI_Comm_c2f` gives it, in C as in rsmpi (feature `mpi`). A place a process, by rank.
+    ///
+    /// All processes of the communicator call this and then [`Launch::run`], at the same point of the program, from the
+    /// thread that has called `MPI_Init_thread` with at least `MPI_THREAD_FUNNELED`. `main` runs at the first one; the
+    /// others serve, and their result is empty. When the run is over all return, and the communicator is as it was: a
+    /// copy was used, which is gone. Tasks may make calls of MPI on communicators of the program meanwhile, if all that
+    /// such a call waits for can happen while the places that make it stand still.
+    ///
+    /// A process that panics or dies inside ends the whole MPI program, as MPI does.
+    ///
+    /// # Errors
+    /// A variable is not allowed (`ISLES_PLACES` may only be the number of processes), or the library has not begun,
+    /// has ended, does not offer that level, or knows no such communicator of one group.
+    pub fn with_communicator(communicator: i32) -> std::result::Result<Launch, LaunchError> {
+        let environment = Environment::read(&[])?;
+        let size = Library::size_of(communicator)
+            .map_err(|error| LaunchError::Machine(format!("machine mpi: {error}")))?;
+        if let Some(machine) = environment.machine.filter(|machine| *machine != Machine::Mpi) {
+            let allowed = "mpi, because the program is one of MPI";
+            return Err(ConfigError::new("ISLES_MACHINE", machine.name(), allowed).into());
+        }
+        if let Some(places) = environment.places.filter(|places| *places != size) {
+            let allowed = format!("{size}, as many as the communicator has processes");
+            return Err(ConfigError::new("ISLES_PLACES", &places.to_string(), allowed).into());
+        }
+        Ok(Launch { communicator: Some(communicator), ..Launch::of(environment, Machine::Mpi, size) })
+    }
+}
+
+/// Runs `main` at the first process of the communicator, and serves at the others.
+pub(super) fn run<M, F>(
+    launch: &Launch,
+    communicator: i32,
+    main: M,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+where
+    M: FnOnce() -> F,
+    F: Future + 'static,
+    F::Output: TaskOutcome,
+{
+    let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
+    let library = Rc::new(Library::using(communicator).map_err(|error| unable(error.to_string()))?);
+    let endpoint = meeting::meet(&library).map_err(|text| {
+        library.end();
+        unable(text)
+    })?;
+    let local = Local::new(Box::new(endpoint), Clock::host());
+    let outcome = if library.rank() == 0 {
+        run::run_first_place(&local, main(), launch.stall)
+    } else {
+        run::serve(&local);
+        (Ok(()), RunReport::default())
+    };
+    // The end of the endpoint waits for those of the others, so that nothing is under way on the copy.
+    drop(local);
+    library.end();
+    Ok(outcome)
+}
