@@ -11,7 +11,7 @@ use crate::world::messages::Delivery;
 use crate::world::state::WorldState;
 use isles_transport::{
     AlignedBytes, Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message,
-    Multicast, Observer, PlaceId, ReentryGuard, SendError, Span, SpanId, Unpark, Work,
+    Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Span, SpanId, Unpark, Work,
 };
 use std::cell::RefMut;
 use std::ops::Range;
@@ -211,6 +211,10 @@ impl Endpoint for ChipEndpoint {
 
     fn multicast(&self) -> Option<&dyn Multicast> {
         Some(self)
+    }
+
+    fn other_hosts(&self) -> Option<&dyn OtherHosts> {
+        None
     }
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {

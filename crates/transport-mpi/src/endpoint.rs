@@ -8,11 +8,12 @@
 use crate::bell::Bell;
 use crate::credit::{PairCredit, window};
 use crate::frame::{BLOCK_RECORD_BYTES, Frame, FrameRecord, RECORD_BYTES, record_bytes};
+use crate::haste::Haste;
 use crate::library::{Library, OpenRequest};
 use isles_transport::composite::FarEndpoint;
 use isles_transport::{
     AlignedBytes, Arrival, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, MappedMemory,
-    Message, Multicast, Observer, PlaceId, ReentryGuard, SendError, Unpark,
+    Message, Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
 };
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -27,9 +28,8 @@ const FRAME_BYTES: usize = 4096;
 /// Frames that one call of `progress` takes at most.
 const FRAMES_MAX: usize = 16;
 
-/// After so long without a frame to a place the next one leaves at once, and its bell is rung: half of what a place
-/// looks before it sleeps.
-const SILENCE: Duration = Duration::from_micros(25);
+/// After so long without a frame to a place its bell is rung: half of what a place looks before it sleeps.
+const SILENCE: Duration = Duration::from_micros(100);
 
 /// How long a place sleeps at most: the library moves large messages only while it is called, and a ring may be lost.
 const SLEEP_MOVING: Duration = Duration::from_micros(50);
@@ -118,6 +118,7 @@ struct RemotePlace {
     /// Whether it stands in [`MpiEndpoint::dirty`].
     is_dirty: bool,
     last_sent: Option<Instant>,
+    haste: Haste,
     next_tag: u32,
 }
 
@@ -157,6 +158,9 @@ pub struct MpiEndpoint {
     /// This place has left: it sends nothing more, not even what it owes.
     has_left: Cell<bool>,
     end_limit: Option<Duration>,
+    start: Instant,
+    /// That of frames which leave before a task runs.
+    haste: Cell<Haste>,
     unparked: Arc<EndedWait>,
     reentry: ReentryGuard,
 }
@@ -178,6 +182,8 @@ impl MpiEndpoint {
             has_room_again: Cell::new(false),
             has_left: Cell::new(false),
             end_limit: None,
+            start: Instant::now(),
+            haste: Cell::default(),
             unparked: Arc::default(),
             reentry: ReentryGuard::default(),
         }
@@ -200,6 +206,7 @@ impl MpiEndpoint {
                     has_left: false,
                     is_dirty: false,
                     last_sent: None,
+                    haste: Haste::default(),
                     next_tag: 0,
                 })
             })
@@ -489,8 +496,8 @@ impl Endpoint for MpiEndpoint {
             peer.frames[tag_of(class) as usize].add(handler, room, fill).ok_or(SendError::Abandoned)?
         };
         peer.credit.send(class, written);
-        let is_silent = peer.last_sent.is_none_or(|last| last.elapsed() > SILENCE);
-        if is_silent || peer.frames[tag_of(class) as usize].len() >= FRAME_BYTES {
+        let is_hasty = peer.haste.take(self.start.elapsed());
+        if is_hasty || peer.frames[tag_of(class) as usize].len() >= FRAME_BYTES {
             self.send_frame(to, &mut peer, class);
         } else {
             self.note_dirty(to, &mut peer);
@@ -611,6 +618,27 @@ impl Endpoint for MpiEndpoint {
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
         None
+    }
+
+    fn other_hosts(&self) -> Option<&dyn OtherHosts> {
+        Some(self)
+    }
+}
+
+impl OtherHosts for MpiEndpoint {
+    fn is_far(&self, place: PlaceId) -> bool {
+        place != self.here()
+    }
+
+    fn push_out(&self) {
+        if !self.dirty.borrow().is_empty() {
+            let mut haste = self.haste.get();
+            let may = haste.take(self.start.elapsed());
+            self.haste.set(haste);
+            if may {
+                self.flush();
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message, Multicast, Next,
-    Observer, PlaceId, SendError, Unpark,
+    Observer, OtherHosts, PlaceId, SendError, Unpark,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -287,6 +287,20 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {
         self.near.shared_memory().map(|_| self as &dyn MappedMemory)
+    }
+
+    fn other_hosts(&self) -> Option<&dyn OtherHosts> {
+        self.has_far.then_some(self as &dyn OtherHosts)
+    }
+}
+
+impl<N: Endpoint, F: FarEndpoint> OtherHosts for CompositeEndpoint<N, F> {
+    fn is_far(&self, place: PlaceId) -> bool {
+        !self.is_near(place)
+    }
+
+    fn push_out(&self) {
+        self.far.other_hosts().inspect(|hosts| hosts.push_out());
     }
 }
 

@@ -292,6 +292,20 @@ pub trait Endpoint {
 
     /// Memory that this place shares with others; none where it shares none with anybody.
     fn shared_memory(&self) -> Option<&dyn MappedMemory>;
+
+    /// What there is to know of places on other hosts; none where all are on one.
+    fn other_hosts(&self) -> Option<&dyn OtherHosts>;
+}
+
+/// Places on other hosts.
+pub trait OtherHosts {
+    /// Whether `place` is on another host, so that to ask it and to be answered takes longer than to copy some ten
+    /// kibibytes; constant.
+    fn is_far(&self, place: PlaceId) -> bool;
+
+    /// Lets small messages go that wait for company, unless much has gone lately; called before a task runs that may
+    /// compute for long.
+    fn push_out(&self);
 }
 
 /// Sends one message to several places.

@@ -93,6 +93,11 @@ macro_rules! forward_method {
             self.$field.leave();
         }
     };
+    ($field:ident other_hosts) => {
+        fn other_hosts(&self) -> ::core::option::Option<&dyn $crate::OtherHosts> {
+            self.$field.other_hosts()
+        }
+    };
     ($field:ident shared_memory) => {
         fn shared_memory(&self) -> ::core::option::Option<&dyn $crate::MappedMemory> {
             self.$field.shared_memory()

@@ -20,7 +20,7 @@ mod work;
 pub use core_list::{CoreList, CoreListFault};
 pub use endpoint::{
     Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory,
-    Message, Multicast, Next, Observer, SendError, Unpark,
+    Message, Multicast, Next, Observer, OtherHosts, SendError, Unpark,
 };
 pub use isles_protocol::PlaceId;
 pub use loopback::memory::AlignedBytes;

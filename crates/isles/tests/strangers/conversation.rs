@@ -249,7 +249,7 @@ impl Recorder {
 
 impl Endpoint for Recorder {
     isles_transport::forward_to!(endpoint:
-        here, places, limits, shares_processors, progress, is_ready, wait_with, unparker, is_dead, condemn
+        here, places, limits, shares_processors, progress, is_ready, wait_with, unparker, is_dead, condemn, other_hosts
     );
 
     fn send(

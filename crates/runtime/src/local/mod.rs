@@ -54,6 +54,8 @@ pub struct Local {
     limits: Limits,
     /// Places share processors: who waits gives way at once.
     pub(crate) shares_processors: bool,
+    /// Some places are on other hosts.
+    pub(crate) has_far: bool,
     /// The machine wants to know of spans.
     pub(crate) draws_spans: bool,
     /// The machine can bring one message to several places at once.
@@ -97,6 +99,9 @@ pub struct Local {
     pub(crate) turn_ended_early: Cell<bool>,
     /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
     pub(crate) gave_way: Cell<bool>,
+    /// The task that gave way, where there are other hosts: it goes on after what comes from them in the next step, and
+    /// not before, because only this place serves them.
+    behind: Cell<Option<TaskRef>>,
     /// What the other places said at the end of the run; used at the first place only.
     pub(crate) farewells: RefCell<BTreeMap<PlaceId, PlaceReport>>,
     /// What the other places said that they wait for, since they were last asked; used at the first place only.
@@ -179,6 +184,7 @@ impl Local {
             places: endpoint.places(),
             limits: endpoint.limits(),
             shares_processors: endpoint.shares_processors(),
+            has_far: endpoint.other_hosts().is_some(),
             draws_spans: endpoint.observer().is_some_and(Observer::draws_spans),
             offers_multicast: endpoint
                 .multicast()
@@ -213,6 +219,7 @@ impl Local {
             turn_start: Cell::new(Duration::ZERO),
             turn_ended_early: Cell::new(false),
             gave_way: Cell::new(false),
+            behind: Cell::new(None),
             explanations: RefCell::default(),
             any_abandoned: Cell::new(false),
             compares_waits: Cell::new(false),

@@ -29,8 +29,11 @@ impl Local {
         let begun = self.step_begin();
         let arrived = self.take_in(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
-        if let Clock::Modelled(now) = &self.clock {
-            self.turn_start.set(now());
+        if let Some(task) = self.behind.take() {
+            self.ready(task, task.header().priority());
+        }
+        if self.has_far || matches!(self.clock, Clock::Modelled(_)) {
+            self.turn_start.set(self.clock.now());
         }
         let ran = self.run_ready();
         let flushed = self.flush_outbox();
@@ -130,6 +133,10 @@ impl Local {
             let Some(task) = self.ready.borrow_mut().pop() else {
                 return ran;
             };
+            // What earlier tasks have said does not wait for this one, which may compute for long.
+            if self.has_far {
+                self.endpoint.other_hosts().inspect(|hosts| hosts.push_out());
+            }
             self.run(task);
             if self.gave_way.take() {
                 return ran + 1;
@@ -157,7 +164,11 @@ impl Local {
             None => {}
             Some(Ended::Again) => {
                 self.suspended.borrow_mut().insert(task);
-                self.ready(task, task.header().priority());
+                if self.has_far && self.gave_way.get() {
+                    self.behind.set(Some(task));
+                } else {
+                    self.ready(task, task.header().priority());
+                }
             }
             Some(Ended::Suspended) => {
                 self.suspended.borrow_mut().insert(task);

@@ -7,7 +7,7 @@
 //! Places that share a thread have nobody who interrupts them, so there such an operation ends the turn of its place,
 //! as [`yield_now`] does. On a modelled chip it does so, too, when the clock of the place has moved on by
 //! [`TURN_TIME_MAX`] since the turn began: what other places have sent meanwhile is looked at before more is taken from
-//! them.
+//! them. And so where there are other hosts, because only the place itself serves them.
 
 use crate::limits::TURN_TIME_MAX;
 use crate::local::{Clock, Local};
@@ -58,6 +58,9 @@ pub(crate) fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
 fn must_give_way(local: &Local) -> bool {
     let spent = local.spent.get();
     let is_over = match local.clock() {
+        Clock::Host(_) if local.has_far => {
+            spent >= BUDGET || local.clock().now().saturating_sub(local.turn_start.get()) >= TURN_TIME_MAX
+        }
         Clock::Host(_) => spent >= BUDGET,
         Clock::Steps(_) => spent >= BUDGET_IN_STEPS,
         // Where a program's code is measured, that before the first operation of a turn may take longer than a turn
@@ -72,7 +75,7 @@ fn must_give_way(local: &Local) -> bool {
     if is_over {
         local.spent.set(0);
         // On a host another thread may serve the place's peers meanwhile; a batch of tasks costs less than a look.
-        if !matches!(local.clock(), Clock::Host(_)) {
+        if local.has_far || !matches!(local.clock(), Clock::Host(_)) {
             local.gave_way.set(true);
         }
     }

@@ -22,7 +22,7 @@ pub(crate) use inlet::BATCH;
 use inlet::Inlets;
 use isles_transport::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Multicast, Next, Observer,
-    PlaceId, ReentryGuard, SendError, Unpark,
+    OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
 };
 use outlet::Outlets;
 use std::cell::Cell;
@@ -58,6 +58,14 @@ impl ShmEndpoint {
         let head = View::new(&segment, 0);
         let reentry = ReentryGuard::default();
         ShmEndpoint { segment, here, outlets, inlets, waiter, reentry, head, changes_seen }
+    }
+
+    /// Lets each wait look for 200 µs at least before it sleeps, as a place needs to which other hosts write: they wake
+    /// it only after they have been silent for half of that.
+    #[must_use]
+    pub fn looking_for_hosts(mut self) -> ShmEndpoint {
+        self.waiter.look_for_hosts();
+        self
     }
 
     /// The segment of the run.
@@ -215,6 +223,10 @@ impl Endpoint for ShmEndpoint {
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+
+    fn other_hosts(&self) -> Option<&dyn OtherHosts> {
         None
     }
 

@@ -35,11 +35,18 @@ const COMING_MAX: Duration = Duration::from_millis(2);
 /// wake-up takes where it is slow; a place that is woken more rarely than this looks no longer than the policy says.
 const SPIN_MAX: Duration = Duration::from_micros(250);
 
+/// How long a place looks that other hosts write to: several times what an answer of one takes over TCP.
+const HOSTS_SPIN: Duration = Duration::from_micros(200);
+
 /// The waiting of one place.
 pub(super) struct Waiter {
     wait_policy: WaitPolicy,
     /// How long to look in a loop now: what the policy says, or longer ([`Waiter::adapt`]).
     spin: Cell<Duration>,
+    /// Whether other hosts write to this place, too ([`Waiter::look_for_hosts`]).
+    has_hosts: bool,
+    /// The last wait ended because its time was over, with nothing found.
+    found_nothing: Cell<bool>,
     /// The processor of this place, if one is kept for it.
     core_balance: Option<CoreBalance>,
     unpark_signal: Arc<UnparkSignal>,
@@ -69,8 +76,20 @@ impl Waiter {
         Waiter {
             wait_policy,
             spin: Cell::new(wait_policy.spin),
+            has_hosts: false,
+            found_nothing: Cell::new(false),
             core_balance: CoreBalance::of(segment, here),
             unpark_signal: Arc::new(unpark_signal),
+        }
+    }
+
+    /// From now on each wait looks for [`HOSTS_SPIN`] at least before a sleep, on whose end others may count; but after
+    /// a sleep whose time was over, and that nothing has ended, it sleeps on at once.
+    pub fn look_for_hosts(&mut self) {
+        self.has_hosts = true;
+        if !self.wait_policy.spin.is_zero() {
+            self.wait_policy.spin = HOSTS_SPIN;
+            self.spin.set(HOSTS_SPIN);
         }
     }
 
@@ -100,10 +119,10 @@ impl Waiter {
         } else {
             timeout
         };
+        let sleeps_on = self.found_nothing.replace(false);
         if !(ready()
             || timeout == Some(Duration::ZERO)
-            || self.look(timeout, &ready)
-            || self.yield_core(timeout, &ready))
+            || !sleeps_on && (self.look(timeout, &ready) || self.yield_core(timeout, &ready)))
         {
             if !self.wait_policy.waits_in_turn() {
                 self.core_balance.iter().for_each(CoreBalance::before_sleep);
@@ -112,7 +131,10 @@ impl Waiter {
             let timeout = timeout.into_iter().chain(longest).min();
             let start = Instant::now();
             parking::park(&self.unpark_signal.own.sleeping.0, self.unpark_signal.fencing, timeout, ready);
-            self.adapt(start.elapsed());
+            let slept = start.elapsed();
+            self.adapt(slept);
+            let is_over = timeout.is_some_and(|timeout| slept >= timeout && timeout >= HOSTS_SPIN);
+            self.found_nothing.set(self.has_hosts && is_over && !ready());
         }
         self.take_unpark();
     }
@@ -165,13 +187,17 @@ impl Waiter {
     /// Looks between giving the processor away; whether something was found, or the time was over.
     fn yield_core(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
         let end = timeout.filter(|timeout| *timeout < ASIDE_MAX).map(|timeout| Instant::now() + timeout);
-        (0..self.wait_policy.yields).any(|_| {
+        let turn = || {
             rustix::thread::sched_yield();
             if self.wait_policy.waits_in_turn() {
                 self.core_balance.iter().for_each(CoreBalance::turn);
             }
             ready() || end.is_some_and(|end| Instant::now() >= end)
-        })
+        };
+        let start = (self.has_hosts && self.wait_policy.spin.is_zero()).then(Instant::now);
+        (0..self.wait_policy.yields).any(|_| turn())
+            || start
+                .is_some_and(|start| (0..).take_while(|_| start.elapsed() < HOSTS_SPIN).any(|_: u32| turn()))
     }
 
     fn take_unpark(&self) {

@@ -8,7 +8,7 @@ use super::state::{Delivery, InFlightMessage, MessageContent, State};
 use super::world::WorldShared;
 use crate::{
     Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message, Multicast,
-    Next, Observer, PlaceId, ReentryGuard, SendError, Unpark,
+    Next, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
 };
 use std::cell::RefMut;
 use std::ops::Range;
@@ -200,6 +200,10 @@ impl Endpoint for LoopbackEndpoint {
 
     fn multicast(&self) -> Option<&dyn Multicast> {
         Some(self)
+    }
+
+    fn other_hosts(&self) -> Option<&dyn OtherHosts> {
+        None
     }
 
     fn shared_memory(&self) -> Option<&dyn MappedMemory> {

@@ -84,7 +84,10 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
     let (segment, neighbours) = share(library, &hellos, neighbours)?;
     let number = |rank: usize| neighbours.iter().position(|neighbour| *neighbour == rank);
     let own_number = PlaceId(number(here).unwrap_or(0) as u32);
-    let near = segment.endpoint(own_number).map_err(|error| error.to_string())?;
+    let mut near = segment.endpoint(own_number).map_err(|error| error.to_string())?;
+    if neighbours.len() < hellos.len() {
+        near = near.looking_for_hosts();
+    }
     let siblings = neighbours.iter().enumerate().filter(|(_, rank)| **rank != here);
     let siblings = siblings.map(|(number, rank)| (PlaceId(number as u32), hellos[*rank].process));
     segment

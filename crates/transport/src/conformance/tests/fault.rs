@@ -160,7 +160,7 @@ fn flipped(bytes: &[u8]) -> AlignedBytes {
 }
 
 impl Endpoint for Broken {
-    crate::forward_to!(inner: here, limits, shares_processors, wait_with, unparker, is_dead, condemn);
+    crate::forward_to!(inner: here, limits, shares_processors, wait_with, unparker, is_dead, condemn, other_hosts);
 
     fn places(&self) -> u32 {
         self.inner.places() + u32::from(self.fault == Fault::Miscounts)

@@ -7,7 +7,7 @@ use crate::conformance::EndpointSetup;
 use crate::loopback::memory::AlignedBytes;
 use crate::{
     Arrival, BlockMemory, Body, Class, Death, Endpoint, HandlerId, Inbound, Limits, MappedMemory, Message,
-    Multicast, Observer, PlaceId, ReentryGuard, SendError, Unpark,
+    Multicast, Observer, OtherHosts, PlaceId, ReentryGuard, SendError, Unpark,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -299,6 +299,10 @@ impl Endpoint for Mailbox {
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+
+    fn other_hosts(&self) -> Option<&dyn OtherHosts> {
         None
     }
 

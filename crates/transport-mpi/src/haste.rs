@@ -1,0 +1,84 @@
+//! Which messages leave at once, and which wait for company.
+//!
+//! A call of the library costs a sender as much as hundreds of messages in one frame, so many messages share frames.
+//! But one that waits while its place computes is late by as long as that takes. So a few may always leave at once, and
+//! more only as time goes by. It is a token bucket (Turner, 1986) and knows neither frames nor clocks. Invariant: in a
+//! time `t` at most [`TOKENS`] + `t` / [`REFILL`] + 1 messages leave at once.
+
+use std::time::Duration;
+
+/// How many may leave at once after a silence.
+const TOKENS: u32 = 4;
+
+/// After so long one more may: several times what a call costs its sender.
+const REFILL: Duration = Duration::from_micros(25);
+
+/// The right to leave at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Haste {
+    tokens: u32,
+    /// When the last one came, since some start.
+    refilled: Duration,
+}
+
+impl Default for Haste {
+    fn default() -> Haste {
+        Haste { tokens: TOKENS, refilled: Duration::ZERO }
+    }
+}
+
+impl Haste {
+    /// Whether something may leave at once at `now`, which does not go back; uses the right up if so.
+    pub fn take(&mut self, now: Duration) -> bool {
+        let came = (now.saturating_sub(self.refilled).as_nanos() / REFILL.as_nanos()) as u32;
+        if self.tokens + came >= TOKENS {
+            (self.tokens, self.refilled) = (TOKENS, now);
+        } else if came > 0 {
+            self.tokens += came;
+            self.refilled += REFILL * came;
+        }
+        let may = self.tokens > 0;
+        self.tokens -= u32::from(may);
+        may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_few_leave_at_once_and_then_one_in_a_while() {
+        let mut haste = Haste::default();
+        let at = |micros| Duration::from_micros(micros);
+        assert_eq!((0..6).filter(|_| haste.take(at(1_000))).count(), 4);
+        assert!(!haste.take(at(1_024)));
+        assert!(haste.take(at(1_025)));
+        assert!(!haste.take(at(1_026)));
+        assert_eq!((0..6).filter(|_| haste.take(at(9_000))).count(), 4);
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_leave_than_the_bound_and_none_is_kept_that_may(gaps in prop::collection::vec(0..90_u64, 1..200)) {
+            let (mut haste, mut now, mut left) = (Haste::default(), Duration::ZERO, Vec::new());
+            for gap in gaps {
+                now += Duration::from_micros(gap);
+                let last = left.last().copied();
+                if haste.take(now) {
+                    left.push(now);
+                } else {
+                    // Whoever stays has one before it that left not long ago.
+                    prop_assert!(last.is_some_and(|last| now - last < REFILL));
+                }
+            }
+            for (begin, first) in left.iter().enumerate() {
+                for (end, last) in left.iter().enumerate().skip(begin) {
+                    let bound = u128::from(TOKENS) + (*last - *first).as_nanos() / REFILL.as_nanos();
+                    prop_assert!((end - begin + 1) as u128 <= bound + 1);
+                }
+            }
+        }
+    }
+}
