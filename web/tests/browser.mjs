@@ -11,7 +11,7 @@ import { chromium } from "playwright-core";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const ARGUMENTS = [
     "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE *.localhost",
 ];
 
 export function executable() {
@@ -83,3 +83,29 @@ export const violations = (page) => page.evaluate(() => window.violations);
 
 /** The address of a real run to look at instead of invented ones, or null. */
 export const REAL = process.env.ISLES_UI ?? null;
+
+/** The tasks of the main threads of pages during `body`: how many, and their time of the processor in ms. */
+export async function tasksOf(page, body) {
+    const browser = page.context().browser();
+    await browser.startTracing(page, { categories: ["disabled-by-default-devtools.timeline", "toplevel", "__metadata"] });
+    await body();
+    const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+    const mains = new Set(traceEvents.filter((event) => event.name === "thread_name"
+        && event.args.name === "CrRendererMain").map((event) => `${event.pid}/${event.tid}`));
+    const times = traceEvents.filter((event) => /RunTask$/.test(event.name) && event.tdur !== undefined
+        && mains.has(`${event.pid}/${event.tid}`)).map((event) => event.tdur / 1000);
+    return {
+        events: times.length, longest: Math.max(0, ...times), total: times.reduce((sum, time) => sum + time, 0),
+    };
+}
+
+/** The proportional memory of the largest process of a page, in MB. */
+export async function rendererOf(browser) {
+    const session = await browser.newBrowserCDPSession();
+    const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+    const sizes = processInfo.filter((one) => one.type === "renderer").map((one) => {
+        const text = readFileSync(`/proc/${one.id}/smaps_rollup`, "utf8");
+        return Number(/^Pss:\s+(\d+) kB/m.exec(text)[1]) / 1000;
+    });
+    return Math.max(...sizes);
+}

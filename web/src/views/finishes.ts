@@ -14,6 +14,11 @@ const WAITS = 5;
 
 interface Row { finish: Finish; level: number; children: number; at: number; of: number }
 
+/** For how long a finish is open: of a chip in modelled time, and then it says so. */
+export function age(finish: Finish): string {
+    return span(finish.open_ms) + (store.shown?.model_ms == null ? "" : " modelled");
+}
+
 export class FinishesView extends View {
     private closed = new Set<string>();
     private active = "";
@@ -42,7 +47,7 @@ export class FinishesView extends View {
             <span class="tree-sign" aria-hidden="true" @click=${() => this.fold(id, !open)}>${
                 children === 0 ? "" : open ? "▾" : "▸"}</span>
             <span class="tree-name">${plain(finish.label) || "finish"}</span>
-            <span class="tree-age">open ${span(finish.open_ms)}</span>
+            <span class="tree-age">open ${age(finish)}</span>
             <span class="tree-home">${placeLink(finish.home)}</span>
             <span class="tree-waits">${this.waits(finish)}</span>
         </div>`;

@@ -84,6 +84,27 @@ fn what_is_answered_is_what_the_document_says() {
 }
 
 #[test]
+fn each_counter_that_a_run_tells_of_has_a_history_and_a_column() {
+    for (machine, is_modelled) in [("processes", false), ("chip:scc", true)] {
+        let description = RunDescription { machine: machine.into(), places: 2, ..RunDescription::default() };
+        let run = Run::described(description);
+        let server = Server::live(&run);
+        let snapshot = next(&mut server.stream());
+        let told = server.get("/api/v1/run").json();
+        let names: Vec<&str> =
+            told["counters"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"busy"), "{names:?}");
+        assert_eq!(names.contains(&"watt"), is_modelled, "{names:?}");
+        for name in names {
+            let history = server.get(&format!("/api/v1/history?places=0,1&counter={name}"));
+            assert_eq!(history.status, 200, "{name}: {}", history.body);
+            assert!(history.json()["series"]["1"][0].is_number(), "{name}: {}", history.body);
+            assert_eq!(snapshot["places"][name].as_array().map(Vec::len), Some(2), "{name}");
+        }
+    }
+}
+
+#[test]
 fn bad_queries_are_refused_with_what_is_allowed() {
     let run = Run::new(2);
     let server = Server::live(&run);

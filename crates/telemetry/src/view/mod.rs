@@ -15,7 +15,7 @@ mod warnings;
 mod tests;
 
 pub use builder::SnapshotBuilder;
-pub use history::{History, HistoryRing, Series};
+pub use history::{History, HistoryRing, Series, SeriesInfo};
 pub use live::{LiveRun, WatchError};
 pub use replay::ReplayedRun;
 pub use warnings::{Warning, WarningKind};
