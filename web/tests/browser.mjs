@@ -4,8 +4,10 @@
 // one instead.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -65,6 +67,16 @@ async function watch(context, address, faults) {
 /** Waits until the page has drawn its first picture. */
 export async function picture(page) {
     await page.waitForFunction(() => performance.getEntriesByName("picture").length > 0, null, { timeout: 20_000 });
+}
+
+/** Takes the picture of a page, which must be small; writes it into the folder that `PICTURES` names, if it does. */
+export async function keep(page, name) {
+    const taken = await page.screenshot();
+    assert.ok(taken.length > 10_000 && taken.length < 200_000, `${name}: ${taken.length} bytes`);
+    const folder = process.env.PICTURES;
+    if (!folder) return;
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${name}.png`), taken);
 }
 
 /** What axe finds, as lines; empty is right. */

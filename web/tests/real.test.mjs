@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { copyFileSync, linkSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { axe, open, picture, rendererOf, tasksOf, violations } from "./browser.mjs";
+import { axe, keep, open, picture, rendererOf, tasksOf, violations } from "./browser.mjs";
 import { go, shown, theBrowser, withBrowser } from "./run.mjs";
 import { isles, LASTING, program, RealRun, scratch } from "./real.mjs";
 
@@ -148,12 +148,42 @@ async function sliderWorks(page) {
     await page.waitForFunction((was) => window.isles.store.sought > was, at);
 }
 
+/** The pictures of the documentation, each of a run that the README names: how it looks after some seconds. */
+const PICTURES = [
+    { run: ["bc", "--rmat", "large", "--machine", "chip:scc"], name: "page-scc", light: "chip*", dark: "chip*,core:19" },
+    {
+        run: ["hf", "--molecule", "aspirin", "--basis", "3-21g", "--places", "4"], name: "page-host",
+        light: "chip*,core:2", dark: "chip*,finishes*,messages*",
+    },
+];
+
+for (const { run, name, ...views } of PICTURES) {
+    test(`the pictures ${name} of a real run are taken, in both themes, and are small`, async () => {
+        await onRun(["run", ...run, "--ui"], async ({ page }) => {
+            const seconds = process.env.PICTURES ? 12 : 2;
+            await page.waitForFunction((least) => window.isles.store.shown.time_ms > 1000 * least, seconds,
+                { timeout: 30_000 });
+            for (const [theme, at] of Object.entries(views)) {
+                await page.emulateMedia({ colorScheme: theme });
+                await go(page, at);
+                // Rates need two snapshots, curves three.
+                const seq = await shown(page, "latest.seq");
+                await page.waitForFunction((was) => window.isles.store.shown.seq > was + 2, seq);
+                await page.evaluate(() => new Promise((done) =>
+                    requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
+                await keep(page, `${name}-${theme}`);
+            }
+        });
+    });
+}
+
 test("a log that is cut off in the middle is replayed as far as it goes, and then nothing is said to run", async () => {
     const folder = join(recorded.folder, "cut");
     mkdirSync(folder);
     copyFileSync(join(recorded.folder, "host", "events.log"), join(folder, "events.log"));
     truncateSync(join(folder, "events.log"), Math.floor(statSync(join(folder, "events.log")).size / 2));
-    await onRun(["replay", folder], async ({ page }) => {
+    await onRun(["replay", folder], async ({ page, run }) => {
+        assert.match(run.said, /^the log ends at \d+\.\d s, .*; what came after is unknown\n/);
         await page.waitForSelector('.banner:has-text("The log is cut off at")');
         await page.focus(".replay input");
         await page.keyboard.press("End");

@@ -61,9 +61,12 @@ export interface Finish {
     home: number;
     parent: number | string | null;
     open_ms: number;
+    /** Places with their tasks; the server tells the first `WAITS_TOLD`. */
     waits_for: [number, number][];
     label: string;
 }
+
+export const WAITS_TOLD = 4;
 
 export interface Warning { kind: string; place: number; text: string; since_ms: number }
 

@@ -5,7 +5,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { plain, plural, span } from "../draw/text";
-import type { Finish } from "../model/api";
+import { WAITS_TOLD, type Finish } from "../model/api";
 import { store } from "../model/store";
 import { nothingYet, placeLink, View } from "../parts/view";
 
@@ -57,7 +57,8 @@ export class FinishesView extends View {
         const { waits_for: waits } = finish;
         if (waits.length === 0) return html`waits for its body`;
         const tasks = waits.reduce((total, [, count]) => total + count, 0);
-        return html`waits for ${plural(tasks, "task")} at ${waits.slice(0, WAITS).map(([place], index) =>
+        const least = waits.length === WAITS_TOLD ? "at least " : "";
+        return html`waits for ${least}${plural(tasks, "task")} at ${waits.slice(0, WAITS).map(([place], index) =>
             html`${index > 0 ? ", " : ""}${placeLink(place)}`)}${
             waits.length > WAITS ? ` and ${waits.length - WAITS} more` : ""}`;
     }

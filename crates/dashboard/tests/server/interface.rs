@@ -3,6 +3,7 @@
 use crate::scene::{NEVER, Run, Server, next};
 use isles_telemetry::{DeathCause, LogWriter, RunDescription, RunDirectory, RunEnd, Sample};
 use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -203,6 +204,7 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
         writer.append(&Sample { time_ms: 1000 * second, places, ..Sample::default() }).unwrap();
     }
     writer.finish(RunEnd::Ended, None).unwrap();
+    cut_log_is_told_of(&run, &path);
     let server = Server::start("replay", &run, &[]);
     let told = server.get("/api/v1/run").json();
     assert_eq!(
@@ -213,6 +215,21 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
     let port = server.port.to_string();
     let told = refusal(&["replay", directory, "--port", &port]);
     assert!(told.contains(&format!("--port is \"{port}\"; allowed: one that is free")), "{told}");
+}
+
+/// A log without its second half is shown as far as it goes, and one line says so.
+fn cut_log_is_told_of(run: &Run, path: &Path) {
+    let whole = std::fs::read(path).unwrap();
+    std::fs::write(path, &whole[..whole.len() / 2]).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_isles-dashboard"))
+        .args(["report".as_ref(), run.directory.as_os_str(), "--html".as_ref(), "-".as_ref()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let is_right = told.starts_with("the log ends at ") && told.ends_with("what came after is unknown\n");
+    assert!(is_right && told.lines().count() == 1, "{told}");
+    std::fs::write(path, whole).unwrap();
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! keep a few numbers a place. Invariant: a warning goes when its reason goes, and says since when it holds.
 
 use crate::counter::CounterId;
+use crate::page::WAITS;
 use crate::sample::{Liveness, Sample};
 use crate::view::FinishView;
 use serde::Serialize;
@@ -185,7 +186,10 @@ fn open_finishes(sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
     };
     let warning = |finish: &FinishView| {
         let waits = finish.waits_for.iter().map(|(place, tasks)| format!("{tasks} at place {place}"));
-        let waits: Vec<String> = waits.collect();
+        let mut waits: Vec<String> = waits.collect();
+        if waits.len() == WAITS {
+            waits.push("and perhaps more".to_owned());
+        }
         let waits = if waits.is_empty() { "tasks of its own place".to_owned() } else { waits.join(", ") };
         let (seconds, label) = (finish.open_ms as f64 / 1e3, &finish.label);
         Warning {
