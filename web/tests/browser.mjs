@@ -13,7 +13,8 @@ import { chromium } from "playwright-core";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const ARGUMENTS = [
     "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE *.localhost",
+    "--disable-sync", "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE *.localhost",
 ];
 
 export function executable() {
@@ -99,7 +100,8 @@ export const REAL = process.env.ISLES_UI ?? null;
 /** The tasks of the main threads of pages during `body`: how many, and their time of the processor in ms. */
 export async function tasksOf(page, body) {
     const browser = page.context().browser();
-    await browser.startTracing(page, { categories: ["disabled-by-default-devtools.timeline", "toplevel", "__metadata"] });
+    const categories = ["disabled-by-default-devtools.timeline", "toplevel", "__metadata"];
+    await browser.startTracing(page, { categories });
     await body();
     const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
     const mains = new Set(traceEvents.filter((event) => event.name === "thread_name"

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
-/** Runs that last longer than what is done with them: Betweenness of a graph, on a chip of 48 cores and on 4 processes. */
+/** Runs that last longer than what is done with them: betweenness of a graph, on 48 cores and on 4 processes. */
 export const LASTING = {
     "48 cores of a modelled SCC": ["run", "bc", "--rmat", "large", "--machine", "chip:scc"],
     "4 processes": ["run", "bc", "--rmat", "16,0.55,0.1,0.1,0.25", "--places", "4"],
@@ -33,7 +33,7 @@ export function scratch() {
     return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** A process of the program: what it says, when it has printed an address, how it ends. It works in a folder of its own. */
+/** A process of the program in a folder of its own: what it says, which address it has printed, how it ends. */
 export class RealRun {
     constructor(words, { path = program(), folder = null } = {}) {
         this.own = folder ? null : scratch();
@@ -48,7 +48,7 @@ export class RealRun {
         this.addresses = new Promise((resolve, reject) => {
             const read = (text) => {
                 this.said += text;
-                const found = [...this.said.matchAll(/http:\/\/\S+#token=[0-9a-f]+(?=\n)/g)].map(([address]) => address);
+                const found = [...this.said.matchAll(/http:\/\/\S+#token=[0-9a-f]+(?=\n)/g)].map(([all]) => all);
                 if (found.length === 2) resolve(found);
             };
             this.child.stdout.setEncoding("utf8").on("data", read);

@@ -1,5 +1,5 @@
-// The page, the server and the program together, as a user has them: live runs, replays, reports, deaths, hostile names,
-// many tabs, other ports, 1,024 places. `all.mjs` runs the tests of views and of axe on real runs as well.
+// The page, the server and the program together, as a user has them: live runs, replays, reports, deaths, hostile
+// names, many tabs, other ports, 1,024 places. `all.mjs` runs the tests of views and of axe on real runs as well.
 
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
@@ -34,7 +34,8 @@ after(() => recorded?.remove());
 async function onRun(words, body, options = {}) {
     const run = new RealRun(words, options);
     try {
-        const opened = await open(theBrowser(), options.named ? (await run.addresses)[0] : await run.address(), options);
+        const address = options.named ? (await run.addresses)[0] : await run.address();
+        const opened = await open(theBrowser(), address, options);
         await body({ ...opened, run });
         assert.deepEqual(opened.faults, [], "nothing forbidden was asked or said");
         if (!opened.page.isClosed()) assert.deepEqual(await violations(opened.page), [], "the policy was kept");
@@ -150,7 +151,10 @@ async function sliderWorks(page) {
 
 /** The pictures of the documentation, each of a run that the README names: how it looks after some seconds. */
 const PICTURES = [
-    { run: ["bc", "--rmat", "large", "--machine", "chip:scc"], name: "page-scc", light: "chip*", dark: "chip*,core:19" },
+    {
+        run: ["bc", "--rmat", "large", "--machine", "chip:scc"], name: "page-scc",
+        light: "chip*", dark: "chip*,core:19",
+    },
     {
         run: ["hf", "--molecule", "aspirin", "--basis", "3-21g", "--places", "4"], name: "page-host",
         light: "chip*,core:2", dark: "chip*,finishes*,messages*",
@@ -325,8 +329,8 @@ test("1,024 places of a modelled chip: usable within a second, no task of 50 ms,
     try {
         const file = join(own.folder, "many.toml");
         writeFileSync(file, manyCores());
-        const words = ["run", "uts", "--tree", "T3L", "--machine", `chip:${file}`, "--places", "1024", "--protocol", "ring",
-                "--ui"];
+        const words = ["run", "uts", "--tree", "T3L", "--machine", `chip:${file}`, "--places", "1024",
+                "--protocol", "ring", "--ui"];
         await onRun(words, async ({ page, run }) => {
             const again = await open(theBrowser(), await run.address());
             const first = await again.page.evaluate(() => performance.getEntriesByName("picture")[0].startTime);

@@ -52,8 +52,8 @@ export class PlaceOutput extends Element {
                 ${this.recorded ? html`<button class="quiet" aria-pressed=${String(this.follow)}
                     @click=${this.toggle}>Follow</button>` : nothing}
             </div>
-            <div class="output ${this.recorded ? "" : "is-none"}" tabindex="0" role="log" aria-live="off" aria-label=${`Output of place ${this.place}`}
-                @scroll=${this.scrolled}>${lines.length === 0 ? html`<p class="nothing">${this.recorded
+            <div class="output ${this.recorded ? "" : "is-none"}" tabindex="0" role="log" aria-live="off"
+                aria-label=${`Output of place ${this.place}`} @scroll=${this.scrolled}>${lines.length === 0 ? html`<p class="nothing">${this.recorded
                         ? "nothing printed" : "not recorded: it goes where the program sends it"}</p>`
                     : lines.map((line) => html`<p><span class="output-time">${clock(line.time_ms)}</span>${
                         plain(line.text)}</p>`)}</div>`;
