@@ -330,7 +330,7 @@ test("1,024 places of a modelled chip: usable within a second, no task of 50 ms,
         const file = join(own.folder, "many.toml");
         writeFileSync(file, manyCores());
         const words = ["run", "uts", "--tree", "T3L", "--machine", `chip:${file}`, "--places", "1024",
-                "--protocol", "ring", "--ui"];
+            "--protocol", "ring", "--ui"];
         await onRun(words, async ({ page, run }) => {
             const again = await open(theBrowser(), await run.address());
             const first = await again.page.evaluate(() => performance.getEntriesByName("picture")[0].startTime);

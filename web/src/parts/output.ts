@@ -53,7 +53,8 @@ export class PlaceOutput extends Element {
                     @click=${this.toggle}>Follow</button>` : nothing}
             </div>
             <div class="output ${this.recorded ? "" : "is-none"}" tabindex="0" role="log" aria-live="off"
-                aria-label=${`Output of place ${this.place}`} @scroll=${this.scrolled}>${lines.length === 0 ? html`<p class="nothing">${this.recorded
+                aria-label=${`Output of place ${this.place}`} @scroll=${this.scrolled}>${lines.length === 0
+                    ? html`<p class="nothing">${this.recorded
                         ? "nothing printed" : "not recorded: it goes where the program sends it"}</p>`
                     : lines.map((line) => html`<p><span class="output-time">${clock(line.time_ms)}</span>${
                         plain(line.text)}</p>`)}</div>`;
