@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the page: the committed bundle is that of the sources, and all tests in a real browser pass.
+# Checks the page: the committed bundle is that of the sources, and all tests in a real browser pass, on invented runs
+# and on runs of the program, which is built for them as `cargo test` builds it.
 #
 # Installs what is missing where it may: the packages of package-lock.json, and Debian's chromium-headless-shell. Where
 # it may not, it says in one line why the page is not tested, and ends well; with CI set it fails instead.
@@ -29,6 +30,14 @@ if ! command -v chromium-headless-shell >/dev/null && ! command -v chromium >/de
     fi
     (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends -y \
         chromium-headless-shell fonts-dejavu-core) >/dev/null 2>&1 || skip "chromium-headless-shell was not installed"
+fi
+
+if [ -z "${ISLES:-}" ]; then
+    if command -v cargo >/dev/null; then
+        cargo build --quiet --locked -p isles-cli -p isles-dashboard
+    else
+        echo "the page is not tested on real runs: they need Cargo, or ISLES with the path of isles" >&2
+    fi
 fi
 
 npm test --silent

@@ -4,14 +4,17 @@
 // one instead.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const ARGUMENTS = [
     "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--disable-sync", "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE *.localhost",
 ];
 
 export function executable() {
@@ -67,6 +70,16 @@ export async function picture(page) {
     await page.waitForFunction(() => performance.getEntriesByName("picture").length > 0, null, { timeout: 20_000 });
 }
 
+/** Takes the picture of a page, which must be small; writes it into the folder that `PICTURES` names, if it does. */
+export async function keep(page, name) {
+    const taken = await page.screenshot();
+    assert.ok(taken.length > 10_000 && taken.length < 200_000, `${name}: ${taken.length} bytes`);
+    const folder = process.env.PICTURES;
+    if (!folder) return;
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${name}.png`), taken);
+}
+
 /** What axe finds, as lines; empty is right. */
 export async function axe(page) {
     if (!await page.evaluate(() => "axe" in window)) await page.evaluate(AXE);
@@ -83,3 +96,30 @@ export const violations = (page) => page.evaluate(() => window.violations);
 
 /** The address of a real run to look at instead of invented ones, or null. */
 export const REAL = process.env.ISLES_UI ?? null;
+
+/** The tasks of the main threads of pages during `body`: how many, and their time of the processor in ms. */
+export async function tasksOf(page, body) {
+    const browser = page.context().browser();
+    const categories = ["disabled-by-default-devtools.timeline", "toplevel", "__metadata"];
+    await browser.startTracing(page, { categories });
+    await body();
+    const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+    const mains = new Set(traceEvents.filter((event) => event.name === "thread_name"
+        && event.args.name === "CrRendererMain").map((event) => `${event.pid}/${event.tid}`));
+    const times = traceEvents.filter((event) => /RunTask$/.test(event.name) && event.tdur !== undefined
+        && mains.has(`${event.pid}/${event.tid}`)).map((event) => event.tdur / 1000);
+    return {
+        events: times.length, longest: Math.max(0, ...times), total: times.reduce((sum, time) => sum + time, 0),
+    };
+}
+
+/** The proportional memory of the largest process of a page, in MB. */
+export async function rendererOf(browser) {
+    const session = await browser.newBrowserCDPSession();
+    const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+    const sizes = processInfo.filter((one) => one.type === "renderer").map((one) => {
+        const text = readFileSync(`/proc/${one.id}/smaps_rollup`, "utf8");
+        return Number(/^Pss:\s+(\d+) kB/m.exec(text)[1]) / 1000;
+    });
+    return Math.max(...sizes);
+}

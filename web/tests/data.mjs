@@ -45,6 +45,8 @@ const NAMES = {
 };
 
 export const HOSTILE = {
+    // Of a file, which has no stroke in it.
+    name: "<img src=x onerror=\"window.hostile=1\">",
     markup: "<img src=x onerror=\"window.hostile=1\"><script>window.hostile=1</script>",
     control: "\u001b[31mred\u001b[0m \u001b]0;title\u0007bell\u0007 \u202etxet desrever\u202c {{7*7}} "
         + "${window.hostile=1}",
@@ -90,7 +92,7 @@ class Scenario {
         const { base, hostile, replay } = this;
         return {
             version: "0.1.0",
-            program: hostile ? HOSTILE.markup : base.program,
+            program: hostile ? `/tmp/${HOSTILE.name}` : base.program,
             arguments: hostile ? [HOSTILE.control, HOSTILE.markup] : base.arguments,
             machine: base.machine,
             mode: replay ? "replay" : "live",

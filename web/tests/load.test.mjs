@@ -5,8 +5,7 @@
 
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { open } from "./browser.mjs";
+import { open, rendererOf, tasksOf } from "./browser.mjs";
 import { go, invented, onPage, painted, theBrowser, withBrowser } from "./run.mjs";
 import { TestServer } from "./server.mjs";
 
@@ -37,15 +36,13 @@ for (const fragment of ["chip", "chip*,core:3*,messages*,finishes*"]) {
                 const steps = 30;
                 // What the start leaves behind is not what an update costs.
                 await page.waitForTimeout(300);
-                await theBrowser().startTracing(page, {
-                    categories: ["disabled-by-default-devtools.timeline", "toplevel", "__metadata"],
+                const { events, longest, total } = await tasksOf(page, async () => {
+                    for (let step = 0; step < steps; step++) {
+                        server.next();
+                        await new Promise((resolve) => setTimeout(resolve, 100));
+                    }
+                    await page.waitForFunction((seq) => window.isles.store.shown.seq === seq, server.step + 1);
                 });
-                for (let step = 0; step < steps; step++) {
-                    server.next();
-                    await new Promise((resolve) => setTimeout(resolve, 100));
-                }
-                await page.waitForFunction((seq) => window.isles.store.shown.seq === seq, server.step + 1);
-                const { events, longest, total } = tasksOf(await theBrowser().stopTracing());
                 context.diagnostic(`${events} tasks, longest ${longest.toFixed(1)} ms, `
                     + `${(total / steps).toFixed(1)} ms of the processor an update`);
                 assert.ok(events > steps, "the trace has the tasks of the page");
@@ -120,18 +117,6 @@ async function feed(page, server, steps) {
     await page.waitForFunction((seq) => window.isles.store.latest.seq === seq, server.step + 1);
 }
 
-/** The tasks of the main threads of pages in a trace: how many, and their time of the processor in ms. */
-function tasksOf(buffer) {
-    const { traceEvents } = JSON.parse(buffer.toString());
-    const mains = new Set(traceEvents.filter((event) => event.name === "thread_name"
-        && event.args.name === "CrRendererMain").map((event) => `${event.pid}/${event.tid}`));
-    const times = traceEvents.filter((event) => /RunTask$/.test(event.name) && event.tdur !== undefined
-        && mains.has(`${event.pid}/${event.tid}`)).map((event) => event.tdur / 1000);
-    return {
-        events: times.length, longest: Math.max(0, ...times), total: times.reduce((sum, time) => sum + time, 0),
-    };
-}
-
 /** Returns what measures the heap of the page in MB, after what is not used has been collected. */
 async function heapOf(page) {
     const session = await page.context().newCDPSession(page);
@@ -142,15 +127,4 @@ async function heapOf(page) {
         const { metrics } = await session.send("Performance.getMetrics");
         return metrics.find((metric) => metric.name === "JSHeapUsedSize").value / 1e6;
     };
-}
-
-/** The proportional memory of the largest process of a page, in MB. */
-async function rendererOf(browser) {
-    const session = await browser.newBrowserCDPSession();
-    const { processInfo } = await session.send("SystemInfo.getProcessInfo");
-    const sizes = processInfo.filter((one) => one.type === "renderer").map((one) => {
-        const text = readFileSync(`/proc/${one.id}/smaps_rollup`, "utf8");
-        return Number(/^Pss:\s+(\d+) kB/m.exec(text)[1]) / 1000;
-    });
-    return Math.max(...sizes);
 }

@@ -1,24 +1,17 @@
-// The pictures of the documentation, as the page draws them: SCC and host, light and dark.
+// The pictures of the documentation that need an invented run: views in a state that a run seldom has, and many places.
+// Those of real runs are taken by `real.test.mjs`.
 //
 // They are written when `PICTURES` names a folder (`npm run pictures` names docs/pictures); a plain test run writes
 // them nowhere and checks only that they can be taken and are small enough. No picture is compared with another: fonts
 // differ between machines.
 
 import { test } from "node:test";
-import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { keep } from "./browser.mjs";
 import { go, invented, onPage, withBrowser } from "./run.mjs";
 
 withBrowser();
-const FOLDER = process.env.PICTURES;
-const LARGEST = 200_000;
 
 const PICTURES = [
-    { name: "page-scc-light", scenario: "scc", theme: "light", at: "chip*" },
-    { name: "page-scc-dark", scenario: "scc", theme: "dark", at: "chip*,core:19" },
-    { name: "page-host-light", scenario: "host", theme: "light", at: "chip*,core:2" },
-    { name: "page-host-dark", scenario: "host", theme: "dark", at: "chip*,finishes*" },
     { name: "page-messages", scenario: "scc", theme: "light", at: "messages" },
     { name: "page-power", scenario: "scc", theme: "dark", at: "power" },
     { name: "page-many", scenario: "many", theme: "dark", at: "chip*" },
@@ -41,11 +34,7 @@ for (const { name, scenario, theme, at, time_ms } of PICTURES) {
             if (at.includes("core")) await page.waitForSelector(".output p");
             await page.evaluate(() => new Promise((done) =>
                 requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
-            const picture = await page.screenshot();
-            assert.ok(picture.length > 10_000 && picture.length < LARGEST, `${picture.length} bytes`);
-            if (!FOLDER) return;
-            mkdirSync(FOLDER, { recursive: true });
-            writeFileSync(join(FOLDER, `${name}.png`), picture);
+            await keep(page, name);
         });
     });
 }

@@ -114,7 +114,8 @@ export class TestServer {
         const query = url.searchParams;
         switch (url.pathname) {
             case "/api/v1/run": return json(response, scenario.run);
-            case "/api/v1/at": return json(response, scenario.at(Math.floor(Number(query.get("time_ms")) / STEP_MS)));
+            // A log has a sample a second, which is two steps.
+            case "/api/v1/at": return json(response, scenario.at(2 * Math.floor(Number(query.get("time_ms")) / 1000)));
             case "/api/v1/stream": return this.stream(response);
             case "/api/v1/history": {
                 const places = (query.get("places") ?? "").split(",").map(Number);

@@ -47,6 +47,13 @@ test("numbers, sizes, shares and times are short and have their unit", () => {
     assert.equal(page.watts(0.734), "0.73 W");
 });
 
+test("a run is named by what was chosen, not by the folder of its program", () => {
+    assert.deepEqual(page.commandOf("/opt/bin/isles", ["run", "bc", "--ui"]), { name: "bc", rest: "--ui" });
+    assert.deepEqual(page.commandOf("./isles", ["run"]), { name: "isles", rest: "run" });
+    assert.deepEqual(page.commandOf("target/release/hello", ["run", "x"]), { name: "hello", rest: "run x" });
+    assert.deepEqual(page.commandOf("", []), { name: "", rest: "" });
+});
+
 test("a chip has tile 0 at the lower left, and two cores beside each other on a tile", () => {
     const map = page.mapOf(scenarioOf("scc").run);
     assert.deepEqual([map.columns, map.rows], [12, 4]);
@@ -71,6 +78,19 @@ test("four and more cores of a tile lie in rows of their tile, and places may en
     assert.equal(map.placeAt(0, 0), 8);
     assert.equal(map.placeAt(0, 1), -1, "place 10 is not there");
     assert.equal(page.neighbour(map, 0, "ArrowUp"), 8, "over cells without a place");
+});
+
+test("places lie on the cores that the run names, and on their own numbers where it names nonsense", () => {
+    const { mesh } = scenarioOf("scc").run;
+    const map = page.mapOf({ ...scenarioOf("scc").run, places: 3, core_of: [0, 2, 47] });
+    assert.deepEqual([0, 1, 2].map((place) => map.tileOf(place)), [0, 1, 23]);
+    assert.deepEqual(map.cellOf(1), { column: 2, row: 3 });
+    assert.equal(map.placeAt(11, 0), 2);
+    assert.equal(map.placeAt(1, 3), -1, "nobody is on core 1");
+    assert.equal(page.neighbour(map, 0, "ArrowRight"), 1, "over a core without a place");
+    for (const core_of of [[0, 1], [0, 1, 48], null]) {
+        assert.equal(page.mapOf({ ...scenarioOf("scc").run, mesh, places: 3, core_of }).tileOf(2), 1, `${core_of}`);
+    }
 });
 
 test("places without a mesh lie row by row, and a mesh that is too small is none", () => {

@@ -58,7 +58,7 @@ for (const scenario of RUNS) {
             await page.keyboard.press("ArrowRight");
             const right = await box();
             assert.ok(right.x > from.x && Math.abs(right.y - from.y) < 2, "right is to the right");
-            if (scenario === "scc") {
+            if (await page.evaluate(() => window.isles.store.run.mesh !== null)) {
                 await page.keyboard.press("ArrowUp");
                 assert.ok((await box()).y < right.y, "up is above");
                 assert.equal((await focused(page)).place, "13");
@@ -183,21 +183,21 @@ for (const scenario of RUNS) {
 
     test(`${scenario}: finishes are a tree that arrow keys walk, close and open`, async () => {
         await onPage({ scenario, at: "finishes*" }, async ({ page }) => {
-            await page.waitForSelector('[role="tree"], .pane[data-view=finishes] .nothing');
-            if (REAL && await page.locator('[role="tree"]').count() === 0) return;
+            await page.waitForSelector('[role="tree"]');
             const rows = () => page.locator('[role="treeitem"]').count();
             const all = await rows();
             await page.focus('[role="treeitem"][tabindex="0"]');
             await page.keyboard.press("ArrowDown");
-            if (REAL) return;
             assert.equal(await page.getAttribute('[role="treeitem"]:focus', "aria-level"), "2");
+            // The real run has two: its own, and one in it that has none.
+            if (REAL) await page.keyboard.press("ArrowUp");
             await page.keyboard.press("ArrowLeft");
             await page.waitForFunction((many) => document.querySelectorAll('[role="treeitem"]').length < many, all);
             assert.equal(await page.getAttribute('[role="treeitem"]:focus', "aria-expanded"), "false");
             await page.keyboard.press("ArrowRight");
             await page.waitForFunction((many) => document.querySelectorAll('[role="treeitem"]').length === many, all);
-            await page.keyboard.press("ArrowLeft");
-            await page.keyboard.press("ArrowLeft");
+            if (!REAL) await page.keyboard.press("ArrowLeft");
+            if (!REAL) await page.keyboard.press("ArrowLeft");
             assert.equal(await page.getAttribute('[role="treeitem"]:focus', "aria-level"), "1");
             await page.keyboard.press("Enter");
             await page.waitForSelector('.pane[data-view="core"] h2:focus:text-is("Place 0")');
@@ -220,16 +220,15 @@ for (const scenario of RUNS) {
             await page.keyboard.press("p");
             await page.waitForSelector('.pane[data-view="power"] .chart canvas');
             assert.ok(await painted(page, ".pane[data-view=power] .chart canvas") >= 2);
-            const [cores, said, sum] = await page.evaluate(() => {
-                const rows = [...document.querySelectorAll(".pane[data-view=power] .halves tbody tr")];
-                return [
-                    rows.reduce((total, row) => total + Number(row.children[2].textContent), 0),
-                    parseFloat(document.querySelector(".pane[data-view=power] dd").textContent),
-                    window.isles.store.shown.places.watt.reduce((a, b) => a + b, 0),
-                ];
-            });
+            const cores = await page.$$eval(".pane[data-view=power] .halves tbody tr",
+                (rows) => rows.reduce((total, row) => total + Number(row.children[2].textContent), 0));
             assert.equal(cores, watts.length);
-            assert.ok(Math.abs(said - sum) < 0.06 || sum >= 1000, `${said} ${sum}`);
+            // The page draws a snapshot in the frame after it has come.
+            await page.waitForFunction(() => {
+                const said = parseFloat(document.querySelector(".pane[data-view=power] dd").textContent);
+                const sum = window.isles.store.shown.places.watt.reduce((a, b) => a + b, 0);
+                return Math.abs(said - sum) < 0.06 || sum >= 1000;
+            });
             await page.click('button:text-is("Show clocks")');
             await page.waitForFunction(() => /^\d{3,4}$/.test(
                 document.querySelector(".pane[data-view=power] .cell-value").textContent));
@@ -239,8 +238,8 @@ for (const scenario of RUNS) {
     test(`${scenario}: warnings say what, where and for how long, and lead to the place`, async () => {
         await onPage({ scenario }, async ({ page }) => {
             await page.click('.views button:has-text("Warnings")');
-            await page.waitForSelector(".pane[data-view=warnings] .warnings");
-            if (REAL) return;
+            // In a real run a finish has to be open for ten seconds first.
+            await page.waitForSelector(".pane[data-view=warnings] .warnings li", { timeout: 40_000 });
             assert.match(await page.textContent(".warnings li"), /finish open for long.*place 0.*waits for.*for \d+/s);
             await page.focus(".warnings button.link");
             await page.keyboard.press("Enter");
@@ -292,7 +291,7 @@ test("the help lists the keys, and single letters can be switched off", async ()
     });
 });
 
-test("b pins a view, F6 goes to the next, f follows the output or stops, t shows its tables", async () => {
+test("b pins a view, F6 goes to the next, f follows the output or stops, t shows its tables", invented, async () => {
     await onPage({ scenario: "scc", at: "chip*,core:1" }, async ({ page }) => {
         await page.waitForSelector(".output p");
         await page.keyboard.press("F6");

@@ -118,7 +118,7 @@ fn main() -> ExitCode {
     };
     isles::warn_of_unknown_variables();
     outcome(match matches.subcommand() {
-        Some(("run", matches)) => run::run(matches),
+        Some(("run", matches)) => return run::run(matches),
         Some(("sweep", matches)) => sweep::carry_out(matches),
         _ => match Arguments::from_arg_matches(&matches) {
             Ok(arguments) => carry_out(arguments.verb),

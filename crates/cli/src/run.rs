@@ -2,12 +2,13 @@
 
 use crate::plot::Picture;
 use crate::seeds::{self, SeedsArguments};
-use crate::ui::{UiArguments, UiPlan};
+use crate::ui::{UiArguments, UiPlan, UiServer};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use isles::SWEEP_VARIABLE;
 use isles_apps::registry::{self, Failure, PlaceArguments};
 use isles_apps::{APPS, console};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 /// The command with one subcommand an application.
@@ -44,8 +45,21 @@ fn end_with_sweep() -> Result<(), Failure> {
     }
 }
 
-/// Runs the application that was named.
-pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+/// Runs the application that was named. A page that is kept is waited for when everything has been said of the run.
+pub fn run(matches: &ArgMatches) -> ExitCode {
+    let (ended, server) = carry_out(matches).unwrap_or_else(|refused| (Err(refused), None));
+    let code = crate::outcome(ended);
+    if let Some(server) = server {
+        server.end();
+    }
+    code
+}
+
+/// How the application ended, and the server that shows its run.
+///
+/// # Errors
+/// It did not begin.
+fn carry_out(matches: &ArgMatches) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
     end_with_sweep()?;
     let Some((name, matches)) = matches.subcommand() else {
         return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
@@ -59,7 +73,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let ui = ui.plan(&mut places)?;
     let launch = places.launch(app.reads(matches)?)?;
     if let Some(number) = several.seeds {
-        return seeds::compare(&number, (app, matches), (&places, &launch));
+        return Ok((seeds::compare(&number, (app, matches), (&places, &launch)), None));
     }
     launch.check_tape()?;
     let summary = Arc::new(OnceLock::new());
@@ -69,8 +83,5 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let text = summary.get().map_or(json, String::as_str);
         Picture::of_text("the run", text)?.write(svg)
     });
-    if let Some(server) = server {
-        server.end();
-    }
-    ended
+    Ok((ended, server))
 }

@@ -9,6 +9,7 @@ use clap::Args;
 use isles_apps::registry::{Failure, PlaceArguments};
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -67,15 +68,12 @@ impl UiArguments {
     /// The page, if one is asked for; then the run is recorded, in a folder for a while if no other was said.
     ///
     /// # Errors
-    /// The port is none.
+    /// The port is none, or is not free.
     pub fn plan(&self, places: &mut PlaceArguments) -> Result<Option<UiPlan>, Failure> {
         if !self.ui {
             return Ok(None);
         }
-        let port = self.ui_port.as_deref().unwrap_or("0");
-        let port = port
-            .parse()
-            .map_err(|_| refusal("--ui-port", port, "a port, from 0 (any that is free) to 65535"))?;
+        let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
         let said = places
             .record
             .clone()
@@ -84,6 +82,15 @@ impl UiArguments {
         let directory = said.map_or_else(scratch, PathBuf::from);
         places.record = Some(directory.to_string_lossy().into_owned());
         Ok(Some(UiPlan { directory, is_scratch, is_kept: self.keep_ui, port }))
+    }
+}
+
+/// The port that `flag` says, which nobody has yet: a run that was to be shown does not begin without its page.
+fn free_port(flag: &str, said: &str) -> Result<u16, Failure> {
+    let port = said.parse().map_err(|_| refusal(flag, said, "a port, from 0 (any that is free) to 65535"))?;
+    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+        Ok(_) => Ok(port),
+        Err(cause) => Err(refusal(flag, said, &format!("a port that is free ({cause})"))),
     }
 }
 
@@ -160,13 +167,13 @@ pub struct ReplayArguments {
     directory: PathBuf,
 
     /// The port of the page [default: any that is free]
-    #[arg(long, value_name = "PORT")]
-    port: Option<u16>,
+    #[arg(long, value_name = "PORT", allow_negative_numbers = true)]
+    port: Option<String>,
 }
 
 /// Becomes the server of a run that has ended.
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let port = arguments.port.unwrap_or(0).to_string();
+    let port = free_port("--port", arguments.port.as_deref().unwrap_or("0"))?.to_string();
     let words = ["replay".into(), arguments.directory.clone().into_os_string(), "--port".into(), port.into()];
     DASHBOARD.become_it::<OsString>(words)
 }

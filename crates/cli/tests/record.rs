@@ -5,6 +5,7 @@ use isles_telemetry::{
 };
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A folder of one test, which is removed at its end.
 struct Scratch(PathBuf);
@@ -101,6 +102,48 @@ fn a_recorded_run_on_a_chip_is_the_same_run() {
         told.lines().find(|line| line.starts_with("digest")).map(str::to_owned).expect("a digest is told")
     };
     assert_eq!(digest(&plain), digest(&recorded));
+}
+
+#[test]
+fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a_second() {
+    let scratch = Scratch::new("fresh");
+    let mut child = scratch
+        .isles(&["run", "bc", "--rmat", "large", "--machine", "chip:scc", "--record", "run"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let file = loop {
+        match ObserverLink::connect(&scratch.path("run")) {
+            Ok((_, file)) => break file,
+            Err(error) => assert!(child.try_wait().unwrap().is_none(), "{error}"),
+        }
+        std::thread::yield_now();
+    };
+    let mut reader = PagesReader::open(file).unwrap();
+    // Place 0 hands out sources and has always something to do, once all have begun.
+    let has_begun = |sample: &Sample| sample.places[0].value(CounterId::Tasks) > 100;
+    while !has_begun(&reader.read().unwrap()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        std::thread::yield_now();
+    }
+    let mut copies = || reader.read().unwrap().places[0].copies;
+    let (mut last, mut changed, mut ages) = (copies(), Instant::now(), Vec::new());
+    while ages.len() < 16 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        let now = copies();
+        if now != last {
+            (last, changed) = (now, {
+                ages.push(changed.elapsed());
+                Instant::now()
+            });
+        }
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ages.sort();
+    assert!(ages[8] < Duration::from_secs(1), "{ages:?}");
 }
 
 #[test]

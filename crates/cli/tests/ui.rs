@@ -1,7 +1,7 @@
 //! The live page beside a run: it is served, it goes with the run or is kept, and the run does not depend on it.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -57,14 +57,20 @@ fn address(child: &mut Child) -> (u16, String) {
     loop {
         line.clear();
         assert_ne!(errors.read_line(&mut line).unwrap(), 0, "no address is printed");
-        if let Some((_, rest)) = line.split_once("http://127.0.0.1:") {
-            let (port, token) = rest.trim().split_once("/#token=").unwrap();
+        if let Some(known) = address_in(&line) {
             std::thread::spawn({
                 move || _ = errors.read_to_string(&mut String::new()) // somebody has to take it
             });
-            return (port.parse().unwrap(), token.to_owned());
+            return known;
         }
     }
+}
+
+/// The port and the token in a line, if it has them.
+fn address_in(line: &str) -> Option<(u16, String)> {
+    let (_, rest) = line.split_once("http://127.0.0.1:")?;
+    let (port, token) = rest.trim().split_once("/#token=")?;
+    Some((port.parse().ok()?, token.to_owned()))
 }
 
 /// What the server answers to a program with the token.
@@ -77,16 +83,24 @@ fn get((port, token): &(u16, String), path: &str) -> String {
     text
 }
 
+/// The processes that a run has started.
+fn children_of(child: &Child) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let parent = format!("PPid:\t{}\n", child.id());
+    let is_child = |process: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+        status.is_ok_and(|status| status.contains(&parent))
+    };
+    processes.filter(is_child).collect()
+}
+
 /// The process of the server that a run has started.
 fn server_of(child: &Child) -> Option<i32> {
-    let processes = std::fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    processes.into_iter().find(|process| {
-        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-        let parent = format!("PPid:\t{}\n", child.id());
+    children_of(child).into_iter().find(|process| {
+        let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
         // The system cuts names.
-        status.contains(&parent) && status.starts_with("Name:\tisles-dashboard")
+        name.starts_with("isles-dashboard")
     })
 }
 
@@ -131,6 +145,30 @@ fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
 }
 
 #[test]
+fn a_run_that_fails_says_so_before_its_page_is_let_go() {
+    with_server();
+    let scratch = Scratch::new("failed");
+    let arguments = ["run", "uts", "--depth", "30", "--places", "2", "--ui", "--keep-ui"];
+    let mut child = scratch.isles(&arguments).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let known = errors.find_map(|line| address_in(&line)).expect("an address is printed");
+    // A place that dies while it starts is another failure.
+    while get(&known, "/metrics").contains("isles_tasks_total{place=\"1\"} 0\n") {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        std::thread::yield_now();
+    }
+    let server = server_of(&child).expect("a server was started");
+    // The other child is the second place.
+    let place = children_of(&child).into_iter().find(|process| *process != server).expect("a place");
+    assert!(Command::new("kill").args(["-9", &place.to_string()]).status().unwrap().success());
+    let told = errors.find(|line| line.starts_with("error: ")).expect("the failure is told");
+    assert!(told.contains("place 1 is dead"), "{told}");
+    assert!(child.try_wait().unwrap().is_none(), "the page is kept");
+    assert!(Command::new("kill").arg(server.to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
 fn a_launched_program_keeps_its_exit_code() {
     with_server();
     let scratch = Scratch::new("launched");
@@ -155,6 +193,19 @@ fn what_cannot_be_shown_is_one_line() {
     let told = refusal(&["run", "pi", "--ui", "--ui-port", "99999"]);
     assert_eq!(told, "error: --ui-port is \"99999\"; allowed: a port, from 0 (any that is free) to 65535\n");
     assert!(refusal(&["run", "pi", "--keep-ui"]).contains("--ui"));
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let told = refusal(&["run", "pi", "--ui", "--ui-port", &port]);
+    assert!(
+        told.starts_with(&format!("error: --ui-port is \"{port}\"; allowed: a port that is free (")),
+        "{told}"
+    );
+    let told = refusal(&["replay", "nowhere", "--port", &port]);
+    assert!(
+        told.starts_with(&format!("error: --port is \"{port}\"; allowed: a port that is free (")),
+        "{told}"
+    );
+    assert!(refusal(&["replay", "nowhere", "--port", "-1"]).contains("from 0 (any that is free) to 65535"));
     assert!(refusal(&["replay", "nowhere"]).contains("nowhere/events.log cannot be replayed"));
     std::fs::create_dir(scratch.0.join("other")).unwrap();
     std::fs::write(scratch.0.join("other/events.log"), "no log").unwrap();

@@ -70,7 +70,8 @@ fn main() -> ExitCode {
         }
         Verb::Report { directory, html } => return write_report(&directory, &html),
     };
-    let tell = |[name, number]: &[String; 2]| {
+    let tell = |[name, number]: &[String; 2], cut: Option<&str>| {
+        cut.into_iter().for_each(warn);
         // Nobody may be there to read; the server is there all the same.
         let _ = writeln!(io::stderr(), "watch the run at {name}\n              or {number}");
     };
@@ -81,13 +82,14 @@ fn main() -> ExitCode {
 }
 
 fn write_report(directory: &Path, html: &Path) -> ExitCode {
-    let text = match report(directory) {
-        Ok(text) => text,
+    let (text, cut) = match report(directory) {
+        Ok(done) => done,
         Err(error) => {
             let directory = directory.display();
             return fail(&format_args!("the event log of {directory} cannot be replayed: {error}"));
         }
     };
+    cut.iter().for_each(|cut| warn(cut));
     let written = match html.as_os_str() == "-" {
         true => io::stdout().lock().write_all(text.as_bytes()),
         false => std::fs::write(html, text),
@@ -96,6 +98,11 @@ fn write_report(directory: &Path, html: &Path) -> ExitCode {
         |cause| fail(&format_args!("cannot write {}: {cause}", html.display())),
         |()| ExitCode::SUCCESS,
     )
+}
+
+/// Says how far a log goes that is cut off.
+fn warn(cut: &str) {
+    let _ = writeln!(io::stderr(), "{cut}; what came after is unknown"); // as above
 }
 
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {

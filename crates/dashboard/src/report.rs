@@ -5,6 +5,7 @@
 
 use crate::assets::{SCRIPT, STYLE};
 use crate::routes::RunAnswer;
+use crate::server::cut_of;
 use isles_telemetry::LogError;
 use isles_telemetry::view::{History, ReplayedRun, RunView, Series, Snapshot};
 use serde::Serialize;
@@ -32,12 +33,12 @@ struct ReportData<'a> {
     histories: BTreeMap<&'static str, History>,
 }
 
-/// The report of the run in `directory`, as HTML.
+/// The report of the run in `directory`, as HTML; and of a log that is cut off where it ends.
 ///
 /// # Errors
 /// Its log cannot be replayed at all.
-pub fn report(directory: &Path) -> Result<String, LogError> {
-    ReplayedRun::open(directory).map(|mut run| html(&mut run))
+pub fn report(directory: &Path) -> Result<(String, Option<String>), LogError> {
+    ReplayedRun::open(directory).map(|mut run| (html(&mut run), cut_of(&run)))
 }
 
 /// The file.

@@ -12,8 +12,7 @@ use crate::stream::SnapshotStream;
 use http_body_util::{Either, Full, StreamBody};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, StatusCode};
-use isles_telemetry::view::{RunView, Series};
-use isles_telemetry::{COUNTERS, CounterInfo};
+use isles_telemetry::view::{RunView, Series, SeriesInfo};
 use serde::Serialize;
 
 /// The description of the interface.
@@ -125,20 +124,6 @@ fn session(shared: &Shared, _: &str, _: Option<u64>) -> Answer {
     answer
 }
 
-/// A counter as the interface tells of it.
-#[derive(Serialize)]
-struct CounterView {
-    name: &'static str,
-    unit: &'static str,
-    description: &'static str,
-    kind: &'static str,
-}
-
-fn counter_view(counter: &CounterInfo) -> CounterView {
-    let CounterInfo { name, unit, description, kind, .. } = counter;
-    CounterView { name, unit, description, kind: kind.name() }
-}
-
 /// The mesh of a chip as the interface tells of it.
 #[derive(Serialize)]
 struct MeshView<'a> {
@@ -161,7 +146,7 @@ pub(crate) struct RunAnswer<'a> {
     host_of: Option<&'a [String]>,
     mesh: Option<MeshView<'a>>,
     core_of: Option<&'a [u32]>,
-    counters: Vec<CounterView>,
+    counters: &'static [SeriesInfo],
     pages_role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     length_ms: Option<u64>,
@@ -190,7 +175,7 @@ impl RunAnswer<'_> {
                 name: &mesh.name,
             }),
             core_of: run.core_of.as_deref(),
-            counters: COUNTERS.iter().map(counter_view).collect(),
+            counters: Series::of_run(run),
             pages_role: "view",
             length_ms: length.map(|(length, _)| length),
             cut: length.map(|(_, cut)| cut),

@@ -139,14 +139,15 @@ impl Shared {
     }
 }
 
-/// Serves the run until it has ended, or for ever; `told` gets the addresses to open, once it listens.
+/// Serves the run until it has ended, or for ever. Once it listens, `told` gets the addresses to open; and of a log
+/// that is cut off, where it ends.
 ///
 /// # Errors
 /// Nothing is served; see [`ServeError`].
 pub fn serve(
     source: &RunSource,
     options: &ServeOptions,
-    told: impl FnOnce(&[String; 2]),
+    told: impl FnOnce(&[String; 2], Option<&str>),
 ) -> Result<(), ServeError> {
     let system = |what: &str| {
         let what = what.to_owned();
@@ -162,16 +163,25 @@ pub fn serve(
         let mut view = View::open(source)?;
         let first = Arc::new(Published::new(view.as_run().latest()));
         let (sender, snapshots) = watch::channel(first);
+        let cut = match &view {
+            View::Replay(run) => cut_of(run),
+            View::Live(_) => None,
+        };
         let view = Arc::new(Mutex::new(view));
         if let RunSource::Live(directory, _) = source {
             keep_address(directory, &guard.addresses()[0]);
         }
-        told(&guard.addresses());
+        told(&guard.addresses(), cut.as_deref());
         let shared = Shared { guard, snapshots, readers: Readers::default(), view: Arc::clone(&view) };
         tokio::spawn(accept(listener, Arc::new(shared)));
         look(&view, &sender, options.is_kept).await;
         Ok(())
     })
+}
+
+/// What has to be said of a log that ends without the end of its run.
+pub(crate) fn cut_of(run: &ReplayedRun) -> Option<String> {
+    run.latest().reason.clone().filter(|_| run.recorded().end().is_none())
 }
 
 /// Looks at the run until it has ended, and for ever if the server is to be kept.

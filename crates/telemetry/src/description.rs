@@ -50,6 +50,11 @@ pub struct RunDescription {
 }
 
 impl RunDescription {
+    /// Whether its places are cores of a modelled chip, so that clocks, voltages and power are known.
+    pub fn is_modelled(&self) -> bool {
+        self.machine.starts_with("chip:")
+    }
+
     /// Names the program and its arguments as they were said, cut where they are very long.
     pub fn with_command(mut self, words: impl IntoIterator<Item = String>) -> RunDescription {
         let mut left = ARGUMENTS_BYTES_MAX;

@@ -20,9 +20,19 @@ export interface PlaceMap {
     tileCell(tile: number): { column: number; row: number };
 }
 
+const maps = new WeakMap<Run, PlaceMap>();
+
+/** The map of a run, made once. */
 export function mapOf(run: Run): PlaceMap {
+    const made = maps.get(run) ?? mapFor(run);
+    maps.set(run, made);
+    return made;
+}
+
+function mapFor(run: Run): PlaceMap {
     const { mesh, places } = run;
-    if (mesh && mesh.columns * mesh.rows * mesh.cores_per_tile >= places) return meshMap(mesh, places);
+    const cores = mesh ? mesh.columns * mesh.rows * mesh.cores_per_tile : 0;
+    if (mesh && cores >= places) return meshMap(mesh, coresOf(run, cores));
     // A little wider than high, as windows are.
     const columns = places <= 4 ? places : Math.ceil(Math.sqrt(places * 1.6));
     const rows = Math.ceil(places / columns);
@@ -38,10 +48,18 @@ export function mapOf(run: Run): PlaceMap {
     };
 }
 
-function meshMap(mesh: NonNullable<Run["mesh"]>, places: number): PlaceMap {
+/** The core of each place: what the run says, or its own number. */
+function coresOf({ places, core_of: told }: Run, cores: number): number[] {
+    const own = Array.from({ length: places }, (_, place) => place);
+    return told?.length === places && told.every((core) => core < cores) ? told : own;
+}
+
+function meshMap(mesh: NonNullable<Run["mesh"]>, coreOf: number[]): PlaceMap {
     const cores = mesh.cores_per_tile;
     const across = cores <= 3 ? cores : Math.ceil(Math.sqrt(cores));
     const down = Math.ceil(cores / across);
+    const placeOn = new Map(coreOf.map((core, place) => [core, place]));
+    const tileOf = (place: number) => Math.floor(coreOf[place]! / cores);
     const tileCell = (tile: number) =>
         ({ column: tile % mesh.columns, row: mesh.rows - 1 - Math.floor(tile / mesh.columns) });
     return {
@@ -50,15 +68,15 @@ function meshMap(mesh: NonNullable<Run["mesh"]>, places: number): PlaceMap {
             const x = Math.floor(column / across);
             const y = mesh.rows - 1 - Math.floor(row / down);
             const core = (row % down) * across + column % across;
-            const place = (y * mesh.columns + x) * cores + core;
-            return x < mesh.columns && y >= 0 && core < cores && place < places ? place : -1;
+            if (x >= mesh.columns || y < 0 || core >= cores) return -1;
+            return placeOn.get((y * mesh.columns + x) * cores + core) ?? -1;
         },
         cellOf: (place) => {
-            const tile = tileCell(Math.floor(place / cores));
-            const core = place % cores;
+            const tile = tileCell(tileOf(place));
+            const core = coreOf[place]! % cores;
             return { column: tile.column * across + core % across, row: tile.row * down + Math.floor(core / across) };
         },
-        tileOf: (place) => Math.floor(place / cores),
+        tileOf,
         tileCell,
     };
 }

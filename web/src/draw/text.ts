@@ -65,6 +65,9 @@ export function clock(ms: number): string {
     return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
 }
 
+/** A time of a run of this length: as a clock shows it, or with a decimal where the run is shorter than a minute. */
+export const moment = (ms: number, length: number) => length < 60_000 ? time(ms) : clock(ms);
+
 /** A span, short: 340 ms, 12 s, 4 min, 2 h. */
 export function span(ms: number): string {
     if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -81,4 +84,15 @@ export function plural(value: number, one: string, many = `${one}s`): string {
 /** A power: with decimals where it is small. */
 export function watts(value: number): string {
     return value === 0 ? "0 W" : `${value < 10 ? value.toFixed(2) : value < 1000 ? value.toFixed(1) : count(value)} W`;
+}
+
+/**
+ * What runs, and with which words: the file's name without its folders; and of `isles run NAME ..` the name, since
+ * that is what the reader has chosen.
+ */
+export function commandOf(program: string, words: string[]): { name: string; rest: string } {
+    const file = program.split("/").pop() || program;
+    const ran = file === "isles" && words[0] === "run" && words.length > 1;
+    const [name, rest] = ran ? [words[1]!, words.slice(2)] : [file, words];
+    return { name: plain(name), rest: rest.map(plain).join(" ") };
 }

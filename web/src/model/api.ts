@@ -20,6 +20,9 @@ export interface Run {
     places: number;
     host_of: string[] | null;
     mesh: Mesh | null;
+    /** The core of each place, where that is not its own number. */
+    core_of?: number[] | null;
+    /** What has a history: columns of the places. */
     counters: CounterInfo[];
     pages_role: "view" | "control";
     /** Of a replay: how far its log goes, and whether it ends without its last frame. */
@@ -58,9 +61,12 @@ export interface Finish {
     home: number;
     parent: number | string | null;
     open_ms: number;
+    /** Places with their tasks; the server tells the first `WAITS_TOLD`. */
     waits_for: [number, number][];
     label: string;
 }
+
+export const WAITS_TOLD = 4;
 
 export interface Warning { kind: string; place: number; text: string; since_ms: number }
 
@@ -83,7 +89,8 @@ export interface Snapshot {
 
 export interface History { step_ms: number; t: number[]; series: Record<string, (number | null)[]> }
 export interface OutputLine { seq: number; time_ms: number; text: string }
-export interface Output { lines: OutputLine[]; dropped: number }
+/** `recorded` is false where nobody keeps what places print. */
+export interface Output { lines: OutputLine[]; dropped: number; recorded?: boolean }
 
 /** A request that the server refused or that did not reach it (`status` 0). */
 export class RequestError extends Error {

@@ -33,9 +33,14 @@ export function answerOf(report: Report, path: string): unknown {
         case "/run": return report.run;
         case "/at": return pictureAt(report, Number(query.get("time_ms")));
         case "/history": return historyOf(report, query.get("counter") ?? "");
-        case "/output": return report.outputs?.[query.get("place") ?? ""] ?? { lines: [], dropped: 0 };
+        case "/output": return outputOf(report, query.get("place") ?? "");
         default: throw new Error(`a report does not know ${path}`);
     }
+}
+
+/** What a place printed; a report without any output says that none was recorded. */
+function outputOf(report: Report, place: string): Output {
+    return report.outputs?.[place] ?? { lines: [], dropped: 0, recorded: report.outputs !== undefined };
 }
 
 /** The last picture up to a time, or the first. */

@@ -156,11 +156,12 @@ export class Store {
         if (!on) return;
         const length = this.run?.length_ms ?? 0;
         let last = performance.now();
-        if ((this.shown?.time_ms ?? 0) >= length) void this.seek(0);
+        if (this.sought >= length) void this.seek(0);
         const step = async () => {
             if (!this.playing) return;
             const now = performance.now();
-            const time = (this.shown?.time_ms ?? 0) + now - last;
+            // From the time that was asked for: the picture is of the sample before it, which may be a second older.
+            const time = this.sought + now - last;
             last = now;
             await this.seek(time);
             if (time >= length) this.play(false);

@@ -119,7 +119,10 @@ export class Chart extends Element {
                 { ...axis, size: 62, gap: 4, values: (_, ticks) => ticks.map((tick) => curve.show(tick)) },
             ],
             series: [{}, ...curve.series.map((_, index) => ({
-                stroke: style(STROKES[index % STROKES.length]!), width: 1.75, points: { show: false }, spanGaps: false,
+                stroke: style(STROKES[index % STROKES.length]!),
+                // One point makes no line.
+                points: { show: (plot: uPlot) => plot.data[0].length === 1 },
+                width: 1.75, spanGaps: false,
                 fill: index === 0 && curve.series.length === 1 ? style("--curve-fill") : undefined,
             }))],
             hooks: {

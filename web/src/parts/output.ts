@@ -20,6 +20,7 @@ export class PlaceOutput extends Element {
     /** Of the dropped ones, those that this page let go. */
     private forgotten = 0;
     private trouble = "";
+    private recorded = true;
     private follow = true;
     private of = -1;
     private asking = false;
@@ -48,10 +49,13 @@ export class PlaceOutput extends Element {
                 <h3>Output</h3>
                 ${this.dropped > 0 ? html`<span class="note">${plural(this.dropped, "line")} dropped</span>` : nothing}
                 ${this.trouble ? html`<span class="note is-bad">${this.trouble}</span>` : nothing}
-                <button class="quiet" aria-pressed=${String(this.follow)} @click=${this.toggle}>Follow</button>
+                ${this.recorded ? html`<button class="quiet" aria-pressed=${String(this.follow)}
+                    @click=${this.toggle}>Follow</button>` : nothing}
             </div>
-            <div class="output" tabindex="0" role="log" aria-live="off" aria-label=${`Output of place ${this.place}`}
-                @scroll=${this.scrolled}>${lines.length === 0 ? html`<p class="nothing">nothing printed</p>`
+            <div class="output ${this.recorded ? "" : "is-none"}" tabindex="0" role="log" aria-live="off"
+                aria-label=${`Output of place ${this.place}`} @scroll=${this.scrolled}>${lines.length === 0
+                    ? html`<p class="nothing">${this.recorded
+                        ? "nothing printed" : "not recorded: it goes where the program sends it"}</p>`
                     : lines.map((line) => html`<p><span class="output-time">${clock(line.time_ms)}</span>${
                         plain(line.text)}</p>`)}</div>`;
     }
@@ -65,7 +69,7 @@ export class PlaceOutput extends Element {
     private async ask(): Promise<void> {
         const started = this.of !== this.place;
         // What a run that is over has printed does not change.
-        if (this.asking || (!started && (document.hidden || store.run?.mode === "replay"))) return;
+        if (this.asking || (!started && (document.hidden || !this.recorded || store.run?.mode === "replay"))) return;
         this.asking = true;
         const place = this.place;
         if (started) {
@@ -79,8 +83,9 @@ export class PlaceOutput extends Element {
             if (place !== this.place) return;
             const all = [...this.lines, ...said.lines];
             const over = Math.max(0, all.length - LINES);
-            const changed = said.lines.length > 0 || this.trouble !== "";
+            const changed = said.lines.length > 0 || this.trouble !== "" || (said.recorded !== false) !== this.recorded;
             this.lines = all.slice(over);
+            this.recorded = said.recorded !== false;
             this.forgotten += over;
             this.dropped = said.dropped + this.forgotten;
             this.trouble = "";

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { clock, count, percent, plain, plural, rate, time, watts } from "../draw/text";
+import { clock, commandOf, count, percent, plain, plural, rate, time, watts } from "../draw/text";
 import type { Run, Snapshot } from "../model/api";
 import { VIEWS, type Pane } from "../model/layout";
 import { preferences } from "../model/preferences";
@@ -58,7 +58,7 @@ export class App extends Element implements Shell {
 
     override updated(): void {
         const { run, shown } = store;
-        if (run) document.title = `${plain(run.program)}, Isles`;
+        if (run) document.title = `${commandOf(run.program, run.arguments).name}, Isles`;
         if (shown && !this.drawn) {
             this.drawn = true;
             // The views draw after this element; the frame after that shows them.
@@ -75,11 +75,12 @@ export class App extends Element implements Shell {
         const replay = run.mode === "replay";
         const paused = replay ? !store.playing : store.paused;
         const command = [run.program, ...run.arguments].map(plain).join(" ");
+        const { name, rest } = commandOf(run.program, run.arguments);
         return html`<header class="head">
             <div class="head-run">
                 ${MARK}
-                <h1>${plain(run.program)}</h1>
-                <span class="head-command" title=${command}>${run.arguments.map(plain).join(" ")}</span>
+                <h1>${name}</h1>
+                <span class="head-command" title=${command}>${rest}</span>
                 <span class="head-facts">${plural(run.places, "place")} on ${plain(run.machine)}</span>
             </div>
             <div class="head-now">

@@ -2,7 +2,7 @@
 // place dead. Each is one line of words; none is a colour alone.
 
 import { html, nothing, type TemplateResult } from "lit";
-import { clock, plain, plural, span } from "../draw/text";
+import { clock, moment, plain, plural, span } from "../draw/text";
 import type { RequestError, Run, Snapshot } from "../model/api";
 import { store } from "../model/store";
 
@@ -51,7 +51,7 @@ function paused(shown: Snapshot): TemplateResult | typeof nothing {
 function cut(run: Run, shown: Snapshot): TemplateResult | typeof nothing {
     if (run.mode !== "replay" || !run.cut) return nothing;
     const end = run.length_ms ?? 0;
-    return html`<p class="banner is-warn"><strong>The log is cut off</strong> at ${clock(end)}: what came after is
+    return html`<p class="banner is-warn"><strong>The log is cut off</strong> at ${moment(end, end)}: what came after is
         unknown${shown.time_ms >= end ? ", and so are the states of now" : ""}.</p>`;
 }
 

@@ -2,12 +2,13 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { mapOf } from "../draw/map";
-import { bytes, count, percent, plain, plural, rate, span, watts } from "../draw/text";
-import type { CounterInfo, Run, Snapshot } from "../model/api";
+import { bytes, count, percent, plain, plural, rate, watts } from "../draw/text";
+import { WAITS_TOLD, type CounterInfo, type Run, type Snapshot } from "../model/api";
 import { History } from "../model/history";
 import { store } from "../model/store";
 import type { Curve } from "../parts/chart";
 import { figure, nothingYet, placeLink, View } from "../parts/view";
+import { age } from "./finishes";
 import "../parts/chart";
 import "../parts/output";
 
@@ -157,10 +158,11 @@ export class CoreView extends View {
                 <li>${plural(places.queue[place]!, "task")} ready, ${plural(places.blocked[place]!, "task")} blocked,
                     ${plural(places.finishes_open[place]!, "finish", "finishes")} open</li>
                 ${home.slice(0, LISTED).map((finish) => html`<li>finish <q>${plain(finish.label)}</q>, open
-                    ${span(finish.open_ms)}, waits for ${finish.waits_for.length === 0 ? "its body"
+                    ${age(finish)}, waits for ${finish.waits_for.length === 0 ? "its body"
                         : finish.waits_for.slice(0, 4).map(([at, tasks], index) =>
                             html`${index > 0 ? ", " : ""}${placeLink(at)} (${plural(tasks, "task")})`)}${
-                        finish.waits_for.length > 4 ? ` and ${finish.waits_for.length - 4} more` : ""}</li>`)}
+                        finish.waits_for.length > 4 ? ` and ${finish.waits_for.length - 4} more`
+                            : finish.waits_for.length === WAITS_TOLD ? " and perhaps more" : ""}</li>`)}
                 ${here.slice(0, LISTED).map((finish) => html`<li>finish <q>${plain(finish.label)}</q> of
                     ${placeLink(finish.home)} waits for tasks here</li>`)}
                 ${home.length > LISTED || here.length > LISTED

@@ -5,7 +5,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { plain, plural, span } from "../draw/text";
-import type { Finish } from "../model/api";
+import { WAITS_TOLD, type Finish } from "../model/api";
 import { store } from "../model/store";
 import { nothingYet, placeLink, View } from "../parts/view";
 
@@ -13,6 +13,11 @@ const ROWS = 200;
 const WAITS = 5;
 
 interface Row { finish: Finish; level: number; children: number; at: number; of: number }
+
+/** For how long a finish is open: of a chip in modelled time, and then it says so. */
+export function age(finish: Finish): string {
+    return span(finish.open_ms) + (store.shown?.model_ms == null ? "" : " modelled");
+}
 
 export class FinishesView extends View {
     private closed = new Set<string>();
@@ -42,7 +47,7 @@ export class FinishesView extends View {
             <span class="tree-sign" aria-hidden="true" @click=${() => this.fold(id, !open)}>${
                 children === 0 ? "" : open ? "▾" : "▸"}</span>
             <span class="tree-name">${plain(finish.label) || "finish"}</span>
-            <span class="tree-age">open ${span(finish.open_ms)}</span>
+            <span class="tree-age">open ${age(finish)}</span>
             <span class="tree-home">${placeLink(finish.home)}</span>
             <span class="tree-waits">${this.waits(finish)}</span>
         </div>`;
@@ -52,7 +57,8 @@ export class FinishesView extends View {
         const { waits_for: waits } = finish;
         if (waits.length === 0) return html`waits for its body`;
         const tasks = waits.reduce((total, [, count]) => total + count, 0);
-        return html`waits for ${plural(tasks, "task")} at ${waits.slice(0, WAITS).map(([place], index) =>
+        const least = waits.length === WAITS_TOLD ? "at least " : "";
+        return html`waits for ${least}${plural(tasks, "task")} at ${waits.slice(0, WAITS).map(([place], index) =>
             html`${index > 0 ? ", " : ""}${placeLink(place)}`)}${
             waits.length > WAITS ? ` and ${waits.length - WAITS} more` : ""}`;
     }

@@ -3,6 +3,7 @@
 use crate::scene::{NEVER, Run, Server, next};
 use isles_telemetry::{DeathCause, LogWriter, RunDescription, RunDirectory, RunEnd, Sample};
 use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -81,6 +82,27 @@ fn what_is_answered_is_what_the_document_says() {
     let problem = server.get("/nothing");
     assert_eq!(problem.header("content-type"), Some("application/problem+json"));
     check(&document, &document["components"]["schemas"]["Problem"], &problem.json(), "problem");
+}
+
+#[test]
+fn each_counter_that_a_run_tells_of_has_a_history_and_a_column() {
+    for (machine, is_modelled) in [("processes", false), ("chip:scc", true)] {
+        let description = RunDescription { machine: machine.into(), places: 2, ..RunDescription::default() };
+        let run = Run::described(description);
+        let server = Server::live(&run);
+        let snapshot = next(&mut server.stream());
+        let told = server.get("/api/v1/run").json();
+        let names: Vec<&str> =
+            told["counters"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"busy"), "{names:?}");
+        assert_eq!(names.contains(&"watt"), is_modelled, "{names:?}");
+        for name in names {
+            let history = server.get(&format!("/api/v1/history?places=0,1&counter={name}"));
+            assert_eq!(history.status, 200, "{name}: {}", history.body);
+            assert!(history.json()["series"]["1"][0].is_number(), "{name}: {}", history.body);
+            assert_eq!(snapshot["places"][name].as_array().map(Vec::len), Some(2), "{name}");
+        }
+    }
 }
 
 #[test]
@@ -182,6 +204,7 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
         writer.append(&Sample { time_ms: 1000 * second, places, ..Sample::default() }).unwrap();
     }
     writer.finish(RunEnd::Ended, None).unwrap();
+    cut_log_is_told_of(&run, &path);
     let server = Server::start("replay", &run, &[]);
     let told = server.get("/api/v1/run").json();
     assert_eq!(
@@ -192,6 +215,21 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
     let port = server.port.to_string();
     let told = refusal(&["replay", directory, "--port", &port]);
     assert!(told.contains(&format!("--port is \"{port}\"; allowed: one that is free")), "{told}");
+}
+
+/// A log without its second half is shown as far as it goes, and one line says so.
+fn cut_log_is_told_of(run: &Run, path: &Path) {
+    let whole = std::fs::read(path).unwrap();
+    std::fs::write(path, &whole[..whole.len() / 2]).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_isles-dashboard"))
+        .args(["report".as_ref(), run.directory.as_os_str(), "--html".as_ref(), "-".as_ref()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let is_right = told.starts_with("the log ends at ") && told.ends_with("what came after is unknown\n");
+    assert!(is_right && told.lines().count() == 1, "{told}");
+    std::fs::write(path, whole).unwrap();
 }
 
 #[test]

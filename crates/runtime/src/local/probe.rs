@@ -28,6 +28,8 @@ pub(crate) struct Probe {
     writer: RefCell<PlaceWriter>,
     /// Steps since the last copy.
     steps: Cell<u32>,
+    /// What the place did at the last copy.
+    liveness: Cell<Liveness>,
     /// Since when the place does not wait, by its clock; none while it waits.
     awake_since: Cell<Option<Duration>>,
     /// For how long it did not wait before that.
@@ -47,6 +49,7 @@ impl Local {
         let probe = Probe {
             writer: RefCell::new(writer),
             steps: Cell::new(0),
+            liveness: Cell::new(Liveness::Idle),
             awake_since: Cell::new(Some(self.clock.now())),
             busy: Cell::new(Duration::ZERO),
             told: Cell::new(Duration::ZERO),
@@ -58,9 +61,13 @@ impl Local {
     }
 
     /// Copies the counters of the chip's core of this place, which only the driver of the chip knows: clock in kHz,
-    /// voltage in microvolts, power in microwatts.
+    /// voltage in microvolts, power in microwatts. The driver calls this between two turns, and all other counters are
+    /// copied too, because a place that does not sleep may take seconds of the host's time for its steps.
     pub fn observe_core(&self, clock_khz: u64, microvolts: u64, microwatts: u64) {
         self.core_values.set([clock_khz, microvolts, microwatts]);
+        if let Some(probe) = self.probe.get() {
+            self.copy_counters(probe.liveness.get());
+        }
     }
 
     /// A step in which something was done has ended; it began at `begun` where time is modelled.
@@ -155,6 +162,7 @@ impl Local {
             probe.busy.set(probe.busy.get() + more);
         }
         probe.steps.set(0);
+        probe.liveness.set(liveness);
         let values = self.counter_values(probe.busy.get());
         let mut writer = probe.writer.borrow_mut();
         let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);

@@ -65,7 +65,7 @@ const PLACE_VALUES: usize = STATE_WORDS + COUNTERS.len();
 const FINISHES: usize = 8;
 
 /// Places that an open finish says it waits for.
-const WAITS: usize = 4;
+pub(crate) const WAITS: usize = 4;
 
 /// Bytes of the line of the source that opened a finish; the end of it, if it is longer.
 const LABEL_BYTES: usize = 64;

@@ -54,11 +54,11 @@ impl From<io::Error> for PageError {
     }
 }
 
-/// Resident bytes of a process of this host; none if it is gone, or of another user.
+/// Resident bytes of a process of this host; none if it is gone, has ended, or is of another user.
 fn resident_bytes(process: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
     let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
+    Some(pages * rustix::param::page_size() as u64).filter(|bytes| *bytes > 0)
 }
 
 /// Reads the counters of a run.
@@ -69,6 +69,8 @@ pub struct PagesReader {
     started_unix_ms: u64,
     /// Of each place, what was read last.
     places: Vec<PlaceSample>,
+    /// Of each place, the memory of its process when that was read last.
+    memory: Vec<u64>,
     finishes: Vec<Vec<OpenFinish>>,
     /// Of each place, the messages it had sent when its row of peers was read, and the row.
     rows: Vec<(u64, Vec<PairCount>)>,
@@ -105,6 +107,7 @@ impl PagesReader {
             layout,
             started_unix_ms: words[head::STARTED],
             places: vec![PlaceSample::default(); places as usize],
+            memory: vec![0; places as usize],
             finishes: vec![Vec::new(); places as usize],
             rows: vec![(0, Vec::new()); places as usize],
             missed: 0,
@@ -116,7 +119,8 @@ impl PagesReader {
         self.started_unix_ms
     }
 
-    /// What the run has counted by now. The memory of a place is that of its process, if it is of this host.
+    /// What the run has counted by now. The memory of a place is that of its process, if it is of this
+    /// host; of one that has ended, as it was last.
     ///
     /// # Errors
     /// The system refused to read.
@@ -167,15 +171,14 @@ impl PagesReader {
         self.missed += left.len() as u64;
         let deaths = read_words(&self.file, self.layout.deaths_at(), self.layout.places.into())?;
         let mut last = (0, None);
-        for (place, word) in self.places.iter_mut().zip(deaths) {
+        for ((place, memory), word) in self.places.iter_mut().zip(&mut self.memory).zip(deaths) {
             place.death = DeathCause::decode(word);
             // Places of one process follow each other.
             if place.process != last.0 {
                 last = (place.process, resident_bytes(place.process));
             }
-            if let Some(bytes) = last.1 {
-                place.values[CounterId::MemoryBytes.index()] = bytes;
-            }
+            *memory = last.1.unwrap_or(*memory);
+            place.values[CounterId::MemoryBytes.index()] = *memory;
         }
         Ok(())
     }

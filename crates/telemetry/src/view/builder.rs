@@ -28,7 +28,7 @@ impl SnapshotBuilder {
     /// For a run that has given no sample yet.
     pub fn new(description: &RunDescription) -> SnapshotBuilder {
         SnapshotBuilder {
-            is_modelled: description.machine.starts_with("chip:"),
+            is_modelled: description.is_modelled(),
             has_mesh: description.mesh.is_some(),
             before: Sample::default(),
             busy: vec![0.0; description.places as usize],

@@ -3,7 +3,9 @@
 //! Two rings of bounded length and bounded memory; nothing is kept of single tasks. Invariant: times in a ring rise.
 
 use super::Snapshot;
-use serde::Serialize;
+use crate::counter::{COUNTERS, CounterId, CounterInfo, CounterKind};
+use crate::description::RunDescription;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Entries of the fine ring, a second apart, and of the coarse one, ten seconds apart.
@@ -17,36 +19,73 @@ const COARSE_MS: u64 = 10_000;
 /// Most memory of each ring in bytes; in runs of more than some 400 places it bounds the entries.
 const RING_BYTES_MAX: usize = 32 << 20;
 
-/// A quantity of a place that is kept over time.
+/// A quantity of a place that is kept over time: a column of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series(usize);
 
-/// The names of the series, as in a snapshot.
-const NAMES: [&str; 13] = [
-    "busy",
-    "tasks",
-    "queue",
-    "blocked",
-    "messages_sent",
-    "messages_received",
-    "bytes_sent",
-    "bytes_received",
-    "finishes_open",
-    "memory_bytes",
-    "clock_mhz",
-    "volt",
-    "watt",
+/// What there is to know of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SeriesInfo {
+    /// Its name, which is that of a column of a snapshot.
+    pub name: &'static str,
+    /// The unit of a value.
+    pub unit: &'static str,
+    /// What it is, in one sentence.
+    pub description: &'static str,
+    /// Whether it only grows, or goes up and down.
+    #[serde(serialize_with = "kind_as_word")]
+    pub kind: CounterKind,
+}
+
+fn kind_as_word<S: Serializer>(kind: &CounterKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.name())
+}
+
+/// The series that is the counter `id` as it stands in the pages.
+const fn same(id: CounterId) -> SeriesInfo {
+    let CounterInfo { name, unit, description, kind, .. } = COUNTERS[id as usize];
+    SeriesInfo { name, unit, description, kind }
+}
+
+/// A series that is computed from counters.
+const fn level(name: &'static str, unit: &'static str, description: &'static str) -> SeriesInfo {
+    SeriesInfo { name, unit, description, kind: CounterKind::Gauge }
+}
+
+/// All series; those from [`MODELLED`] on are of a modelled chip only.
+const SERIES: [SeriesInfo; 13] = [
+    level("busy", "share", "Share of time in which the place did not wait."),
+    same(CounterId::Tasks),
+    same(CounterId::Queue),
+    same(CounterId::Blocked),
+    same(CounterId::MessagesSent),
+    same(CounterId::MessagesReceived),
+    same(CounterId::BytesSent),
+    same(CounterId::BytesReceived),
+    same(CounterId::FinishesOpen),
+    same(CounterId::MemoryBytes),
+    level("clock_mhz", "MHz", "Clock of the core."),
+    level("volt", "V", "Supply of the core."),
+    level("watt", "W", "Power of the core, modelled."),
 ];
+
+/// The index of the first series that only a modelled chip has.
+const MODELLED: usize = 10;
 
 impl Series {
     /// The series of a name, which is that of a column of a snapshot.
     pub fn of_name(name: &str) -> Option<Series> {
-        NAMES.iter().position(|known| *known == name).map(Series)
+        SERIES.iter().position(|known| known.name == name).map(Series)
+    }
+
+    /// What there is to know of each series of a run; those of clock and power only for a modelled chip.
+    pub fn of_run(run: &RunDescription) -> &'static [SeriesInfo] {
+        if run.is_modelled() { &SERIES } else { &SERIES[..MODELLED] }
     }
 
     /// All names, for a refusal.
-    pub fn names() -> &'static [&'static str] {
-        &NAMES
+    pub fn names() -> Vec<&'static str> {
+        SERIES.iter().map(|series| series.name).collect()
     }
 
     /// Its value at a place; none if the snapshot has none.
@@ -54,7 +93,7 @@ impl Series {
         let places = &snapshot.places;
         let count = |column: &[u64]| column.get(place).map(|value| *value as f64);
         let level = |column: &Option<Vec<f64>>| column.as_ref()?.get(place).copied();
-        match NAMES[self.0] {
+        match SERIES[self.0].name {
             "busy" => places.busy.get(place).copied(),
             "tasks" => count(&places.tasks),
             "queue" => count(&places.queue),

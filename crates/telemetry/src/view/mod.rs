@@ -15,7 +15,7 @@ mod warnings;
 mod tests;
 
 pub use builder::SnapshotBuilder;
-pub use history::{History, HistoryRing, Series};
+pub use history::{History, HistoryRing, Series, SeriesInfo};
 pub use live::{LiveRun, WatchError};
 pub use replay::ReplayedRun;
 pub use warnings::{Warning, WarningKind};
@@ -141,7 +141,7 @@ pub struct FinishView {
     pub parent: Option<String>,
     /// For how long it has been seen open, in milliseconds.
     pub open_ms: u64,
-    /// Places that it waits for, with the tasks there.
+    /// Places that it waits for, with the tasks there; the first four.
     pub waits_for: Vec<(u32, u32)>,
     /// The line of the source that opened it.
     pub label: String,

@@ -116,6 +116,29 @@ fn a_place_that_does_not_give_way_is_told_of_until_it_does() {
 }
 
 #[test]
+fn a_finish_of_a_chip_is_open_for_modelled_time_and_holds_since_a_time_of_the_run() {
+    let mut builder = SnapshotBuilder::new(&description("chip:scc"));
+    let mut opened = Sample { model_ns: 40_000_000_000, ..sample(10_000) };
+    opened.finishes = vec![OpenFinish {
+        id: 1,
+        home: 0,
+        parent: Some(0),
+        since_ms: 20_000,
+        live: 1,
+        waits_for: vec![(1, 2)],
+        label: "a.rs:1".to_owned(),
+    }];
+    let shown = builder.build(opened, None);
+    assert_eq!(shown.finishes[0].open_ms, 20_000);
+    let warning = &shown.warnings[0];
+    assert_eq!((warning.kind, warning.since_ms), (WarningKind::FinishOpen, 5_000));
+    assert!(
+        warning.text.contains("open for 20.0 s of modelled time; it waits for 2 at place 1"),
+        "{warning:?}"
+    );
+}
+
+#[test]
 fn a_queue_that_grows_is_told_of_and_one_that_is_long_is_not() {
     let queue = |each: fn(u64) -> u64| {
         let sample = move |second: u64| {

@@ -4,6 +4,7 @@
 //! keep a few numbers a place. Invariant: a warning goes when its reason goes, and says since when it holds.
 
 use crate::counter::CounterId;
+use crate::page::WAITS;
 use crate::sample::{Liveness, Sample};
 use crate::view::FinishView;
 use serde::Serialize;
@@ -99,7 +100,7 @@ pub(super) struct Watcher {
 impl Watcher {
     /// What is odd at the time of `sample`.
     pub(super) fn look(&mut self, sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
-        let mut warnings = open_finishes(sample.time_ms, finishes);
+        let mut warnings = open_finishes(sample, finishes);
         warnings.extend(self.places(sample));
         warnings.extend(self.chatter(sample));
         self.time_ms = sample.time_ms;
@@ -174,19 +175,30 @@ impl Watcher {
     }
 }
 
-/// Finishes that have been open for long; not that of the whole run.
-fn open_finishes(now: u64, finishes: &[FinishView]) -> Vec<Warning> {
+/// Finishes that have been open for long; not that of the whole run. On a chip it is modelled time that counts, and
+/// since when they hold is estimated as if that passed evenly.
+fn open_finishes(sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
     let open = finishes.iter().filter(|finish| finish.open_ms >= OPEN_MS && finish.parent.is_some());
+    let model_ms = sample.model_ns / 1_000_000;
+    let (rate, time) = match model_ms {
+        0 => (1.0, ""),
+        _ => (sample.time_ms as f64 / model_ms as f64, " of modelled time"),
+    };
     let warning = |finish: &FinishView| {
         let waits = finish.waits_for.iter().map(|(place, tasks)| format!("{tasks} at place {place}"));
-        let waits: Vec<String> = waits.collect();
+        let mut waits: Vec<String> = waits.collect();
+        if waits.len() == WAITS {
+            waits.push("and perhaps more".to_owned());
+        }
         let waits = if waits.is_empty() { "tasks of its own place".to_owned() } else { waits.join(", ") };
         let (seconds, label) = (finish.open_ms as f64 / 1e3, &finish.label);
         Warning {
             kind: WarningKind::FinishOpen,
             place: finish.home,
-            text: format!("the finish at {label} has been open for {seconds:.1} s; it waits for {waits}"),
-            since_ms: now.saturating_sub(finish.open_ms),
+            text: format!(
+                "the finish at {label} has been open for {seconds:.1} s{time}; it waits for {waits}"
+            ),
+            since_ms: sample.time_ms.saturating_sub((finish.open_ms as f64 * rate) as u64),
         }
     };
     open.map(warning).take(EACH_MAX).collect()
