@@ -9,6 +9,10 @@ use isles_transport::{Endpoint, PlaceId};
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::Segment;
 use std::rc::Rc;
+use std::time::Duration;
+
+/// How long the library may take to end.
+const END_LIMIT: Duration = Duration::from_secs(5);
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
@@ -34,7 +38,7 @@ fn main() {
             Library::version()
         );
     }
-    library.end();
+    library.end_within(END_LIMIT, 0);
 }
 
 /// The bell of this rank, which knows those of all.

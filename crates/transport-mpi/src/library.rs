@@ -35,6 +35,7 @@ unsafe extern "C" {
     fn shim_begin_barrier(slot: *mut c_int) -> c_int;
     fn shim_at_exit(call: extern "C" fn(c_int)) -> c_int;
     fn shim_end() -> c_int;
+    fn shim_sign_off(code: c_int);
     fn shim_leave(code: c_int) -> !;
     fn shim_abort(code: c_int) -> c_int;
     fn shim_version(text: *mut c_char, room: c_int);
@@ -268,13 +269,17 @@ impl Library {
         }
     }
 
-    /// Ends the library as [`Library::end`]; if that takes longer than `limit`, ends this process with `code`.
+    /// Ends the library as [`Library::end`]; if that takes longer than `limit`, ends this process with `code`. With
+    /// MPICH it ends the process at once, as far as its launcher lets it, because its own end sometimes takes for ever.
     pub fn end_within(&self, limit: Duration, code: i32) {
         // Its end is that of the process, which does not wait for it.
         let _ = std::thread::Builder::new().name("isles-end".into()).spawn(move || {
             std::thread::sleep(limit);
             leave(code)
         });
+        // NEED: the library is C.
+        // SOUND: it takes a number, and what it writes goes to the launcher.
+        unsafe { shim_sign_off(code) };
         self.end();
     }
 
