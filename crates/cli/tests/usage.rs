@@ -298,7 +298,7 @@ fn variables_with_bad_values_are_named() {
         ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
-        ("ISLES_REPORT", "all", "captures, finish, messages, chip, or several with commas"),
+        ("ISLES_REPORT", "all", "captures, finish, messages, balance, chip, or several with commas"),
         ("ISLES_STALL", "soon", "seconds of silence, from 0 (never) to 86400"),
         ("ISLES_STALL", "NaN", "seconds of silence, from 0 (never) to 86400"),
         ("ISLES_STALL_LIMIT", "a day", "seconds of silence, from 0 (never) to 86400"),
