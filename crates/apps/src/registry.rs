@@ -125,7 +125,7 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
     pub pin: Option<String>,
 
-    /// Print at the end: captures, finish, messages, chip, or several with commas
+    /// Print at the end: captures, finish, messages, balance, chip, or several with commas
     #[arg(long, value_name = "WHAT")]
     pub report: Option<String>,
 

@@ -76,6 +76,32 @@ fn a_search_says_what_it_found_and_how_it_was_balanced() {
 }
 
 #[test]
+fn stolen_sources_and_units_are_told_as_balanced_tasks_are() {
+    for line in ["bc --graph karate --places 3 --balance glb", "hf --molecule h2o --places 3 --balance glb"] {
+        let scene = Scene::new("glb-units");
+        let ended =
+            scene.run(&words(&format!("run {line} --report balance --machine threads --json run.json")));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let table = "asked    stolen   gifts   given    idle\n    0  ";
+        let told = format!("% of the places' time\n\nplace         tasks     {table}");
+        assert!(ended.stdout.contains(&told), "{ended:?}");
+        assert!(ended.stderr.contains(" %  idle\nplace  ") && ended.stderr.contains(table), "{ended:?}");
+        let found: Value = serde_json::from_str(&scene.result("run.json")).unwrap();
+        let places = found["balance"]["places"].as_array().unwrap();
+        let sum = |name: &str| places.iter().map(|place| place[name].as_u64().unwrap()).sum::<u64>();
+        assert!(sum("stolen") + sum("gifts") == sum("given") && sum("given") > 0, "{found}");
+        let shares = found["run"]["shares"].as_array().unwrap();
+        let units: u64 = shares.iter().map(|share| share["units"].as_u64().unwrap()).sum();
+        match line.starts_with("bc") {
+            true => assert_eq!((units, sum("tasks")), (34, 34), "a task is a source"),
+            false => assert!(units % 25 == 0 && sum("tasks") > units, "a task is a part of a unit: {found}"),
+        }
+    }
+    let dealt = Scene::new("dealt").run(&words("run bc --graph karate --report balance --machine threads"));
+    assert!(dealt.code == Some(0) && dealt.stderr.ends_with("nothing was balanced\n"), "{dealt:?}");
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused_in_a_line_that_says_what_is_allowed() {
     let scene = Scene::new("uts-refused");
     for (line, expected) in [

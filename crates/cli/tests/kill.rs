@@ -45,7 +45,7 @@ impl Run {
     fn start(random: &mut Random) -> Run {
         let scene = Scene::new("kill");
         let places = 4 + random.below(5);
-        let balance = ["static", "dynamic"][random.below(2) as usize];
+        let balance = ["static", "dynamic", "glb"][random.below(3) as usize];
         let line = format!(
             "run bc --graph rmat-15 --machine processes --balance {balance} --places {places} --json -"
         );

@@ -298,7 +298,7 @@ fn variables_with_bad_values_are_named() {
         ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "many", "a whole number from 1 to 256"),
-        ("ISLES_REPORT", "all", "captures, finish, messages, chip, or several with commas"),
+        ("ISLES_REPORT", "all", "captures, finish, messages, balance, chip, or several with commas"),
         ("ISLES_STALL", "soon", "seconds of silence, from 0 (never) to 86400"),
         ("ISLES_STALL", "NaN", "seconds of silence, from 0 (never) to 86400"),
         ("ISLES_STALL_LIMIT", "a day", "seconds of silence, from 0 (never) to 86400"),
@@ -402,7 +402,7 @@ fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
         ("run", "isles run needs a command; allowed: APPS"),
         ("run --graph karate", "isles run needs a command before \"--graph\"; allowed: APPS"),
         ("run bc --csv", "a value is missing: --csv <FILE>"),
-        ("run bc --balance", "--balance is \"\"; allowed: static, dynamic"),
+        ("run bc --balance", "--balance is \"\"; allowed: static, dynamic, glb"),
         ("sweep --app bc --cap", "a value is missing: --cap <WATTS>"),
         ("sweep bc", "unexpected argument 'bc' found; usage: isles sweep [OPTIONS] --app <NAME>"),
         (
@@ -423,7 +423,7 @@ fn applications() -> String {
 #[test]
 fn values_of_every_flag_are_refused_in_the_same_words() {
     let cases = [
-        ("--balance", "fair", "static, dynamic"),
+        ("--balance", "fair", "static, dynamic, glb"),
         ("--weights", "heavy", "ignore, file, unit"),
         ("--weights", "", "ignore, file, unit"),
         ("--top", "ten", "a whole number from 0 up"),

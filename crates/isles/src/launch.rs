@@ -1,6 +1,6 @@
 //! Starting a run: on which machine, with how many places, and how it ends.
 
-use super::{observe, output};
+use super::{glb, observe, output};
 use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::machine::{loopback, mpi, processes, threads};
@@ -281,6 +281,7 @@ impl Launch {
         }
         let trace = TraceRequest::of(&self)?;
         let collector = trace.as_ref().map(TraceRequest::collector);
+        glb::take_balance(); // of what was no launch
         let (result, report) = match self.machine {
             Machine::Threads => threads::run(&self, collector, main)?,
             Machine::Processes => processes::run(&self, collector, main)?,
@@ -288,17 +289,27 @@ impl Launch {
             Machine::Loopback => loopback::run(&self, main),
             Machine::Chip(chip) => chip.run(&self, main)?,
         };
+        let balance = glb::take_balance();
         for wanted in &self.reports {
             // A report that nobody can read any more changes nothing about the run.
             let _ = match wanted {
                 Report::Captures => write!(io::stderr(), "{}", report.captures()),
                 Report::Finish => write!(io::stderr(), "{}", report.finishes()),
                 Report::Messages => write!(io::stderr(), "{}", report.task_messages()),
+                Report::Balance => write!(io::stderr(), "{}", balance_text(&balance)),
                 Report::Chip => Ok(()),
             };
         }
         trace.map_or(Ok(()), TraceRequest::write)?;
         Ok((result, report))
+    }
+}
+
+/// The table of `ISLES_REPORT=balance`.
+fn balance_text(balance: &Option<glb::RunBalance>) -> String {
+    match balance {
+        Some(balance) => format!("{:>11.1} %  idle\n{balance}", 100.0 * balance.idle()),
+        None => "nothing was balanced\n".to_owned(),
     }
 }
 

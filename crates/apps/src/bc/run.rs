@@ -1,7 +1,7 @@
 //! Betweenness over all places: the graph once at each, the sources assigned, the scores folded together.
 
 use super::{Scores, cached_run, verify};
-use crate::frame::{Application, Balance, Dealer, UnitQueue, Verification, WorkDone, count};
+use crate::frame::{Application, Balance, Dealer, UnitKernel, UnitQueue, Verification, WorkDone, count};
 use crate::graph;
 use crate::graph::rmat::Rmat;
 use crate::graph::{Graph, ReadOptions, Weights};
@@ -9,7 +9,7 @@ use crate::registry::Failure;
 use clap::{Args, ValueEnum};
 use isles::Claim;
 use isles::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -167,13 +167,18 @@ impl Application for Betweenness {
         let graph = Replicated::new(input.graph).await?;
         let own = PlaceLocal::new(Scores::zero).await?;
         let started = now();
-        finish(async {
-            for place in places() {
-                spawn_at!(place, add_sources(sources.here(), &graph, &own).await?);
-            }
-        })
-        .await?;
-        let done = sources.done(started).await?;
+        let mut balance = None;
+        if sources.are_stolen() {
+            balance = Some(sources.balance(SourceKernel { graph, own: own.clone() }).await?);
+        } else {
+            finish(async {
+                for place in places() {
+                    spawn_at!(place, add_sources(sources.here(), &graph, &own).await?);
+                }
+            })
+            .await?;
+        }
+        let done = WorkDone { balance, ..sources.done(started).await? };
         Ok((BcFound::of(own.reduce(Scores::merge).await?), done))
     }
 
@@ -196,6 +201,20 @@ impl Application for Betweenness {
 
     fn write_csv(&self, found: &BcFound, out: &mut dyn Write) -> io::Result<()> {
         found.scores.write_csv(out)
+    }
+}
+
+/// What adds a source to the scores of the place that has stolen it.
+#[derive(Clone, Serialize, Deserialize)]
+struct SourceKernel {
+    graph: Replicated<Graph>,
+    own: PlaceLocal<Scores>,
+}
+
+impl UnitKernel for SourceKernel {
+    fn compute(&self, source: u64, _: bool) -> bool {
+        cached_run::add_source(&mut self.own.lock(), &self.graph, source);
+        true
     }
 }
 

@@ -7,16 +7,19 @@
 mod facts;
 mod outputs;
 mod task_balance;
+mod unit_bag;
 mod work_units;
 
 pub use facts::{Verification, bar, count};
 pub use outputs::{Draw, NO_FILES};
-pub use task_balance::{BalanceArguments, steals_text};
+pub use task_balance::BalanceArguments;
+pub use unit_bag::UnitKernel;
 pub use work_units::{Balance, PlaceWork, UnitQueue, WorkDone, WorkUnits};
 
 use crate::registry::{App, Failure};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use facts::{RunFacts, duration};
+use isles::glb::RunBalance;
 use isles::{Claim, Launch, Machine};
 use outputs::{OutputArguments, Outputs};
 use serde::Serialize;
@@ -24,6 +27,7 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::rc::Rc;
+use task_balance::steals_text;
 
 /// An application of the suite. The type holds its own arguments; those of places, machine and files are the frame's.
 pub trait Application: Args + 'static {
@@ -111,7 +115,7 @@ impl Dealer {
     }
 
     /// What the places did of tasks that `isles::glb` has balanced.
-    pub fn done_of(&self, balance: &isles::glb::RunBalance) -> WorkDone {
+    pub fn done_of(&self, balance: RunBalance) -> WorkDone {
         task_balance::work_done(balance, self.asks_shares)
     }
 }
@@ -140,6 +144,9 @@ struct FrameArguments {
 struct Document<'a, S, F> {
     run: RunHead<'a, S>,
     verification: Option<&'a Verification>,
+    /// How the places got their tasks, if `isles::glb` has balanced them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    balance: Option<&'a RunBalance>,
     #[serde(flatten)]
     result: F,
 }
@@ -203,13 +210,15 @@ impl<A: Application> App for Framed<A> {
         facts.complete(work.seconds, &report);
         let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
         let shares = if work.shares.is_empty() { String::new() } else { work.table(A::UNITS) + "\n" };
+        let steals = work.balance.as_ref().map_or(String::new(), |balance| steals_text(balance) + "\n\n");
         let (seconds, speed, moved) =
             (duration(work.seconds), app.speed(&found, work.seconds), facts.moved());
         let mut result = app.text(&found);
         result.push_str(if result.is_empty() { "" } else { "\n\n" });
-        let text = format!("{result}{shares}time   {seconds}\nspeed  {speed}\nmoved  {moved}");
+        let text = format!("{result}{steals}{shares}time   {seconds}\nspeed  {speed}\nmoved  {moved}");
         let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
-        let document = Document { run, verification: verification.as_ref(), result: &found };
+        let (verified, balance) = (verification.as_ref(), work.balance.as_ref());
+        let document = Document { run, verification: verified, balance, result: &found };
         let json =
             serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
         outputs.write(&text, &json, |out| app.write_csv(&found, out), draw, verification.as_ref())

@@ -1,13 +1,16 @@
 //! The units of work of a run, dealt out to the places, and what each place did of them.
 //!
-//! A kernel says how many units there are and takes them one after the other; dealing them, telling how far all are,
-//! giving messages their turn between two units, and noting how long each place computed is done here. It knows neither
+//! A kernel says how many units there are and takes them one after the other, or has them balanced by `isles::glb`;
+//! dealing them, telling how far all are, giving messages their turn between two units, and noting how long each place
+//! computed is done here. It knows neither
 //! what a unit is nor what comes of it. Invariants: each unit is dealt to one place, once; what each place did is no
 //! part of the answer.
 
 use super::facts::{bar, duration};
+use super::unit_bag::{self, UnitKernel};
 use crate::console::Progress;
 use clap::ValueEnum;
+use isles::glb::RunBalance;
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -25,6 +28,8 @@ pub enum Balance {
     Static,
     /// Every place takes the next unit from a counter that all share.
     Dynamic,
+    /// Places that run out steal units from others, by `isles::glb`.
+    Glb,
 }
 
 /// Units of work that are dealt out to all places. Bodies that travel capture it, and each takes units from a
@@ -57,13 +62,26 @@ impl WorkUnits {
         WorkUnits { next: Counter::new(), ..self.clone() }
     }
 
+    /// Whether places steal units from each other: then [`WorkUnits::balance`] computes them, and no place takes any.
+    pub fn are_stolen(&self) -> bool {
+        self.balance == Balance::Glb
+    }
+
+    /// Has `kernel` compute all units, at the places that steal them. Returns how they were balanced.
+    ///
+    /// # Errors
+    /// A place has died.
+    pub async fn balance<K: UnitKernel>(&self, kernel: K) -> isles::Result<RunBalance> {
+        unit_bag::balance(self.count, self.shares.clone(), kernel).await
+    }
+
     /// Counts a unit that this place has computed since `started` and not taken from a [`UnitQueue`]: one whose place
     /// the kernel itself says.
     pub fn add_done(&self, started: Instant) {
-        self.shares.lock().add(started);
+        self.shares.lock().add_part(started, true);
     }
 
-    /// The units that this place takes.
+    /// The units that this place takes, unless they are stolen.
     pub fn here(&self) -> UnitQueue<'_> {
         let progress = (here().index() == 0).then(|| Progress::new(self.count, self.what.clone()));
         UnitQueue { units: self, next: here().index() as u64, started: None, progress }
@@ -79,7 +97,7 @@ impl WorkUnits {
         for place in places().filter(|_| self.asks_shares) {
             shares.push(at!(place, *self.shares.lock()).await?);
         }
-        Ok(WorkDone { seconds, shares })
+        Ok(WorkDone { seconds, shares, balance: None })
     }
 }
 
@@ -102,7 +120,7 @@ impl UnitQueue<'_> {
     /// The place of the shared counter has died.
     pub async fn take(&mut self) -> isles::Result<Option<u64>> {
         if let Some(started) = self.started.take() {
-            self.units.shares.lock().add(started);
+            self.units.shares.lock().add_part(started, true);
             isles::yield_now().await; // a unit is long: messages, and the news of a death, have waited
         }
         let unit = self.next_unit().await?;
@@ -121,7 +139,7 @@ impl UnitQueue<'_> {
         let mut taking = pin!(self.next_unit());
         let begun = poll_fn(|context| Poll::Ready(taking.as_mut().poll(context))).await;
         compute.await;
-        shares.lock().add(started);
+        shares.lock().add_part(started, true);
         match begun {
             Poll::Ready(unit) => unit,
             Poll::Pending => taking.await,
@@ -135,6 +153,7 @@ impl UnitQueue<'_> {
         let unit = match self.units.balance {
             Balance::Dynamic => self.units.next.take_below(self.units.count).await?,
             Balance::Static => Some(self.next).filter(|unit| *unit < self.units.count),
+            Balance::Glb => unreachable!("no place takes units that are stolen"),
         };
         let Some(unit) = unit else { return Ok(None) };
         self.next += place_count() as u64;
@@ -153,6 +172,8 @@ pub struct WorkDone {
     /// What each place did, in order of the places; empty on a modelled chip, where asking for it would be part of the
     /// prediction.
     pub shares: Vec<PlaceWork>,
+    /// How the places got their tasks, if `isles::glb` has balanced them.
+    pub balance: Option<RunBalance>,
 }
 
 /// What one place did.
@@ -165,9 +186,9 @@ pub struct PlaceWork {
 }
 
 impl PlaceWork {
-    /// Adds a unit that took from `started` until now.
-    fn add(&mut self, started: Instant) {
-        self.units += 1;
+    /// Adds a part of a unit that took from `started` until now; with the last one the unit `is_over`.
+    pub(super) fn add_part(&mut self, started: Instant, is_over: bool) {
+        self.units += u64::from(is_over);
         self.seconds += started.elapsed().as_secs_f64();
     }
 }

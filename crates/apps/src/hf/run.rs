@@ -121,7 +121,7 @@ impl Application for HartreeFock {
     /// Iterates until the field is self-consistent, or as often as is allowed.
     async fn compute(mut input: HfInput, dealer: Dealer) -> isles::Result<(HfFound, WorkDone)> {
         let started = now();
-        let build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
+        let mut build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
         let (convergence, iterations_max) = (input.convergence, input.iterations_max);
         loop {
             let change = input.scf.density_change();

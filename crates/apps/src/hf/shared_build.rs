@@ -8,8 +8,10 @@ use super::fock::{FockBuilder, Functions, UnitUnderWay, WorkUnit, units};
 use super::integrals::one_electron;
 use super::matrix::Matrix;
 use super::{effort, fock};
-use crate::frame::{Balance, Dealer, UnitQueue, WorkDone, WorkUnits};
+use crate::frame::{Balance, Dealer, UnitKernel, UnitQueue, WorkDone, WorkUnits};
+use isles::glb::RunBalance;
 use isles::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Quartets of shells that a place computes before it lets others have a turn. On the SCC they take a fifth of a
@@ -20,6 +22,8 @@ const QUARTETS_PER_TURN: usize = 3;
 pub(super) struct BuildState {
     builder: FockBuilder,
     functions: usize,
+    /// The unit of which parts were stolen and computed here.
+    stolen: Option<UnitUnderWay>,
     /// At the first place, the density of the next build and the sums of the last, up to the diagonal.
     density: Vec<f64>,
     sums: Vec<i64>,
@@ -34,9 +38,14 @@ impl BuildState {
         BuildState {
             builder,
             functions: size,
+            stolen: None,
             density: vec![0.0; size * (size + 1) / 2],
             sums: Vec::new(),
         }
+    }
+
+    fn begin_unit(&mut self, unit: u64) -> UnitUnderWay {
+        self.builder.begin_unit(WorkUnit::new(unit, self.builder.shells()))
     }
 
     /// Adds the next quartets of a unit to the sums of this place; false if it is over.
@@ -51,13 +60,26 @@ impl BuildState {
 
 /// Adds a unit to the sums of this place, with turns for others in between.
 async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
-    let mut under_way = {
-        let mut state = states.lock();
-        let unit = WorkUnit::new(unit, state.builder.shells());
-        state.builder.begin_unit(unit)
-    };
+    let mut under_way = states.lock().begin_unit(unit);
     while states.lock().go_on(&mut under_way) {
         isles::yield_now().await; // requests for units, and the news of a death, have waited
+    }
+}
+
+/// What adds a unit to the sums of the place that has stolen it; a part of it has the quartets of a turn.
+#[derive(Clone, Serialize, Deserialize)]
+struct BuildKernel {
+    states: PlaceLocal<BuildState>,
+}
+
+impl UnitKernel for BuildKernel {
+    fn compute(&self, unit: u64, is_begun: bool) -> bool {
+        let mut state = self.states.lock();
+        let under_way = state.stolen.take().filter(|_| is_begun);
+        let mut under_way = under_way.unwrap_or_else(|| state.begin_unit(unit));
+        let goes_on = state.go_on(&mut under_way);
+        state.stolen = goes_on.then_some(under_way);
+        !goes_on
     }
 }
 
@@ -66,6 +88,8 @@ pub(super) struct SharedBuild {
     states: PlaceLocal<BuildState>,
     units: WorkUnits,
     size: usize,
+    /// Of all builds, if units are stolen.
+    balance: Option<RunBalance>,
 }
 
 impl SharedBuild {
@@ -77,47 +101,62 @@ impl SharedBuild {
     ) -> isles::Result<SharedBuild> {
         let states = PlaceLocal::with(functions.clone(), BuildState::new).await?;
         let units = dealer.units(units(functions.shells.len()), balance).await?;
-        Ok(SharedBuild { states, units, size: one_electron::functions(&functions.shells) })
+        Ok(SharedBuild { states, units, size: one_electron::functions(&functions.shells), balance: None })
     }
 
     /// The two-electron part of the Fock matrix for a density, built by all places; called at the first.
-    pub(super) async fn of(&self, density: &Matrix) -> isles::Result<Matrix> {
+    pub(super) async fn of(&mut self, density: &Matrix) -> isles::Result<Matrix> {
         let (states, units) = (&self.states, self.units.again());
         states.lock().density = fock::packed(density);
-        finish(async {
-            for place in places() {
-                spawn_at!(place, take_part(states, units.here()).await?);
-            }
-        })
-        .await?;
+        if units.are_stolen() {
+            finish(async { everywhere!(begin(states).await?).await }).await?;
+            let balance = units.balance(BuildKernel { states: states.clone() }).await?;
+            self.balance.get_or_insert_default().add(balance);
+            finish(async { everywhere!(end(states).await?).await }).await?;
+        } else {
+            finish(async {
+                for place in places() {
+                    spawn_at!(place, take_part(states, units.here()).await?);
+                }
+            })
+            .await?;
+        }
         Ok(fock::matrix(self.size, &states.lock().sums))
     }
 
     /// What the places did in all builds since `started`, a time of [`now`].
     pub(super) async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
-        self.units.done(started).await
+        Ok(WorkDone { balance: self.balance.clone(), ..self.units.done(started).await? })
     }
 }
 
 /// The part of this place in a build.
 async fn take_part(states: &PlaceLocal<BuildState>, mut units: UnitQueue<'_>) -> isles::Result<()> {
-    let team = Team::world();
-    let mut density = std::mem::take(&mut states.lock().density);
-    team.broadcast_slice(0, &mut density).await?;
-    {
-        let mut state = states.lock();
-        state.builder.begin(&density);
-        state.density = density;
-        work(effort::of_matrix(state.functions));
-    }
+    begin(states).await?;
     let mut coming = units.take().await?;
     while let Some(unit) = coming {
         coming = units.take_during(add_unit(states, unit)).await?;
     }
     drop(units);
+    end(states).await
+}
+
+/// Takes the density from the first place.
+async fn begin(states: &PlaceLocal<BuildState>) -> isles::Result<()> {
+    let mut density = std::mem::take(&mut states.lock().density);
+    Team::world().broadcast_slice(0, &mut density).await?;
+    let mut state = states.lock();
+    state.builder.begin(&density);
+    state.density = density;
+    work(effort::of_matrix(state.functions));
+    Ok(())
+}
+
+/// Adds the sums of this place to those of the others, for the first place.
+async fn end(states: &PlaceLocal<BuildState>) -> isles::Result<()> {
     let mut sums = states.lock().builder.sums();
     work(effort::of_matrix(states.lock().functions));
-    team.reduce_slice(0, &mut sums, i64::wrapping_add).await?;
+    Team::world().reduce_slice(0, &mut sums, i64::wrapping_add).await?;
     states.lock().sums = sums;
     Ok(())
 }

@@ -48,9 +48,8 @@ pub struct ImSuite {
 }
 
 impl ImSuite {
-    #[cfg(test)]
     /// A run of a kernel on a generated network, such as `128,sparse-min`.
-    pub(super) fn generated(kernel: KernelName, network: &str, random_seed: u64, ship: Ship) -> ImSuite {
+    pub fn generated(kernel: KernelName, network: &str, random_seed: u64, ship: Ship) -> ImSuite {
         let generate = Some(network.to_owned());
         ImSuite { kernel, input: None, generate, committee: None, random_seed, ship }
     }

@@ -8,10 +8,10 @@ mod board;
 
 pub use board::{QueensBag, QueensCount, sequential};
 
-use crate::frame::{Application, BalanceArguments, Dealer, Verification, WorkDone, count, steals_text};
+use crate::frame::{Application, BalanceArguments, Dealer, Verification, WorkDone, count};
 use crate::registry::Failure;
 use clap::{Args, value_parser};
-use isles::glb::{self, Balanced, Parameters, RunBalance};
+use isles::glb::{self, Balanced, Parameters};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -65,7 +65,6 @@ pub struct QueensFound {
     solutions: u64,
     /// Queens that were placed on the way.
     placed: u64,
-    balance: RunBalance,
 }
 
 impl Application for Queens {
@@ -87,12 +86,11 @@ impl Application for Queens {
     async fn compute(input: QueensInput, dealer: Dealer) -> isles::Result<(QueensFound, WorkDone)> {
         let QueensInput { queens, balance } = input;
         let Balanced { result, balance } = glb::run_with(balance, QueensBag::new(queens)).await?;
-        let done = dealer.done_of(&balance);
-        Ok((QueensFound { solutions: result.solutions, placed: result.placed, balance }, done))
+        Ok((QueensFound { solutions: result.solutions, placed: result.placed }, dealer.done_of(balance)))
     }
 
-    fn text(&self, QueensFound { solutions, placed, balance }: &QueensFound) -> String {
-        format!("solutions  {solutions}\nplaced     {placed} queens\n{}", steals_text(balance))
+    fn text(&self, QueensFound { solutions, placed }: &QueensFound) -> String {
+        format!("solutions  {solutions}\nplaced     {placed} queens")
     }
 
     fn speed(&self, found: &QueensFound, seconds: f64) -> String {

@@ -4,10 +4,10 @@
 
 use super::bag::TreeBag;
 use super::tree::{SAMPLES, SearchTree, TreeKind, TreeRules, TreeSize};
-use crate::frame::{Application, BalanceArguments, Dealer, Verification, WorkDone, steals_text};
+use crate::frame::{Application, BalanceArguments, Dealer, Verification, WorkDone};
 use crate::registry::Failure;
 use clap::{Args, value_parser};
-use isles::glb::{self, Balanced, Parameters, RunBalance};
+use isles::glb::{self, Balanced, Parameters};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -48,7 +48,6 @@ pub struct SearchFound {
     size: TreeSize,
     #[serde(skip)]
     rules: TreeRules,
-    balance: RunBalance,
 }
 
 impl TreeSearch {
@@ -101,13 +100,12 @@ impl Application for TreeSearch {
     async fn compute(input: SearchInput, dealer: Dealer) -> isles::Result<(SearchFound, WorkDone)> {
         let SearchInput { rules, balance, .. } = input;
         let Balanced { result: size, balance } = glb::run_with(balance, TreeBag::new(rules)).await?;
-        let done = dealer.done_of(&balance);
-        Ok((SearchFound { size, rules, balance }, done))
+        Ok((SearchFound { size, rules }, dealer.done_of(balance)))
     }
 
-    fn text(&self, SearchFound { size, balance, .. }: &SearchFound) -> String {
+    fn text(&self, SearchFound { size, .. }: &SearchFound) -> String {
         let TreeSize { nodes, leaves, depth } = size;
-        format!("nodes  {nodes}\nleaves {leaves}\ndepth  {depth}\n{}", steals_text(balance))
+        format!("nodes  {nodes}\nleaves {leaves}\ndepth  {depth}")
     }
 
     fn speed(&self, found: &SearchFound, seconds: f64) -> String {

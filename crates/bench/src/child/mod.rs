@@ -15,7 +15,7 @@ mod two_cores;
 mod whole_runs;
 
 use crate::options::Effort;
-use ours::{applications, calls, channels, members, places, transfers, wavefront};
+use ours::{applications, calls, channels, imsuite, members, places, transfers, wavefront};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -51,6 +51,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-betweenness-hep-th", applications::hep_th),
     ("isles-hf-benzene", applications::benzene),
     ("isles-hf-aspirin", applications::aspirin),
+    ("isles-imsuite-minimal", imsuite::minimal),
+    ("isles-imsuite-reachable", imsuite::reachable),
     ("isles-uts-t1", balance::t1),
     ("isles-uts-t1l", balance::t1l),
     ("isles-queens-14", balance::queens),

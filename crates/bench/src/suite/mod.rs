@@ -7,6 +7,7 @@ mod balance;
 mod channels;
 mod hartree_fock;
 mod host;
+mod imsuite;
 mod mpi;
 pub mod twin;
 
@@ -27,14 +28,16 @@ pub enum Suite {
     Channels,
     /// Tasks that make tasks.
     Glb,
+    /// Distributed algorithms, with what their calls take along.
+    ImSuite,
     /// Ranks of MPI as places.
     Mpi,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 6] =
-        [Suite::Core, Suite::Twin, Suite::Hf, Suite::Channels, Suite::Glb, Suite::Mpi];
+    pub const ALL: [Suite; 7] =
+        [Suite::Core, Suite::Twin, Suite::Hf, Suite::Channels, Suite::Glb, Suite::ImSuite, Suite::Mpi];
 
     /// The word of the command line.
     pub fn name(self) -> &'static str {
@@ -44,6 +47,7 @@ impl Suite {
             Suite::Hf => "hf",
             Suite::Channels => "channels",
             Suite::Glb => "glb",
+            Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
         }
     }
@@ -56,6 +60,7 @@ impl Suite {
             Suite::Hf => hartree_fock::GROUPS,
             Suite::Channels => channels::GROUPS,
             Suite::Glb => balance::GROUPS,
+            Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
         }
     }

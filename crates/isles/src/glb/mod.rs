@@ -22,7 +22,19 @@ use place_bag::PlaceBag;
 use recovery::{is_death, recover};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::RefCell;
 use worker::{PlaceBags, place, work};
+
+thread_local! {
+    /// How the runs that were begun in this thread were balanced, all together: for the report of a program.
+    static BALANCE: RefCell<Option<RunBalance>> = const { RefCell::new(None) };
+}
+
+/// Takes how the runs that were begun in this thread were balanced, since this was last asked; `None` if there were
+/// none.
+pub(crate) fn take_balance() -> Option<RunBalance> {
+    BALANCE.take()
+}
 
 /// Tasks that may make further tasks, and what those that have run came to.
 ///
@@ -106,7 +118,9 @@ pub async fn run_with<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced
     }
     let result = merged.expect("the first place has a bag").result();
     let recovered = (place_count() - members.len()) as u64;
-    Ok(Balanced { result, balance: RunBalance { elapsed, places, recovered } })
+    let balance = RunBalance { elapsed, places, recovered };
+    BALANCE.with_borrow_mut(|all| all.get_or_insert_default().add(balance.clone()));
+    Ok(Balanced { result, balance })
 }
 
 /// Starts a worker at each member that has a bag; ends when no task is left anywhere.

@@ -31,6 +31,22 @@ pub struct PlaceBalance {
     pub saves: u64,
 }
 
+impl PlaceBalance {
+    /// Adds what the place did in another run.
+    fn add(&mut self, other: &PlaceBalance) {
+        self.tasks += other.tasks;
+        self.batches += other.batches;
+        self.asked += other.asked;
+        self.stolen += other.stolen;
+        self.stealing += other.stealing;
+        self.lifelines_asked += other.lifelines_asked;
+        self.gifts += other.gifts;
+        self.given += other.given;
+        self.busy += other.busy;
+        self.saves += other.saves;
+    }
+}
+
 /// The result of a run, and how it was balanced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balanced<R> {
@@ -52,6 +68,22 @@ pub struct RunBalance {
 }
 
 impl RunBalance {
+    /// Adds another run on the same places.
+    pub fn add(&mut self, other: RunBalance) {
+        self.elapsed += other.elapsed;
+        self.recovered += other.recovered;
+        if self.places.is_empty() {
+            self.places = other.places;
+            return;
+        }
+        for (place, other) in self.places.iter_mut().zip(other.places) {
+            match (place.as_mut(), other) {
+                (Some(place), Some(other)) => place.add(&other),
+                _ => *place = None,
+            }
+        }
+    }
+
     /// Tasks of all places. With a place that has died, what it had done since its last save is missing, and tasks may
     /// be counted that were done twice.
     pub fn tasks(&self) -> u64 {

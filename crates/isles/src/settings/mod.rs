@@ -25,6 +25,8 @@ pub enum Report {
     Finish,
     /// What tasks said to other tasks: over channels, and from member to member of a team.
     Messages,
+    /// How [`glb`](crate::glb) has balanced tasks: steals and idle time of each place, of all its runs.
+    Balance,
     /// What a modelled chip did; nothing on another machine.
     Chip,
 }
@@ -84,11 +86,12 @@ fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
             "captures" => Ok(Report::Captures),
             "finish" => Ok(Report::Finish),
             "messages" => Ok(Report::Messages),
+            "balance" => Ok(Report::Balance),
             "chip" => Ok(Report::Chip),
             _ => Err(ConfigError::new(
                 source,
                 name,
-                "captures, finish, messages, chip, or several with commas",
+                "captures, finish, messages, balance, chip, or several with commas",
             )),
         })
         .collect()

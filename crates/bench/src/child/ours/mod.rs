@@ -6,6 +6,7 @@
 pub mod applications;
 pub mod calls;
 pub mod channels;
+pub mod imsuite;
 pub mod members;
 pub mod places;
 pub mod transfers;
@@ -13,17 +14,18 @@ pub mod wavefront;
 
 use super::median;
 use crate::options::Effort;
-use isles::Launch;
+use isles::{Launch, RunReport};
 use std::time::Instant;
 
 /// Runs the program on the machine that the environment names. In the other places' processes it does not return.
-pub(super) fn run<F>(program: impl FnOnce() -> F)
+pub(super) fn run<F>(program: impl FnOnce() -> F) -> RunReport
 where
     F: Future<Output = isles::Result<()>> + 'static,
 {
     let launch = Launch::from_environment().unwrap_or_else(|error| panic!("{error}"));
-    let (result, _) = launch.run(program).unwrap_or_else(|error| panic!("{error}"));
+    let (result, report) = launch.run(program).unwrap_or_else(|error| panic!("{error}"));
     result.unwrap_or_else(|error| panic!("{error}"));
+    report
 }
 
 /// As [`super::batch::seconds_per_step`], for steps that wait for other places.
