@@ -35,8 +35,9 @@ const COMING_MAX: Duration = Duration::from_millis(2);
 /// wake-up takes where it is slow; a place that is woken more rarely than this looks no longer than the policy says.
 const SPIN_MAX: Duration = Duration::from_micros(250);
 
-/// How long a place looks that other hosts write to: several times what an answer of one takes over TCP.
-const HOSTS_SPIN: Duration = Duration::from_micros(200);
+/// How long a place looks that other hosts write to: several times what an answer of one takes over TCP. It gives the
+/// processor away meanwhile, if somebody wants it.
+const HOSTS_LOOK: Duration = Duration::from_micros(200);
 
 /// The waiting of one place.
 pub(super) struct Waiter {
@@ -83,14 +84,10 @@ impl Waiter {
         }
     }
 
-    /// From now on each wait looks for [`HOSTS_SPIN`] at least before a sleep, on whose end others may count; but after
+    /// From now on each wait looks for [`HOSTS_LOOK`] at least before a sleep, on whose end others may count; but after
     /// a sleep whose time was over, and that nothing has ended, it sleeps on at once.
     pub fn look_for_hosts(&mut self) {
         self.has_hosts = true;
-        if !self.wait_policy.spin.is_zero() {
-            self.wait_policy.spin = HOSTS_SPIN;
-            self.spin.set(HOSTS_SPIN);
-        }
     }
 
     /// Whether a wait would end because of an unpark.
@@ -133,7 +130,7 @@ impl Waiter {
             parking::park(&self.unpark_signal.own.sleeping.0, self.unpark_signal.fencing, timeout, ready);
             let slept = start.elapsed();
             self.adapt(slept);
-            let is_over = timeout.is_some_and(|timeout| slept >= timeout && timeout >= HOSTS_SPIN);
+            let is_over = timeout.is_some_and(|timeout| slept >= timeout && timeout >= HOSTS_LOOK);
             self.found_nothing.set(self.has_hosts && is_over && !ready());
         }
         self.take_unpark();
@@ -194,10 +191,10 @@ impl Waiter {
             }
             ready() || end.is_some_and(|end| Instant::now() >= end)
         };
-        let start = (self.has_hosts && self.wait_policy.spin.is_zero()).then(Instant::now);
+        let start = self.has_hosts.then(Instant::now);
         (0..self.wait_policy.yields).any(|_| turn())
             || start
-                .is_some_and(|start| (0..).take_while(|_| start.elapsed() < HOSTS_SPIN).any(|_: u32| turn()))
+                .is_some_and(|start| (0..).take_while(|_| start.elapsed() < HOSTS_LOOK).any(|_: u32| turn()))
     }
 
     fn take_unpark(&self) {
