@@ -3,7 +3,7 @@
 //! A call of the library costs a sender as much as hundreds of messages in one frame, so many messages share frames.
 //! But one that waits while its place computes is late by as long as that takes. So a few may always leave at once, and
 //! more only as time goes by. It is a token bucket (Turner, 1986) and knows neither frames nor clocks. Invariant: in a
-//! time `t` at most [`TOKENS`] + `t` / [`REFILL`] + 1 messages leave at once.
+//! time `t` at most `TOKENS` + `t` / `REFILL` + 1 messages leave at once.
 
 use std::time::Duration;
 
