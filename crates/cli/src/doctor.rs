@@ -140,11 +140,15 @@ fn processors() -> Vec<usize> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect()
 }
 
+/// What `/proc/cpuinfo` says of the first processor in the line `name`.
+pub(crate) fn cpu_info(name: &str) -> Option<String> {
+    let text = read("/proc/cpuinfo")?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
 fn cores() -> Fact {
-    let model = read("/proc/cpuinfo").and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
+    let model = cpu_info("model name");
     let count = processors().len();
     let fact = Fact::good("processors", format!("{count}, {}", model.as_deref().unwrap_or("unknown")));
     fact.unless(count > 1, Verdict::Poor, "places share the only processor: more than one place is no faster")

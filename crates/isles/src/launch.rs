@@ -162,7 +162,7 @@ impl Launch {
         Ok(Launch::of(environment, machine, places))
     }
 
-    /// The settings of the environment, with this machine and so many places.
+    /// A launch on `machine` over `places` places, with all other settings of `environment`.
     pub(crate) fn of(environment: Environment, machine: Machine, places: u32) -> Launch {
         Launch {
             machine,

@@ -8,8 +8,8 @@
 use crate::bell::Bell;
 use crate::credit::{PairCredit, window};
 use crate::frame::{BLOCK_RECORD_BYTES, Frame, FrameRecord, RECORD_BYTES, record_bytes};
-use crate::haste::Haste;
 use crate::library::{Library, OpenRequest};
+use crate::token_bucket::TokenBucket;
 use isles_transport::composite::FarEndpoint;
 use isles_transport::{
     AlignedBytes, Arrival, BlockMemory, Body, Class, Endpoint, HandlerId, Inbound, Limits, MappedMemory,
@@ -118,7 +118,7 @@ struct RemotePlace {
     /// Whether it stands in [`MpiEndpoint::dirty`].
     is_dirty: bool,
     last_sent: Option<Instant>,
-    haste: Haste,
+    bucket: TokenBucket,
     next_tag: u32,
 }
 
@@ -160,7 +160,7 @@ pub struct MpiEndpoint {
     end_limit: Option<Duration>,
     start: Instant,
     /// That of frames which leave before a task runs.
-    haste: Cell<Haste>,
+    bucket: Cell<TokenBucket>,
     unparked: Arc<EndedWait>,
     reentry: ReentryGuard,
 }
@@ -183,7 +183,7 @@ impl MpiEndpoint {
             has_left: Cell::new(false),
             end_limit: None,
             start: Instant::now(),
-            haste: Cell::default(),
+            bucket: Cell::default(),
             unparked: Arc::default(),
             reentry: ReentryGuard::default(),
         }
@@ -206,7 +206,7 @@ impl MpiEndpoint {
                     has_left: false,
                     is_dirty: false,
                     last_sent: None,
-                    haste: Haste::default(),
+                    bucket: TokenBucket::default(),
                     next_tag: 0,
                 })
             })
@@ -496,8 +496,8 @@ impl Endpoint for MpiEndpoint {
             peer.frames[tag_of(class) as usize].add(handler, room, fill).ok_or(SendError::Abandoned)?
         };
         peer.credit.send(class, written);
-        let is_hasty = peer.haste.take(self.start.elapsed());
-        if is_hasty || peer.frames[tag_of(class) as usize].len() >= FRAME_BYTES {
+        let leaves_at_once = peer.bucket.take(self.start.elapsed());
+        if leaves_at_once || peer.frames[tag_of(class) as usize].len() >= FRAME_BYTES {
             self.send_frame(to, &mut peer, class);
         } else {
             self.note_dirty(to, &mut peer);
@@ -632,9 +632,9 @@ impl OtherHosts for MpiEndpoint {
 
     fn push_out(&self) {
         if !self.dirty.borrow().is_empty() {
-            let mut haste = self.haste.get();
-            let may = haste.take(self.start.elapsed());
-            self.haste.set(haste);
+            let mut bucket = self.bucket.get();
+            let may = bucket.take(self.start.elapsed());
+            self.bucket.set(bucket);
             if may {
                 self.flush();
             }

@@ -7,7 +7,7 @@
 
 pub mod credit;
 pub mod frame;
-pub mod haste;
+pub mod token_bucket;
 pub mod watch;
 
 #[cfg(feature = "library")]

@@ -7,6 +7,7 @@ mod file;
 mod fit;
 mod measure;
 
+use crate::doctor::cpu_info;
 use clap::Args;
 use file::Origin;
 use fit::Constants;
@@ -16,7 +17,6 @@ use isles_apps::console;
 use isles_apps::registry::{Failure, PlaceArguments};
 use measure::Ways;
 use serde_json::json;
-use std::fs;
 use std::path::Path;
 use std::sync::mpsc;
 
@@ -130,16 +130,11 @@ fn shape(arguments: &Arguments, places: u32, found: &Found) -> Result<(u32, u32)
 }
 
 fn origin(machine: Machine, places: u32, shape: (u32, u32)) -> Origin {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let megahertz = field("cpu MHz").and_then(|text| text.parse::<f64>().ok());
+    let megahertz = cpu_info("cpu MHz").and_then(|text| text.parse::<f64>().ok());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Origin {
         measured: format!("{places} places of the machine {}, {processors} processors", machine.name()),
-        processor: field("model name").unwrap_or_else(|| "unknown".to_owned()),
+        processor: cpu_info("model name").unwrap_or_else(|| "unknown".to_owned()),
         megahertz: megahertz.map_or(2000, |rate| rate.round().max(1.0) as u32),
         shape,
     }

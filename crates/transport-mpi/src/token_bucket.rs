@@ -1,9 +1,9 @@
 //! Which messages leave at once, and which wait for company.
 //!
-//! A call of the library costs a sender as much as hundreds of messages in one frame, so many messages share frames.
-//! But one that waits while its place computes is late by as long as that takes. So a few may always leave at once, and
-//! more only as time goes by. It is a token bucket (Turner, 1986) and knows neither frames nor clocks. Invariant: in a
-//! time `t` at most `TOKENS` + `t` / `REFILL` + 1 messages leave at once.
+//! A call of the library takes its sender as long as writing hundreds of messages into a frame, so messages share
+//! frames. But a message that waits while its place computes is late by the time of that computation. So a few messages
+//! may leave at once, and more as time goes by: a token bucket (Turner, 1986). It knows neither frames nor clocks.
+//! Invariant: in a time `t` at most `TOKENS` + `t` / `REFILL` + 1 messages leave at once.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ const REFILL: Duration = Duration::from_micros(25);
 
 /// The right to leave at once.
 #[derive(Clone, Copy, Debug)]
-pub struct Haste {
+pub struct TokenBucket {
     tokens: u32,
     /// When the last one came, since some start.
     refilled: Duration,
 }
 
-impl Default for Haste {
-    fn default() -> Haste {
-        Haste { tokens: TOKENS, refilled: Duration::ZERO }
+impl Default for TokenBucket {
+    fn default() -> TokenBucket {
+        TokenBucket { tokens: TOKENS, refilled: Duration::ZERO }
     }
 }
 
-impl Haste {
+impl TokenBucket {
     /// Whether something may leave at once at `now`, which does not go back; uses the right up if so.
     pub fn take(&mut self, now: Duration) -> bool {
         let came = (now.saturating_sub(self.refilled).as_nanos() / REFILL.as_nanos()) as u32;
@@ -50,23 +50,23 @@ mod tests {
 
     #[test]
     fn a_few_leave_at_once_and_then_one_in_a_while() {
-        let mut haste = Haste::default();
+        let mut bucket = TokenBucket::default();
         let at = |micros| Duration::from_micros(micros);
-        assert_eq!((0..6).filter(|_| haste.take(at(1_000))).count(), 4);
-        assert!(!haste.take(at(1_024)));
-        assert!(haste.take(at(1_025)));
-        assert!(!haste.take(at(1_026)));
-        assert_eq!((0..6).filter(|_| haste.take(at(9_000))).count(), 4);
+        assert_eq!((0..6).filter(|_| bucket.take(at(1_000))).count(), 4);
+        assert!(!bucket.take(at(1_024)));
+        assert!(bucket.take(at(1_025)));
+        assert!(!bucket.take(at(1_026)));
+        assert_eq!((0..6).filter(|_| bucket.take(at(9_000))).count(), 4);
     }
 
     proptest! {
         #[test]
         fn no_more_leave_than_the_bound_and_none_is_kept_that_may(gaps in prop::collection::vec(0..90_u64, 1..200)) {
-            let (mut haste, mut now, mut left) = (Haste::default(), Duration::ZERO, Vec::new());
+            let (mut bucket, mut now, mut left) = (TokenBucket::default(), Duration::ZERO, Vec::new());
             for gap in gaps {
                 now += Duration::from_micros(gap);
                 let last = left.last().copied();
-                if haste.take(now) {
+                if bucket.take(now) {
                     left.push(now);
                 } else {
                     // Whoever stays has one before it that left not long ago.
