@@ -15,8 +15,8 @@ use isles::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::future::poll_fn;
-use std::pin::pin;
+use std::future::{poll_fn, ready};
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -81,10 +81,14 @@ impl WorkUnits {
         self.shares.lock().add_part(started, true);
     }
 
+    async fn take_counted(&self) -> isles::Result<Option<u64>> {
+        self.next.take_below(self.count).await
+    }
+
     /// The units that this place takes, unless they are stolen.
     pub fn here(&self) -> UnitQueue<'_> {
         let progress = (here().index() == 0).then(|| Progress::new(self.count, self.what.clone()));
-        UnitQueue { units: self, next: here().index() as u64, started: None, progress }
+        UnitQueue { units: self, next: here().index() as u64, coming: None, started: None, progress }
     }
 
     /// What the places did since `started`, a time of [`now`].
@@ -106,6 +110,8 @@ pub struct UnitQueue<'a> {
     units: &'a WorkUnits,
     /// The next one, with static balance.
     next: u64,
+    /// The unit after the one under way, where it has been asked for already.
+    coming: Option<Begun<'a, isles::Result<Option<u64>>>>,
     /// When the unit under way was taken.
     started: Option<Instant>,
     /// How far all are; the first place tells.
@@ -116,6 +122,9 @@ impl UnitQueue<'_> {
     /// The next unit; none if there is none, or if a place is dead: what that had done is lost, and its loss is the
     /// error of the whole, so the others need not go on.
     ///
+    /// Where asking the counter is a message, the unit after it is asked for, too, before the caller computes this one:
+    /// so the way there and back is no loss.
+    ///
     /// # Errors
     /// The place of the shared counter has died.
     pub async fn take(&mut self) -> isles::Result<Option<u64>> {
@@ -123,44 +132,46 @@ impl UnitQueue<'_> {
             self.units.shares.lock().add_part(started, true);
             isles::yield_now().await; // a unit is long: messages, and the news of a death, have waited
         }
-        let unit = self.next_unit().await?;
-        self.started = unit.is_some().then(Instant::now);
-        Ok(unit)
-    }
-
-    /// The next unit, as [`UnitQueue::take`], asked for before `compute`, which computes the last one: so the way to
-    /// the counter and back is no loss. `compute` itself gives others their turn.
-    ///
-    /// # Errors
-    /// As [`UnitQueue::take`].
-    pub async fn take_during(&mut self, compute: impl Future<Output = ()>) -> isles::Result<Option<u64>> {
-        let (shares, started) = (&self.units.shares, Instant::now());
-        self.started = None;
-        let mut taking = pin!(self.next_unit());
-        let begun = poll_fn(|context| Poll::Ready(taking.as_mut().poll(context))).await;
-        compute.await;
-        shares.lock().add_part(started, true);
-        match begun {
-            Poll::Ready(unit) => unit,
-            Poll::Pending => taking.await,
-        }
-    }
-
-    async fn next_unit(&mut self) -> isles::Result<Option<u64>> {
         if places().any(Place::is_dead) {
             return Ok(None);
         }
-        let unit = match self.units.balance {
-            Balance::Dynamic => self.units.next.take_below(self.units.count).await?,
-            Balance::Static => Some(self.next).filter(|unit| *unit < self.units.count),
-            Balance::Glb => unreachable!("no place takes units that are stolen"),
+        let unit = match self.coming.take() {
+            Some(coming) => coming.await?,
+            None => self.next_unit().await?,
         };
         let Some(unit) = unit else { return Ok(None) };
-        self.next += place_count() as u64;
+        if self.units.balance == Balance::Dynamic && !self.units.next.is_near() {
+            self.coming = Some(begun(self.units.take_counted()).await);
+        }
         if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
             progress.tell(unit); // units are dealt in order, so about as many are done
         }
+        self.started = Some(Instant::now());
         Ok(Some(unit))
+    }
+
+    async fn next_unit(&mut self) -> isles::Result<Option<u64>> {
+        match self.units.balance {
+            Balance::Dynamic => self.units.take_counted().await,
+            Balance::Static => {
+                let unit = self.next;
+                self.next += place_count() as u64;
+                Ok(Some(unit).filter(|unit| *unit < self.units.count))
+            }
+            Balance::Glb => unreachable!("no place takes units that are stolen"),
+        }
+    }
+}
+
+/// A future that has been begun.
+type Begun<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Begins a future: polls it once.
+async fn begun<'a, T: 'a>(future: impl Future<Output = T> + 'a) -> Begun<'a, T> {
+    let mut future: Begun<'a, T> = Box::pin(future);
+    match poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
+        Poll::Ready(value) => Box::pin(ready(value)),
+        Poll::Pending => future,
     }
 }
 

@@ -133,9 +133,8 @@ impl SharedBuild {
 /// The part of this place in a build.
 async fn take_part(states: &PlaceLocal<BuildState>, mut units: UnitQueue<'_>) -> isles::Result<()> {
     begin(states).await?;
-    let mut coming = units.take().await?;
-    while let Some(unit) = coming {
-        coming = units.take_during(add_unit(states, unit)).await?;
+    while let Some(unit) = units.take().await? {
+        add_unit(states, unit).await;
     }
     drop(units);
     end(states).await

@@ -5,7 +5,7 @@
 //! which are network namespaces of this one, with C over the same library on the same hosts.
 
 use super::{MPICH, OPEN_MPI, figure, ours};
-use crate::measure::{Better, Contender, Group, Row, Target};
+use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::MpiLibrary::{self, Mpich, OpenMpi};
 use crate::mpi::Ranks;
 use crate::output::ELAPSED;
@@ -23,6 +23,8 @@ pub const GROUPS: &[Group] = &[
     ONE_HOST_TOGETHER,
     CALLS,
     SIZES,
+    TOGETHER,
+    TOGETHER_6,
     IDLE,
     POWER_2,
     POWER_4,
@@ -260,6 +262,88 @@ const SIZES: Group = Group {
             peers: &[figure(MPICH, "us_2m")],
             ..HOSTS
         },
+    ],
+};
+
+/// A collective of ranks on several hosts, over Open MPI.
+const fn together(
+    name: &'static str,
+    question: &'static str,
+    value: &'static str,
+    peers: &'static [Figure],
+) -> Row {
+    Row { name, question, ours: figure(OVER_OPEN_MPI, value), peers, targets: &[], ..ROW }
+}
+
+const TOGETHER: Group = Group {
+    name: "two-hosts-together",
+    setting: TWO_HOSTS,
+    slow: false,
+    contenders: &[
+        on(OpenMpi, OVER_OPEN_MPI, "isles-collective", 2, 2),
+        in_c(OpenMpi, OPEN_MPI, "collective", 2, 2),
+    ],
+    rows: &[
+        together(
+            "hosts-barrier",
+            "barrier of 2 ranks",
+            "barrier_us",
+            const { &[figure(OPEN_MPI, "barrier_us")] },
+        ),
+        together(
+            "hosts-all-reduce",
+            "all_reduce of 8 bytes, 2 ranks",
+            "all_reduce_us",
+            const { &[figure(OPEN_MPI, "all_reduce_us")] },
+        ),
+        together(
+            "hosts-broadcast-8k",
+            "broadcast of 8 KiB, 2 ranks, the root changing",
+            "broadcast_8k_us",
+            const { &[figure(OPEN_MPI, "broadcast_8k_us")] },
+        ),
+        together(
+            "hosts-broadcast-1m",
+            "broadcast of 1 MiB, 2 ranks, the root changing",
+            "broadcast_1m_us",
+            const { &[figure(OPEN_MPI, "broadcast_1m_us")] },
+        ),
+    ],
+};
+
+const TOGETHER_6: Group = Group {
+    name: "three-hosts-together",
+    setting: "6 ranks on 3 hosts; hosts are network namespaces, MPI's TCP between them",
+    slow: false,
+    contenders: &[
+        on(OpenMpi, OVER_OPEN_MPI, "isles-collective", 6, 3),
+        in_c(OpenMpi, OPEN_MPI, "collective", 6, 3),
+    ],
+    rows: &[
+        together(
+            "hosts-barrier-6",
+            "barrier of 6 ranks",
+            "barrier_us",
+            const { &[figure(OPEN_MPI, "barrier_us")] },
+        ),
+        together(
+            "hosts-all-reduce-6",
+            "all_reduce of 8 bytes, 6 ranks",
+            "all_reduce_us",
+            const { &[figure(OPEN_MPI, "all_reduce_us")] },
+        ),
+        together(
+            "hosts-broadcast-8k-6",
+            "broadcast of 8 KiB, 6 ranks, the root changing",
+            "broadcast_8k_us",
+            const { &[figure(OPEN_MPI, "broadcast_8k_us")] },
+        ),
+        together(
+            "hosts-broadcast-1m-6",
+            "broadcast of 1 MiB, 6 ranks, the root changing",
+            "broadcast_1m_us",
+            const { &[figure(OPEN_MPI, "broadcast_1m_us")] },
+        ),
     ],
 };
 

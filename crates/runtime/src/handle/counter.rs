@@ -149,6 +149,15 @@ impl Counter {
         Place::of(self.share.id().home)
     }
 
+    /// Whether this place counts without a message: it is the home, or shares memory with it.
+    pub fn is_near(&self) -> bool {
+        let home = self.share.id().home;
+        Local::with(|local| match self.word {
+            Some(word) => local.shared_word(home, word).is_some(),
+            None => local.here() == home,
+        })
+    }
+
     /// Takes the next number below `limit`, each number once over all places; `None` when they are used up.
     ///
     /// # Errors
