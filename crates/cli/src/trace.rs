@@ -8,7 +8,7 @@ use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
 use isles_apps::console;
 use isles_apps::registry::Failure;
-use isles_trace::stats::{FinishSpan, Stats, read};
+use isles_trace::stats::{FinishSpan, PairTraffic, Stats, read};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -55,6 +55,13 @@ fn milliseconds(stats: &Stats, time: u64) -> f64 {
     stats.unit.seconds(time) * 1e3
 }
 
+/// The shortest and the mean time of the messages of a pair from the begin of sending to the begin of handling, in
+/// seconds; none if the trace has no message with both ends.
+fn ways(stats: &Stats, pair: &PairTraffic) -> Option<[f64; 2]> {
+    let seconds = |time: i64| stats.unit.seconds(time.unsigned_abs()) * if time < 0 { -1.0 } else { 1.0 };
+    (pair.ways > 0).then(|| [seconds(pair.shortest), seconds(pair.time) / pair.ways as f64])
+}
+
 fn as_text(stats: &Stats) -> String {
     let mut text = format!("{}\n\nTime by place, ms\n", stats.run);
     let activities = stats.activities();
@@ -76,10 +83,12 @@ fn as_text(stats: &Stats) -> String {
         _ = writeln!(text, "place {place} dropped {dropped} events, which are in no table");
     }
     text.push_str("\nMessages by pair of places\n");
-    let mut rows = vec![strings(["from", "to", "messages", "bytes"])];
-    let pairs = stats.pairs.iter();
-    rows.extend(pairs.map(|((from, to), (messages, bytes))| {
-        strings([from.to_string(), to.to_string(), messages.to_string(), bytes.to_string()])
+    let mut rows = vec![strings(["from", "to", "messages", "bytes", "shortest way, us", "mean way, us"])];
+    rows.extend(stats.pairs.iter().map(|((from, to), pair)| {
+        let [shortest, mean] = ways(stats, pair)
+            .map_or([const { String::new() }; 2], |ways| ways.map(|seconds| format!("{:.3}", seconds * 1e6)));
+        let [messages, bytes] = [pair.messages, pair.bytes].map(|count| count.to_string());
+        strings([from.to_string(), to.to_string(), messages, bytes, shortest, mean])
     }));
     table(&mut text, &rows);
     text.push_str("\nCalls, ms\n");
@@ -135,8 +144,16 @@ fn as_json(stats: &Stats) -> Value {
             json!({ "place": place, "seconds": times, "dropped": dropped })
         })
         .collect();
-    let pairs = stats.pairs.iter().map(|((source, target), (messages, bytes))| {
-        json!({ "source": source, "target": target, "messages": messages, "bytes": bytes })
+    let pairs = stats.pairs.iter().map(|((source, target), pair)| {
+        let [shortest, mean] = ways(stats, pair).map_or([None; 2], |ways| ways.map(Some));
+        json!({
+            "source": source,
+            "target": target,
+            "messages": pair.messages,
+            "bytes": pair.bytes,
+            "shortest": shortest,
+            "mean": mean,
+        })
     });
     let calls = stats.calls.iter().map(|(name, sum)| {
         json!({ "name": name, "count": sum.count, "seconds": seconds(sum.time), "longest": seconds(sum.longest) })

@@ -285,7 +285,7 @@ impl Launch {
         let (result, report) = match self.machine {
             Machine::Threads => threads::run(&self, collector, main)?,
             Machine::Processes => processes::run(&self, collector, main)?,
-            Machine::Mpi => mpi::run(&self, main)?,
+            Machine::Mpi => mpi::run(&self, collector, main)?,
             Machine::Loopback => loopback::run(&self, main),
             Machine::Chip(chip) => chip.run(&self, main)?,
         };

@@ -5,7 +5,7 @@
 
 use crate::names;
 use crate::reader::{EventKind, PacketReader, ReadError, TracePacket, TrackEvent, TrackInfo};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// How long one unit of time in the file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,30 @@ impl Sum {
     }
 }
 
+/// Messages from a place to another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairTraffic {
+    /// How many were sent.
+    pub messages: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Those of which both ends are in the file.
+    pub ways: u64,
+    /// How long these were under way together, from the begin of sending to the begin of handling, in units of the file;
+    /// negative times are those of clocks that differ.
+    pub time: i64,
+    /// The shortest of these times.
+    pub shortest: i64,
+}
+
+impl PairTraffic {
+    fn add_way(&mut self, time: i64) {
+        self.shortest = if self.ways == 0 { time } else { self.shortest.min(time) };
+        self.ways += 1;
+        self.time = self.time.saturating_add(time);
+    }
+}
+
 /// One span of a finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishSpan {
@@ -68,8 +92,8 @@ pub struct Stats {
     pub unit: TimeUnit,
     /// Time of each place by activity.
     pub places: BTreeMap<u32, BTreeMap<String, u64>>,
-    /// Messages and their bytes, by source and target, as they were sent.
-    pub pairs: BTreeMap<(u32, u32), (u64, u64)>,
+    /// Messages by source and target.
+    pub pairs: BTreeMap<(u32, u32), PairTraffic>,
     /// Spans of calls of all places, by name.
     pub calls: BTreeMap<String, Sum>,
     /// The longest finishes, the longest first.
@@ -78,6 +102,15 @@ pub struct Stats {
     pub missing: Vec<u32>,
     /// Events that did not fit, by place.
     pub dropped: BTreeMap<u32, u64>,
+}
+
+/// Ends of messages whose other end has not been read yet, by flow.
+#[derive(Default)]
+struct LooseEnds {
+    /// From, to, and when.
+    sent: HashMap<u64, (u32, u32, u64)>,
+    /// When.
+    received: HashMap<u64, u64>,
 }
 
 /// What is open on a track.
@@ -104,7 +137,7 @@ pub fn read(file: &[u8], finishes_max: usize) -> Result<Stats, ReadError> {
         missing: Vec::new(),
         dropped: BTreeMap::new(),
     };
-    let mut is_ours = false;
+    let (mut is_ours, mut loose) = (false, LooseEnds::default());
     while let Some(packet) = reader.packet()? {
         match packet {
             TracePacket::Track(track, info) => {
@@ -117,6 +150,7 @@ pub fn read(file: &[u8], finishes_max: usize) -> Result<Stats, ReadError> {
             TracePacket::Event(event) => {
                 let state: &mut TrackState = states.entry(event.track).or_default();
                 let track = tracks.get(&event.track);
+                stats.join(&event, track, &mut loose);
                 stats.take(event, track, state, finishes_max)?;
             }
             TracePacket::Other => {}
@@ -193,11 +227,34 @@ impl Stats {
         Ok(())
     }
 
+    /// Joins the ends of messages whose other end has been read.
+    fn join(&mut self, event: &TrackEvent, track: Option<&TrackInfo>, loose: &mut LooseEnds) {
+        let place = track.and_then(|track| names::place_of_thread(&track.name).filter(|_| track.is_thread));
+        if let Some((flow, source)) = event.flows.first().zip(place) {
+            let target = event.number(names::TARGET).unwrap_or_default() as u32;
+            match loose.received.remove(flow) {
+                Some(received) => self.add_way((source, target), event.time, received),
+                None => _ = loose.sent.insert(*flow, (source, target, event.time)),
+            }
+        }
+        if let Some(flow) = event.last_flows.first() {
+            match loose.sent.remove(flow) {
+                Some((source, target, sent)) => self.add_way((source, target), sent, event.time),
+                None => _ = loose.received.insert(*flow, event.time),
+            }
+        }
+    }
+
+    fn add_way(&mut self, pair: (u32, u32), sent: u64, received: u64) {
+        let time = i64::try_from(i128::from(received) - i128::from(sent)).unwrap_or(i64::MAX);
+        self.pairs.entry(pair).or_default().add_way(time);
+    }
+
     fn sent(&mut self, source: u32, event: &TrackEvent) {
         let target = event.number(names::TARGET).unwrap_or_default() as u32;
-        let (messages, bytes) = self.pairs.entry((source, target)).or_default();
-        *messages += 1;
-        *bytes += event.number(names::BYTES).unwrap_or_default();
+        let traffic = self.pairs.entry((source, target)).or_default();
+        traffic.messages += 1;
+        traffic.bytes += event.number(names::BYTES).unwrap_or_default();
     }
 
     fn call(&mut self, begun: TrackEvent, end: u64, place: u32, finishes_max: usize) {
@@ -264,7 +321,8 @@ mod tests {
         let times: Vec<(&str, u64)> =
             stats.places[&0].iter().map(|(name, time)| (name.as_str(), *time)).collect();
         assert_eq!(times, [("send", 20), ("working", 70)]);
-        assert_eq!(stats.pairs, BTreeMap::from([((0, 1), (1, 8))]));
+        let sent = PairTraffic { messages: 1, bytes: 8, ..PairTraffic::default() };
+        assert_eq!(stats.pairs, BTreeMap::from([((0, 1), sent)]));
         assert_eq!(stats.calls["finish"], Sum { count: 1, time: 70, longest: 70 });
         assert_eq!(stats.finishes, [FinishSpan { time: 70, start: 20, place: 0, source: None }]);
         assert_eq!(read(file().bytes(), 0).unwrap().finishes, []);

@@ -42,6 +42,9 @@ unsafe extern "C" {
     fn shim_error(code: c_int, text: *mut c_char, room: c_int);
 }
 
+/// The tag of what is sent before or after a run.
+const APART: u32 = 0;
+
 /// Why the library could not be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiError(String);
@@ -155,6 +158,26 @@ impl Library {
             unsafe { shim_gather_all(own.as_ptr().cast(), own.len() as c_int, all.as_mut_ptr().cast()) };
         self.check(code, "what the ranks say of themselves");
         all.chunks(own.len().max(1)).map(<[u8]>::to_vec).collect()
+    }
+
+    /// Sends bytes to another rank, which receives as many, and waits until they are on their way; where nothing else is
+    /// under way: before or after a run.
+    pub fn send(&self, bytes: &[u8], to: u32) {
+        let request = self.send_block(bytes, to, APART);
+        self.complete(request);
+    }
+
+    /// Waits for the bytes that another rank sends by [`Library::send`]; they are as many as `bytes`.
+    pub fn receive(&self, bytes: &mut [u8], from: u32) {
+        let request = self.receive_block(bytes, from, APART);
+        self.complete(request);
+    }
+
+    fn complete(&self, request: OpenRequest) {
+        let mut request = Some(request);
+        while !self.is_done(&mut request) {
+            std::thread::yield_now();
+        }
     }
 
     /// Begins to send a frame. `bytes` must stay until the request is done.

@@ -15,9 +15,8 @@ use isles::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::future::{poll_fn, ready};
+use std::ops::Range;
 use std::pin::Pin;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// How units of work are assigned to the places.
@@ -31,6 +30,10 @@ pub enum Balance {
     /// Places that run out steal units from others, by `isles::glb`.
     Glb,
 }
+
+/// Of a place's fair share of the units that are left, it asks for one in so many at once, and for so many at most.
+const ASKED_PART: u64 = 8;
+const ASKED_MAX: u64 = 64;
 
 /// Units of work that are dealt out to all places. Bodies that travel capture it, and each takes units from a
 /// [`UnitQueue`] of its own.
@@ -81,14 +84,17 @@ impl WorkUnits {
         self.shares.lock().add_part(started, true);
     }
 
-    async fn take_counted(&self) -> isles::Result<Option<u64>> {
-        self.next.take_below(self.count).await
-    }
-
     /// The units that this place takes, unless they are stolen.
     pub fn here(&self) -> UnitQueue<'_> {
         let progress = (here().index() == 0).then(|| Progress::new(self.count, self.what.clone()));
-        UnitQueue { units: self, next: here().index() as u64, coming: None, started: None, progress }
+        UnitQueue {
+            units: self,
+            next: here().index() as u64,
+            taken: 0..0,
+            coming: None,
+            started: None,
+            progress,
+        }
     }
 
     /// What the places did since `started`, a time of [`now`].
@@ -110,8 +116,10 @@ pub struct UnitQueue<'a> {
     units: &'a WorkUnits,
     /// The next one, with static balance.
     next: u64,
-    /// The unit after the one under way, where it has been asked for already.
-    coming: Option<Begun<'a, isles::Result<Option<u64>>>>,
+    /// Units that were taken together and not yet one by one, where the counter is far.
+    taken: Range<u64>,
+    /// Those after them, if they have been asked for.
+    coming: Option<Asked>,
     /// When the unit under way was taken.
     started: Option<Instant>,
     /// How far all are; the first place tells.
@@ -122,8 +130,9 @@ impl UnitQueue<'_> {
     /// The next unit; none if there is none, or if a place is dead: what that had done is lost, and its loss is the
     /// error of the whole, so the others need not go on.
     ///
-    /// Where asking the counter is a message, the unit after it is asked for, too, before the caller computes this one:
-    /// so the way there and back is no loss.
+    /// Where asking the counter is a message, several units are asked for at once, and before the last ones are
+    /// computed: so the way there and back is no loss. Fewer are asked for as fewer are left, so that all places end
+    /// together (guided self-scheduling, Polychronopoulos and Kuck, 1987).
     ///
     /// # Errors
     /// The place of the shared counter has died.
@@ -135,14 +144,7 @@ impl UnitQueue<'_> {
         if places().any(Place::is_dead) {
             return Ok(None);
         }
-        let unit = match self.coming.take() {
-            Some(coming) => coming.await?,
-            None => self.next_unit().await?,
-        };
-        let Some(unit) = unit else { return Ok(None) };
-        if self.units.balance == Balance::Dynamic && !self.units.next.is_near() {
-            self.coming = Some(begun(self.units.take_counted()).await);
-        }
+        let Some(unit) = self.next_unit().await? else { return Ok(None) };
         if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
             progress.tell(unit); // units are dealt in order, so about as many are done
         }
@@ -152,7 +154,10 @@ impl UnitQueue<'_> {
 
     async fn next_unit(&mut self) -> isles::Result<Option<u64>> {
         match self.units.balance {
-            Balance::Dynamic => self.units.take_counted().await,
+            Balance::Dynamic if self.units.next.is_near() => {
+                self.units.next.take_below(self.units.count).await
+            }
+            Balance::Dynamic => self.next_asked().await,
             Balance::Static => {
                 let unit = self.next;
                 self.next += place_count() as u64;
@@ -161,19 +166,32 @@ impl UnitQueue<'_> {
             Balance::Glb => unreachable!("no place takes units that are stolen"),
         }
     }
-}
 
-/// A future that has been begun.
-type Begun<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+    /// The next unit from a counter that is far.
+    async fn next_asked(&mut self) -> isles::Result<Option<u64>> {
+        let mut asks = false;
+        if self.taken.is_empty() {
+            let coming = self.coming.take().unwrap_or_else(|| self.ask());
+            self.taken = coming.await?;
+            asks = (1..self.units.count).contains(&self.taken.end);
+        }
+        let unit = self.taken.next();
+        if asks {
+            self.coming = Some(self.ask());
+            isles::yield_now().await; // so that the question leaves before the unit is computed
+        }
+        Ok(unit)
+    }
 
-/// Begins a future: polls it once.
-async fn begun<'a, T: 'a>(future: impl Future<Output = T> + 'a) -> Begun<'a, T> {
-    let mut future: Begun<'a, T> = Box::pin(future);
-    match poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
-        Poll::Ready(value) => Box::pin(ready(value)),
-        Poll::Pending => future,
+    fn ask(&self) -> Asked {
+        let left = self.units.count - self.taken.end;
+        let fair = left / (ASKED_PART * place_count() as u64);
+        Box::pin(self.units.next.ask_below(self.units.count, fair.clamp(1, ASKED_MAX) as u32))
     }
 }
+
+/// Units that were asked for.
+type Asked = Pin<Box<dyn Future<Output = isles::Result<Range<u64>>>>>;
 
 /// What the places did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

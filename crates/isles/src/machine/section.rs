@@ -3,12 +3,12 @@
 //! All of them call it. The first one runs `main`, the others serve, and all return when the run is over. Invariant:
 //! the communicator is copied and only the copy is used; MPI is begun and ended by the program alone.
 
-use super::mpi::meeting;
+use super::mpi::{meeting, run_place};
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
 use crate::settings::{ConfigError, Environment};
 use isles_runtime::capture::TaskOutcome;
-use isles_runtime::{Clock, Local, Result, RunReport, run};
+use isles_runtime::{Result, RunReport, run};
 use isles_transport_mpi::Library;
 use std::rc::Rc;
 
@@ -47,6 +47,7 @@ impl Launch {
 pub(super) fn run<M, F>(
     launch: &Launch,
     communicator: i32,
+    is_recorded: bool,
     main: M,
 ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
 where
@@ -55,20 +56,24 @@ where
     F::Output: TaskOutcome,
 {
     let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
+    if is_recorded {
+        return Err(unable(
+            "a section of an MPI program is not recorded; allowed: no ISLES_TRACE".to_owned(),
+        ));
+    }
     let library = Rc::new(Library::using(communicator).map_err(|error| unable(error.to_string()))?);
-    let endpoint = meeting::meet(&library).map_err(|text| {
+    let met = meeting::meet(&library).map_err(|text| {
         library.end();
         unable(text)
     })?;
-    let local = Local::new(Box::new(endpoint), Clock::host());
-    let outcome = if library.rank() == 0 {
-        run::run_first_place(&local, main(), launch.stall)
-    } else {
-        run::serve(&local);
+    let is_first = library.rank() == 0;
+    let outcome = run_place(&library, met, None, |local| {
+        if is_first {
+            return run::run_first_place(local, main(), launch.stall);
+        }
+        run::serve(local);
         (Ok(()), RunReport::default())
-    };
-    // The end of the endpoint waits for those of the others, so that nothing is under way on the copy.
-    drop(local);
+    });
     library.end();
     Ok(outcome)
 }

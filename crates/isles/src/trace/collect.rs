@@ -1,6 +1,6 @@
 //! How what places have recorded comes to the first place.
 //!
-//! Threads leave it in a list. Processes write it into one memory that the first process has made and they have
+//! Threads leave it in a list, and so do ranks of MPI, each in its own, which is then sent. Processes write it into one memory that the first process has made and they have
 //! inherited: anonymous, so that nothing is left behind, and each at its own offset, so that none waits for another. A
 //! place that is killed has written nothing, or not all. A length that is written last tells which.
 //!
@@ -60,6 +60,18 @@ impl Collector {
         let number: u32 = descriptor.parse().ok()?;
         let file = File::options().read(true).write(true).open(format!("/proc/self/fd/{number}")).ok()?;
         Some(Collector::Shared(Arc::new(file)))
+    }
+
+    /// A part as bytes, for [`Collector::of_bytes`].
+    #[cfg(feature = "mpi")]
+    pub(crate) fn to_bytes(part: &Part) -> Vec<u8> {
+        encode(part)
+    }
+
+    /// The part that these bytes are; none if they are not whole.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Part> {
+        decode(bytes)
     }
 
     /// What [`TRACE_VARIABLE`] says to the processes of a run with this collector.

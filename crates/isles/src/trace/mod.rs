@@ -12,6 +12,8 @@ mod record;
 mod write;
 
 pub(crate) use collect::{Collector, TRACE_VARIABLE};
+#[cfg(feature = "mpi")]
+pub(crate) use record::now;
 
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
@@ -57,7 +59,8 @@ impl TraceRequest {
         let collector = collector.map_err(|cause| {
             LaunchError::Machine(format!("machine {}: no memory for the trace: {cause}", launch.machine))
         })?;
-        let run = format!("{}, {places} places, one clock", launch.machine);
+        let clocks = if launch.machine == Machine::Mpi { "a clock for each host" } else { "one clock" };
+        let run = format!("{}, {places} places, {clocks}", launch.machine);
         Ok(Some(TraceRequest { destination, file, draft, collector, places, run }))
     }
 
@@ -93,5 +96,5 @@ impl TraceRequest {
 
 /// Whether places of `machine` record themselves.
 pub(crate) fn is_recorded(machine: Machine) -> bool {
-    matches!(machine, Machine::Threads | Machine::Processes)
+    matches!(machine, Machine::Threads | Machine::Processes | Machine::Mpi)
 }

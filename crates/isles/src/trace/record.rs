@@ -79,6 +79,18 @@ pub(crate) struct Part {
     pub(crate) records: Vec<TracedEvent>,
 }
 
+#[cfg(feature = "mpi")]
+impl Part {
+    /// The same by another clock, whose time `of` says.
+    pub(crate) fn on_clock(mut self, of: impl Fn(u64) -> u64) -> Part {
+        (self.begin, self.end) = (of(self.begin), of(self.end));
+        for record in &mut self.records {
+            (record.start, record.end) = (of(record.start), of(record.end));
+        }
+        self
+    }
+}
+
 /// A span that has not ended.
 #[derive(Clone, Copy)]
 struct Begun {

@@ -187,7 +187,7 @@ mod tests {
     use super::super::record::Topic;
     use super::*;
     use isles_trace::reader::{EventKind, PacketReader, TracePacket};
-    use isles_trace::stats::{Sum, read};
+    use isles_trace::stats::{PairTraffic, Sum, read};
     use isles_transport::Class;
 
     fn record(kind: RecordKind, [start, end]: [u64; 2], other: Option<u32>, amount: u64) -> TracedEvent {
@@ -227,7 +227,8 @@ mod tests {
         };
         assert_eq!(times(0), [("receive", 150), ("send", 50), ("working", 800)]);
         assert_eq!(times(1), [("receive", 100), ("waiting", 500), ("working", 400)]);
-        assert_eq!(stats.pairs[&(0, 1)], (1, 24));
+        let sent = PairTraffic { messages: 1, bytes: 24, ways: 1, time: 300, shortest: 300 };
+        assert_eq!(stats.pairs[&(0, 1)], sent);
         assert_eq!(stats.calls["finish"], Sum { count: 1, time: 400, longest: 400 });
         assert_eq!(stats.finishes[0].source, Some(("a.rs".into(), 5)));
         assert_eq!((stats.missing, stats.dropped.into_iter().collect()), (vec![2], vec![(1, 7)]));

@@ -17,6 +17,7 @@ pub(crate) mod span;
 pub(crate) use answer::ReplyTo;
 pub(crate) use pending::{CallId, Calls};
 
+use crate::call::pending::Answered;
 use crate::call::shipment::Shipment;
 use crate::call::site::{Direction, INTERNAL, Site};
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;
@@ -104,7 +105,38 @@ fn check_roundtrip<S: Site>(
 /// # Errors
 /// The body's own error or panic, with the place; [`ErrorKind::DeadPlace`]; [`ErrorKind::TooLong`];
 /// [`ErrorKind::Undecodable`].
-pub async fn at_there<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> Result<R::Value>
+pub async fn at_there<S, C, F, B, R>(site: S, place: Place, captures: C, body: F) -> Result<R::Value>
+where
+    S: Site,
+    C: Travel,
+    F: Fn(C::Landed) -> B + Copy,
+    B: Future<Output = Result<R>>,
+    R: Ship,
+{
+    cooperate(CALL, async { ask::<_, _, _, _, R>(site, place, captures, body).answer::<R>().await }).await
+}
+
+/// A body that was asked for.
+#[must_use]
+pub(crate) struct Asked {
+    /// Open until the answer is there, or nobody waits for it any more.
+    _span: span::OpenSpan,
+    answered: Result<Answered>,
+    to: PlaceId,
+    site: &'static str,
+}
+
+impl Asked {
+    /// What the body returned, an `R`.
+    pub(crate) async fn answer<R: Ship>(self) -> Result<R::Value> {
+        let Asked { _span, answered, to, site } = self;
+        let answer = answered?.await;
+        answer.and_then(|answer| answer.decode::<R>()).map_err(|error| error.at(to, Some(site)))
+    }
+}
+
+/// As [`at_there`], but asks before it returns, whatever the budget of the place.
+pub(crate) fn ask<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> Asked
 where
     S: Site,
     C: Travel,
@@ -113,20 +145,14 @@ where
     R: Ship,
 {
     let descriptor = body::CallBody::<S, C, F, B, R>::DESCRIPTOR;
-    let call = async {
-        let (_span, answered) = Local::with(|local| {
-            let span = span_of_call::<S>(local, place.id());
-            let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
-            let encode = |writer: &mut Writer<'_>| captures.encode(writer);
-            let shipment = Shipment::from_site::<S>(place.id(), descriptor, C::ROOM, &encode);
-            (span, shipment.request(local, checked))
-        });
-        let answer = answered?.await;
-        answer
-            .and_then(|answer| answer.decode::<R>())
-            .map_err(|error| error.at(place.id(), Some(S::LOCATION)))
-    };
-    cooperate(CALL, call).await
+    let to = place.id();
+    Local::with(|local| {
+        let _span = span_of_call::<S>(local, to);
+        let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
+        let encode = |writer: &mut Writer<'_>| captures.encode(writer);
+        let shipment = Shipment::from_site::<S>(to, descriptor, C::ROOM, &encode);
+        Asked { _span, answered: shipment.request(local, checked), to, site: S::LOCATION }
+    })
 }
 
 /// What the caller of a body at `to` sees: from when it asks until it has the answer.

@@ -1,6 +1,7 @@
 //! A number that all places count with.
 
 use crate::call;
+use crate::call::Asked;
 use crate::capture::form::OwnedCapture;
 use crate::capture::{Handle, Land, Ship};
 use crate::error::{Error, Result};
@@ -11,6 +12,7 @@ use crate::task::coop::{OPERATION, cooperate};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use isles_protocol::PlaceId;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -104,7 +106,8 @@ counter_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 #[derive(Clone, Copy, Serialize, Deserialize)]
 enum Operation {
     Add(u64),
-    TakeBelow(u64),
+    /// So many below a limit, or those that are left.
+    TakeBelow(u64, u64),
     Set(u64),
 }
 
@@ -116,8 +119,8 @@ impl Operation {
             Operation::Add(count) => Some(number.fetch_add(count, Ordering::AcqRel)),
             // PAIR counter: publish, observe
             Operation::Set(count) => Some(number.swap(count, Ordering::AcqRel)),
-            Operation::TakeBelow(limit) => {
-                let next = |before: u64| (before < limit).then_some(before + 1);
+            Operation::TakeBelow(limit, most) => {
+                let next = |before: u64| (before < limit).then(|| before.saturating_add(most).min(limit));
                 // PAIR counter: publish, observe
                 number.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok()
             }
@@ -164,8 +167,36 @@ impl Counter {
     /// The home is dead.
     #[track_caller]
     pub fn take_below<N: CounterNumber>(&self, limit: N) -> impl Future<Output = Result<Option<N>>> {
-        let done = self.operate(Operation::TakeBelow(limit.to_count()));
+        let done = self.operate(Operation::TakeBelow(limit.to_count(), 1));
         async { Ok(done.await?.map(N::of_count)) }
+    }
+
+    /// Takes the next `most` numbers below `limit`, or those that are left, each number once over all places; none when
+    /// they are used up. Asks the home before it returns, if it must, so the caller can do something else until the
+    /// answer is there.
+    ///
+    /// # Errors
+    /// The home is dead.
+    #[track_caller]
+    pub fn ask_below<N: CounterNumber>(
+        &self,
+        limit: N,
+        most: u32,
+    ) -> impl Future<Output = Result<Range<N>>> + use<N> {
+        let (below, most) = (limit.to_count(), u64::from(most));
+        let operation = Operation::TakeBelow(below, most);
+        let begun = match self.done_here(operation) {
+            Some(result) => Err(result),
+            None => Ok(self.ask(operation)),
+        };
+        call::called_at(Location::caller(), async move {
+            let taken = match begun {
+                Err(result) => result,
+                Ok(asked) => asked.answer::<PreviousValue>().await,
+            };
+            let taken = taken?.map_or(below..below, |first| first..first.saturating_add(most).min(below));
+            Ok(N::of_count(taken.start)..N::of_count(taken.end))
+        })
     }
 
     /// Adds `count`; returns the number before. Wraps around at 2⁶⁴.
@@ -203,12 +234,22 @@ impl Counter {
     }
 
     async fn operate_once(&self, operation: Operation) -> Result<Option<u64>> {
+        match self.done_here(operation) {
+            Some(result) => result,
+            None => self.ask(operation).answer::<PreviousValue>().await,
+        }
+    }
+
+    /// What comes of the operation without a message, if it needs none.
+    fn done_here(&self, operation: Operation) -> Option<Result<Option<u64>>> {
         if Local::with(|local| local.is_dead(self.share.id().home)) {
-            return Err(Error::dead(self.share.id().home));
+            return Some(Err(Error::dead(self.share.id().home)));
         }
-        if let Some(result) = self.operate_here(operation) {
-            return Ok(result);
-        }
+        self.operate_here(operation).map(Ok)
+    }
+
+    /// Asks the home, before it returns.
+    fn ask(&self, operation: Operation) -> Asked {
         let wanted = (self.share.clone(), operation);
         let captures = (SerdeCapture(&wanted), ());
         let body = |mut landed: (OwnedCapture<(PartRef, Operation)>, ())| async move {
@@ -216,7 +257,7 @@ impl Counter {
             let cell = share.value::<CounterCell>();
             Ok(PreviousValue(cell.and_then(|cell| cell.apply(operation))))
         };
-        call::at_there(InternalSite, self.home(), captures, body).await
+        call::ask(InternalSite, self.home(), captures, body)
     }
 
     /// The operation done from here, if that is possible.

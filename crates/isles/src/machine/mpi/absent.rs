@@ -6,6 +6,7 @@
 use crate::init;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::launcher::Launcher;
+use crate::trace::Collector;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport};
 use isles_transport_shm::processes;
@@ -48,6 +49,7 @@ pub(crate) fn serve_if_rank() {
 /// Refuses.
 pub(crate) fn run<M, F>(
     _launch: &Launch,
+    _collector: Option<Collector>,
     _main: M,
 ) -> std::result::Result<(Result<()>, RunReport), LaunchError>
 where

@@ -52,11 +52,19 @@ fn split<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
     (*first, rest)
 }
 
-/// Brings all ranks together; the endpoint of this one.
+/// What a rank has when all have met.
+pub(in crate::machine) struct Met {
+    /// The endpoint of its place.
+    pub(in crate::machine) endpoint: Ends,
+    /// For each rank, the first one on the same host.
+    pub(in crate::machine) hosts: Vec<u32>,
+}
+
+/// Brings all ranks together.
 ///
 /// # Errors
 /// In words, the same at each rank: they run different programs, or have different settings.
-pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
+pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, String> {
     let here = library.rank() as usize;
     let (mut bell, address) = Bell::hang().map_err(|error| format!("a socket to be woken by: {error}"))?;
     let own = Hello {
@@ -72,10 +80,9 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
     check_alike(&hellos)?;
     let silence = silence_limit()?;
     bell.know(hellos.iter().map(|hello| hello.bell));
+    let first = |hello: &Hello| hellos.iter().position(|other| other.host == hello.host);
+    let hosts: Vec<u32> = hellos.iter().map(|hello| first(hello).unwrap_or(0) as u32).collect();
     if let Some(limit) = silence {
-        // A rank's host is told by the first rank there.
-        let first = |hello: &Hello| hellos.iter().position(|other| other.host == hello.host);
-        let hosts: Vec<u32> = hellos.iter().map(|hello| first(hello).unwrap_or(0) as u32).collect();
         let run = hellos.iter().flat_map(Hello::to_bytes).collect::<Vec<u8>>();
         let (run, _) = split::<8>(&digest_bytes(&run));
         bell.keep(Watch::new(library.rank(), u64::from_le_bytes(run), &hosts, limit));
@@ -101,7 +108,8 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Ends, String> {
     let near_numbers = PlaceNumbers::of(places, pairs);
     let far_numbers = PlaceNumbers::of(places, (0..places).map(|place| (PlaceId(place), PlaceId(place))));
     let far = MpiEndpoint::new(Rc::clone(library), Some(bell)).ends_within(OTHERS_LIMIT);
-    Ok(CompositeEndpoint::new(PlaceId(library.rank()), (near, near_numbers), (far, far_numbers)))
+    let endpoint = CompositeEndpoint::new(PlaceId(library.rank()), (near, near_numbers), (far, far_numbers));
+    Ok(Met { endpoint, hosts })
 }
 
 fn check_alike(hellos: &[Hello]) -> Result<(), String> {

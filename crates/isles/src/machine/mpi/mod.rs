@@ -4,11 +4,16 @@
 //! that it ends without one: what a command line means is found out by the first alone. `docs/design/hosts.md` has the
 //! rest. Invariant: no rank but the first runs a line of the program's `main` beyond the start.
 
+mod clocks;
 pub(super) mod meeting;
+pub(super) mod recorded;
 
 use crate::init;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::launcher::Launcher;
+use crate::machine::mpi::meeting::Met;
+use crate::machine::mpi::recorded::RecordedRun;
+use crate::trace::{Collector, attach};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::composite::CompositeEndpoint;
@@ -28,6 +33,11 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 /// How long a rank whose run is over waits for the others, for which it is over, too.
 const OTHERS_LIMIT: Duration = Duration::from_secs(10);
 
+/// What the first rank says before a run: there is none; it begins; it begins, and is recorded.
+const NO_RUN: u8 = 0;
+const RUN: u8 = 1;
+const RECORDED_RUN: u8 = 2;
+
 /// The handler of what the first rank says before a run, which none of the runtime has.
 const START: HandlerId = HandlerId(u16::MAX);
 
@@ -37,7 +47,7 @@ type Ends = CompositeEndpoint<ShmEndpoint, MpiEndpoint>;
 struct Ranks {
     library: Rc<Library>,
     /// Until the run begins.
-    endpoint: RefCell<Option<Ends>>,
+    met: RefCell<Option<Met>>,
 }
 
 thread_local! {
@@ -79,10 +89,12 @@ pub(crate) fn serve_if_rank() {
     RANKS.set(Some(ranks));
     ranks.library.at_exit(exiting);
     if ranks.library.rank() > 0 {
-        if wait_for_start(ranks)
-            && let Some(endpoint) = ranks.endpoint.take()
+        let said = wait_for_start(ranks);
+        if said != NO_RUN
+            && let Some(met) = ranks.met.take()
         {
-            run::serve(&Local::new(Box::new(endpoint), Clock::host()));
+            let collector = (said == RECORDED_RUN).then(Collector::within);
+            run_place(&ranks.library, met, collector, run::serve);
         }
         std::process::exit(0);
     }
@@ -98,30 +110,53 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
             Library::version()
         ));
     }
-    let endpoint = meeting::meet(&library).inspect_err(|_| library.end())?;
-    Ok(Ranks { library, endpoint: RefCell::new(Some(endpoint)) })
+    let met = meeting::meet(&library).inspect_err(|_| library.end())?;
+    Ok(Ranks { library, met: RefCell::new(Some(met)) })
 }
 
-/// Waits until the first rank says whether a run begins.
-fn wait_for_start(ranks: &Ranks) -> bool {
-    let endpoint = ranks.endpoint.borrow();
-    let Some(endpoint) = &*endpoint else { return false };
+/// Runs the place of this rank by `body`, recorded for `collector` if there is one; all ranks call it at once.
+pub(super) fn run_place<V>(
+    library: &Library,
+    Met { endpoint, hosts }: Met,
+    collector: Option<Collector>,
+    body: impl FnOnce(&Rc<Local>) -> V,
+) -> V {
+    let recorded = collector.map(|collector| RecordedRun::begin(library, &hosts, collector));
+    let endpoint = attach(endpoint, recorded.as_ref().map(RecordedRun::collector));
+    let local = Local::new(endpoint, Clock::host());
+    let outcome = body(&local);
+    // The end of the endpoint waits for those of the others, so that nothing is under way.
+    drop(local);
+    if let Some(recorded) = recorded {
+        recorded.finish(library);
+    }
+    outcome
+}
+
+/// Waits until the first rank says whether a run begins; what it says.
+fn wait_for_start(ranks: &Ranks) -> u8 {
+    let met = ranks.met.borrow();
+    let Some(Met { endpoint, .. }) = &*met else { return NO_RUN };
     let mut said = None;
     while said.is_none() {
         endpoint.wait(None);
         endpoint.progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) if message.handler == START => {
-                said = Some(matches!(message.body, Body::Inline([1, ..])));
+                said = Some(if let Body::Inline([said, ..]) = message.body { *said } else { NO_RUN });
             }
-            Arrival::Died { place: PlaceId(0), .. } => said = Some(false),
+            Arrival::Died { place: PlaceId(0), .. } => said = Some(NO_RUN),
             _ => {}
         });
     }
-    if said == Some(true) {
+    let said = said.unwrap_or(NO_RUN);
+    if said != NO_RUN {
         // Nobody says anything more before the first rank has heard this from all; so nothing else was taken here.
-        say(endpoint, PlaceId(0), 1);
+        say(endpoint, PlaceId(0), said);
+        if let Some(others) = endpoint.other_hosts() {
+            others.push_out();
+        }
     }
-    said == Some(true)
+    said
 }
 
 /// Says one byte to a rank, before a run.
@@ -138,25 +173,29 @@ fn say(endpoint: &Ends, to: PlaceId, byte: u8) {
 }
 
 /// Tells all others whether a run begins, and if it does, waits until all have heard it.
-fn say_start(endpoint: &Ends, begins: bool) {
+fn say_start(endpoint: &Ends, said: u8) {
     let others = endpoint.places() - 1;
-    (1..=others).for_each(|to| say(endpoint, PlaceId(to), begins.into()));
+    (1..=others).for_each(|to| say(endpoint, PlaceId(to), said));
     let mut answers = 0;
-    while begins && answers < others {
+    while said != NO_RUN && answers < others {
         endpoint.wait(None);
         endpoint.progress(Inbound::All, &mut |_| answers += 1);
     }
 }
 
-/// Runs `main` at the first rank, which is this one.
-pub(crate) fn run<M, F>(launch: &Launch, main: M) -> std::result::Result<(Result<()>, RunReport), LaunchError>
+/// Runs `main` at the first rank, which is this one. What places do is recorded for `collector`, if there is one.
+pub(crate) fn run<M, F>(
+    launch: &Launch,
+    collector: Option<Collector>,
+    main: M,
+) -> std::result::Result<(Result<()>, RunReport), LaunchError>
 where
     M: FnOnce() -> F,
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
     if let Some(communicator) = launch.communicator {
-        return super::section::run(launch, communicator, main);
+        return super::section::run(launch, communicator, collector.is_some(), main);
     }
     let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
     let none = "the program was not started as a rank; start it as `mpirun -n 4 PROGRAM`";
@@ -166,24 +205,22 @@ where
         return Err(unable(format!("{} places of {size} ranks; allowed: a place a rank", launch.places)));
     }
     let once = "one run a process: its ranks have ended with the first";
-    let endpoint = ranks.endpoint.take().ok_or_else(|| unable(once.to_owned()))?;
-    say_start(&endpoint, true);
-    let local = Local::new(Box::new(endpoint), Clock::host());
-    let outcome = run::run_first_place(&local, main(), launch.stall);
-    drop(local);
-    Ok(outcome)
+    let met = ranks.met.take().ok_or_else(|| unable(once.to_owned()))?;
+    say_start(&met.endpoint, if collector.is_some() { RECORDED_RUN } else { RUN });
+    let body = |local: &Rc<Local>| run::run_first_place(local, main(), launch.stall);
+    Ok(run_place(&ranks.library, met, collector, body))
 }
 
 /// The process exits: lets the other ranks end, if they wait for a run, and ends the library.
 extern "C" fn exiting(code: i32) {
     let Some(ranks) = RANKS.get() else { return };
-    if let Ok(mut endpoint) = ranks.endpoint.try_borrow_mut()
-        && let Some(endpoint) = endpoint.take()
+    if let Ok(mut met) = ranks.met.try_borrow_mut()
+        && let Some(met) = met.take()
     {
         if ranks.library.rank() == 0 {
-            say_start(&endpoint, false);
+            say_start(&met.endpoint, NO_RUN);
         }
-        drop(endpoint);
+        drop(met);
     }
     ranks.library.end_within(END_LIMIT, code);
 }

@@ -1,0 +1,122 @@
+//! How far the clocks of other hosts are from that of the first place, for the trace of a run.
+//!
+//! The first rank of each other host and the first rank of all send a word to and fro, and keep the fastest exchange:
+//! the other clock was read somewhere within it, so its middle is wrong by at most half of it (Cristian, Probabilistic
+//! clock synchronization, 1989). That is done before the run and after it. Between the two a clock is taken to run
+//! evenly. Ranks of one host share a clock. Invariant: all ranks come to the same exchanges, in the same order.
+
+use crate::trace::now;
+use isles_transport_mpi::Library;
+
+/// Exchanges of which the fastest counts.
+const EXCHANGES: usize = 64;
+
+/// What a rank says of its clock when it has none of its own to say: it is no first one of a host.
+const NOTHING: [u8; 8] = [0; 8];
+
+/// A clock against that of the first place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ClockReading {
+    /// Nanoseconds of the other clock.
+    at: u64,
+    /// How far it was ahead then, in nanoseconds; negative if it was behind.
+    ahead: i64,
+    /// How wrong that may be.
+    error: u64,
+}
+
+/// The clock of a host in a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HostClock {
+    before: ClockReading,
+    after: ClockReading,
+}
+
+impl HostClock {
+    pub(super) fn new(before: ClockReading, after: ClockReading) -> HostClock {
+        HostClock { before, after }
+    }
+
+    /// The time of the first place's clock when this one said `time`.
+    pub(super) fn to_first(self, time: u64) -> u64 {
+        let HostClock { before, after } = self;
+        let (whole, part) = (after.at.abs_diff(before.at).max(1) as f64, time as f64 - before.at as f64);
+        let drift = (after.ahead - before.ahead) as f64 * (part / whole).clamp(0.0, 1.0);
+        time.saturating_add_signed(-before.ahead).saturating_add_signed(-(drift.round() as i64))
+    }
+
+    /// How wrong a time may be, in nanoseconds.
+    pub(super) fn error(self) -> u64 {
+        self.before.error.max(self.after.error)
+    }
+}
+
+/// Reads the clocks of all hosts; all ranks call it at once. `hosts` says for each rank which one is the first of its
+/// host. What comes of it, by rank, is known at the first rank; there is nothing at the others.
+pub(super) fn read(library: &Library, hosts: &[u32]) -> Vec<ClockReading> {
+    let here = library.rank();
+    let mut readings = vec![ClockReading::default(); hosts.len()];
+    for (rank, first) in (0..).zip(hosts).skip(1) {
+        if rank != *first {
+            readings[rank as usize] = readings[*first as usize];
+        } else if here == 0 {
+            readings[rank as usize] = exchange(library, rank);
+        } else if here == rank {
+            answer(library);
+        }
+    }
+    readings
+}
+
+fn exchange(library: &Library, rank: u32) -> ClockReading {
+    let once = || {
+        let (mut said, begun) = (NOTHING, now());
+        library.send(&NOTHING, rank);
+        library.receive(&mut said, rank);
+        reading(begun, u64::from_le_bytes(said), now())
+    };
+    (0..EXCHANGES).map(|_| once()).min_by_key(|reading| reading.error).unwrap_or_default()
+}
+
+fn answer(library: &Library) {
+    for _ in 0..EXCHANGES {
+        library.receive(&mut [0; 8], 0);
+        library.send(&now().to_le_bytes(), 0);
+    }
+}
+
+/// Of an exchange from `begun` to `ended`, in which the other clock said `at`.
+fn reading(begun: u64, at: u64, ended: u64) -> ClockReading {
+    let half = ended.saturating_sub(begun).div_ceil(2);
+    ClockReading { at, ahead: at.wrapping_sub(begun + half) as i64, error: half }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_time_is_as_wrong_as_is_said_at_most() {
+        let start = 2_000_000_000_000_u64;
+        let ways = [(1, 1), (1, 90_000), (90_000, 1), (12_345, 23_456)];
+        for (ahead, drift) in [(0, 0), (1_000_000_000_000, 200), (-1_000_000_000_000, -200), (-3, 57)] {
+            // Parts in a million, of the time since the start.
+            let other = |time: u64| {
+                time.checked_add_signed(ahead + (time - start) as i64 * drift / 1_000_000).unwrap()
+            };
+            for (there, back) in ways {
+                let read = |time: u64| reading(time, other(time + there), time + there + back);
+                for length in [1_000, 5_000_000_000, 1_000_000_000_000] {
+                    let clock = HostClock::new(read(start), read(start + length));
+                    // The clock's own drift within an exchange, and what is rounded.
+                    let allowed = (there + back).div_ceil(2) + (there + back) * 200 / 1_000_000 + 4;
+                    assert!(clock.error() <= allowed);
+                    for part in 0..=10 {
+                        let time = start + there + length / 10 * part;
+                        let found = clock.to_first(other(time));
+                        assert!(found.abs_diff(time) <= allowed, "{found} for {time}, {clock:?}");
+                    }
+                }
+            }
+        }
+    }
+}
