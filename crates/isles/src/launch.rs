@@ -119,11 +119,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_PIN`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_RECORD`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`,
-    /// `ISLES_CHIP_VOLTAGES`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_PLACEMENT`, `ISLES_CHIP_GOVERNOR`,
-    /// `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip
-    /// writes (`ISLES_CHIP_*`).
+    /// What the environment says, in the variables of [`SETTINGS`](crate::SETTINGS).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -141,7 +137,15 @@ impl Launch {
         machine: Machine,
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
-        let environment = Environment::read(flags)?;
+        Launch::with(Environment::read(flags)?, machine, flags)
+    }
+
+    /// The launch that `environment` describes, to which the flags have gone; on `machine` where it names none.
+    pub(crate) fn with(
+        environment: Environment,
+        machine: Machine,
+        flags: &[Flag<'_>],
+    ) -> std::result::Result<Launch, ConfigError> {
         // Who starts a program as ranks wants one run of them. How many there are is known when they have met; all but
         // the first serve from here on.
         mpi::serve_if_rank();

@@ -68,6 +68,9 @@ pub use machine::mpi::mpi_library;
 pub use machine::processes::{may_be_a_program, serve_if_joined};
 pub use output::{Claim, Destination, write_to_standard};
 pub use random::{Random, random_here};
+pub use settings::table::{
+    Elsewhere, FlagGroup, MachineClass, Machines, SETTINGS, SettingDefault, SettingFlag, SettingRow, setting,
+};
 pub use settings::unknown_variables::warn_of_unknown_variables;
 pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE};
 

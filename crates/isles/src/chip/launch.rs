@@ -9,9 +9,8 @@ use super::drive::{all_locals, attend_all, close_all, drive};
 use super::export::{ChipRun, predicted};
 use super::modelled::ModelledChip;
 use super::observe::ChipObservation;
-use super::settings::ChipSettings;
 use super::work::CodeTime;
-use super::{export, work};
+use super::{export, settings, work};
 use crate::launch::{Launch, LaunchError, on_heap};
 use crate::machine::Machine;
 use crate::machine::loopback::stalled;
@@ -324,20 +323,11 @@ fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Durat
 
 /// The preset of the clocks, and what else a run was told that is not as without a word.
 fn describe_settings(chip: ModelledChip, launch: &Launch) -> String {
-    let Launch { seed, chip: said, .. } = launch;
-    let ChipSettings { placement, governor, rest, broadcast, reduce, work, .. } = said;
-    let (placement, governor) = (&placement.value, governor.value);
-    let (broadcast, work) = (broadcast.value, &work.value);
     let preset = chip.chip().default_preset().name().to_owned();
     let said = [
         chip.chip().chosen_voltages().map(|name| format!("voltages {name}")),
-        (*seed != 0).then(|| format!("seed {seed}")),
-        (*placement != Placement::default()).then(|| format!("placement {placement}")),
-        (governor != Policy::default()).then(|| format!("governor {governor}")),
-        (*rest != IdlePolicy::default()).then(|| format!("rest {rest}")),
-        (broadcast != Broadcast::Auto).then(|| format!("broadcast {broadcast}")),
-        (*reduce != Reduce::Auto).then(|| format!("reduce {reduce}")),
-        (*work != CodeTime::Said).then(|| format!("work {work}")),
+        (launch.seed != 0).then(|| format!("seed {}", launch.seed)),
     ];
-    std::iter::once(preset).chain(said.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+    let said = said.into_iter().flatten().chain(settings::unusual(launch, chip));
+    std::iter::once(preset).chain(said).collect::<Vec<_>>().join(", ")
 }

@@ -5,7 +5,7 @@
 
 use super::{Ends, OTHERS_LIMIT};
 use crate::machine::image::{PROGRAM, digest_words};
-use crate::settings::HOST_SILENCE_VARIABLE;
+use crate::settings::table::{SettingRow, setting};
 use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport_mpi::watch::Watch;
@@ -177,14 +177,18 @@ fn settings() -> [u8; 16] {
     digest_bytes(set.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
 }
 
-/// What [`HOST_SILENCE_VARIABLE`] says; five seconds if it says nothing.
+/// After how many seconds of silence a place of another host counts as lost.
+const HOST_SILENCE: &SettingRow = setting("host silence");
+
+/// What [`HOST_SILENCE`] says; five seconds if it says nothing.
 fn silence_limit() -> Result<Option<Duration>, String> {
-    let said = std::env::var(HOST_SILENCE_VARIABLE).ok().filter(|said| !said.is_empty());
+    let said = std::env::var(HOST_SILENCE.variable).ok().filter(|said| !said.is_empty());
     let seconds = said.as_deref().map_or(Some(5.0), |said| said.parse().ok());
     match seconds.filter(|seconds| *seconds == 0.0 || (1.0..=3600.0).contains(seconds)) {
         Some(seconds) => Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds))),
         None => Err(format!(
-            "{HOST_SILENCE_VARIABLE} is {:?}; allowed: 1 to 3600 seconds, or 0 for never",
+            "{} is {:?}; allowed: 1 to 3600 seconds, or 0 for never",
+            HOST_SILENCE.variable,
             said.unwrap_or_default()
         )),
     }
