@@ -121,6 +121,7 @@ impl SaidSettings {
             let argument = Arg::new(row.variable).long(flag.name.trim_start_matches('-'));
             let argument = argument.value_name(flag.value).help(row.help()).help_heading(heading(flag.group));
             let argument = argument.allow_negative_numbers(true).allow_hyphen_values(flag.takes_hyphen);
+            let argument = argument.global(flag.group == FlagGroup::Command);
             command.arg(match flag.short {
                 Some(letter) => argument.short(letter),
                 None => argument,
@@ -131,7 +132,11 @@ impl SaidSettings {
     /// What `matches` has of the flags of `groups`.
     fn of_matches(matches: &ArgMatches, groups: &[FlagGroup]) -> SaidSettings {
         let rows = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group)));
-        let said = |row: &'static SettingRow| Some((row, matches.get_one::<String>(row.variable)?.clone()));
+        // A flag of all commands is none of an application that is asked for its arguments alone.
+        let said = |row: &'static SettingRow| {
+            let value = matches.try_get_one::<String>(row.variable).ok().flatten();
+            Some((row, value?.clone()))
+        };
         SaidSettings(rows.filter_map(said).collect())
     }
 
@@ -149,7 +154,7 @@ impl SaidSettings {
 /// Under which heading of `--help` flags stand; none is that of all.
 fn heading(group: FlagGroup) -> Option<&'static str> {
     match group {
-        FlagGroup::Run => None,
+        FlagGroup::Command | FlagGroup::Run => None,
         FlagGroup::Chip => Some("Settings of a modelled chip"),
         FlagGroup::Files => Some("Files of a run on a modelled chip"),
     }
@@ -203,7 +208,16 @@ macro_rules! arguments_of_settings {
 #[derive(Clone, Debug)]
 pub struct PlaceArguments(SaidSettings);
 
-arguments_of_settings!(PlaceArguments, &[FlagGroup::Run, FlagGroup::Chip, FlagGroup::Files]);
+arguments_of_settings!(
+    PlaceArguments,
+    &[FlagGroup::Command, FlagGroup::Run, FlagGroup::Chip, FlagGroup::Files]
+);
+
+/// What every command can be told, whether it runs something or not.
+#[derive(Clone, Debug)]
+pub struct CommandArguments(SaidSettings);
+
+arguments_of_settings!(CommandArguments, &[FlagGroup::Command]);
 
 /// What a run on a modelled chip can be told of it; also a sweep, all of whose runs are told the same.
 #[derive(Clone, Debug)]

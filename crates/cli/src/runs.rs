@@ -88,9 +88,9 @@ pub fn result<'a>(app: &dyn App, words: impl IntoIterator<Item = &'a str>) -> Re
     let failed = |what: String| Failure::Ended(what);
     let program = env::current_exe().map_err(|cause| failed(format!("cannot find this program: {cause}")))?;
     let mut command = Command::new(program);
-    // All runs would write into the same files.
-    let files = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| flag.group == FlagGroup::Files));
-    for row in files {
+    // All runs would write into the same files; and what they say is read here, not by people.
+    let groups = [FlagGroup::Files, FlagGroup::Command];
+    for row in SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group))) {
         command.env_remove(row.variable);
     }
     command

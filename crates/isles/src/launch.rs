@@ -4,6 +4,7 @@ use super::{glb, observe, output};
 use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::machine::{loopback, mpi, processes, threads};
+use crate::notice::{StandardStream, notice, tell};
 use crate::output::{Claim, ExportRequest};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
@@ -12,7 +13,6 @@ use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
 use isles_transport_shm::Pinning;
-use std::io::Write;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -295,14 +295,14 @@ impl Launch {
         };
         let balance = glb::take_balance();
         for wanted in &self.reports {
-            // A report that nobody can read any more changes nothing about the run.
-            let _ = match wanted {
-                Report::Captures => write!(io::stderr(), "{}", report.captures()),
-                Report::Finish => write!(io::stderr(), "{}", report.finishes()),
-                Report::Messages => write!(io::stderr(), "{}", report.task_messages()),
-                Report::Balance => write!(io::stderr(), "{}", balance_text(&balance)),
-                Report::Chip => Ok(()),
+            let text = match wanted {
+                Report::Captures => report.captures(),
+                Report::Finish => report.finishes(),
+                Report::Messages => report.task_messages(),
+                Report::Balance => balance_text(&balance),
+                Report::Chip => continue,
             };
+            let _ = tell(StandardStream::Error, &text); // which never fails
         }
         trace.map_or(Ok(()), TraceRequest::write)?;
         Ok((result, report))
@@ -362,11 +362,11 @@ where
         Ok((Ok(()), _)) => ExitCode::SUCCESS,
         Ok((Err(error), _)) if is_closed_output(&error) => ExitCode::from(EXIT_CLOSED_PIPE),
         Ok((Err(error), _)) => {
-            eprintln!("error: {error}");
+            notice(format_args!("error: {error}"));
             ExitCode::from(EXIT_FAILED)
         }
         Err(error) => {
-            eprintln!("error: {error}");
+            notice(format_args!("error: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

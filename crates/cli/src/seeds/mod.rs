@@ -76,11 +76,8 @@ fn tell(
     json: Option<Destination>,
 ) -> Result<(), Failure> {
     let text = text(outcomes);
-    if json.as_ref().is_some_and(Destination::is_standard) {
-        console::notice(text.trim_end());
-    } else {
-        console::print(text).map_err(Failure::stdout)?;
-    }
+    let is_free = !json.as_ref().is_some_and(Destination::is_standard);
+    console::tell(is_free, &text).map_err(Failure::stdout)?;
     if let Some(json) = json {
         json.write(|out| write_json(out, outcomes, settings))?;
     }

@@ -141,11 +141,8 @@ fn tell(
 ) -> Result<(), Failure> {
     let chosen = choose(limits, points).map_err(Failure::Usage)?;
     let text = table::text(limits, points, &chosen, arguments.all);
-    if [&csv, &svg].into_iter().flatten().any(Destination::is_standard) {
-        console::notice(text.trim_end());
-    } else {
-        console::print(text).map_err(Failure::stdout)?;
-    }
+    let is_free = ![&csv, &svg].into_iter().flatten().any(Destination::is_standard);
+    console::tell(is_free, &text).map_err(Failure::stdout)?;
     if let Some(csv) = csv {
         csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
     }

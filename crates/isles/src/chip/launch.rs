@@ -15,6 +15,7 @@ use crate::launch::{Launch, LaunchError, on_heap};
 use crate::machine::Machine;
 use crate::machine::loopback::stalled;
 use crate::machine::teams_in_step;
+use crate::notice::{StandardStream, notice, tell};
 use crate::output;
 use crate::settings::{ConfigError, Report, Setting};
 use isles_chip::governor::Policy;
@@ -25,8 +26,6 @@ use isles_runtime::{Collectives, Result, RunReport};
 use isles_transport_chip::{
     Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, WorldError,
 };
-use std::io;
-use std::io::Write;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -141,20 +140,18 @@ impl Launch {
         let host = started.elapsed();
         let modelled = ended.report.clone();
         tell(&modelled, &report, host);
-        // A warning that nobody can read changes nothing.
         if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
             let reads = if stale.number == 1 { "read" } else { "reads" };
             let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
-            let _ =
-                writeln!(io::stderr(), "warning: {} stale {reads} of shared memory: {first}", stale.number);
+            notice(format_args!("warning: {} stale {reads} of shared memory: {first}", stale.number));
         }
         if let Some(warning) = work::warning(ended.code) {
-            let _ = writeln!(io::stderr(), "{warning}");
+            notice(warning);
         }
         match ended.write(self, (chip, host)) {
             Err(error) if result.is_ok() => return Err(error),
             // The error of the program itself is the one that is given.
-            Err(error) => _ = writeln!(io::stderr(), "error: {error}"),
+            Err(error) => notice(format_args!("error: {error}")),
             Ok(()) => {}
         }
         Ok((result, report, modelled))
@@ -162,18 +159,17 @@ impl Launch {
 
     /// Prints the prediction to standard error, as one line, or with all figures if the report `chip` is wanted.
     fn tell(&self, chip: ModelledChip, modelled: &ChipReport, report: &RunReport, host: Duration) {
-        // As above.
-        let _ = writeln!(io::stderr(), "{}", heading(chip, self, modelled, host));
+        let mut text = heading(chip, self, modelled, host) + "\n";
         if self.reports.contains(&Report::Chip) {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64();
-            let _ = writeln!(io::stderr(), "settings        {}", describe_settings(chip, self));
-            let bands = Bands::of(chip.chip(), modelled);
-            let _ = writeln!(
-                io::stderr(),
-                "{modelled}\n{}{bands}\nspeed           {speed:.0} events a second on this host",
+            let (said, bands) = (describe_settings(chip, self), Bands::of(chip.chip(), modelled));
+            text += &format!(
+                "settings        {said}\n{modelled}\n{}{bands}\nspeed           {speed:.0} events a second on this \
+                 host\n",
                 by_place(modelled, report)
             );
         }
+        let _ = tell(StandardStream::Error, &text); // which never fails
     }
 }
 

@@ -9,13 +9,12 @@ use super::work;
 use super::work::CodeTime;
 use crate::launch::Launch;
 use crate::machine::Machine;
+use crate::notice::notice;
 use crate::output::Claim;
 use crate::settings::table::{SETTINGS, SettingDefault, SettingRow, Stored, Told};
 use crate::settings::{ConfigError, Environment, Flag, Setting};
 use isles_chip::governor::Policy;
 use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
-use std::io;
-use std::io::Write;
 use std::sync::Once;
 
 /// What a launch says of runs on modelled chips.
@@ -159,13 +158,11 @@ pub(crate) fn read_protocol(source: &str, value: &str) -> Result<Setting<Option<
     static WARNED: Once = Once::new();
     let found = Protocol::named(value);
     if value == Protocol::DOORBELL_OLD_NAME {
-        // A warning that nobody can read changes nothing.
         WARNED.call_once(|| {
-            _ = writeln!(
-                io::stderr(),
+            notice(format_args!(
                 "warning: the protocol {value} is now called {}; {source} says {value}",
                 Protocol::Doorbell
-            );
+            ));
         });
     }
     let allowed = || ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", "));

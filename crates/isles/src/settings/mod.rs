@@ -14,7 +14,7 @@ pub(crate) mod unknown_variables;
 use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::output::{Export, ExportRequest};
-use crate::settings::table::{Elsewhere, SETTINGS, SettingRow, setting};
+use crate::settings::table::{Elsewhere, FlagGroup, SETTINGS, SettingRow, setting};
 use crate::settings::unknown_variables::warn_of_unknown_variables;
 use isles_runtime::run::Stall;
 use isles_transport_shm::Pinning;
@@ -187,7 +187,6 @@ impl Environment {
     /// The first flag or variable with a value that is not allowed.
     pub(crate) fn read(flags: &[Flag<'_>]) -> Result<Self, ConfigError> {
         warn_of_unknown_variables();
-        let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         Self::read_from(&SettingSources::new(flags, &variable))
     }
 
@@ -208,8 +207,16 @@ impl Environment {
     }
 
     pub(crate) fn read_from(sources: &SettingSources<'_>) -> Result<Self, ConfigError> {
+        Self::read_rows(sources, SETTINGS.iter())
+    }
+
+    /// Reads what is said of `rows`.
+    fn read_rows(
+        sources: &SettingSources<'_>,
+        mut rows: impl Iterator<Item = &'static SettingRow>,
+    ) -> Result<Self, ConfigError> {
         let mut environment = Environment::unsaid();
-        SETTINGS.iter().try_for_each(|row| sources.take(row, &mut environment))?;
+        rows.try_for_each(|row| sources.take(row, &mut environment))?;
         environment.chip.note_arguments(sources.flags);
         Ok(environment)
     }
@@ -219,6 +226,23 @@ impl Environment {
         self.exports.push(ExportRequest { export, source: source.to_owned(), path: path.to_owned() });
         Ok(())
     }
+}
+
+/// What a variable of the process says.
+fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// Reads the settings of [`FlagGroup::Command`], which hold for a process that launches nothing, too: the flags, or the
+/// variables that stand for them. [`Launch::from_environment`](crate::Launch::from_environment) does so with all
+/// others.
+///
+/// # Errors
+/// The first flag or variable with a value that is not allowed.
+pub fn read_command_settings(flags: &[Flag<'_>]) -> Result<(), ConfigError> {
+    let is_of_commands = |row: &&SettingRow| row.flag.is_some_and(|flag| flag.group == FlagGroup::Command);
+    let rows = SETTINGS.iter().filter(is_of_commands);
+    Environment::read_rows(&SettingSources::new(flags, &variable), rows).map(drop)
 }
 
 #[cfg(test)]

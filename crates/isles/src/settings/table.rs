@@ -53,6 +53,8 @@ pub struct SettingFlag {
 /// Flags that commands offer together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlagGroup {
+    /// Of every command, whether it runs something or not.
+    Command,
     /// Of a run on any machine.
     Run,
     /// How a modelled chip is set.

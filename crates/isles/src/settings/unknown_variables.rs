@@ -4,12 +4,11 @@
 //! own. There is no list of names here: known is what the table of settings has. Invariant: a run tells them once,
 //! however many places, processes and launches it consists of.
 
+use crate::notice::notice;
 use crate::settings::table::SETTINGS;
 use crate::settings::{FLAGS_VARIABLE, SWEEP_VARIABLE};
 use crate::trace::TRACE_VARIABLE;
 use isles_transport_shm::processes::JOIN_VARIABLE;
-use std::io;
-use std::io::Write;
 use std::sync::Once;
 
 /// How all our variables begin.
@@ -31,8 +30,7 @@ pub fn warn_of_unknown_variables() {
         }
         let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
         for line in warnings(set.map(|(name, _)| name.to_string_lossy().into_owned())) {
-            // A warning that nobody can read changes nothing.
-            let _ = writeln!(io::stderr(), "{line}");
+            notice(line);
         }
     });
 }

@@ -9,6 +9,7 @@ pub(super) mod meeting;
 use crate::init;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::launcher::Launcher;
+use crate::notice::notice;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
 use isles_transport::composite::CompositeEndpoint;
@@ -71,7 +72,7 @@ pub(crate) fn serve_if_rank() {
         Ok(ranks) => ranks,
         Err(text) => {
             if launcher.is_first() {
-                eprintln!("error: machine mpi: {text}");
+                notice(format_args!("error: machine mpi: {text}"));
             }
             std::process::exit(EXIT_USAGE);
         }
