@@ -146,6 +146,7 @@ fn sample(row: &SettingRow) -> &'static str {
         ("machine", _) => "chip:scc",
         ("places", _) => "2",
         ("report", _) => "finish",
+        ("color", _) => "never",
         ("record", _) => "run",
         ("protocol", _) => "sections",
         ("preset", _) => "800/1600/1066",

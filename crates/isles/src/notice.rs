@@ -5,6 +5,7 @@
 //! read any more changes nothing about a run.
 
 use crate::output::write_to_standard;
+use crate::settings::color;
 use std::fmt::Display;
 use std::io;
 use std::io::Write;
@@ -20,7 +21,9 @@ pub enum StandardStream {
 
 /// Writes a line to standard error, where it can be. An error begins with `error: `, a warning with `warning: `.
 pub fn notice(line: impl Display) {
-    write_to_error(&format!("{line}\n"));
+    let line = format!("{line}\n");
+    let is_coloured = color::is_wanted(StandardStream::Error);
+    write_to_error(&if is_coloured { color::mark_word(&line) } else { line });
 }
 
 /// Writes a text whose first line is the head of what follows, to its last byte.
@@ -29,6 +32,8 @@ pub fn notice(line: impl Display) {
 /// What the system says of standard output, for example that a device is full; not that a pipe is closed, and nothing
 /// of standard error.
 pub fn tell(stream: StandardStream, text: &str) -> io::Result<()> {
+    let marked = color::is_wanted(stream).then(|| color::mark_head(text));
+    let text = marked.as_deref().unwrap_or(text);
     match stream {
         StandardStream::Output => write_to_standard(|out| out.write_all(text.as_bytes())),
         StandardStream::Error => {

@@ -5,6 +5,7 @@
 //! variable counts as not set, a refusal names what the user wrote. Invariant: reading changes nothing but the
 //! [`Environment`] that comes of it.
 
+pub(crate) mod color;
 pub(crate) mod pinning;
 mod readers;
 pub(crate) mod table;
@@ -167,6 +168,8 @@ pub(crate) struct Environment {
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
     pub(crate) seed: u64,
+    /// Whether what people read has colours, if it is said.
+    pub(crate) color: Option<color::ColorChoice>,
     /// The run directory, if the run is to be observed.
     pub(crate) record: Option<Setting<PathBuf>>,
 }
@@ -187,7 +190,9 @@ impl Environment {
     /// The first flag or variable with a value that is not allowed.
     pub(crate) fn read(flags: &[Flag<'_>]) -> Result<Self, ConfigError> {
         warn_of_unknown_variables();
-        Self::read_from(&SettingSources::new(flags, &variable))
+        let environment = Self::read_from(&SettingSources::new(flags, &variable))?;
+        color::choose(environment.color);
+        Ok(environment)
     }
 
     /// What holds where nothing is said.
@@ -202,6 +207,7 @@ impl Environment {
             stall_report: None,
             stall_limit: None,
             seed: 0,
+            color: None,
             record: None,
         }
     }
@@ -242,7 +248,9 @@ fn variable(name: &str) -> Option<String> {
 pub fn read_command_settings(flags: &[Flag<'_>]) -> Result<(), ConfigError> {
     let is_of_commands = |row: &&SettingRow| row.flag.is_some_and(|flag| flag.group == FlagGroup::Command);
     let rows = SETTINGS.iter().filter(is_of_commands);
-    Environment::read_rows(&SettingSources::new(flags, &variable), rows).map(drop)
+    let environment = Environment::read_rows(&SettingSources::new(flags, &variable), rows)?;
+    color::choose(environment.color);
+    Ok(())
 }
 
 #[cfg(test)]

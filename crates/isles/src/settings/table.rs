@@ -12,7 +12,7 @@ use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::observe;
 use crate::output::Export;
-use crate::settings::{ConfigError, Environment, pinning, readers};
+use crate::settings::{ConfigError, Environment, color, pinning, readers};
 
 /// A setting: what it is called, who reads it, and where it has a meaning.
 #[derive(Debug)]
@@ -326,6 +326,19 @@ pub const SETTINGS: &[SettingRow] = &[
         stored: Stored::Nowhere,
         read: |environment, source, value| {
             environment.record = Some(observe::read(source, value)?);
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "color",
+        variable: "ISLES_COLOR",
+        flag: Some(flag(FlagGroup::Command, "--color", "WHEN")),
+        about: "Whether errors, warnings and heads of tables have colours: `auto`, `always` or `never`",
+        default: SettingDefault::Words("`auto`: on a terminal, unless `NO_COLOR` is set"),
+        machines: ALL,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| {
+            environment.color = Some(color::read(source, value)?);
             Ok(())
         },
     },

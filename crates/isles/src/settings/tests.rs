@@ -129,6 +129,7 @@ mod machines {
         match row.name {
             "places" => "2".to_owned(),
             "report" => "finish".to_owned(),
+            "color" => "auto".to_owned(),
             "protocol" => "doorbell".to_owned(),
             "preset" => "800/1600/1066".to_owned(),
             "power model" => "manyman".to_owned(),
