@@ -5,7 +5,7 @@
 
 use super::{Ends, OTHERS_LIMIT};
 use crate::machine::image::{PROGRAM, digest_words};
-use crate::settings::table::{SettingRow, setting};
+use crate::settings::table::{FlagGroup, SETTINGS, SettingRow, setting};
 use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport_mpi::watch::Watch;
@@ -167,9 +167,13 @@ fn digest_bytes(bytes: &[u8]) -> [u8; 16] {
     digest_words(bytes.chunks(8).map(word).chain([bytes.len() as u64]))
 }
 
-/// A digest of what the environment says to this program, but for what may differ by host.
+/// A digest of what the environment says to this program, but for what may differ by host: how it looks to people.
 fn settings() -> [u8; 16] {
-    let ours = |name: &str| name.starts_with("ISLES_") && name != HOST_VARIABLE;
+    let is_of_commands = |name: &str| {
+        let row = SETTINGS.iter().find(|row| row.variable == name);
+        row.and_then(|row| row.flag).is_some_and(|flag| flag.group == FlagGroup::Command)
+    };
+    let ours = |name: &str| name.starts_with("ISLES_") && name != HOST_VARIABLE && !is_of_commands(name);
     let set = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
     let set: BTreeSet<String> =
