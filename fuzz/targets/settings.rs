@@ -1,22 +1,16 @@
 //! The settings of a run take any text; a refusal is one line.
 //!
-//! The text goes to each of them: the machine, the number of places, the reports, the protocol, the placement.
+//! The text goes to each row of the table of settings: as its flag, or in its variable if it has none.
 #![no_main]
 
-use isles::{ConfigError, Flag, Launch, Machine};
+use isles::{ConfigError, Flag, Launch, Machine, SETTINGS};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let settings = [
-        ("ISLES_MACHINE", "--machine"),
-        ("ISLES_PLACES", "--places"),
-        ("ISLES_REPORT", "--report"),
-        ("ISLES_CHIP_PROTOCOL", "--protocol"),
-        ("ISLES_CHIP_PLACEMENT", "--placement"),
-    ];
-    let answers = settings.map(|(variable, name)| {
-        Launch::from_environment_with(Machine::Threads, &[Flag { variable, name, value: text }])
+    let answers = SETTINGS.iter().map(|row| {
+        let name = row.flag.map_or(row.variable, |flag| flag.name);
+        Launch::from_environment_with(Machine::Threads, &[Flag { variable: row.variable, name, value: text }])
     });
-    for refusal in answers.into_iter().filter_map(Result::<_, ConfigError>::err) {
+    for refusal in answers.filter_map(Result::<_, ConfigError>::err) {
         let line = refusal.to_string();
         assert!(text.contains('\n') || !line.contains('\n'), "{line}");
     }

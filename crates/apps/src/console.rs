@@ -6,6 +6,7 @@
 //! command, any other failure of standard output is one; a bar is gone from the terminal when its [`Progress`] is
 //! dropped.
 
+use isles::StandardStream;
 use rustix::fd::AsFd;
 use rustix::termios::tcgetwinsize;
 use std::borrow::Cow;
@@ -35,7 +36,16 @@ pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
 
 /// Writes a line to standard error, where it can be.
 pub fn notice(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}"); // there is nobody left to tell
+    isles::notice(line);
+}
+
+/// Writes a text whose first line is the head of what follows, to standard output, or, where `is_free` says that this
+/// carries a file, to standard error.
+///
+/// # Errors
+/// As those of [`print()`].
+pub fn tell(is_free: bool, text: &str) -> io::Result<()> {
+    isles::tell(if is_free { StandardStream::Output } else { StandardStream::Error }, text)
 }
 
 /// Replaces the line of the terminal at standard error on which the cursor stands; it must fit.

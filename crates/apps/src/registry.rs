@@ -1,12 +1,13 @@
 //! The applications, by name, and what every run can be told of its places.
 //!
 //! An application is what `isles run NAME` runs. The list of them is in the crate's root. An application folder has no
-//! `main` of its own. Invariant: a setting that is not allowed is said before anything starts.
+//! `main` of its own. Which flags of settings there are says the table of the façade, [`SETTINGS`]. Invariant: a
+//! setting that is not allowed is said before anything starts.
 
 use crate::APPS;
 use crate::frame::Draw;
-use clap::{ArgMatches, Args, Command};
-use isles::{Claim, Flag, Launch, Machine};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use isles::{Claim, Flag, FlagGroup, Launch, Machine, SETTINGS, SettingRow};
 use std::fmt;
 
 /// One application of the suite, whatever its type; see [`crate::frame::Application`].
@@ -108,144 +109,121 @@ impl From<isles::ConfigError> for Failure {
     }
 }
 
-/// What every application can be told about its places.
-#[derive(Args, Clone, Debug)]
-pub struct PlaceArguments {
-    /// Number of places [default: one for each processor, or core of a modelled chip (at most 256), or of its
-    /// --placement]
-    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
-    pub places: Option<String>,
+/// What was said with the flags of settings.
+#[derive(Clone, Debug)]
+struct SaidSettings(Vec<(&'static SettingRow, String)>);
 
-    /// What the places are: threads, processes, mpi, loopback, chip:NAME (`isles chip list`) or chip:FILE.toml
-    /// [default: processes]
-    #[arg(long, value_name = "M")]
-    pub machine: Option<String>,
+impl SaidSettings {
+    /// Adds the flags of `groups` to `command`, in the order of the table.
+    fn augment(command: Command, groups: &[FlagGroup]) -> Command {
+        let flags = SETTINGS.iter().filter_map(|row| Some((row, row.flag?)));
+        flags.filter(|(_, flag)| groups.contains(&flag.group)).fold(command, |command, (row, flag)| {
+            let argument = Arg::new(row.variable).long(flag.name.trim_start_matches('-'));
+            let argument = argument.value_name(flag.value).help(row.help()).help_heading(heading(flag.group));
+            let argument = argument.allow_negative_numbers(true).allow_hyphen_values(flag.takes_hyphen);
+            let argument = argument.global(flag.group == FlagGroup::Command);
+            command.arg(match flag.short {
+                Some(letter) => argument.short(letter),
+                None => argument,
+            })
+        })
+    }
 
-    /// Processors of the host that the places stay on: auto, no, or one for each such as 0,2,4-7 [default: auto]
-    #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
-    pub pin: Option<String>,
+    /// What `matches` has of the flags of `groups`.
+    fn of_matches(matches: &ArgMatches, groups: &[FlagGroup]) -> SaidSettings {
+        let rows = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group)));
+        // A flag of all commands is none of an application that is asked for its arguments alone.
+        let said = |row: &'static SettingRow| {
+            let value = matches.try_get_one::<String>(row.variable).ok().flatten();
+            Some((row, value?.clone()))
+        };
+        SaidSettings(rows.filter_map(said).collect())
+    }
 
-    /// Print at the end: captures, finish, messages, balance, chip, or several with commas
-    #[arg(long, value_name = "WHAT")]
-    pub report: Option<String>,
+    fn get(&self, row: &SettingRow) -> Option<&str> {
+        let said = self.0.iter().find(|(other, _)| other.variable == row.variable);
+        said.map(|(_, value)| value.as_str())
+    }
 
-    /// Record the run in DIR, which is empty or not there yet: for `isles top`, `isles replay` and `isles report`
-    #[arg(long, value_name = "DIR")]
-    pub record: Option<String>,
-
-    /// How a modelled chip is set.
-    #[command(flatten)]
-    pub chip: ChipArguments,
-
-    /// What a run on a modelled chip writes.
-    #[command(flatten)]
-    pub exports: ExportArguments,
-}
-
-/// What a run on a modelled chip can be told of it; also a sweep, all of whose runs are told the same.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Settings of a modelled chip")]
-pub struct ChipArguments {
-    /// How messages cross a modelled chip: doorbell, rcce-x10, sections, sockets, rcce, ring or packets
-    /// [default: what the chip carries]
-    #[arg(long, value_name = "NAME")]
-    pub protocol: Option<String>,
-
-    /// Which place runs on which core of a modelled chip: linear, spread over the tiles, or a list of cores such as
-    /// 0,2,10-13 [default: linear]
-    #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
-    pub placement: Option<String>,
-
-    /// Clocks of a modelled chip, by a name of `isles chip show`, such as 800/1600/1066 [default: as its file says]
-    #[arg(long, value_name = "NAME")]
-    pub preset: Option<String>,
-
-    /// Power model of a modelled chip by which caps are kept, by a name of `isles chip show` [default: its file's
-    /// first]
-    #[arg(long, value_name = "NAME")]
-    pub power: Option<String>,
-
-    /// Voltage table of a modelled chip, by a name of `isles chip show` [default: the one that the power model was
-    /// fitted with]
-    #[arg(long, value_name = "NAME")]
-    pub voltages: Option<String>,
-
-    /// What chooses the clocks of a modelled chip: fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS
-    /// [default: fixed]
-    #[arg(long, value_name = "POLICY")]
-    pub governor: Option<String>,
-
-    /// What waiting places do on a modelled chip: poll, or nap:TIME to halt so long before each look [default: poll]
-    #[arg(long, value_name = "HOW")]
-    pub rest: Option<String>,
-
-    /// How `broadcast` of teams goes on a modelled chip: auto, flat, binomial, chain, scatter-allgather, fan:CHILDREN
-    /// (as OC-Bcast) or async:CHILDREN (by interrupts) [default: auto]
-    #[arg(long, value_name = "HOW")]
-    pub broadcast: Option<String>,
-
-    /// How `reduce` of teams goes on a modelled chip: auto, serial or logarithmic [default: auto]
-    #[arg(long, value_name = "HOW")]
-    pub reduce: Option<String>,
-
-    /// What a program's own code costs on a modelled chip: said, host:RATIO to measure it here, or tape:FILE
-    /// [default: said]
-    #[arg(long, value_name = "HOW")]
-    pub work: Option<String>,
-
-    /// The order of what happens at one time on a modelled chip, or of all on the loopback: a whole number [default: 0]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub seed: Option<String>,
-}
-
-/// What a run on a modelled chip can be told to write.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Files of a run on a modelled chip")]
-pub struct ExportArguments {
-    /// The summary as JSON; - is standard output, as for all but --trace
-    #[arg(long, value_name = "FILE")]
-    pub summary: Option<String>,
-
-    /// Flits, time and utilisation of each link as CSV
-    #[arg(long, value_name = "FILE")]
-    pub links: Option<String>,
-
-    /// Messages and bytes from each place to each other one as CSV
-    #[arg(long, value_name = "FILE")]
-    pub traffic: Option<String>,
-
-    /// The chip with its links in the colours of their utilisation as SVG
-    #[arg(long, value_name = "FILE")]
-    pub heat: Option<String>,
-
-    /// What each core did when, for ui.perfetto.dev; slower. Also of threads and processes
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<String>,
-
-    /// Modelled picoseconds by core and category as folded stacks
-    #[arg(long, value_name = "FILE")]
-    pub folded: Option<String>,
-
-    /// Modelled nanojoules by core and category as folded stacks
-    #[arg(long, value_name = "FILE")]
-    pub joules: Option<String>,
-
-    /// What was measured with --work host:RATIO, to be played with --work tape:FILE
-    #[arg(long, value_name = "FILE")]
-    pub tape: Option<String>,
-}
-
-/// A flag: the variable in whose place it stands, its name, and its value, if it was said.
-#[derive(Clone, Copy, Debug)]
-pub struct FlagValue<'a>(pub &'static str, pub &'static str, pub &'a Option<String>);
-
-impl<'a> FlagValue<'a> {
-    /// The flag, if it was said.
-    pub fn flag(self) -> Option<Flag<'a>> {
-        let FlagValue(variable, name, value) = self;
-        Some(Flag { variable, name, value: value.as_deref()? })
+    fn flags(&self) -> Vec<Flag<'_>> {
+        let said = self.0.iter().filter_map(|(row, value)| Some((row, row.flag?, value)));
+        said.map(|(row, flag, value)| Flag { variable: row.variable, name: flag.name, value }).collect()
     }
 }
+
+/// Under which heading of `--help` flags stand; none is that of all.
+fn heading(group: FlagGroup) -> Option<&'static str> {
+    match group {
+        FlagGroup::Command | FlagGroup::Run => None,
+        FlagGroup::Chip => Some("Settings of a modelled chip"),
+        FlagGroup::Files => Some("Files of a run on a modelled chip"),
+    }
+}
+
+/// Implements what clap wants of flags that a struct of [`SaidSettings`] keeps, and how they are asked for.
+macro_rules! arguments_of_settings {
+    ($name:ident, $groups:expr) => {
+        impl Args for $name {
+            fn augment_args(command: Command) -> Command {
+                SaidSettings::augment(command, $groups)
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                SaidSettings::augment(command, $groups)
+            }
+        }
+
+        impl FromArgMatches for $name {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<$name, clap::Error> {
+                Ok($name(SaidSettings::of_matches(matches, $groups)))
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = $name::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+
+        impl $name {
+            /// The flags that were said.
+            pub fn flags(&self) -> Vec<Flag<'_>> {
+                self.0.flags()
+            }
+
+            /// What the flag of a setting says, if it was said.
+            pub fn said(&self, row: &SettingRow) -> Option<&str> {
+                self.0.get(row)
+            }
+
+            /// Where a setting is written: in its flag, if that was said, else in its variable.
+            pub fn source(&self, row: &'static SettingRow) -> &'static str {
+                let flag = row.flag.filter(|_| self.said(row).is_some());
+                flag.map_or(row.variable, |flag| flag.name)
+            }
+        }
+    };
+}
+
+/// What every run can be told: all settings that have a flag.
+#[derive(Clone, Debug)]
+pub struct PlaceArguments(SaidSettings);
+
+arguments_of_settings!(
+    PlaceArguments,
+    &[FlagGroup::Command, FlagGroup::Run, FlagGroup::Chip, FlagGroup::Files]
+);
+
+/// What every command can be told, whether it runs something or not.
+#[derive(Clone, Debug)]
+pub struct CommandArguments(SaidSettings);
+
+arguments_of_settings!(CommandArguments, &[FlagGroup::Command]);
+
+/// What a run on a modelled chip can be told of it; also a sweep, all of whose runs are told the same.
+#[derive(Clone, Debug)]
+pub struct ChipArguments(SaidSettings);
+
+arguments_of_settings!(ChipArguments, &[FlagGroup::Chip]);
 
 impl PlaceArguments {
     /// The launch that the flags describe; the environment where there is no flag, then the default, which is the
@@ -254,56 +232,15 @@ impl PlaceArguments {
     /// # Errors
     /// A flag or a variable has a value that is not allowed.
     pub fn launch(&self, reads: Vec<Claim>) -> Result<Launch, Failure> {
-        let flags: Vec<Flag<'_>> = self.flags().into_iter().filter_map(FlagValue::flag).collect();
-        let launch = Launch::from_environment_with(Machine::Processes, &flags)?.reading(reads);
+        let launch = Launch::from_environment_with(Machine::Processes, &self.flags())?.reading(reads);
         launch.check_outputs()?;
         Ok(launch)
     }
 
-    /// What there is to say, and what is said.
-    pub fn flags(&self) -> Vec<FlagValue<'_>> {
-        let own = [
-            FlagValue("ISLES_PLACES", "--places", &self.places),
-            FlagValue("ISLES_MACHINE", "--machine", &self.machine),
-            FlagValue("ISLES_PIN", "--pin", &self.pin),
-            FlagValue("ISLES_REPORT", "--report", &self.report),
-            FlagValue("ISLES_RECORD", "--record", &self.record),
-        ];
-        own.into_iter().chain(self.chip.flags()).chain(self.exports.flags()).collect()
-    }
-}
-
-impl ChipArguments {
-    /// What there is to say, and what is said.
-    pub fn flags(&self) -> [FlagValue<'_>; 11] {
-        [
-            FlagValue("ISLES_CHIP_PROTOCOL", "--protocol", &self.protocol),
-            FlagValue("ISLES_CHIP_PLACEMENT", "--placement", &self.placement),
-            FlagValue("ISLES_CHIP_PRESET", "--preset", &self.preset),
-            FlagValue("ISLES_CHIP_POWER", "--power", &self.power),
-            FlagValue("ISLES_CHIP_VOLTAGES", "--voltages", &self.voltages),
-            FlagValue("ISLES_CHIP_GOVERNOR", "--governor", &self.governor),
-            FlagValue("ISLES_CHIP_REST", "--rest", &self.rest),
-            FlagValue("ISLES_SEED", "--seed", &self.seed),
-            FlagValue("ISLES_CHIP_BROADCAST", "--broadcast", &self.broadcast),
-            FlagValue("ISLES_CHIP_REDUCE", "--reduce", &self.reduce),
-            FlagValue("ISLES_CHIP_WORK", "--work", &self.work),
-        ]
-    }
-}
-
-impl ExportArguments {
-    /// What there is to say, and what is said.
-    pub fn flags(&self) -> [FlagValue<'_>; 8] {
-        [
-            FlagValue("ISLES_CHIP_SUMMARY", "--summary", &self.summary),
-            FlagValue("ISLES_CHIP_LINKS", "--links", &self.links),
-            FlagValue("ISLES_CHIP_TRAFFIC", "--traffic", &self.traffic),
-            FlagValue("ISLES_CHIP_HEAT", "--heat", &self.heat),
-            FlagValue("ISLES_TRACE", "--trace", &self.trace),
-            FlagValue("ISLES_CHIP_FOLDED", "--folded", &self.folded),
-            FlagValue("ISLES_CHIP_JOULES", "--joules", &self.joules),
-            FlagValue("ISLES_CHIP_TAPE", "--tape", &self.tape),
-        ]
+    /// Says a setting in the place of what was said of it.
+    pub fn say(&mut self, row: &'static SettingRow, value: String) {
+        let SaidSettings(said) = &mut self.0;
+        said.retain(|(other, _)| other.variable != row.variable);
+        said.push((row, value));
     }
 }

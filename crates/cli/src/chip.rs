@@ -38,7 +38,7 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
         Verb::Show { name, svg: Some(file) } => return write_svg(name, file),
         Verb::Check { files } => return check_all(files),
     };
-    console::print(text).map_err(Failure::stdout)
+    console::tell(true, &text).map_err(Failure::stdout)
 }
 
 /// The file that is read for the chip `name`; none for one that comes with the product.

@@ -20,11 +20,13 @@ pub enum Verb {
 
 /// Carries it out.
 pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
-    let text = match verb {
-        Verb::List => list(console::columns(std::io::stdout())),
-        Verb::Fetch { name } => fetch(name).map_err(|error| Failure::Usage(error.to_string()))?,
+    let told = match verb {
+        Verb::List => console::tell(true, &list(console::columns(std::io::stdout()))),
+        Verb::Fetch { name } => {
+            console::print(fetch(name).map_err(|error| Failure::Usage(error.to_string()))?)
+        }
     };
-    console::print(text).map_err(Failure::stdout)
+    told.map_err(Failure::stdout)
 }
 
 /// The table, in lines of at most `width` columns if that is said; a file or a pipe has one line for each graph.

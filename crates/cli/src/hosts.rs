@@ -5,7 +5,7 @@
 
 use crate::runs::refusal;
 use clap::Args;
-use isles::Flag;
+use isles::{Flag, SettingRow, setting};
 use isles_apps::console;
 use isles_apps::registry::Failure;
 use std::ffi::OsString;
@@ -14,6 +14,10 @@ use std::process::Command;
 
 /// Most ranks that a line may ask for: more than any library was tried with.
 const RANKS_MAX: u32 = 65_536;
+
+/// The settings that the line itself says.
+const PLACES: &SettingRow = setting("places");
+const MACHINE: &SettingRow = setting("machine");
 
 /// Where ranks go.
 #[derive(Args)]
@@ -94,13 +98,13 @@ impl HostsArguments {
     /// A host or a number is not allowed, a host has no address, or there is no launcher.
     pub fn command(&self, program: &[OsString], flags: &[Flag<'_>]) -> Result<Option<Command>, Failure> {
         let Some(list) = &self.hosts else { return Ok(None) };
-        if let Some(Flag { name, .. }) = flags.iter().find(|flag| flag.variable == "ISLES_PLACES") {
+        if let Some(Flag { name, .. }) = flags.iter().find(|flag| flag.variable == PLACES.variable) {
             return Err(Failure::Usage(format!(
                 "{name} does not go with --hosts; allowed: --places-per-host, which is said of each host"
             )));
         }
         if let Some(Flag { value, .. }) =
-            flags.iter().find(|flag| flag.variable == "ISLES_MACHINE" && flag.value != "mpi")
+            flags.iter().find(|flag| flag.variable == MACHINE.variable && flag.value != "mpi")
         {
             return Err(refusal("--machine", value, "mpi, where --hosts are named"));
         }

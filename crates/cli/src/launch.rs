@@ -6,9 +6,9 @@ use crate::plot::Picture;
 use crate::runs::refusal;
 use crate::ui::{UiArguments, UiPlan};
 use clap::Args;
-use isles::{Claim, Destination, FLAGS_VARIABLE, Flag};
+use isles::{Claim, Destination, FLAGS_VARIABLE, Flag, setting};
 use isles_apps::console;
-use isles_apps::registry::{Failure, FlagValue, PlaceArguments};
+use isles_apps::registry::{Failure, PlaceArguments};
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -43,8 +43,7 @@ pub struct BenchArguments {
 
 /// Becomes the program, with the places in its environment; with a live page, waits for it instead.
 pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
-    let flags: Vec<Flag<'_>> = arguments.places.flags().into_iter().filter_map(FlagValue::flag).collect();
-    if let Some(command) = arguments.hosts.command(&arguments.program, &flags)? {
+    if let Some(command) = arguments.hosts.command(&arguments.program, &arguments.places.flags())? {
         arguments.ui.refuse_beside("--hosts")?;
         return if arguments.hosts.is_dry() { hosts::print(&command) } else { become_program(command) };
     }
@@ -58,15 +57,15 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command.args(own);
     let mut flags = Vec::new();
-    for Flag { variable, name, value } in arguments.places.flags().into_iter().filter_map(FlagValue::flag) {
+    for Flag { variable, name, value } in arguments.places.flags() {
         command.env(variable, value);
         flags.push(format!("{variable}={name}"));
     }
     command
         .env(FLAGS_VARIABLE, flags.join(","))
-        .env("ISLES_PLACES", launch.chosen_places().to_string())
-        .env("ISLES_MACHINE", launch.chosen_machine().name())
-        .env("ISLES_CHIP_PROTOCOL", launch.chosen_protocol().name());
+        .env(setting("places").variable, launch.chosen_places().to_string())
+        .env(setting("machine").variable, launch.chosen_machine().name())
+        .env(setting("protocol").variable, launch.chosen_protocol().name());
     if found(program).is_some_and(|file| !isles::may_be_a_program(&file).unwrap_or(true)) {
         let program = program.display();
         console::notice(format_args!(

@@ -28,7 +28,7 @@ mod ui;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isles_apps::console;
-use isles_apps::registry::Failure;
+use isles_apps::registry::{CommandArguments, Failure};
 use std::error::Error;
 use std::process::ExitCode;
 
@@ -48,6 +48,9 @@ const EXAMPLES: &str = "Examples:
 #[derive(Parser)]
 #[command(name = "isles", version = VERSION, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Arguments {
+    #[command(flatten)]
+    own: CommandArguments,
+
     #[command(subcommand)]
     verb: Verb,
 }
@@ -116,6 +119,12 @@ fn main() -> ExitCode {
             return ExitCode::from(EXIT_USAGE);
         }
     };
+    let read =
+        CommandArguments::from_arg_matches(&matches).map_err(|error| Failure::Usage(error.to_string()));
+    let read = read.and_then(|own| isles::read_command_settings(&own.flags()).map_err(Failure::from));
+    if let Err(refused) = read {
+        return outcome(Err(refused));
+    }
     isles::warn_of_unknown_variables();
     outcome(match matches.subcommand() {
         Some(("run", matches)) => return run::run(matches),

@@ -5,10 +5,10 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as Arguments};
-use isles::SWEEP_VARIABLE;
+use isles::{FlagGroup, SETTINGS, SWEEP_VARIABLE, setting};
 use isles_apps::console::Progress;
 use isles_apps::frame::NO_FILES;
-use isles_apps::registry::{App, ExportArguments, Failure, FlagValue};
+use isles_apps::registry::{App, Failure};
 use serde_json::Value;
 use std::env;
 use std::process::{Command, Stdio};
@@ -88,13 +88,14 @@ pub fn result<'a>(app: &dyn App, words: impl IntoIterator<Item = &'a str>) -> Re
     let failed = |what: String| Failure::Ended(what);
     let program = env::current_exe().map_err(|cause| failed(format!("cannot find this program: {cause}")))?;
     let mut command = Command::new(program);
-    // All runs would write into the same files.
-    for FlagValue(variable, ..) in ExportArguments::default().flags() {
-        command.env_remove(variable);
+    // All runs would write into the same files; and what they say is read here, not by people.
+    let groups = [FlagGroup::Files, FlagGroup::Command];
+    for row in SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group))) {
+        command.env_remove(row.variable);
     }
     command
         .env(SWEEP_VARIABLE, std::process::id().to_string())
-        .env_remove("ISLES_REPORT")
+        .env_remove(setting("report").variable)
         .args(["run", app.name()])
         .args(words)
         .stdin(Stdio::null());

@@ -46,8 +46,11 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     };
     let bytes = std::fs::read(file).map_err(|cause| refused(&cause))?;
     let stats = read(&bytes, *finishes as usize).map_err(|cause| refused(&cause))?;
-    let text = if *json { format!("{:#}\n", as_json(&stats)) } else { as_text(&stats) };
-    console::print(text).map_err(Failure::stdout)
+    let told = match json {
+        true => console::print(format_args!("{:#}\n", as_json(&stats))),
+        false => console::tell(true, &as_text(&stats)),
+    };
+    told.map_err(Failure::stdout)
 }
 
 /// Milliseconds of a time.

@@ -6,6 +6,7 @@
 use crate::companion::{DASHBOARD, TOP, unstartable};
 use crate::runs::refusal;
 use clap::Args;
+use isles::{SettingRow, setting};
 use isles_apps::registry::{Failure, PlaceArguments};
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -19,6 +20,9 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// Time between two looks whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Where the run is recorded, which the page reads.
+const RECORD: &SettingRow = setting("record");
 
 /// What can be said of the live page.
 #[derive(Args, Clone, Debug)]
@@ -74,13 +78,11 @@ impl UiArguments {
             return Ok(None);
         }
         let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
-        let said = places
-            .record
-            .clone()
-            .or_else(|| std::env::var("ISLES_RECORD").ok().filter(|said| !said.is_empty()));
+        let by_variable = || std::env::var(RECORD.variable).ok().filter(|said| !said.is_empty());
+        let said = places.said(RECORD).map(str::to_owned).or_else(by_variable);
         let is_scratch = said.is_none();
         let directory = said.map_or_else(scratch, PathBuf::from);
-        places.record = Some(directory.to_string_lossy().into_owned());
+        places.say(RECORD, directory.to_string_lossy().into_owned());
         Ok(Some(UiPlan { directory, is_scratch, is_kept: self.keep_ui, port }))
     }
 }

@@ -107,6 +107,10 @@ fn a_tape_of_another_run_is_refused_before_anything_runs() {
             with("--places 4", "--places 4 --governor fixed:4"),
             "the governor fixed:4 (this one is of fixed)".into(),
         ),
+        (
+            with("--places 4", "--places 4 --broadcast fan:2"),
+            "the broadcast fan:2 (this one is of auto)".into(),
+        ),
         (with("--places 4", "--places 4 --rest nap:1us"), "the rest nap:1us (this one is of poll)".into()),
         (with("karate", "power"), "a tape of the arguments \"run bc --graph power".into()),
     ];
@@ -133,7 +137,7 @@ fn a_file_that_is_no_whole_tape_is_refused() {
         (whole[..whole.len() - 1].to_vec(), "a whole tape (this one is cut off, or has changed since)"),
         (whole[..40].to_vec(), "a whole tape (this one is cut off, or has changed since)"),
         (flipped, "a whole tape (this one is cut off, or has changed since)"),
-        (older, "a tape of version 2 (this one has version 1)"),
+        (older, "a tape of version 3 (this one has version 1)"),
         (b"not a tape at all".to_vec(), "a tape (this file is none)"),
         (Vec::new(), "a tape (this file is none)"),
     ];

@@ -5,6 +5,7 @@
 
 mod scene;
 
+use isles::{SETTINGS, SettingDefault, SettingRow};
 use rustix::process::Signal;
 use scene::{Ended, Running, Scene, busy_ns, ended, has_thread, until, words};
 use std::ffi::OsStr;
@@ -109,6 +110,53 @@ fn what_is_said_of_a_modelled_chip_stands_in_a_group_of_its_own() {
         help.ends_with("\nbc uses no collectives of teams: --broadcast and --reduce change nothing.\n"),
         "{help}"
     );
+}
+
+#[test]
+fn the_help_has_each_setting_with_its_text_and_a_launched_program_finds_it() {
+    let scene = Scene::new("settings");
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let helps = ["launch --help", "run bc --help", "doctor --help", "calibrate --help"];
+    let helps = helps.map(|line| joined(&scene.run(&words(line)).stdout));
+    let mut launch = words("launch --machine chip:scc");
+    let values: Vec<(&SettingRow, &str)> =
+        SETTINGS.iter().filter(|row| row.flag.is_some()).map(|row| (row, sample(row))).collect();
+    for (row, value) in &values {
+        let Some(flag) = row.flag else { continue };
+        for help in &helps {
+            let line = format!("{} <{}> {}", flag.name, flag.value, joined(&row.help()));
+            assert!(help.contains(&line), "{line:?} is not in {help}");
+        }
+        if !["machine", "pinning"].contains(&row.name) {
+            launch.extend([flag.name, *value]);
+        }
+    }
+    launch.extend(["--", "env"]);
+    let ended = scene.run(&launch);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for (row, value) in values.into_iter().filter(|(row, _)| row.name != "pinning") {
+        let line = format!("{}={value}", row.variable);
+        assert!(ended.stdout.lines().any(|other| other == line), "{line} is not in {}", ended.stdout);
+    }
+}
+
+/// A value of a setting, as a run on the modelled SCC may have it.
+fn sample(row: &SettingRow) -> &'static str {
+    match (row.name, row.default) {
+        ("machine", _) => "chip:scc",
+        ("places", _) => "2",
+        ("report", _) => "finish",
+        ("color", _) => "never",
+        ("record", _) => "run",
+        ("protocol", _) => "sections",
+        ("preset", _) => "800/1600/1066",
+        ("power model" | "voltages", _) => "manyman",
+        ("work", _) => "host:20",
+        ("summary", _) => "-",
+        ("links" | "traffic" | "heat" | "trace" | "folded" | "joules" | "tape", _) => row.name,
+        (_, SettingDefault::Value(value)) => value,
+        _ => panic!("which value may {} have?", row.name),
+    }
 }
 
 #[test]

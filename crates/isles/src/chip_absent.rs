@@ -6,7 +6,7 @@
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
 use crate::output::{Claim, ExportRequest};
-use crate::settings::{CHIP_ONLY, ConfigError, SettingSources};
+use crate::settings::{ConfigError, Environment, Flag};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport};
 
@@ -68,25 +68,27 @@ impl ModelledChip {
     }
 }
 
+/// Reads `said`, which holds on every machine.
+///
+/// # Errors
+/// It is what chips alone do.
+pub(crate) fn read_work(
+    _: &mut Environment,
+    source: &str,
+    value: &str,
+) -> std::result::Result<(), ConfigError> {
+    match value {
+        "said" => Ok(()),
+        _ => Err(ConfigError::new(source, value, format!("said; {ABSENT}"))),
+    }
+}
+
 /// What a launch says of runs on modelled chips: nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ChipSettings;
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChipSettings {}
 
 impl ChipSettings {
-    /// Passes over what is of no meaning without a chip, as every other machine does.
-    ///
-    /// # Errors
-    /// `ISLES_CHIP_WORK`, or the flag in its place, asks for what chips alone do.
-    pub(crate) fn read(sources: &SettingSources<'_>) -> std::result::Result<ChipSettings, ConfigError> {
-        for variable in CHIP_ONLY {
-            sources.take(variable, |_, _| Ok(()))?;
-        }
-        sources.take("ISLES_CHIP_WORK", |source, value| match value {
-            "said" => Ok(()),
-            _ => Err(ConfigError::new(source, value, format!("said; {ABSENT}"))),
-        })?;
-        Ok(ChipSettings)
-    }
+    pub(crate) fn note_arguments(&mut self, _: &[Flag<'_>]) {}
 
     pub(crate) fn of_test(self) -> ChipSettings {
         self
@@ -112,7 +114,7 @@ impl ChipSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Flag;
+    use crate::settings::SettingSources;
 
     /// How a launch is refused that says `value` by the flag `name` of `variable`.
     fn refused(variable: &str, name: &str, value: &str) -> Option<String> {
@@ -141,7 +143,11 @@ mod tests {
         assert_eq!(refused("ISLES_CHIP_WORK", "--work", "said"), None);
         let line = r#"--heat is "t"; allowed: nothing with the machine threads, which is no modelled chip"#;
         assert_eq!(refused("ISLES_CHIP_HEAT", "--heat", "t").as_deref(), Some(line));
-        let set = |asked: &str| CHIP_ONLY.contains(&asked).then(|| "anything".to_owned());
-        assert_eq!(ChipSettings::read(&SettingSources::new(&[], &set)), Ok(ChipSettings));
+        let of_chips = |asked: &str| asked.starts_with("ISLES_CHIP_") && asked != "ISLES_CHIP_WORK";
+        let set = |asked: &str| of_chips(asked).then(|| "anything".to_owned());
+        assert_eq!(
+            Environment::read_from(&SettingSources::new(&[], &set)).map(|read| read.chip),
+            Ok(ChipSettings {})
+        );
     }
 }

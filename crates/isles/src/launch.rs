@@ -4,6 +4,7 @@ use super::{glb, observe, output};
 use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::machine::{loopback, mpi, processes, threads};
+use crate::notice::{StandardStream, notice, tell};
 use crate::output::{Claim, ExportRequest};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
@@ -12,7 +13,6 @@ use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_runtime::{Error, ErrorKind, Result, RunReport};
 use isles_transport_shm::Pinning;
-use std::io::Write;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -119,11 +119,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// What the environment says: `ISLES_MACHINE`, `ISLES_PLACES`, `ISLES_PIN`, `ISLES_REPORT`, `ISLES_STALL`,
-    /// `ISLES_STALL_LIMIT`, `ISLES_SEED`, `ISLES_RECORD`, `ISLES_CHIP_PRESET`, `ISLES_CHIP_POWER`,
-    /// `ISLES_CHIP_VOLTAGES`, `ISLES_CHIP_PROTOCOL`, `ISLES_CHIP_PLACEMENT`, `ISLES_CHIP_GOVERNOR`,
-    /// `ISLES_CHIP_REST`, `ISLES_CHIP_BROADCAST`, `ISLES_CHIP_REDUCE`, `ISLES_CHIP_WORK`, and what a run on a chip
-    /// writes (`ISLES_CHIP_*`).
+    /// What the environment says, in the variables of [`SETTINGS`](crate::SETTINGS).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -141,7 +137,15 @@ impl Launch {
         machine: Machine,
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
-        let environment = Environment::read(flags)?;
+        Launch::with(Environment::read(flags)?, machine, flags)
+    }
+
+    /// The launch that `environment` describes, to which the flags have gone; on `machine` where it names none.
+    pub(crate) fn with(
+        environment: Environment,
+        machine: Machine,
+        flags: &[Flag<'_>],
+    ) -> std::result::Result<Launch, ConfigError> {
         // Who starts a program as ranks wants one run of them. How many there are is known when they have met; all but
         // the first serve from here on.
         mpi::serve_if_rank();
@@ -291,14 +295,14 @@ impl Launch {
         };
         let balance = glb::take_balance();
         for wanted in &self.reports {
-            // A report that nobody can read any more changes nothing about the run.
-            let _ = match wanted {
-                Report::Captures => write!(io::stderr(), "{}", report.captures()),
-                Report::Finish => write!(io::stderr(), "{}", report.finishes()),
-                Report::Messages => write!(io::stderr(), "{}", report.task_messages()),
-                Report::Balance => write!(io::stderr(), "{}", balance_text(&balance)),
-                Report::Chip => Ok(()),
+            let text = match wanted {
+                Report::Captures => report.captures(),
+                Report::Finish => report.finishes(),
+                Report::Messages => report.task_messages(),
+                Report::Balance => balance_text(&balance),
+                Report::Chip => continue,
             };
+            let _ = tell(StandardStream::Error, &text); // which never fails
         }
         trace.map_or(Ok(()), TraceRequest::write)?;
         Ok((result, report))
@@ -358,11 +362,11 @@ where
         Ok((Ok(()), _)) => ExitCode::SUCCESS,
         Ok((Err(error), _)) if is_closed_output(&error) => ExitCode::from(EXIT_CLOSED_PIPE),
         Ok((Err(error), _)) => {
-            eprintln!("error: {error}");
+            notice(format_args!("error: {error}"));
             ExitCode::from(EXIT_FAILED)
         }
         Err(error) => {
-            eprintln!("error: {error}");
+            notice(format_args!("error: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

@@ -37,6 +37,7 @@ pub mod glb;
 mod init;
 mod launch;
 mod machine;
+mod notice;
 mod observe;
 mod output;
 mod random;
@@ -66,10 +67,14 @@ pub use machine::SMALL_TASK_BYTES;
 pub use machine::loopback::{Plan, PlannedDeath, simulate};
 pub use machine::mpi::mpi_library;
 pub use machine::processes::{may_be_a_program, serve_if_joined};
+pub use notice::{StandardStream, notice, tell};
 pub use output::{Claim, Destination, write_to_standard};
 pub use random::{Random, random_here};
+pub use settings::table::{
+    Elsewhere, FlagGroup, MachineClass, Machines, SETTINGS, SettingDefault, SettingFlag, SettingRow, setting,
+};
 pub use settings::unknown_variables::warn_of_unknown_variables;
-pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE};
+pub use settings::{ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE, read_command_settings};
 
 /// What most programs need.
 pub mod prelude {

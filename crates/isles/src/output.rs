@@ -299,18 +299,6 @@ pub(crate) enum Export {
     Tape,
 }
 
-/// All of them, with the variable that says where each goes.
-pub(crate) const EXPORTS: [(Export, &str); 8] = [
-    (Export::Summary, "ISLES_CHIP_SUMMARY"),
-    (Export::Links, "ISLES_CHIP_LINKS"),
-    (Export::Traffic, "ISLES_CHIP_TRAFFIC"),
-    (Export::Heat, "ISLES_CHIP_HEAT"),
-    (Export::Trace, "ISLES_TRACE"),
-    (Export::Folded, "ISLES_CHIP_FOLDED"),
-    (Export::Joules, "ISLES_CHIP_JOULES"),
-    (Export::Tape, "ISLES_CHIP_TAPE"),
-];
-
 /// Something that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExportRequest {

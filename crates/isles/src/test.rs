@@ -4,6 +4,7 @@ use crate::launch::{Launch, on_heap};
 use crate::machine::{Machine, STACK_BYTES};
 use crate::machine::{loopback, processes, threads};
 use crate::settings::Environment;
+use crate::settings::table::setting;
 use isles_runtime::capture::{MainOutcome, TaskOutcome};
 use isles_runtime::run::Stall;
 use isles_transport_shm::processes::{JOIN_VARIABLE, Program, unmute};
@@ -84,7 +85,7 @@ where
     F: Future + 'static,
     F::Output: TaskOutcome,
 {
-    let named = std::env::var("ISLES_SEED").ok().and_then(|seed| seed.parse().ok());
+    let named = std::env::var(setting("seed").variable).ok().and_then(|seed| seed.parse().ok());
     let seeds = named.map_or(0..SEEDS, |seed: u64| seed..seed + 1);
     for seed in seeds {
         let (result, _) = loopback::run(&Launch { seed, ..launch.clone() }, body);

@@ -117,3 +117,39 @@ fn each_place_of_the_loopback_takes_a_share_in_whatever_order() {
         assert_eq!(taken.iter().sum::<u64>(), units);
     }
 }
+
+#[test]
+fn numbers_asked_for_several_at_a_time_are_each_given_once() {
+    for seed in 0..50 {
+        let taken = Rc::new(RefCell::new(Vec::new()));
+        let out = Rc::clone(&taken);
+        let main = move || async move {
+            let (next, mine) = (Counter::new(), PlaceLocal::new(Vec::<u32>::new).await?);
+            finish(async {
+                for place in places() {
+                    spawn_at!(place, {
+                        let most = here().index() as u32 + 1;
+                        loop {
+                            // Two questions are under way, as of a place that asks ahead.
+                            let (first, second) = (next.ask_below(100_u32, most), next.ask_below(100_u32, 3));
+                            let (first, second) = (first.await?, second.await?);
+                            assert!(first.len() <= most as usize && second.len() <= 3);
+                            let is_over = second.is_empty();
+                            mine.lock().extend(first.chain(second));
+                            if is_over {
+                                break;
+                            }
+                        }
+                    });
+                }
+            })
+            .await?;
+            *out.borrow_mut() = everywhere!(mine.lock().clone()).await?.concat();
+            Ok::<_, isles::Error>(())
+        };
+        let (result, ..) = simulate(3, Plan::adversarial(seed), main);
+        result.unwrap();
+        taken.borrow_mut().sort_unstable();
+        assert_eq!(*taken.borrow(), (0..100).collect::<Vec<_>>(), "seed {seed}");
+    }
+}

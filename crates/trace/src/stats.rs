@@ -55,8 +55,8 @@ pub struct PairTraffic {
     pub bytes: u64,
     /// Those of which both ends are in the file.
     pub ways: u64,
-    /// How long these were under way together, from the begin of sending to the begin of handling, in units of the file;
-    /// negative times are those of clocks that differ.
+    /// How long these were under way together, from the begin of sending to the begin of handling, in units of the
+    /// file; negative times are those of clocks that differ.
     pub time: i64,
     /// The shortest of these times.
     pub shortest: i64,

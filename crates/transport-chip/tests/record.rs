@@ -10,8 +10,8 @@ use isles_transport::random::Random;
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, Observer, PlaceId, Source, Work};
 use isles_transport_chip::export::{self, RunFacts};
 use isles_transport_chip::{
-    Bands, ChipEndpoint, ChipWorld, Costs, GearChanges, IdlePolicy, Placement, Protocol, Report, Stale,
-    TimeCategory, TurnOutcome,
+    Bands, ChipEndpoint, ChipWorld, Costs, GearChanges, Placement, Protocol, Report, Stale, TimeCategory,
+    TurnOutcome,
 };
 use protobuf::{Packet, Span, packets, spans};
 use std::collections::{BTreeMap, BTreeSet};
@@ -552,12 +552,7 @@ fn the_summary_says_what_the_report_says() {
     let facts = RunFacts {
         chip: &chip,
         seed: 3,
-        protocol: "a \"b\"\n",
-        placement: "linear",
-        governor: "fixed",
-        rest: IdlePolicy::Poll,
-        collectives: ["auto", "serial"],
-        work: "said",
+        settings: &[("protocol", "a \"b\"\n".to_owned()), ("work", "said".to_owned())],
         host: Duration::from_millis(500),
         host_code: Duration::from_millis(250),
         host_uncharged: Duration::ZERO,
@@ -570,8 +565,6 @@ fn the_summary_says_what_the_report_says() {
     has(format!(r#""digest": "{}","#, report.digest));
     has(format!(r#""flit_hops": {},"#, report.flit_hops));
     has(r#""work": "said","#.to_owned());
-    has(r#""broadcast": "auto","#.to_owned());
-    has(r#""reduce": "serial","#.to_owned());
     has(r#""code_seconds": 0.25,"#.to_owned());
     has(format!(r#""events_per_second": {}"#, report.digest.events() * 2));
     let waited: u64 = report.ledgers.iter().map(|ledger| ledger.time(TimeCategory::Waiting).0).sum();
@@ -587,12 +580,7 @@ fn the_summary_says_what_was_drawn_by_each_model() {
     let facts = RunFacts {
         chip: &chip,
         seed: 3,
-        protocol: "doorbell",
-        placement: "linear",
-        governor: "fixed",
-        rest: IdlePolicy::Poll,
-        collectives: ["auto", "serial"],
-        work: "said",
+        settings: &[],
         host: Duration::from_millis(500),
         host_code: Duration::from_millis(250),
         host_uncharged: Duration::ZERO,

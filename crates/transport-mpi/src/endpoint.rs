@@ -202,8 +202,8 @@ impl MpiEndpoint {
         self
     }
 
-    /// Whether this place has not looked for messages for a while. Then one look may only take from the network what the
-    /// next one finds, because a library looks at its queue first.
+    /// Whether this place has not looked for messages for a while. Then one look may only take from the network what
+    /// the next one finds, because a library looks at its queue first.
     fn was_away(&self) -> bool {
         self.start.elapsed().saturating_sub(self.looked.get()) >= AWAY
     }

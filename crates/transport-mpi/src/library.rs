@@ -160,8 +160,8 @@ impl Library {
         all.chunks(own.len().max(1)).map(<[u8]>::to_vec).collect()
     }
 
-    /// Sends bytes to another rank, which receives as many, and waits until they are on their way; where nothing else is
-    /// under way: before or after a run.
+    /// Sends bytes to another rank, which receives as many, and waits until they are on their way; where nothing else
+    /// is under way: before or after a run.
     pub fn send(&self, bytes: &[u8], to: u32) {
         let request = self.send_block(bytes, to, APART);
         self.complete(request);

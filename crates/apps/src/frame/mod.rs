@@ -193,7 +193,7 @@ impl<A: Application> App for Framed<A> {
         let outputs = Outputs::check(&app.run_name(), &outputs, &launch)?;
         let mut facts = RunFacts::of(&launch);
         let input = app.open(facts.places)?;
-        outputs.tell(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
+        outputs.tell_head(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
         let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
         // On a chip asking for shares would be part of the prediction; its report says more.
         let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));

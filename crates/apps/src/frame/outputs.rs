@@ -61,12 +61,13 @@ impl Outputs {
         Ok(Outputs { json, csv, svg, is_free: launch.leaves_standard_output_free() })
     }
 
-    /// Tells people something: on standard error where standard output carries a file.
+    /// Tells people a line that is the head of what follows: on standard error where standard output carries a file.
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub fn tell(&self, text: &str) -> Result<(), Failure> {
-        tell(self.leaves_standard_output_free(), text)
+    pub fn tell_head(&self, line: &str) -> Result<(), Failure> {
+        let told = console::tell(self.leaves_standard_output_free(), &format!("{line}\n"));
+        told.map_err(Failure::stdout)
     }
 
     fn leaves_standard_output_free(&self) -> bool {

@@ -89,7 +89,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     match (takes_output, arguments.json) {
         (true, _) => Ok(()),
         (_, true) => console::print(format!("{:#}\n", as_json(&found.ways, &shown))).map_err(Failure::stdout),
-        _ => console::print(file::table(&found.ways, &shown)).map_err(Failure::stdout),
+        _ => console::tell(true, &file::table(&found.ways, &shown)).map_err(Failure::stdout),
     }
 }
 

@@ -72,13 +72,11 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("{}: {}", shown(file), reasons.join("; "))));
     }
     let text = report::text(shown(file), measurements.len(), &attempts);
-    let Some(json) = json else { return console::print(text).map_err(Failure::stdout) };
-    if json.is_standard() {
-        console::notice(text.trim_end());
-    } else {
-        console::print(text).map_err(Failure::stdout)?;
+    let is_free = !json.as_ref().is_some_and(Destination::is_standard);
+    console::tell(is_free, &text).map_err(Failure::stdout)?;
+    if let Some(json) = json {
+        json.write(|out| report::write_json(out, shown(file), &attempts))?;
     }
-    json.write(|out| report::write_json(out, shown(file), &attempts))?;
     Ok(())
 }
 

@@ -143,11 +143,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         outcomes.iter_mut().filter(own).for_each(|outcome| outcome.rows.extend(request.rows(&chip)));
     }
     let text = row::text(&outcomes, left_out(&arguments.names).as_deref());
-    if files.leave_standard_output_free() {
-        console::print(text).map_err(Failure::stdout)?;
-    } else {
-        console::notice(text.trim_end());
-    }
+    console::tell(files.leave_standard_output_free(), &text).map_err(Failure::stdout)?;
     for (destination, format) in files.texts {
         destination.write(|out| out.write_all(format(&outcomes).as_bytes()))?;
     }

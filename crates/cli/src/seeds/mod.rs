@@ -9,9 +9,9 @@ mod report;
 use crate::runs::{self, own_arguments, refusal};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command};
-use isles::{CodeTime, Destination, Launch, Machine};
+use isles::{CodeTime, Destination, FlagGroup, Launch, Machine, SETTINGS, SettingRow, setting};
 use isles_apps::console;
-use isles_apps::registry::{App, Failure, FlagValue, PlaceArguments};
+use isles_apps::registry::{App, Failure, PlaceArguments};
 use report::{SeedOutcome, text, write_json};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -33,24 +33,14 @@ pub struct SeedsArguments {
     pub seeds: Option<String>,
 }
 
-/// The variable of the one file that several runs can have together.
-const SUMMARY: &str = "ISLES_CHIP_SUMMARY";
+/// The one file that several runs can have together.
+const SUMMARY: &SettingRow = setting("summary");
 
-/// What summaries say of the settings of a run, which are the same for all seeds.
-const SETTINGS: [&str; 12] = [
-    "version",
-    "chip",
-    "clocks",
-    "voltages",
-    "places",
-    "protocol",
-    "placement",
-    "governor",
-    "rest",
-    "broadcast",
-    "reduce",
-    "work",
-];
+/// The setting that several runs cannot have but as a program says it.
+const WORK: &SettingRow = setting("work");
+
+/// What summaries say of a run, which is the same for all seeds, beside the settings that they keep by name.
+const FACTS: [&str; 5] = ["version", "chip", "clocks", "voltages", "places"];
 
 /// Runs `app` with so many seeds and prints what that comes to. `launch` is that of one of the runs.
 pub fn compare(
@@ -61,11 +51,11 @@ pub fn compare(
     let number = read(number)?;
     check(app, matches)?;
     check_run(places, launch)?;
-    let json = places.exports.summary.as_deref();
+    let json = places.said(SUMMARY);
     let json =
         json.map(|path| Destination::check("--summary", Some(path), Path::new(path), &[])).transpose()?;
     let own = own_arguments(app, matches);
-    let said = places.flags().into_iter().filter_map(FlagValue::flag).filter(|flag| flag.variable != SUMMARY);
+    let said = places.flags().into_iter().filter(|flag| flag.variable != SUMMARY.variable);
     let said: Vec<&str> = said.flat_map(|flag| [flag.name, flag.value]).collect();
     let ended = runs::all(number as usize, "seeds", |seed| {
         let number = seed.to_string();
@@ -86,11 +76,8 @@ fn tell(
     json: Option<Destination>,
 ) -> Result<(), Failure> {
     let text = text(outcomes);
-    if json.as_ref().is_some_and(Destination::is_standard) {
-        console::notice(text.trim_end());
-    } else {
-        console::print(text).map_err(Failure::stdout)?;
-    }
+    let is_free = !json.as_ref().is_some_and(Destination::is_standard);
+    console::tell(is_free, &text).map_err(Failure::stdout)?;
     if let Some(json) = json {
         json.write(|out| write_json(out, outcomes, settings))?;
     }
@@ -121,19 +108,19 @@ fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
     if !matches!(machine, Machine::Chip(_)) {
         return Err(refusal("--machine", machine.name(), "a modelled chip such as chip:scc with --seeds"));
     }
-    let own = [
-        FlagValue("ISLES_SEED", "--seed", &places.chip.seed),
-        FlagValue("ISLES_REPORT", "--report", &places.report),
-    ];
-    let files = places.exports.flags().into_iter().filter(|FlagValue(variable, ..)| *variable != SUMMARY);
-    let refused = own.into_iter().chain(files).find_map(FlagValue::flag);
-    if let Some(flag) = refused {
+    let is_of_one_run = |row: &&SettingRow| {
+        let is_file = row.flag.is_some_and(|flag| flag.group == FlagGroup::Files);
+        ["seed", "report"].contains(&row.name) || is_file && row.name != SUMMARY.name
+    };
+    let mut refused = SETTINGS.iter().filter(is_of_one_run);
+    let flags = places.flags();
+    let said = refused.find_map(|row| flags.iter().find(|flag| flag.variable == row.variable));
+    if let Some(flag) = said {
         return Err(refusal(flag.name, flag.value, "nothing with --seeds, which is of several runs"));
     }
     if *launch.chosen_work() != CodeTime::Said {
         let allowed = "said with --seeds, because what is measured moves with this host, too";
-        let source = if places.chip.work.is_some() { "--work" } else { "ISLES_CHIP_WORK" };
-        return Err(refusal(source, &launch.chosen_work().to_string(), allowed));
+        return Err(refusal(places.source(WORK), &launch.chosen_work().to_string(), allowed));
     }
     Ok(())
 }
@@ -149,6 +136,8 @@ fn outcome(seed: usize, summary: &Value) -> Option<SeedOutcome> {
 
 /// What all runs have in common, under the names that it has in the summary of one.
 fn settings(summary: &Value) -> Map<String, Value> {
-    let known = SETTINGS.into_iter().filter_map(|name| Some((name.to_owned(), summary.get(name)?.clone())));
+    let kept = SETTINGS.iter().filter(|row| row.is_in_summary()).map(|row| row.name);
+    let known =
+        FACTS.into_iter().chain(kept).filter_map(|name| Some((name.to_owned(), summary.get(name)?.clone())));
     known.collect()
 }

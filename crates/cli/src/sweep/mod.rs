@@ -13,16 +13,20 @@ use crate::plot::Picture;
 use crate::runs::{numbers, own_arguments, refusal};
 use choice::{Limits, choose};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use isles::{Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine};
+use isles::{
+    Claim, CodeTime, ConfigError, Destination, Flag, GovernorPolicy, Launch, Machine, SettingRow, setting,
+};
 use isles_apps::console;
-use isles_apps::registry::{self, App, ChipArguments, Failure, FlagValue};
+use isles_apps::registry::{self, App, ChipArguments, Failure};
 use isles_chip::gear::Gears;
 use point::{Point, Runner, Setting};
 use std::path::Path;
 
-/// The variables whose flags a sweep looks at itself.
-const GOVERNOR: &str = "ISLES_CHIP_GOVERNOR";
-const WORK: &str = "ISLES_CHIP_WORK";
+/// The settings that a sweep looks at itself.
+const GOVERNOR: &SettingRow = setting("governor");
+const WORK: &SettingRow = setting("work");
+const MACHINE: &SettingRow = setting("machine");
+const PLACES: &SettingRow = setting("places");
 
 /// The arguments of `isles sweep`, besides those of the application.
 #[derive(Args, Debug)]
@@ -84,8 +88,9 @@ pub fn command() -> Command {
 
 fn command_of(app: Option<&dyn App>) -> Command {
     let own = Arguments::augment_args(Command::new("sweep"));
-    let own =
-        own.mut_arg("governor", |flag| flag.help(GOVERNOR_HELP)).mut_arg("work", |flag| flag.help(WORK_HELP));
+    let own = own
+        .mut_arg(GOVERNOR.variable, |flag| flag.help(GOVERNOR_HELP))
+        .mut_arg(WORK.variable, |flag| flag.help(WORK_HELP));
     let own = own.about("Tries clocks, voltages and numbers of places on a modelled chip, and chooses");
     let Some(app) = app else { return own };
     let arguments = app.own_arguments(Command::new(app.name()));
@@ -136,11 +141,8 @@ fn tell(
 ) -> Result<(), Failure> {
     let chosen = choose(limits, points).map_err(Failure::Usage)?;
     let text = table::text(limits, points, &chosen, arguments.all);
-    if [&csv, &svg].into_iter().flatten().any(Destination::is_standard) {
-        console::notice(text.trim_end());
-    } else {
-        console::print(text).map_err(Failure::stdout)?;
-    }
+    let is_free = ![&csv, &svg].into_iter().flatten().any(Destination::is_standard);
+    console::tell(is_free, &text).map_err(Failure::stdout)?;
     if let Some(csv) = csv {
         csv.write(|out| table::write_csv(out, limits, points)).map(drop)?;
     }
@@ -169,13 +171,12 @@ impl<'a> SweepContext<'a> {
         if !machine.starts_with("chip:") {
             return Err(other("a modelled chip such as chip:scc"));
         }
-        let said = arguments.chip.flags().into_iter().filter_map(FlagValue::flag);
-        let said: Vec<Flag<'_>> = said.filter(|flag| flag.variable != GOVERNOR).collect();
+        let mut said = arguments.chip.flags();
+        said.retain(|flag| flag.variable != GOVERNOR.variable);
         let launch = launch(machine, &said, None, ("--governor", "fixed"))?;
         if let CodeTime::Tape(_) = launch.chosen_work() {
-            let work = said.iter().find(|flag| flag.variable == WORK).map_or(WORK, |flag| flag.name);
             let allowed = "said, or host:RATIO, because a tape is of one run and a sweep has many";
-            return Err(refusal(work, &launch.chosen_work().to_string(), allowed));
+            return Err(refusal(arguments.chip.source(WORK), &launch.chosen_work().to_string(), allowed));
         }
         let Machine::Chip(modelled) = launch.chosen_machine() else {
             return Err(other("a modelled chip such as chip:scc"));
@@ -195,7 +196,7 @@ impl<'a> SweepContext<'a> {
     /// All settings to try, each once.
     fn settings(&self, arguments: &Arguments, limits: &Limits) -> Result<Vec<Setting>, Failure> {
         let places = self.places(arguments.places.as_deref())?;
-        let governor = arguments.chip.governor.as_deref();
+        let governor = arguments.chip.said(GOVERNOR);
         let dividers = match (governor, arguments.dividers.as_deref()) {
             (Some(_), None) => Vec::new(),
             (_, list) => self.dividers(list)?,
@@ -270,9 +271,9 @@ fn launch(
 ) -> Result<Launch, ConfigError> {
     let places = places.map(|places| places.to_string());
     let mut flags = said.to_vec();
-    flags.push(Flag { variable: "ISLES_MACHINE", name: "--machine", value: machine });
-    flags.push(Flag { variable: GOVERNOR, name: governor, value: policy });
-    flags.extend(places.iter().map(|value| Flag { variable: "ISLES_PLACES", name: "--places", value }));
+    flags.push(Flag { variable: MACHINE.variable, name: "--machine", value: machine });
+    flags.push(Flag { variable: GOVERNOR.variable, name: governor, value: policy });
+    flags.extend(places.iter().map(|value| Flag { variable: PLACES.variable, name: "--places", value }));
     Launch::from_environment_with(Machine::Processes, &flags)
 }
 

@@ -5,6 +5,7 @@
 //! written while the run goes on.
 
 use super::modelled::ModelledChip;
+use super::settings;
 use super::settings::ChipSettings;
 use super::work;
 use super::work::CodeTime;
@@ -13,6 +14,7 @@ use crate::chip::work::tape::Measurements;
 use crate::launch::{Launch, LaunchError};
 use crate::output::{AtomicFile, Export, ExportRequest};
 use crate::settings::ConfigError;
+use crate::settings::table::Stored;
 use isles_chip::draw;
 use isles_chip::draw::{LinkHeat, TileHeat};
 use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
@@ -165,21 +167,11 @@ impl ChipRun {
     }
 
     fn summary(&self, launch: &Launch, (chip, host): (ModelledChip, Duration)) -> String {
-        let ChipSettings { governor, work, placement, broadcast, reduce, rest, .. } = &launch.chip;
-        let (seed, protocol) = (launch.seed, launch.chip.protocol_on(chip).name());
-        let (governor, work) = (&governor.value.to_string(), &work.value.to_string());
-        let placement = &placement.value.to_string();
-        let (broadcast, reduce) = (&broadcast.value.to_string(), &reduce.to_string());
         let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
         let facts = RunFacts {
             chip: chip.chip(),
-            seed,
-            protocol,
-            placement,
-            governor,
-            rest: *rest,
-            collectives: [broadcast, reduce],
-            work,
+            seed: launch.seed,
+            settings: &settings::told(launch, chip, Stored::by_summary),
             host,
             host_code,
             host_uncharged,

@@ -9,13 +9,13 @@ use super::drive::{all_locals, attend_all, close_all, drive};
 use super::export::{ChipRun, predicted};
 use super::modelled::ModelledChip;
 use super::observe::ChipObservation;
-use super::settings::ChipSettings;
 use super::work::CodeTime;
-use super::{export, work};
+use super::{export, settings, work};
 use crate::launch::{Launch, LaunchError, on_heap};
 use crate::machine::Machine;
 use crate::machine::loopback::stalled;
 use crate::machine::teams_in_step;
+use crate::notice::{StandardStream, notice, tell};
 use crate::output;
 use crate::settings::{ConfigError, Report, Setting};
 use isles_chip::governor::Policy;
@@ -26,8 +26,6 @@ use isles_runtime::{Collectives, Result, RunReport};
 use isles_transport_chip::{
     Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, WorldError,
 };
-use std::io;
-use std::io::Write;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -142,20 +140,18 @@ impl Launch {
         let host = started.elapsed();
         let modelled = ended.report.clone();
         tell(&modelled, &report, host);
-        // A warning that nobody can read changes nothing.
         if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
             let reads = if stale.number == 1 { "read" } else { "reads" };
             let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
-            let _ =
-                writeln!(io::stderr(), "warning: {} stale {reads} of shared memory: {first}", stale.number);
+            notice(format_args!("warning: {} stale {reads} of shared memory: {first}", stale.number));
         }
         if let Some(warning) = work::warning(ended.code) {
-            let _ = writeln!(io::stderr(), "{warning}");
+            notice(warning);
         }
         match ended.write(self, (chip, host)) {
             Err(error) if result.is_ok() => return Err(error),
             // The error of the program itself is the one that is given.
-            Err(error) => _ = writeln!(io::stderr(), "error: {error}"),
+            Err(error) => notice(format_args!("error: {error}")),
             Ok(()) => {}
         }
         Ok((result, report, modelled))
@@ -163,18 +159,17 @@ impl Launch {
 
     /// Prints the prediction to standard error, as one line, or with all figures if the report `chip` is wanted.
     fn tell(&self, chip: ModelledChip, modelled: &ChipReport, report: &RunReport, host: Duration) {
-        // As above.
-        let _ = writeln!(io::stderr(), "{}", heading(chip, self, modelled, host));
+        let mut text = heading(chip, self, modelled, host) + "\n";
         if self.reports.contains(&Report::Chip) {
             let speed = modelled.digest.events() as f64 / host.as_secs_f64();
-            let _ = writeln!(io::stderr(), "settings        {}", describe_settings(chip, self));
-            let bands = Bands::of(chip.chip(), modelled);
-            let _ = writeln!(
-                io::stderr(),
-                "{modelled}\n{}{bands}\nspeed           {speed:.0} events a second on this host",
+            let (said, bands) = (describe_settings(chip, self), Bands::of(chip.chip(), modelled));
+            text += &format!(
+                "settings        {said}\n{modelled}\n{}{bands}\nspeed           {speed:.0} events a second on this \
+                 host\n",
                 by_place(modelled, report)
             );
         }
+        let _ = tell(StandardStream::Error, &text); // which never fails
     }
 }
 
@@ -324,20 +319,11 @@ fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Durat
 
 /// The preset of the clocks, and what else a run was told that is not as without a word.
 fn describe_settings(chip: ModelledChip, launch: &Launch) -> String {
-    let Launch { seed, chip: said, .. } = launch;
-    let ChipSettings { placement, governor, rest, broadcast, reduce, work, .. } = said;
-    let (placement, governor) = (&placement.value, governor.value);
-    let (broadcast, work) = (broadcast.value, &work.value);
     let preset = chip.chip().default_preset().name().to_owned();
     let said = [
         chip.chip().chosen_voltages().map(|name| format!("voltages {name}")),
-        (*seed != 0).then(|| format!("seed {seed}")),
-        (*placement != Placement::default()).then(|| format!("placement {placement}")),
-        (governor != Policy::default()).then(|| format!("governor {governor}")),
-        (*rest != IdlePolicy::default()).then(|| format!("rest {rest}")),
-        (broadcast != Broadcast::Auto).then(|| format!("broadcast {broadcast}")),
-        (*reduce != Reduce::Auto).then(|| format!("reduce {reduce}")),
-        (*work != CodeTime::Said).then(|| format!("work {work}")),
+        (launch.seed != 0).then(|| format!("seed {}", launch.seed)),
     ];
-    std::iter::once(preset).chain(said.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+    let said = said.into_iter().flatten().chain(settings::unusual(launch, chip));
+    std::iter::once(preset).chain(said).collect::<Vec<_>>().join(", ")
 }

@@ -25,5 +25,7 @@ pub use isles_transport_chip::{
 };
 pub(crate) use modelled::MACHINES;
 pub use modelled::ModelledChip;
-pub(crate) use settings::ChipSettings;
+pub(crate) use settings::{
+    ChipSettings, read_governor, read_name, read_placement, read_protocol, read_rest, read_work,
+};
 pub use work::CodeTime;

@@ -7,22 +7,23 @@ use super::collectives::{Broadcast, Reduce};
 use super::modelled::ModelledChip;
 use super::work;
 use super::work::CodeTime;
+use crate::launch::Launch;
 use crate::machine::Machine;
+use crate::notice::notice;
 use crate::output::Claim;
-use crate::settings::{ConfigError, Setting, SettingSources};
+use crate::settings::table::{SETTINGS, SettingDefault, SettingRow, Stored, Told};
+use crate::settings::{ConfigError, Environment, Flag, Setting};
 use isles_chip::governor::Policy;
 use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
-use std::io;
-use std::io::Write;
 use std::sync::Once;
 
 /// What a launch says of runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChipSettings {
     /// The preset of the clocks, the power model and the voltage table.
-    preset: Option<Setting<String>>,
-    power: Option<Setting<String>>,
-    voltages: Option<Setting<String>>,
+    pub(crate) preset: Option<Setting<String>>,
+    pub(crate) power: Option<Setting<String>>,
+    pub(crate) voltages: Option<Setting<String>>,
     /// The chip's own, if none is said.
     pub(crate) protocol: Setting<Option<Protocol>>,
     /// Which place runs on which core.
@@ -57,25 +58,9 @@ impl Default for ChipSettings {
 }
 
 impl ChipSettings {
-    /// Reads `ISLES_CHIP_*` and the flags in their place.
-    ///
-    /// # Errors
-    /// The first with a value that is not allowed.
-    pub(crate) fn read(sources: &SettingSources<'_>) -> Result<ChipSettings, ConfigError> {
-        let unsaid = ChipSettings::default();
-        Ok(ChipSettings {
-            protocol: sources.take("ISLES_CHIP_PROTOCOL", protocol)?.unwrap_or(unsaid.protocol),
-            placement: sources.take("ISLES_CHIP_PLACEMENT", placement)?.unwrap_or(unsaid.placement),
-            preset: sources.take("ISLES_CHIP_PRESET", name)?,
-            power: sources.take("ISLES_CHIP_POWER", name)?,
-            voltages: sources.take("ISLES_CHIP_VOLTAGES", name)?,
-            governor: sources.take("ISLES_CHIP_GOVERNOR", governor)?.unwrap_or(unsaid.governor),
-            rest: sources.take("ISLES_CHIP_REST", rest)?.unwrap_or(unsaid.rest),
-            broadcast: sources.take("ISLES_CHIP_BROADCAST", Broadcast::read)?.unwrap_or(unsaid.broadcast),
-            reduce: sources.take("ISLES_CHIP_REDUCE", Reduce::read)?.unwrap_or(unsaid.reduce),
-            work: sources.take("ISLES_CHIP_WORK", CodeTime::read)?.unwrap_or(unsaid.work),
-            own_arguments: work::own_arguments(sources.flags),
-        })
+    /// Keeps the arguments of this process that are none of `flags`.
+    pub(crate) fn note_arguments(&mut self, flags: &[Flag<'_>]) {
+        self.own_arguments = work::own_arguments(flags);
     }
 
     /// Of these, what tests keep to: the protocol.
@@ -148,18 +133,36 @@ impl ChipSettings {
     }
 }
 
+/// Returns the name and the value of each setting of `launch` on `chip` that `stored` tells of, in the order of the
+/// table.
+pub(crate) fn told(
+    launch: &Launch,
+    chip: ModelledChip,
+    stored: fn(&Stored) -> Option<Told>,
+) -> Vec<(&'static str, String)> {
+    SETTINGS.iter().filter_map(|row| Some((row.name, stored(&row.stored)?(launch, chip)))).collect()
+}
+
+/// Returns the settings of `launch` on `chip` whose values are others than without a word, each with its name.
+pub(crate) fn unusual(launch: &Launch, chip: ModelledChip) -> impl Iterator<Item = String> {
+    let told = move |row: &SettingRow| {
+        let SettingDefault::Value(default) = row.default else { return None };
+        let value = row.stored.by_summary()?(launch, chip);
+        (value != default).then(|| format!("{} {value}", row.name))
+    };
+    SETTINGS.iter().filter_map(told)
+}
+
 /// Reads the name of a protocol; warns once a process that an old name is old.
-fn protocol(source: &str, value: &str) -> Result<Setting<Option<Protocol>>, ConfigError> {
+pub(crate) fn read_protocol(source: &str, value: &str) -> Result<Setting<Option<Protocol>>, ConfigError> {
     static WARNED: Once = Once::new();
     let found = Protocol::named(value);
     if value == Protocol::DOORBELL_OLD_NAME {
-        // A warning that nobody can read changes nothing.
         WARNED.call_once(|| {
-            _ = writeln!(
-                io::stderr(),
+            notice(format_args!(
                 "warning: the protocol {value} is now called {}; {source} says {value}",
                 Protocol::Doorbell
-            );
+            ));
         });
     }
     let allowed = || ConfigError::new(source, value, Protocol::ALL.map(Protocol::name).join(", "));
@@ -167,36 +170,42 @@ fn protocol(source: &str, value: &str) -> Result<Setting<Option<Protocol>>, Conf
 }
 
 /// Reads which place runs on which core.
-fn placement(source: &str, value: &str) -> Result<Setting<Placement>, ConfigError> {
+pub(crate) fn read_placement(source: &str, value: &str) -> Result<Setting<Placement>, ConfigError> {
     let refused = |fault: PlacementError| ConfigError::new(source, value, fault.to_string());
     Ok(Setting::new(source, value.parse().map_err(refused)?))
 }
 
 /// Reads a name that only the chip knows.
-fn name(source: &str, value: &str) -> Result<Setting<String>, ConfigError> {
-    Ok(Setting::new(source, value.to_owned()))
+pub(crate) fn read_name(source: &str, value: &str) -> Result<Option<Setting<String>>, ConfigError> {
+    Ok(Some(Setting::new(source, value.to_owned())))
 }
 
 /// Reads the name of a governor.
-fn governor(source: &str, value: &str) -> Result<Setting<Policy>, ConfigError> {
+pub(crate) fn read_governor(source: &str, value: &str) -> Result<Setting<Policy>, ConfigError> {
     let refused = |allowed: &str| ConfigError::new(source, value, allowed);
     Ok(Setting::new(source, value.parse().map_err(refused)?))
 }
 
 /// Reads what places do while they wait.
-fn rest(source: &str, value: &str) -> Result<IdlePolicy, ConfigError> {
+pub(crate) fn read_rest(source: &str, value: &str) -> Result<IdlePolicy, ConfigError> {
     value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))
+}
+
+/// Reads where the time of the program's code comes from.
+pub(crate) fn read_work(environment: &mut Environment, source: &str, value: &str) -> Result<(), ConfigError> {
+    environment.chip.work = CodeTime::read(source, value)?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::Launch;
-    use crate::settings::{FLAGS_VARIABLE, Flag};
+    use crate::settings::{FLAGS_VARIABLE, SettingSources};
 
     fn read(name: &str, value: &str) -> Result<ChipSettings, String> {
         let get = |asked: &str| (asked == name).then(|| value.to_owned());
-        ChipSettings::read(&SettingSources::new(&[], &get)).map_err(|error| error.to_string())
+        let read = Environment::read_from(&SettingSources::new(&[], &get));
+        read.map(|environment| environment.chip).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -241,7 +250,7 @@ mod tests {
             "ISLES_CHIP_PROTOCOL" => Some("packets".to_owned()),
             _ => None,
         };
-        let settings = ChipSettings::read(&SettingSources::new(&[], &get)).unwrap();
+        let settings = Environment::read_from(&SettingSources::new(&[], &get)).unwrap().chip;
         let chip = Machine::Chip(ModelledChip::new("scc").unwrap());
         assert_eq!(settings.check(chip, 2).unwrap_err().source, "--protocol");
         assert_eq!(ChipSettings::default().check(chip, 49).unwrap_err().source, "the placement");

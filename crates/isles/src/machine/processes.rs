@@ -3,6 +3,7 @@
 use crate::init;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::{STACK_BYTES, image, mpi};
+use crate::notice::notice;
 use crate::observe::{Observation, observe_in};
 use crate::trace::{Collector, TRACE_VARIABLE, attach};
 use isles_runtime::capture::TaskOutcome;
@@ -186,7 +187,7 @@ fn serve(segment: &Segment, place: PlaceId) {
 fn fail(error: &dyn Display) -> ! {
     let hint =
         if init::exists() { "; `init` must leave descriptors alone that it has not opened" } else { "" };
-    eprintln!("error: this process cannot join as a place: {error}{hint}");
+    notice(format_args!("error: this process cannot join as a place: {error}{hint}"));
     std::process::exit(2);
 }
 

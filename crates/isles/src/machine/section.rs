@@ -6,6 +6,7 @@
 use super::mpi::{meeting, run_place};
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
+use crate::settings::table::setting;
 use crate::settings::{ConfigError, Environment};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport, run};
@@ -33,11 +34,11 @@ impl Launch {
             .map_err(|error| LaunchError::Machine(format!("machine mpi: {error}")))?;
         if let Some(machine) = environment.machine.filter(|machine| *machine != Machine::Mpi) {
             let allowed = "mpi, because the program is one of MPI";
-            return Err(ConfigError::new("ISLES_MACHINE", machine.name(), allowed).into());
+            return Err(ConfigError::new(setting("machine").variable, machine.name(), allowed).into());
         }
         if let Some(places) = environment.places.filter(|places| *places != size) {
             let allowed = format!("{size}, as many as the communicator has processes");
-            return Err(ConfigError::new("ISLES_PLACES", &places.to_string(), allowed).into());
+            return Err(ConfigError::new(setting("places").variable, &places.to_string(), allowed).into());
         }
         Ok(Launch { communicator: Some(communicator), ..Launch::of(environment, Machine::Mpi, size) })
     }

@@ -1,14 +1,14 @@
 //! Variables `ISLES_*` that nobody reads: most are misspelt, and the run is then not the one that was asked for.
 //!
 //! They are told in a line each and change nothing, because another version may read them, and a program may have its
-//! own. There is no list of names here: known is what [`Environment::names`] asks for. Invariant: a run tells them
-//! once, however many places, processes and launches it consists of.
+//! own. There is no list of names here: known is what the table of settings has. Invariant: a run tells them once,
+//! however many places, processes and launches it consists of.
 
-use crate::settings::{Environment, FLAGS_VARIABLE, HOST_SILENCE_VARIABLE, SWEEP_VARIABLE};
+use crate::notice::notice;
+use crate::settings::table::SETTINGS;
+use crate::settings::{FLAGS_VARIABLE, SWEEP_VARIABLE};
 use crate::trace::TRACE_VARIABLE;
 use isles_transport_shm::processes::JOIN_VARIABLE;
-use std::io;
-use std::io::Write;
 use std::sync::Once;
 
 /// How all our variables begin.
@@ -16,9 +16,6 @@ const PREFIX: &str = "ISLES_";
 
 /// How those begin that our own tests read.
 const OF_TESTS: &str = "ISLES_TEST_";
-
-/// Read by the `isles` command: the folder of fetched graphs.
-const OF_COMMAND: &str = "ISLES_CACHE";
 
 /// Warns of each variable that begins with `ISLES_` and has no meaning, with the nearest that has one; once a process.
 ///
@@ -33,8 +30,7 @@ pub fn warn_of_unknown_variables() {
         }
         let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
         for line in warnings(set.map(|(name, _)| name.to_string_lossy().into_owned())) {
-            // A warning that nobody can read changes nothing.
-            let _ = writeln!(io::stderr(), "{line}");
+            notice(line);
         }
     });
 }
@@ -46,7 +42,7 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
         name.starts_with(PREFIX)
             && !name.starts_with(OF_TESTS)
             && name != TRACE_VARIABLE
-            && !known.iter().any(|other| other == name)
+            && !known.contains(&name.as_str())
     };
     let warning = |name: String| {
         let advice = match nearest(&known, &name) {
@@ -59,17 +55,14 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// What a user may set.
-fn known() -> Vec<String> {
-    let mut known = Environment::names();
-    known.retain(|name| name != FLAGS_VARIABLE);
-    known.extend([OF_COMMAND, HOST_SILENCE_VARIABLE].map(str::to_owned));
-    known
+fn known() -> Vec<&'static str> {
+    SETTINGS.iter().map(|row| row.variable).collect()
 }
 
 /// The known name that `name` is nearest to, if one letter in three at most has to change, go or come.
 ///
 /// That bound is the one of the Rust compiler. `CHIP_` is easily left out or put in, so it is not counted.
-fn nearest<'a>(known: &'a [String], name: &str) -> Option<&'a str> {
+fn nearest<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
     fn stem(name: &str) -> &str {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
         name.strip_prefix("CHIP_").unwrap_or(name)
@@ -79,16 +72,12 @@ fn nearest<'a>(known: &'a [String], name: &str) -> Option<&'a str> {
     let most = name.chars().count().max(3) / 3;
     let distances = known.iter().map(|other| (strsim::damerau_levenshtein(stem(other), name), other));
     let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
-    (distance <= most).then_some(nearest)
+    (distance <= most).then_some(*nearest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
-
-    /// The page that lists the variables.
-    const PAGE: &str = include_str!("../../../../docs/machines.md");
 
     fn of(name: &str) -> String {
         warnings([name.to_owned()].into_iter()).join("\n")
@@ -127,19 +116,6 @@ mod tests {
     #[test]
     fn what_is_known_and_what_is_not_ours_is_not_told() {
         let others = ["PATH", "isles_places", "MY_ISLES_PLACES", "ISLES_TEST_SEEDS"].map(str::to_owned);
-        assert_eq!(warnings(known().into_iter().chain(others)), [""; 0]);
-    }
-
-    #[test]
-    fn the_page_lists_what_is_known_and_nothing_else() {
-        let rows = PAGE.lines().filter(|line| line.starts_with("| `ISLES_"));
-        let cells = rows.filter_map(|row| row.split('|').nth(1));
-        let names = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
-        let whole = |name: &str| match name.strip_prefix('_') {
-            Some(rest) => format!("ISLES_CHIP_{rest}"),
-            None => name.to_owned(),
-        };
-        let listed: BTreeSet<String> = names.map(whole).collect();
-        assert_eq!(listed, known().into_iter().collect());
+        assert_eq!(warnings(known().into_iter().map(str::to_owned).chain(others)), [""; 0]);
     }
 }

@@ -1,8 +1,9 @@
 //! How what places have recorded comes to the first place.
 //!
-//! Threads leave it in a list, and so do ranks of MPI, each in its own, which is then sent. Processes write it into one memory that the first process has made and they have
-//! inherited: anonymous, so that nothing is left behind, and each at its own offset, so that none waits for another. A
-//! place that is killed has written nothing, or not all. A length that is written last tells which.
+//! Threads leave it in a list, and so do ranks of MPI, each in its own, which is then sent. Processes write it into one
+//! memory that the first process has made and they have inherited: anonymous, so that nothing is left behind, and each
+//! at its own offset, so that none waits for another. A place that is killed has written nothing, or not all. A length
+//! that is written last tells which.
 //!
 //! Invariant: a part is read whole or not at all, whatever is in the memory.
 

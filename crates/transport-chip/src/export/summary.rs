@@ -6,7 +6,6 @@
 
 use crate::bands::{Bands, PAGE};
 use crate::energy::{Energy, ModelEnergy};
-use crate::idle_policy::IdlePolicy;
 use crate::report::{Ledger, Report, TIME_CATEGORIES};
 use isles_chip::Chip;
 use isles_chip::quantity::{Attojoules, Rate};
@@ -23,18 +22,8 @@ pub struct RunFacts<'a> {
     pub chip: &'a Chip,
     /// The order of what happened at one time.
     pub seed: u64,
-    /// How messages crossed the chip.
-    pub protocol: &'a str,
-    /// Which place was on which core.
-    pub placement: &'a str,
-    /// What chose the rates of its cores.
-    pub governor: &'a str,
-    /// What places did while they waited.
-    pub rest: IdlePolicy,
-    /// How broadcasts and reductions of teams went.
-    pub collectives: [&'a str; 2],
-    /// Where the time of the program's own code came from.
-    pub work: &'a str,
+    /// What else the run was told, by the names of its settings; each is a field of the summary.
+    pub settings: &'a [(&'static str, String)],
     /// How long this host took for it.
     pub host: Duration,
     /// How long of that the code of places took.
@@ -52,14 +41,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     chip(&mut json, facts.chip);
     json.number("places", report.ledgers.len());
     json.number("seed", facts.seed);
-    json.string("protocol", facts.protocol);
-    json.string("placement", facts.placement);
-    json.string("governor", facts.governor);
-    json.string("rest", &facts.rest.to_string());
-    let [broadcast, reduce] = facts.collectives;
-    json.string("broadcast", broadcast);
-    json.string("reduce", reduce);
-    json.string("work", facts.work);
+    facts.settings.iter().for_each(|(name, value)| json.string(name, value));
     json.number("rate_changes", report.shifts.rates);
     json.number("voltage_changes", report.shifts.voltages);
     json.number("predicted_ps", report.time.0);

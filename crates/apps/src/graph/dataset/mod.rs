@@ -164,7 +164,7 @@ fn fetch_into(wanted: &Dataset, cache: &Path) -> Result<Vec<u8>, DatasetError> {
 /// [`DatasetError::NoCache`] when none of the three is set.
 pub fn cache() -> Result<PathBuf, DatasetError> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("ISLES_CACHE")
+    variable(isles::setting("cache").variable)
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("isles")))
         .or_else(|| variable("HOME").map(|folder| folder.join(".cache/isles")))
         .ok_or(DatasetError::NoCache)

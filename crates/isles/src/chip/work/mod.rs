@@ -9,7 +9,9 @@ pub(crate) mod stopwatch;
 pub(crate) mod tape;
 
 use super::modelled::ModelledChip;
+use super::settings;
 use crate::launch::Launch;
+use crate::settings::table::Stored;
 use crate::settings::{ConfigError, Flag, Setting};
 use digest::digest_of_program;
 use isles_transport_chip::ChipWorld;
@@ -97,19 +99,15 @@ fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) 
 
 /// What a run of `launch` on `chip` has on its tape; the ratio is not known here.
 fn header(launch: &Launch, chip: ModelledChip) -> io::Result<TapeHeader> {
-    let settings = &launch.chip;
+    let told = settings::told(launch, chip, Stored::by_tape);
     Ok(TapeHeader {
         program: digest_of_program()?,
         chip: chip.chip().fingerprint().to_le_bytes(),
         places: launch.places,
         ratio: 0,
         seed: launch.seed,
-        protocol: settings.protocol_on(chip).to_string(),
-        placement: settings.placement.value.to_string(),
-        governor: settings.governor.value.to_string(),
-        rest: settings.rest.to_string(),
-        collectives: format!("{} and {}", settings.broadcast.value, settings.reduce),
-        arguments: settings.own_arguments.clone(),
+        settings: told.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        arguments: launch.chip.own_arguments.clone(),
     })
 }
 
@@ -144,14 +142,6 @@ fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option
         let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
         format!("{:?}", words.join(" "))
     };
-    let settings = [
-        ("seed", tape.seed.to_string(), run.seed.to_string()),
-        ("protocol", tape.protocol.clone(), run.protocol.clone()),
-        ("placement", tape.placement.clone(), run.placement.clone()),
-        ("governor", tape.governor.clone(), run.governor.clone()),
-        ("rest", tape.rest.clone(), run.rest.clone()),
-        ("collectives", tape.collectives.clone(), run.collectives.clone()),
-    ];
     if tape.program != run.program {
         return Some("a tape of this program (this one is of another, or of another build of it)".to_owned());
     }
@@ -168,8 +158,18 @@ fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option
     if tape.places != run.places {
         return Some(format!("a tape of {} places (this one is of {})", run.places, tape.places));
     }
-    let (name, theirs, ours) = settings.into_iter().find(|(_, theirs, ours)| theirs != ours)?;
+    if tape.seed != run.seed {
+        return Some(format!("a tape of the seed {} (this one is of {})", run.seed, tape.seed));
+    }
+    let (ours, theirs) = (&run.settings, &tape.settings);
+    let (name, _) = ours.iter().chain(theirs).find(|(name, _)| value(ours, name) != value(theirs, name))?;
+    let [ours, theirs] = [ours, theirs].map(|settings| value(settings, name).unwrap_or("that there is not"));
     Some(format!("a tape of the {name} {ours} (this one is of {theirs})"))
+}
+
+/// The value of the setting `name` among `settings`.
+fn value<'a>(settings: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    settings.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
 }
 
 /// The stopwatch for a run of `launch` on the cores of `world`.

@@ -13,7 +13,7 @@ use std::fmt;
 const MAGIC: [u8; 8] = *b"islestap";
 
 /// The version of the format that is written, and the only one that is read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Bytes of the check at the end: of everything before it.
 const CHECK_BYTES: usize = 16;
@@ -36,12 +36,8 @@ pub(crate) struct TapeHeader {
     /// Thousandths of the time on the core for one of the time on the host.
     pub(crate) ratio: u32,
     pub(crate) seed: u64,
-    pub(crate) protocol: String,
-    pub(crate) placement: String,
-    pub(crate) governor: String,
-    pub(crate) rest: String,
-    /// How broadcasts and reductions of teams go.
-    pub(crate) collectives: String,
+    /// Names and values of all other settings on which the run depends.
+    pub(crate) settings: Vec<(String, String)>,
     /// The program's own arguments, as the system gives them.
     pub(crate) arguments: Vec<Vec<u8>>,
 }
@@ -111,13 +107,14 @@ impl Tape {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
-        let TapeHeader { program, chip, places, ratio, seed, arguments, .. } = &self.header;
-        let TapeHeader { protocol, placement, governor, rest, collectives, .. } = &self.header;
+        let TapeHeader { program, chip, places, ratio, seed, settings, arguments } = &self.header;
         bytes.extend([*program, *chip].concat());
         bytes.extend([places.to_le_bytes(), ratio.to_le_bytes()].concat());
         bytes.extend(seed.to_le_bytes());
-        [protocol, placement, governor, rest, collectives]
+        write_number(&mut bytes, settings.len() as u64);
+        settings
             .iter()
+            .flat_map(|(name, value)| [name, value])
             .for_each(|text| write_bytes(&mut bytes, text.as_bytes()));
         write_number(&mut bytes, arguments.len() as u64);
         arguments.iter().for_each(|argument| write_bytes(&mut bytes, argument));
@@ -256,25 +253,15 @@ impl<'a> TapeReader<'a> {
         let (program, chip) = (self.take()?, self.take()?);
         let (places, ratio) = (u32::from_le_bytes(self.take()?), u32::from_le_bytes(self.take()?));
         let seed = u64::from_le_bytes(self.take()?);
-        let (protocol, placement, governor) = (self.text()?, self.text()?, self.text()?);
-        let (rest, collectives) = (self.text()?, self.text()?);
+        let mut settings = Vec::new();
+        for _ in 0..self.number()? {
+            settings.push((self.text()?, self.text()?));
+        }
         let mut arguments = Vec::new();
         for _ in 0..self.number()? {
             arguments.push(self.bytes()?.to_vec());
         }
-        Some(TapeHeader {
-            program,
-            chip,
-            places,
-            ratio,
-            seed,
-            protocol,
-            placement,
-            governor,
-            rest,
-            collectives,
-            arguments,
-        })
+        Some(TapeHeader { program, chip, places, ratio, seed, settings, arguments })
     }
 
     fn measurement(&mut self) -> Option<Measurement> {
@@ -318,11 +305,9 @@ mod tests {
             places,
             ratio: 20_000,
             seed: 1 << 40,
-            protocol: "doorbell".to_owned(),
-            placement: "0-3".to_owned(),
-            governor: "fixed".to_owned(),
-            rest: "poll".to_owned(),
-            collectives: "ab".to_owned(),
+            settings: [("rest", "poll"), ("reduce", "auto")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
             arguments: vec![b"--graph".to_vec(), vec![0xff, 0]],
         };
         Tape { header, measurements }
@@ -331,13 +316,13 @@ mod tests {
     #[test]
     fn the_layout_is_that_of_the_document() {
         let bytes = tape(2, &[(1, 300)]).encode();
-        assert_eq!(&bytes[..12], b"islestap\x02\0\0\0");
+        assert_eq!(&bytes[..12], b"islestap\x03\0\0\0");
         assert_eq!((&bytes[12..28], &bytes[28..44]), (&[7; 16][..], &[9; 16][..]));
         assert_eq!(&bytes[44..60], [2, 0, 0, 0, 0x20, 0x4e, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
-        assert_eq!(&bytes[60..87], b"\x08doorbell\x030-3\x05fixed\x04poll\x02ab");
-        assert_eq!(&bytes[87..99], b"\x02\x07--graph\x02\xff\0");
-        assert_eq!(&bytes[99..104], [1, 3, 1, 0xac, 2]);
-        assert_eq!(bytes.len(), 104 + CHECK_BYTES);
+        assert_eq!(&bytes[60..83], b"\x02\x04rest\x04poll\x06reduce\x04auto");
+        assert_eq!(&bytes[83..95], b"\x02\x07--graph\x02\xff\0");
+        assert_eq!(&bytes[95..100], [1, 3, 1, 0xac, 2]);
+        assert_eq!(bytes.len(), 100 + CHECK_BYTES);
     }
 
     #[test]
@@ -352,8 +337,8 @@ mod tests {
             changed[place] ^= 4;
             assert_eq!(Tape::decode(&changed), Err(TapeFault::Damaged), "byte {place}");
         }
-        let newer = [&MAGIC[..], &3_u32.to_le_bytes(), &bytes[12..]].concat();
-        assert_eq!(Tape::decode(&newer), Err(TapeFault::Version(3)));
+        let newer = [&MAGIC[..], &4_u32.to_le_bytes(), &bytes[12..]].concat();
+        assert_eq!(Tape::decode(&newer), Err(TapeFault::Version(4)));
         assert_eq!(Tape::decode(b"a chip, not a tape"), Err(TapeFault::Foreign));
     }
 
@@ -369,12 +354,12 @@ mod tests {
         };
         assert!(with(&|_| ()).is_ok());
         let bad: [&Change; 6] = [
-            &|bytes| bytes.push(0),                         // more than the tape
-            &|bytes| bytes[99] = 2,                         // more measurements than there are
-            &|bytes| bytes[101] = 2,                        // of a place that is not there
-            &|bytes| _ = bytes.splice(101..102, [0x81, 0]), // a place in a longer form, one byte too many
-            &|bytes| bytes[60] = 0xff,                      // a name beyond the end
-            &|bytes| bytes.truncate(99),                    // no measurements
+            &|bytes| bytes.push(0),                       // more than the tape
+            &|bytes| bytes[95] = 2,                       // more measurements than there are
+            &|bytes| bytes[97] = 2,                       // of a place that is not there
+            &|bytes| _ = bytes.splice(97..98, [0x81, 0]), // a place in a longer form, one byte too many
+            &|bytes| bytes[61] = 0xff,                    // a name beyond the end
+            &|bytes| bytes.truncate(95),                  // no measurements
         ];
         for (number, change) in bad.into_iter().enumerate() {
             assert_eq!(with(change), Err(TapeFault::Damaged), "change {number}");

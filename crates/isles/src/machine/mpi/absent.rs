@@ -6,6 +6,7 @@
 use crate::init;
 use crate::launch::{Launch, LaunchError};
 use crate::machine::launcher::Launcher;
+use crate::notice::notice;
 use crate::trace::Collector;
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Result, RunReport};
@@ -40,7 +41,7 @@ pub(crate) fn serve_if_rank() {
     }
     if let Some(launcher) = Launcher::of_environment().filter(Launcher::has_several) {
         if launcher.is_first() {
-            eprintln!("error: machine mpi: {ABSENT}");
+            notice(format_args!("error: machine mpi: {ABSENT}"));
         }
         std::process::exit(EXIT_USAGE);
     }

@@ -119,4 +119,12 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_clock_of_the_first_host_and_one_that_was_read_at_once_stay_as_they_are() {
+        assert_eq!(HostClock::default().to_first(7), 7);
+        let read = reading(1_000, 501_100, 1_200);
+        assert_eq!(read, ClockReading { at: 501_100, ahead: 500_000, error: 100 });
+        assert_eq!(HostClock::new(read, read).to_first(502_000), 2_000);
+    }
 }

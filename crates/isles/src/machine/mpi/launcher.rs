@@ -3,6 +3,7 @@
 //! Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing: batch scripts have it, too.
 //! Invariant: a process that no launcher started is none of a run.
 
+use crate::settings::table::setting;
 use std::env;
 
 /// A launcher.
@@ -24,7 +25,7 @@ const VARIABLES: [(&str, &str); 3] = [
 impl Launcher {
     /// The one that has started this process, unless another machine was chosen by `ISLES_MACHINE`.
     pub(crate) fn of_environment() -> Option<Launcher> {
-        let chosen = env::var("ISLES_MACHINE").ok();
+        let chosen = env::var(setting("machine").variable).ok();
         if chosen.is_some_and(|machine| machine != "mpi") {
             return None;
         }

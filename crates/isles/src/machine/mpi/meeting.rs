@@ -5,7 +5,7 @@
 
 use super::{Ends, OTHERS_LIMIT};
 use crate::machine::image::{PROGRAM, digest_words};
-use crate::settings::HOST_SILENCE_VARIABLE;
+use crate::settings::table::{FlagGroup, SETTINGS, SettingRow, setting};
 use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport_mpi::watch::Watch;
@@ -175,9 +175,13 @@ fn digest_bytes(bytes: &[u8]) -> [u8; 16] {
     digest_words(bytes.chunks(8).map(word).chain([bytes.len() as u64]))
 }
 
-/// A digest of what the environment says to this program, but for what may differ by host.
+/// A digest of what the environment says to this program, but for what may differ by host: how it looks to people.
 fn settings() -> [u8; 16] {
-    let ours = |name: &str| name.starts_with("ISLES_") && name != HOST_VARIABLE;
+    let is_of_commands = |name: &str| {
+        let row = SETTINGS.iter().find(|row| row.variable == name);
+        row.and_then(|row| row.flag).is_some_and(|flag| flag.group == FlagGroup::Command)
+    };
+    let ours = |name: &str| name.starts_with("ISLES_") && name != HOST_VARIABLE && !is_of_commands(name);
     let set = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
     let set: BTreeSet<String> =
@@ -185,14 +189,18 @@ fn settings() -> [u8; 16] {
     digest_bytes(set.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
 }
 
-/// What [`HOST_SILENCE_VARIABLE`] says; five seconds if it says nothing.
+/// After how many seconds of silence a place of another host counts as lost.
+const HOST_SILENCE: &SettingRow = setting("host silence");
+
+/// What [`HOST_SILENCE`] says; five seconds if it says nothing.
 fn silence_limit() -> Result<Option<Duration>, String> {
-    let said = std::env::var(HOST_SILENCE_VARIABLE).ok().filter(|said| !said.is_empty());
+    let said = std::env::var(HOST_SILENCE.variable).ok().filter(|said| !said.is_empty());
     let seconds = said.as_deref().map_or(Some(5.0), |said| said.parse().ok());
     match seconds.filter(|seconds| *seconds == 0.0 || (1.0..=3600.0).contains(seconds)) {
         Some(seconds) => Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds))),
         None => Err(format!(
-            "{HOST_SILENCE_VARIABLE} is {:?}; allowed: 1 to 3600 seconds, or 0 for never",
+            "{} is {:?}; allowed: 1 to 3600 seconds, or 0 for never",
+            HOST_SILENCE.variable,
             said.unwrap_or_default()
         )),
     }

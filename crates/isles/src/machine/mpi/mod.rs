@@ -13,6 +13,7 @@ use crate::launch::{Launch, LaunchError};
 use crate::machine::launcher::Launcher;
 use crate::machine::mpi::meeting::Met;
 use crate::machine::mpi::recorded::RecordedRun;
+use crate::notice::notice;
 use crate::trace::{Collector, attach};
 use isles_runtime::capture::TaskOutcome;
 use isles_runtime::{Clock, Local, Result, RunReport, run};
@@ -81,7 +82,7 @@ pub(crate) fn serve_if_rank() {
         Ok(ranks) => ranks,
         Err(text) => {
             if launcher.is_first() {
-                eprintln!("error: machine mpi: {text}");
+                notice(format_args!("error: machine mpi: {text}"));
             }
             std::process::exit(EXIT_USAGE);
         }

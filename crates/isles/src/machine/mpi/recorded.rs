@@ -5,10 +5,10 @@
 
 use super::clocks;
 use super::clocks::{ClockReading, HostClock};
+use crate::notice::notice;
 use crate::trace::Collector;
 use isles_transport::PlaceId;
 use isles_transport_mpi::Library;
-use std::io::{self, Write};
 
 /// A run that is recorded, at a rank.
 pub(in crate::machine) struct RecordedRun {
@@ -66,11 +66,9 @@ impl RecordedRun {
         firsts.dedup();
         if firsts.len() > 1 {
             let (hosts, error) = (firsts.len(), error as f64 / 1e3);
-            // What nobody reads any more changes nothing about the run.
-            let _ = writeln!(
-                io::stderr(),
+            notice(format_args!(
                 "isles: in the trace, the clocks of {hosts} hosts are one within {error:.1} us"
-            );
+            ));
         }
     }
 }

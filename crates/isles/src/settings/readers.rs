@@ -1,0 +1,94 @@
+//! Readers of settings that are about no other part of this crate: the machine, places, reports, silence, the seed.
+//!
+//! Each gets the source of a word and the word, and returns its value or a refusal with what is allowed. They know
+//! neither variables nor flags. Invariant: any text is either a value or a refusal of one line.
+
+use super::{ConfigError, Report};
+use crate::chip;
+use crate::chip::ModelledChip;
+use crate::machine::Machine;
+use std::time::Duration;
+
+/// Reads a machine's name; `source` is where it was written.
+pub(super) fn machine(source: &str, value: &str) -> Result<Machine, ConfigError> {
+    let known = [Machine::Threads, Machine::Processes, Machine::Mpi, Machine::Loopback];
+    let found = known.into_iter().find(|machine| machine.name() == value);
+    match (found, ModelledChip::of_machine(source, value)) {
+        (Some(machine), _) => Ok(machine),
+        (None, Some(chip)) => chip.map(Machine::Chip),
+        (None, None) => Err(ConfigError::new(
+            source,
+            value,
+            format!("threads, processes, mpi, loopback{}", chip::MACHINES),
+        )),
+    }
+}
+
+/// Reads a number of places on `machine`.
+pub(super) fn places(source: &str, value: &str, machine: Machine) -> Result<u32, ConfigError> {
+    let (most, why) = machine.places_max();
+    let number = value.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| ConfigError::new(source, value, format!("a whole number from 1 to {most}{why}")))
+}
+
+/// Reads a list of reports.
+pub(super) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
+    let names = value.split(',').filter(|name| !name.is_empty());
+    names
+        .map(|name| match name {
+            "captures" => Ok(Report::Captures),
+            "finish" => Ok(Report::Finish),
+            "messages" => Ok(Report::Messages),
+            "balance" => Ok(Report::Balance),
+            "chip" => Ok(Report::Chip),
+            _ => Err(ConfigError::new(
+                source,
+                name,
+                "captures, finish, messages, balance, chip, or several with commas",
+            )),
+        })
+        .collect()
+}
+
+/// Reads seconds of silence.
+pub(super) fn silence(source: &str, value: &str) -> Result<Option<Duration>, ConfigError> {
+    let seconds: f64 = value
+        .parse()
+        .ok()
+        .filter(|seconds| (0.0..=86_400.0).contains(seconds))
+        .ok_or_else(|| ConfigError::new(source, value, "seconds of silence, from 0 (never) to 86400"))?;
+    Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
+}
+
+/// Reads the number that orders events.
+pub(super) fn seed(source: &str, value: &str) -> Result<u64, ConfigError> {
+    value.parse().map_err(|_| ConfigError::new(source, value, "a whole number from 0 to 2^64 - 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chip;
+    use crate::settings::tests::read;
+
+    #[test]
+    fn bad_values_are_named_with_what_is_allowed() {
+        let error = |name, value| read(name, value).unwrap_err();
+        assert_eq!(
+            error("ISLES_MACHINE", "gpu"),
+            format!(
+                r#"ISLES_MACHINE is "gpu"; allowed: threads, processes, mpi, loopback{}"#,
+                chip::MACHINES
+            )
+        );
+        for value in ["0", "257", "-1", "two", "1e9"] {
+            assert_eq!(
+                error("ISLES_PLACES", value),
+                format!("ISLES_PLACES is {value:?}; allowed: a whole number from 1 to 256")
+            );
+        }
+        assert!(error("ISLES_REPORT", "captures,all").starts_with(r#"ISLES_REPORT is "all""#));
+        assert!(error("ISLES_STALL", "-3").starts_with("ISLES_STALL is"));
+        assert!(error("ISLES_STALL_LIMIT", "soon").starts_with("ISLES_STALL_LIMIT is"));
+        assert!(error("ISLES_SEED", "x").starts_with("ISLES_SEED"));
+    }
+}

@@ -1,0 +1,602 @@
+//! The table of settings: all that a run can be told by a flag or by a variable `ISLES_*`, a row each.
+//!
+//! What reads settings, refuses, lists or corrects them takes it from here: the reader of the environment, the flags
+//! and `--help` of the `isles` command, the page Machines of the book, the warning about misspelt variables, tapes and
+//! summaries of modelled chips, the fuzz target. The design is `docs/design/settings.md`. It holds no value of a run.
+//! Invariants: a row stands behind those whose values its reader looks at (places behind the machine); the texts are
+//! those of the book, and `--help` has them without marks.
+
+use crate::chip;
+use crate::chip::ModelledChip;
+use crate::launch::Launch;
+use crate::machine::Machine;
+use crate::observe;
+use crate::output::Export;
+use crate::settings::{ConfigError, Environment, color, pinning, readers};
+
+/// A setting: what it is called, who reads it, and where it has a meaning.
+#[derive(Debug)]
+pub struct SettingRow {
+    /// Its name, for example `governor`; a refusal of one that nobody said calls it `the governor`.
+    pub name: &'static str,
+    /// The variable, for example `ISLES_CHIP_GOVERNOR`.
+    pub variable: &'static str,
+    /// The flag of the `isles` command in the place of the variable, if there is one.
+    pub flag: Option<SettingFlag>,
+    /// What it says, as the book has it: words of code in backticks, links from the folder of the book.
+    pub about: &'static str,
+    /// What holds where nobody says it.
+    pub default: SettingDefault,
+    /// The machines on which it has a meaning.
+    pub machines: Machines,
+    /// What tapes and summaries of modelled chips keep of it.
+    pub(crate) stored: Stored,
+    /// Reads a value and keeps it.
+    pub(crate) read: Reader,
+}
+
+/// How a setting is said on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingFlag {
+    /// The long flag, for example `--places`.
+    pub name: &'static str,
+    /// The letter of the short one.
+    pub short: Option<char>,
+    /// What stands for the value in `--help`.
+    pub value: &'static str,
+    /// Under which heading it stands there.
+    pub group: FlagGroup,
+    /// Whether a value may begin with a hyphen; a negative number may in any case, and is refused by the reader.
+    pub takes_hyphen: bool,
+}
+
+/// Flags that commands offer together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlagGroup {
+    /// Of every command, whether it runs something or not.
+    Command,
+    /// Of a run on any machine.
+    Run,
+    /// How a modelled chip is set.
+    Chip,
+    /// What a run writes, most of it on modelled chips only.
+    Files,
+}
+
+/// What holds where nobody says a setting. The texts are as those of [`SettingRow::about`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingDefault {
+    /// This value, as one would say it.
+    Value(&'static str),
+    /// What these words describe.
+    Words(&'static str),
+    /// Nothing is done, as these words say; `--help` is silent about it.
+    Nothing(&'static str),
+}
+
+/// The machines on which a setting has a meaning, and what becomes of it on others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machines {
+    /// Those on which it has one.
+    pub on: &'static [MachineClass],
+    /// What becomes of it elsewhere.
+    pub elsewhere: Elsewhere,
+}
+
+/// Machines that settings do not tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MachineClass {
+    /// `threads` and `processes`.
+    Host,
+    /// `mpi`.
+    Ranks,
+    /// `loopback`.
+    Loopback,
+    /// `chip:NAME`.
+    Chip,
+}
+
+/// What becomes of a setting on a machine where it has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Elsewhere {
+    /// It is passed over.
+    PassedOver,
+    /// The flag is refused. The variable is passed over, because it may be set for many programs.
+    FlagRefused,
+    /// Flag and variable are refused.
+    Refused,
+}
+
+impl MachineClass {
+    /// That of `machine`.
+    pub fn of(machine: Machine) -> MachineClass {
+        match machine {
+            Machine::Threads | Machine::Processes => MachineClass::Host,
+            Machine::Mpi => MachineClass::Ranks,
+            Machine::Loopback => MachineClass::Loopback,
+            Machine::Chip(_) => MachineClass::Chip,
+        }
+    }
+}
+
+impl Machines {
+    /// Whether `machine` is one of them.
+    pub fn include(&self, machine: Machine) -> bool {
+        self.on.contains(&MachineClass::of(machine))
+    }
+}
+
+/// Reads the value that `source` says, the second argument, and keeps it in the environment.
+pub(crate) type Reader = fn(&mut Environment, &str, &str) -> Result<(), ConfigError>;
+
+/// Returns the value of a setting in a run on a modelled chip, as one would say it.
+pub(crate) type Told = fn(&Launch, ModelledChip) -> String;
+
+/// What tapes and summaries of modelled chips keep of a setting. A tape is played only if all that it keeps is the
+/// same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stored {
+    /// Neither keeps it: it changes nothing of what a chip does.
+    Nowhere,
+    /// Both keep it in a form of its own: as a number, or as a part of the chip.
+    OwnForm,
+    /// The summary keeps it by its name.
+    Summary(Told),
+    /// Both keep it by its name.
+    TapeAndSummary(Told),
+}
+
+impl Stored {
+    /// What tells the value to a summary that keeps it by its name.
+    pub(crate) fn by_summary(&self) -> Option<Told> {
+        match self {
+            Stored::Summary(told) | Stored::TapeAndSummary(told) => Some(*told),
+            Stored::Nowhere | Stored::OwnForm => None,
+        }
+    }
+
+    /// What tells the value to a tape that keeps it by its name.
+    #[cfg(feature = "chip")]
+    pub(crate) fn by_tape(&self) -> Option<Told> {
+        match self {
+            Stored::TapeAndSummary(told) => Some(*told),
+            Stored::Nowhere | Stored::OwnForm | Stored::Summary(_) => None,
+        }
+    }
+}
+
+impl SettingRow {
+    /// Whether the summary of a run on a modelled chip has a field of its name.
+    pub fn is_in_summary(&self) -> bool {
+        self.stored.by_summary().is_some()
+    }
+}
+
+const ALL: Machines = Machines {
+    on: &[MachineClass::Host, MachineClass::Ranks, MachineClass::Loopback, MachineClass::Chip],
+    elsewhere: Elsewhere::PassedOver,
+};
+const HOST: Machines = Machines { on: &[MachineClass::Host], elsewhere: Elsewhere::FlagRefused };
+const RANKS: Machines = Machines { on: &[MachineClass::Ranks], elsewhere: Elsewhere::PassedOver };
+const CHIP: Machines = Machines { on: &[MachineClass::Chip], elsewhere: Elsewhere::FlagRefused };
+const CHIP_ALONE: Machines = Machines { on: &[MachineClass::Chip], elsewhere: Elsewhere::Refused };
+const OBSERVED: Machines =
+    Machines { on: &[MachineClass::Host, MachineClass::Chip], elsewhere: Elsewhere::Refused };
+const SEEDED: Machines =
+    Machines { on: &[MachineClass::Loopback, MachineClass::Chip], elsewhere: Elsewhere::PassedOver };
+
+/// A flag of `group`.
+const fn flag(group: FlagGroup, name: &'static str, value: &'static str) -> SettingFlag {
+    SettingFlag { name, short: None, value, group, takes_hyphen: false }
+}
+
+const fn flag_of_run(name: &'static str, value: &'static str) -> Option<SettingFlag> {
+    Some(flag(FlagGroup::Run, name, value))
+}
+
+const fn flag_of_chip(name: &'static str, value: &'static str) -> Option<SettingFlag> {
+    Some(flag(FlagGroup::Chip, name, value))
+}
+
+const fn flag_of_file(name: &'static str) -> Option<SettingFlag> {
+    Some(flag(FlagGroup::Files, name, "FILE"))
+}
+
+/// What keeps in a field of the chip's settings what a function reads, and what tells of it. In a program without
+/// modelled chips the one passes over any value, and the other cannot be called.
+#[cfg(feature = "chip")]
+macro_rules! of_chip {
+    (read $field:ident by $read:path) => {
+        |environment, source, value| {
+            environment.chip.$field = $read(source, value)?;
+            Ok(())
+        }
+    };
+    (tell $told:expr) => {
+        $told
+    };
+}
+#[cfg(not(feature = "chip"))]
+macro_rules! of_chip {
+    (read $field:ident by $read:path) => {
+        |_, _, _| Ok(())
+    };
+    (tell $told:expr) => {
+        |_, chip| match chip {}
+    };
+}
+
+/// The reader of a setting that is not read with the others: a rank of MPI or the `isles` command reads it.
+const READ_ELSEWHERE: Reader = |_, _, _| Ok(());
+
+/// The row of this name; at compile time, where it is a constant.
+///
+/// # Panics
+/// There is none.
+pub const fn setting(name: &str) -> &'static SettingRow {
+    let mut number = 0;
+    while number < SETTINGS.len() {
+        if is_same(SETTINGS[number].name, name) {
+            return &SETTINGS[number];
+        }
+        number += 1;
+    }
+    panic!("there is no setting of this name")
+}
+
+/// Whether two texts are the same, also at compile time.
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut number = 0;
+    while number < one.len() && number < other.len() && one[number] == other[number] {
+        number += 1;
+    }
+    one.len() == other.len() && number == one.len()
+}
+
+/// All settings, in the order in which they are read and listed.
+pub const SETTINGS: &[SettingRow] = &[
+    SettingRow {
+        name: "machine",
+        variable: "ISLES_MACHINE",
+        flag: flag_of_run("--machine", "M"),
+        about: "What the places are: `threads`, `processes`, `mpi`, `loopback`, `chip:NAME` (`isles chip list`) or \
+                `chip:FILE.toml`",
+        default: SettingDefault::Words("`processes`; for a program that is started by itself `threads`"),
+        machines: ALL,
+        stored: Stored::OwnForm,
+        read: |environment, source, value| {
+            environment.machine = Some(readers::machine(source, value)?);
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "places",
+        variable: "ISLES_PLACES",
+        flag: Some(SettingFlag { short: Some('n'), ..flag(FlagGroup::Run, "--places", "N") }),
+        about: "The number of places: from 1 to 256, on a chip to its cores, of which a run has 32,768 at most",
+        default: SettingDefault::Words(
+            "one for each processor, or core of a modelled chip (at most 256), or of its `--placement`",
+        ),
+        machines: ALL,
+        stored: Stored::OwnForm,
+        read: |environment, source, value| {
+            // All machines that are no chips have the same bound, so it is no matter which of them is taken for none.
+            let machine = environment.machine.unwrap_or(Machine::Threads);
+            environment.places = Some(readers::places(source, value, machine)?);
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "pinning",
+        variable: "ISLES_PIN",
+        flag: Some(SettingFlag { takes_hyphen: true, ..flag(FlagGroup::Run, "--pin", "HOW") }),
+        about: "[Processors of the host](#cores) that the places stay on: `auto`, `no`, or one for each such as \
+                `0,2,4-7`",
+        default: SettingDefault::Value("auto"),
+        machines: HOST,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| {
+            environment.pinning = pinning::read(source, value)?;
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "report",
+        variable: "ISLES_REPORT",
+        flag: flag_of_run("--report", "WHAT"),
+        about: "[What is printed at the end](measuring.md): `captures`, `finish`, `messages`, `balance`, `chip`, or \
+                several with commas",
+        default: SettingDefault::Nothing("nothing"),
+        machines: ALL,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| {
+            environment.reports = readers::reports(source, value)?;
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "record",
+        variable: "ISLES_RECORD",
+        flag: flag_of_run("--record", "DIR"),
+        about: "The directory, empty or not there yet, in which the run is [recorded](watching.md): for `isles top`, \
+                `isles replay` and `isles report`",
+        default: SettingDefault::Nothing("not recorded"),
+        machines: OBSERVED,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| {
+            environment.record = Some(observe::read(source, value)?);
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "color",
+        variable: "ISLES_COLOR",
+        flag: Some(flag(FlagGroup::Command, "--color", "WHEN")),
+        about: "Whether errors, warnings and heads of tables have colours: `auto`, `always` or `never`",
+        default: SettingDefault::Words("`auto`: on a terminal, unless `NO_COLOR` is set"),
+        machines: ALL,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| {
+            environment.color = Some(color::read(source, value)?);
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "stall",
+        variable: "ISLES_STALL",
+        flag: None,
+        about: "Seconds of silence before a stall report; 0 for never",
+        default: SettingDefault::Words("30; in tests 10"),
+        machines: ALL,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| {
+            environment.stall_report = Some(readers::silence(source, value)?);
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "stall limit",
+        variable: "ISLES_STALL_LIMIT",
+        flag: None,
+        about: "Seconds of silence before a run is given up with that report as its error; 0 for never",
+        default: SettingDefault::Words("0; in tests 60"),
+        machines: ALL,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| {
+            environment.stall_limit = Some(readers::silence(source, value)?);
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "host silence",
+        variable: "ISLES_HOST_SILENCE",
+        flag: None,
+        about: "Seconds of silence after which a [place of another host](cluster.md) counts as lost; 0 for never",
+        default: SettingDefault::Words("5"),
+        machines: RANKS,
+        stored: Stored::Nowhere,
+        read: READ_ELSEWHERE,
+    },
+    SettingRow {
+        name: "cache",
+        variable: "ISLES_CACHE",
+        flag: None,
+        about: "The folder of [fetched graphs](graphs.md), for the `isles` command",
+        default: SettingDefault::Words("`~/.cache/isles`"),
+        machines: ALL,
+        stored: Stored::Nowhere,
+        read: READ_ELSEWHERE,
+    },
+    SettingRow {
+        name: "seed",
+        variable: "ISLES_SEED",
+        flag: flag_of_chip("--seed", "N"),
+        about: "The order of what happens at one time on a modelled chip, or of all on the loopback: a whole number",
+        default: SettingDefault::Value("0"),
+        machines: SEEDED,
+        stored: Stored::OwnForm,
+        read: |environment, source, value| {
+            environment.seed = readers::seed(source, value)?;
+            Ok(())
+        },
+    },
+    SettingRow {
+        name: "protocol",
+        variable: "ISLES_CHIP_PROTOCOL",
+        flag: flag_of_chip("--protocol", "NAME"),
+        about: "[How messages cross](chip/protocols/README.md) a modelled chip: `doorbell`, `rcce-x10`, `sections`, \
+                `sockets`, `rcce`, `ring` or `packets`",
+        default: SettingDefault::Words(
+            "what the chip carries: `doorbell`, or `packets` without message buffers",
+        ),
+        machines: CHIP,
+        stored: Stored::TapeAndSummary(of_chip!(
+            tell | launch,
+            chip | launch.chip.protocol_on(chip).to_string()
+        )),
+        read: of_chip!(read protocol by chip::read_protocol),
+    },
+    SettingRow {
+        name: "placement",
+        variable: "ISLES_CHIP_PLACEMENT",
+        flag: Some(SettingFlag { takes_hyphen: true, ..flag(FlagGroup::Chip, "--placement", "HOW") }),
+        about: "[Which place runs on which core](chip/using.md) of a modelled chip: `linear`, `spread` over the tiles, \
+                or a list of cores such as `0,2,10-13`",
+        default: SettingDefault::Value("linear"),
+        machines: CHIP,
+        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.placement.value.to_string())),
+        read: of_chip!(read placement by chip::read_placement),
+    },
+    SettingRow {
+        name: "preset",
+        variable: "ISLES_CHIP_PRESET",
+        flag: flag_of_chip("--preset", "NAME"),
+        about: "[Clocks](chip/files.md) of a modelled chip, by a name of `isles chip show`, such as `800/1600/1066`",
+        default: SettingDefault::Words("as its file says"),
+        machines: CHIP,
+        stored: Stored::OwnForm,
+        read: of_chip!(read preset by chip::read_name),
+    },
+    SettingRow {
+        name: "power model",
+        variable: "ISLES_CHIP_POWER",
+        flag: flag_of_chip("--power", "NAME"),
+        about: "[Power model](chip/energy.md) of a modelled chip by which caps are kept, by a name of \
+                `isles chip show`",
+        default: SettingDefault::Words("its file's first"),
+        machines: CHIP,
+        stored: Stored::OwnForm,
+        read: of_chip!(read power by chip::read_name),
+    },
+    SettingRow {
+        name: "voltages",
+        variable: "ISLES_CHIP_VOLTAGES",
+        flag: flag_of_chip("--voltages", "NAME"),
+        about: "[Voltage table](design/chip-sources.md#which-voltage-a-rate-needs) of a modelled chip for all its \
+                power models, by a name of `isles chip show`",
+        default: SettingDefault::Words("the one that the power model was fitted with"),
+        machines: CHIP,
+        stored: Stored::OwnForm,
+        read: of_chip!(read voltages by chip::read_name),
+    },
+    SettingRow {
+        name: "governor",
+        variable: "ISLES_CHIP_GOVERNOR",
+        flag: flag_of_chip("--governor", "POLICY"),
+        about: "[What chooses the clocks](chip/energy.md#rates-and-voltages) of a modelled chip: `fixed`, \
+                `fixed:DIVIDER`, `on-demand`, `phase-aware`, `capped:WATTS`",
+        default: SettingDefault::Value("fixed"),
+        machines: CHIP,
+        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.governor.value.to_string())),
+        read: of_chip!(read governor by chip::read_governor),
+    },
+    SettingRow {
+        name: "rest",
+        variable: "ISLES_CHIP_REST",
+        flag: flag_of_chip("--rest", "HOW"),
+        about: "[What waiting places do](chip/energy.md#rates-and-voltages) on a modelled chip: `poll`, or `nap:TIME` \
+                to halt so long before each look",
+        default: SettingDefault::Value("poll"),
+        machines: CHIP,
+        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.rest.to_string())),
+        read: of_chip!(read rest by chip::read_rest),
+    },
+    SettingRow {
+        name: "broadcast",
+        variable: "ISLES_CHIP_BROADCAST",
+        flag: flag_of_chip("--broadcast", "HOW"),
+        about: "How [`broadcast` of teams](chip/collectives.md) goes on a modelled chip: `auto`, `flat`, `binomial`, \
+                `chain`, `scatter-allgather`, `fan:CHILDREN` (as OC-Bcast) or `async:CHILDREN` (by interrupts)",
+        default: SettingDefault::Value("auto"),
+        machines: CHIP,
+        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.broadcast.value.to_string())),
+        read: of_chip!(read broadcast by chip::Broadcast::read),
+    },
+    SettingRow {
+        name: "reduce",
+        variable: "ISLES_CHIP_REDUCE",
+        flag: flag_of_chip("--reduce", "HOW"),
+        about: "How [`reduce` of teams](chip/collectives.md) goes on a modelled chip: `auto`, `serial` or \
+                `logarithmic`",
+        default: SettingDefault::Value("auto"),
+        machines: CHIP,
+        stored: Stored::TapeAndSummary(of_chip!(tell | launch, _ | launch.chip.reduce.to_string())),
+        read: of_chip!(read reduce by chip::Reduce::read),
+    },
+    SettingRow {
+        name: "work",
+        variable: "ISLES_CHIP_WORK",
+        flag: flag_of_chip("--work", "HOW"),
+        about: "[What a program's own code costs](chip/tape.md) on a modelled chip: `said`, `host:RATIO` to measure it \
+                here, or `tape:FILE`",
+        default: SettingDefault::Value("said"),
+        machines: CHIP_ALONE,
+        stored: Stored::Summary(of_chip!(tell | launch, _ | launch.chip.work.value.to_string())),
+        read: chip::read_work,
+    },
+    SettingRow {
+        name: "summary",
+        variable: "ISLES_CHIP_SUMMARY",
+        flag: flag_of_file("--summary"),
+        about: "The [summary](chip/report.md#the-summary) as JSON; `-` is standard output, as for all but `--trace` \
+                and `--tape`",
+        default: SettingDefault::Nothing("not written"),
+        machines: CHIP_ALONE,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Summary, source, value),
+    },
+    SettingRow {
+        name: "links",
+        variable: "ISLES_CHIP_LINKS",
+        flag: flag_of_file("--links"),
+        about: "Flits, time and utilisation of [each directed link](chip/report.md#links-and-heat-map) as CSV",
+        default: SettingDefault::Nothing("not written"),
+        machines: CHIP_ALONE,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Links, source, value),
+    },
+    SettingRow {
+        name: "traffic",
+        variable: "ISLES_CHIP_TRAFFIC",
+        flag: flag_of_file("--traffic"),
+        about: "Messages and bytes [from each place to each other one](chip/report.md#traffic) as CSV",
+        default: SettingDefault::Nothing("not written"),
+        machines: CHIP_ALONE,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Traffic, source, value),
+    },
+    SettingRow {
+        name: "heat",
+        variable: "ISLES_CHIP_HEAT",
+        flag: flag_of_file("--heat"),
+        about: "The chip with [its links in the colours of their utilisation](chip/report.md#links-and-heat-map), and \
+                how busy its tiles were, as SVG",
+        default: SettingDefault::Nothing("not written"),
+        machines: CHIP_ALONE,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Heat, source, value),
+    },
+    SettingRow {
+        name: "trace",
+        variable: "ISLES_TRACE",
+        flag: flag_of_file("--trace"),
+        about: "[What each core or place did when](traces.md), for ui.perfetto.dev; slower. Also of threads and \
+                processes",
+        default: SettingDefault::Nothing("not written"),
+        machines: OBSERVED,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Trace, source, value),
+    },
+    SettingRow {
+        name: "folded",
+        variable: "ISLES_CHIP_FOLDED",
+        flag: flag_of_file("--folded"),
+        about: "Modelled picoseconds by core and category as [folded stacks](chip/report.md#folded-stacks), for flame \
+                graphs",
+        default: SettingDefault::Nothing("not written"),
+        machines: CHIP_ALONE,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Folded, source, value),
+    },
+    SettingRow {
+        name: "joules",
+        variable: "ISLES_CHIP_JOULES",
+        flag: flag_of_file("--joules"),
+        about: "Modelled nanojoules by core and category as [folded stacks](chip/report.md#folded-stacks)",
+        default: SettingDefault::Nothing("not written"),
+        machines: CHIP_ALONE,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Joules, source, value),
+    },
+    SettingRow {
+        name: "tape",
+        variable: "ISLES_CHIP_TAPE",
+        flag: flag_of_file("--tape"),
+        about: "What was [measured with `--work host:RATIO`](chip/tape.md), to be played with `--work tape:FILE`",
+        default: SettingDefault::Nothing("not written"),
+        machines: CHIP_ALONE,
+        stored: Stored::Nowhere,
+        read: |environment, source, value| environment.want(Export::Tape, source, value),
+    },
+];

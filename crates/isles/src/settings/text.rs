@@ -1,0 +1,156 @@
+//! How the table of settings is told: in `--help`, on pages of the book, in refusals.
+//!
+//! The table has one text for all of them. It is Markdown, as the book has it; [`plain`] is what a terminal shows of
+//! it. Tests compare the book with the table. Invariant: nothing here knows a setting by its name.
+
+use super::table::{MachineClass, Machines, SettingDefault, SettingRow};
+use crate::machine::Machine;
+
+impl SettingRow {
+    /// What `--help` says of the flag, with the default.
+    pub fn help(&self) -> String {
+        let about = plain(self.about);
+        match self.default {
+            SettingDefault::Value(text) | SettingDefault::Words(text) => {
+                format!("{about} [default: {}]", plain(text))
+            }
+            SettingDefault::Nothing(_) => about,
+        }
+    }
+}
+
+impl Machines {
+    /// What is allowed on `machine`, which is none of them.
+    pub(crate) fn refusal(&self, machine: Machine) -> String {
+        let why = match machine {
+            _ if self.on == [MachineClass::Chip] => "which is no modelled chip",
+            Machine::Mpi => "whose launcher says where ranks run",
+            _ => "all of whose places are one thread",
+        };
+        format!("nothing with the machine {machine}, {why}")
+    }
+}
+
+/// The text without the marks of the book: of a link its words, of code the word; a command keeps its backticks.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    for (number, part) in text.split('`').enumerate() {
+        let is_command = number % 2 == 1 && part.contains(' ');
+        let mark = if is_command { "`" } else { "" };
+        plain.extend([mark, part, mark]);
+    }
+    let mut rest = plain.as_str();
+    let mut unlinked = String::new();
+    while let Some((before, (words, after))) = next_link(rest) {
+        unlinked.extend([before, words]);
+        rest = after;
+    }
+    unlinked + rest
+}
+
+/// What stands before the first link of a text, its words, and what stands behind it.
+fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
+    let (before, link) = text.split_once('[')?;
+    let (words, target) = link.split_once("](")?;
+    let (_, after) = target.split_once(')')?;
+    Some((before, (words, after)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::table::{Elsewhere, FlagGroup, SETTINGS, Stored};
+    use std::fs;
+    use std::path::Path;
+
+    /// The variable with which the tests write the tables of the book anew instead of comparing them.
+    const WRITE: &str = "ISLES_TEST_WRITE_SETTINGS";
+
+    /// The marks around a table that is written by these tests.
+    const MARKS: [&str; 2] = ["<!-- settings -->\n", "<!-- end of settings -->\n"];
+
+    #[test]
+    fn a_terminal_shows_the_text_without_its_marks() {
+        let text = "What [`a` and b](c.md#d) say: `e`, `f:G` (`isles chip list`), or [h](i)";
+        assert_eq!(plain(text), "What a and b say: e, f:G (`isles chip list`), or h");
+    }
+
+    /// Compares the table between the marks of a page with `rows`, or writes it.
+    fn check_page(page: &str, head: &str, rows: impl Iterator<Item = String>) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+        let text = fs::read_to_string(&path).unwrap();
+        let (before, rest) = text.split_once(MARKS[0]).expect("the page has the first mark");
+        let (found, after) = rest.split_once(MARKS[1]).expect("the page has the second mark");
+        let wanted = format!("\n{head}\n{}\n", rows.map(|row| row + "\n").collect::<String>());
+        if found == wanted {
+            return;
+        }
+        if std::env::var_os(WRITE).is_some() {
+            return fs::write(&path, [before, MARKS[0], &wanted, MARKS[1], after].concat()).unwrap();
+        }
+        let missing: Vec<&str> =
+            wanted.lines().filter(|line| !found.lines().any(|other| other == *line)).collect();
+        panic!(
+            "docs/{page} is not what the table of settings says; these lines should stand there, in its order:\n{}\n\
+             {WRITE}=1 cargo test -p isles --lib settings writes them",
+            missing.join("\n")
+        );
+    }
+
+    fn flag(row: &SettingRow) -> String {
+        let Some(flag) = row.flag else { return String::new() };
+        let short = flag.short.map(|short| format!("`-{short}`, ")).unwrap_or_default();
+        format!("{short}`{}`", flag.name)
+    }
+
+    fn machines(machines: &Machines) -> String {
+        let names = machines.on.iter().map(|class| match class {
+            MachineClass::Host => "`threads`, `processes`",
+            MachineClass::Ranks => "`mpi`",
+            MachineClass::Loopback => "`loopback`",
+            MachineClass::Chip => "chips",
+        });
+        let names =
+            if machines.on.len() == 4 { "all".to_owned() } else { names.collect::<Vec<_>>().join(", ") };
+        let elsewhere = match machines.elsewhere {
+            Elsewhere::PassedOver => "",
+            Elsewhere::FlagRefused => "; elsewhere the flag is refused",
+            Elsewhere::Refused => "; refused elsewhere",
+        };
+        names + elsewhere
+    }
+
+    #[test]
+    fn the_page_of_machines_has_the_table() {
+        let row = |row: &SettingRow| {
+            let (SettingDefault::Value(text) | SettingDefault::Words(text) | SettingDefault::Nothing(text)) =
+                row.default;
+            let is_code = matches!(row.default, SettingDefault::Value(_));
+            let default = if is_code { format!("`{text}`") } else { text.to_owned() };
+            let (flag, machines) = (flag(row), machines(&row.machines));
+            let stored = match row.stored {
+                Stored::Nowhere => "",
+                Stored::Summary(_) => "summary",
+                Stored::OwnForm | Stored::TapeAndSummary(_) => "tape, summary",
+            };
+            format!("| `{}` | {flag} | {} | {default} | {machines} | {stored} |", row.variable, row.about)
+        };
+        let head = "| Variable | Flag | Says | If not set | On | Stored by |\n|---|---|---|---|---|---|";
+        check_page("machines.md", head, SETTINGS.iter().map(row));
+    }
+
+    #[test]
+    fn the_page_of_the_report_has_what_a_run_writes() {
+        let files = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| flag.group == FlagGroup::Files));
+        // The page is in a folder of its own.
+        let row = |row: &SettingRow| {
+            let about = row
+                .about
+                .replace("](", "](../")
+                .replace("](../chip/report.md", "](")
+                .replace("](../chip/", "](");
+            format!("| {} | `{}` | {about} |", flag(row), row.variable)
+        };
+        check_page("chip/report.md", "| Flag | Variable | What |\n|---|---|---|", files.map(row));
+    }
+}
