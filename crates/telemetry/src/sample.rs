@@ -187,6 +187,17 @@ impl RunEnd {
     }
 }
 
+/// How far a program says it is; nothing is said if there are no steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressSample {
+    /// Steps that all places have done.
+    pub done: u64,
+    /// Steps that there are, as far as is known by now.
+    pub total: u64,
+    /// What the steps are, in the plural.
+    pub unit: String,
+}
+
 /// A run at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -196,8 +207,8 @@ pub struct Sample {
     pub model_ns: u64,
     /// Whether it has ended.
     pub end: RunEnd,
-    /// Steps done, and in all, of what the program says it does; both zero if it says nothing.
-    pub progress: (u64, u64),
+    /// How far the program says it is.
+    pub progress: ProgressSample,
     /// Groups that could not be read as of one moment; their values are older.
     pub missed: u64,
     /// Each place.

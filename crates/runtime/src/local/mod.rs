@@ -11,6 +11,7 @@ mod clock;
 mod outbox;
 pub(crate) mod output_queue;
 mod probe;
+pub mod progress;
 mod queue;
 mod send;
 mod worker;

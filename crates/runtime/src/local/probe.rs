@@ -130,6 +130,21 @@ impl Local {
         }
     }
 
+    /// The program has more steps to do.
+    pub(crate) fn note_total(&self, steps: u64, unit: &str) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow().add_total(steps, unit);
+        }
+    }
+
+    /// The place has done some of them.
+    #[inline]
+    pub(crate) fn note_done(&self, steps: u64) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow().add_done(steps);
+        }
+    }
+
     /// `place` is dead. The first place says so; if that is dead, so is the run.
     pub(crate) fn note_death(&self, place: PlaceId, cause: &Death) {
         if let Some(probe) = self.probe.get().filter(|_| self.here == PlaceId(0)) {

@@ -22,7 +22,7 @@ use crate::counter::COUNTERS;
 const MAGIC: u64 = u64::from_be_bytes(*b"ISLESCTR");
 
 /// The version of the layout.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// WordMemory of a line of the host's caches.
 const LINE: u64 = 8;
@@ -49,10 +49,9 @@ mod head {
     pub const STARTED: usize = 5;
     pub const HEARTBEAT: usize = 8;
     pub const END: usize = 9;
-    pub const DONE: usize = 10;
-    pub const TOTAL: usize = 11;
-    pub const LINKS_USED: usize = 12;
-    pub const MODEL: usize = 13;
+    pub const LINKS_USED: usize = 10;
+    pub const MODEL: usize = 11;
+    pub const UNIT: usize = 16;
 }
 
 /// WordMemory of a place before its counters: liveness, time, copies, process.
@@ -60,6 +59,15 @@ const STATE_WORDS: usize = 4;
 
 /// Values of the group of a place.
 const PLACE_VALUES: usize = STATE_WORDS + COUNTERS.len();
+
+/// Words of a place behind its group, each for itself: steps done, and steps that there are.
+const PROGRESS_WORDS: usize = 2;
+
+/// Words of the counters of a place, with its sequence number and its progress.
+const PLACE_WORDS: u64 = group_words(PLACE_VALUES + PROGRESS_WORDS);
+
+/// Bytes of the name of the steps of a program.
+const UNIT_BYTES: usize = 48;
 
 /// Open finishes that a place tells of; more are only counted.
 const FINISHES: usize = 8;
@@ -126,7 +134,7 @@ impl PageLayout {
 
     fn place_at(self, place: u32) -> u64 {
         let first = self.links_at() + (2 * u64::from(self.links)).next_multiple_of(LINE);
-        first + u64::from(place) * group_words(PLACE_VALUES)
+        first + u64::from(place) * PLACE_WORDS
     }
 
     fn finishes_at(self, place: u32) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::counter::CounterId;
-use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, RunEnd};
+use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -69,7 +69,8 @@ fn what_places_copy_is_what_a_reader_sees() {
     place.finishes(std::slice::from_ref(&finish));
     place.died(0, DeathCause::Killed(9));
     head.heartbeat(60);
-    head.progress(3, 9);
+    place.add_total(9, "sources");
+    place.add_done(3);
     head.end(RunEnd::Failed);
     let link = LinkSample { from: 4, to: 5, busy_ps: 1000 };
     head.model(70, &[link, link, link]);
@@ -77,7 +78,8 @@ fn what_places_copy_is_what_a_reader_sees() {
 
     let sample = reader.read().unwrap();
     assert_eq!((sample.time_ms, sample.model_ns, sample.end), (60, 70, RunEnd::Failed));
-    assert_eq!((sample.progress, sample.missed), ((3, 9), 0));
+    assert_eq!(sample.progress, ProgressSample { done: 3, total: 9, unit: "sources".to_owned() });
+    assert_eq!(sample.missed, 0);
     let mut seen = sample.places[1].clone();
     let memory = std::mem::take(&mut seen.values[CounterId::MemoryBytes.index()]);
     assert!(memory > 100_000, "{memory} bytes, which the reader finds by itself");
@@ -104,6 +106,30 @@ fn a_page_that_its_writer_left_half_written_keeps_its_old_values_and_is_counted(
     pages.flush();
     let sample = reader.read().unwrap();
     assert_eq!((sample.missed, sample.places[0].value(CounterId::Tasks)), (1, 5));
+}
+
+#[test]
+fn the_progress_of_a_run_is_that_of_all_its_places_with_the_last_name() {
+    let layout = PageLayout::new(3, 0);
+    let pages = Pages::new(layout);
+    HeadWriter::begin(pages.memory(), layout, 0);
+    let mut reader = pages.reader().unwrap();
+    let mut seen = || {
+        pages.flush();
+        reader.read().unwrap().progress
+    };
+    assert_eq!(seen(), ProgressSample::default(), "nobody has said anything yet");
+    let mut places: Vec<PlaceWriter> =
+        (0..3).map(|place| PlaceWriter::new(pages.memory(), layout, place)).collect();
+    places[0].add_total(5, "a name that is rather long");
+    places[2].add_total(7, "steps");
+    places.iter().for_each(|place| place.add_done(2));
+    assert_eq!(seen(), ProgressSample { done: 6, total: 12, unit: "steps".to_owned() });
+    // Neither a copy of the counters nor a wrong number harms it.
+    places[1].copy(Liveness::Busy, u64::MAX, &[u64::MAX; COUNTERS.len()]);
+    places[1].add_done(u64::MAX);
+    places[1].add_total(0, &format!("{}\u{e4}", "x".repeat(UNIT_BYTES - 1)));
+    assert_eq!(seen(), ProgressSample { done: u64::MAX, total: 12, unit: "x".repeat(UNIT_BYTES - 1) });
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use super::{
     FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES, PageLayout, STATE_WORDS,
-    VERSION, WAITS, group_words, head,
+    UNIT_BYTES, VERSION, WAITS, group_words, head,
 };
 use crate::counter::names_hash;
 use crate::page::group;
@@ -57,12 +57,6 @@ impl HeadWriter {
     /// Says how the run ended.
     pub fn end(&self, end: RunEnd) {
         self.set(head::END, end.encode());
-    }
-
-    /// Says how far the program is.
-    pub fn progress(&self, done: u64, total: u64) {
-        self.set(head::DONE, done);
-        self.set(head::TOTAL, total);
     }
 
     /// Says what time it is on the modelled chip, and what its links have carried.
@@ -142,6 +136,32 @@ impl PlaceWriter {
         }
     }
 
+    /// Counts `steps` more that the place has done of what the program says it does.
+    #[inline]
+    pub fn add_done(&self, steps: u64) {
+        self.add_progress(0, steps);
+    }
+
+    /// Says that the program has `steps` more to do, at any place, and what they are, in the plural. Of several names
+    /// the last one counts; of a long one, the beginning.
+    pub fn add_total(&self, steps: u64, unit: &str) {
+        let end = (0..=UNIT_BYTES.min(unit.len())).rev().find(|end| unit.is_char_boundary(*end)).unwrap_or(0);
+        let words = &self.words.words()[head::UNIT..head::UNIT + UNIT_BYTES / 8];
+        let bytes = unit.as_bytes()[..end].chunks(8).map(text_word);
+        for (word, value) in words.iter().zip(bytes.chain(std::iter::repeat(0))) {
+            // Relaxed: places that name the steps alike write the same, and readers come by system calls.
+            word.store(value, Ordering::Relaxed);
+        }
+        self.add_progress(1, steps);
+    }
+
+    fn add_progress(&self, which: usize, steps: u64) {
+        let at = self.layout.place_at(self.place) as usize + PLACE_VALUES + 1 + which;
+        let word = &self.words.words()[at];
+        // Relaxed: this place is the only writer, and each word stands for itself.
+        word.store(word.load(Ordering::Relaxed).saturating_add(steps), Ordering::Relaxed);
+    }
+
     /// The other side of [`HeadWriter::died`], for a place that hears of a death.
     pub fn died(&self, place: u32, cause: DeathCause) {
         HeadWriter { words: Arc::clone(&self.words), layout: self.layout }.died(place, cause);
@@ -169,8 +189,13 @@ fn encode_finish(values: &mut [u64], finish: &OpenFinish) {
     let start = finish.label.len().saturating_sub(LABEL_BYTES);
     let start = (start..).find(|at| finish.label.is_char_boundary(*at)).unwrap_or(start);
     for (word, bytes) in values[4 + WAITS..].iter_mut().zip(finish.label.as_bytes()[start..].chunks(8)) {
-        let mut whole = [0; 8];
-        whole[..bytes.len()].copy_from_slice(bytes);
-        *word = u64::from_le_bytes(whole);
+        *word = text_word(bytes);
     }
+}
+
+/// Up to eight bytes of a text as a word.
+fn text_word(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(whole)
 }
