@@ -39,6 +39,7 @@ mod launch;
 mod machine;
 mod observe;
 mod output;
+mod print;
 mod random;
 mod settings;
 mod test;
@@ -99,6 +100,7 @@ pub mod __private {
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
         BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error, body_result,
-        everywhere, is_here, place_of, spawn_at, try_here,
+        eprint, everywhere, is_here, place_of, print, spawn_at, try_here,
     };
+    pub use std::format_args;
 }

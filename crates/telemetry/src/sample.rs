@@ -187,6 +187,30 @@ impl RunEnd {
     }
 }
 
+/// Where a place prints to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OutputStream {
+    /// Standard output.
+    #[serde(rename = "stdout")]
+    Standard,
+    /// Standard error.
+    #[serde(rename = "stderr")]
+    Error,
+}
+
+/// A line that a place has printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputLine {
+    /// Which one it is of its place, from 1.
+    pub seq: u64,
+    /// When it was printed, in milliseconds since the run began.
+    pub time_ms: u64,
+    /// Where to.
+    pub stream: OutputStream,
+    /// Its text, as the program said it; whoever shows it keeps control characters from doing anything.
+    pub text: String,
+}
+
 /// How far a program says it is; nothing is said if there are no steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressSample {

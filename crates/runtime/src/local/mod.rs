@@ -11,9 +11,9 @@ mod clock;
 mod outbox;
 pub(crate) mod output_queue;
 mod probe;
-pub mod progress;
 mod queue;
 mod send;
+pub mod told;
 mod worker;
 
 pub use clock::Clock;

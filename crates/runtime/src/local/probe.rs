@@ -8,7 +8,9 @@ use super::{Clock, Local};
 use crate::finish::Scope;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::FinishId;
-use isles_telemetry::{CounterId, CounterValues, DeathCause, Liveness, OpenFinish, PlaceWriter};
+use isles_telemetry::{
+    CounterId, CounterValues, DeathCause, Liveness, OpenFinish, OutputStream, PlaceWriter,
+};
 use isles_transport::Death;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -127,6 +129,18 @@ impl Local {
     pub(super) fn note_sent(&self, to: PlaceId, bytes: usize) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().sent(to.0, bytes as u64);
+        }
+    }
+
+    /// Whether anybody observes the place.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.probe.get().is_some()
+    }
+
+    /// The place has printed something.
+    pub(crate) fn note_printed(&self, stream: OutputStream, text: &str) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow_mut().print(stream, text);
         }
     }
 

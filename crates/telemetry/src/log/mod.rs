@@ -37,11 +37,13 @@ enum FrameKind {
     Difference,
     /// How the run ended.
     End,
+    /// Lines that a place has printed.
+    Output,
 }
 
 impl FrameKind {
-    const ALL: [FrameKind; 4] =
-        [FrameKind::Description, FrameKind::Key, FrameKind::Difference, FrameKind::End];
+    const ALL: [FrameKind; 5] =
+        [FrameKind::Description, FrameKind::Key, FrameKind::Difference, FrameKind::End, FrameKind::Output];
 
     fn byte(self) -> u8 {
         match self {
@@ -49,6 +51,7 @@ impl FrameKind {
             FrameKind::Key => 2,
             FrameKind::Difference => 3,
             FrameKind::End => 4,
+            FrameKind::Output => 5,
         }
     }
 

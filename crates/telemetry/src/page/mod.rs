@@ -6,6 +6,7 @@
 mod group;
 #[cfg(all(test, loom))]
 mod model;
+mod output;
 mod reader;
 mod sync;
 mod writer;
@@ -30,7 +31,8 @@ const LINE: u64 = 8;
 /// WordMemory of the head.
 const HEAD_WORDS: u64 = 64;
 
-/// Most places of a run whose messages are counted by pair: their table takes 16 MiB.
+/// Most places of a run whose messages are counted by pair, which takes 16 MiB, and whose output is kept, which takes
+/// 16 MiB more if all print.
 const PEERS_MAX: u32 = 1024;
 
 /// Most places of a run that is observed, as of any run.
@@ -86,8 +88,8 @@ const FINISHES_VALUES: usize = 1 + FINISHES * FINISH_VALUES;
 
 /// Where the parts of the file lie; all in words.
 ///
-/// They follow each other: the head, the deaths, the links, then the groups of counters, the groups of finishes and the
-/// rows of peers of all places. A part that nobody touches has no pages of memory.
+/// They follow each other: the head, the deaths, the links, then the groups of counters, the groups of finishes, the
+/// rows of peers and the rings of output of all places. A part that nobody touches has no pages of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
     places: u32,
@@ -116,7 +118,12 @@ impl PageLayout {
 
     /// How many words the file has.
     pub fn words(self) -> u64 {
-        self.peers_at(self.places)
+        self.output_at(self.peers())
+    }
+
+    /// Whether what places print is kept.
+    pub(crate) fn keeps_output(self) -> bool {
+        self.peers() > 0
     }
 
     /// The places that each place counts messages to: all, or none in a large run.
@@ -144,5 +151,9 @@ impl PageLayout {
     fn peers_at(self, place: u32) -> u64 {
         self.finishes_at(self.places)
             + u64::from(place) * (2 * u64::from(self.peers())).next_multiple_of(LINE)
+    }
+
+    fn output_at(self, place: u32) -> u64 {
+        self.peers_at(self.places) + u64::from(place) * (output::RING_HEAD + output::RING_WORDS)
     }
 }

@@ -9,8 +9,10 @@ use super::{
     group_words, head,
 };
 use crate::counter::{CounterId, names_hash};
+use crate::page::output;
 use crate::sample::{
-    DeathCause, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample, ProgressSample, RunEnd, Sample,
+    DeathCause, LinkSample, Liveness, OpenFinish, OutputLine, PairCount, PlaceSample, ProgressSample, RunEnd,
+    Sample,
 };
 use std::fmt;
 use std::fs::File;
@@ -157,6 +159,30 @@ impl PagesReader {
             finishes: self.finishes.iter().flatten().cloned().collect(),
             pairs: self.rows.iter().flat_map(|(_, row)| row).copied().collect(),
         })
+    }
+
+    /// Whether what places print is kept: in a run of up to 1,024 places.
+    pub fn keeps_output(&self) -> bool {
+        self.layout.keeps_output()
+    }
+
+    /// The last lines that `place` has printed, of those after number `after`; none of a place that there is not.
+    ///
+    /// # Errors
+    /// The system refused to read.
+    pub fn output(&self, place: u32, after: u64) -> Result<Vec<OutputLine>, PageError> {
+        if !self.layout.keeps_output() || place >= self.layout.places() {
+            return Ok(Vec::new());
+        }
+        let at = self.layout.output_at(place);
+        // In this order; see `output`.
+        let end = read_words(&self.file, at, 1)?[0];
+        if end == 0 {
+            return Ok(Vec::new());
+        }
+        let words = read_words(&self.file, at + output::RING_HEAD, output::RING_WORDS)?;
+        let first = read_words(&self.file, at + 1, 1)?[0];
+        Ok(output::decode(end, &words, first, after))
     }
 
     /// Reads the groups of all places, those again that were being written.

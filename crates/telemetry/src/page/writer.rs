@@ -9,9 +9,11 @@ use super::{
 };
 use crate::counter::names_hash;
 use crate::page::group;
+use crate::page::output::{self, RingWriter};
 use crate::page::sync::{AtomicU64, Ordering};
-use crate::sample::{CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, RunEnd};
+use crate::sample::{CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, OutputStream, RunEnd};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Memory that a file of counters lies in.
 pub trait WordMemory: Send + Sync {
@@ -90,6 +92,7 @@ pub struct PlaceWriter {
     place: u32,
     process: u32,
     copies: u64,
+    output: RingWriter,
 }
 
 impl PlaceWriter {
@@ -100,7 +103,8 @@ impl PlaceWriter {
     pub fn new(words: Arc<dyn WordMemory>, layout: PageLayout, place: u32) -> PlaceWriter {
         assert!(place < layout.places, "place {place} of {}", layout.places);
         assert!(words.words().len() as u64 >= layout.words(), "too few words for the counters");
-        PlaceWriter { words, layout, place, process: std::process::id(), copies: 0 }
+        let (process, output) = (std::process::id(), RingWriter::default());
+        PlaceWriter { words, layout, place, process, copies: 0, output }
     }
 
     /// Copies the state of the place and its counters, as of one moment.
@@ -162,6 +166,21 @@ impl PlaceWriter {
         word.store(word.load(Ordering::Relaxed).saturating_add(steps), Ordering::Relaxed);
     }
 
+    /// Keeps what the place has printed, in place of what it had printed long before. Nothing is kept in a run of more
+    /// than 1,024 places.
+    pub fn print(&mut self, stream: OutputStream, text: &str) {
+        if !self.layout.keeps_output() {
+            return;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Relaxed: it was written before the places began.
+        let started_ms = self.words.words()[head::STARTED].load(Ordering::Relaxed);
+        let time_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX).saturating_sub(started_ms);
+        let at = self.layout.output_at(self.place) as usize;
+        let ring = &self.words.words()[at..at + (output::RING_HEAD + output::RING_WORDS) as usize];
+        self.output.print(ring, time_ms, stream, text);
+    }
+
     /// The other side of [`HeadWriter::died`], for a place that hears of a death.
     pub fn died(&self, place: u32, cause: DeathCause) {
         HeadWriter { words: Arc::clone(&self.words), layout: self.layout }.died(place, cause);
@@ -194,7 +213,7 @@ fn encode_finish(values: &mut [u64], finish: &OpenFinish) {
 }
 
 /// Up to eight bytes of a text as a word.
-fn text_word(bytes: &[u8]) -> u64 {
+pub(super) fn text_word(bytes: &[u8]) -> u64 {
     let mut whole = [0; 8];
     whole[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(whole)
