@@ -137,7 +137,7 @@ pub struct PlaceArguments {
     #[command(flatten)]
     pub chip: ChipArguments,
 
-    /// What a run on a modelled chip writes.
+    /// What a run writes.
     #[command(flatten)]
     pub exports: ExportArguments,
 }
@@ -198,11 +198,15 @@ pub struct ChipArguments {
     pub seed: Option<String>,
 }
 
-/// What a run on a modelled chip can be told to write.
+/// What a run can be told to write; all but the trace on a modelled chip only.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Files of a run on a modelled chip")]
 pub struct ExportArguments {
-    /// The summary as JSON; - is standard output, as for all but --trace
+    /// What each place did when, for ui.perfetto.dev; slower. Of threads, processes and modelled chips
+    #[arg(long, value_name = "FILE", help_heading = "Files of a run")]
+    pub trace: Option<String>,
+
+    /// The summary as JSON; - is standard output, as for all of these
     #[arg(long, value_name = "FILE")]
     pub summary: Option<String>,
 
@@ -217,10 +221,6 @@ pub struct ExportArguments {
     /// The chip with its links in the colours of their utilisation as SVG
     #[arg(long, value_name = "FILE")]
     pub heat: Option<String>,
-
-    /// What each core did when, for ui.perfetto.dev; slower. Also of threads and processes
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<String>,
 
     /// Modelled picoseconds by core and category as folded stacks
     #[arg(long, value_name = "FILE")]

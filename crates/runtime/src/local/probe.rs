@@ -72,12 +72,12 @@ impl Local {
         }
     }
 
-    /// A step in which something was done has ended; it began at `begun` where time is modelled.
+    /// A step in which something was done has ended; it began at `begun` if that had to be known.
     #[inline]
     pub(super) fn note_busy_step(&self, begun: Option<Duration>) {
         if let Some(probe) = self.probe.get() {
-            if let Some(begun) = begun {
-                probe.busy.set(probe.busy.get() + self.clock.now().saturating_sub(begun));
+            if begun.is_some() {
+                probe.awake_since.set(begun);
             }
             probe.steps.set(probe.steps.get() + 1);
             if probe.steps.get() >= STEPS {
@@ -86,11 +86,13 @@ impl Local {
         }
     }
 
-    /// When a step begins, if that has to be known: where time is modelled and the place is observed.
+    /// When a step begins, if that has to be known: where time is modelled and the place is observed, of the first step
+    /// after an empty one. Until the next empty one the place does not wait, so no step between reads the clock.
     #[inline]
     pub(super) fn step_begin(&self) -> Option<Duration> {
+        let probe = self.probe.get()?;
         let is_modelled = !matches!(self.clock, Clock::Host(_));
-        (is_modelled && self.probe.get().is_some()).then(|| self.clock.now())
+        (is_modelled && probe.awake_since.get().is_none()).then(|| self.clock.now())
     }
 
     /// A step in which nothing was done has ended; where time is modelled, the place waits from now on.
@@ -185,11 +187,9 @@ impl Local {
     fn copy_counters(&self, liveness: Liveness) {
         let Some(probe) = self.probe.get() else { return };
         let now = self.clock.now();
-        if matches!(self.clock, Clock::Host(_)) {
-            let since = probe.awake_since.replace((liveness == Liveness::Busy).then_some(now));
-            let more = since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
-            probe.busy.set(probe.busy.get() + more);
-        }
+        let since = probe.awake_since.replace((liveness == Liveness::Busy).then_some(now));
+        let more = since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        probe.busy.set(probe.busy.get() + more);
         probe.steps.set(0);
         probe.liveness.set(liveness);
         let values = self.counter_values(probe.busy.get());

@@ -93,6 +93,25 @@ fn what_places_copy_is_what_a_reader_sees() {
 }
 
 #[test]
+fn messages_to_many_places_in_any_order_are_in_the_rows_with_the_next_copy() {
+    let layout = PageLayout::new(4, 0);
+    let pages = Pages::new(layout);
+    HeadWriter::begin(pages.memory(), layout, 0);
+    let mut place = PlaceWriter::new(pages.memory(), layout, 2);
+    for number in 0..300_u64 {
+        place.sent([0, 0, 3, 1, 3][number as usize % 5], number);
+    }
+    place.copy(Liveness::Busy, 1, &values(&[(CounterId::MessagesSent, 300)]));
+    let mut reader = pages.reader().unwrap();
+    let pairs = reader.read().unwrap().pairs;
+    assert_eq!(
+        pairs.iter().map(|pair| (pair.to, pair.messages)).collect::<Vec<_>>(),
+        [(0, 120), (1, 60), (3, 120)]
+    );
+    assert_eq!(pairs.iter().map(|pair| pair.bytes).sum::<u64>(), (0..300).sum());
+}
+
+#[test]
 fn a_page_that_its_writer_left_half_written_keeps_its_old_values_and_is_counted() {
     let layout = PageLayout::new(2, 0);
     let pages = Pages::new(layout);
@@ -171,6 +190,8 @@ fn pairs_are_counted_in_runs_of_up_to_1024_places() {
     let large = PageLayout::new(1025, 0);
     let pages = Pages::new(large);
     HeadWriter::begin(pages.memory(), large, 0);
-    PlaceWriter::new(pages.memory(), large, 3).sent(4, 1);
+    let mut place = PlaceWriter::new(pages.memory(), large, 3);
+    place.sent(4, 1);
+    place.copy(Liveness::Idle, 1, &values(&[(CounterId::MessagesSent, 1)]));
     assert_eq!(pages.reader().unwrap().read().unwrap().pairs, []);
 }

@@ -12,6 +12,7 @@ use crate::page::group;
 use crate::page::output::{self, RingWriter};
 use crate::page::sync::{AtomicU64, Ordering};
 use crate::sample::{CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, OutputStream, RunEnd};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -93,6 +94,8 @@ pub struct PlaceWriter {
     process: u32,
     copies: u64,
     output: RingWriter,
+    /// Messages that are not in the row of peers yet: the place that they went to, how many, their bytes.
+    unwritten: Cell<[u64; 3]>,
 }
 
 impl PlaceWriter {
@@ -104,11 +107,12 @@ impl PlaceWriter {
         assert!(place < layout.places, "place {place} of {}", layout.places);
         assert!(words.words().len() as u64 >= layout.words(), "too few words for the counters");
         let (process, output) = (std::process::id(), RingWriter::default());
-        PlaceWriter { words, layout, place, process, copies: 0, output }
+        PlaceWriter { words, layout, place, process, copies: 0, output, unwritten: Cell::default() }
     }
 
     /// Copies the state of the place and its counters, as of one moment.
     pub fn copy(&mut self, liveness: Liveness, at_ns: u64, values: &CounterValues) {
+        self.write_sent();
         self.copies += 1;
         let mut group = [0; PLACE_VALUES];
         group[..STATE_WORDS].copy_from_slice(&[liveness.encode(), at_ns, self.copies, self.process.into()]);
@@ -127,13 +131,25 @@ impl PlaceWriter {
         group::write(self.group(self.layout.finishes_at(self.place), FINISHES_VALUES), &group);
     }
 
-    /// Counts one more message to `to`.
+    /// Counts one more message to `to`. It is there for readers with the next copy, or message to another place.
     #[inline]
     pub fn sent(&self, to: u32, bytes: u64) {
-        if to < self.layout.peers() {
+        let [last, messages, sum] = self.unwritten.get();
+        if last != u64::from(to) {
+            self.write_sent();
+            return self.unwritten.set([to.into(), 1, bytes]);
+        }
+        self.unwritten.set([last, messages + 1, sum.wrapping_add(bytes)]);
+    }
+
+    /// Adds the messages that were counted since the last time to the row of peers.
+    fn write_sent(&self) {
+        let [to, more @ ..] = self.unwritten.get();
+        self.unwritten.set([to, 0, 0]);
+        if to < self.layout.peers().into() {
             let at = self.layout.peers_at(self.place) as usize + 2 * to as usize;
             let pair = &self.words.words()[at..at + 2];
-            for (word, more) in pair.iter().zip([1, bytes]) {
+            for (word, more) in pair.iter().zip(more) {
                 // Relaxed: this place is the only writer, and each word stands for itself.
                 word.store(word.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
             }
