@@ -6,7 +6,7 @@
 
 use super::say;
 use crate::options::Effort;
-use crate::output::{ELAPSED, Output};
+use crate::output::{ELAPSED, Output, PROCESSORS};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,8 @@ fn child(name: &str, effort: Effort, variable: &str, path: &Path) -> Command {
 /// Prints again what a child prints.
 fn say_all(command: &mut Command) {
     let output = Output::of(command, LIMIT).unwrap_or_else(|error| panic!("{error}"));
-    output.figures.iter().filter(|(name, _)| name != ELAPSED).for_each(|(name, value)| say(name, *value));
+    let own = output.figures.iter().filter(|(name, _)| name != ELAPSED && name != PROCESSORS);
+    own.for_each(|(name, value)| say(name, *value));
 }
 
 /// A folder of its own, which goes with it.
