@@ -265,7 +265,8 @@ class Scenario {
         for (let at = 0; at <= step; at += 3 + place % 4) {
             const text = this.hostile && at % 2 === 0 ? HOSTILE.markup + HOSTILE.control
                 : `source ${place * 1000 + at * 7}: ${(this.busy(place, at) * 100).toFixed(1)} ms, queue of ${at % 17}`;
-            lines.push({ seq: at + 1, time_ms: at * STEP_MS, text });
+            const stream = at % 5 === 4 ? "stderr" : "stdout";
+            lines.push({ seq: at + 1, time_ms: at * STEP_MS, stream, text });
         }
         if (this.dies?.place === place && step >= this.dies.at) return lines.filter((line) => line.seq <= this.dies.at);
         return lines;

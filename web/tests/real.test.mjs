@@ -48,7 +48,7 @@ async function onRun(words, body, options = {}) {
 const CHIP = [...LASTING["48 cores of a modelled SCC"], "--ui"];
 const HOST = [...LASTING["4 processes"], "--ui"];
 
-test("a live chip: by the name that is its own, news twice a second, each counter has a curve, output is not recorded",
+test("a live chip: by the name that is its own, news twice a second, each counter has a curve, its progress is shown",
     async () => {
         await onRun(CHIP, async ({ page }) => {
             assert.match(page.url(), /^http:\/\/isles-[0-9a-f]{12}\.localhost:\d+\//);
@@ -57,8 +57,12 @@ test("a live chip: by the name that is its own, news twice a second, each counte
             const news = await newsOf(page);
             assert.ok(news < 750, `a snapshot each ${news} ms`);
             await page.waitForFunction(() => window.isles.store.rates?.tasks[0] > 0);
+            await page.waitForFunction(() => window.isles.store.shown.progress?.done > 0);
+            assert.equal(await shown(page, "shown.progress.label"), "sources");
+            assert.ok(await page.getAttribute(".progress", "max") > 1000);
+            assert.equal(await page.getAttribute(".progress", "aria-label"), "sources");
             await go(page, "core:1");
-            await page.waitForSelector('.output:has-text("not recorded")');
+            await page.waitForSelector('.output:has-text("nothing printed by isles::println!")');
             const counters = await page.$$eval(".pane .tools select option", (all) => all.map((one) => one.value));
             assert.ok(counters.includes("busy") && counters.includes("watt"), `${counters}`);
             for (const counter of counters) {
@@ -121,7 +125,12 @@ for (const name of ["chip", "host"]) {
             await sliderWorks(page);
             await page.click('.cell[data-place="1"]');
             await page.waitForSelector(".chart canvas");
-            await page.waitForSelector('.output:has-text("not recorded")');
+            await page.waitForSelector('.output:has-text("nothing printed by isles::println!")');
+            if (name === "chip") {
+                await page.focus(".replay input");
+                await page.keyboard.press("End");
+                await page.waitForSelector('.figures.is-key:has-text("sources"):has-text("100")');
+            }
             assert.deepEqual(await axe(page), [], theme);
             assert.deepEqual(faults.filter((fault) => fault !== `foreign request ${address}`), []);
             assert.deepEqual(await violations(page), []);

@@ -7,7 +7,7 @@
 use crate::APPS;
 use crate::frame::Draw;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use isles::{Claim, Flag, FlagGroup, Launch, Machine, SETTINGS, SettingRow};
+use isles::{Claim, Flag, FlagGroup, Launch, Machine, MachineClass, SETTINGS, SettingFlag, SettingRow};
 use std::fmt;
 
 /// One application of the suite, whatever its type; see [`crate::frame::Application`].
@@ -119,7 +119,7 @@ impl SaidSettings {
         let flags = SETTINGS.iter().filter_map(|row| Some((row, row.flag?)));
         flags.filter(|(_, flag)| groups.contains(&flag.group)).fold(command, |command, (row, flag)| {
             let argument = Arg::new(row.variable).long(flag.name.trim_start_matches('-'));
-            let argument = argument.value_name(flag.value).help(row.help()).help_heading(heading(flag.group));
+            let argument = argument.value_name(flag.value).help(row.help()).help_heading(heading(row, flag));
             let argument = argument.allow_negative_numbers(true).allow_hyphen_values(flag.takes_hyphen);
             let argument = argument.global(flag.group == FlagGroup::Command);
             command.arg(match flag.short {
@@ -152,10 +152,11 @@ impl SaidSettings {
 }
 
 /// Under which heading of `--help` flags stand; none is that of all.
-fn heading(group: FlagGroup) -> Option<&'static str> {
-    match group {
+fn heading(row: &SettingRow, flag: SettingFlag) -> Option<&'static str> {
+    match flag.group {
         FlagGroup::Command | FlagGroup::Run => None,
         FlagGroup::Chip => Some("Settings of a modelled chip"),
+        FlagGroup::Files if row.machines.on.contains(&MachineClass::Host) => Some("Files of a run"),
         FlagGroup::Files => Some("Files of a run on a modelled chip"),
     }
 }

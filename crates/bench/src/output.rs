@@ -5,7 +5,8 @@
 //! format gives no figures at all.
 //!
 //! The format: `measured NAME VALUE` for each figure, `version TEXT` at most once; other lines are ignored. How long
-//! the program ran, from its start to its end, is the figure [`ELAPSED`] of each run.
+//! the program ran, from its start to its end, is the figure [`ELAPSED`] of each run, and what it and all that it has
+//! waited for had of the processors is [`PROCESSORS`].
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -25,6 +26,9 @@ pub struct Output {
 /// Seconds from the start of the program to its end.
 pub const ELAPSED: &str = "elapsed_s";
 
+/// Seconds of processors that the program and its children had, by the accounts of the system, in hundredths.
+pub const PROCESSORS: &str = "processors_s";
+
 /// How long a program that is told to end may take before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -35,7 +39,7 @@ impl Output {
     /// One line: it could not be started, ran longer than `limit`, failed, or printed nonsense.
     pub fn of(command: &mut Command, limit: Duration) -> Result<Output, String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let started = Instant::now();
+        let (started, used) = (Instant::now(), used_by_children());
         let mut child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
         let (done, ended) = channel();
         let out = reader(child.stdout.take().expect("stdout is piped"), done.clone());
@@ -58,6 +62,8 @@ impl Output {
         let elapsed = started.elapsed();
         let mut output = Output::read(&text)?;
         output.figures.push((ELAPSED.to_owned(), elapsed.as_secs_f64()));
+        let used = used_by_children().zip(used).map(|(after, before)| after - before);
+        output.figures.extend(used.map(|used| (PROCESSORS.to_owned(), used)));
         Ok(output)
     }
 
@@ -81,6 +87,15 @@ impl Output {
         }
         if output.figures.is_empty() { Err("printed no figure".to_owned()) } else { Ok(output) }
     }
+}
+
+/// Seconds of processors that all children had for which this process has waited; none where the system does not say.
+fn used_by_children() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // Fields 16 and 17 of proc_pid_stat(5), in ticks; the third field is the first behind the name.
+    let fields = stat.rsplit_once(") ")?.1.split(' ').skip(13).take(2);
+    let ticks = fields.map(|ticks| ticks.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 /// Reads a pipe to its end, then says so.

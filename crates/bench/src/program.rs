@@ -11,6 +11,7 @@ use crate::options::Effort;
 use crate::work_folder::WorkFolder;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A program that prints figures.
@@ -20,6 +21,15 @@ pub enum Program {
     Peer(&'static str),
     /// A program of ours that is part of this binary.
     Isles {
+        /// The name of the child.
+        child: &'static str,
+        /// What `ISLES_MACHINE` gets.
+        machine: &'static str,
+        /// What `ISLES_PLACES` gets.
+        places: u32,
+    },
+    /// A program that is part of this binary and opens a page on one of ours.
+    Watched {
         /// The name of the child.
         child: &'static str,
         /// What `ISLES_MACHINE` gets.
@@ -116,6 +126,13 @@ impl Program {
                 command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
                 Ok(command)
             }
+            Program::Watched { child, machine, places } => {
+                let server = dashboard()?;
+                let own = Program::Isles { child, machine, places };
+                let mut command = own.command(folder, effort)?;
+                command.env(child::watched::SERVER, server);
+                Ok(command)
+            }
             Program::Mpi { library, section, ranks } => {
                 let mut command = library.peer(folder, ranks)?;
                 command.arg(section);
@@ -174,6 +191,26 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
     command.args(["child", name]);
     put_effort(&mut command, effort);
     Ok(command)
+}
+
+/// The server of the page: inside the sources as they are now, elsewhere what lies beside this program.
+fn dashboard() -> Result<PathBuf, Missing> {
+    const NAME: &str = "isles-dashboard";
+    let how = format!("cargo build --release -p {NAME}");
+    let own = std::env::current_exe()
+        .map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))?;
+    let beside = own.with_file_name(NAME);
+    let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let target = own.parent().filter(|folder| folder.ends_with("release")).and_then(Path::parent);
+    if let Some(target) = target.filter(|_| checkout.join("Cargo.toml").is_file()) {
+        let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
+        cargo.current_dir(checkout).arg("build").arg("--target-dir").arg(target);
+        cargo.args(["--quiet", "--release", "--locked", "-p", NAME]);
+        if !succeeds(&mut cargo) {
+            return Err(Missing::new(format!("{NAME} cannot be built"), how));
+        }
+    }
+    if beside.is_file() { Ok(beside) } else { Err(Missing::new(format!("{NAME} not found"), how)) }
 }
 
 fn go(

@@ -1,11 +1,11 @@
 //! Runs that are recorded: what lies in the run directory, what an observer sees, and what is refused.
 
 use isles_telemetry::{
-    COUNTERS, CounterId, LogReader, ObserverLink, PagesReader, RunDirectory, RunEnd, Sample,
+    COUNTERS, CounterId, LogReader, ObserverLink, PagesReader, ProgressSample, RunDirectory, RunEnd, Sample,
 };
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A folder of one test, which is removed at its end.
 struct Scratch(PathBuf);
@@ -80,6 +80,7 @@ fn each_machine_leaves_a_whole_log_and_the_same_answer() {
         let last = run.samples(run.len() - 1, run.len()).remove(0);
         let received = total(&last, CounterId::MessagesReceived);
         assert!(total(&last, CounterId::Tasks) > 0 && received > 0, "{machine}: {last:?}");
+        assert_eq!(last.progress, ProgressSample { done: 34, total: 34, unit: "sources".to_owned() });
         assert!(total(&last, CounterId::MessagesSent) >= received, "{machine}");
         let pairs: u64 = last.pairs.iter().map(|pair| pair.messages).sum();
         assert_eq!(pairs, total(&last, CounterId::MessagesSent), "{machine}");
@@ -89,6 +90,34 @@ fn each_machine_leaves_a_whole_log_and_the_same_answer() {
     }
     assert_eq!(answers[0], answers[1]);
     assert_eq!(answers[0], answers[2]);
+}
+
+#[test]
+fn applications_say_how_far_they_are() {
+    let scratch = Scratch::new("progress");
+    // Whether all steps are done at the end: an evolution, or the rounds of a kernel, may need fewer than are allowed.
+    let applications: [(&[&str], &str, u64, bool); 5] = [
+        (&["hf", "--molecule", "h2", "--balance", "dynamic"], "units", 4, true),
+        (&["hf", "--molecule", "h2", "--balance", "glb"], "units", 4, true),
+        (&["pi", "--points", "1000000"], "batches", 1, true),
+        (&["ga", "--islands", "3", "--generations-max", "40"], "generations", 120, false),
+        (&["imsuite", "--kernel", "KC", "--generate", "32"], "rounds", 2 * 3 * 3 * 2, false),
+    ];
+    for (number, (application, unit, least, is_exact)) in applications.into_iter().enumerate() {
+        for machine in ["processes", "chip:scc"] {
+            let directory = format!("{number}-{}", machine.replace(':', "-"));
+            let common = ["--places", "2", "--machine", machine, "--record", &directory];
+            let output = scratch.run(&[&["run"], application, &common].concat());
+            assert!(output.status.success(), "{application:?}, {machine}: {}", text(&output.stderr));
+            let run = LogReader::open(&RunDirectory::log_path(&scratch.path(&directory))).unwrap();
+            let ProgressSample { done, total, unit: said } =
+                run.samples(run.len() - 1, run.len()).remove(0).progress;
+            assert_eq!(said, unit, "{application:?}, {machine}");
+            assert!(total >= least && total % least == 0, "{application:?}, {machine}: {done} of {total}");
+            assert!(0 < done && done <= total, "{application:?}, {machine}: {done} of {total}");
+            assert!(done == total || !is_exact, "{application:?}, {machine}: {done} of {total}");
+        }
+    }
 }
 
 #[test]
@@ -102,6 +131,15 @@ fn a_recorded_run_on_a_chip_is_the_same_run() {
         told.lines().find(|line| line.starts_with("digest")).map(str::to_owned).expect("a digest is told")
     };
     assert_eq!(digest(&plain), digest(&recorded));
+}
+
+/// What a process has had of the processors, by the accounts of the system: hundredths of a second.
+fn time_used(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    // Fields 14 and 15 of proc_pid_stat(5), the third of which is the first here.
+    let ticks = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap());
+    Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
 #[test]
@@ -128,15 +166,15 @@ fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a
         std::thread::yield_now();
     }
     let mut copies = || reader.read().unwrap().places[0].copies;
-    let (mut last, mut changed, mut ages) = (copies(), Instant::now(), Vec::new());
+    // By the time that the run itself gets of the processors, which is less where the machine does other work.
+    let (mut last, mut changed, mut ages) = (copies(), time_used(child.id()), Vec::new());
     while ages.len() < 16 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
         let now = copies();
         if now != last {
-            (last, changed) = (now, {
-                ages.push(changed.elapsed());
-                Instant::now()
-            });
+            let time = time_used(child.id());
+            ages.push(time - changed);
+            (last, changed) = (now, time);
         }
         std::thread::yield_now();
     }

@@ -83,6 +83,15 @@ fn get((port, token): &(u16, String), path: &str) -> String {
     text
 }
 
+/// The snapshots that the server sends to a reader, one after the other.
+fn snapshots((port, token): &(u16, String)) -> impl Iterator<Item = String> + use<> {
+    let mut stream = TcpStream::connect(("127.0.0.1", *port)).unwrap();
+    let head = format!("GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
+    stream.write_all(format!("{head}Authorization: Bearer {token}\r\n\r\n").as_bytes()).unwrap();
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
+}
+
 /// The processes that a run has started.
 fn children_of(child: &Child) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -119,6 +128,27 @@ fn a_run_is_shown_and_goes_on_when_the_server_is_killed() {
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stdout).contains("4130071 nodes as published"));
     assert_eq!(scratch.folders_of_runs(), 0, "the folder of the run goes with it");
+}
+
+#[test]
+fn how_far_a_run_is_is_shown_while_it_runs() {
+    with_server();
+    for machine in ["processes", "chip:scc"] {
+        let scratch = Scratch::new("progress");
+        let arguments = ["run", "bc", "--rmat", "large", "--places", "2", "--machine", machine, "--ui"];
+        let mut child = scratch.isles(&arguments).spawn().unwrap();
+        let known = address(&mut child);
+        let done = snapshots(&known).find_map(|snapshot| {
+            let (_, told) = snapshot.split_once("\"progress\":{\"label\":\"sources\",\"done\":")?;
+            let (done, rest) = told.split_once(',')?;
+            assert!(rest.starts_with("\"total\":"), "{rest}");
+            let total: u64 = rest["\"total\":".len()..].split('}').next()?.parse().ok()?;
+            done.parse::<u64>().ok().filter(|done| 0 < *done && *done < total)
+        });
+        assert!(done.is_some(), "{machine}: nothing between the first source and the last is shown");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
 
 #[test]

@@ -39,7 +39,9 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
         assert!(ended.code == Some(0) && ended.stdout.starts_with(begins), "{ended:?}");
     }
     let launch = scene.run(&words("launch --help")).stdout;
-    let order = ["Arguments:\n  <PROGRAM>...", "Options:\n", "Files of a run on a modelled chip:\n"];
+    let of_chip = "Files of a run on a modelled chip:\n";
+    // A trace is no matter of chips alone.
+    let order = ["Arguments:\n  <PROGRAM>...", "Options:\n", "Files of a run:\n", "--trace <FILE>", of_chip];
     let order = order.map(|part| launch.find(part).unwrap_or_else(|| panic!("{part:?} in {launch}")));
     assert!(order.is_sorted(), "the program is none of the files: {launch}");
     let list = scene.run(&words("run --help"));

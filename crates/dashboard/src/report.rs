@@ -7,7 +7,7 @@ use crate::assets::{SCRIPT, STYLE};
 use crate::routes::RunAnswer;
 use crate::server::cut_of;
 use isles_telemetry::LogError;
-use isles_telemetry::view::{History, ReplayedRun, RunView, Series, Snapshot};
+use isles_telemetry::view::{History, LINES_MAX, OutputView, ReplayedRun, RunView, Series, Snapshot};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -31,6 +31,9 @@ struct ReportData<'a> {
     run: RunAnswer<'a>,
     snapshots: Vec<Snapshot>,
     histories: BTreeMap<&'static str, History>,
+    /// What places have printed; none if that is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outputs: Option<BTreeMap<u32, OutputView>>,
 }
 
 /// The report of the run in `directory`, as HTML; and of a log that is cut off where it ends.
@@ -52,7 +55,8 @@ fn html(run: &mut ReplayedRun) -> String {
     let shown: Vec<u32> = (0..run.description().places.min(CURVE_PLACES_MAX)).collect();
     let curve = |name: &'static str| Some((name, run.history(&shown, Series::of_name(name)?, 0, u64::MAX)));
     let histories = CURVES.into_iter().filter_map(curve).collect();
-    let data = ReportData { run: RunAnswer::of(run), snapshots, histories };
+    let outputs = outputs(run);
+    let data = ReportData { run: RunAnswer::of(run), snapshots, histories, outputs };
     let data = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
     let script = SCRIPT.replace("</script", "<\\/script");
     let policy = format!(
@@ -69,6 +73,26 @@ fn html(run: &mut ReplayedRun) -> String {
          <body>\n<script type=\"application/json\" id=\"isles-report\">{data}</script>\n\
          <script type=\"module\">{script}</script>\n</body>\n</html>\n"
     )
+}
+
+/// The last lines of the places that have printed any, fewer of each in a run of many places.
+fn outputs(run: &ReplayedRun) -> Option<BTreeMap<u32, OutputView>> {
+    let places = run.description().places;
+    let most = (LINES_MAX / places.max(1) as usize).max(10);
+    let mut outputs = BTreeMap::new();
+    for place in 0..places {
+        let mut output = run.output(place, 0);
+        if !output.recorded {
+            return None;
+        }
+        let over = output.lines.len().saturating_sub(most);
+        output.lines.drain(..over);
+        output.dropped += over as u64;
+        if !output.lines.is_empty() {
+            outputs.insert(place, output);
+        }
+    }
+    Some(outputs)
 }
 
 /// A source of the policy that allows this text.

@@ -210,21 +210,18 @@ fn history(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
     look().unwrap_or_else(|refusal| *refusal)
 }
 
-/// What a place has printed. Output is not recorded: it goes where the program sends it.
-#[derive(Serialize)]
-struct OutputAnswer {
-    lines: [&'static str; 0],
-    dropped: u64,
-    recorded: bool,
-}
-
 fn output(shared: &Shared, query: &str, _: Option<u64>) -> Answer {
     let places = shared.with_view(|view| view.description().places);
-    match number::<u32>(query, "place", None) {
-        Ok(place) if place < places => json(&OutputAnswer { lines: [], dropped: 0, recorded: false }),
-        Ok(place) => bad("place", &place.to_string(), &format!("0 to {}", places.saturating_sub(1))),
-        Err(refusal) => *refusal,
-    }
+    let look = || -> Result<Answer, Box<Answer>> {
+        let place = number::<u32>(query, "place", None)?;
+        if place >= places {
+            let allowed = format!("0 to {}", places.saturating_sub(1));
+            return Err(Box::new(bad("place", &place.to_string(), &allowed)));
+        }
+        let after = number(query, "after", Some(0))?;
+        Ok(shared.with_view(|view| json(&view.output(place, after))))
+    };
+    look().unwrap_or_else(|refusal| *refusal)
 }
 
 fn at(shared: &Shared, query: &str, _: Option<u64>) -> Answer {

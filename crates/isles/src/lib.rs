@@ -40,6 +40,7 @@ mod machine;
 mod notice;
 mod observe;
 mod output;
+mod print;
 mod random;
 mod settings;
 mod test;
@@ -58,7 +59,7 @@ pub use isles_runtime::{
     Outcome, Phaser, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority, Receiver, RecvError,
     RecvFuture, Replicated, Result, RunReport, SendError, SendErrorKind, SendFuture, Sender, Sleep, StdError,
     Table, Tagged, TaskMessages, Team, Values, Work, cancel, channel, channel_at, finish, here, now,
-    place_count, places, plain, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
+    place_count, places, plain, progress, sleep, spawn, spawn_detached, spawn_with, timeout, work, yield_now,
 };
 pub use isles_transport_shm::Pinning;
 pub use launch::{Launch, LaunchError};
@@ -104,6 +105,7 @@ pub mod __private {
     pub use isles_runtime::wire::{DecodeError, EncodeError, Reader, Writer};
     pub use isles_runtime::{
         BodyError, Error, Place, Result, Site, SiteCell, at, at_here, at_there, body_error, body_result,
-        everywhere, is_here, place_of, spawn_at, try_here,
+        eprint, everywhere, is_here, place_of, print, spawn_at, try_here,
     };
+    pub use std::format_args;
 }

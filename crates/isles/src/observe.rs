@@ -118,7 +118,14 @@ impl Observation {
         let log = directory.begin_log(&description).map_err(|error| unable(&error))?;
         let socket = directory.listen(file, &description).map_err(|error| unable(&error))?;
         let (end, ending) = std::io::pipe().map_err(|error| unable(&error))?;
-        let watch = Watch { socket, reader, log: Some(log), head: head.clone(), started: Instant::now() };
+        let watch = Watch {
+            socket,
+            reader,
+            log: Some(log),
+            head: head.clone(),
+            started: Instant::now(),
+            printed: vec![0; launch.places as usize],
+        };
         let thread = std::thread::Builder::new().name("observe".to_owned());
         let thread = thread.spawn(move || watch.run(&end)).map_err(|error| unable(&error))?;
         Ok(Some(Observation { words, head, ending, thread }))
@@ -181,6 +188,8 @@ struct Watch {
     log: Option<LogWriter>,
     head: HeadWriter,
     started: Instant,
+    /// Of each place the number of the last line that was kept.
+    printed: Vec<u64>,
 }
 
 impl Watch {
@@ -194,7 +203,7 @@ impl Watch {
             self.head.heartbeat(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
             if now >= due || is_over {
                 due = now + if now < DENSE_UNTIL { SAMPLE_EVERY_FIRST } else { SAMPLE_EVERY };
-                self.sample();
+                self.sample(is_over);
             }
             if is_over {
                 return self.log;
@@ -202,14 +211,32 @@ impl Watch {
         }
     }
 
-    fn sample(&mut self) {
-        let Some(log) = &mut self.log else { return };
-        let read = self.reader.read().map_err(|error| error.to_string());
-        let kept = read.and_then(|sample: Sample| log.append(&sample).map_err(|cause| cause.to_string()));
-        if let Err(cause) = kept {
+    fn sample(&mut self, is_over: bool) {
+        if let Some(log) = &mut self.log
+            && let Err(cause) = Watch::keep(log, (&mut self.reader, &mut self.printed), is_over)
+        {
             tell(&cause);
             self.log = None;
         }
+    }
+
+    /// Appends a sample, and what the places have printed since the last one; `printed` is the last line of each.
+    fn keep(
+        log: &mut LogWriter,
+        (reader, printed): (&mut PagesReader, &mut [u64]),
+        is_over: bool,
+    ) -> std::result::Result<(), String> {
+        let sample: Sample = reader.read().map_err(|error| error.to_string())?;
+        log.append(&sample).map_err(|cause| cause.to_string())?;
+        if log.is_full_of_output() && !is_over {
+            return Ok(());
+        }
+        for (printed, place) in printed.iter_mut().zip(0..) {
+            let lines = reader.output(place, *printed).map_err(|error| error.to_string())?;
+            *printed = lines.last().map_or(*printed, |line| line.seq);
+            log.append_output(place, &lines, is_over).map_err(|cause| cause.to_string())?;
+        }
+        Ok(())
     }
 }
 

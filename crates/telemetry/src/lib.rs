@@ -25,5 +25,6 @@ pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory};
 pub use log::{LogError, LogReader, LogWriter, RecordedRun};
 pub use page::{HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WordMemory};
 pub use sample::{
-    CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample, RunEnd, Sample,
+    CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, OutputLine, OutputStream, PairCount,
+    PlaceSample, ProgressSample, RunEnd, Sample,
 };

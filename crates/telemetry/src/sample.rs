@@ -187,6 +187,41 @@ impl RunEnd {
     }
 }
 
+/// Where a place prints to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OutputStream {
+    /// Standard output.
+    #[serde(rename = "stdout")]
+    Standard,
+    /// Standard error.
+    #[serde(rename = "stderr")]
+    Error,
+}
+
+/// A line that a place has printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputLine {
+    /// Which one it is of its place, from 1.
+    pub seq: u64,
+    /// When it was printed, in milliseconds since the run began.
+    pub time_ms: u64,
+    /// Where to.
+    pub stream: OutputStream,
+    /// Its text, as the program said it; whoever shows it keeps control characters from doing anything.
+    pub text: String,
+}
+
+/// How far a program says it is; nothing is said if there are no steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressSample {
+    /// Steps that all places have done.
+    pub done: u64,
+    /// Steps that there are, as far as is known by now.
+    pub total: u64,
+    /// What the steps are, in the plural.
+    pub unit: String,
+}
+
 /// A run at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -196,8 +231,8 @@ pub struct Sample {
     pub model_ns: u64,
     /// Whether it has ended.
     pub end: RunEnd,
-    /// Steps done, and in all, of what the program says it does; both zero if it says nothing.
-    pub progress: (u64, u64),
+    /// How far the program says it is.
+    pub progress: ProgressSample,
     /// Groups that could not be read as of one moment; their values are older.
     pub missed: u64,
     /// Each place.

@@ -5,7 +5,7 @@
 //! says how many rows there are.
 
 use crate::screen::{Pane, Screen};
-use isles_telemetry::view::{FinishView, PlaceCondition, RunState, Snapshot};
+use isles_telemetry::view::{FinishView, PlaceCondition, ProgressView, RunState, Snapshot};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -100,9 +100,10 @@ fn head_lines(screen: &Screen) -> Vec<Line<'static>> {
     let count = shown.places.busy.len().max(1) as f64;
     let busy = 100.0 * shown.places.busy.iter().sum::<f64>() / count;
     let model = shown.model_ms.map(|model| format!(", {model:.3} ms modelled")).unwrap_or_default();
-    let progress = shown.progress.as_ref();
-    let progress =
-        progress.map(|progress| format!(", {} of {}", progress.done, progress.total)).unwrap_or_default();
+    let progress = shown.progress.as_ref().map(|ProgressView { label, done, total }| {
+        format!(", {done} of {total} {}", plain(label)).trim_end().to_owned()
+    });
+    let progress = progress.unwrap_or_default();
     let (machine, places, seconds) = (plain(&run.machine), run.places, shown.time_ms as f64 / 1e3);
     let warnings = match shown.warnings.len() {
         0 => String::new(),

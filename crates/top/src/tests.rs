@@ -4,7 +4,7 @@ use crate::draw;
 use crate::screen::{KeyOutcome, Pane, Screen};
 use isles_telemetry::view::{Snapshot, SnapshotBuilder};
 use isles_telemetry::{
-    CounterId, DeathCause, Liveness, OpenFinish, PairCount, RunDescription, RunEnd, Sample,
+    CounterId, DeathCause, Liveness, OpenFinish, PairCount, ProgressSample, RunDescription, RunEnd, Sample,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -81,6 +81,17 @@ fn places_are_rows_with_shares_and_rates_and_no_control_characters() {
     assert!(place.contains("its process was ended by signal 9"), "{place}");
     scene.code(KeyCode::Esc);
     assert_eq!(scene.screen.pane, Pane::Places);
+}
+
+#[test]
+fn how_far_the_program_is_stands_in_the_head_if_it_says_so() {
+    let mut scene = Scene::new(2, "threads");
+    scene.look(1, |_| ());
+    assert!(scene.picture().contains("busy 5 % "), "{}", scene.picture());
+    scene.look(2, |sample| {
+        sample.progress = ProgressSample { done: 12, total: 34, unit: "sour\u{1b}ces".to_owned() };
+    });
+    assert!(scene.picture().contains("busy 5 %, 12 of 34 sources "), "{}", scene.picture());
 }
 
 #[test]

@@ -88,7 +88,7 @@ export interface Snapshot {
 }
 
 export interface History { step_ms: number; t: number[]; series: Record<string, (number | null)[]> }
-export interface OutputLine { seq: number; time_ms: number; text: string }
+export interface OutputLine { seq: number; time_ms: number; stream?: "stdout" | "stderr"; text: string }
 /** `recorded` is false where nobody keeps what places print. */
 export interface Output { lines: OutputLine[]; dropped: number; recorded?: boolean }
 

@@ -1,7 +1,8 @@
 // The last lines that a place printed, as text and never as anything else.
 //
-// Asked once a second while the view is open and the tab is seen. The page keeps `LINES` lines; what it or the server
-// dropped is a number in the head. Following stops when the reader scrolls up, and goes on at the end.
+// Asked once a second while the view is open and the tab is seen. The page shows `LINES` lines, of a replay the last ones
+// at its time; what it, the server or the place dropped is a number in the head. Following stops when the reader scrolls
+// up, and goes on at the end.
 
 import { html, nothing } from "lit";
 import { clock, plain, plural } from "../draw/text";
@@ -17,8 +18,6 @@ export class PlaceOutput extends Element {
     declare place: number;
     private lines: OutputLine[] = [];
     private dropped = 0;
-    /** Of the dropped ones, those that this page let go. */
-    private forgotten = 0;
     private trouble = "";
     private recorded = true;
     private follow = true;
@@ -43,7 +42,8 @@ export class PlaceOutput extends Element {
 
     override render() {
         const until = store.run?.mode === "replay" || store.paused ? store.shown?.time_ms ?? 0 : Infinity;
-        const lines = this.of === this.place ? this.lines.filter((line) => line.time_ms <= until) : [];
+        const printed = this.of === this.place ? this.lines.filter((line) => line.time_ms <= until) : [];
+        const lines = printed.slice(-LINES);
         return html`
             <div class="part-head">
                 <h3>Output</h3>
@@ -55,8 +55,10 @@ export class PlaceOutput extends Element {
             <div class="output ${this.recorded ? "" : "is-none"}" tabindex="0" role="log" aria-live="off"
                 aria-label=${`Output of place ${this.place}`} @scroll=${this.scrolled}>${lines.length === 0
                     ? html`<p class="nothing">${this.recorded
-                        ? "nothing printed" : "not recorded: it goes where the program sends it"}</p>`
+                        ? "nothing printed by isles::println! and its like; what is printed otherwise is not shown"
+                        : "not kept in a run of so many places"}</p>`
                     : lines.map((line) => html`<p><span class="output-time">${clock(line.time_ms)}</span>${
+                        line.stream === "stderr" ? html`<span class="output-time">stderr</span>` : nothing}${
                         plain(line.text)}</p>`)}</div>`;
     }
 
@@ -76,18 +78,17 @@ export class PlaceOutput extends Element {
             this.of = place;
             this.lines = [];
             this.dropped = 0;
-            this.forgotten = 0;
         }
         try {
             const said = await getOutput(place, this.lines.at(-1)?.seq ?? 0);
             if (place !== this.place) return;
             const all = [...this.lines, ...said.lines];
-            const over = Math.max(0, all.length - LINES);
+            // A replay is asked once, and any part of it may be shown.
+            const over = store.run?.mode === "replay" ? 0 : Math.max(0, all.length - LINES);
             const changed = said.lines.length > 0 || this.trouble !== "" || (said.recorded !== false) !== this.recorded;
             this.lines = all.slice(over);
             this.recorded = said.recorded !== false;
-            this.forgotten += over;
-            this.dropped = said.dropped + this.forgotten;
+            this.dropped += said.dropped + over;
             this.trouble = "";
             if (changed) this.requestUpdate();
         } catch (error) {

@@ -57,11 +57,13 @@ impl WorkUnits {
         asks_shares: bool,
     ) -> isles::Result<WorkUnits> {
         let shares = PlaceLocal::new(PlaceWork::default).await?;
+        isles::progress::add_total(count, what);
         Ok(WorkUnits { count, what: Cow::Borrowed(what), balance, next: Counter::new(), shares, asks_shares })
     }
 
     /// The same units once more, from the first on; what each place does of them adds up.
     pub fn again(&self) -> WorkUnits {
+        isles::progress::add_total(self.count, &self.what);
         WorkUnits { next: Counter::new(), ..self.clone() }
     }
 
@@ -215,9 +217,11 @@ pub struct PlaceWork {
 }
 
 impl PlaceWork {
-    /// Adds a part of a unit that took from `started` until now; with the last one the unit `is_over`.
+    /// Adds a part of a unit that took from `started` until now; with the last one the unit `is_over`, which those who
+    /// observe the run are told.
     pub(super) fn add_part(&mut self, started: Instant, is_over: bool) {
         self.units += u64::from(is_over);
+        isles::progress::add_done(u64::from(is_over));
         self.seconds += started.elapsed().as_secs_f64();
     }
 }

@@ -87,6 +87,8 @@ impl UnitKernel for BuildKernel {
 pub(super) struct SharedBuild {
     states: PlaceLocal<BuildState>,
     units: WorkUnits,
+    /// Whether the units have been dealt once.
+    has_built: bool,
     size: usize,
     /// Of all builds, if units are stolen.
     balance: Option<RunBalance>,
@@ -101,12 +103,15 @@ impl SharedBuild {
     ) -> isles::Result<SharedBuild> {
         let states = PlaceLocal::with(functions.clone(), BuildState::new).await?;
         let units = dealer.units(units(functions.shells.len()), balance).await?;
-        Ok(SharedBuild { states, units, size: one_electron::functions(&functions.shells), balance: None })
+        let size = one_electron::functions(&functions.shells);
+        Ok(SharedBuild { states, units, has_built: false, size, balance: None })
     }
 
     /// The two-electron part of the Fock matrix for a density, built by all places; called at the first.
     pub(super) async fn of(&mut self, density: &Matrix) -> isles::Result<Matrix> {
-        let (states, units) = (&self.states, self.units.again());
+        let again = std::mem::replace(&mut self.has_built, true);
+        let units = if again { self.units.again() } else { self.units.clone() };
+        let states = &self.states;
         states.lock().density = fock::packed(density);
         if units.are_stolen() {
             finish(async { everywhere!(begin(states).await?).await }).await?;

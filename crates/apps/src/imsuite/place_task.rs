@@ -78,6 +78,11 @@ impl<K: Kernel> PlaceTask<K> {
         self.shared.facts
     }
 
+    /// Tells those who observe the run of so many rounds to come, at most.
+    pub fn expect(&self, rounds: u32) {
+        isles::progress::add_total(u64::from(rounds), "rounds");
+    }
+
     /// Lets each node of this place do something that needs no message: between two rounds.
     pub fn each(&mut self, act: impl FnMut(&mut K::Node)) {
         let mut block = self.shared.nodes.lock();

@@ -12,6 +12,7 @@ mod ring;
 mod tasks;
 mod twin;
 mod two_cores;
+pub mod watched;
 mod whole_runs;
 
 use crate::options::Effort;
@@ -53,6 +54,15 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-hf-aspirin", applications::aspirin),
     ("isles-imsuite-minimal", imsuite::minimal),
     ("isles-imsuite-reachable", imsuite::reachable),
+    ("isles-flood", calls::flood),
+    ("isles-flood-once", calls::flood_once),
+    ("isles-flood-short", calls::flood_short),
+    ("watched-flood", watched::flood),
+    ("watched-power", watched::power),
+    ("watched-hep-th", watched::hep_th),
+    ("recorded-flood", watched::recorded_flood),
+    ("traced-flood", watched::traced_flood),
+    ("traced-short", watched::traced_short),
     ("isles-uts-t1", balance::t1),
     ("isles-uts-t1l", balance::t1l),
     ("isles-queens-14", balance::queens),

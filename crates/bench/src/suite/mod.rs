@@ -10,6 +10,7 @@ mod host;
 mod imsuite;
 mod mpi;
 pub mod twin;
+mod ui;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};
@@ -32,12 +33,22 @@ pub enum Suite {
     ImSuite,
     /// Ranks of MPI as places.
     Mpi,
+    /// Runs that somebody looks at.
+    Ui,
 }
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 7] =
-        [Suite::Core, Suite::Twin, Suite::Hf, Suite::Channels, Suite::Glb, Suite::ImSuite, Suite::Mpi];
+    pub const ALL: [Suite; 8] = [
+        Suite::Core,
+        Suite::Twin,
+        Suite::Hf,
+        Suite::Channels,
+        Suite::Glb,
+        Suite::ImSuite,
+        Suite::Mpi,
+        Suite::Ui,
+    ];
 
     /// The word of the command line.
     pub fn name(self) -> &'static str {
@@ -49,6 +60,7 @@ impl Suite {
             Suite::Glb => "glb",
             Suite::ImSuite => "imsuite",
             Suite::Mpi => "mpi",
+            Suite::Ui => "ui",
         }
     }
 
@@ -62,6 +74,7 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => mpi::GROUPS,
+            Suite::Ui => ui::GROUPS,
         }
     }
 }
@@ -134,8 +147,10 @@ mod tests {
     fn every_child_is_part_of_this_binary() {
         for contender in Suite::ALL.iter().flat_map(|suite| suite.groups()).flat_map(|group| group.contenders)
         {
-            if let Program::Peer(child) | Program::Isles { child, .. } | Program::IslesMpi { child, .. } =
-                contender.program
+            if let Program::Peer(child)
+            | Program::Isles { child, .. }
+            | Program::Watched { child, .. }
+            | Program::IslesMpi { child, .. } = contender.program
             {
                 assert!(crate::child::exists(child), "{}: {child}", contender.label);
             }

@@ -1,7 +1,9 @@
 //! What is answered: the run, its snapshots, its end, its past, its metrics; and that the document says so.
 
 use crate::scene::{NEVER, Run, Server, next};
-use isles_telemetry::{DeathCause, LogWriter, RunDescription, RunDirectory, RunEnd, Sample};
+use isles_telemetry::{
+    DeathCause, LogWriter, OutputLine, OutputStream, RunDescription, RunDirectory, RunEnd, Sample,
+};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -56,7 +58,9 @@ fn check(document: &Value, schema: &Value, value: &Value, path: &str) {
 #[test]
 fn what_is_answered_is_what_the_document_says() {
     let run = Run::new(3);
-    run.head.progress(2, 5);
+    run.places.lock().unwrap()[1].add_total(5, "sources");
+    run.places.lock().unwrap()[0].add_done(2);
+    run.places.lock().unwrap()[0].print(OutputStream::Error, "a \u{1b}[31mred\nline\n");
     run.head.died(2, DeathCause::Killed(9));
     run.copy(7);
     let server = Server::live(&run);
@@ -78,7 +82,8 @@ fn what_is_answered_is_what_the_document_says() {
     check(&document, &document["components"]["schemas"]["Snapshot"], &snapshot, "snapshot");
     assert_eq!(snapshot["places"]["state"], serde_json::json!(["idle", "idle", "dead"]));
     assert_eq!(snapshot["places"]["cause"][2], "its process was ended by signal 9");
-    assert_eq!((&snapshot["places"]["tasks"][1], &snapshot["progress"]["done"]), (&7.into(), &2.into()));
+    assert_eq!(snapshot["places"]["tasks"][1], 7);
+    assert_eq!(snapshot["progress"], serde_json::json!({"label": "sources", "done": 2, "total": 5}));
     let problem = server.get("/nothing");
     assert_eq!(problem.header("content-type"), Some("application/problem+json"));
     check(&document, &document["components"]["schemas"]["Problem"], &problem.json(), "problem");
@@ -129,6 +134,30 @@ fn bad_queries_are_refused_with_what_is_allowed() {
 }
 
 #[test]
+fn what_a_place_has_printed_is_answered_line_by_line() {
+    let run = Run::new(2);
+    run.places.lock().unwrap()[1].print(OutputStream::Standard, "one\n\u{1b}[31mtwo\nnot a line yet");
+    run.copy(0);
+    let server = Server::live(&run);
+    let ask = |query: &str| server.get(&format!("/api/v1/output?{query}")).json();
+    let told = ask("place=1");
+    assert_eq!((&told["recorded"], &told["dropped"]), (&true.into(), &0.into()));
+    let lines = told["lines"].as_array().unwrap();
+    assert_eq!((&lines[0]["text"], &lines[1]["text"]), (&"one".into(), &"\u{1b}[31mtwo".into()));
+    assert_eq!((&lines[1]["seq"], &lines[1]["stream"], lines.len()), (&2.into(), &"stdout".into(), 2));
+    assert_eq!(ask("place=1&after=1")["lines"].as_array().unwrap(), &lines[1..]);
+    assert_eq!(ask("place=0")["lines"], serde_json::json!([]));
+    // More than a ring holds: the oldest are gone, and counted.
+    run.places.lock().unwrap()[1].print(OutputStream::Standard, &"\nx".repeat(10_000));
+    run.copy(1);
+    let told = ask("place=1&after=2");
+    let kept = told["lines"].as_array().unwrap().len() as u64;
+    assert_eq!(told["dropped"].as_u64().unwrap() + kept, 10_000);
+    assert!((500..1000).contains(&kept), "{kept}");
+    assert_eq!(Server::live(&Run::new(1025)).get("/api/v1/output?place=0").json()["recorded"], false);
+}
+
+#[test]
 fn a_hostile_name_is_data_and_nothing_else() {
     let hostile = "</script><script>alert(1)</script>\u{1b}[2J\"\u{202e}";
     let description = RunDescription { machine: hostile.into(), places: 1, ..RunDescription::default() };
@@ -144,6 +173,8 @@ fn a_hostile_name_is_data_and_nothing_else() {
     let description = RunDescription { machine: "threads".into(), places: 1, ..RunDescription::default() };
     let mut writer = LogWriter::create(&log, &description.with_command([hostile.to_owned()])).unwrap();
     writer.append(&Sample { places: vec![Default::default()], ..Sample::default() }).unwrap();
+    let (seq, time_ms, stream, text) = (1, 0, OutputStream::Error, hostile.to_owned());
+    writer.append_output(0, &[OutputLine { seq, time_ms, stream, text }], false).unwrap();
     drop(writer);
     let output = Command::new(env!("CARGO_BIN_EXE_isles-dashboard"))
         .args(["report".as_ref(), run.directory.as_os_str(), "--html".as_ref(), "-".as_ref()])
@@ -153,6 +184,8 @@ fn a_hostile_name_is_data_and_nothing_else() {
     assert!(!html.contains("<script>alert"), "the data cannot end its element");
     assert_eq!(html.matches("</script").count(), 2, "the data and the script");
     assert!(html.contains("\\u003c/script>"));
+    let output = r#""outputs":{"0":{"lines":[{"seq":1,"time_ms":0,"stream":"stderr","text":"\u003c/script>"#;
+    assert!(html.contains(output), "what places have printed is in the report");
 }
 
 #[test]

@@ -182,6 +182,10 @@ const CHIP: Machines = Machines { on: &[MachineClass::Chip], elsewhere: Elsewher
 const CHIP_ALONE: Machines = Machines { on: &[MachineClass::Chip], elsewhere: Elsewhere::Refused };
 const OBSERVED: Machines =
     Machines { on: &[MachineClass::Host, MachineClass::Chip], elsewhere: Elsewhere::Refused };
+const TRACED: Machines = Machines {
+    on: &[MachineClass::Host, MachineClass::Ranks, MachineClass::Chip],
+    elsewhere: Elsewhere::Refused,
+};
 const SEEDED: Machines =
     Machines { on: &[MachineClass::Loopback, MachineClass::Chip], elsewhere: Elsewhere::PassedOver };
 
@@ -561,10 +565,10 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "trace",
         variable: "ISLES_TRACE",
         flag: flag_of_file("--trace"),
-        about: "[What each core or place did when](traces.md), for ui.perfetto.dev; slower. Also of threads and \
-                processes",
+        about: "[What each place did when](traces.md), for ui.perfetto.dev; slower. Of threads, processes, mpi and \
+                modelled chips",
         default: SettingDefault::Nothing("not written"),
-        machines: OBSERVED,
+        machines: TRACED,
         stored: Stored::Nowhere,
         read: |environment, source, value| environment.want(Export::Trace, source, value),
     },

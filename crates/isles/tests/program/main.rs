@@ -4,6 +4,7 @@
 //! program's: called by itself it runs the cases, called with the name of a case it is the program of that case.
 
 mod destructors;
+mod printing;
 
 use isles::prelude::*;
 use std::io::{BufRead, BufReader, Read};
@@ -124,6 +125,8 @@ fn program(case: &str) -> ExitCode {
             isles::__private::init(runs_within);
             isles::__private::main(destructors::all_answer)
         }
+        "prints" => isles::__private::main(printing::prints),
+        "floods" => isles::__private::main(printing::floods),
         "large" => isles::__private::main(large),
         "with a hook" => isles::__private::main(with_a_hook_of_its_own),
         "exits" => isles::__private::main(exits),
@@ -194,6 +197,7 @@ fn main() -> ExitCode {
         let (code, said) = after_all("large", machine);
         assert_eq!(code, Some(0), "on {machine}: {said}");
         destructors::check(machine);
+        printing::check(machine);
         let (code, said) = after_all("init", machine);
         // Each process has its own `init`, which hears what the matter is.
         let told = said.matches("processes: machine processes: no run can be started in `init`").count();

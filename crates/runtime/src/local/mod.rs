@@ -13,6 +13,7 @@ pub(crate) mod output_queue;
 mod probe;
 mod queue;
 mod send;
+pub mod told;
 mod worker;
 
 pub use clock::Clock;

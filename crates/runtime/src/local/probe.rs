@@ -8,7 +8,9 @@ use super::{Clock, Local};
 use crate::finish::Scope;
 use isles_protocol::PlaceId;
 use isles_protocol::finish::FinishId;
-use isles_telemetry::{CounterId, CounterValues, DeathCause, Liveness, OpenFinish, PlaceWriter};
+use isles_telemetry::{
+    CounterId, CounterValues, DeathCause, Liveness, OpenFinish, OutputStream, PlaceWriter,
+};
 use isles_transport::Death;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -70,12 +72,12 @@ impl Local {
         }
     }
 
-    /// A step in which something was done has ended; it began at `begun` where time is modelled.
+    /// A step in which something was done has ended; it began at `begun` if that had to be known.
     #[inline]
     pub(super) fn note_busy_step(&self, begun: Option<Duration>) {
         if let Some(probe) = self.probe.get() {
-            if let Some(begun) = begun {
-                probe.busy.set(probe.busy.get() + self.clock.now().saturating_sub(begun));
+            if begun.is_some() {
+                probe.awake_since.set(begun);
             }
             probe.steps.set(probe.steps.get() + 1);
             if probe.steps.get() >= STEPS {
@@ -84,11 +86,13 @@ impl Local {
         }
     }
 
-    /// When a step begins, if that has to be known: where time is modelled and the place is observed.
+    /// When a step begins, if that has to be known: where time is modelled and the place is observed, of the first step
+    /// after an empty one. Until the next empty one the place does not wait, so no step between reads the clock.
     #[inline]
     pub(super) fn step_begin(&self) -> Option<Duration> {
+        let probe = self.probe.get()?;
         let is_modelled = !matches!(self.clock, Clock::Host(_));
-        (is_modelled && self.probe.get().is_some()).then(|| self.clock.now())
+        (is_modelled && probe.awake_since.get().is_none()).then(|| self.clock.now())
     }
 
     /// A step in which nothing was done has ended; where time is modelled, the place waits from now on.
@@ -130,6 +134,33 @@ impl Local {
         }
     }
 
+    /// Whether anybody observes the place.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.probe.get().is_some()
+    }
+
+    /// The place has printed something.
+    pub(crate) fn note_printed(&self, stream: OutputStream, text: &str) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow_mut().print(stream, text);
+        }
+    }
+
+    /// The program has more steps to do.
+    pub(crate) fn note_total(&self, steps: u64, unit: &str) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow().add_total(steps, unit);
+        }
+    }
+
+    /// The place has done some of them.
+    #[inline]
+    pub(crate) fn note_done(&self, steps: u64) {
+        if let Some(probe) = self.probe.get() {
+            probe.writer.borrow().add_done(steps);
+        }
+    }
+
     /// `place` is dead. The first place says so; if that is dead, so is the run.
     pub(crate) fn note_death(&self, place: PlaceId, cause: &Death) {
         if let Some(probe) = self.probe.get().filter(|_| self.here == PlaceId(0)) {
@@ -156,11 +187,9 @@ impl Local {
     fn copy_counters(&self, liveness: Liveness) {
         let Some(probe) = self.probe.get() else { return };
         let now = self.clock.now();
-        if matches!(self.clock, Clock::Host(_)) {
-            let since = probe.awake_since.replace((liveness == Liveness::Busy).then_some(now));
-            let more = since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
-            probe.busy.set(probe.busy.get() + more);
-        }
+        let since = probe.awake_since.replace((liveness == Liveness::Busy).then_some(now));
+        let more = since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        probe.busy.set(probe.busy.get() + more);
         probe.steps.set(0);
         probe.liveness.set(liveness);
         let values = self.counter_values(probe.busy.get());

@@ -5,7 +5,9 @@
 //! panics never, and takes memory in proportion to the places of the run and the bytes.
 
 use crate::counter::COUNTERS;
-use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample, RunEnd, Sample};
+use crate::sample::{
+    DeathCause, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample, ProgressSample, RunEnd, Sample,
+};
 use serde::{Deserialize, Serialize};
 
 /// Pairs of places of a frame, those with the most bytes.
@@ -21,7 +23,7 @@ const VALUES: usize = 5 + COUNTERS.len();
 #[derive(Serialize, Deserialize)]
 struct Tail {
     end: RunEnd,
-    progress: (u64, u64),
+    progress: ProgressSample,
     missed: u64,
     finishes: Vec<OpenFinish>,
     /// None: as in the frame before.
@@ -106,7 +108,8 @@ pub(super) fn encode(before: &Sample, sample: &Sample, with_lists: bool) -> Vec<
         (pairs, sample.links.clone())
     });
     let finishes = sample.finishes.iter().take(FINISHES_MAX).cloned().collect();
-    let tail = Tail { end: sample.end, progress: sample.progress, missed: sample.missed, finishes, lists };
+    let (end, progress, missed) = (sample.end, sample.progress.clone(), sample.missed);
+    let tail = Tail { end, progress, missed, finishes, lists };
     bytes.extend(postcard::to_allocvec(&tail).unwrap_or_default());
     bytes
 }

@@ -15,7 +15,7 @@ pub use reader::{LogError, LogReader, RecordedRun};
 pub use writer::LogWriter;
 
 /// The first bytes of a log, with the version of its form.
-const MAGIC: &[u8; 8] = b"ISLELOG\x01";
+const MAGIC: &[u8; 8] = b"ISLELOG\x02";
 
 /// What a frame begins with.
 const MARK: [u8; 4] = *b"\xf7ISL";
@@ -37,11 +37,13 @@ enum FrameKind {
     Difference,
     /// How the run ended.
     End,
+    /// Lines that a place has printed.
+    Output,
 }
 
 impl FrameKind {
-    const ALL: [FrameKind; 4] =
-        [FrameKind::Description, FrameKind::Key, FrameKind::Difference, FrameKind::End];
+    const ALL: [FrameKind; 5] =
+        [FrameKind::Description, FrameKind::Key, FrameKind::Difference, FrameKind::End, FrameKind::Output];
 
     fn byte(self) -> u8 {
         match self {
@@ -49,6 +51,7 @@ impl FrameKind {
             FrameKind::Key => 2,
             FrameKind::Difference => 3,
             FrameKind::End => 4,
+            FrameKind::Output => 5,
         }
     }
 

@@ -6,7 +6,8 @@
 
 use super::{FRAME_HEAD, FrameKind, MAGIC, MARK, codec, unframe};
 use crate::description::RunDescription;
-use crate::sample::{RunEnd, Sample};
+use crate::sample::{OutputLine, RunEnd, Sample};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::io::Read;
@@ -99,12 +100,13 @@ impl LogReader {
         };
         let description = description.filter(|description| description.places <= crate::page::PLACES_MAX);
         let description = description.ok_or(LogError::NotALog("the description of its run is not whole"))?;
-        let (mut samples, mut end) = (Vec::new(), None);
+        let (mut samples, mut end, mut output) = (Vec::new(), None, BTreeMap::new());
         let mut before = Sample::default();
         let mut unsound = 0;
         while let Some((at, kind, content)) = frames.next() {
             match kind {
                 FrameKind::Description => {}
+                FrameKind::Output => keep_output(&mut output, content, description.places),
                 FrameKind::End => end = postcard::from_bytes::<(RunEnd, Option<String>)>(content).ok(),
                 FrameKind::Key | FrameKind::Difference => {
                     let base = if kind == FrameKind::Key { &Sample::default() } else { &before };
@@ -123,7 +125,20 @@ impl LogReader {
             }
         }
         let gaps = frames.gaps + unsound;
-        Ok(RecordedRun { bytes, description, samples, end, gaps })
+        Ok(RecordedRun { bytes, description, samples, end, gaps, output })
+    }
+}
+
+/// Keeps the lines of a frame, but for those that were there before and those of no place.
+fn keep_output(output: &mut BTreeMap<u32, Vec<OutputLine>>, content: &[u8], places: u32) {
+    let Ok((place, lines)) = postcard::from_bytes::<(u32, Vec<OutputLine>)>(content) else { return };
+    if place < places {
+        let kept = output.entry(place).or_default();
+        for line in lines {
+            if kept.last().is_none_or(|last: &OutputLine| last.seq < line.seq) {
+                kept.push(line);
+            }
+        }
     }
 }
 
@@ -143,6 +158,7 @@ pub struct RecordedRun {
     samples: Vec<FramePosition>,
     end: Option<(RunEnd, Option<String>)>,
     gaps: u64,
+    output: BTreeMap<u32, Vec<OutputLine>>,
 }
 
 impl RecordedRun {
@@ -164,6 +180,11 @@ impl RecordedRun {
     /// How often unsound bytes were left out.
     pub fn gaps(&self) -> u64 {
         self.gaps
+    }
+
+    /// The lines that `place` has printed, as far as they were kept, by their numbers.
+    pub fn output(&self, place: u32) -> &[OutputLine] {
+        self.output.get(&place).map_or(&[], Vec::as_slice)
     }
 
     /// How many samples there are.

@@ -4,7 +4,7 @@
 
 use super::{FrameKind, MAGIC, codec, frame};
 use crate::description::RunDescription;
-use crate::sample::{RunEnd, Sample};
+use crate::sample::{OutputLine, RunEnd, Sample};
 use std::fs::File;
 use std::io;
 use std::io::Write;
@@ -23,6 +23,9 @@ const FULL_BYTES: u64 = 64 << 20;
 /// Bytes past which nothing more is kept but the end.
 const LAST_BYTES: u64 = 256 << 20;
 
+/// Bytes of lines past which only the last ones are kept, at the end.
+const OUTPUT_BYTES: u64 = 16 << 20;
+
 /// Milliseconds between samples of a long log.
 const SPARSE_MS: u64 = 10_000;
 
@@ -36,6 +39,8 @@ pub struct LogWriter {
     last_lists: u64,
     last_sample: u64,
     bytes: u64,
+    /// Of these, those of lines that were printed.
+    output_bytes: u64,
 }
 
 impl LogWriter {
@@ -52,6 +57,7 @@ impl LogWriter {
             last_lists: 0,
             last_sample: 0,
             bytes: 0,
+            output_bytes: 0,
         };
         writer.write(MAGIC)?;
         writer.write(&frame(FrameKind::Description, &description.encode()))?;
@@ -86,6 +92,25 @@ impl LogWriter {
         self.last_sample = sample.time_ms;
         self.before = sample.clone();
         Ok(())
+    }
+
+    /// Appends lines that `place` has printed. Past [`OUTPUT_BYTES`] of all places they are left out, unless the run
+    /// `is_over`: then they are the last ones, and as many as the file of counters holds.
+    ///
+    /// # Errors
+    /// What the system says; the log should then be closed.
+    pub fn append_output(&mut self, place: u32, lines: &[OutputLine], is_over: bool) -> io::Result<()> {
+        if lines.is_empty() || (self.output_bytes > OUTPUT_BYTES && !is_over) {
+            return Ok(());
+        }
+        let content = postcard::to_allocvec(&(place, lines)).unwrap_or_default();
+        self.output_bytes += content.len() as u64;
+        self.write(&frame(FrameKind::Output, &content))
+    }
+
+    /// Whether lines that are printed before the end of the run are left out by now.
+    pub fn is_full_of_output(&self) -> bool {
+        self.output_bytes > OUTPUT_BYTES
     }
 
     /// Appends the end: how the run ended, and why if it failed.

@@ -6,6 +6,7 @@
 mod group;
 #[cfg(all(test, loom))]
 mod model;
+mod output;
 mod reader;
 mod sync;
 mod writer;
@@ -22,7 +23,7 @@ use crate::counter::COUNTERS;
 const MAGIC: u64 = u64::from_be_bytes(*b"ISLESCTR");
 
 /// The version of the layout.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// WordMemory of a line of the host's caches.
 const LINE: u64 = 8;
@@ -30,7 +31,8 @@ const LINE: u64 = 8;
 /// WordMemory of the head.
 const HEAD_WORDS: u64 = 64;
 
-/// Most places of a run whose messages are counted by pair: their table takes 16 MiB.
+/// Most places of a run whose messages are counted by pair, which takes 16 MiB, and whose output is kept, which takes
+/// 16 MiB more if all print.
 const PEERS_MAX: u32 = 1024;
 
 /// Most places of a run that is observed, as of any run.
@@ -49,10 +51,9 @@ mod head {
     pub const STARTED: usize = 5;
     pub const HEARTBEAT: usize = 8;
     pub const END: usize = 9;
-    pub const DONE: usize = 10;
-    pub const TOTAL: usize = 11;
-    pub const LINKS_USED: usize = 12;
-    pub const MODEL: usize = 13;
+    pub const LINKS_USED: usize = 10;
+    pub const MODEL: usize = 11;
+    pub const UNIT: usize = 16;
 }
 
 /// WordMemory of a place before its counters: liveness, time, copies, process.
@@ -60,6 +61,15 @@ const STATE_WORDS: usize = 4;
 
 /// Values of the group of a place.
 const PLACE_VALUES: usize = STATE_WORDS + COUNTERS.len();
+
+/// Words of a place behind its group, each for itself: steps done, and steps that there are.
+const PROGRESS_WORDS: usize = 2;
+
+/// Words of the counters of a place, with its sequence number and its progress.
+const PLACE_WORDS: u64 = group_words(PLACE_VALUES + PROGRESS_WORDS);
+
+/// Bytes of the name of the steps of a program.
+const UNIT_BYTES: usize = 48;
 
 /// Open finishes that a place tells of; more are only counted.
 const FINISHES: usize = 8;
@@ -78,8 +88,8 @@ const FINISHES_VALUES: usize = 1 + FINISHES * FINISH_VALUES;
 
 /// Where the parts of the file lie; all in words.
 ///
-/// They follow each other: the head, the deaths, the links, then the groups of counters, the groups of finishes and the
-/// rows of peers of all places. A part that nobody touches has no pages of memory.
+/// They follow each other: the head, the deaths, the links, then the groups of counters, the groups of finishes, the
+/// rows of peers and the rings of output of all places. A part that nobody touches has no pages of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
     places: u32,
@@ -108,7 +118,12 @@ impl PageLayout {
 
     /// How many words the file has.
     pub fn words(self) -> u64 {
-        self.peers_at(self.places)
+        self.output_at(self.peers())
+    }
+
+    /// Whether what places print is kept.
+    pub(crate) fn keeps_output(self) -> bool {
+        self.peers() > 0
     }
 
     /// The places that each place counts messages to: all, or none in a large run.
@@ -126,7 +141,7 @@ impl PageLayout {
 
     fn place_at(self, place: u32) -> u64 {
         let first = self.links_at() + (2 * u64::from(self.links)).next_multiple_of(LINE);
-        first + u64::from(place) * group_words(PLACE_VALUES)
+        first + u64::from(place) * PLACE_WORDS
     }
 
     fn finishes_at(self, place: u32) -> u64 {
@@ -136,5 +151,9 @@ impl PageLayout {
     fn peers_at(self, place: u32) -> u64 {
         self.finishes_at(self.places)
             + u64::from(place) * (2 * u64::from(self.peers())).next_multiple_of(LINE)
+    }
+
+    fn output_at(self, place: u32) -> u64 {
+        self.peers_at(self.places) + u64::from(place) * (output::RING_HEAD + output::RING_WORDS)
     }
 }

@@ -1,9 +1,12 @@
-//! The group under a sequence number under loom: a reader that says it was not disturbed has seen one write.
+//! The group under a sequence number and the ring of output under loom: a reader that says it was not disturbed has
+//! seen one write, and a line that is read is one that was printed.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-telemetry --lib model` runs this and nothing else.
 
 use crate::page::group;
+use crate::page::output::{self, RING_HEAD, RingWriter};
 use crate::page::sync::AtomicU64;
+use crate::sample::OutputStream;
 use loom::sync::Arc;
 use loom::thread;
 
@@ -37,5 +40,24 @@ fn what_was_read_undisturbed_never_goes_back() {
             assert!(first <= second, "{first:?} then {second:?}");
         }
         writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_line_that_is_read_while_others_take_its_place_is_one_that_was_printed() {
+    loom::model(|| {
+        // Room for one record, so that the second line takes the place of the first.
+        let ring: Arc<Vec<AtomicU64>> = Arc::new((0..RING_HEAD + 3).map(|_| AtomicU64::new(0)).collect());
+        let shared = Arc::clone(&ring);
+        let writer = thread::spawn(move || {
+            let mut writer = RingWriter::default();
+            writer.print(&shared, 1, OutputStream::Standard, "1\n");
+            writer.print(&shared, 2, OutputStream::Error, "2\n");
+        });
+        for line in output::read(&ring) {
+            assert_eq!((line.text, line.time_ms), (line.seq.to_string(), line.seq), "a mixture");
+        }
+        writer.join().unwrap();
+        assert_eq!(output::read(&ring).len(), 1);
     });
 }

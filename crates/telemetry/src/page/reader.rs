@@ -5,10 +5,15 @@
 
 use super::{
     FINISH_VALUES, FINISHES, FINISHES_VALUES, HEAD_WORDS, LABEL_BYTES, LINKS_MAX, MAGIC, PLACE_VALUES,
-    PLACES_MAX, PageLayout, STATE_WORDS, VERSION, WAITS, group_words, head,
+    PLACE_WORDS, PLACES_MAX, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES, VERSION, WAITS,
+    group_words, head,
 };
 use crate::counter::{CounterId, names_hash};
-use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample, RunEnd, Sample};
+use crate::page::output;
+use crate::sample::{
+    DeathCause, LinkSample, Liveness, OpenFinish, OutputLine, PairCount, PlaceSample, ProgressSample, RunEnd,
+    Sample,
+};
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -71,6 +76,8 @@ pub struct PagesReader {
     places: Vec<PlaceSample>,
     /// Of each place, the memory of its process when that was read last.
     memory: Vec<u64>,
+    /// Steps done, and steps that there are, of all places.
+    progress: [u64; PROGRESS_WORDS],
     finishes: Vec<Vec<OpenFinish>>,
     /// Of each place, the messages it had sent when its row of peers was read, and the row.
     rows: Vec<(u64, Vec<PairCount>)>,
@@ -108,6 +115,7 @@ impl PagesReader {
             started_unix_ms: words[head::STARTED],
             places: vec![PlaceSample::default(); places as usize],
             memory: vec![0; places as usize],
+            progress: [0; PROGRESS_WORDS],
             finishes: vec![Vec::new(); places as usize],
             rows: vec![(0, Vec::new()); places as usize],
             missed: 0,
@@ -140,7 +148,11 @@ impl PagesReader {
             time_ms: words[head::HEARTBEAT],
             model_ns: words[head::MODEL],
             end: RunEnd::decode(words[head::END]),
-            progress: (words[head::DONE], words[head::TOTAL]),
+            progress: ProgressSample {
+                done: self.progress[0],
+                total: self.progress[1],
+                unit: text(&words[head::UNIT..head::UNIT + UNIT_BYTES / 8]),
+            },
             missed: self.missed,
             links: links.collect(),
             places: self.places.clone(),
@@ -149,13 +161,38 @@ impl PagesReader {
         })
     }
 
+    /// Whether what places print is kept: in a run of up to 1,024 places.
+    pub fn keeps_output(&self) -> bool {
+        self.layout.keeps_output()
+    }
+
+    /// The last lines that `place` has printed, of those after number `after`; none of a place that there is not.
+    ///
+    /// # Errors
+    /// The system refused to read.
+    pub fn output(&self, place: u32, after: u64) -> Result<Vec<OutputLine>, PageError> {
+        if !self.layout.keeps_output() || place >= self.layout.places() {
+            return Ok(Vec::new());
+        }
+        let at = self.layout.output_at(place);
+        // In this order; see `output`.
+        let end = read_words(&self.file, at, 1)?[0];
+        if end == 0 {
+            return Ok(Vec::new());
+        }
+        let words = read_words(&self.file, at + output::RING_HEAD, output::RING_WORDS)?;
+        let first = read_words(&self.file, at + 1, 1)?[0];
+        Ok(output::decode(end, &words, first, after))
+    }
+
     /// Reads the groups of all places, those again that were being written.
     fn read_places(&mut self) -> Result<(), PageError> {
-        let words = group_words(PLACE_VALUES);
+        let words = PLACE_WORDS;
         let all = (self.layout.place_at(0), words * u64::from(self.layout.places));
         let mut left: Vec<u32> = (0..self.layout.places).collect();
         for _ in 0..TRIES {
             let [before, values, after] = self.read_thrice(all)?;
+            self.progress = progress(&after);
             left.retain(|place| {
                 let at = *place as usize * words as usize;
                 let is_whole = before[at] == after[at] && before[at].is_multiple_of(2);
@@ -241,6 +278,24 @@ fn read_words(file: &File, at: u64, words: u64) -> Result<Vec<u64>, PageError> {
     Ok(whole.iter().map(|word| u64::from_ne_bytes(*word)).collect())
 }
 
+/// What the places together say of their progress.
+fn progress(places: &[u64]) -> [u64; PROGRESS_WORDS] {
+    let mut sums = [0_u64; PROGRESS_WORDS];
+    for place in places.chunks_exact(PLACE_WORDS as usize) {
+        for (sum, word) in sums.iter_mut().zip(&place[PLACE_VALUES + 1..]) {
+            *sum = sum.saturating_add(*word);
+        }
+    }
+    sums
+}
+
+/// The text in some words, up to its first zero.
+fn text(words: &[u64]) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
 fn decode_place(values: &[u64], place: &mut PlaceSample) {
     place.liveness = Liveness::decode(values[0]);
     (place.at_ns, place.copies, place.process) = (values[1], values[2], values[3] as u32);
@@ -252,9 +307,6 @@ fn decode_finishes(home: u32, values: &[u64]) -> Vec<OpenFinish> {
     let told = values[0].min(FINISHES as u64) as usize;
     let one = |values: &[u64]| {
         let waits = values[4..4 + WAITS].iter().filter(|word| **word != 0);
-        let label = &values[4 + WAITS..4 + WAITS + LABEL_BYTES / 8];
-        let label: Vec<u8> = label.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let end = label.iter().position(|byte| *byte == 0).unwrap_or(label.len());
         OpenFinish {
             id: values[0],
             home,
@@ -262,7 +314,7 @@ fn decode_finishes(home: u32, values: &[u64]) -> Vec<OpenFinish> {
             since_ms: values[2],
             live: values[3],
             waits_for: waits.map(|word| ((word >> 32) as u32, *word as u32)).collect(),
-            label: String::from_utf8_lossy(&label[..end]).into_owned(),
+            label: text(&values[4 + WAITS..4 + WAITS + LABEL_BYTES / 8]),
         }
     };
     values[1..].chunks_exact(FINISH_VALUES).take(told).map(one).collect()

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::counter::CounterId;
-use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, RunEnd};
+use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -69,7 +69,8 @@ fn what_places_copy_is_what_a_reader_sees() {
     place.finishes(std::slice::from_ref(&finish));
     place.died(0, DeathCause::Killed(9));
     head.heartbeat(60);
-    head.progress(3, 9);
+    place.add_total(9, "sources");
+    place.add_done(3);
     head.end(RunEnd::Failed);
     let link = LinkSample { from: 4, to: 5, busy_ps: 1000 };
     head.model(70, &[link, link, link]);
@@ -77,7 +78,8 @@ fn what_places_copy_is_what_a_reader_sees() {
 
     let sample = reader.read().unwrap();
     assert_eq!((sample.time_ms, sample.model_ns, sample.end), (60, 70, RunEnd::Failed));
-    assert_eq!((sample.progress, sample.missed), ((3, 9), 0));
+    assert_eq!(sample.progress, ProgressSample { done: 3, total: 9, unit: "sources".to_owned() });
+    assert_eq!(sample.missed, 0);
     let mut seen = sample.places[1].clone();
     let memory = std::mem::take(&mut seen.values[CounterId::MemoryBytes.index()]);
     assert!(memory > 100_000, "{memory} bytes, which the reader finds by itself");
@@ -88,6 +90,25 @@ fn what_places_copy_is_what_a_reader_sees() {
     assert_eq!(sample.finishes, [finish]);
     assert_eq!(sample.pairs, [PairCount { from: 1, to: 2, messages: 2, bytes: 120 }]);
     assert_eq!(sample.links, [link, link], "the file has room for two");
+}
+
+#[test]
+fn messages_to_many_places_in_any_order_are_in_the_rows_with_the_next_copy() {
+    let layout = PageLayout::new(4, 0);
+    let pages = Pages::new(layout);
+    HeadWriter::begin(pages.memory(), layout, 0);
+    let mut place = PlaceWriter::new(pages.memory(), layout, 2);
+    for number in 0..300_u64 {
+        place.sent([0, 0, 3, 1, 3][number as usize % 5], number);
+    }
+    place.copy(Liveness::Busy, 1, &values(&[(CounterId::MessagesSent, 300)]));
+    let mut reader = pages.reader().unwrap();
+    let pairs = reader.read().unwrap().pairs;
+    assert_eq!(
+        pairs.iter().map(|pair| (pair.to, pair.messages)).collect::<Vec<_>>(),
+        [(0, 120), (1, 60), (3, 120)]
+    );
+    assert_eq!(pairs.iter().map(|pair| pair.bytes).sum::<u64>(), (0..300).sum());
 }
 
 #[test]
@@ -104,6 +125,30 @@ fn a_page_that_its_writer_left_half_written_keeps_its_old_values_and_is_counted(
     pages.flush();
     let sample = reader.read().unwrap();
     assert_eq!((sample.missed, sample.places[0].value(CounterId::Tasks)), (1, 5));
+}
+
+#[test]
+fn the_progress_of_a_run_is_that_of_all_its_places_with_the_last_name() {
+    let layout = PageLayout::new(3, 0);
+    let pages = Pages::new(layout);
+    HeadWriter::begin(pages.memory(), layout, 0);
+    let mut reader = pages.reader().unwrap();
+    let mut seen = || {
+        pages.flush();
+        reader.read().unwrap().progress
+    };
+    assert_eq!(seen(), ProgressSample::default(), "nobody has said anything yet");
+    let mut places: Vec<PlaceWriter> =
+        (0..3).map(|place| PlaceWriter::new(pages.memory(), layout, place)).collect();
+    places[0].add_total(5, "a name that is rather long");
+    places[2].add_total(7, "steps");
+    places.iter().for_each(|place| place.add_done(2));
+    assert_eq!(seen(), ProgressSample { done: 6, total: 12, unit: "steps".to_owned() });
+    // Neither a copy of the counters nor a wrong number harms it.
+    places[1].copy(Liveness::Busy, u64::MAX, &[u64::MAX; COUNTERS.len()]);
+    places[1].add_done(u64::MAX);
+    places[1].add_total(0, &format!("{}\u{e4}", "x".repeat(UNIT_BYTES - 1)));
+    assert_eq!(seen(), ProgressSample { done: u64::MAX, total: 12, unit: "x".repeat(UNIT_BYTES - 1) });
 }
 
 #[test]
@@ -145,6 +190,8 @@ fn pairs_are_counted_in_runs_of_up_to_1024_places() {
     let large = PageLayout::new(1025, 0);
     let pages = Pages::new(large);
     HeadWriter::begin(pages.memory(), large, 0);
-    PlaceWriter::new(pages.memory(), large, 3).sent(4, 1);
+    let mut place = PlaceWriter::new(pages.memory(), large, 3);
+    place.sent(4, 1);
+    place.copy(Liveness::Idle, 1, &values(&[(CounterId::MessagesSent, 1)]));
     assert_eq!(pages.reader().unwrap().read().unwrap().pairs, []);
 }

@@ -5,13 +5,16 @@
 
 use super::{
     FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PLACE_VALUES, PageLayout, STATE_WORDS,
-    VERSION, WAITS, group_words, head,
+    UNIT_BYTES, VERSION, WAITS, group_words, head,
 };
 use crate::counter::names_hash;
 use crate::page::group;
+use crate::page::output::{self, RingWriter};
 use crate::page::sync::{AtomicU64, Ordering};
-use crate::sample::{CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, RunEnd};
+use crate::sample::{CounterValues, DeathCause, LinkSample, Liveness, OpenFinish, OutputStream, RunEnd};
+use std::cell::Cell;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Memory that a file of counters lies in.
 pub trait WordMemory: Send + Sync {
@@ -59,12 +62,6 @@ impl HeadWriter {
         self.set(head::END, end.encode());
     }
 
-    /// Says how far the program is.
-    pub fn progress(&self, done: u64, total: u64) {
-        self.set(head::DONE, done);
-        self.set(head::TOTAL, total);
-    }
-
     /// Says what time it is on the modelled chip, and what its links have carried.
     pub fn model(&self, model_ns: u64, links: &[LinkSample]) {
         let kept = &links[..links.len().min(self.layout.links as usize)];
@@ -96,6 +93,9 @@ pub struct PlaceWriter {
     place: u32,
     process: u32,
     copies: u64,
+    output: RingWriter,
+    /// Messages that are not in the row of peers yet: the place that they went to, how many, their bytes.
+    unwritten: Cell<[u64; 3]>,
 }
 
 impl PlaceWriter {
@@ -106,11 +106,13 @@ impl PlaceWriter {
     pub fn new(words: Arc<dyn WordMemory>, layout: PageLayout, place: u32) -> PlaceWriter {
         assert!(place < layout.places, "place {place} of {}", layout.places);
         assert!(words.words().len() as u64 >= layout.words(), "too few words for the counters");
-        PlaceWriter { words, layout, place, process: std::process::id(), copies: 0 }
+        let (process, output) = (std::process::id(), RingWriter::default());
+        PlaceWriter { words, layout, place, process, copies: 0, output, unwritten: Cell::default() }
     }
 
     /// Copies the state of the place and its counters, as of one moment.
     pub fn copy(&mut self, liveness: Liveness, at_ns: u64, values: &CounterValues) {
+        self.write_sent();
         self.copies += 1;
         let mut group = [0; PLACE_VALUES];
         group[..STATE_WORDS].copy_from_slice(&[liveness.encode(), at_ns, self.copies, self.process.into()]);
@@ -129,17 +131,70 @@ impl PlaceWriter {
         group::write(self.group(self.layout.finishes_at(self.place), FINISHES_VALUES), &group);
     }
 
-    /// Counts one more message to `to`.
+    /// Counts one more message to `to`. It is there for readers with the next copy, or message to another place.
     #[inline]
     pub fn sent(&self, to: u32, bytes: u64) {
-        if to < self.layout.peers() {
+        let [last, messages, sum] = self.unwritten.get();
+        if last != u64::from(to) {
+            self.write_sent();
+            return self.unwritten.set([to.into(), 1, bytes]);
+        }
+        self.unwritten.set([last, messages + 1, sum.wrapping_add(bytes)]);
+    }
+
+    /// Adds the messages that were counted since the last time to the row of peers.
+    fn write_sent(&self) {
+        let [to, more @ ..] = self.unwritten.get();
+        self.unwritten.set([to, 0, 0]);
+        if to < self.layout.peers().into() {
             let at = self.layout.peers_at(self.place) as usize + 2 * to as usize;
             let pair = &self.words.words()[at..at + 2];
-            for (word, more) in pair.iter().zip([1, bytes]) {
+            for (word, more) in pair.iter().zip(more) {
                 // Relaxed: this place is the only writer, and each word stands for itself.
                 word.store(word.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
             }
         }
+    }
+
+    /// Counts `steps` more that the place has done of what the program says it does.
+    #[inline]
+    pub fn add_done(&self, steps: u64) {
+        self.add_progress(0, steps);
+    }
+
+    /// Says that the program has `steps` more to do, at any place, and what they are, in the plural. Of several names
+    /// the last one counts; of a long one, the beginning.
+    pub fn add_total(&self, steps: u64, unit: &str) {
+        let end = (0..=UNIT_BYTES.min(unit.len())).rev().find(|end| unit.is_char_boundary(*end)).unwrap_or(0);
+        let words = &self.words.words()[head::UNIT..head::UNIT + UNIT_BYTES / 8];
+        let bytes = unit.as_bytes()[..end].chunks(8).map(text_word);
+        for (word, value) in words.iter().zip(bytes.chain(std::iter::repeat(0))) {
+            // Relaxed: places that name the steps alike write the same, and readers come by system calls.
+            word.store(value, Ordering::Relaxed);
+        }
+        self.add_progress(1, steps);
+    }
+
+    fn add_progress(&self, which: usize, steps: u64) {
+        let at = self.layout.place_at(self.place) as usize + PLACE_VALUES + 1 + which;
+        let word = &self.words.words()[at];
+        // Relaxed: this place is the only writer, and each word stands for itself.
+        word.store(word.load(Ordering::Relaxed).saturating_add(steps), Ordering::Relaxed);
+    }
+
+    /// Keeps what the place has printed, in place of what it had printed long before. Nothing is kept in a run of more
+    /// than 1,024 places.
+    pub fn print(&mut self, stream: OutputStream, text: &str) {
+        if !self.layout.keeps_output() {
+            return;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Relaxed: it was written before the places began.
+        let started_ms = self.words.words()[head::STARTED].load(Ordering::Relaxed);
+        let time_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX).saturating_sub(started_ms);
+        let at = self.layout.output_at(self.place) as usize;
+        let ring = &self.words.words()[at..at + (output::RING_HEAD + output::RING_WORDS) as usize];
+        self.output.print(ring, time_ms, stream, text);
     }
 
     /// The other side of [`HeadWriter::died`], for a place that hears of a death.
@@ -169,8 +224,13 @@ fn encode_finish(values: &mut [u64], finish: &OpenFinish) {
     let start = finish.label.len().saturating_sub(LABEL_BYTES);
     let start = (start..).find(|at| finish.label.is_char_boundary(*at)).unwrap_or(start);
     for (word, bytes) in values[4 + WAITS..].iter_mut().zip(finish.label.as_bytes()[start..].chunks(8)) {
-        let mut whole = [0; 8];
-        whole[..bytes.len()].copy_from_slice(bytes);
-        *word = u64::from_le_bytes(whole);
+        *word = text_word(bytes);
     }
+}
+
+/// Up to eight bytes of a text as a word.
+pub(super) fn text_word(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(whole)
 }

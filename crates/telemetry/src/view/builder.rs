@@ -53,10 +53,11 @@ impl SnapshotBuilder {
         let warnings =
             if state == RunState::Running { self.watcher.look(&sample, &finishes) } else { Vec::new() };
         let (pairs, pairs_rest) = pairs(&sample);
-        let progress = (sample.progress.1 > 0).then(|| ProgressView {
-            label: "units of work".to_owned(),
-            done: sample.progress.0,
-            total: sample.progress.1,
+        let progress = (sample.progress.total > 0).then(|| ProgressView {
+            label: sample.progress.unit.clone(),
+            // What a dead place had done may be done again.
+            done: sample.progress.done.min(sample.progress.total),
+            total: sample.progress.total,
         });
         let snapshot = Snapshot {
             seq: self.seq,

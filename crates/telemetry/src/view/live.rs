@@ -3,7 +3,7 @@
 //! It reads the counters when it is told to, and never talks to the run. Invariant: whatever becomes of the run, the
 //! last values stay.
 
-use super::{History, HistoryRing, RunState, RunView, Series, Snapshot, SnapshotBuilder};
+use super::{History, HistoryRing, OutputView, RunState, RunView, Series, Snapshot, SnapshotBuilder};
 use crate::description::RunDescription;
 use crate::directory::{DirectoryError, ObserverLink};
 use crate::page::{PageError, PagesReader};
@@ -91,6 +91,12 @@ impl RunView for LiveRun {
 
     fn history(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History {
         self.history.query(places, series, from_ms, to_ms)
+    }
+
+    fn output(&self, place: u32, after: u64) -> OutputView {
+        // What cannot be read is nothing to show; a look would say why.
+        let lines = self.reader.output(place, after).unwrap_or_default();
+        OutputView::of(&lines, after, self.reader.keeps_output())
     }
 
     fn length(&self) -> Option<(u64, bool)> {

@@ -21,6 +21,7 @@ pub use replay::ReplayedRun;
 pub use warnings::{Warning, WarningKind};
 
 use crate::description::RunDescription;
+use crate::sample::OutputLine;
 use serde::Serialize;
 use std::fmt;
 
@@ -201,6 +202,30 @@ pub struct Snapshot {
     pub dropped: Dropped,
 }
 
+/// What a place has printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OutputView {
+    /// The lines, by their numbers; the newest [`LINES_MAX`].
+    pub lines: Vec<OutputLine>,
+    /// Lines that were printed and are not there any more, since the first one that was asked for.
+    pub dropped: u64,
+    /// Whether what places print is kept at all.
+    pub recorded: bool,
+}
+
+/// Most lines of an [`OutputView`].
+pub const LINES_MAX: usize = 5000;
+
+impl OutputView {
+    /// The newest of these lines, which are by their numbers, after number `after`.
+    fn of(lines: &[OutputLine], after: u64, recorded: bool) -> OutputView {
+        let from = lines.partition_point(|line| line.seq <= after).max(lines.len().saturating_sub(LINES_MAX));
+        let kept = &lines[from..];
+        let printed = kept.last().map_or(0, |line| line.seq.saturating_sub(after));
+        OutputView { lines: kept.to_vec(), dropped: printed.saturating_sub(kept.len() as u64), recorded }
+    }
+}
+
 /// A run that is watched.
 pub trait RunView: Send {
     /// What is known of it from its start.
@@ -211,6 +236,10 @@ pub trait RunView: Send {
 
     /// Values of one series at some places between two times of the run, in milliseconds.
     fn history(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History;
+
+    /// What `place` has printed after its line of number `after`: of a live run what is still there, of a replay all
+    /// that was kept.
+    fn output(&self, place: u32, after: u64) -> OutputView;
 
     /// Of a replay: how far it goes in milliseconds, and whether its log ends without the end of the run.
     fn length(&self) -> Option<(u64, bool)>;

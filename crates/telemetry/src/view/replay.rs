@@ -3,9 +3,10 @@
 //! It shows what a live view would have shown at that time. Invariant: past the end of a log without an end, nothing is
 //! said to run.
 
-use super::{Dropped, History, RunState, RunView, Series, Snapshot, SnapshotBuilder};
+use super::{Dropped, History, OutputView, RunState, RunView, Series, Snapshot, SnapshotBuilder};
 use crate::description::RunDescription;
 use crate::log::RecordedRun;
+use crate::page::PageLayout;
 use crate::sample::{RunEnd, Sample};
 use std::path::Path;
 
@@ -101,6 +102,12 @@ impl RunView for ReplayedRun {
             }
         });
         history
+    }
+
+    fn output(&self, place: u32, after: u64) -> OutputView {
+        let description = self.run.description();
+        let keeps = PageLayout::new(description.places.max(1), 0).keeps_output();
+        OutputView::of(self.run.output(place), after, keeps)
     }
 
     fn length(&self) -> Option<(u64, bool)> {

@@ -4,7 +4,9 @@ use super::*;
 use crate::counter::CounterId;
 use crate::description::MeshDescription;
 use crate::log::{LogReader, LogWriter};
-use crate::sample::{DeathCause, LinkSample, Liveness, OpenFinish, PairCount, RunEnd, Sample};
+use crate::sample::{
+    DeathCause, LinkSample, Liveness, OpenFinish, PairCount, ProgressSample, RunEnd, Sample,
+};
 
 fn description(machine: &str) -> RunDescription {
     let mesh = machine.starts_with("chip:").then(|| MeshDescription {
@@ -61,6 +63,18 @@ fn states_are_those_that_are_known() {
     let ended = builder.build(Sample { end: RunEnd::Failed, ..first }, Some("gone"));
     assert_eq!((ended.state, ended.reason), (RunState::Failed, None));
     assert_eq!(ended.places.state, [PlaceCondition::Ended, PlaceCondition::Dead]);
+}
+
+#[test]
+fn progress_is_shown_once_there_are_steps_and_never_more_than_all() {
+    let mut builder = SnapshotBuilder::new(&description("processes"));
+    let mut shown = |done, total| {
+        let progress = ProgressSample { done, total, unit: "sources".to_owned() };
+        builder.build(Sample { progress, ..sample(1000) }, None).progress
+    };
+    assert_eq!(shown(3, 0), None);
+    let told = |done| Some(ProgressView { label: "sources".to_owned(), done, total: 8 });
+    assert_eq!((shown(3, 8), shown(9, 8)), (told(3), told(8)));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Calls and tasks: the smallest ones to the other place, to one that sleeps or has slept, beside busy processes, a
-//! million at one place, and pairs of forms that should cost the same.
+//! million at one place, a million between neighbours, and pairs of forms that should cost the same.
 //!
 //! The pairs have no peer: each form is compared with another one of itself, in the same process and batch by batch in
 //! turn, and they differ in one thing only. The invariants: every task and call of a batch has ended when its clock is
@@ -166,6 +166,79 @@ async fn million() -> isles::Result<()> {
         }
     })
     .await
+}
+
+/// Tasks of a flood, over all places.
+const FLOOD: u64 = 1_000_000;
+
+/// Tasks of a short flood, all of whose events a trace keeps.
+const SHORT_FLOOD: u64 = 100_000;
+
+/// Tasks that a place starts before others there have their turn.
+const TURN: u64 = 1_000;
+
+/// Prints `flood_ms` of a million tasks, the median of several floods.
+pub fn flood(effort: Effort) {
+    floods(FLOOD, effort.repetitions);
+}
+
+/// Prints `flood_ms` of a hundred thousand tasks, once.
+pub fn flood_short(_effort: Effort) {
+    floods(SHORT_FLOOD, 1);
+}
+
+/// Prints `flood_ms` of a million tasks, once.
+pub fn flood_once(_effort: Effort) {
+    floods(FLOOD, 1);
+}
+
+fn floods(tasks: u64, repetitions: usize) {
+    run(move || async move {
+        let each = tasks / place_count() as u64;
+        flood_by(TURN).await?; // connections, memory, the server's first look
+        let mut seconds = Vec::new();
+        for _ in 0..repetitions {
+            let before = tasks_run().await?;
+            let started = Instant::now();
+            flood_by(each).await?;
+            seconds.push(started.elapsed().as_secs_f64());
+            assert_eq!(tasks_run().await? - before, each * place_count() as u64, "tasks that have run");
+        }
+        say("flood_ms", median(seconds) * 1e3);
+        Ok(())
+    });
+}
+
+/// Starts `each` tasks from each place at the next one.
+async fn flood_by(each: u64) -> isles::Result<()> {
+    finish(async {
+        for place in places() {
+            spawn_at!(place, start(each).await);
+        }
+    })
+    .await
+}
+
+async fn start(each: u64) {
+    let there = here().next();
+    for number in 1..=each {
+        spawn_at!(there, {
+            TASKS_RUN.fetch_add(1, Relaxed);
+        });
+        if number % TURN == 0 {
+            isles::yield_now().await;
+        }
+    }
+}
+
+/// Tasks that have run at all places, each of which may share its count with others.
+async fn tasks_run() -> isles::Result<u64> {
+    let mut counts = std::collections::BTreeMap::new();
+    for place in places() {
+        let (process, count) = at!(place, (std::process::id(), TASKS_RUN.load(Relaxed))).await?;
+        counts.insert(process, count);
+    }
+    Ok(counts.values().sum())
 }
 
 /// Elements of the vector that is sent, once by generic code.

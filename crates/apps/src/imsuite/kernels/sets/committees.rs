@@ -112,6 +112,7 @@ impl Kernel for Committees {
 
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         let size_max = task.facts().committee_max;
+        task.expect(2 * size_max * size_max);
         for _ in 0..size_max {
             for hop in 0..size_max {
                 task.round(|turn| Node::poll(turn, hop)).await?;

@@ -1,0 +1,64 @@
+//! What a program tells those who observe its run: how far it is, and what it prints.
+//!
+//! Steps are counted by place, and observers read the sums. What is printed goes where it would go in any case, and a
+//! copy of it into the page of its place. Without an observer a call looks at one empty cell. Invariant: nothing here
+//! sends a message, waits for a reader, takes modelled time, or can be read by the program, so a run with it is the
+//! same run.
+
+use super::Local;
+use isles_telemetry::OutputStream;
+use std::fmt::Arguments;
+
+/// How far a program says it is.
+///
+/// A program counts steps: so many there are, so many are done.
+pub mod progress {
+    use super::Local;
+
+    /// Says that the program has `steps` more to do, called `unit` in the plural: "sources".
+    ///
+    /// Any place may say so, as often as there is more to do; the sum of all is the whole. A program has one unit: of
+    /// several names the last one is shown, and of a long one the first 48 bytes.
+    ///
+    /// # Panics
+    /// On a thread that is no place.
+    pub fn add_total(steps: u64, unit: &str) {
+        Local::with(|local| local.note_total(steps, unit));
+    }
+
+    /// Says that `steps` of them are done, by this place. It is cheap enough to be said of each task.
+    ///
+    /// # Panics
+    /// On a thread that is no place.
+    #[inline]
+    pub fn add_done(steps: u64) {
+        Local::with(|local| local.note_done(steps));
+    }
+}
+
+/// Prints to standard output, as `print!` of the standard library; what the macros of the façade expand to.
+///
+/// # Panics
+/// As `print!`: standard output cannot be written to.
+pub fn print(text: Arguments<'_>) {
+    print_to(OutputStream::Standard, text, |text| std::print!("{text}"));
+}
+
+/// Prints to standard error, as `eprint!` of the standard library; what the macros of the façade expand to.
+///
+/// # Panics
+/// As `eprint!`: standard error cannot be written to.
+pub fn eprint(text: Arguments<'_>) {
+    print_to(OutputStream::Error, text, |text| std::eprint!("{text}"));
+}
+
+/// Prints by `print`, and keeps a copy if somebody observes the run of the place of this thread.
+fn print_to(stream: OutputStream, text: Arguments<'_>, print: impl Fn(Arguments<'_>)) {
+    if Local::try_with(Local::is_observed) != Some(true) {
+        return print(text);
+    }
+    // Once, because what is formatted may be code of the program; and first, because that may print itself.
+    let text = text.to_string();
+    print(format_args!("{text}"));
+    Local::try_with(|local| local.note_printed(stream, &text));
+}
