@@ -146,7 +146,18 @@ fn time_used(process: u32) -> Duration {
 fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a_second() {
     let scratch = Scratch::new("fresh");
     let mut child = scratch
-        .isles(&["run", "bc", "--rmat", "large", "--machine", "chip:scc", "--record", "run"])
+        .isles(&[
+            "run",
+            "bc",
+            "--rmat",
+            "medium",
+            "--machine",
+            "chip:scc",
+            "--places",
+            "8",
+            "--record",
+            "run",
+        ])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -159,8 +170,9 @@ fn on_a_chip_the_counters_of_a_place_that_does_not_sleep_are_new_several_times_a
         std::thread::yield_now();
     };
     let mut reader = PagesReader::open(file).unwrap();
-    // Place 0 hands out sources and has always something to do, once all have begun.
-    let has_begun = |sample: &Sample| sample.places[0].value(CounterId::Tasks) > 100;
+    // Place 0 computes and hands out sources, and has always something to do, once all have begun. Its turns come as often
+    // as eight places compute a source each, which in a debug build is some ten times a second.
+    let has_begun = |sample: &Sample| sample.places[0].value(CounterId::Tasks) > 10;
     while !has_begun(&reader.read().unwrap()) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
         std::thread::yield_now();
