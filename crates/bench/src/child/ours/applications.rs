@@ -58,7 +58,7 @@ async fn scores_of(graph: &Replicated<Graph>) -> isles::Result<(f64, f64)> {
         for place in places() {
             spawn_at!(place, {
                 while let Some(source) = next.take_below(graph.vertices()).await? {
-                    scores.lock().add_source(&graph, source);
+                    scores.lock().add_source(graph, source);
                 }
             });
         }
